@@ -14,7 +14,7 @@ appear on `tf`, and stock lookups, optimizers, savers and feature columns work o
 
 from embedding_variable import distribution as _distribution
 
-# Before another distribution's files are imported.
+# Must run before files of another distribution are imported.
 _distribution.check_alone()
 
 # pylint: disable=wrong-import-position

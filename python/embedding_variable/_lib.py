@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Loads libembedding_variable.so: the only place that does.
+"""Loads libembedding_variable.so; no other module does.
 
-The library is compiled against TensorFlow 1.15 and cannot work beside another
-version, so the version is checked before the loader gets a chance to fail with a
-list of undefined symbols.
+The library is compiled against TensorFlow 1.15 and cannot work with another version.
+The version is checked first, because the loader would only fail with a list of
+undefined symbols.
 """
 
 import os
@@ -19,7 +19,8 @@ _module = None
 
 
 def check_version(version):
-  """Raises ImportError unless `version` is a TensorFlow that the library fits.
+  """Raises ImportError unless `version` is a TensorFlow version that the library
+  supports.
 
   Args:
     version: string such as "1.15.5".
@@ -38,8 +39,8 @@ def check_version(version):
 def library_path():
   """Returns the path of the library.
 
-  It lies beside the package in a wheel, and in the kernels' directory of the
-  source tree's layout when Bazel runs a program.
+  In a wheel it is next to the package; in a program run by Bazel, in the kernels'
+  directory of the source tree.
 
   Raises:
     ImportError: it is in neither place.
@@ -60,11 +61,12 @@ def library_path():
 
 
 def load():
-  """Returns the module of generated op functions (`ev_gather`, ...), loading once.
+  """Loads the library once; returns the module of generated op functions (`ev_gather`,
+  ...).
 
   Raises:
-    ImportError: another TensorFlow version, no library, or one that does not fit
-      the installed TensorFlow.
+    ImportError: TensorFlow has another version, or the library is missing or does not
+      match the installed TensorFlow.
   """
   global _module
   with _lock:

@@ -6,15 +6,15 @@ import os
 import re
 import sys
 
-# pip's name of the distribution that holds `embedding_variable` and
+# pip's name of the distribution that contains `embedding_variable` and
 # `sparse_operation_kit`.
 NAME = "sok-stock-tf"
 
 # Distributions that also install a package `sparse_operation_kit`: NVIDIA's, and wheels
-# of this project that were built under its first name.
+# of this project under its first name.
 _OTHERS = ("sparse-operation-kit", "merlin-sok")
 
-# Bazel writes the version into this file of the source tree's layout.
+# Bazel writes the version into this file of the source tree.
 _FILE = os.path.join("tools", "pip_package", "version.txt")
 
 # NAME-VERSION.dist-info, or NAME-VERSION-py3.7[-PLATFORM].egg-info.
@@ -22,7 +22,7 @@ _INFO = re.compile(r"(.+?)-(\d[^-]*)(?:-py\d.*)?\.(?:dist|egg)-info$")
 
 
 def _site():
-  """Returns the folder that holds the package: site-packages for an installed wheel."""
+  """Returns the folder that contains the package: site-packages for an installed wheel."""
   return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -37,7 +37,7 @@ def _installed(folder):
 
 
 def version():
-  """Returns the version, "0.1.0"; "unknown" if Python runs in a bare source tree."""
+  """Returns the version, such as "0.1.0"; "unknown" in a source tree."""
   for name, number in _installed(_site()):
     if name == NAME:
       return number
@@ -51,17 +51,17 @@ def version():
 def check_alone():
   """Checks that no other distribution provides the package `sparse_operation_kit`.
 
-  Looks at the folders of sys.path up to the one that this package comes from: a package
+  Searches the folders of sys.path up to the one that contains this package: a package
   in a later folder is never imported.
 
   Raises:
-    ImportError: one does. pip does not notice that two distributions own the same files:
-      the one installed last has overwritten files of the other, and uninstalling either
-      removes files of both.
+    ImportError: another distribution does. pip does not detect that two distributions
+      own the same files: the one installed last has overwritten files of the other, and
+      uninstalling either removes files of both.
   """
   site = _site()
   folders = [os.path.abspath(folder or os.curdir) for folder in sys.path]
-  # realpath: an environment may be reached through a link.
+  # An environment may be reached through a link, hence realpath.
   real = [os.path.realpath(folder) for folder in folders]
   if os.path.realpath(site) in real:
     folders = folders[:real.index(os.path.realpath(site))]

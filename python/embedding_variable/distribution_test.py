@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of distribution: the version, and refusing another distribution's files."""
+"""Tests the version, and the check for another distribution's files."""
 
 import os
 import subprocess
@@ -83,7 +83,7 @@ class ImportTest(absltest.TestCase):
     self.assertIn("ImportError: sok-stock-tf and sparse-operation-kit both provide",
                   done.stderr)
 
-  def test_the_package_says_its_version(self):
+  def test_the_package_has_its_version(self):
     import embedding_variable  # pylint: disable=g-import-not-at-top
     self.assertEqual(embedding_variable.__version__, distribution.version())
 

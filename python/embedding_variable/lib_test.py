@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The loader: versions, and where the library lies."""
+"""Tests the version check and the search for the library."""
 
 import os
 
@@ -25,7 +25,7 @@ class LibTest(parameterized.TestCase):
   def test_library_exists(self):
     self.assertTrue(os.path.exists(_lib.library_path()))
 
-  def test_missing_library_tells_where_it_looked(self):
+  def test_the_error_for_a_missing_library_lists_the_places(self):
     there = _lib._LIBRARY
     try:
       _lib._LIBRARY = "libabsent.so"

@@ -18,18 +18,18 @@ from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import names as names_lib
 from embedding_variable.variables import variable as ev
 
-# Storages with two places for rows -> what their charts are called.
+# Names of the charts for storages with two memories.
 _PLACES = {
     "dram_ssd": ("rows_in_memory", "rows_on_ssd"),
     "hbm_dram": ("rows_in_gpu_memory", "rows_in_cpu_memory"),
 }
 
-# Storages whose tables count which way was taken to a row.
+# Storages whose tables count hits and misses.
 _COUNTS_HITS = ("hbm",) + tuple(_PLACES)
 
 
 def _attr(var, name):
-  """Returns an attribute of the op that makes a variable's table."""
+  """Returns an attribute of the op that creates a variable's table."""
   value = var.handle.op.get_attr(name)
   return compat.as_str(value) if isinstance(value, bytes) else value
 
@@ -41,13 +41,13 @@ def _sum(parts, stats):
 
 
 def _since_last(counts):
-  """Returns int64 counters less their values when they were evaluated last.
+  """Returns the increase of int64 counters since they were last evaluated.
 
   Args:
     counts: list of int64 scalars that only grow.
   """
   now = array_ops.stack(counts)
-  # In no collection: no checkpoint has it, and no initializer need be run.
+  # In no collection, so it is neither in checkpoints nor needs an initializer run.
   before = resource_variable_ops.ResourceVariable(
       initial_value=lambda: array_ops.zeros([len(counts)], dtypes.int64), trainable=False,
       collections=[], name="last", dtype=dtypes.int64)
@@ -62,7 +62,7 @@ def _since_last(counts):
 
 
 def _values(parts):
-  """Returns an ordered dict: name of a chart -> scalar, of the parts of a table."""
+  """Returns an ordered dict, chart name -> scalar, for the parts of a table."""
   var = parts[0]
   rows, index_bytes, row_bytes, inserted = _sum(parts, "stats")
   values = collections_lib.OrderedDict([("rows", rows), ("bytes", index_bytes + row_bytes)])
@@ -75,7 +75,7 @@ def _values(parts):
   if has_filter:
     values["admitted"] = inserted
     values["filter_bytes"] = filter_bytes
-    # A Bloom filter cannot list the keys that it has counted.
+    # A Bloom filter cannot list the keys it has counted.
     if _attr(var, "filter") == "counter":
       values["filtered"] = filtered
   if evicts:
@@ -101,7 +101,7 @@ def _tables(variables):
 
 
 def _groups(tables):
-  """Returns a dict: name of a table -> its group in TensorBoard, a name without "/"."""
+  """Returns a dict, table name -> its group in TensorBoard, a name without "/"."""
   short, _ = names_lib.shorten(list(tables))
   groups = [name.replace("/", ".") for name in short]
   if len(set(groups)) < len(groups):
@@ -112,10 +112,10 @@ def _groups(tables):
 def summaries(variables=None, collections=None):
   """Adds scalars about embedding variables to the default graph.
 
-  A table's charts are a group in TensorBoard: `GROUP/rows`, `GROUP/bytes` and so on. The
-  group is the variable's name less the parts of paths that all embedding variables of
-  the graph share: `C1` for `input_layer/C1_embedding/embedding_weights`. The parts of a
-  partitioned variable are one table.
+  A table's charts are a group in TensorBoard: `GROUP/rows`, `GROUP/bytes` and so on.
+  The group is the variable's name without the path components that all embedding
+  variables of the graph share: `C1` for `input_layer/C1_embedding/embedding_weights`.
+  The parts of a partitioned variable are one table.
 
   | chart | of which tables | value |
   | --- | --- | --- |
@@ -125,10 +125,10 @@ def summaries(variables=None, collections=None):
   | `filtered` | with a `CounterFilter` | keys that are counted and not admitted |
   | `filter_bytes` | with a filter | bytes of the filter |
   | `evicted` | with eviction or a capacity | rows evicted since the last evaluation |
-  | `hits`, `misses` | on a GPU or an SSD | rows used since the last evaluation that were |
-  | | | found in the faster place, and that were not (`handle_ops.tier_stats`) |
-  | `rows_in_memory`, `rows_on_ssd` | `DRAM_SSDHASH` | rows in each place |
-  | `rows_in_gpu_memory`, `rows_in_cpu_memory` | `HBM_DRAM` | rows in each place |
+  | `hits`, `misses` | on a GPU or an SSD | rows used since the last evaluation that were, |
+  | | | or were not, in the faster memory (`handle_ops.tier_stats`) |
+  | `rows_in_memory`, `rows_on_ssd` | `DRAM_SSDHASH` | rows in each memory |
+  | `rows_in_gpu_memory`, `rows_in_cpu_memory` | `HBM_DRAM` | rows in each memory |
 
   With one evaluation each step, "since the last evaluation" is per step.
 
@@ -147,7 +147,7 @@ def summaries(variables=None, collections=None):
     with ops.name_scope("embedding_variable/%s/" % name):
       values = _values(parts)
     for what, value in values.items():
-      # TensorBoard's tag is the summary's name, which a name scope would number.
+      # A name scope would append a number to the tag.
       result.append(summary.scalar("%s/%s" % (groups[name], what), value,
                                    collections=collections))
   return result

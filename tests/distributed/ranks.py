@@ -1,16 +1,18 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Starts ranks as horovodrun does, but leaves them alone afterwards.
+"""Starts ranks as horovodrun does, but does not end them when one fails.
 
-horovodrun ends all ranks when one fails. What a rank does by itself when another one is
-gone can be seen only without it.
+horovodrun ends all ranks if one fails, which hides how a rank itself handles the loss of
+another.
 """
 
+import atexit
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from horovod.runner.common.util import hosts as horovod_hosts
@@ -18,16 +20,37 @@ from horovod.runner.http import http_server
 
 import horovod_job
 import network
+import preloaded
+
+# Modules that ranks find imported: all that takes time to import, for a program that uses
+# the package as it is; and the same without the package, for a program that first gives
+# it another library.
+WITH_PACKAGE = ("horovod.tensorflow", "sparse_operation_kit")
+WITHOUT_PACKAGE = ("horovod.tensorflow",)
+
+_interpreters = {}
+_lock = threading.Lock()
+
+
+def _interpreter(modules):
+  """Returns this process's preloaded.Interpreter of these modules."""
+  with _lock:
+    if modules not in _interpreters:
+      interpreter = preloaded.Interpreter(modules, horovod_job.environment())
+      atexit.register(interpreter.close)
+      _interpreters[modules] = interpreter
+    return _interpreters[modules]
 
 
 class Ranks(object):
-  """Processes of one job, and what they print.
+  """The processes of one job, and their output.
 
-  Use it as a context: at its end every process that still runs is killed.
+  A context manager; on exit it kills all processes that still run.
   """
 
-  def __init__(self, num_ranks, program, *arguments, env=None, hosts=None):
-    """Starts them.
+  def __init__(self, num_ranks, program, *arguments, env=None, hosts=None,
+               modules=WITH_PACKAGE):
+    """Starts the ranks.
 
     Args:
       num_ranks: int, a multiple of the number of hosts.
@@ -35,6 +58,7 @@ class Ranks(object):
       *arguments: of the program.
       env: dict, or None for `horovod_job.environment()`.
       hosts: list of `network.Host`; None: this machine.
+      modules: tuple of names, of what ranks on this machine find imported.
     """
     hosts = {h.address: h for h in hosts or [network.Localhost()]}
     first = next(iter(hosts.values()))
@@ -61,11 +85,14 @@ class Ranks(object):
           PYTHONUNBUFFERED="1")
       output = tempfile.TemporaryFile()
       self._files.append(output)
+      words = [program] + [str(a) for a in arguments]
+      if host.become is None:
+        self._processes.append(_interpreter(modules).start(words, output, rank_env))
+        continue
       with host.inside():
         self._processes.append(subprocess.Popen(
-            [sys.executable, program] + [str(a) for a in arguments], env=rank_env,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=host.become))
+            [sys.executable] + words, env=rank_env, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=host.become))
 
   def __enter__(self):
     return self
@@ -84,14 +111,16 @@ class Ranks(object):
     os.kill(self._processes[rank].pid, number)
 
   def wait(self, rank, timeout):
-    """Returns the exit code of a rank, or None when it runs on after `timeout` s."""
+    """Returns the exit code of a rank, or None if it still runs after `timeout`
+    seconds."""
     try:
       return self._processes[rank].wait(timeout)
     except subprocess.TimeoutExpired:
       return None
 
   def wait_for(self, rank, text, timeout):
-    """Returns whether a rank prints `text` before it ends and within `timeout` s."""
+    """Returns whether a rank prints `text` before it ends and within `timeout`
+    seconds."""
     end = time.time() + timeout
     while time.time() < end:
       if text in self.output(rank):
@@ -102,18 +131,18 @@ class Ranks(object):
     return text in self.output(rank)
 
   def output(self, rank):
-    """Returns what a rank printed so far."""
+    """Returns what a rank has printed so far."""
     size = os.fstat(self._files[rank].fileno()).st_size
     return os.pread(self._files[rank].fileno(), size, 0).decode("utf-8", "replace")
 
 
-def run(num_ranks, program, *arguments, timeout=280, env=None):
-  """Does what `horovod_job.run` does, without horovodrun, which takes seconds to start.
+def run(num_ranks, program, *arguments, timeout=280, env=None, modules=WITH_PACKAGE):
+  """Like `horovod_job.run`, but without horovodrun, which takes seconds to start.
 
-  A rank that fails ends the others, after they had time to say something.
+  If a rank fails, the others are killed after a short time for their own output.
   """
   begin, code = time.time(), 0
-  with Ranks(num_ranks, program, *arguments, env=env) as job:
+  with Ranks(num_ranks, program, *arguments, env=env, modules=modules) as job:
     waiting, end = list(range(num_ranks)), begin + timeout
     while waiting and time.time() < end:
       for rank in list(waiting):

@@ -1,24 +1,26 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast a table is looked up through the cache on a GPU: ids and rows in the
-// GPU's memory, as an op kernel of a framework's GPU device has them.
+// Measures lookups through the GPU cache with ids and rows in GPU memory, as
+// the op kernels of a framework's GPU device have them.
 //
 //   cache_benchmark [--rows=32700000] [--width=128] [--share=0.2]
 //       [--type=multi_process_hash_map] [--folder=/dev/shm/hps_cache]
 //       [--seconds=2] [--threads=16] [--callers=64] [--host]
 //       [--policy=lru|lfu] [--refresh=0]
 //
-// Per stream and batch: median and 99th percentile of a lookup, from the call
-// until the stream has the rows; the share of ids whose rows the cache had; the
-// rate of the rows that came over the link. Each stream is looked up in large
-// batches before it is measured, twice as many ids as the cache has rows, so
-// that the cache is as it stays. Then one caller against many.
-// --host: ids and rows in pinned host memory instead; --share=0: without cache;
-// --policy, --refresh: embedding_cache_policy, refresh_interval. What
-// refreshing has done meanwhile is told at the end. Before anything is measured
-// rows are compared with those that were written. Exits 0, 1 with a message, or
-// 77 without a GPU.
+// For each stream and batch size it prints: median and 99th percentile of a
+// lookup, from the call until the stream has the rows; the hit rate of the
+// cache; the rate of the rows copied over the link. Before a measurement each
+// stream is looked up in large batches, with twice as many ids as the cache has
+// rows, to bring the cache into its steady state. Then it compares one caller
+// with many.
+//
+// Options: --host: ids and rows in pinned host memory. --share=0: no cache.
+// --policy, --refresh: embedding_cache_policy and refresh_interval; counts of
+// the refreshing are printed at the end. Before any measurement, rows are
+// compared with those written. Exit code: 0, 1 with a message, or 77 without a
+// GPU.
 
 #include <cuda_runtime_api.h>
 #include <sys/stat.h>
@@ -61,8 +63,8 @@ struct Flags {
 };
 
 constexpr int64_t kMostIds = 131072;
-constexpr int64_t kBatches = 64;  // at least
-// Of a stream that does not repeat: so many ids at most.
+constexpr int64_t kBatches = 64;  // minimum
+// Most ids of a stream that does not repeat.
 constexpr int64_t kMostDrawn = 1 << 25;
 
 [[noreturn]] void Die(const std::string& what) {
@@ -133,9 +135,9 @@ std::unique_ptr<hps::ParameterServer> Serve(const Flags& flags,
   return server;
 }
 
-// Ids of a stream, batch after batch: at least twice as many as the cache has
-// rows, since fewer would all be in it after the first round. Key numbers by
-// rank; ranks are spread over the table.
+// Draws the ids of a stream, batch after batch. They are at least twice as many
+// as the cache has rows, since fewer would all be cached after the first round.
+// A key is numbered by its rank; ranks are spread over the table.
 std::vector<int64_t> MakeIds(const std::string& stream, const Flags& flags,
                              int64_t batch) {
   const int64_t rows = flags.rows;
@@ -152,7 +154,7 @@ std::vector<int64_t> MakeIds(const std::string& stream, const Flags& flags,
   for (int64_t& id : ids) {
     uint64_t rank;
     if (exponent > 0) {
-      // The continuous law's inverse, cut at the number of rows.
+      // Inverts the continuous distribution, cut off at the number of rows.
       const double tail = std::pow(static_cast<double>(rows), 1 - exponent);
       rank = static_cast<uint64_t>(
           std::pow(1 - uniform(random) * (1 - tail), 1 / (1 - exponent)));
@@ -165,7 +167,7 @@ std::vector<int64_t> MakeIds(const std::string& stream, const Flags& flags,
   return ids;
 }
 
-// Ids and rows of one caller, and its stream.
+// One caller: its ids, rows and stream.
 class Caller {
  public:
   Caller(const Flags& flags, hps::ServedTable* table, ev::Parallel* parallel)
@@ -181,7 +183,7 @@ class Caller {
     Must(cudaStreamDestroy(stream_));
     Forget();
   }
-  // Batches of `count` of the ids.
+  // Uses the ids in batches of `count`.
   void Take(const std::vector<int64_t>& ids, int64_t count) {
     Forget();
     void* there = nullptr;
@@ -195,7 +197,7 @@ class Caller {
     batches_ = static_cast<int64_t>(ids.size()) / count;
   }
   int64_t batches() const { return batches_; }
-  // Seconds of the lookup of batch number i.
+  // Returns the seconds of the lookup of batch number i.
   double Lookup(int64_t i) {
     CacheBatch batch;
     batch.ids = ids_ + i % batches_ * count_;
@@ -215,7 +217,8 @@ class Caller {
     }
     return Now() - begin;
   }
-  // Of the last lookup, whose keys these are.
+  // Compares the rows of the last lookup, which had these keys, with those
+  // written.
   void Compare(const int64_t* keys) {
     std::vector<float> rows(count_ * flags_.width);
     Must(cudaMemcpy(rows.data(), rows_, rows.size() * sizeof(float),
@@ -250,7 +253,7 @@ void MeasureStreams(const Flags& flags, hps::ServedTable* table,
               "p99 us", "hits %", "link GB/s");
   for (const std::string stream :
        {"repeated", "zipf1.05", "zipf1.2", "uniform"}) {
-    // Large batches first, so that the cache is as it stays.
+    // Large batches first, to bring the cache into its steady state.
     caller.Take(MakeIds(stream, flags, kMostIds), kMostIds);
     for (int64_t i = 0; i < caller.batches(); ++i) caller.Lookup(i);
     for (const int64_t batch : {32, 256, 1024, 4096, 16384, 65536, 131072}) {
@@ -281,7 +284,7 @@ void MeasureStreams(const Flags& flags, hps::ServedTable* table,
   }
 }
 
-// Lookups per second of so many callers of batches.
+// Returns the lookups per second of concurrent callers.
 double Throughput(const Flags& flags, hps::ServedTable* table, int callers,
                   const std::vector<int64_t>& ids, int64_t batch) {
   std::vector<std::unique_ptr<Caller>> all;
@@ -376,7 +379,7 @@ int main(int argc, char** argv) {
                 hps::PlanJson(server->config(), &problems).c_str());
   }
   MeasureStreams(flags, table.get(), &pool);
-  Flags drawn = flags;  // Callers have a few ids each.
+  Flags drawn = flags;  // each caller needs only few ids
   drawn.share = 0;
   const std::vector<int64_t> ids = MakeIds("zipf1.05", drawn, 4096);
   for (const int callers : {1, 4, 16, flags.callers}) {

@@ -1,19 +1,20 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a table in host memory is looked up, beside tf.nn.embedding_lookup.
+"""Compares lookups of a table in host memory with tf.nn.embedding_lookup.
 
   bazel run //addons/hierarchical_parameter_server/benchmark:lookup_speed
 
-A table of `rows` x `width` is written to a temporary folder ($TMPDIR), loaded into a dense
-variable and by the server, and looked up by both in one session, in turns, with the same
-batches. The rows stay in the graph: nothing is copied to Python. Per stream and batch it
-prints the median and 99th percentile of both, and how often the server's median goes into
-the variable's.
+Writes a table of `rows` x `width` to a temporary folder ($TMPDIR) and loads it into a
+dense variable and into the server. Both look up the same batches alternately in one
+session. The rows stay in the graph: nothing is copied to Python. For each stream and
+batch size it prints the median and 99th percentile of both, and the ratio of the
+medians (variable to server).
 
-With `--device=gpu` rows end in the memory of TensorFlow's GPU: of the server, whose cache has
-`--gpucacheper` of them there, of a variable there, and of one in host memory. Also the share
-of ids that the cache had, and what SparseLookupLayer gives on the GPU. For the table of
-upstream's published times, which takes 50 GB of memory and, most of it to be made, minutes:
+With `--device=gpu` the rows end in GPU memory. It compares the server, whose cache
+holds the share `--gpucacheper` of the rows, a variable in GPU memory and a variable in
+host memory. It also prints the cache's hit rate, and checks SparseLookupLayer on the
+GPU. For a table as in upstream's published times, which needs 50 GB of memory and
+minutes to write:
 
   python lookup_speed.py --device=gpu --rows=32700000 --seconds=1 --ways=cpu
 
@@ -55,12 +56,12 @@ flags.DEFINE_bool("soft_placement", False,
                   "kernels for, and rows are fetched.")
 flags.DEFINE_bool("check", False, "Compare rows; measure nothing.")
 
-# Rows that are written, and assigned, at once.
+# Rows written and assigned at once.
 _PIECE = 250000
 
 
 def write_table(folder, rows, width):
-  """Writes the table: key k has random floats; the keys are 0 to rows - 1."""
+  """Writes the table: random floats for the keys 0 to rows - 1."""
   os.makedirs(folder)
   random = np.random.default_rng(1)
   with open(os.path.join(folder, "key"), "wb") as f:
@@ -72,7 +73,7 @@ def write_table(folder, rows, width):
 
 
 def write_config(folder, width, most, kind, **more):
-  """Writes the configuration, with more keys of the model; returns its path."""
+  """Writes the configuration with additional keys for the model; returns its path."""
   path = os.path.join(folder, "ps.json")
   with open(path, "w") as f:
     json.dump({
@@ -93,7 +94,8 @@ def stream_batches(stream, keys, batch):
 
 
 def measure(calls, batches, seconds):
-  """Returns seconds of each call, a list for each way; the ways take turns."""
+  """Returns the seconds of each call, a list per implementation; they run alternately.
+  """
   took = [[] for _ in calls]
   for call in calls:
     for batch in batches[:8]:
@@ -101,7 +103,8 @@ def measure(calls, batches, seconds):
   end = time.perf_counter() + seconds * len(calls)
   turn = 0
   while time.perf_counter() < end or len(took[0]) < 20:
-    # Some of one way, then of the other: neither always finds what the other left.
+    # Runs ten calls of each in turn, so that neither always inherits the other's
+    # caches.
     for way, call in enumerate(calls):
       for i in range(10):
         batch = batches[(turn * 10 + i) % len(batches)]
@@ -146,7 +149,8 @@ def main(argv):
             (FLAGS.rows, FLAGS.width, FLAGS.type, time.time() - begin))
       ours = hps.LookupLayer("m", 0, FLAGS.width, tf.float32)(ids)
       sample = np.random.RandomState(2).randint(0, FLAGS.rows, min(sizes[-1], 10000))
-      # Again, as another process would: what the first start wrote is there.
+      # Starts again like another process, which finds the index that the first start
+      # wrote.
       hps.stop()
       begin = time.time()
       hps.start(config)
@@ -156,7 +160,7 @@ def main(argv):
       if FLAGS.check:
         print("the same rows")
         return
-      # Operations: their rows are not fetched.
+      # Runs operations, so that the rows are not fetched.
       calls = [session.make_callable(way.op, [ids]) for way in (stock, ours)]
       print("%-10s %7s  %22s  %22s  %s" % (
           "stream", "batch", "variable p50/p99 us", "server p50/p99 us", "ratio"))

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The program that measures lookups runs, and compares rows first."""
+"""Runs the lookup benchmark, which first compares rows."""
 
 import os
 import subprocess

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What lookup_speed.py --device=gpu measures: lookups whose rows end in a GPU's memory.
+"""The part of lookup_speed.py for --device=gpu: lookups whose rows end in GPU memory.
 
-The table is looked up by the server through its cache in the GPU's memory, from a variable in
-the GPU's memory, and from one in the host's, whose rows are copied. A step ends when the GPU
-is through with it. Nothing is placed softly, unless asked for: an op that TensorFlow's GPU
-build does not have is an error.
+Compares the server, with its cache in GPU memory, with a variable in GPU memory and a
+variable in host memory, whose rows are copied. A step ends when the GPU has finished
+it. Soft placement is off by default: an op that TensorFlow's GPU build lacks is an
+error.
 """
 
 import os
@@ -16,17 +16,17 @@ import tensorflow as tf
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server.commands import profiling
 
-# So many ids of a stream at most; they are kept.
+# Most ids of a stream; they are kept in memory.
 _MOST_IDS = 1 << 25
-# Rows that are assigned at once.
+# Rows assigned at once.
 _PIECE = 250000
 WAYS = ("gpu", "cpu", "server")
 
 
 def stream_batches(stream, rows, batch, cached):
-  """Returns batches of a stream, together at least twice the rows that the cache has.
+  """Returns batches of a stream, in total at least twice the rows that the cache holds.
 
-  Fewer would all be in the cache after the first round, whatever the stream.
+  With fewer, all would be cached after the first round, whatever the stream.
   """
   kind = "zipf" if stream.startswith("zipf") else stream
   exponent = float(stream[4:]) if kind == "zipf" else 0.
@@ -37,7 +37,7 @@ def stream_batches(stream, rows, batch, cached):
 
 
 def _variable(session, where, source):
-  """Returns a variable on a device, with the rows of a table."""
+  """Returns a variable on a device with the rows of a table."""
   rows, width = source.shape
   with tf.device(where):
     variable = tf.compat.v1.get_variable(
@@ -54,7 +54,7 @@ def _variable(session, where, source):
 
 
 def _check_combined(session, width, rows):
-  """Compares SparseLookupLayer's samples on the GPU with those on the CPU."""
+  """Compares SparseLookupLayer's result on the GPU with that on the CPU."""
   lists = [[], [3, 5, 3], [7], [], list(range(8)), [2, 2, rows + 7], []]
   lists = [[i if i > rows else i % rows for i in row] for row in lists]
   places = [[r, c] for r, row in enumerate(lists) for c in range(len(row))]
@@ -82,26 +82,26 @@ def _hits():
 
 
 def run(folder, config, sizes, flags, measure):
-  """Measures, and prints a line for each stream and batch.
+  """Measures, and prints a line per stream and batch size.
 
   Args:
     folder: the table's.
     config: path of the configuration.
     sizes: list of ints.
     flags: lookup_speed.py's.
-    measure: function(calls, batches, seconds) that returns seconds of each call.
+    measure: function(calls, batches, seconds) that returns the seconds of each call.
   """
   if "gpu" in flags.ways and flags.rows * flags.width >= 2**31:
     raise ValueError("--ways: want no gpu with %d x %d floats: TensorFlow 1.15 assigns slices "
                      "of a variable on a GPU by 32-bit places" % (flags.rows, flags.width))
   source = np.memmap(os.path.join(folder, "emb_vector"), "<f4", "r",
                      shape=(flags.rows, flags.width))
-  hps.start(config)  # Before TensorFlow takes the GPU's memory.
+  hps.start(config)  # before TensorFlow takes the GPU's memory
   session_config = tf.compat.v1.ConfigProto(
       allow_soft_placement=flags.soft_placement,
       intra_op_parallelism_threads=flags.threads)
   session_config.gpu_options.allow_growth = True
-  # Rows are not fetched, and a lookup has ended when they are there.
+  # Rows are not fetched, so TensorFlow must wait for the GPU at the end of a step.
   os.environ["TF_SYNC_ON_FINISH"] = "true"
   with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config) as session:
     names = [d.name for d in session.list_devices() if d.device_type == "GPU"]
@@ -111,7 +111,7 @@ def run(folder, config, sizes, flags, measure):
       ids = tf.compat.v1.placeholder(tf.int64, [None])
     ways = {}
     with tf.device("/gpu:0"):
-      # The same for all ways: ids are where a model on the GPU would have them.
+      # The same ids for all, where a model on the GPU would have them.
       there = tf.identity(ids) if flags.ids_on_gpu else ids
       ways["server"] = hps.LookupLayer("m", 0, flags.width, tf.float32)(there)
     if "gpu" in flags.ways:
@@ -125,7 +125,7 @@ def run(folder, config, sizes, flags, measure):
       with tf.device("/gpu:0"):
         ways["cpu"] = tf.identity(rows)
     sample = np.random.RandomState(2).randint(0, flags.rows, min(sizes[-1], 10000))
-    for _ in range(2):  # From below, and from the cache.
+    for _ in range(2):  # once from the tiers, once from the cache
       found = session.run(ways, {ids: sample})
       for way in ways:
         np.testing.assert_array_equal(found[way], source[sample])
@@ -134,8 +134,8 @@ def run(folder, config, sizes, flags, measure):
       print("the same rows")
       return
     order = [way for way in WAYS if way in ways]
-    # Rows of the test device are fetched: memory that it gave back it must not write to, and
-    # its stream is late.
+    # With soft placement (on the test device), rows are fetched: its stream runs late
+    # and must not write to memory that was freed.
     calls = [session.make_callable(ways[way] if flags.soft_placement else ways[way].op, [ids])
              for way in order]
     cached = int(flags.gpucacheper * flags.rows)

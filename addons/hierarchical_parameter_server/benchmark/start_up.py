@@ -1,20 +1,20 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How soon a table in memory-mapped files answers, beside reading the files once.
+"""Measures how soon a table in memory-mapped files answers its first lookup.
 
   bazel run //addons/hierarchical_parameter_server/benchmark:start_up
 
-A table of `rows` x `width` is made in a temporary folder ($TMPDIR). Of its rows only
-`written` have values, at random places; the rest of the file is a hole, which reads as
-zeros and takes no room on the disk. `--whole` writes every row. The table is served once,
-which makes its index, and is left. Then, for each number of ids and each of `runs`: the
-files' pages are dropped from the system's cache, a fresh process starts the server and
-looks up ids whose rows have values, and compares every float.
+Makes a table of `rows` x `width` in a temporary folder ($TMPDIR). Only `written` of its
+rows, at random positions, have values; the rest of the file is a hole, which reads as
+zeros and takes no disk space. `--whole` writes every row. The table is served once,
+which creates its index. Then, for each number of ids and each of `runs`, it drops the
+files' pages from the system's cache. A new process starts the server, looks up ids
+whose rows have values, and compares every float.
 
-Printed in seconds: from the call that starts the server to the rows (`answer`), the part
-of it before the lookup (`start`), the whole process with its import of TensorFlow
-(`process`), and the same with all files' pages in the cache (`warm`). `reading` is what
-reading the files once would take at the rate at which the index file was read.
+Prints seconds: from the call that starts the server to the rows (`answer`), the part of
+it before the lookup (`start`), the whole process with its import of TensorFlow
+(`process`), and the same with all pages in the cache (`warm`). `reading` is the
+estimated time to read the files once, at the rate measured for the index file.
 """
 
 import json
@@ -38,13 +38,13 @@ flags.DEFINE_list("ids", ["1", "32", "4096"], "Ids of the first lookup.")
 flags.DEFINE_integer("runs", 3, "Processes for each number of ids.", lower_bound=1)
 flags.DEFINE_string("serve", "", "For the processes that this one starts.")
 
-# Rows, and bytes, that are written or read at once.
+# Rows and bytes written or read at once.
 _PIECE = 100000
 _BYTES = 4 << 20
 
 
 def key_of(numbers):
-  """Returns the keys of rows with these numbers."""
+  """Returns the keys of the rows with these numbers."""
   return np.asarray(numbers, np.int64) * 7 + 3
 
 
@@ -55,7 +55,7 @@ def rows_of(numbers, width):
 
 
 def write_table(folder):
-  """Writes the table; returns the sorted numbers of the rows that have values."""
+  """Writes the table; returns the sorted numbers of the rows with values."""
   os.makedirs(folder)
   rows, width = FLAGS.rows, FLAGS.width
   with open(os.path.join(folder, "key"), "wb") as f:
@@ -69,7 +69,7 @@ def write_table(folder):
     else:
       wanted = np.random.RandomState(1).randint(0, rows, FLAGS.written)
       numbers = np.unique(wanted)
-      # In the order of their choice, so that neighbours do not lie together.
+      # Written in random order, so that neighbouring rows are not adjacent on disk.
       for number in wanted:
         f.seek(int(number) * width * 4)
         rows_of([number], width).astype("<f4").tofile(f)
@@ -85,7 +85,7 @@ def paths(folder):
 
 
 def drop_pages(folder):
-  """Writes what is dirty to the disk, and forgets the files' pages."""
+  """Writes dirty pages to disk and drops the files' pages from the cache."""
   for path in paths(folder):
     fd = os.open(path, os.O_RDONLY)
     try:
@@ -96,7 +96,7 @@ def drop_pages(folder):
 
 
 def read_once(path):
-  """Returns the bytes of a file and the seconds of reading them."""
+  """Returns the size of a file in bytes and the seconds to read it."""
   begin, total = time.perf_counter(), 0
   with open(path, "rb", buffering=0) as f:
     while True:
@@ -122,8 +122,8 @@ def write_config(folder):
 
 
 def serve(config):
-  """The fresh process: prints `start answer`, in seconds."""
-  # Here, since the process that measures needs no TensorFlow.
+  """Runs in the new process: prints `start answer`, in seconds."""
+  # Imported in this function, since the measuring process needs no TensorFlow.
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   import hierarchical_parameter_server as hps  # pylint: disable=g-import-not-at-top
   numbers = np.load(config + ".npy")
@@ -139,7 +139,7 @@ def serve(config):
 
 
 def run_process(config, numbers):
-  """Returns the seconds of start, answer and process of a fresh process."""
+  """Returns the seconds of start, answer and process of a new process."""
   np.save(config + ".npy", numbers)
   begin = time.perf_counter()
   output = subprocess.check_output(

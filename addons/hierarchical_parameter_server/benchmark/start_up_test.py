@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The program that measures a start runs, and its processes compare rows."""
+"""Runs the start-up benchmark, whose processes compare rows."""
 
 import os
 import subprocess

@@ -19,8 +19,8 @@ CacheSize CacheSizeFor(int64_t rows, double share, bool whole_table) {
   CacheSize size;
   if (whole_table || share >= 1.0) {
     size.evicts = false;
-    // Keys are refused from nine tenths on (table_set.h, CAPACITY); updates
-    // bring new ones.
+    // The table refuses new keys when it is nine tenths full (table_set.h,
+    // CAPACITY), and updates add keys.
     size.capacity = static_cast<int64_t>(std::ceil(rows / 0.85));
   } else {
     size.capacity = static_cast<int64_t>(std::ceil(rows * share));

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many rows a cache of a table holds and what GPU memory it takes: one
-// function each, for what is allocated and for what `check` foretells.
+// Sizes of a table's cache: its rows and its GPU memory. The cache allocates by
+// these functions, and the `check` command estimates with them.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_CACHE_SIZE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_CACHE_SIZE_H_
@@ -11,23 +11,23 @@
 
 namespace hps {
 
-// Rows that are sent to a device, or come from it, at a time: large enough to
-// use the link's rate, small enough for many callers to have some under way.
+// Rows copied between host and device at a time. Large enough to use the link's
+// full rate, small enough that many callers can have copies in flight.
 int64_t CacheRowsAtOnce(int width);
 
-// The slots of a cache of `rows` rows of a table, or of a share of them. One
-// that holds the whole table and evicts nothing has room to spare, so that
-// every key finds a slot.
+// Sizes a cache for `share` of the `rows` rows of a table. A cache that holds
+// the whole table never evicts, so it gets spare slots: every key must find
+// one.
 struct CacheSize {
   int64_t capacity = 0;
   bool evicts = true;
 };
 CacheSize CacheSizeFor(int64_t rows, double share, bool whole_table);
 
-// Rows that there is room for.
+// Number of slots allocated for `capacity` rows.
 int64_t CacheSlots(int64_t capacity, bool evicts);
-// Device memory: keys, scores, rows, and what an insert needs. max_keys: the
-// most ids of a lookup.
+// Device memory in bytes: keys, scores, rows and the scratch memory of an
+// insert. max_keys: the largest number of ids in one lookup.
 int64_t CacheBytes(int64_t capacity, bool evicts, int width, int64_t max_keys);
 
 }  // namespace hps

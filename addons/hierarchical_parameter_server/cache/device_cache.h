@@ -1,34 +1,35 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of served tables in a GPU's memory, above the databases.
+// A cache of table rows in one GPU's memory, above the databases.
 //
-// A DeviceCache is one GPU's. It has tables; each has an index and a block of
-// rows of its own, so that a table comes and goes alone, has the capacity that
-// its configuration says, and any int64 may be a key of several tables without
-// a hash deciding whose row is whose. What tables share is the memory of
-// lookups under way, which is kept and given out by demand.
+// A DeviceCache belongs to one GPU and holds one CacheTable per served table.
+// Each CacheTable has its own index and row block. So tables come and go
+// independently, each has the capacity of its configuration, and the same int64
+// key may exist in several tables. Tables share only the scratch memory of
+// lookups in flight.
 //
 // EXACT. A cache stores rows that its caller read from the tiers below, and
-// gives them back bit by bit. What it lacks it says; the caller asks the tiers
-// and fills the answer:
+// returns them bit by bit. A lookup lists the keys it misses; the caller reads
+// these from the tiers and fills them in:
 //
 //   std::unique_ptr<CacheLookup> lookup;
-//   table->Lookup(batch, &lookup)            // rows that are here are written
+//   table->Lookup(batch, &lookup)            // writes the cached rows
 //   while (misses are left) {
-//     lookup->Stage(n, &room)                // the tiers write n rows there
-//     lookup->Fill(n, unknown, parallel)     // to their places, and stored
+//     lookup->Stage(n, &room)                // the tiers write n rows to room
+//     lookup->Fill(n, unknown, parallel)     // outputs and caches these rows
 //   }
 //   lookup->Finish()
 //
-// STALE ROWS. A row that was read below before an update of its key, and comes
-// up after it, is answered and not stored: Lookup notes how far the table's
-// changes were, Refresh, Erase and Clear count as changes, and Fill stores no
-// key that has changed since. REQUIRES of the caller: a row is changed in the
-// tiers first and here afterwards.
+// STALE ROWS. Suppose that a key is updated after its row was read from a tier
+// and before Fill. Fill then outputs the old row, but does not cache it: Lookup
+// records the table's change count, Refresh, Erase and Clear increase it, and
+// Fill does not store a key that changed in between. REQUIRES: the caller
+// changes a row in the tiers first, then in the cache.
 //
-// ROWS THAT CHANGE BELOW. A row that is changed in the tiers and not here, by
-// another process, is found by a walk over what is here:
+// ROWS CHANGED BY OTHERS. Another process may change a row in the tiers without
+// a call to this cache. A review finds such rows by walking over the cached
+// keys:
 //
 //   table->Review(&review)
 //   while (review->Next(&keys), there are keys) {
@@ -36,18 +37,19 @@
 //     review->Renew(rows, gone)
 //   }
 //
-// Renew leaves alone what was stored or changed here after its Next: that row
-// was read later than the walk's, or may have been.
+// Renew skips rows that were stored or changed in the cache after its Next,
+// since they may be newer than what the review read.
 //
-// THREADS. All members of all classes but CacheLookup and CacheReview may be
-// called by any number of threads at once. A lookup beside a change of a row
-// gives the old row or the new one. Calls hold a lock only while they hand work
-// to the device, and lookups run there side by side.
+// THREADS. All methods are thread-safe, except those of CacheLookup and
+// CacheReview. A lookup that runs while a row changes returns the old row or
+// the new one. Locks are held only while work is enqueued on the device, and
+// lookups run concurrently on it.
 //
-// ERRORS name the table. After an error rows have no meaning, and what is
-// stored is what it was, or less.
+// ERRORS name the table. After an error the output rows are undefined; the
+// cache holds what it held before, or less.
 //
-// No CUDA here: make_device_cache.h finds a GPU, or the tests' stand-in.
+// This header is free of CUDA. make_device_cache.h creates the GPU's cache, or
+// the tests' stand-in.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_DEVICE_CACHE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_DEVICE_CACHE_H_
@@ -64,10 +66,9 @@
 
 namespace hps {
 
-// The ids of a lookup, and where their rows go. An op kernel of a framework's
-// GPU device gives ids and rows as the framework has them and its stream; it
-// need not wait before the call, and what it gives the stream afterwards finds
-// the rows.
+// The ids of a lookup and the memory for their rows. The op kernel of a GPU
+// device passes its tensors and its stream as they are: it need not synchronize
+// before the call, and work enqueued on the stream afterwards sees the rows.
 struct CacheBatch {
   const void* ids = nullptr;  // [count] int64, or int32
   int64_t count = 0;
@@ -75,81 +76,88 @@ struct CacheBatch {
   bool ids_on_device = false;
   float* rows = nullptr;  // [count, width]; on a device aligned to 16 bytes
   bool rows_on_device = false;
-  // REQUIRED where ids or rows are on the device: the stream that they belong
-  // to, of the cache's own GPU.
+  // Required if ids or rows are on the device: the stream that uses them, on
+  // the cache's own GPU.
   const ev::DeviceStream* stream = nullptr;
 };
 
-// One lookup under way, of one thread. Destroyed before Finish it waits for
-// what it has begun; the rows have no meaning then.
+// One lookup in flight; for use by one thread. Destroying it before Finish
+// waits for the work it started; the rows are undefined then.
 class CacheLookup {
  public:
   virtual ~CacheLookup() {}
 
-  // Ascending positions of ids whose rows are not here, and their ids; host
-  // memory that lives as long as this.
+  // Missed ids: their positions in the batch, ascending, and the ids. Host
+  // memory owned by this object.
   virtual ev::Span<const int64_t> missing() const = 0;
   virtual ev::Span<const int64_t> missing_keys() const = 0;
-  // Misses are filled in their order, at most so many at once.
+  // Most misses that one Stage and Fill may take. Misses are filled in order.
   virtual int64_t max_fill() const = 0;
 
-  // Host memory for the next `count` missing rows, until Fill.
+  // Returns host memory for the next `count` missing rows, valid until Fill.
   virtual ev::Status Stage(int64_t count, float** rows) = 0;
-  // Puts the `count` staged rows to their places, and stores those that may be
-  // stored. unknown: ascending numbers in [0, count) of rows that no tier has:
-  // they are answered as staged and not stored. REQUIRES a Stage of `count`.
+  // Copies the `count` staged rows to the output and caches those that have not
+  // changed. unknown: indices in [0, count), ascending, of rows that no tier
+  // has; these are output as staged, but not cached. REQUIRES: a Stage of
+  // `count` rows.
   virtual ev::Status Fill(int64_t count, ev::Span<const int64_t> unknown,
                           ev::Parallel* parallel) = 0;
 
-  // All rows are there: in host memory when it returns, on the device for what
-  // the stream is given from now on. Misses that were not filled are not
-  // written.
+  // Completes the output. Host rows are complete when it returns; device rows
+  // are complete for work enqueued on the stream afterwards. Misses that were
+  // not filled are not written.
   virtual ev::Status Finish() = 0;
 };
 
-// A walk over the rows of a table, of one thread, in parts of a few megabytes.
-// Walking is no use of a row. It may outlive its table's other owners.
+// A walk over the cached rows of a table, a few megabytes at a time; for use by
+// one thread. It does not count as a use of the rows (CachePolicy). It keeps
+// the table alive.
 class CacheReview {
  public:
   virtual ~CacheReview() {}
-  // The next keys that are here; none: the walk is over. A key that comes here
-  // during the walk may be left out, one that goes and comes may come twice.
+  // Returns the next cached keys; empty at the end of the walk. A key stored
+  // during the walk may be left out; a key that is evicted and stored again may
+  // be returned twice.
   virtual ev::Status Next(std::vector<int64_t>* keys) = 0;
-  // rows + i * width: what the tiers have for the last Next's i-th key, read
-  // after that Next; gone: ascending numbers of those that no tier has, which
-  // go from here. Stores no key that is not here.
+  // Updates the cached rows of the keys that the last Next returned. rows + i *
+  // width: the i-th key's row, read from the tiers after that Next. gone:
+  // indices, ascending, of keys that no tier has; they are erased. Never stores
+  // a key that is not cached.
   virtual ev::Status Renew(const float* rows, ev::Span<const int64_t> gone) = 0;
 };
 
-// Which row goes when another needs its room. An id of a lookup is a use of its
-// row, and so is the storing of a row.
+// Selects the row to evict when another needs its slot. An id of a lookup is a
+// use of its row, and so is storing the row.
 enum class CachePolicy {
-  kLru,  // whose last use is longest ago
-  kLfu,  // that was used least often since it came; uses do not age
+  kLru,  // evicts the least recently used row
+  // evicts the least frequently used row; counts start at insertion and do not
+  // age
+  kLfu,
 };
 
 struct CacheTableOptions {
   std::string tag;
   int width = 0;
-  // Rows. 0: nothing is stored; a lookup misses everything, and Fill still puts
-  // rows to their places, on the device too.
+  // Rows. With 0 nothing is stored: every lookup misses all ids, and Fill only
+  // writes the output, on the device too.
   int64_t capacity = 0;
-  // Whether rows go when others need their room. If not, rows without room are
-  // not stored.
+  // Whether new rows evict old ones. If false, rows that find no slot are not
+  // stored.
   bool evicts = true;
-  CachePolicy policy = CachePolicy::kLru;  // where it evicts
-  // The most ids of a lookup: decides how much memory an insert needs.
+  CachePolicy policy = CachePolicy::kLru;  // used if `evicts`
+  // The largest number of ids in one lookup; sizes the scratch memory of
+  // inserts.
   int64_t max_keys = 0;
 };
 
-// Since the table was made, but rows and device_bytes.
+// Counts since the table was created, except `rows` and `device_bytes`.
 struct CacheStatistics {
-  int64_t rows = 0;          // that are here
-  int64_t device_bytes = 0;  // that this table takes
+  int64_t rows = 0;          // now in the cache
+  int64_t device_bytes = 0;  // memory of this table
   int64_t hits = 0, misses = 0;
   int64_t inserted = 0;  // rows stored
-  int64_t evicted = 0;   // rows that gave room
-  // Rows that were here when an update, or a review, brought another.
+  int64_t evicted = 0;   // rows evicted for others
+  // Cached rows overwritten by an update or a review.
   int64_t refreshed = 0;
 };
 
@@ -157,34 +165,35 @@ class CacheTable {
  public:
   virtual ~CacheTable() {}
   virtual const CacheTableOptions& options() const = 0;
-  // False for ever: the capacity is 0, or the table was dropped. Every lookup
-  // misses all of its ids then.
+  // False if the capacity is 0 or the table was dropped; it never becomes true
+  // again. Every lookup misses all ids then.
   virtual bool holds_rows() const = 0;
 
-  // Writes the rows that are here to their places, and lists the other ids.
-  // InvalidArgument: a stream is lacking, or memory of a device that is none of
+  // Writes the cached rows to the output and lists the other ids.
+  // InvalidArgument: a stream is missing, or memory is on a device other than
   // the cache's.
   virtual ev::Status Lookup(const CacheBatch& batch,
                             std::unique_ptr<CacheLookup>* lookup) = 0;
 
-  // Stores rows that were read from the tiers when changes() was `seen`: what
-  // Fill does, without an answer. Of a key that repeats one row is stored.
+  // Stores rows that were read from the tiers when changes() was `seen`, like
+  // Fill, but without output. If a key repeats, one of its rows is stored.
   virtual ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
                             int64_t seen) = 0;
-  // Counts Refresh, Erase and Clear.
+  // Number of calls of Refresh, Erase and Clear.
   virtual int64_t changes() const = 0;
 
-  // Overwrites the rows that are here, and stores no other. Of a key that
-  // repeats the last row stays.
+  // Overwrites rows that are cached; other keys are ignored. If a key repeats,
+  // its last row is stored.
   virtual ev::Status Refresh(ev::Span<const int64_t> keys,
                              const float* rows) = 0;
   virtual ev::Status Erase(ev::Span<const int64_t> keys) = 0;
   virtual ev::Status Clear() = 0;
 
-  // Begins a walk; more than one may be under way.
+  // Starts a walk. Several may be in progress.
   virtual ev::Status Review(std::unique_ptr<CacheReview>* review) = 0;
 
-  // Gives its memory back, for ever: it goes on as one of capacity 0.
+  // Frees the table's memory for good; it then behaves like a table of capacity
+  // 0.
   virtual void Drop() = 0;
 
   virtual ev::Status Statistics(CacheStatistics* statistics) = 0;
@@ -193,10 +202,10 @@ class CacheTable {
 class DeviceCache {
  public:
   virtual ~DeviceCache() {}
-  // For messages: "GPU 0", ...
+  // Name for messages, such as "GPU 0".
   virtual const std::string& name() const = 0;
-  // ResourceExhausted: no memory on the device; the message says how much is
-  // wanted and how much is free. The table may outlive the cache.
+  // ResourceExhausted: not enough device memory; the message has the needed and
+  // the free bytes. The table may outlive the cache.
   virtual ev::Status OpenTable(const CacheTableOptions& options,
                                std::shared_ptr<CacheTable>* table) = 0;
 };

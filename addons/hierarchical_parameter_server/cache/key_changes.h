@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys of a table have changed since a lookup read their rows below.
+// Records which keys of a table changed since a lookup read their rows from a
+// tier.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_KEY_CHANGES_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_KEY_CHANGES_H_
@@ -15,19 +16,18 @@
 
 namespace hps {
 
-// Changes are numbered. A key shares the number of its last change with others
-// of its hash: another key's change may keep a row from being stored this time,
-// and no change of its own goes unseen. All members but count are called under
-// the table's lock.
+// Change numbers by hashed key. Keys with the same hash share one number: a
+// change of one may keep another's row from being stored once, but no change is
+// missed. All methods except count() are called under the table's lock.
 class KeyChanges {
  public:
-  // 2^bits numbers, of 8 bytes each.
+  // Keeps 2^bits numbers of 8 bytes each.
   explicit KeyChanges(int bits = 12);
 
   int64_t count() const { return count_.load(std::memory_order_acquire); }
   void Add(ev::Span<const int64_t> keys);
   void AddAll();
-  // Whether the key may have changed since count() was `seen`.
+  // Returns whether the key may have changed since count() was `seen`.
   bool HasChanged(int64_t key, int64_t seen) const;
 
  private:
@@ -37,11 +37,11 @@ class KeyChanges {
 
   const int shift_;
   std::atomic<int64_t> count_{0};
-  int64_t all_ = 0;  // the last change of all keys
+  int64_t all_ = 0;  // number of the last AddAll
   std::vector<int64_t> last_;
 };
 
-// The numbers of keys that do not come again later in the list, ascending.
+// Returns the indices, ascending, of the last occurrence of each key.
 std::vector<int64_t> LastOfEach(ev::Span<const int64_t> keys);
 
 }  // namespace hps

@@ -11,7 +11,7 @@
 namespace hps {
 namespace {
 
-TEST(KeyChangesTest, AChangeIsSeenByThoseThatReadBefore) {
+TEST(KeyChangesTest, AChangeIsSeenByEarlierReaders) {
   KeyChanges changes;
   const std::vector<int64_t> keys = {5, INT64_MIN, -1};
   EXPECT_EQ(changes.count(), 0);
@@ -58,7 +58,7 @@ TEST(CacheSizeTest, AShareEvictsAndTheWholeDoesNot) {
   }
   EXPECT_EQ(CacheSizeFor(10, 0.0, false).capacity, 64);
   EXPECT_EQ(CacheBytes(0, true, 16, 100), 0);
-  // Sixteen bytes of index a slot and the row, then locks, marks and lists.
+  // Per slot 16 bytes of index and the row; then locks, marks and lists.
   const int64_t bytes = CacheBytes(10000, true, 16, 1024);
   EXPECT_GT(bytes, 10016 * (16 + 64) + 1024 * 73 + (1 << 20));
   EXPECT_LT(bytes, 10016 * (16 + 64) + 1024 * 73 + (1 << 20) + 4096);

@@ -5,10 +5,12 @@
 
 #include <atomic>
 
+#include "kernels/engine/base/gpu_library.h"
+
 namespace hps {
 namespace {
 
-// Set before main: needs no initialiser that could come later.
+// Constant-initialized, so it is valid before any static initializer runs.
 std::atomic<DeviceCacheFactory> the_factory{nullptr};
 
 }  // namespace
@@ -18,12 +20,14 @@ bool RegisterDeviceCache(DeviceCacheFactory factory) {
   return true;
 }
 
+DeviceCacheFactory RegisteredDeviceCache() { return the_factory.load(); }
+
 ev::Status MakeDeviceCache(std::shared_ptr<DeviceCache>* cache) {
-  const DeviceCacheFactory factory = the_factory.load();
-  if (factory == nullptr) {
-    return ev::FailedPrecondition("this library was built without CUDA");
+  if (RegisteredDeviceCache() == nullptr) {
+    EV_RETURN_IF_ERROR(
+        ev::LoadGpuLibrary("this library was built without CUDA"));
   }
-  return factory(cache);
+  return RegisteredDeviceCache()(cache);
 }
 
 }  // namespace hps

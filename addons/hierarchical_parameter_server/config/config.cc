@@ -25,7 +25,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostKeys = int64_t{1} << 31;
 constexpr double kMostSeconds = 1e8;  // three years
 constexpr int64_t kMostMs = 3600000;  // an hour
-// Default limit of a lookup in Redis. A dead server must not hold up a service.
+// Default limit of a lookup in Redis. A dead server must not block a service.
 constexpr int64_t kLookupTimeoutMs = 500;
 
 bool IsName(const std::string& name) {
@@ -49,7 +49,7 @@ std::string Resolved(const std::string& path, const std::string& folder) {
   return IsFolder(beside) ? beside : path;
 }
 
-// A list of a model must have an item for each table.
+// Checks that a model's list has one item for each table.
 template <typename T>
 bool HasOneForEach(const std::vector<T>& list, size_t tables, const char* key,
                    ObjectReader* reader) {
@@ -126,7 +126,7 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
                     kWantName + Quoted(table.name));
     } else if (!seen.insert(table.name).second) {
       reader->Wrong("embedding_table_names" + index,
-                    Quoted(table.name) + " stands twice");
+                    Quoted(table.name) + " occurs twice");
     }
     if (table.folder.empty() || table.folder.find("://") != std::string::npos) {
       reader->Wrong("sparse_files" + index,
@@ -192,14 +192,14 @@ void ReadModel(const Json& json, const std::string& path,
       model->hit_rate_threshold < 1.0) {
     reader.Note(
         "hit_rate_threshold",
-        "below 1 a lookup that hits the GPU cache so often is answered at "
-        "once, with the default value for rows that come up later; from 1 on, "
-        "and without a GPU cache, a lookup is exact");
+        "below 1, a lookup with this hit rate in the GPU cache is answered "
+        "at once: missed ids get the default value, and their rows are cached "
+        "later; from 1 on, and without a GPU cache, lookups are exact");
   }
   if (reader.Integer("num_of_worker_buffer_in_pool", 1, 256,
                      &model->worker_buffers)) {
     reader.Note("num_of_worker_buffer_in_pool",
-                "no effect: buffers are made by demand");
+                "no effect: buffers are allocated on demand");
   }
   reader.Ignore("num_of_refresher_buffer_in_pool",
                 "no effect: there is no pool of buffers to size");
@@ -225,8 +225,8 @@ void ReadModel(const Json& json, const std::string& path,
   }
   if (model->cache_type == "uvm") {
     reader.Note("embedding_cache_type",
-                "\"uvm\" is served as \"dynamic\": the rows that are used "
-                "most recently are in GPU memory, not the first of the files");
+                "\"uvm\" is served as \"dynamic\": GPU memory holds the most "
+                "recently used rows, not the first rows of the files");
     model->cache_type = "dynamic";
   }
   bool is_static = false;
@@ -246,10 +246,9 @@ void ReadModel(const Json& json, const std::string& path,
   }
   reader.Bool("init_ec", &model->preload_cache);
   reader.Ignore("use_context_stream",
-                "no effect: there is one way, "
-                "TensorFlow's stream");
+                "no effect: lookups always use TensorFlow's stream");
   reader.Ignore("use_hctr_cache_implementation",
-                "no effect: there is one cache");
+                "no effect: there is only one cache implementation");
   reader.Ignore("thread_pool_size",
                 "no effect: lookups run on TensorFlow's threads");
   if (reader.Bool("enable_pagelock", &model->pinned_values) &&
@@ -266,19 +265,20 @@ void ReadModel(const Json& json, const std::string& path,
   reader.Bool("fuse_embedding_table", &model->fuse);
   for (const char* key : {"dense_file", "network_file", "label_dim", "slot_num",
                           "maxnum_des_feature_per_sample"}) {
-    reader.Ignore(key, "no effect: it is of HugeCTR's own inference");
+    reader.Ignore(key, "no effect: only HugeCTR's own inference reads it");
   }
   reader.Finish();
 }
 
-// Without an entry below, each table is looked up by itself: the same rows.
+// Notes that `fuse` makes no difference: each table is looked up by itself,
+// with the same rows.
 void NoteFusion(const Config& config, Findings* findings) {
   for (size_t m = 0; m < config.models.size(); ++m) {
     if (!config.models[m].fuse) continue;
     findings->notes.push_back(
         "models[" + std::to_string(m) +
-        "].fuse_embedding_table: no effect in host memory: a lookup's rows are "
-        "the same, and no layer waits for another");
+        "].fuse_embedding_table: no effect: the rows are the same, and layers "
+        "do not wait for each other");
   }
 }
 
@@ -289,8 +289,8 @@ void CheckFilters(const std::vector<std::string>& filters,
   }
 }
 
-// Keys of a tier that may be away; others of these types have no effect.
-// *outage: lookup_timeout_ms is the default.
+// Reads the keys for tiers that may be unavailable. For other tiers they have
+// no effect. *outage: lookup_timeout_ms holds its default.
 void ReadOutage(bool may_be_away, const std::string& type, ObjectReader* reader,
                 OutageConfig* outage) {
   reader->Integer("lookup_timeout_ms", 0, kMostMs, &outage->lookup_timeout_ms);
@@ -326,7 +326,8 @@ void ReadVolatile(const Json& json, Findings* findings,
                 "it is \"parallel_hash_map\"");
   }
   const bool redis = config->type == "redis_cluster" || config->type == "redis";
-  // Where a key is in Redis depends on it: the same on every machine.
+  // The key's place in Redis depends on the number, so all machines need the
+  // same.
   if (redis) config->num_partitions = 8;
   reader.Integer("num_partitions", 1, 1024, &config->num_partitions);
   reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
@@ -472,8 +473,8 @@ void ReadUpdateSource(const Json& json, Findings* findings,
   reader.Finish();
 }
 
-// Whether updates of a model reach a tier. A filter that is no expression is
-// told when the source is opened.
+// Returns whether updates of a model pass a tier's filters. A filter that is no
+// valid expression is reported when the source is opened.
 bool MatchesAny(const std::vector<std::string>& filters,
                 const std::vector<ModelConfig>& models) {
   for (const std::string& filter : filters) {
@@ -507,13 +508,13 @@ void NoteFilters(const Config& config, Findings* findings) {
        config.persistent_db.update_filters);
 }
 
-// Keys that are right by themselves and wrong together.
+// Finds keys that are valid alone and wrong together.
 void CheckTogether(const Config& config, Findings* findings) {
   std::set<std::string> seen;
   for (size_t m = 0; m < config.models.size(); ++m) {
     if (!seen.insert(config.models[m].name).second) {
       findings->errors.push_back("models[" + std::to_string(m) + "].model: \"" +
-                                 config.models[m].name + "\" stands twice");
+                                 config.models[m].name + "\" occurs twice");
     }
   }
   const VolatileConfig& memory = config.volatile_db;
@@ -521,20 +522,19 @@ void CheckTogether(const Config& config, Findings* findings) {
   const bool has_memory = memory.type != "disabled";
   if (!has_memory && !below) {
     findings->notes.push_back(
-        "volatile_db and persistent_db are disabled: every key is answered "
-        "with "
-        "its table's default value");
+        "volatile_db and persistent_db are disabled: every lookup returns "
+        "the table's default value");
   }
   if (has_memory && !below && memory.overflow_margin != kMost) {
     findings->notes.push_back(
-        "volatile_db.overflow_margin: without a persistent_db a row that is "
-        "evicted is answered with its table's default value");
+        "volatile_db.overflow_margin: without a persistent_db, lookups of an "
+        "evicted row return the table's default value");
   }
   if (has_memory && !below && memory.initial_cache_rate < 1.0 &&
       memory.initialize_after_startup) {
     findings->errors.push_back(
-        "volatile_db.initial_cache_rate: without a persistent_db the rows that "
-        "are left out would be answered with default values; want 1 or a "
+        "volatile_db.initial_cache_rate: without a persistent_db, lookups of "
+        "rows that are not loaded would return default values; want 1 or a "
         "persistent_db (\"mapped_files\" reads the table folders), got " +
         std::to_string(memory.initial_cache_rate));
   }

@@ -43,16 +43,16 @@ TEST(JsonTest, ReadsWhatUpstreamsSamplesHave) {
   EXPECT_EQ(json.Find("b")->text, "x\n\xC3\xA4\xF0\x9F\x98\x80");
 }
 
-TEST(JsonTest, SaysWhereTheTextIsWrong) {
+TEST(JsonTest, ReportsThePositionOfAnError) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "line 1, column 1: want a value"},
       {"{\"a\": }", "column 7: want a value"},
       {"{\n\"a\": 1 \"b\"", "line 2, column 8: want ',' or '}'"},
-      {"{\"a\": 1, \"a\": 2}", "the key 'a' stands twice"},
+      {"{\"a\": 1, \"a\": 2}", "the key 'a' occurs twice"},
       {"[01]", "begins with 0"},
       {"[1.]", "digits after the point"},
-      {"\"abc", "without an end"},
-      {"/* x", "a comment without an end"},
+      {"\"abc", "an unterminated string"},
+      {"/* x", "an unterminated comment"},
       {"{} x", "want the end"},
       {"\"\\q\"", "unknown escape"},
       {"\"\\ud800\"", "second half"},
@@ -170,7 +170,7 @@ TEST(ConfigTest, TheDocumentedDefaults) {
   EXPECT_TRUE(config.notes.empty());
 }
 
-TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
+TEST(ConfigTest, AKeyThatDescribesTheCacheEnablesIt) {
   for (const std::string key :
        {"\"gpucacheper\": 0.1", "\"embedding_cache_type\": \"static\"",
         "\"use_static_table\": true", "\"embedding_cache_policy\": \"lfu\"",
@@ -185,7 +185,7 @@ TEST(ConfigTest, AKeyThatDescribesTheCacheAsksForIt) {
   }
 }
 
-TEST(ConfigTest, APolicyWithoutRowsThatGoIsNoted) {
+TEST(ConfigTest, APolicyWithoutEvictionIsNoted) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", ""},
       {", \"gpucache\": false", "gpucache is false"},
@@ -208,7 +208,7 @@ TEST(ConfigTest, APolicyWithoutRowsThatGoIsNoted) {
   }
 }
 
-TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
+TEST(ConfigTest, ARefreshNeedsACacheAndAnInterval) {
   const auto parse = [](const std::string& more) {
     Config config;
     const ev::Status status = Parse(WithModel(more), &config);
@@ -223,7 +223,8 @@ TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
   EXPECT_EQ(config.models[0].refresh_interval, 2.5);
   EXPECT_EQ(config.models[0].refresh_delay, 10);
   EXPECT_TRUE(config.notes.empty());
-  // It does not ask for a cache: files of today have it without one.
+  // The key alone does not enable the cache: existing files have it without
+  // one.
   config = parse(", \"refresh_interval\": 1");
   EXPECT_FALSE(config.models[0].gpucache);
   ASSERT_EQ(config.notes.size(), 1u);
@@ -235,7 +236,7 @@ TEST(ConfigTest, ARefreshIsOfACacheAndHasAnInterval) {
   EXPECT_TRUE(config.notes.empty());
 }
 
-TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {
+TEST(ConfigTest, EveryKeyOfUpstreamIsAccepted) {
   Config config;
   const ev::Status status = Parse(
       std::string("{\"supportlonglong\": false, \"fuse_embedding_table\": true,"
@@ -294,7 +295,8 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsKnown) {
   }
 }
 
-// Acceptance test 8, of what stands in the file: key, limit and value.
+// Acceptance test 8, for the file's content: the error names key, limit and
+// value.
 TEST(ConfigTest, Acceptance08EveryWrongKeyIsNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[]", "want an object"},
@@ -329,7 +331,7 @@ TEST(ConfigTest, Acceptance08EveryWrongKeyIsNamed) {
       {WithModel(", \"embedding_table_names\": [\"x\"]"),
        "models[0].embedding_table_names: want one item for each of the 2"},
       {WithModel(", \"embedding_table_names\": [\"x\", \"x\"]"),
-       "models[0].embedding_table_names[1]: \"x\" stands twice"},
+       "models[0].embedding_table_names[1]: \"x\" occurs twice"},
       {WithModel(", \"embedding_table_names\": [\"x\", \"a.b\"]"),
        "models[0].embedding_table_names[1]: want 1 to 120 letters"},
       {WithModel(", \"fp8_quant\": true"), "models[0].fp8_quant: want false"},
@@ -407,7 +409,7 @@ TEST(ConfigTest, ListsOfTablesMustAgree) {
     EXPECT_NE(status.message().find(one[2]), std::string::npos)
         << one[2] << "\ngot: " << status.message();
   }
-  // Short lists of default values are filled up, as upstream does.
+  // Short lists of default values are padded, as in upstream.
   ASSERT_TRUE(Parse(Replaced(good, "[0.5, 1]", "[0.5]"), &config).ok());
   EXPECT_EQ(config.models[0].tables[1].default_value, 0.0f);
   ASSERT_EQ(config.notes.size(), 1u);
@@ -444,7 +446,7 @@ TEST(ConfigTest, FiltersThatMatchNoModelAreNoted) {
   EXPECT_NE(found[0].find("volatile_db.update_filters: no model of this file"),
             std::string::npos)
       << found[0];
-  // Without a source they have nothing to do.
+  // Without a source the filters have no effect.
   EXPECT_TRUE(notes(upstreams).empty());
   for (const std::string filter : {".+", "m", "x|m", "^m$", "("}) {
     const std::string memory =
@@ -463,7 +465,7 @@ TEST(ConfigTest, AllErrorsAreInOneMessage) {
   EXPECT_NE(status.message().find("max_batch_size"), std::string::npos);
 }
 
-// Texts that are nearly right end in an answer, whatever it is.
+// Parsing a damaged text ends, with an error or not.
 TEST(ConfigTest, DamagedTextsAreErrorsOrRight) {
   const std::string good = WithTop(
       "\"supportlonglong\": true, // x\n\"volatile_db\": {\"type\": \"hash\", "
@@ -501,7 +503,7 @@ TEST(ConfigTest, DamagedTextsAreErrorsOrRight) {
   EXPECT_GT(errors, 10000);
 }
 
-TEST(ConfigTest, AFileThatIsNotThere) {
+TEST(ConfigTest, AMissingFileIsAnError) {
   Config config;
   std::string text;
   EXPECT_EQ(ReadConfig("no/such/ps.json", &config, &text).code(),

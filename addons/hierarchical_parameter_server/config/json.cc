@@ -18,8 +18,8 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
-// Characters that stand where JSON's punctuation or a blank was meant. An
-// invisible one is not shown.
+// Characters that resemble JSON's punctuation or a blank. Invisible ones are
+// not printed.
 struct Lookalike {
   uint32_t code;
   bool is_visible;
@@ -51,7 +51,7 @@ constexpr Lookalike kLookalikes[] = {
     {0xFF5D, true, "a full-width brace"},
 };
 
-// "'x'", "'\uFF0C' (U+FF0C, a full-width comma)".
+// Returns, for example, "'\uFF0C' (U+FF0C, a full-width comma)" or "'x'".
 std::string CharacterAt(const std::string& text, size_t at) {
   uint32_t code = 0;
   const size_t length = ev::Utf8CharacterAt(text, at, &code);
@@ -94,7 +94,7 @@ class Reader {
       if (text_[i] == '\n') {
         ++line;
         column = 1;
-      } else if ((text_[i] & 0xC0) != 0x80) {  // The first byte of a character.
+      } else if ((text_[i] & 0xC0) != 0x80) {  // first byte of a character
         ++column;
       }
     }
@@ -103,7 +103,7 @@ class Reader {
                                what);
   }
   bool More() const { return at_ < text_.size(); }
-  char Here() const { return More() ? text_[at_] : '\0'; }
+  char Peek() const { return More() ? text_[at_] : '\0'; }
   std::string Shown() const {
     return More() ? CharacterAt(text_, at_) : "the end of the text";
   }
@@ -114,18 +114,18 @@ class Reader {
     return true;
   }
 
-  // Blanks, line ends and comments.
+  // Skips blanks, line ends and comments.
   ev::Status Space() {
     for (;;) {
-      while (More() && (Here() == ' ' || Here() == '\t' || Here() == '\n' ||
-                        Here() == '\r')) {
+      while (More() && (Peek() == ' ' || Peek() == '\t' || Peek() == '\n' ||
+                        Peek() == '\r')) {
         ++at_;
       }
       if (Take("//")) {
-        while (More() && Here() != '\n') ++at_;
+        while (More() && Peek() != '\n') ++at_;
       } else if (text_.compare(at_, 2, "/*") == 0) {
         const size_t end = text_.find("*/", at_ + 2);
-        if (end == std::string::npos) return Wrong("a comment without an end");
+        if (end == std::string::npos) return Wrong("an unterminated comment");
         at_ = end + 2;
       } else {
         return ev::Status::OK();
@@ -136,9 +136,9 @@ class Reader {
   ev::Status Value(Json* json, int depth) {
     EV_RETURN_IF_ERROR(Space());
     if (depth > kMaxDepth) return Wrong("nested more than 64 deep");
-    if (Here() == '{') return Object(json, depth);
-    if (Here() == '[') return Array(json, depth);
-    if (Here() == '"') {
+    if (Peek() == '{') return Object(json, depth);
+    if (Peek() == '[') return Array(json, depth);
+    if (Peek() == '"') {
       json->kind = Json::Kind::kString;
       return String(&json->text);
     }
@@ -158,10 +158,10 @@ class Reader {
     const size_t begin = at_;
     const auto digits = [this] {
       const size_t from = at_;
-      while (Here() >= '0' && Here() <= '9') ++at_;
+      while (Peek() >= '0' && Peek() <= '9') ++at_;
       return at_ - from;
     };
-    if (Here() == '-') ++at_;
+    if (Peek() == '-') ++at_;
     const size_t first = at_;
     if (digits() == 0) {
       at_ = begin;
@@ -172,21 +172,22 @@ class Reader {
       return Wrong("a number that begins with 0");
     }
     bool integer = true;
-    if (Here() == '.') {
+    if (Peek() == '.') {
       integer = false;
       ++at_;
       if (digits() == 0) return Wrong("want digits after the point");
     }
-    if (Here() == 'e' || Here() == 'E') {
+    if (Peek() == 'e' || Peek() == 'E') {
       integer = false;
       ++at_;
-      if (Here() == '+' || Here() == '-') ++at_;
+      if (Peek() == '+' || Peek() == '-') ++at_;
       if (digits() == 0) return Wrong("want digits of the exponent");
     }
     const std::string digits_text = text_.substr(begin, at_ - begin);
     json->kind = Json::Kind::kNumber;
     json->text = digits_text;
-    // A stream of the classic locale: the process's own may write a comma.
+    // Uses the classic locale: in the process's locale the decimal point may be
+    // a comma.
     std::istringstream stream(digits_text);
     stream.imbue(std::locale::classic());
     stream >> json->number;
@@ -201,7 +202,7 @@ class Reader {
   ev::Status Hex(unsigned* value) {
     *value = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
-      const char c = Here();
+      const char c = Peek();
       unsigned digit = 0;
       if (c >= '0' && c <= '9') {
         digit = c - '0';
@@ -236,10 +237,10 @@ class Reader {
   }
 
   ev::Status String(std::string* text) {
-    ++at_;  // The quote.
+    ++at_;  // opening quote
     for (;;) {
-      if (!More()) return Wrong("a string without an end");
-      const char c = Here();
+      if (!More()) return Wrong("an unterminated string");
+      const char c = Peek();
       if (static_cast<unsigned char>(c) < 0x20) {
         return Wrong("a string with a control character or line end");
       }
@@ -249,7 +250,7 @@ class Reader {
         text->push_back(c);
         continue;
       }
-      const char escaped = Here();
+      const char escaped = Peek();
       ++at_;
       const std::string from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
       const size_t known = from.find(escaped);
@@ -258,14 +259,15 @@ class Reader {
         EV_RETURN_IF_ERROR(Hex(&code));
         if (code >= 0xD800 && code < 0xDC00) {
           unsigned low = 0;
-          if (!Take("\\u")) return Wrong("want the second half of a pair");
+          if (!Take("\\u"))
+            return Wrong("want the second half of a surrogate pair");
           EV_RETURN_IF_ERROR(Hex(&low));
           if (low < 0xDC00 || low > 0xDFFF) {
-            return Wrong("want the second half of a pair");
+            return Wrong("want the second half of a surrogate pair");
           }
           code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         } else if (code >= 0xDC00 && code <= 0xDFFF) {
-          return Wrong("the second half of a pair without the first");
+          return Wrong("the second half of a surrogate pair without the first");
         }
         AppendUtf8(code, text);
       } else if (escaped != '\0' && known != std::string::npos) {
@@ -297,11 +299,11 @@ class Reader {
     for (;;) {
       EV_RETURN_IF_ERROR(Space());
       if (Take("}")) return ev::Status::OK();
-      if (Here() != '"') return Wrong("want a key in quotes, got " + Shown());
+      if (Peek() != '"') return Wrong("want a key in quotes, got " + Shown());
       std::string key;
       EV_RETURN_IF_ERROR(String(&key));
       if (json->Find(key) != nullptr) {
-        return Wrong("the key '" + key + "' stands twice");
+        return Wrong("the key '" + key + "' occurs twice");
       }
       EV_RETURN_IF_ERROR(Space());
       if (!Take(":")) return Wrong("want ':', got " + Shown());
@@ -316,7 +318,7 @@ class Reader {
 
   const std::string& text_;
   const std::string& where_;
-  size_t begin_ = 0;  // behind a byte-order mark
+  size_t begin_ = 0;  // after a byte-order mark
   size_t at_ = 0;
 };
 

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small reader of JSON. Besides JSON it takes // and /* */ comments and a
-// comma before a closing bracket, since upstream's samples have them, and a
-// byte-order mark at the beginning, which editors write. A key that stands
-// twice in an object is an error. Nesting is limited.
+// A small JSON reader. In addition to JSON it accepts // and /* */ comments and
+// trailing commas, which upstream's samples contain, and a leading byte-order
+// mark, which some editors write. A repeated key in an object is an error.
+// Nesting depth is limited.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CONFIG_JSON_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CONFIG_JSON_H_
@@ -24,14 +24,16 @@ struct Json {
   Kind kind = Kind::kNull;
   bool flag = false;
   double number = 0;
-  // Of a number: whether it is written without point and exponent and fits.
+  // True for a number without point and exponent that fits into int64.
   bool is_integer = false;
   int64_t integer = 0;
-  // A number above the largest int64 (2^64 - 1 is upstream's "unlimited").
+  // True for a number above the largest int64 (upstream's "unlimited" is 2^64 -
+  // 1).
   bool is_huge = false;
   std::string text;
   std::vector<Json> items;
-  std::vector<std::pair<std::string, Json>> members;  // in the file's order
+  // in the order of the file
+  std::vector<std::pair<std::string, Json>> members;
 
   const Json* Find(const std::string& key) const {
     for (const auto& member : members) {
@@ -39,17 +41,18 @@ struct Json {
     }
     return nullptr;
   }
-  // "a string", "the number 3", ...: what came, for a message.
+  // Describes the value for a message: "a string", "the number 3".
   std::string Describe() const;
 };
 
-// InvalidArgument: "<where>, line 3, column 7: ...". Columns count characters.
+// Parses a text. InvalidArgument: "<where>, line 3, column 7: ...". Columns
+// count characters.
 ev::Status ParseJson(const std::string& text, const std::string& where,
                      Json* json);
 
-// A string as JSON writes it, quotes included. Bytes that are not UTF-8, and
-// control characters except tab and line feed, are shown as \xNN: for messages
-// and reports, not for text that is read back.
+// Quotes a string in JSON style, for messages and reports. Bytes that are not
+// UTF-8 and control characters except tab and line feed become \xNN, so the
+// result is not always valid JSON.
 std::string Quoted(const std::string& text);
 
 }  // namespace hps

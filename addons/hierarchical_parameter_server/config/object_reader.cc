@@ -16,7 +16,7 @@ std::string Shown(double number) {
   return stream.str();
 }
 
-// Insertions, deletions and exchanges between two words.
+// Edit distance: insertions, deletions and replacements between two words.
 int Distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
@@ -205,7 +205,7 @@ void ObjectReader::Finish() {
   for (const auto& member : json_.members) {
     if (asked_.count(member.first) > 0) continue;
     std::string meant;
-    int least = 4;  // A word that is further away was not meant.
+    int least = 4;  // a key this far away is not suggested
     for (const std::string& key : asked_) {
       const int distance = Distance(key, member.first);
       if (distance < least) {

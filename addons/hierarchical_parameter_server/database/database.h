@@ -1,29 +1,28 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server asks of a store of embedding rows, whether it is a hash map
-// of this process, files that are mapped, a Redis or a RocksDB.
+// The interface of a store of embedding rows: a hash map in this process,
+// mapped files, Redis or RocksDB.
 //
-// A database has tables. A table has a tag (hps_et.<model>.<table>), a width,
-// and rows: an int64 key and `width` floats. Every int64 is a key, the smallest
-// and the largest, -1 and 0 included.
+// A database holds tables. A table has a tag (hps_et.<model>.<table>), a width,
+// and rows: an int64 key and `width` floats. Every int64 is a valid key,
+// including the smallest, the largest, -1 and 0.
 //
-// THREADS. Every member of both classes may be called by any number of threads
-// at once. A row is replaced as a whole: a fetch that runs beside an insert
-// gives the old row or the new one, never a mixture. Nothing is promised about
-// two rows.
+// THREADS. All methods of both classes are thread-safe. A row is replaced as a
+// whole: a fetch that runs during an insert returns the old row or the new one,
+// never a mixture. There is no such guarantee across rows.
 //
-// ERRORS. A call that fails names the database and the tag. Unavailable: what
-// has the rows was not reached in time; a later call may reach it. A failed
-// Fetch says nothing about rows and missing: the caller must not use them. A
-// failed Insert may have stored some of its rows, each of them whole.
+// ERRORS name the database and the tag. Unavailable: the store was not reached
+// in time; a later call may reach it. After a failed Fetch, `rows` and
+// `missing` are undefined. A failed Insert may have stored some of its rows,
+// each of them whole.
 //
-// WAITING. No call waits without a bound: a database that is not reached in
-// time is an error.
+// WAITING. Every call has a time limit: a database that is not reached in time
+// is an error.
 //
-// A caller keeps the Table that OpenTable gave it, so that a lookup does not
-// search for a name. The Table stays valid after DropTable and after the
-// database itself is gone: it then answers as an empty table or with an error.
+// Callers keep the Table that OpenTable returned, so lookups do not search by
+// name. A Table stays valid after DropTable and after its database is
+// destroyed; it then behaves as an empty table or returns errors.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_DATABASE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_DATABASE_H_
@@ -40,8 +39,7 @@
 
 namespace hps {
 
-// The positions of a batch of keys that a fetch is asked for: all of them, or
-// those of a list in ascending order.
+// The positions to fetch in a batch of keys: all of them, or an ascending list.
 class Positions {
  public:
   static Positions All(int64_t count) { return Positions(nullptr, count); }
@@ -56,7 +54,7 @@ class Positions {
     return list_ == nullptr ? i : list_[i];
   }
   bool all() const { return list_ == nullptr; }
-  // Those of [begin, begin + count). REQUIRES: !all().
+  // Returns elements [begin, begin + count) of the list. REQUIRES: !all().
   Positions Part(int64_t begin, int64_t count) const {
     return Positions(list_ + begin, count);
   }
@@ -72,11 +70,11 @@ class Positions {
 
 struct TableStatistics {
   int64_t rows = 0;
-  // Memory of this process, bookkeeping included; 0 for one that has none.
+  // Memory of this process, bookkeeping included; 0 if the rows are elsewhere.
   int64_t host_bytes = 0;
-  // Since the table was opened.
-  int64_t inserted = 0;  // rows stored, whether the key was there or not
-  int64_t evicted = 0;   // rows that a limit on the number of rows removed
+  // Counts since the table was opened.
+  int64_t inserted = 0;  // rows stored, for new and existing keys
+  int64_t evicted = 0;   // rows removed by a limit on the number of rows
 };
 
 class Table {
@@ -85,47 +83,47 @@ class Table {
   virtual const std::string& tag() const = 0;
   virtual int width() const = 0;
 
-  // For each wanted position p: the row of keys[p] to rows + p * width, or p to
-  // the list `missing`, in ascending order, and rows + p * width is not
-  // touched. *num_missing is the list's length. `missing` has room for
-  // wanted.size() positions and may be the memory of the wanted positions
-  // themselves. Keys may repeat. The work may be shared out to parallel's
-  // threads; Serial (kernels/engine/base/parallel.h) has none.
+  // Fetches keys[p] for each of the given positions p. A row that exists is
+  // copied to rows + p * width. Otherwise p is appended to `missing`, in
+  // ascending order, and rows + p * width is not written. *num_missing is the
+  // length of `missing`, which must have room for all given positions and may
+  // be their list itself. Keys may repeat. The work may be split over
+  // parallel's threads; ev::Serial (kernels/engine/base/parallel.h) has none.
   virtual ev::Status Fetch(ev::Span<const int64_t> keys, Positions wanted,
                            float* rows, int64_t* missing, int64_t* num_missing,
                            ev::Parallel* parallel) = 0;
 
-  // Stores the row rows + i * width under keys[i], in place of one that is
-  // there. Of a key that repeats the last row stays.
+  // Stores row rows + i * width under keys[i], replacing an existing row. If a
+  // key repeats, its last row is stored.
   virtual ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
                             ev::Parallel* parallel) = 0;
 
-  // *removed (may be null): how many of the keys were there.
+  // Removes rows. *removed (may be null): how many of the keys existed.
   virtual ev::Status Remove(ev::Span<const int64_t> keys, int64_t* removed) = 0;
 
   virtual ev::Status Count(int64_t* rows) = 0;
 
-  // Calls visit with batches of keys and their rows (one after the other, width
-  // floats each) until all have been seen once or visit gives an error, which
-  // is returned. Rows that are stored or removed meanwhile may be seen or not.
-  // visit may call Fetch of the same table, and nothing that changes it.
+  // Calls `visit` with batches of keys and their rows (contiguous, width floats
+  // each) until every row has been visited once, or `visit` fails; its error is
+  // returned. Rows stored or removed meanwhile may be visited or not. `visit`
+  // may call Fetch on this table, but must not change it.
   using Visit =
       std::function<ev::Status(ev::Span<const int64_t> keys, const float*)>;
   virtual ev::Status ForEach(const Visit& visit) = 0;
 
   virtual ev::Status Statistics(TableStatistics* statistics) = 0;
 
-  // So many rows will come: a hint, for memory of the right size.
+  // Hint: about this many rows will be stored. Allocates memory for them.
   virtual ev::Status Reserve(int64_t /*rows*/) { return ev::Status::OK(); }
 };
 
-// What a caller may rely on; fixed for the life of a database.
+// Properties of a database; constant over its lifetime.
 struct Capabilities {
-  bool remote = false;      // a call costs a round trip to another process
+  bool remote = false;      // a call is a round trip to another process
   bool persistent = false;  // rows outlive the process
-  bool shared = false;      // other processes may see and change the rows
-  bool read_only = false;   // Insert, Remove, DropTable fail
-  bool may_evict = false;   // a row that was stored may be gone later
+  bool shared = false;      // other processes may read and change the rows
+  bool read_only = false;   // Insert, Remove and DropTable fail
+  bool may_evict = false;   // stored rows may be evicted
 };
 
 struct TableInfo {
@@ -136,32 +134,32 @@ struct TableInfo {
 class Database {
  public:
   virtual ~Database() {}
-  // "hash_map", "redis_cluster", ...: the type of the configuration.
+  // The type in the configuration: "hash_map", "redis_cluster", ...
   virtual const std::string& name() const = 0;
   virtual Capabilities capabilities() const = 0;
 
-  // Whether what has the rows answers now. Unavailable: it does not.
+  // Checks that the store responds. Unavailable: it does not.
   virtual ev::Status Reach() { return ev::Status::OK(); }
 
-  // The table of that tag, which is created when there is none.
-  // InvalidArgument: the tag or the width is none, or there is a table with
-  // this tag and another width; the message names both widths. NotFound: it is
-  // not there and the database is read-only.
+  // Opens the table of a tag, or creates it. InvalidArgument: the tag or the
+  // width is invalid, or the table exists with another width; the message has
+  // both widths. NotFound: the table does not exist and the database is
+  // read-only.
   virtual ev::Status OpenTable(const std::string& tag, int width,
                                std::shared_ptr<Table>* table) = 0;
-  // Removes the table and its rows. NotFound: there is none.
+  // Removes the table and its rows. NotFound: it does not exist.
   virtual ev::Status DropTable(const std::string& tag) = 0;
-  // Sorted by tag.
+  // Lists the tables, sorted by tag.
   virtual ev::Status ListTables(std::vector<TableInfo>* tables) = 0;
 };
 
-// "hps_et.<model>.<table>". InvalidArgument: a part is empty, longer than 120
-// characters or has others than letters, digits, '_' and '-'.
+// Makes "hps_et.<model>.<table>". InvalidArgument: a part is empty, longer than
+// 120 characters, or has characters other than letters, digits, '_' and '-'.
 ev::Status MakeTag(const std::string& model, const std::string& table,
                    std::string* tag);
 
-// For OpenTable of every database. InvalidArgument: the tag has not the form
-// that MakeTag gives, or the width is not in [1, kMaxWidth].
+// Validates the arguments of OpenTable. InvalidArgument: the tag does not have
+// the form that MakeTag returns, or the width is not in [1, kMaxWidth].
 constexpr int kMaxWidth = 65536;
 ev::Status CheckTable(const std::string& database, const std::string& tag,
                       int width);

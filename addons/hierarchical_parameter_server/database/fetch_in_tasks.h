@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a fetch over threads, and puts the tasks' lists of missing positions
-// together. No memory is allocated.
+// Splits a fetch over threads and joins the tasks' lists of missing positions.
+// Allocates no memory.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_FETCH_IN_TASKS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_FETCH_IN_TASKS_H_
@@ -15,10 +15,10 @@
 
 namespace hps {
 
-// part(begin, end, missing) fetches the wanted positions with these numbers,
-// writes those that are missing from `missing` on and returns how many they
-// are. `missing` has room for `count`. Returns how many are missing in all.
-// `row_bytes` decides how many rows are worth a task.
+// part(begin, end, missing) fetches the positions with indices [begin, end),
+// writes the missing ones to `missing` and returns their number. `missing` has
+// room for `count` positions. Returns the total number of missing positions.
+// `row_bytes` sets how many rows make up a task.
 template <typename Part>
 int64_t FetchInTasks(int64_t count, int64_t row_bytes, int64_t* missing,
                      ev::Parallel* parallel, const Part& part) {
@@ -28,7 +28,8 @@ int64_t FetchInTasks(int64_t count, int64_t row_bytes, int64_t* missing,
       64, (int64_t{128} << 10) / std::max<int64_t>(row_bytes, 64));
   const int64_t tasks = std::min(kMaxTasks, count / least);
   if (tasks <= 1 || parallel->num_threads() == 1) {
-    // A reader's lock is held for a bounded time all the same.
+    // Proceeds in steps even on one thread, to bound how long `part` holds a
+    // reader's lock.
     int64_t total = 0;
     const int64_t step = std::max<int64_t>(least * 4, 1);
     for (int64_t begin = 0; begin < count; begin += step) {

@@ -24,7 +24,7 @@ OpenedLibrary::OpenedLibrary(std::string user, std::string package,
       return;
     }
     const char* why = dlerror();
-    // The first and the last are enough to see where was looked.
+    // The first and the last error are enough to show the search.
     if (&name == &names.front() || &name == &names.back()) {
       tried += "; " + (why == nullptr ? name : std::string(why));
     }
@@ -36,12 +36,12 @@ OpenedLibrary::OpenedLibrary(std::string user, std::string package,
       variable + ")" + tried);
 }
 
-void* OpenedLibrary::SymbolIfThere(const char* name) {
+void* OpenedLibrary::OptionalSymbol(const char* name) {
   return handle_ == nullptr ? nullptr : dlsym(handle_, name);
 }
 
 void* OpenedLibrary::Symbol(const char* name) {
-  void* symbol = SymbolIfThere(name);
+  void* symbol = OptionalSymbol(name);
   if (symbol == nullptr && status_.ok()) {
     status_ = ev::FailedPrecondition(user_ + " needs " + package_ + ", and " +
                                      path_ + " has no " + name);

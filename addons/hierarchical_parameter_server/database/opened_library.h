@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that is opened by its name while the program runs, so that what
-// does not use it neither links it nor needs it installed.
+// A shared library opened by name at run time. Programs that never use it need
+// not link it or have it installed.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_OPENED_LIBRARY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_OPENED_LIBRARY_H_
@@ -14,34 +14,34 @@
 
 namespace hps {
 
-// Never closed: what it gave out stays valid.
+// The library is never closed, so its functions stay valid.
 class OpenedLibrary {
  public:
-  // Opens the file that the environment variable names, else the first of
-  // `names` that there is. `user` and `package` are words for the error: what
-  // needs the library, and where it is from.
+  // Opens the file that the environment variable names, or else the first of
+  // `names` that can be loaded. `user` and `package` appear in the error: what
+  // needs the library, and the package that provides it.
   OpenedLibrary(std::string user, std::string package, const char* variable,
                 std::vector<std::string> names);
 
-  // Finds a function, or leaves null and an error in status().
+  // Finds a function, or sets null and an error in status().
   template <typename F>
   void Find(const char* name, F** function) {
     *function = reinterpret_cast<F*>(Symbol(name));
   }
 
-  // Finds a function that older versions have not; null is no error.
+  // Finds a function that older versions lack; null is not an error.
   template <typename F>
-  void FindIfThere(const char* name, F** function) {
-    *function = reinterpret_cast<F*>(SymbolIfThere(name));
+  void FindOptional(const char* name, F** function) {
+    *function = reinterpret_cast<F*>(OptionalSymbol(name));
   }
 
-  // FailedPrecondition, with what was tried, when the library or one of its
-  // functions was not found.
+  // FailedPrecondition: the library or a required function was not found; the
+  // message lists what was tried.
   const ev::Status& status() const { return status_; }
 
  private:
   void* Symbol(const char* name);
-  void* SymbolIfThere(const char* name);
+  void* OptionalSymbol(const char* name);
 
   const std::string user_;
   const std::string package_;

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train with plain TensorFlow, take the table out, serve it from a saved model.
+"""Train with plain TensorFlow, convert the table, serve it from a saved model.
 
   python basic_workflow.py --folder=served
 
-Also shows sparse features with a combiner, two tables, and where the dense layers' weights
-come from: the training's checkpoint, without its tables.
+Also shows sparse features with a combiner, two tables, and how the dense layers'
+weights are restored from the training's checkpoint without its tables.
 """
 
 import json
@@ -27,7 +27,7 @@ _USERS, _TAGS, _DIM = 1000, 300, 8
 
 
 def dense_part(user_rows, tag_rows):
-  """The layers above the tables; the same in training and serving."""
+  """Applies the layers above the tables; the same in training and serving."""
   hidden = tf.concat([user_rows, tag_rows], 1)
   hidden = tf.layers.dense(hidden, 16, tf.nn.relu, name="hidden")
   return tf.layers.dense(hidden, 1, name="score")
@@ -36,7 +36,7 @@ def dense_part(user_rows, tag_rows):
 def some_batch(random, size=64):
   """Returns (user ids [B], tags of each as a SparseTensorValue, labels [B, 1])."""
   users = random.randint(0, _USERS, size)
-  counts = random.randint(0, 4, size)  # Some samples have no tag.
+  counts = random.randint(0, 4, size)  # some samples have no tag
   indices = [[b, k] for b, count in enumerate(counts) for k in range(count)]
   tags = tf.SparseTensorValue(
       np.reshape(np.array(indices, np.int64), [-1, 2]),
@@ -67,7 +67,7 @@ def train(folder):
 
 
 def write_config(folder):
-  """Writes the server's configuration, of two tables; returns its path."""
+  """Writes the server's configuration with two tables; returns its path."""
   path = os.path.join(folder, "ps.json")
   with open(path, "w") as f:
     json.dump({"models": [{
@@ -84,7 +84,7 @@ def write_config(folder):
 
 
 def save_for_serving(folder, config, checkpoint):
-  """Builds the graph that serves, and saves it; returns the saved model's folder."""
+  """Builds and saves the serving graph; returns the saved model's folder."""
   saved = os.path.join(folder, "saved")
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     users = tf.compat.v1.placeholder(tf.int64, [None], "users")
@@ -92,7 +92,7 @@ def save_for_serving(folder, config, checkpoint):
     user_layer = hps.LookupLayer("ctr", 0, _DIM, tf.float32, config, 1024)
     tag_layer = hps.SparseLookupLayer("ctr", 1, _DIM, tf.float32, config, 1024)
     scores = dense_part(user_layer(users), tag_layer(tags, None, combiner="mean"))
-    # All variables of this graph are dense ones; the checkpoint's tables stay where they are.
+    # All variables of this graph are dense; the checkpoint's tables are not restored.
     tf.compat.v1.train.Saver().restore(session, checkpoint)
     tf.compat.v1.saved_model.simple_save(
         session, saved, {"users": users, "tags": tags}, {"scores": scores})
@@ -100,7 +100,7 @@ def save_for_serving(folder, config, checkpoint):
 
 
 def predict(saved, given):
-  """Returns the saved model's scores of a batch."""
+  """Returns the saved model's scores for a batch."""
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     model = tf.compat.v1.saved_model.load(session, ["serve"], saved)
     signature = model.signature_def["serving_default"]

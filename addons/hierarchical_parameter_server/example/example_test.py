@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run and check themselves, as programs and as notebooks."""
+"""Runs the examples, which check themselves, as programs and as notebooks."""
 
 import json
 import os

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the examples as notebooks: the program's text in cells, so that both are one.
+"""Writes the examples as notebooks whose cells contain the program's text.
 
   python addons/hierarchical_parameter_server/example/notebooks.py
 
-The first cell is the docstring, then come the imports and flags, then a cell for each
-function; the last one runs main.
+The first cell is the docstring. Then come imports and flags, and a cell per function;
+the last cell runs main.
 """
 
 import ast
@@ -18,13 +18,13 @@ _RUN = "FLAGS([\"notebook\"])\nmain([])"
 
 
 def cells(source):
-  """Returns (kind, text) of the cells of a program: "markdown" or "code"."""
+  """Returns the cells of a program as (kind, text), kind being "markdown" or "code"."""
   module = ast.parse(source)
   lines = source.splitlines()
   begins = [node.lineno - 1 for node in module.body
             if isinstance(node, (ast.FunctionDef, ast.If))]
   prose = ast.get_docstring(module)
-  # A docstring's node ends where its lines do.
+  # In Python 3.7 a docstring node has the line number of its end.
   body = next(node.lineno - 1 for node in module.body
               if isinstance(node, (ast.Import, ast.ImportFrom)))
   title, _, rest = prose.partition("\n")

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a Keras model above a table that was trained elsewhere and stays as it is.
+"""Train a Keras model on top of a pretrained table that stays unchanged.
 
   python pretrained_embeddings.py --folder=pretrained
 
-The table is served, so it may be larger than memory for training would allow: a layer has no
-variable and gets no gradient.
+The table is served, so it may be larger than memory for training would allow: the layer
+has no variable and gets no gradient.
 """
 
 import json
@@ -40,7 +40,7 @@ def main(argv):
         "default_value_for_each_table": [0.0], "deployed_device_list": [0],
         "max_batch_size": 512}]}, f)
 
-  # What the table knows decides the label.
+  # The labels depend on the rows of the table.
   sentences = random.randint(0, _WORDS, [2000, _LENGTH]).astype(np.int32)
   labels = (vectors[sentences].mean(1)[:, :1] > 0).astype(np.float32)
 

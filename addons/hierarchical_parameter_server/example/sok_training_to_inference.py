@@ -25,11 +25,11 @@ flags.DEFINE_integer("steps", 50, "Training steps.", lower_bound=1)
 
 # Width of the rows of each table.
 _WIDTHS = (8, 8, 16)
-_SLOTS = 3  # Ids of a sample in each table.
+_SLOTS = 3  # ids per sample in each table
 
 
 def dense_part(tables):
-  """The layers above the tables' rows, [B, slots, width] each."""
+  """Applies the layers above the tables' rows, [B, slots, width] each."""
   flat = tf.concat([tf.reshape(rows, [-1, _SLOTS * width])
                     for rows, width in zip(tables, _WIDTHS)], 1)
   return tf.layers.dense(tf.layers.dense(flat, 16, tf.nn.relu, name="hidden"), 1,
@@ -50,7 +50,7 @@ def train(folder):
     with tf.compat.v1.Session() as session:
       session.run(tf.compat.v1.global_variables_initializer())
       for _ in range(FLAGS.steps):
-        # Any int64 is an id.
+        # Any int64 is a valid id.
         batch = [random.randint(-10**12, 10**12, [32, _SLOTS]) for _ in ids]
         feed = dict(zip(ids, batch))
         feed[labels] = (batch[0][:, :1] % 2).astype(np.float32)
@@ -85,7 +85,7 @@ def main(argv):
             "deployed_device_list": [0],
             "max_batch_size": 1024,
         }],
-        # Rows stay in the files: another process on this machine shares them.
+        # Rows stay in the files, shared with other processes on this machine.
         "volatile_db": {"type": "multi_process_hash_map"},
     }, f, indent=2)
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:

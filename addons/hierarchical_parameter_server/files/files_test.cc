@@ -26,7 +26,7 @@ class FilesTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(&made[0]), nullptr);
     folder_ = made;
   }
-  // As a new file: another process may have mapped the old one.
+  // Writes a new file: another process may have mapped the old one.
   void Write(const std::string& name, const void* data, size_t bytes) {
     const std::string path = folder_ + "/" + name;
     unlink(path.c_str());
@@ -106,18 +106,18 @@ TEST_F(FilesTest, TheIndexIsFoundAgainAndAStaleOneIsMadeAnew) {
   EXPECT_FALSE(Index(*directory)->found());
   EXPECT_EQ(note_, "");
   EXPECT_TRUE(Index(*directory)->found());
-  // A copy: other times, the same keys.
+  // A copy of the folder has new times and the same keys.
   WriteTable({10, 20, 30}, 2);
   directory = Open(2);
   EXPECT_TRUE(Index(*directory)->found());
-  // Other keys of the same size.
+  // The same size with other keys.
   WriteTable({10, 21, 30}, 2);
   directory = Open(2);
   auto index = Index(*directory);
   EXPECT_FALSE(index->found());
   EXPECT_EQ(Find(*index, 20), -1);
   EXPECT_EQ(Find(*index, 21), 1);
-  // Damage: a cut file, then a header of nonsense.
+  // Damage: a truncated file, then an invalid header.
   index.reset();
   ASSERT_EQ(truncate((folder_ + "/hps_index").c_str(), 100), 0);
   EXPECT_FALSE(Index(*directory)->found());
@@ -146,7 +146,7 @@ TEST_F(FilesTest, KeysOf32Bits) {
 
 TEST_F(FilesTest, AFolderThatCannotBeWrittenToIsServedAllTheSame) {
   WriteTable({10, 20, 30}, 2);
-  // A folder takes the index's name: it can be neither read nor replaced.
+  // A folder with the index's name can be neither read nor replaced.
   ASSERT_EQ(mkdir((folder_ + "/hps_index").c_str(), 0755), 0);
   const auto directory = Open(2);
   const auto index = Index(*directory);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file as memory. Processes that map the same file share its pages, and a
-// page is read when it is first touched.
+// A read-only memory mapping of a file. Processes that map the same file share
+// its pages, and a page is read when it is first touched.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_MAPPED_FILE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_MAPPED_FILE_H_
@@ -17,26 +17,26 @@ namespace hps {
 
 class MappedFile {
  public:
-  // For reading. NotFound, or another error that names the file. An empty file
-  // has no data. A file that is cut while it is mapped ends the process, as
-  // with every mapping: new data belongs into a new file that takes the name.
+  // Maps a file for reading. NotFound, or another error that names the file. An
+  // empty file has no data. Truncating a mapped file crashes the process, as
+  // with every mapping: write new data to a new file and rename it.
   static ev::Status Open(const std::string& path,
                          std::unique_ptr<MappedFile>* file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Advice to the system, which may ignore it. Single pages will be read, here
-  // and there: without the advice a touch reads as much as the disk's
-  // read-ahead says, megabytes on some machines.
+  // Advises the system of random access to single pages; it may ignore this.
+  // Without the advice each access reads as much as the disk's read-ahead,
+  // megabytes on some machines.
   void WillBeReadAtRandom() const;
-  // That part will be read soon.
+  // Advises the system to read this range soon.
   void WillBeReadSoon(int64_t begin, int64_t bytes) const;
 
   const std::string& path() const { return path_; }
   const void* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
-  // When it was changed last, in nanoseconds.
+  // Time of the last change, in nanoseconds.
   int64_t changed_ns() const { return changed_ns_; }
 
  private:

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table in files: a folder with
+// A table stored as two files in one folder:
 //   key          int64, little-endian, no header
 //   emb_vector   float32, rows x width, in the order of the keys, no header
-// The two sizes must agree with each other and with the width.
+// The file sizes must match each other and the width.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_DIRECTORY_H_
@@ -19,12 +19,12 @@
 
 namespace hps {
 
-// How keys are compared. With 32 bits a key of -1 and one of 2^32 - 1 are the
-// same: both are the int32 id -1.
+// Width of a key. With 32 bits, the keys -1 and 2^32 - 1 are the same: both are
+// the int32 id -1.
 enum class KeyBits { k32, k64 };
 
-// The key that is looked up for one that stands in a file. False: 32 bits do
-// not hold it.
+// Converts a key in a file to the key used in lookups. Returns false if it does
+// not fit into 32 bits.
 inline bool NormalKey(KeyBits bits, int64_t in_file, int64_t* key) {
   *key = in_file;
   if (bits == KeyBits::k64) return true;
@@ -34,9 +34,9 @@ inline bool NormalKey(KeyBits bits, int64_t in_file, int64_t* key) {
 
 class TableDirectory {
  public:
-  // NotFound: a file is missing. InvalidArgument: a file is empty, is no whole
-  // number of elements, or the sizes disagree; the message names the file,
-  // what was expected and what came.
+  // Opens a table. NotFound: a file is missing. InvalidArgument: a file is
+  // empty or not a whole number of elements, or the sizes disagree; the message
+  // has the file, the expected size and the actual one.
   static ev::Status Open(const std::string& folder, int width,
                          std::unique_ptr<TableDirectory>* directory);
 

@@ -27,7 +27,7 @@ struct TableIndex::Header {
   int64_t key_changed_ns;
   uint64_t key_hash;
   uint32_t key_bits;
-  uint32_t checksum;  // of what stands above
+  uint32_t checksum;  // of the members above
 
   uint32_t Checksum() const {
     uint64_t sum = key_bits;
@@ -46,8 +46,8 @@ namespace {
 constexpr char kMagic[8] = {'H', 'P', 'S', 'I', 'N', 'D', 'X', '1'};
 constexpr double kLoad = 0.85;
 
-// A hash of all keys, in order. Four sums side by side, so that it runs at the
-// speed of memory.
+// Returns a hash of all keys, in order. Four independent sums make it as fast
+// as memory.
 uint64_t HashOfKeys(ev::Span<const int64_t> keys) {
   uint64_t sums[4] = {1, 2, 3, 4};
   const auto mix = [&](int s, int64_t key) {
@@ -66,7 +66,7 @@ uint64_t HashOfKeys(ev::Span<const int64_t> keys) {
   return hash;
 }
 
-// With the process's secret, of what no other file has.
+// Draws a seed from the process's secret and a value that no other file has.
 uint64_t DrawSeed(const void* somewhere) {
   static std::atomic<int64_t> count{0};
   return ev::KeyedHash::OfProcess()(static_cast<int64_t>(
@@ -85,8 +85,8 @@ bool WriteAll(int descriptor, const char* data, int64_t bytes) {
   return true;
 }
 
-// Writes beside the file and gives it the name when it is whole. Returns what
-// was wrong, or "".
+// Writes to a temporary file and renames it when it is complete. Returns an
+// error text, or "".
 std::string WriteFile(const std::string& path, const void* data,
                       int64_t bytes) {
   static std::atomic<int> count{0};
@@ -108,8 +108,8 @@ std::string WriteFile(const std::string& path, const void* data,
   return error;
 }
 
-// Puts every key into the buckets, and counts the distinct ones. The lines of
-// the keys to come are on their way.
+// Inserts every key and counts the distinct ones. Prefetches the buckets of
+// keys to come.
 ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
                 int64_t num_buckets, TableIndex::Bucket* buckets,
                 int64_t* distinct) {
@@ -236,7 +236,8 @@ ev::Status TableIndex::Open(const TableDirectory& directory, KeyBits bits,
   header->checksum = header->Checksum();
   const std::string error = WriteFile(path, memory, made->bytes_);
   if (error.empty()) {
-    // The file's pages are shared with other processes; the memory is not.
+    // A mapped file's pages are shared with other processes; private memory is
+    // not.
     std::unique_ptr<TableIndex> mapped(new TableIndex);
     if (MappedFile::Open(path, &mapped->file_).ok() &&
         mapped->Adopt(mapped->file_->data(), mapped->file_->bytes())) {

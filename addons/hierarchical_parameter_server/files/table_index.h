@@ -1,20 +1,20 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a key to its row's number in a table directory, in a file beside the two
-// (`hps_index`, `hps_index32` with keys of 32 bits): made once, mapped by every
-// process that serves the table.
+// Maps a key to its row number in a table directory. The index is a file in
+// that directory (`hps_index`; `hps_index32` for 32-bit keys), made once and
+// mapped by every process that serves the table.
 //
-// The file is a header of one line (64 bytes), then buckets of one line: five
-// keys, their row numbers, and how many there are. A full bucket leads on to
-// the next. 15 bytes a row.
+// The file is a header of 64 bytes followed by buckets of 64 bytes, one cache
+// line each. A bucket holds five keys, their row numbers and a count. A full
+// bucket overflows into the next. This takes 15 bytes per row.
 //
-// It belongs to one `key` file: the header has its size, the time of its last
-// change and a hash of its keys. If the time differs (the folder was copied),
-// the hash decides. A stale, foreign or damaged index is made anew.
+// The index belongs to one `key` file: its header has that file's size,
+// modification time and a hash of the keys. If the time differs (the folder was
+// copied), the hash decides. A stale, foreign or damaged index is rebuilt.
 //
-// The buckets follow from a seed in the header that is drawn for each file, so
-// that ids which are chosen to share a bucket of one do not in another.
+// Buckets are chosen with a seed from the header, drawn for each file. So ids
+// chosen to collide in one index do not collide in another.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_INDEX_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_FILES_TABLE_INDEX_H_
@@ -41,22 +41,21 @@ class TableIndex {
   };
   static_assert(sizeof(Bucket) == 64, "a line");
 
-  // That of the directory, from its file if there is one that fits, else made,
-  // and written for the next one to find. A folder that cannot be written to
-  // leaves the index in this process's memory; *note then says so.
-  // InvalidArgument: a key does not fit into 32 bits, or there are more than
-  // 2^32 - 2 rows.
+  // Maps the directory's index file if it is valid. Otherwise builds the index
+  // and writes it for other processes. If the folder is not writable, the index
+  // stays in this process's memory and *note explains this. InvalidArgument: a
+  // key does not fit into 32 bits, or there are more than 2^32 - 2 rows.
   static ev::Status Open(const TableDirectory& directory, KeyBits bits,
                          std::unique_ptr<TableIndex>* index, std::string* note);
   ~TableIndex();
   TableIndex(const TableIndex&) = delete;
   TableIndex& operator=(const TableIndex&) = delete;
 
-  // Keys without repetitions. Of a key that repeats in the file the last row
-  // counts.
+  // Number of distinct keys. If a key repeats in the file, its last row is
+  // used.
   int64_t distinct() const { return distinct_; }
   int64_t bytes() const { return bytes_; }
-  // Whether the file was there already.
+  // Whether a valid file existed before Open.
   bool found() const { return found_; }
 
   int64_t BucketOf(int64_t key) const {
@@ -66,7 +65,7 @@ class TableIndex {
   void PrefetchBucket(int64_t bucket) const {
     ev::PrefetchLine(buckets_ + bucket);
   }
-  // The row's number or -1. bucket: BucketOf(key).
+  // Returns the row number, or -1. bucket: BucketOf(key).
   int64_t Find(int64_t key, int64_t bucket) const {
     for (;;) {
       const Bucket& here = buckets_[bucket];
@@ -90,7 +89,7 @@ class TableIndex {
   int64_t num_buckets_ = 0, distinct_ = 0, bytes_ = 0;
   bool found_ = false;
   std::unique_ptr<MappedFile> file_;
-  void* memory_ = nullptr;  // when there is no file
+  void* memory_ = nullptr;  // used if there is no file
 };
 
 }  // namespace hps

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Each rank of a Horovod job has a server of its own:
+"""Tests one server per rank of a Horovod job:
 
   horovodrun -np 2 -H localhost:2 python serving_utest.py
 """
@@ -10,8 +10,8 @@ import shutil
 import sys
 import tempfile
 
-# Python puts the folder that the program really lies in first, and the package beside it
-# in the source tree is without the compiled library.
+# Python puts the real folder of the program first in sys.path. The package next to it
+# in the source tree lacks the compiled library.
 sys.path[:] = [p for p in sys.path
                if p != os.path.dirname(os.path.realpath(__file__))]
 
@@ -29,7 +29,7 @@ _ROWS, _DIM, _BATCH = 500, 8, 16
 
 
 def _gathered(array):
-  """Returns the arrays of all ranks, one after the other; waits for all ranks."""
+  """Returns the arrays of all ranks, concatenated; waits for all ranks."""
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     return session.run(hvd.allgather(tf.constant(array)))
 
@@ -42,7 +42,7 @@ def _of_rank_0(text):
 
 
 def _session():
-  """Returns a session that has this rank's GPU, if there is one."""
+  """Returns a session with this rank's GPU, if there is one."""
   config = tf.compat.v1.ConfigProto()
   config.gpu_options.visible_device_list = str(hvd.local_rank())
   return tf.compat.v1.Session(config=config)
@@ -72,7 +72,7 @@ class ServingUtest(parameterized.TestCase):
     super().tearDown()
 
   def config(self, **more):
-    """Returns the path of a configuration, which every rank writes for itself."""
+    """Writes this rank's configuration; returns its path."""
     return testing.write_config(
         os.path.join(self.folder, "ps%d.json" % hvd.rank()),
         [testing.model("m", ["t"], [_DIM], [.5], max_batch_size=_BATCH)], **more)
@@ -84,7 +84,7 @@ class ServingUtest(parameterized.TestCase):
 
   @parameterized.parameters("parallel_hash_map", "multi_process_hash_map")
   def test_every_rank_has_its_rows(self, kind):
-    # All ranks start at once, also where they share the table's index.
+    # All ranks start at once, even if they share the table's index.
     path = self.config(volatile_db={"type": kind})
     ids = np.random.RandomState(hvd.rank()).randint(0, _ROWS + 10, [_BATCH, 3])
     expected = np.where((ids < _ROWS)[..., None], self.rows[np.minimum(ids, _ROWS - 1)],
@@ -96,7 +96,7 @@ class ServingUtest(parameterized.TestCase):
         found, summed = session.run([rows, total])
         np.testing.assert_array_equal(found, expected)
     self.assertAlmostEqual(summed / _gathered([expected.sum()]).sum(), 1, delta=1e-4)
-    # Its own lookups alone.
+    # Counts only this rank's lookups.
     table = hps.metrics()["models"][0]["tables"][0]
     self.assertEqual((table["lookups"], table["keys"]), (3, 3 * ids.size))
 

@@ -143,7 +143,7 @@ struct LayerTable::Found {
   uint64_t generation;
   bool long_keys;
   std::string where;
-  // Not kept alive by a layer that is never looked up again.
+  // Weak: a layer that is no longer used must not keep the table alive.
   std::weak_ptr<ServedTable> table;
 };
 
@@ -186,7 +186,7 @@ ev::Status LayerTable::Check(int64_t num_keys, bool long_keys) {
   if (table == nullptr || num_keys <= table->max_keys()) {
     return ev::Status::OK();
   }
-  // Counts the failure, and says what is allowed.
+  // This lookup fails with the right message and counts the failure.
   ev::Serial serial;
   return table->Lookup(
       ev::Span<const int64_t>(nullptr, static_cast<size_t>(num_keys)), nullptr,
@@ -195,7 +195,7 @@ ev::Status LayerTable::Check(int64_t num_keys, bool long_keys) {
 
 ev::Status LayerTable::GetTable(std::shared_ptr<ServedTable>* table) {
   std::shared_ptr<Found> found;
-  // Again when the model was replaced between the two.
+  // Repeats if the model was replaced in between.
   do {
     EV_RETURN_IF_ERROR(Get(&found));
     *table = found->table.lock();

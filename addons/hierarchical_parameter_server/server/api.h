@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a framework's ops ask of the server: the one header of the rooms below
-// that C++14 reads.
+// The server's interface for a framework's ops. Of the server's headers only
+// this one and producers.h compile as C++14.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_API_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_API_H_
@@ -21,9 +21,10 @@ namespace hps {
 
 class ServedTable;
 
-// Starts the server of this process; registry.h says when that is an error.
-// What was accepted once is accepted as long as that server runs, without
-// another look at the file: a graph starts with every step. Thread-safe.
+// Starts the server of this process (registry.h describes the errors). Once a
+// start was accepted, repeating it with the same arguments is accepted while
+// that server runs, without reading the file again: a graph calls it in every
+// step. Thread-safe.
 class Starter {
  public:
   Starter();
@@ -31,17 +32,18 @@ class Starter {
   Starter(const Starter&) = delete;
   Starter& operator=(const Starter&) = delete;
 
-  // *notes: what the first start found worth telling.
+  // *notes: the server's notes, set by the call that starts it.
   ev::Status Start(const std::string& config_file, int64_t global_batch_size,
                    int64_t num_replicas, ev::Parallel* parallel,
                    std::vector<std::string>* notes);
 
  private:
   struct Accepted;
-  std::shared_ptr<Accepted> accepted_;  // by atomic_load and atomic_store
+  // accessed with atomic_load and atomic_store
+  std::shared_ptr<Accepted> accepted_;
 };
 
-// A layer's table: found once, and again after the server's models changed.
+// A layer's table, found once and again after the server's models change.
 // Thread-safe.
 class LayerTable {
  public:
@@ -50,21 +52,22 @@ class LayerTable {
   LayerTable(const LayerTable&) = delete;
   LayerTable& operator=(const LayerTable&) = delete;
 
-  // Whether a lookup of so many ids of 32 or 64 bits can be: before room is
-  // made for its rows. Errors: those of ParameterServer::Find;
-  // FailedPrecondition: no server runs; InvalidArgument: too many ids, or of
-  // another size than supportlonglong says.
+  // Checks, before memory for the rows is allocated, that a lookup of
+  // `num_keys` ids of 32 or 64 bits is possible. Errors: those of
+  // ParameterServer::Find. FailedPrecondition: no server runs. InvalidArgument:
+  // too many ids, or ids of a size other than supportlonglong states.
   ev::Status Check(int64_t num_keys, bool long_keys);
-  // rows + i * width = the row of keys[i]. Errors: as Check, and a tier's.
+  // rows + i * width = the row of keys[i]. Errors: those of Check and of the
+  // tiers.
   ev::Status Lookup(ev::Span<const int64_t> keys, float* rows,
                     ev::Parallel* parallel);
   ev::Status Lookup(ev::Span<const int32_t> keys, float* rows,
                     ev::Parallel* parallel);
-  // The same with ids, or rows, or both in the memory of a framework's GPU
-  // device (CacheBatch of device_cache.h says where, and gives the stream):
-  // ids are taken when the stream has come so far, and what the stream is given
-  // after the call finds the rows. Through the GPU cache, or without one.
-  // Errors: also FailedPrecondition, no GPU that this library can use.
+  // The same with ids, rows or both in the memory of a framework's GPU device
+  // (see CacheBatch in device_cache.h, which has the stream). Ids are read when
+  // the stream reaches this point; work enqueued on the stream after the call
+  // sees the rows. Works with and without a GPU cache. Also FailedPrecondition:
+  // no GPU that this library can use.
   ev::Status LookupOnDevice(const CacheBatch& batch, ev::Parallel* parallel);
 
  private:
@@ -74,34 +77,32 @@ class LayerTable {
 
   const std::string model_;
   const int64_t table_id_, width_;
-  std::shared_ptr<Found> found_;  // by atomic_load and atomic_store
+  std::shared_ptr<Found> found_;  // accessed with atomic_load and atomic_store
 };
 
-// Commands for the running server. *answer: text, JSON where so said.
+// Runs a command. *answer: text, or JSON where stated.
 //   metrics                 JSON
 //   health                  JSON: "volatile" and "persistent", each null or
-//   what
-//                           is known about a tier that may be away
+//                           the state of a tier that may be unavailable
 //   notes                   JSON, a list of strings
-//   stop                    ends the server; no error when none runs
+//   stop                    ends the server; no error if none runs
 //   add_models PATH         all models of a configuration file, or none
 //   reload_model NAME
 //   remove_model NAME
-//   loaded_rows             a number: rows that were loaded so far
+//   loaded_rows             a number: rows loaded so far
 //   check PATH              JSON: errors, notes, plan; runs without a server
-//   connect PATH            JSON: a list of tiers that were tried to be
-//   reached,
+//   connect PATH            JSON: a list of the tiers that were contacted,
 //                           each with "tier", "what", "milliseconds" and
-//                           "error"
-//                           ("" where it was reached); runs without a server
+//                           "error" ("" if it was reached); runs without a
+//                           server
 ev::Status RunCommand(const std::string& command, const std::string& argument,
                       ev::Parallel* parallel, std::string* answer);
 
-// Warnings for the process's log since the last call, the oldest first. Costs a
-// load of one atomic where there are none. Thread-safe.
+// Returns the warnings for the process's log since the last call, oldest first.
+// Costs one atomic load if there are none. Thread-safe.
 std::vector<std::string> TakeLogLines();
 
-// Rows from outside, into both tiers.
+// Stores rows in both tiers of a table.
 ev::Status PushRows(const std::string& tag, int64_t width,
                     ev::Span<const int64_t> keys, const float* rows);
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread for work that no lookup waits for: rows that come up into the cache
-// after the lookup that missed them was answered. The queue is bounded; what
-// does not fit is not done, and the next lookup that misses offers it again.
+// A thread for work that no lookup waits for, such as caching rows after the
+// lookup that missed them was answered. The queue is bounded: when it is full,
+// work is dropped, and the next lookup that misses offers it again.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_BACKGROUND_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_BACKGROUND_H_
@@ -20,15 +20,15 @@ namespace hps {
 class Background {
  public:
   Background();
-  // Ends after the work that runs; what waits is not done.
+  // Waits for the running work; queued work is dropped.
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Never waits for work. Returns whether there was room. The work throws
-  // nothing.
+  // Enqueues work without waiting; returns false if the queue is full. The work
+  // must not throw.
   bool Offer(std::function<void()> work);
-  // Until all that was offered before has been done. For tests.
+  // Waits until all work offered before has been done. For tests.
   void Drain();
 
  private:

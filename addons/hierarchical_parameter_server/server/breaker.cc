@@ -26,16 +26,17 @@ ev::Status Breaker::Begin(Clock::time_point now) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!counts_.is_away) return ev::Status::OK();
   if (now >= next_try_) {
-    // This lookup tries it. If it ends without a word, another one does later.
+    // This lookup tries the tier. If it never calls End, another one tries
+    // later.
     next_try_ = now + std::chrono::milliseconds(config_.breaker_pause_ms);
     return ev::Status::OK();
   }
   ++counts_.skipped;
   return ev::Unavailable(
-      tier_ + " is away: lookups skip it for another " +
+      tier_ + " is unavailable: lookups skip it for another " +
       std::to_string(MsBetween(now, next_try_) + 1) + " ms, after " +
       std::to_string(in_a_row_) +
-      " lookups in a row did not reach it; the last error: " +
+      " consecutive lookups did not reach it; the last error: " +
       counts_.last_error);
 }
 
@@ -45,7 +46,7 @@ void Breaker::End(const ev::Status& status, Clock::time_point now) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (is_reached) {
     if (counts_.is_away) {
-      Warn(tier_ + " is back after " +
+      Warn(tier_ + " is available again after " +
            std::to_string(MsBetween(away_since_, now)) + " ms; " +
            std::to_string(counts_.skipped) + " lookups have skipped it so far");
     }
@@ -57,17 +58,17 @@ void Breaker::End(const ev::Status& status, Clock::time_point now) {
   is_troubled_.store(true, std::memory_order_relaxed);
   ++counts_.failures;
   ++in_a_row_;
-  // By characters: strings of this library's ABI share their text, and would
-  // share it between threads.
+  // Copies the characters: in this library's ABI, copies of a string share
+  // their text, which would then be shared between threads.
   counts_.last_error.assign(status.message().data(), status.message().size());
   if (in_a_row_ < config_.breaker_failures) return;
   if (!counts_.is_away) {
     counts_.is_away = true;
     away_since_ = now;
-    Warn(tier_ + " is away: " + std::to_string(in_a_row_) +
-         " lookups in a row did not reach it. " +
-         (skips() ? "Lookups go on without it: what the other tiers lack is "
-                    "the default row, counted as `unavailable`. "
+    Warn(tier_ + " is unavailable: " + std::to_string(in_a_row_) +
+         " consecutive lookups did not reach it. " +
+         (skips() ? "Lookups skip it: keys that the other tiers lack get the "
+                    "default row and are counted as `unavailable`. "
                   : "Lookups fail with Unavailable. ") +
          "One lookup tries it every " +
          std::to_string(config_.breaker_pause_ms) +

@@ -26,7 +26,7 @@ class BreakerTest : public ::testing::Test {
     config_.breaker_failures = 3;
     config_.breaker_pause_ms = 1000;
   }
-  // The outcome of a lookup at that time: "asked" or "skipped".
+  // Returns the outcome of a lookup at that time.
   std::string Look(int64_t ms, const ev::Status& answer) {
     const Breaker::Clock::time_point now = begin_ + milliseconds(ms);
     const ev::Status status = breaker_.Begin(now);
@@ -50,12 +50,12 @@ class BreakerTest : public ::testing::Test {
 TEST_F(BreakerTest, SkipsATierThatFailsAndTriesItAfterEachPause) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Look(i, away_), "asked");
   EXPECT_EQ(Look(10, ok_), "skipped");
-  EXPECT_NE(last_.find("volatile_db redis is away"), std::string::npos);
+  EXPECT_NE(last_.find("volatile_db redis is unavailable"), std::string::npos);
   EXPECT_NE(last_.find("another 993 ms"), std::string::npos) << last_;
   EXPECT_NE(last_.find("refused"), std::string::npos);
   EXPECT_TRUE(breaker_.Counts().is_away);
   EXPECT_EQ(Look(1001, ok_), "skipped");
-  EXPECT_EQ(Look(1002, away_), "asked");  // In vain: another pause.
+  EXPECT_EQ(Look(1002, away_), "asked");  // fails, so another pause follows
   EXPECT_EQ(Look(1003, ok_), "skipped");
   EXPECT_EQ(Look(2001, ok_), "skipped");
   EXPECT_EQ(Look(2002, ok_), "asked");
@@ -70,13 +70,13 @@ TEST_F(BreakerTest, OneLookupTriesAtATime) {
   const Breaker::Clock::time_point now = begin_ + milliseconds(1000);
   EXPECT_TRUE(breaker_.Begin(now).ok());
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(breaker_.Begin(now).ok());
-  // The one that tries may end without a word: another one follows.
+  // A lookup that tries may never call End; another one tries later.
   EXPECT_TRUE(breaker_.Begin(now + milliseconds(1000)).ok());
 }
 
 TEST_F(BreakerTest, OnlyUnavailableCounts) {
   for (int i = 0; i < 2; ++i) Look(0, away_);
-  // The tier was reached.
+  // Another error means that the tier was reached.
   Look(0, ev::Status(ev::StatusCode::kDataLoss, "lost rows"));
   for (int i = 0; i < 2; ++i) Look(0, away_);
   EXPECT_FALSE(breaker_.Counts().is_away);
@@ -88,14 +88,16 @@ TEST_F(BreakerTest, LogsWhenATierGoesAndWhenItIsBack) {
   for (int i = 0; i < 9; ++i) Look(1000 * i, away_);
   std::vector<std::string> lines = TakeWarnings();
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("volatile_db redis is away: 3 lookups"),
-            std::string::npos)
+  EXPECT_NE(
+      lines[0].find("volatile_db redis is unavailable: 3 consecutive lookups"),
+      std::string::npos)
       << lines[0];
   EXPECT_NE(lines[0].find("Lookups fail with Unavailable"), std::string::npos);
   Look(9000, ok_);
   lines = TakeWarnings();
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("is back after 7000 ms"), std::string::npos)
+  EXPECT_NE(lines[0].find("is available again after 7000 ms"),
+            std::string::npos)
       << lines[0];
   EXPECT_TRUE(TakeWarnings().empty());
 }
@@ -136,8 +138,8 @@ TEST_F(BreakerTest, ManyThreads) {
   EXPECT_FALSE(breaker.Counts().is_away);
 }
 
-// Has the keys of a set, with rows of one float, the key; or is not reached,
-// and leaves other things where rows and missing positions would be.
+// Has rows of one float, the key itself, for the keys of a set. If not reached,
+// it leaves garbage in rows and missing positions.
 class FakeTable : public Table {
  public:
   FakeTable(std::set<int64_t> keys, bool is_reached)

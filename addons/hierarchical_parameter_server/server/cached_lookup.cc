@@ -12,7 +12,8 @@
 namespace hps {
 namespace {
 
-// Keys that one lookup leaves to the background: later ones offer the others.
+// Most keys that one lookup leaves to the background; later lookups offer the
+// rest.
 constexpr int64_t kMostLate = 65536;
 constexpr int64_t kBringAtOnce = 8192;
 
@@ -53,7 +54,7 @@ ev::Status LookUpThroughCache(const CacheBatch& batch,
     std::vector<int64_t> late(keys.begin(),
                               keys.begin() + std::min(all, kMostLate));
     options.background->Offer([cache, tiers, late = std::move(late)] {
-      // A row that does not come up is missed again, and offered again.
+      // A row that is not cached is missed and offered again.
       try {
         ev::Serial serial;
         BringUp(late, cache.get(), tiers.get(), &serial);
@@ -75,7 +76,7 @@ ev::Status LookUpThroughCache(const CacheBatch& batch,
     nowhere += counts->found.nowhere;
     int64_t unknown = counts->found.nowhere;
     if (counts->found.skipped) {
-      // A tier that was skipped may have other rows: none is kept.
+      // The skipped tier may have other rows, so none of these is cached.
       unknown = count;
       std::iota(missing.begin(), missing.end(), int64_t{0});
     }

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of a lookup through a cache: what it misses is read from the tiers,
-// part by part, and put to its place.
+// Looks up rows through a cache: misses are read from the tiers part by part
+// and filled in.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_CACHED_LOOKUP_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_CACHED_LOOKUP_H_
@@ -20,18 +20,19 @@
 namespace hps {
 
 struct CachedLookupOptions {
-  // Below 1, a lookup of which this share of ids, or more, hits is answered at
-  // once, missing ids with the default value; their rows come up later. From 1
+  // Below 1: if at least this share of a lookup's ids hits, it is answered at
+  // once with the default value for misses, whose rows are cached later. From 1
   // on every answer is exact.
   double hit_rate_threshold = 1.0;
-  std::shared_ptr<Background> background;  // REQUIRED below 1
+  // required if the threshold is below 1
+  std::shared_ptr<Background> background;
 };
 
 struct CachedLookupCounts {
-  int64_t hits = 0;    // ids whose rows the cache had
-  int64_t late = 0;    // ids that were answered with the default value although
-                       // a tier may have a row
-  Tiers::Found found;  // of the others; nowhere is the sum
+  int64_t hits = 0;  // ids whose rows were cached
+  // ids answered with the default value although a tier may have a row
+  int64_t late = 0;
+  Tiers::Found found;  // where the other ids were found; `nowhere` is the total
 };
 
 ev::Status LookUpThroughCache(const CacheBatch& batch,
@@ -41,7 +42,7 @@ ev::Status LookUpThroughCache(const CacheBatch& batch,
                               ev::Parallel* parallel,
                               CachedLookupCounts* counts);
 
-// Stores the rows that the tiers have of these keys, as far as there is room.
+// Caches the rows that the tiers have for these keys, as far as there is room.
 ev::Status BringUp(ev::Span<const int64_t> keys, CacheTable* cache,
                    Tiers* tiers, ev::Parallel* parallel);
 

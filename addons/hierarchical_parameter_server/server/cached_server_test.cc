@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server above a cache, which is the tests' stand-in for a GPU's.
+// Tests the server with a cache, the stand-in for a GPU's.
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -69,7 +69,7 @@ class CachedServerTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary)
         .write(static_cast<const char*>(data), bytes);
   }
-  // Model m with the tables a and b.
+  // Serves model m with the tables a and b.
   ev::Status TryServe(const std::string& of_model, const std::string& more = "",
                       bool long_keys = true) {
     Config config;
@@ -114,7 +114,7 @@ class CachedServerTest : public ::testing::Test {
     }
     return rows;
   }
-  // Small numbers more often than large ones, and some that no tier has.
+  // Draws small keys more often than large ones, and some that no tier has.
   template <typename Id = int64_t>
   static std::vector<Id> Skewed(std::mt19937* random, int count) {
     std::vector<Id> keys;
@@ -210,7 +210,7 @@ TEST_F(CachedServerTest, ThePolicyIsTheModels) {
               std::string::npos);
     server_.reset();
   }
-  // A cache that evicts nothing has none.
+  // A cache without eviction has no policy.
   Serve(", \"use_static_table\": true");
   std::vector<std::string> problems;
   EXPECT_NE(
@@ -241,7 +241,7 @@ TEST_F(CachedServerTest, UpdatesWriteThrough) {
     EXPECT_EQ(StatisticsOf(Table(0).get()).refreshed, 2);
     EXPECT_EQ(Lookup(Table(0).get(), keys), Rows(keys, 9)) << tiers;
     EXPECT_EQ(Lookup(Table(1).get(), keys), Expected(keys, 2)) << tiers;
-    // A key that no tier had shows at once.
+    // A key that no tier had is visible at once.
     const std::vector<int64_t> fresh = {1000000};
     EXPECT_EQ(Lookup(Table(0).get(), fresh), Expected(fresh, 1));
     status = server_->Update("hps_et.m.sparse_embedding1", kWidth, fresh,
@@ -252,8 +252,8 @@ TEST_F(CachedServerTest, UpdatesWriteThrough) {
   }
 }
 
-// Rows that go to the lower tier alone are hidden where the upper one has
-// others: the cache must not tell them before the tiers do.
+// An update of the lower tier alone is hidden where the upper tier has a row.
+// The cache must not show it before the tiers do.
 TEST_F(CachedServerTest, AnUpdateBelowShowsWhenTheTiersShowIt) {
   for (const bool cached : {true, false}) {
     Serve(std::string(", \"gpucache\": ") + (cached ? "true" : "false"),
@@ -288,7 +288,7 @@ TEST_F(CachedServerTest, ReloadAndRemoveEmptyTheCache) {
   ASSERT_TRUE(server_->RemoveModel("m").ok());
 }
 
-TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
+TEST_F(CachedServerTest, AReloadWithoutRoomForTwoCachesFreesTheOldOnes) {
   Serve(", \"gpucache\": true, \"gpucacheper\": 0.2");
   const std::vector<int64_t> keys = {5, 6, 7};
   const std::shared_ptr<ServedTable> before = Table(0);
@@ -300,17 +300,17 @@ TEST_F(CachedServerTest, AReloadWithoutRoomForTwoTakesTheOldOnes) {
   EXPECT_EQ(HostDeviceCacheBytes(), bytes);
   EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
   EXPECT_EQ(Lookup(before.get(), keys), Expected(keys, 1));
-  // Nothing but the caches of the old model is lost when it fails.
+  // If the reload fails, the old model loses only its caches.
   SetHostDeviceCacheBytes(bytes / 2);
   const ev::Status status = server_->ReloadModel("m", &serial_);
   EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find("table 'sparse_embedding"),
             std::string::npos);
   EXPECT_EQ(Lookup(Table(0).get(), keys), Expected(keys, 6));
-  EXPECT_NE(AllNotes().find("goes on without its cache"), std::string::npos);
+  EXPECT_NE(AllNotes().find("has no cache any more"), std::string::npos);
 }
 
-TEST_F(CachedServerTest, ADroppedCacheIsAskedNoMoreAndUpdatesGoOn) {
+TEST_F(CachedServerTest, ADroppedCacheIsUnusedAndUpdatesGoOn) {
   Serve(", \"gpucacheper\": 0.5");
   const std::shared_ptr<ServedTable> table = Table(0);
   const std::vector<int64_t> keys = {5, 6, 7};
@@ -326,7 +326,7 @@ TEST_F(CachedServerTest, ADroppedCacheIsAskedNoMoreAndUpdatesGoOn) {
   EXPECT_EQ(StatisticsOf(table.get()).misses, misses);
 }
 
-TEST_F(CachedServerTest, ANoteThatIsTrueAgainIsTakenOnce) {
+TEST_F(CachedServerTest, ARepeatedNoteIsStoredOnce) {
   SetHostDeviceCacheBytes(int64_t{1} << 30);
   Serve(", \"gpucacheper\": 0.5");
   SetHostDeviceCacheBytes(HostDeviceCacheBytes() / 4);
@@ -336,13 +336,13 @@ TEST_F(CachedServerTest, ANoteThatIsTrueAgainIsTakenOnce) {
   EXPECT_EQ(server_->notes().size(), 1u);
 }
 
-TEST_F(CachedServerTest, AFullDeviceIsAnErrorWhereACacheIsAskedFor) {
+TEST_F(CachedServerTest, AFullDeviceIsAnErrorIfACacheIsRequired) {
   SetHostDeviceCacheBytes(1000);
   const ev::Status status = TryServe(", \"gpucache\": true");
   EXPECT_EQ(status.code(), ev::StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find("gpucacheper"), std::string::npos);
   EXPECT_EQ(HostDeviceCacheBytes(), 0);
-  // No key speaks of a cache: none is made.
+  // Without a key that describes a cache, none is created.
   Serve("");
   EXPECT_EQ(AllNotes(), "");
   const std::vector<int64_t> keys = {5, 6, 7};
@@ -350,7 +350,7 @@ TEST_F(CachedServerTest, AFullDeviceIsAnErrorWhereACacheIsAskedFor) {
   EXPECT_EQ(Table(0)->cache(), nullptr);
 }
 
-TEST_F(CachedServerTest, WithoutADeviceOneNoteTellsIt) {
+TEST_F(CachedServerTest, WithoutADeviceOneNoteIsStored) {
   SetHostDeviceIsGone(true);
   Serve(", \"gpucache\": true");
   ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
@@ -364,12 +364,12 @@ TEST_F(CachedServerTest, WithoutADeviceOneNoteTellsIt) {
   EXPECT_EQ(Table(0)->LookupOnDevice(batch, &serial_).code(),
             ev::StatusCode::kFailedPrecondition);
   server_.reset();
-  // Not where none is wanted.
+  // No note if the cache is disabled.
   Serve(", \"gpucache\": false");
   EXPECT_EQ(AllNotes(), "");
 }
 
-TEST_F(CachedServerTest, WhatIsLoadedAtTheStart) {
+TEST_F(CachedServerTest, RowsAreCachedAtTheStart) {
   const auto rows = [&](const std::string& of_model) {
     Serve(of_model);
     const int64_t rows = StatisticsOf(Table(1).get()).rows;
@@ -391,13 +391,13 @@ TEST_F(CachedServerTest, WhatIsLoadedAtTheStart) {
             0);
 }
 
-TEST_F(CachedServerTest, BelowTheThresholdExactAboveItAtOnce) {
+TEST_F(CachedServerTest, ExactBelowTheHitRateThresholdImmediateAboveIt) {
   Serve(", \"gpucacheper\": 0.5, \"hit_rate_threshold\": 0.5");
   const auto table = Table(0);
   const auto drain = [&] { server_->caches()->background()->Drain(); };
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 100; ++key) keys.push_back(key);
-  EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));  // Nothing hits.
+  EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));  // nothing hits
   for (int64_t key = 100; key < 150; ++key) keys.push_back(key);
   std::vector<float> want = Expected(keys, 1);
   std::fill(want.begin() + 100 * kWidth, want.end(), kDefault);
@@ -406,7 +406,7 @@ TEST_F(CachedServerTest, BelowTheThresholdExactAboveItAtOnce) {
   drain();
   EXPECT_EQ(Lookup(table.get(), keys), Expected(keys, 1));
   EXPECT_EQ(table->served().late, 50);
-  // What no tier has is not stored by it either.
+  // A key that no tier has is not cached either.
   keys.push_back(1000000);
   Lookup(table.get(), keys);
   drain();
@@ -453,7 +453,7 @@ TEST_F(CachedServerTest, IdsAndRowsOnTheDevice) {
   }
 }
 
-TEST_F(CachedServerTest, TheDevicesBytesAreForetold) {
+TEST_F(CachedServerTest, DeviceBytesArePredicted) {
   for (const char* share : {"0.01", "0.3", "1.0"}) {
     const std::string of_model = ", \"gpucacheper\": " + std::string(share);
     Serve(of_model);
@@ -469,7 +469,8 @@ TEST_F(CachedServerTest, TheDevicesBytesAreForetold) {
   }
 }
 
-// Rows beside updates: each as a whole, and never older than its update.
+// Lookups during updates: each row is whole and never older than its last
+// update.
 TEST_F(CachedServerTest, UpdatesBesideLookups) {
   Serve(", \"gpucacheper\": 0.02");
   const auto table = Table(0);

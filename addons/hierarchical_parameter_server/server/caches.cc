@@ -28,7 +28,8 @@ ev::Status OpenFiles(const ServedTable& table,
   return TableDirectory::Open(table.config().folder, table.width(), files);
 }
 
-// Rows of a table: of its files, or of the tiers where those are elsewhere.
+// Returns a table's number of rows: that of its files, or of the tiers if there
+// are none.
 int64_t RowsOf(const ServedTable& table, const TableDirectory* files) {
   if (files != nullptr) return files->rows();
   int64_t most = 0;
@@ -39,7 +40,7 @@ int64_t RowsOf(const ServedTable& table, const TableDirectory* files) {
   return most;
 }
 
-// The first rows of the files, as the tiers have them.
+// Caches the first rows of the files, read from the tiers.
 ev::Status FillFromTiers(const TableDirectory& files, KeyBits bits,
                          ServedTable* table, ev::Parallel* parallel) {
   CacheTable* const cache = table->cache().get();
@@ -114,8 +115,9 @@ ev::Status Caches::Attach(
       status = ev::Status(
           status.code(),
           Where(model, *table) + status.message() +
-              "; gpucacheper, or gpucache of some models, makes the caches "
-              "smaller (python -m hierarchical_parameter_server check)");
+              "; reduce gpucacheper, or disable gpucache of some models "
+              "(python -m hierarchical_parameter_server check shows the "
+              "sizes)");
       break;
     }
     table->SetCache(std::move(cache));

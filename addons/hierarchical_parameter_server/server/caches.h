@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The caches of a server's tables: one device for all of them, a cache for each
-// table whose model asks for one, of the size that its model says.
+// The caches of a server's tables: one device for all, and one cache for each
+// table whose model enables it, sized by the model's settings.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_CACHES_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_CACHES_H_
@@ -25,21 +25,21 @@ namespace hps {
 // Thread-safe.
 class Caches {
  public:
-  // Gives the tables of a model their caches, empty, before the first lookup.
-  // Without a GPU tables stay without, which *notes tells once.
-  // ResourceExhausted: no memory on the device; tables then have no cache.
+  // Creates empty caches for a model's tables; call before the first lookup.
+  // Without a GPU the tables get none, which is noted once in *notes.
+  // ResourceExhausted: not enough device memory; no table has a cache then.
   ev::Status Attach(const ModelConfig& model,
                     const std::vector<std::shared_ptr<ServedTable>>& tables,
                     std::vector<std::string>* notes);
-  // Brings rows up into caches that hold the whole table, or that are to be
-  // filled at the start. Lookups and updates may go on meanwhile. What cannot
-  // be read is told by *notes, and comes up when it is looked up.
+  // Fills the caches that hold the whole table or are preloaded. Lookups and
+  // updates may run meanwhile. Rows that cannot be read are reported in *notes
+  // and cached when they are looked up.
   void Fill(const ModelConfig& model,
             const std::vector<std::shared_ptr<ServedTable>>& tables,
             KeyBits bits, ev::Parallel* parallel,
             std::vector<std::string>* notes);
 
-  // For models whose answers need not be exact; made when one asks for it.
+  // For models with a hit-rate threshold; created on first use.
   std::shared_ptr<Background> background();
 
  private:

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a table has served. Threads count in lines of their own, so that
-// counting costs a lookup nothing however many threads there are.
+// Counts of what a table has served. Threads count in separate cache lines, so
+// that counting stays cheap with many threads.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_COUNTERS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_COUNTERS_H_
@@ -21,26 +21,28 @@ namespace hps {
 
 struct Served {
   int64_t lookups = 0;  // calls
-  int64_t keys = 0;     // ids of these calls
+  int64_t keys = 0;     // ids in these calls
   int64_t from_cache = 0;
   int64_t from_volatile = 0;
   int64_t from_persistent = 0;
   int64_t defaults = 0;  // ids that no tier had
-  // Ids that were answered with the default value because a tier was away.
+  // Ids answered with the default value because a tier was unavailable.
   int64_t unavailable = 0;
-  int64_t late = 0;    // ids that no tier was asked for: hit_rate_threshold
-  int64_t failed = 0;  // calls that gave an error
+  // ids answered without reading the tiers (hit_rate_threshold)
+  int64_t late = 0;
+  int64_t failed = 0;  // calls that returned an error
   int64_t nanoseconds = 0;
-  // latency[i]: calls of less than 2^i microseconds that [i - 1] has not.
+  // latency[i]: calls that took at least 2^(i-1) and less than 2^i
+  // microseconds; the last one has all longer calls.
   static constexpr int kLatencies = 24;
   std::array<int64_t, kLatencies> latency{};
 };
 
-// Of a refresher's work on a table's cache.
+// Counts of refreshing a table's cache.
 struct Refreshed {
-  int64_t walks = 0;     // over the whole cache
-  int64_t rows = 0;      // that were read below
-  int64_t failures = 0;  // walks that a tier or the cache ended
+  int64_t walks = 0;     // complete walks over the cache
+  int64_t rows = 0;      // rows read from the tiers
+  int64_t failures = 0;  // walks ended by an error of a tier or the cache
   int64_t last_walk_nanoseconds = 0;
   std::string last_failure;
 };
@@ -53,8 +55,8 @@ class RefreshCounters {
     counts_.rows += rows;
     if (status.ok()) return;
     ++counts_.failures;
-    // By characters, here and in Get: strings of this library's ABI share their
-    // text, and would share it between threads.
+    // Copies the characters, here and in Get: in this library's ABI, copies of
+    // a string share their text, which would then be shared between threads.
     last_failure_.assign(status.message().data(), status.message().size());
   }
   void EndWalk(std::chrono::nanoseconds took) {
@@ -71,8 +73,8 @@ class RefreshCounters {
 
  private:
   mutable std::mutex mu_;
-  Refreshed counts_;          // guarded by mu_, but last_failure, which is
-  std::string last_failure_;  // here; guarded by mu_
+  Refreshed counts_;  // guarded by mu_; last_failure is kept below instead
+  std::string last_failure_;  // guarded by mu_
 };
 
 class Counters {

@@ -16,7 +16,7 @@
 namespace hps {
 namespace {
 
-ev::Status NotThere(const char* tier, const std::string& type) {
+ev::Status NotBuiltIn(const char* tier, const std::string& type) {
   return ev::Unimplemented(std::string(tier) + ".type: \"" + type +
                            "\" is not built into this library");
 }
@@ -27,7 +27,7 @@ void MakeMapped(const std::string& type, bool persistent, MadeDatabase* made) {
   made->database = std::move(files);
 }
 
-// "a:1,b:2" or "a:1;b:2".
+// Splits "a:1,b:2" or "a:1;b:2".
 std::vector<std::string> AddressesOf(const std::string& list) {
   std::vector<std::string> addresses(1);
   for (const char c : list) {
@@ -40,7 +40,7 @@ std::vector<std::string> AddressesOf(const std::string& list) {
   return addresses;
 }
 
-bool IsThere(const std::string& path) {
+bool FileExists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
@@ -64,8 +64,9 @@ ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
   const RedisConfig defaults;
   if (redis.tls_client_certificate == defaults.tls_client_certificate &&
       redis.tls_client_key == defaults.tls_client_key &&
-      !IsThere(redis.tls_client_certificate)) {
-    // Not asked for: the files that are looked for by default are not there.
+      !FileExists(redis.tls_client_certificate)) {
+    // The default certificate files do not exist, so no client certificate is
+    // used.
     options.tls.client_certificate.clear();
     options.tls.client_key.clear();
   }
@@ -126,7 +127,7 @@ ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
     return ev::Status::OK();
   }
   if (IsRedis(config)) return MakeRedis(config, all_rows_are_below, made);
-  return NotThere("volatile_db", config.type);
+  return NotBuiltIn("volatile_db", config.type);
 }
 
 ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made) {
@@ -150,7 +151,7 @@ ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made) {
                                               config.type, config.outage);
     return ev::Status::OK();
   }
-  return NotThere("persistent_db", config.type);
+  return NotBuiltIn("persistent_db", config.type);
 }
 
 ev::Status ReachVolatile(const VolatileConfig& config, std::string* what) {

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a configuration to a database. A new type is a line in databases.cc.
+// Creates databases from a configuration. A new type is one line in
+// databases.cc.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_DATABASES_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_DATABASES_H_
@@ -19,26 +20,26 @@ namespace hps {
 
 struct MadeDatabase {
   std::shared_ptr<Database> database;  // null: the tier is disabled
-  // The same database where its rows are the files themselves.
+  // The same database if it serves the table files directly, otherwise null.
   MappedFiles* files = nullptr;
-  // Of a database that may be away; shared by its tables. Null for others.
+  // Shared by all tables of a database that may be unavailable; otherwise null.
   std::shared_ptr<Breaker> breaker;
 };
 
-// Whether every model has a database of its own, which goes when the model
-// goes: databases of this process's memory. Others are shared by all models,
-// told apart by tags.
+// Returns whether each model has a database of its own that is destroyed with
+// it: true for databases in this process's memory. Others are shared by all
+// models, whose tags keep them apart.
 bool IsOwnOfModel(const std::string& type);
 
-// Errors name the type, and what is missing. all_rows_are_below: a database
-// that loses rows may forget them, since the tier below has them.
+// Errors have the type and the missing part. all_rows_are_below: the lower tier
+// has all rows, so a database that loses rows may continue without them.
 ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
                         MadeDatabase* made);
 ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made);
 
-// Tries to reach a tier that is another program's, and makes and changes
-// nothing. *what: type and address, "" for a tier of this process's memory or
-// of the table files, which is always reached.
+// Tries to reach a tier in another process without creating or changing
+// anything. *what: type and address; "" for a tier in this process's memory or
+// of table files, which is always reachable.
 ev::Status ReachVolatile(const VolatileConfig& config, std::string* what);
 ev::Status ReachPersistent(const PersistentConfig& config, std::string* what);
 

@@ -48,11 +48,11 @@ void Elevator::Work() {
     busy_ = true;
     lock.unlock();
     {
-      // An update may not come between the look and the insert.
+      // Locked, so that no update comes between the check and the insert.
       std::lock_guard<std::mutex> updates(*task.updates_mutex);
       ev::Serial serial;
       if (*task.updates == task.seen) {
-        // A row that cannot be stored is found below the next time.
+        // A row that cannot be stored is found in the lower tier next time.
         try {
           task.to->Insert(task.keys, task.rows.data(), &serial);
         } catch (const std::bad_alloc&) {

@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// cache_missed_embeddings: rows that a lookup found in the persistent tier are
-// put into the volatile one by a thread of its own. The queue is bounded; what
-// does not fit is not elevated, and the next lookup finds it below again.
+// Implements cache_missed_embeddings: a thread copies rows that a lookup found
+// in the persistent tier into the volatile one. The queue is bounded: when it
+// is full, rows are dropped, and the next lookup finds them in the lower tier
+// again.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_ELEVATOR_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_ELEVATOR_H_
@@ -27,15 +28,15 @@ class Elevator {
   Elevator(const Elevator&) = delete;
   Elevator& operator=(const Elevator&) = delete;
 
-  // Copies; never waits for the thread's work. `sequence` is the tables'
-  // counter of updates when the rows were read: if it has changed when the
-  // rows would be stored, they may be old, and are dropped.
+  // Copies and enqueues rows; does not wait for the thread. `seen`: the tables'
+  // update counter when the rows were read. If the counter has changed before
+  // the rows are stored, they may be old and are dropped.
   void Offer(const std::shared_ptr<Table>& to, std::vector<int64_t> keys,
              std::vector<float> rows,
              const std::shared_ptr<std::mutex>& updates_mutex,
              const std::shared_ptr<int64_t>& updates, int64_t seen);
 
-  // Until all that was offered before has been done. For tests.
+  // Waits until all tasks offered before are done. For tests.
   void Drain();
 
  private:

@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that a reload has not stored. A database that outlives a model has the
-// rows of its last files, which may be more than those of the new ones, and in
-// a tier that holds a part of a table they may be older than the new ones.
+// Removes rows that a reload did not store. A database that outlives a model
+// still has the rows of its previous files. The new files may lack some of
+// these keys, and in a tier that holds only part of a table such rows may be
+// older than the files.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_LEFTOVERS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_LEFTOVERS_H_
@@ -16,14 +17,14 @@
 
 namespace hps {
 
-// Removes what is not of the first `stored` rows of the files, which have been
-// stored before. Keys that are in no row of the files stay where keeps_unknown
-// is true: an update source may have sent them.
+// Removes all rows except those of the first `stored` rows of the files, which
+// must have been stored before. With keeps_unknown, keys that are in no row of
+// the files stay: an update source may have sent them.
 //
-// No row of the first ones is missing at any time. Takes 8 bytes of memory for
-// each row; reads the whole table once, or where keeps_unknown is true removes
-// the keys of the other rows of the files, if the table has any others at all.
-// REQUIRES: every key of the files is one of `bits`.
+// The first rows stay available at all times. Needs 8 bytes of memory per row.
+// Reads the whole table once, or, with keeps_unknown, removes the keys of the
+// files' other rows if the table has any other rows. REQUIRES: every key of the
+// files fits `bits`.
 ev::Status RemoveLeftovers(const TableDirectory& files, int64_t stored,
                            KeyBits bits, bool keeps_unknown, Table* table);
 

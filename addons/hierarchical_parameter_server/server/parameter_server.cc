@@ -14,7 +14,7 @@
 namespace hps {
 namespace {
 
-// Rows of an insert while a table is loaded.
+// Rows per insert while a table is loaded.
 constexpr int64_t kLoadAtOnce = 65536;
 
 std::atomic<int64_t> loaded_rows{0};
@@ -48,7 +48,7 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
     for (const ModelConfig& model : config.models) {
       EV_RETURN_IF_ERROR(made->AddModel(model, parallel));
     }
-    // Last: what comes finds its tables.
+    // Started last: the updates must find their tables.
     ParameterServer* const to = made.get();
     EV_RETURN_IF_ERROR(Updates::Start(
         config,
@@ -67,7 +67,7 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
 
 void ParameterServer::Note(const std::string& note) {
   std::lock_guard<std::mutex> lock(mu_);
-  // Once: a model may be reloaded every hour for months.
+  // Adds a note once: a model may be reloaded every hour for months.
   if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) {
     notes_.push_back(note);
   }
@@ -120,7 +120,7 @@ ev::Status ParameterServer::LoadTable(
     std::shared_ptr<Table> opened;
     ev::Status status = made.database->OpenTable(tag, config.width, &opened);
     if (initialize && status.code() == ev::StatusCode::kDataLoss) {
-      // A part of it is lost, and all of it comes from the files.
+      // Part of the table is lost, and all of it is reloaded from the files.
       EV_RETURN_IF_ERROR(made.database->DropTable(tag));
       status = made.database->OpenTable(tag, config.width, &opened);
     }
@@ -139,7 +139,8 @@ ev::Status ParameterServer::LoadTable(
     return Fill(config, filling, opened.get(), parallel);
   };
   std::shared_ptr<Table> above_table, below_table;
-  // The persistent tier first: what is above is found below.
+  // Persistent tier first: every row in the upper tier then exists in the lower
+  // one.
   if (below.database != nullptr) {
     Filling filling;
     filling.clears =
@@ -154,12 +155,12 @@ ev::Status ParameterServer::LoadTable(
         below.database->OpenTable(tag, config.width, &below_table));
   }
   if (memory.database != nullptr) {
-    // Old rows that lookups have found below do not go up over new ones.
+    // Queued elevations of old rows must not overwrite new ones.
     if (replaced != nullptr) replaced->DropElevations();
     Filling filling;
     filling.rate = config_.volatile_db.initial_cache_rate;
-    // Also when it starts, if a part of the rows is loaded: older ones of the
-    // others would hide those below.
+    // Also at start, if only part of the rows is loaded: older rows of the
+    // other keys would hide those of the lower tier.
     filling.clears = !IsOwnOfModel(config_.volatile_db.type) &&
                      (replaced != nullptr || filling.rate < 1.0);
     EV_RETURN_IF_ERROR(IsFed(config_.update_source,
@@ -215,8 +216,8 @@ ev::Status ParameterServer::Load(const ModelConfig& config,
 }
 
 void ParameterServer::Publish(std::shared_ptr<Model> model) {
-  // No update is under way that knows the tables before, and would not reach
-  // the caches of these.
+  // Waits for updates that still use the previous tables and would miss the new
+  // ones' caches.
   std::lock_guard<std::shared_mutex> publishing(publishing_);
   std::lock_guard<std::mutex> lock(mu_);
   models_[model->config.name] = std::move(model);
@@ -255,9 +256,9 @@ ev::Status ParameterServer::AttachCaches(const Model& model) {
         !others_change(model.memory)) {
       Note("model '" + model.config.name +
            "', refresh_interval: rows that other processes change in " +
-           model.below.database->name() + " stay as they are where " +
+           model.below.database->name() + " are not visible where " +
            model.memory.database->name() +
-           ", above it and this process's own, has them");
+           ", this process's own tier above it, has these rows");
     }
     return status;
   }
@@ -266,9 +267,9 @@ ev::Status ParameterServer::AttachCaches(const Model& model) {
       Note("model '" + model.config.name +
            "', gpucache: rows that other processes change in " +
            made->database->name() +
-           " stay as they are in this process's cache until they are pushed "
-           "here too, or the model is reloaded; refresh_interval reads them "
-           "again");
+           " stay stale in this process's cache until they are pushed to "
+           "this process too or the model is reloaded; set refresh_interval "
+           "to read them periodically");
     }
   }
   return status;
@@ -310,15 +311,15 @@ ev::Status ParameterServer::ReloadModel(const std::string& name,
   EV_RETURN_IF_ERROR(Load(replaced->config, replaced.get(), parallel, &model));
   ev::Status status = AttachCaches(*model);
   if (status.code() == ev::StatusCode::kResourceExhausted) {
-    // No room for two: the old model goes on from the tiers.
+    // There is no room for two caches: the old model continues from the tiers.
     for (const auto& table : replaced->tables) {
       if (table->cache() != nullptr) table->cache()->Drop();
     }
     status = AttachCaches(*model);
     if (!status.ok()) {
       Note("model '" + name +
-           "': it goes on without its cache, which made room for a reload "
-           "that failed: " +
+           "': it has no cache any more, since its cache was freed for a "
+           "reload that failed: " +
            status.message());
     }
   }
@@ -331,7 +332,7 @@ ev::Status ParameterServer::ReloadModel(const std::string& name,
 
 ev::Status ParameterServer::RemoveModel(const std::string& name) {
   std::lock_guard<std::mutex> changing(changing_);
-  std::shared_ptr<Model> model;  // Dies without the lock.
+  std::shared_ptr<Model> model;  // destroyed after the lock is released
   std::lock_guard<std::mutex> lock(mu_);
   const auto found = models_.find(name);
   if (found == models_.end()) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The models of a configuration, with their tables loaded. Models come, are
-// replaced and go while lookups run: a lookup that has begun ends with the
-// tables that it began with.
+// The models of a configuration with their loaded tables. Models can be added,
+// replaced and removed while lookups run: a lookup finishes with the tables
+// that it started with.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PARAMETER_SERVER_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PARAMETER_SERVER_H_
@@ -37,40 +37,41 @@ class ParameterServer {
 
   const Config& config() const { return config_; }
 
-  // The table that a layer names. NotFound: no such model; the message lists
-  // those that there are. InvalidArgument: no such number, or the table's width
-  // is another one.
+  // Finds the table of a layer. NotFound: no such model; the message lists the
+  // existing ones. InvalidArgument: no table with this number, or its width
+  // differs.
   ev::Status Find(const std::string& model, int64_t table_id, int64_t width,
                   std::shared_ptr<ServedTable>* table) const;
-  // By tag; null: there is none.
+  // Finds a table by tag; null if there is none.
   std::shared_ptr<ServedTable> FindTag(const std::string& tag) const;
 
-  // AlreadyExists: there is a model of that name. On an error nothing has
-  // changed.
+  // AlreadyExists: a model has this name. On an error nothing has changed.
   ev::Status AddModel(const ModelConfig& model, ev::Parallel* parallel);
-  // Loads a model's tables from its files again. Afterwards the tables have the
-  // files' rows and no others, whatever had been stored since; but rows of keys
-  // that are not in the files stay in a database that outlives the model and is
-  // fed by an update source.
+  // Loads a model's tables from its files again. Afterwards the tables have
+  // exactly the files' rows, whatever was stored in between. One exception: a
+  // database that outlives the model and is fed by an update source keeps rows
+  // of keys that are not in the files.
   //
-  // In memory lookups have the old tables until all is loaded. A database that
-  // outlives the model changes row by row under them: new rows are stored over
-  // old ones first, then what is left over is removed (leftovers.h). If it
-  // fails there, some of the rows are new, and loading again mends it.
+  // In memory, lookups use the old tables until all are loaded. A database that
+  // outlives the model changes row by row: first new rows overwrite old ones,
+  // then leftover rows are removed (leftovers.h). After a failure in between
+  // some rows are new; reloading again repairs this.
   ev::Status ReloadModel(const std::string& name, ev::Parallel* parallel);
   ev::Status RemoveModel(const std::string& name);
 
-  // Rows from an update source. NotFound: no such table. InvalidArgument: the
-  // width is another one.
+  // Stores rows from an update source. NotFound: no such table.
+  // InvalidArgument: the table has another width.
   ev::Status Update(const std::string& tag, int width,
                     ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 
-  // What is served, as JSON. Waits for a database no longer than a lookup does.
+  // Returns the served counts as JSON. Waits for a database no longer than a
+  // lookup does.
   std::string MetricsJson() const;
-  // Whether each tier that may be away is, as JSON. Asks no database.
+  // Returns, as JSON, whether each tier that may be unavailable is. Accesses no
+  // database.
   std::string HealthJson() const;
-  // What loading found worth telling, after the configuration's own notes.
+  // The configuration's notes and those added while loading.
   std::vector<std::string> notes() const;
 
   Elevator* elevator() { return elevator_.get(); }
@@ -84,11 +85,11 @@ class ParameterServer {
   };
 
   explicit ParameterServer(const Config& config) : config_(config) {}
-  // Whether a row that the volatile tier loses is found in the persistent one.
+  // Whether a row that the volatile tier loses is still in the persistent one.
   bool all_rows_are_below() const {
     return config_.persistent_db.type != "disabled";
   }
-  // replaced: the model that goes when this one is there; null: none.
+  // Loads a model. replaced: the model that it replaces; null: none.
   ev::Status Load(const ModelConfig& config, const Model* replaced,
                   ev::Parallel* parallel, std::shared_ptr<Model>* model);
   ev::Status LoadTable(const ModelConfig& model, const TableConfig& config,
@@ -98,7 +99,7 @@ class ParameterServer {
                        std::shared_ptr<ServedTable>* table);
   struct Filling {
     double rate = 1.0;
-    bool clears = false;  // rows that are not of these go
+    bool clears = false;  // remove rows that are not among these
     bool is_fed = false;  // keys that are not in the files may have rows
   };
   ev::Status Fill(const TableConfig& config, const Filling& filling,
@@ -106,34 +107,35 @@ class ParameterServer {
   void Note(const std::string& note);
   ev::Status AttachCaches(const Model& model);
   void Publish(std::shared_ptr<Model> model);
-  // After FillCaches. REQUIRES changing_.
+  // Call after FillCaches. REQUIRES changing_.
   void KeepUp(const Model& model);
-  // After Publish, so that updates meanwhile count.
+  // Call after Publish, so that the caches see the updates made meanwhile.
   void FillCaches(const Model& model, ev::Parallel* parallel);
 
   const Config config_;
   std::shared_ptr<Elevator> elevator_;
   Caches caches_;
-  // Databases that all models share.
+  // Databases shared by all models.
   MadeDatabase shared_memory_, shared_below_;
-  std::mutex changing_;  // one change at a time; before publishing_
-  // Shared by updates, alone for a change of models_; before mu_.
+  std::mutex changing_;  // one change at a time; acquired before publishing_
+  // Shared by updates, exclusive for a change of models_; acquired before mu_.
   std::shared_mutex publishing_;
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<Model>> models_;
   std::vector<std::string> notes_;
-  // Guarded by changing_; null until a model asks for it. Its thread uses the
+  // Guarded by changing_; null until a model needs it. Its thread uses the
   // tables' caches.
   std::unique_ptr<Refresher> refresher_;
-  // Goes first: its threads use all that is above. Null without a source.
+  // Declared last, so destroyed first: its threads use all members above. Null
+  // without a source.
   std::unique_ptr<Updates> updates_;
 };
 
-// Rows that were loaded from files in this process so far: how far a start is.
+// Rows loaded from files in this process so far; shows a start's progress.
 int64_t LoadedRows();
 
-// Rows and bytes of every table of a configuration, from the sizes of its
-// files, as JSON; problems of the files go to *problems.
+// Returns rows and bytes of every table of a configuration as JSON, computed
+// from the sizes of its files. Problems with files go to *problems.
 std::string PlanJson(const Config& config, std::vector<std::string>* problems);
 
 }  // namespace hps

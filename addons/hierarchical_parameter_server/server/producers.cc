@@ -22,7 +22,7 @@ struct State {
   int64_t next = 1;
 };
 
-// Never destroyed: threads may still send while the process ends.
+// Never destroyed: threads may still send while the process exits.
 State* TheState() {
   static State* const state = new State;
   return state;
@@ -66,7 +66,7 @@ ev::Status SendRows(int64_t number, const std::string& tag, int64_t width,
                     ev::Span<const int64_t> keys, const float* rows) {
   std::shared_ptr<UpdateProducer> producer;
   EV_RETURN_IF_ERROR(Find(number, &producer));
-  // Wider than any table's: the producer says so.
+  // Wider than any table, so the producer returns the error.
   const int64_t most = int64_t{1} << 30;
   return producer->Send(tag, static_cast<int>(std::min(width, most)), keys,
                         rows);
@@ -79,7 +79,8 @@ ev::Status FlushRows(int64_t number, int64_t timeout_ms) {
 }
 
 ev::Status CloseProducer(int64_t number) {
-  std::shared_ptr<UpdateProducer> producer;  // Dies without the lock.
+  // destroyed after the lock is released
+  std::shared_ptr<UpdateProducer> producer;
   EV_RETURN_IF_ERROR(Find(number, &producer));
   State* const state = TheState();
   std::lock_guard<std::mutex> lock(state->mutex);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The producers of this process, by number: what a framework's ops send updates
-// with. C++14 reads this header.
+// The update producers of this process, identified by numbers that a
+// framework's ops can pass. This header compiles as C++14.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PRODUCERS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_PRODUCERS_H_
@@ -15,17 +15,18 @@
 
 namespace hps {
 
-// type and target are those of update_source: "kafka_message_queue" and its
-// brokers, "directory" and its path. InvalidArgument: another type. Otherwise
-// the producer's own errors. Thread-safe, as are all below.
+// Opens a producer. type and target as in update_source: "kafka_message_queue"
+// with brokers, or "directory" with a path. InvalidArgument: another type.
+// Otherwise the producer's own errors. All functions of this file are
+// thread-safe.
 ev::Status OpenProducer(const std::string& type, const std::string& target,
                         int64_t* number);
 
-// All: NotFound when there is no producer of the number.
+// All return NotFound if no producer has the number.
 ev::Status SendRows(int64_t number, const std::string& tag, int64_t width,
                     ev::Span<const int64_t> keys, const float* rows);
 ev::Status FlushRows(int64_t number, int64_t timeout_ms);
-// Calls that run end first.
+// Waits for running calls.
 ev::Status CloseProducer(int64_t number);
 
 }  // namespace hps

@@ -17,7 +17,7 @@ std::chrono::steady_clock::duration Seconds(double seconds) {
       std::chrono::duration<double>(seconds));
 }
 
-// An error of either is told by the counts.
+// RefreshPart, with std::bad_alloc as a status; the caller counts errors.
 ev::Status PartOrNoMemory(ServedTable* table, CacheReview* review,
                           int64_t* rows) {
   try {
@@ -74,7 +74,7 @@ void Refresher::Add(const std::vector<std::shared_ptr<ServedTable>>& tables,
 }
 
 bool Refresher::Step(Walk* walk) {
-  // The last owner may go meanwhile: then the table ends here.
+  // If this becomes the last reference, the table is destroyed on this thread.
   const std::shared_ptr<ServedTable> table = walk->table.lock();
   if (table == nullptr || !table->cache()->holds_rows()) return false;
   int64_t rows = 0;
@@ -115,8 +115,8 @@ void Refresher::Work() {
         [](const Walk& a, const Walk& b) { return a.due < b.due; });
     const Clock::time_point now = Clock::now();
     if (next->due > now) {
-      // By the clock of the day, which every system can wait by; tables that
-      // are gone are looked for each minute.
+      // Waits on the system clock, which every platform supports. Looks for
+      // destroyed tables every minute.
       const Clock::duration wait =
           std::min<Clock::duration>(next->due - now, std::chrono::minutes(1));
       changed_.wait_until(

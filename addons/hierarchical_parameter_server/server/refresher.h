@@ -1,18 +1,18 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// refresh_interval: a thread that reads the rows of caches from the tiers again
-// and again, so that what another process has changed in a shared database
-// shows here. Updates of this process need none of it: they are written
-// through.
+// Implements refresh_interval: a thread that periodically re-reads cached rows
+// from the tiers, so that changes by other processes in a shared database
+// become visible. Updates of this process do not need it, since they are
+// written through to the cache.
 //
 // Rows are read and overwritten part by part (CacheReview), a few megabytes at
-// a time, and after each part the thread rests as long as the part took: it
-// uses half of a processor and half of a database's connection at most. Where a
-// walk takes longer than the interval the next one begins at once.
+// a time. After each part the thread sleeps as long as the part took, so it
+// uses at most half of a CPU core and half of a database connection. If a walk
+// takes longer than the interval, the next one starts at once.
 //
-// A row that no tier has any more goes. Where a tier gives an error the rows
-// stay as they are, the failure is counted, and the next walk begins an
+// A row that no tier has any more is removed from the cache. If a tier returns
+// an error, the rows stay, the failure is counted, and the next walk starts one
 // interval later.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_REFRESHER_H_
@@ -32,22 +32,21 @@
 
 namespace hps {
 
-// Reads the keys of the walk's next part from the tiers and puts them into the
-// cache. *rows: how many keys these were; 0: the walk is over.
+// Re-reads the walk's next part from the tiers into the cache. *rows: number of
+// keys; 0: the walk is over.
 ev::Status RefreshPart(ServedTable* table, CacheReview* review, int64_t* rows);
 
 // Thread-safe.
 class Refresher {
  public:
   Refresher();
-  // Ends after the part that is under way.
+  // Waits for the part in progress.
   ~Refresher();
   Refresher(const Refresher&) = delete;
   Refresher& operator=(const Refresher&) = delete;
 
-  // Walks over the tables' caches every `interval` seconds, the first time
-  // `delay` seconds and an interval from now. A table that nothing else holds
-  // any more is left out.
+  // Walks over the tables' caches every `interval` seconds, starting in `delay`
+  // seconds plus one interval. Tables that are destroyed meanwhile are dropped.
   void Add(const std::vector<std::shared_ptr<ServedTable>>& tables,
            double delay, double interval);
 
@@ -56,18 +55,18 @@ class Refresher {
   struct Walk {
     std::weak_ptr<ServedTable> table;
     Clock::duration interval;
-    Clock::time_point due;                // of what comes next
-    Clock::time_point begun;              // where a walk is under way
-    std::unique_ptr<CacheReview> review;  // null: none is
+    Clock::time_point due;                // time of the next part or walk
+    Clock::time_point begun;              // start of the walk in progress
+    std::unique_ptr<CacheReview> review;  // null if no walk is in progress
   };
   void Work();
-  // Does a part of a walk, and says when the next one is due. false: the table
-  // or its cache is gone.
+  // Processes one part of a walk and sets when the next one is due. Returns
+  // false if the table or its cache is gone.
   static bool Step(Walk* walk);
 
   std::mutex mu_;
   std::condition_variable changed_;
-  std::list<Walk> added_;  // guarded by mu_; the thread takes them
+  std::list<Walk> added_;  // guarded by mu_; emptied by the thread
   bool stop_ = false;      // guarded by mu_
   std::thread thread_;
 };

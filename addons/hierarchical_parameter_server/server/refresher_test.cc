@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// refresh_interval: caches that follow databases which others write. The cache
-// is the tests' stand-in, the other writer a second server or a table's own
+// Tests refresh_interval: caches that follow databases written by others. The
+// cache is the stand-in; the other writer is a second server or a table's own
 // tier.
 
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ constexpr int kWidth = 4;
 constexpr char kTag[] = "hps_et.m.t";
 constexpr char kOften[] = ", \"gpucacheper\": 0.5, \"refresh_interval\": 0.01";
 
-// Until `what` is so; half a minute at most.
+// Waits until `what` is true, for at most half a minute.
 template <typename What>
 bool Soon(const What& what) {
   for (int i = 0; i < 3000; ++i) {
@@ -83,8 +83,8 @@ class RefresherTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return table;
   }
-  // Keys whose row is not of this version; the row of version -1 is the default
-  // value.
+  // Counts the keys whose row does not have this version. Version -1 is the
+  // default value.
   int64_t NumOther(ServedTable* table, const std::vector<int64_t>& keys,
                    int version) {
     std::vector<float> rows(keys.size() * kWidth, -7.0f);
@@ -100,7 +100,7 @@ class RefresherTest : public ::testing::Test {
     }
     return num_other;
   }
-  // Changes rows below, of which the cache is not told.
+  // Changes rows in the tier without informing the cache.
   void Store(Table* below, const std::vector<int64_t>& keys, int version) {
     const ev::Status status =
         below->Insert(keys, SealedRows(keys, version, kWidth).data(), &serial_);
@@ -117,7 +117,7 @@ class RefresherTest : public ::testing::Test {
   std::unique_ptr<ParameterServer> server_;
 };
 
-TEST_F(RefresherTest, RowsThatChangeBelowShow) {
+TEST_F(RefresherTest, RowsChangedInATierBecomeVisible) {
   for (const char* of_model :
        {kOften,
         ", \"use_static_table\": true, \"refresh_interval\": 0.01, "
@@ -134,7 +134,7 @@ TEST_F(RefresherTest, RowsThatChangeBelowShow) {
         return NumOther(table.get(), keys, version) == 0;
       })) << server_->MetricsJson();
     }
-    // Rows that are gone below are answered so.
+    // Rows removed from the tier become missing.
     int64_t removed = 0;
     ASSERT_TRUE(table->above()->Remove(keys, &removed).ok());
     EXPECT_EQ(removed, 200);
@@ -168,7 +168,7 @@ TEST_F(RefresherTest, WithoutAnIntervalOrBeforeTheDelayRowsStay) {
     EXPECT_EQ(
         server_->MetricsJson().find("\"refresh\": null") == std::string::npos,
         refreshes);
-    // It ends at once, however long the interval is.
+    // The server stops at once, however long the interval is.
     const auto begin = std::chrono::steady_clock::now();
     server_.reset();
     EXPECT_LT(std::chrono::steady_clock::now() - begin,
@@ -189,21 +189,21 @@ TEST_F(RefresherTest, ModelsComeAreReloadedAndGo) {
   table.reset();
   const ModelConfig model = server_->config().models[0];
   ASSERT_TRUE(server_->RemoveModel("m").ok());
-  // Walks keep no cache alive.
+  // Walks do not keep a cache alive.
   EXPECT_TRUE(Soon([] { return HostDeviceCacheBytes() == 0; }));
   ASSERT_TRUE(server_->AddModel(model, &serial_).ok());
   table = TableOf(server_.get());
   EXPECT_EQ(NumOther(table.get(), keys, 3), 0);
   Store(table->above().get(), keys, 5);
   EXPECT_TRUE(Soon([&] { return NumOther(table.get(), keys, 5) == 0; }));
-  // A cache that was dropped has no more walks.
+  // A dropped cache is no longer walked.
   table->cache()->Drop();
   Store(table->above().get(), keys, 6);
   EXPECT_EQ(NumOther(table.get(), keys, 6), 0);
 }
 
-// Updates of this process beside walks that never stop: an update shows at once
-// and for ever.
+// Updates of this process run during walks that never pause. An update is
+// visible at once and stays.
 TEST_F(RefresherTest, UpdatesBesideWalksAreNeverUndone) {
   server_ = Serve(", \"gpucacheper\": 0.5, \"refresh_interval\": 0.000001",
                   ", \"volatile_db\": {\"num_partitions\": 2}");
@@ -223,7 +223,7 @@ TEST_F(RefresherTest, UpdatesBesideWalksAreNeverUndone) {
             !table->Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial)
                  .ok();
         for (size_t i = 0; i < keys.size(); ++i) {
-          // A torn row has no version.
+          // a torn row has no version
           wrong += VersionOf(keys[i], &rows[i * kWidth], kWidth) < least;
         }
       }
@@ -248,7 +248,7 @@ std::string RedisAt(const RedisServer& redis, const std::string& more) {
          redis.address() + "\", \"timeout_ms\": 500" + more + "}";
 }
 
-TEST_F(RefresherTest, WhatAnotherServerStoresInRedisShows) {
+TEST_F(RefresherTest, RowsStoredByAnotherServerBecomeVisible) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;
   RedisServer redis;
@@ -267,7 +267,7 @@ TEST_F(RefresherTest, WhatAnotherServerStoresInRedisShows) {
                   .ok());
   EXPECT_TRUE(Soon([&] { return NumOther(table.get(), keys, 7) == 0; }))
       << server_->MetricsJson();
-  // Without a database the rows stay as they are, and the failure is told.
+  // Without the database the rows stay, and the failure is counted.
   redis.Kill();
   EXPECT_TRUE(Soon([&] { return table->refreshed().failures > 0; }));
   EXPECT_NE(table->refreshed().last_failure, "");
@@ -277,7 +277,7 @@ TEST_F(RefresherTest, WhatAnotherServerStoresInRedisShows) {
   ASSERT_TRUE(
       table->Lookup(ev::Span<const int64_t>(some), read.data(), &serial_).ok());
   EXPECT_EQ(table->served().from_cache, rows + 10);
-  // It comes back with other rows.
+  // The database returns with other rows.
   ASSERT_TRUE(redis.Start());
   WriteTable(0, 1000, 8);
   writer = Serve(", \"gpucache\": false", RedisAt(redis, ""));
@@ -291,19 +291,20 @@ TEST_F(RefresherTest, WhatAnotherServerStoresInRedisShows) {
   EXPECT_TRUE(Soon([&] { return NumOther(reloaded.get(), keys, 9) == 0; }));
 }
 
-// Without an interval a note tells that such rows stay.
+// Without an interval, a note warns that such rows stay.
 TEST_F(RefresherTest, ASharedDatabaseIsNoted) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;
   RedisServer redis;
   ASSERT_TRUE(redis.Start());
   server_ = Serve(", \"gpucacheper\": 0.5", RedisAt(redis, ""));
-  EXPECT_NE(AllNotes(*server_).find("refresh_interval reads them again"),
-            std::string::npos);
+  EXPECT_NE(
+      AllNotes(*server_).find("set refresh_interval to read them periodically"),
+      std::string::npos);
 }
 
-// Rows of the tier below are answered meanwhile, and not kept: the tier that is
-// away has newer ones.
+// Rows of the lower tier are returned meanwhile, but not cached, since the
+// unavailable tier may have newer ones.
 TEST_F(RefresherTest, NoRowIsCachedWhileATierIsSkipped) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;
@@ -322,19 +323,19 @@ TEST_F(RefresherTest, NoRowIsCachedWhileATierIsSkipped) {
   Store(table->above().get(), KeysFrom(0, 300), 1);
   EXPECT_TRUE(Soon([&] { return NumOther(table.get(), keys, 1) == 0; }));
   redis.Kill();
-  // Also of the refreshing, which must not take the rows below for new ones.
+  // A refresh must not take the lower tier's rows for new ones either.
   const int64_t before = table->refreshed().failures;
   EXPECT_TRUE(Soon([&] { return table->refreshed().failures > before + 2; }));
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(NumOther(table.get(), keys, 1), 0);    // The cache has them.
-    EXPECT_EQ(NumOther(table.get(), others, 0), 0);  // It has not.
+    EXPECT_EQ(NumOther(table.get(), keys, 1), 0);    // cached
+    EXPECT_EQ(NumOther(table.get(), others, 0), 0);  // not cached
     EXPECT_EQ(NumOther(table.get(), {5000}, -1), 0);
   }
   EXPECT_EQ(table->served().unavailable, 3);
   CacheStatistics statistics;
   ASSERT_TRUE(table->cache()->Statistics(&statistics).ok());
   EXPECT_EQ(statistics.rows, 200);
-  ASSERT_TRUE(redis.Start());  // With its rows.
+  ASSERT_TRUE(redis.Start());  // restarts with its rows
   EXPECT_TRUE(Soon([&] { return NumOther(table.get(), others, 1) == 0; }));
 }
 

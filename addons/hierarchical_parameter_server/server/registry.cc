@@ -14,20 +14,20 @@ namespace hps {
 namespace {
 
 struct State {
-  std::mutex starting;  // one start at a time; before mu
+  std::mutex starting;  // one start at a time; acquired before mu
   std::mutex mu;
   std::shared_ptr<ParameterServer> server;  // guarded by mu
-  std::string path, text;                   // guarded by mu; of server
+  std::string path, text;                   // guarded by mu; those of server
   std::atomic<uint64_t> generation{1}, epoch{1};
 };
 
-// Never destroyed: threads may still look up while the process ends.
+// Never destroyed: threads may still look up while the process exits.
 State* TheState() {
   static State* const state = new State;
   return state;
 }
 
-// Without links and "..", so that one file has one name.
+// Resolves links and "..", so that a file has only one name.
 std::string RealPath(const std::string& path) {
   char buffer[PATH_MAX];
   return realpath(path.c_str(), buffer) == nullptr ? path : buffer;
@@ -70,7 +70,7 @@ ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
   *started = false;
   State* const state = TheState();
   std::lock_guard<std::mutex> starting(state->starting);
-  // Starts and stops alone change it, and they wait.
+  // Stable, since only starts and stops change it, and they need this lock.
   if (epoch != nullptr) *epoch = ServerEpoch();
   const char* const variable = getenv(kConfigVariable);
   const bool given = variable != nullptr && variable[0] != '\0';
@@ -107,10 +107,10 @@ ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
     return ev::FailedPrecondition(
         "the parameter server of this process runs with the configuration '" +
         running_path + "', got " +
-        (RealPath(path) == running_path ? "the same file with another content"
+        (RealPath(path) == running_path ? "the same file with different content"
                                         : "'" + RealPath(path) + "'") +
-        "; put the models into one file, add them while it runs, or stop the "
-        "server before");
+        "; put the models into one file, add them while the server runs, or "
+        "stop it first");
   }
   EV_RETURN_IF_ERROR(CheckBatch(config, options));
   std::unique_ptr<ParameterServer> server;
@@ -144,7 +144,8 @@ ev::Status GetRunningServer(std::shared_ptr<ParameterServer>* server) {
 void Stop() {
   State* const state = TheState();
   std::lock_guard<std::mutex> starting(state->starting);
-  std::shared_ptr<ParameterServer> server;  // Dies without the lock.
+  // destroyed after the lock is released
+  std::shared_ptr<ParameterServer> server;
   {
     std::lock_guard<std::mutex> lock(state->mu);
     server.swap(state->server);

@@ -1,11 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one server of a process.
+// The single server of a process.
 //
-// Which configuration: the environment variable HPS_PS_CONFIG_FILE if it is
-// set, otherwise the path that the caller gives. A second start with the same
-// configuration does nothing; with another it is an error, which names both.
+// Its configuration is the file in the environment variable HPS_PS_CONFIG_FILE
+// if that is set, otherwise the path that the caller passes. Starting again
+// with the same configuration is a no-op; with another one it is an error that
+// names both.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_REGISTRY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_REGISTRY_H_
@@ -28,29 +29,29 @@ struct StartOptions {
   int64_t num_replicas = 1;
 };
 
-// Starts the server unless it runs. *started: whether this call has. *epoch
-// (may be null): the ServerEpoch of the server that runs. Errors: those of the
-// configuration and of the files; FailedPrecondition: another configuration
-// runs, or there is none; InvalidArgument: the batch is not a multiple of the
-// replicas, or larger than a model's max_batch_size. On an error nothing has
-// changed. Calls at the same time wait for the first.
+// Starts the server unless it runs. *started: this call has started it. *epoch
+// (may be null): the ServerEpoch of the running server. Errors: those of the
+// configuration and the files. FailedPrecondition: the server runs with another
+// configuration, or none is given. InvalidArgument: the batch size is not a
+// multiple of the replicas, or exceeds a model's max_batch_size. On an error
+// nothing has changed. Concurrent calls wait for the first.
 ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
                  bool* started, uint64_t* epoch = nullptr);
 
-// The server that runs, or null.
+// Returns the running server, or null.
 std::shared_ptr<ParameterServer> RunningServer();
-// FailedPrecondition: none runs.
+// FailedPrecondition: no server runs.
 ev::Status GetRunningServer(std::shared_ptr<ParameterServer>* server);
 
-// Ends it: its tables go when the lookups that use them have ended. Another
-// configuration may start afterwards.
+// Stops the server. Its tables are destroyed when the lookups that use them
+// end. A server with another configuration may be started afterwards.
 void Stop();
 
-// Changes with every start and stop, and with nothing else.
+// Changes with every start and stop only.
 uint64_t ServerEpoch();
 
-// Changes with every start, stop and change of models: what was found before
-// may be another one now.
+// Changes with every start, stop and change of models: tables found earlier may
+// have been replaced.
 uint64_t Generation();
 void NextGeneration();
 

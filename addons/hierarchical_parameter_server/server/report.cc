@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server says about itself.
+// The server's reports: metrics, health and plan.
 
 #include <algorithm>
 #include <string>
@@ -26,7 +26,7 @@ std::string FlagField(const char* name, bool value) {
   return "\"" + std::string(name) + "\": " + (value ? "true" : "false");
 }
 
-// Counts of a tier that may be away, which all tables have in common.
+// Counts of a tier that may be unavailable, shared by all tables.
 std::string OutageJson(const Breaker& breaker, const BreakerCounts& counts) {
   return "{" + Field("type", breaker.type()) + ", " +
          FlagField("away", counts.is_away) + ", " +
@@ -39,7 +39,7 @@ std::string OutageJson(const Breaker& breaker, const BreakerCounts& counts) {
 std::string TierJson(const std::shared_ptr<Table>& table,
                      const Breaker* breaker) {
   if (table == nullptr) return "null";
-  // A tier that is away would keep every report waiting.
+  // A report must not wait for a tier that is unavailable.
   const BreakerCounts counts =
       breaker == nullptr ? BreakerCounts() : breaker->Counts();
   if (counts.is_away) return "{" + Field("error", counts.last_error) + "}";
@@ -52,7 +52,7 @@ std::string TierJson(const std::shared_ptr<Table>& table,
          Field("evicted", statistics.evicted) + "}";
 }
 
-// What a cache does where rows need room.
+// Returns the name of a cache's eviction policy.
 std::string PolicyName(bool evicts, bool lfu) {
   return !evicts ? "none" : lfu ? "lfu" : "lru";
 }
@@ -75,7 +75,7 @@ std::string CacheJson(const std::shared_ptr<CacheTable>& cache) {
          Field("refreshed", statistics.refreshed) + "}";
 }
 
-// null where nothing is to be refreshed.
+// null if nothing is refreshed.
 std::string RefreshJson(const ServedTable& table, double interval) {
   if (interval <= 0 || table.cache() == nullptr) return "null";
   const Refreshed refreshed = table.refreshed();
@@ -172,10 +172,11 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
         if (config.volatile_db.overflow_margin < kept / partitions) {
           kept = config.volatile_db.overflow_margin * partitions;
         }
-        // Slots at 92 %, and a little for segments that differ in length.
+        // Slots at 92 % load, plus a little for segments of different length.
         host = static_cast<int64_t>(kept * (8 + row_bytes) / 0.92 * 1.02);
       } else {
-        host = rows * row_bytes + rows / 17 * 4 * 64;  // 4.25 keys a line
+        // 4.25 keys per cache line
+        host = rows * row_bytes + rows / 17 * 4 * 64;
       }
       if (!local) host = 0;
       total += host;

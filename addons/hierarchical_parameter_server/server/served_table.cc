@@ -162,7 +162,7 @@ ev::Status ServedTable::Update(ev::Span<const int64_t> keys, const float* rows,
         const ev::Status status = changed == Tiers::Changed::kRows
                                       ? cache_->Refresh(keys, rows)
                                       : cache_->Erase(keys);
-        // Old rows must not stay: the tiers go on without it.
+        // The tiers go on without the cache, which must not keep old rows.
         if (!status.ok()) cache_->Drop();
         return status;
       });

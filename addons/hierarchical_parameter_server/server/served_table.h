@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table of a model, and the way of a lookup:
+// One table of a model. A lookup passes through
 //
 //   [GPU cache] -> the tiers below (tiers.h)
 //
-// A lookup is exact, unless its model's hit_rate_threshold is below 1
+// and is exact, unless the model's hit_rate_threshold is below 1
 // (cached_lookup.h).
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_SERVED_TABLE_H_
@@ -40,40 +40,40 @@ class ServedTable {
   int width() const { return config_.width; }
   int64_t max_keys() const { return max_keys_; }
 
-  // Before the first lookup.
+  // Call before the first lookup.
   void SetCache(std::shared_ptr<CacheTable> cache) {
     cache_ = std::move(cache);
   }
-  // Null: there is none.
+  // Null: the table has no cache.
   const std::shared_ptr<CacheTable>& cache() const { return cache_; }
 
   // rows + i * width = the row of keys[i]. InvalidArgument: more keys than the
-  // configuration allows. Errors of a tier are returned; rows then have no
-  // meaning.
+  // configuration allows. Errors of a tier are returned; the rows are undefined
+  // then.
   ev::Status Lookup(ev::Span<const int64_t> keys, float* rows,
                     ev::Parallel* parallel);
-  // The same for ids of 32 bits.
+  // The same for 32-bit ids.
   ev::Status Lookup(ev::Span<const int32_t> keys, float* rows,
                     ev::Parallel* parallel);
-  // The same where ids, or rows, or both are in the GPU's memory; CacheBatch
-  // says how. Also for a table that has no cache. FailedPrecondition: this
-  // machine has no GPU, or the library no code for one.
+  // The same with ids, rows or both in GPU memory (see CacheBatch). Works
+  // without a cache too. FailedPrecondition: this machine has no GPU, or the
+  // library has no GPU code.
   ev::Status LookupOnDevice(const CacheBatch& batch, ev::Parallel* parallel);
 
-  // Stores rows in the tiers that take them, and then in the cache where it has
-  // them: a lookup that begins afterwards gives them.
+  // Stores rows in the selected tiers, and then in the cache if it has their
+  // keys. Lookups that start afterwards return them.
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 
-  // Rows that lookups have read below so far do not go up any more: the tier
-  // below has other ones now.
+  // Discards queued elevations: rows that lookups have read from the lower
+  // tier, which has been changed since.
   void DropElevations() { tiers_->DropElevations(); }
 
   const std::shared_ptr<Tiers>& tiers() const { return tiers_; }
   const std::shared_ptr<Table>& above() const { return tiers_->above(); }
   const std::shared_ptr<Table>& below() const { return tiers_->below(); }
   Served served() const { return counters_.Sum(); }
-  // What keeps the cache up with databases of several processes has done.
+  // Counts of refreshing the cache from databases shared with other processes.
   RefreshCounters* refreshes() { return &refreshes_; }
   Refreshed refreshed() const { return refreshes_.Get(); }
 
@@ -87,10 +87,10 @@ class ServedTable {
   ev::Status LookUpCache(const CacheBatch& batch,
                          const std::shared_ptr<CacheTable>& cache,
                          ev::Parallel* parallel, Served* served);
-  // Counts a lookup of `count` ids, which work(served) does.
+  // Runs work(served) and counts it as a lookup of `count` ids.
   template <typename Work>
   ev::Status Counted(int64_t count, const Work& work);
-  // The cache, or what moves ids and rows without storing any.
+  // Returns the cache, or a cache of capacity 0, which only moves ids and rows.
   ev::Status DeviceWay(std::shared_ptr<CacheTable>* way);
 
   const TableConfig config_;

@@ -48,7 +48,8 @@ class ServerTest : public ::testing::Test {
     WriteFile(name + "/key", keys.data(), keys.size() * 8);
     WriteFile(name + "/emb_vector", rows.data(), rows.size() * 4);
   }
-  // New files take the names, as readers of mapped ones need it.
+  // Creates a new file under the name, since readers may have mapped the old
+  // one.
   void WriteFile(const std::string& name, const void* data, size_t bytes) {
     const std::string path = folder_ + "/" + name;
     remove(path.c_str());
@@ -65,7 +66,7 @@ class ServerTest : public ::testing::Test {
            per_sample + "], \"default_value_for_each_table\": [" + defaults +
            "], \"deployed_device_list\": [0], \"max_batch_size\": 1024}";
   }
-  // Two models with three tables of different width.
+  // Two models with three tables of different widths.
   std::string Models() {
     return "\"models\": [" +
            Model("m", "\"a\", \"b\"", "4, 8", "2, 3", "0.5, 1") + ", " +
@@ -108,7 +109,8 @@ class ServerTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return rows;
   }
-  // The rows of keys of [first, last) in a version, the default elsewhere.
+  // Returns this version's rows for keys in [first, last), and `other` for the
+  // rest.
   static std::vector<float> Expected(const std::vector<int64_t>& keys,
                                      int64_t first, int64_t last, int width,
                                      int version, float other) {
@@ -140,8 +142,8 @@ const char* const kTiers[] = {
     "\"persistent_db\": {\"type\": \"mapped_files\"}",
 };
 
-// Acceptance tests 3 and 5: two models, three tables of different width; keys
-// that are unknown, extreme or repeated; with every composition of tiers.
+// Acceptance tests 3 and 5: two models, three tables of different widths;
+// unknown, extreme and repeated keys; with every combination of tiers.
 TEST_F(ServerTest, Acceptance03And05EveryTierGivesTheSameRows) {
   WriteModels(1);
   for (const char* const tiers : kTiers) {
@@ -178,7 +180,7 @@ TEST_F(ServerTest, Acceptance03And05EveryTierGivesTheSameRows) {
   }
 }
 
-TEST_F(ServerTest, RowsThatAreFoundBelowGoUp) {
+TEST_F(ServerTest, RowsFoundInThePersistentTierAreElevated) {
   WriteModels(1);
   const auto server = Serve(
       ", \"volatile_db\": {\"initial_cache_rate\": 0, "
@@ -191,13 +193,13 @@ TEST_F(ServerTest, RowsThatAreFoundBelowGoUp) {
   ASSERT_TRUE(server->Find("m", 0, 4, &table).ok());
   int64_t rows = -1;
   ASSERT_TRUE(table->above()->Count(&rows).ok());
-  EXPECT_EQ(rows, 100);  // What no tier has is not stored.
+  EXPECT_EQ(rows, 100);  // keys that no tier has are not stored
   Lookup(server.get(), "m", 0, 4, keys);
   EXPECT_EQ(table->served().from_volatile, 100);
   EXPECT_EQ(table->served().from_persistent, 100);
 }
 
-TEST_F(ServerTest, WhatALayerNamesMustBeThere) {
+TEST_F(ServerTest, ALayersModelAndTableMustExist) {
   WriteModels(1);
   const auto server = Serve("");
   std::shared_ptr<ServedTable> table;
@@ -240,7 +242,7 @@ TEST_F(ServerTest, ModelsComeAreReloadedAndGoWhileLookupsRun) {
           ++wrong;
           continue;
         }
-        // One version or the other, row by row.
+        // Each row has one version or the other.
         for (int64_t k = 0; k < 1000; ++k) {
           const int version = rows[k * 4] == Value(k, 1, 0) ? 1 : 2;
           for (int c = 0; c < 4; ++c) {
@@ -256,7 +258,7 @@ TEST_F(ServerTest, ModelsComeAreReloadedAndGoWhileLookupsRun) {
       EXPECT_EQ(Lookup(server.get(), "m", 0, 4, keys),
                 Expected(keys, 0, 1000, 4, 1 + round % 2, 0));
     }
-    // Files that do not fit leave the model as it is.
+    // Files of the wrong size leave the model unchanged.
     WriteFile("b/key", "12345678", 8);
     const ev::Status status = server->ReloadModel("m", &serial_);
     EXPECT_NE(status.message().find("model 'm', table 'sparse_embedding2'"),
@@ -280,7 +282,7 @@ TEST_F(ServerTest, ModelsComeAreReloadedAndGoWhileLookupsRun) {
     EXPECT_EQ(server->RemoveModel("added").code(), ev::StatusCode::kNotFound);
     std::shared_ptr<ServedTable> table;
     EXPECT_FALSE(server->Find("added", 0, 3, &table).ok());
-    // A lookup that has its table ends with it.
+    // A lookup that already has the table can finish.
     float row[3];
     const std::vector<int64_t> seven = {7};
     ASSERT_TRUE(
@@ -290,7 +292,7 @@ TEST_F(ServerTest, ModelsComeAreReloadedAndGoWhileLookupsRun) {
 }
 
 // Acceptance test 10, in host memory: 1 % of the rows change while many threads
-// look up; no row is torn, and what was pushed shows in the next lookup.
+// look up. No row is torn, and pushed rows are visible to the next lookup.
 TEST_F(ServerTest, Acceptance10RowsArePushedWhileServing) {
   WriteModels(1);
   for (const char* const tiers : kTiers) {
@@ -377,7 +379,7 @@ TEST_F(ServerTest, KeysOf32Bits) {
       << status.message();
 }
 
-// Acceptance test 9: many callers, no wrong row.
+// Acceptance test 9: many concurrent callers, no wrong row.
 TEST_F(ServerTest, Acceptance09ManyCallers) {
   WriteModels(1);
   const auto server = Serve("");
@@ -406,7 +408,8 @@ TEST_F(ServerTest, Acceptance09ManyCallers) {
   }
 }
 
-// Acceptance test 6: explicit, then implicit; a conflicting second one.
+// Acceptance test 6: explicit start, then implicit; a conflicting second one
+// fails.
 TEST_F(ServerTest, Acceptance06OneConfigurationRuns) {
   WriteModels(1);
   StartOptions options;
@@ -426,11 +429,11 @@ TEST_F(ServerTest, Acceptance06OneConfigurationRuns) {
   EXPECT_FALSE(started);
   ASSERT_TRUE(Start(StartOptions(), &serial_, &started).ok());
   EXPECT_EQ(RunningServer(), server);
-  // The same file by another name is the same.
+  // The same file under another path is the same configuration.
   StartOptions same = options;
   same.config_file = folder_ + "/./a/../ps.json";
   EXPECT_TRUE(Start(same, &serial_, &started).ok());
-  // Another one is not.
+  // Another file is not.
   StartOptions other = options;
   other.config_file = WriteConfig("{" + Models() + "}", "other.json");
   status = Start(other, &serial_, &started);
@@ -445,7 +448,7 @@ TEST_F(ServerTest, Acceptance06OneConfigurationRuns) {
   EXPECT_TRUE(Start(other, &serial_, &started).ok());
 }
 
-// Acceptance test 7, its first half: the environment goes before the graph.
+// Acceptance test 7, first half: the environment overrides the graph.
 TEST_F(ServerTest, Acceptance07TheEnvironmentNamesTheConfiguration) {
   WriteModels(1);
   const std::string path = WriteConfig("{" + Models() + "}");
@@ -459,7 +462,7 @@ TEST_F(ServerTest, Acceptance07TheEnvironmentNamesTheConfiguration) {
   EXPECT_TRUE(started);
 }
 
-// Acceptance test 8: every size that is wrong.
+// Acceptance test 8: all invalid sizes.
 TEST_F(ServerTest, Acceptance08BatchesAndReplicas) {
   WriteModels(1);
   StartOptions good;
@@ -476,7 +479,7 @@ TEST_F(ServerTest, Acceptance08BatchesAndReplicas) {
       {1025, 1, "models[0].max_batch_size"},
       {8, 0, "num_replicas: want at least 1, got 0"},
   };
-  for (int round = 0; round < 2; ++round) {  // Before and after the start.
+  for (int round = 0; round < 2; ++round) {  // before and after the start
     for (const auto& one : cases) {
       StartOptions options = good;
       options.global_batch_size = one.batch;
@@ -491,7 +494,7 @@ TEST_F(ServerTest, Acceptance08BatchesAndReplicas) {
   }
 }
 
-// Acceptance test 11: what the planner says of host memory.
+// Acceptance test 11: the planned host memory is right.
 TEST_F(ServerTest, Acceptance11ThePlannerIsRightWithin5Percent) {
   WriteTable("a", Range(0, 100000), 16, 1);
   for (const char* type : {"hash_map", "multi_process_hash_map"}) {
@@ -518,7 +521,7 @@ TEST_F(ServerTest, Acceptance11ThePlannerIsRightWithin5Percent) {
   }
 }
 
-TEST_F(ServerTest, TypesThatAreNotBuiltInAndFilesThatLackAreErrors) {
+TEST_F(ServerTest, MissingTypesAndFilesAreErrors) {
   Config config;
   std::unique_ptr<ParameterServer> server;
   ASSERT_TRUE(

@@ -59,7 +59,8 @@ ev::Status Tiers::Read(ev::Span<const int64_t> keys, float* rows,
       wanted = Positions::Of(missing, count);
     }
   }
-  // Which must outlive `wanted` where the persistent tier is skipped.
+  // Holds the positions that are still missing if the persistent tier is
+  // skipped.
   std::vector<int64_t> before;
   if (below_ != nullptr && count > 0) {
     const int64_t asked = count;
@@ -122,7 +123,8 @@ ev::Status Tiers::Store(ev::Span<const int64_t> keys, const float* rows,
   const bool above = to_volatile && above_ != nullptr;
   if (below) EV_RETURN_IF_ERROR(below_->Insert(keys, rows, &serial));
   if (above) EV_RETURN_IF_ERROR(above_->Insert(keys, rows, &serial));
-  // A row that went below alone is hidden where the tier above has another.
+  // A row stored only in the lower tier is hidden if the upper tier has the
+  // key.
   *changed = above || (below && above_ == nullptr) ? Changed::kRows
              : below                               ? Changed::kPerhaps
                                                    : Changed::kNothing;

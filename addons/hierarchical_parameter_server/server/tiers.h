@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tiers of one table below the cache: volatile, then persistent, then the
-// default value. Each is asked for what those before it lack. An id that no
-// tier has is answered with the default value, and is stored nowhere: a row
-// that comes later shows at once.
+// The tiers of one table below the cache: volatile, persistent, then the
+// default value. Each tier is read for the keys that the previous ones lack. An
+// id that no tier has gets the default value, which is not stored, so a row
+// added later is visible at once.
 //
-// A tier that is away (breaker.h) makes a lookup an error, or is skipped: the
-// lookup then goes on with the other tiers.
+// If a tier is unavailable (breaker.h), a lookup fails or continues with the
+// other tiers, depending on on_unavailable.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_TIERS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_TIERS_H_
@@ -28,10 +28,10 @@ namespace hps {
 // Thread-safe.
 class Tiers {
  public:
-  // above, below: the volatile and the persistent tier's table, or null.
-  // elevator: null unless rows that are found below go up. above_breaker,
-  // below_breaker: of the tiers, which all tables share; null for one that is
-  // never away.
+  // above, below: the table in the volatile and in the persistent tier, or
+  // null. elevator: null unless rows found in the persistent tier are copied to
+  // the volatile one. above_breaker, below_breaker: shared by all tables of a
+  // tier; null for a tier that is always available.
   Tiers(int width, float default_value, std::shared_ptr<Table> above,
         std::shared_ptr<Table> below, std::shared_ptr<Elevator> elevator,
         std::shared_ptr<Breaker> above_breaker = nullptr,
@@ -45,33 +45,33 @@ class Tiers {
 
   struct Found {
     int64_t above = 0, below = 0, nowhere = 0;
-    // Keys of `nowhere` that a tier which was skipped may have.
+    // Ids counted in `nowhere` that a skipped tier may have.
     int64_t unavailable = 0;
-    // Whether a tier was skipped: rows may be others than it has.
+    // True if a tier was skipped: that tier may have other rows.
     bool skipped = false;
   };
-  // What rows are read for. kLookup: an answer, which may skip a tier that is
-  // away. kBringUp: a cache; a tier that is away is an error. kRefresh: as
-  // kBringUp, and rows that are found below do not go up.
+  // The purpose of a read. kLookup: an answer; it may skip an unavailable tier.
+  // kBringUp: for a cache; an unavailable tier is an error. kRefresh: like
+  // kBringUp, but without elevating rows.
   enum class Purpose { kLookup, kBringUp, kRefresh };
-  // rows + i * width = the row of keys[i]. missing has room for as many numbers
-  // as there are keys; its first found->nowhere are those of keys that no tier
-  // has, ascending. Adds to found->above, below and unavailable; sets
-  // found->nowhere and skipped. Rows that are found below go up where there is
-  // an elevator.
+  // rows + i * width = the row of keys[i]. `missing` must have room for
+  // keys.size() indices; its first found->nowhere elements are the indices,
+  // ascending, of keys that no tier has. Adds to found->above, below and
+  // unavailable; sets found->nowhere and skipped. Rows found in the persistent
+  // tier are elevated if there is an elevator.
   ev::Status Read(ev::Span<const int64_t> keys, float* rows, int64_t* missing,
                   Found* found, ev::Parallel* parallel,
                   Purpose purpose = Purpose::kLookup);
 
-  // Rows that have been read below so far do not go up any more.
+  // Discards the elevation of rows read so far.
   void DropElevations();
 
-  // What an update means to a cache above: the rows that it brought are now
-  // read, or others, or none has changed.
+  // Effect of an update on a cache above. kRows: exactly these rows changed.
+  // kPerhaps: other rows may be visible now. kNothing: none changed.
   enum class Changed { kRows, kPerhaps, kNothing };
-  // Stores rows in the tiers that take them: persistent, then volatile, so that
-  // what is seen above is safe below. then(changed) is called before another
-  // update may begin; after an error, with kPerhaps.
+  // Stores rows in the selected tiers: persistent first, so that what is
+  // visible in the volatile tier is already safe. Calls then(changed) before
+  // another update may start; after an error, with kPerhaps.
   template <typename Then>
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent, const Then& then) {
@@ -84,8 +84,8 @@ class Tiers {
   }
 
  private:
-  // Fetches from a tier. *is_skipped: it is away, and the purpose allows to go
-  // on without it; missing then has no meaning, and *count is unchanged.
+  // Fetches from one tier. *is_skipped: the tier is unavailable, and `purpose`
+  // allows skipping it; `missing` is undefined then, and *count is unchanged.
   static ev::Status FetchFrom(Table* table, Breaker* breaker, Purpose purpose,
                               ev::Span<const int64_t> keys, Positions wanted,
                               float* rows, int64_t* missing, int64_t* count,
@@ -98,7 +98,7 @@ class Tiers {
   const std::shared_ptr<Table> above_, below_;
   const std::shared_ptr<Elevator> elevator_;
   const std::shared_ptr<Breaker> above_breaker_, below_breaker_;
-  // Updates exclude each other and the elevator.
+  // Excludes concurrent updates and elevations.
   const std::shared_ptr<std::mutex> updates_mutex_;
   const std::shared_ptr<int64_t> updates_;  // guarded by *updates_mutex_
 };

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server over the databases and update sources that are other programs':
-// Redis, RocksDB, a folder of updates, Kafka.
+// Tests the server with databases and update sources in other programs: Redis,
+// RocksDB, a folder of updates, Kafka.
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -77,7 +77,7 @@ class TiersTest : public ::testing::Test {
     EV_RETURN_IF_ERROR(server_->Find("m", 0, kWidth, &table));
     return table->Lookup(ev::Span<const int64_t>(keys), rows, &serial_);
   }
-  // Keys that have not the row of this version.
+  // Counts the keys whose row does not have this version.
   int64_t NumOther(const std::vector<int64_t>& keys, int version) {
     std::shared_ptr<ServedTable> table;
     std::vector<float> rows(keys.size() * kWidth, -7.0f);
@@ -102,7 +102,7 @@ class TiersTest : public ::testing::Test {
     FAIL() << num_other << " keys have no row of version " << version << "; "
            << server_->MetricsJson();
   }
-  // A row is seen before it is counted.
+  // A row is visible before it is counted.
   void ExpectDelivered(int num_rows) {
     const std::string text =
         "\"delivered_rows\": " + std::to_string(num_rows) + ",";
@@ -152,7 +152,7 @@ TEST_F(TiersTest, RedisServesAndRefillsWhatItHasLost) {
   Serve(Redis());
   EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
   redis_->Kill();
-  ASSERT_TRUE(redis_->Start());  // Empty.
+  ASSERT_TRUE(redis_->Start());  // restarts empty
   std::shared_ptr<ServedTable> table;
   ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
   std::vector<float> rows(kWidth);
@@ -174,7 +174,7 @@ TEST_F(TiersTest, RedisAboveRocksDbMayLoseItsRows) {
         ", " + RocksDb());
   EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
   redis_->Kill();
-  ASSERT_TRUE(redis_->Start());  // Empty.
+  ASSERT_TRUE(redis_->Start());  // restarts empty
   for (int i = 0; i < 3; ++i) EXPECT_EQ(NumOther(KeysFrom(0, 1000), 0), 0);
   server_->elevator()->Drain();
   EXPECT_GT(redis_->Call({"DBSIZE"}).number, 0);
@@ -200,7 +200,8 @@ TEST_F(TiersTest, ATierThatIsAwayIsAnErrorAtOnce) {
     message = status.message();
   }
   for (const std::string& word :
-       {std::string("volatile_db redis_cluster is away"), redis_->address()}) {
+       {std::string("volatile_db redis_cluster is unavailable"),
+        redis_->address()}) {
     EXPECT_NE(message.find(word), std::string::npos) << message;
   }
   EXPECT_EQ(TakeWarnings().size(), 1u);
@@ -233,12 +234,13 @@ TEST_F(TiersTest, ATierThatIsAwayIsSkippedAndTriedAgain) {
   EXPECT_EQ(table->served().unavailable, 30);
   EXPECT_EQ(table->served().defaults, 0);
   EXPECT_EQ(table->served().failed, 0);
-  ASSERT_TRUE(redis_->Start());  // With its rows.
+  ASSERT_TRUE(redis_->Start());  // restarts with its rows
   ExpectSoon(KeysFrom(0, 1000), 0);
   EXPECT_NE(server_->HealthJson().find("\"away\": false"), std::string::npos);
 }
 
-// Rows of the persistent tier, of which some are newer above.
+// Rows of the persistent tier are returned; the volatile tier has newer ones
+// for some.
 TEST_F(TiersTest, ATierThatIsAwayLeavesTheOneBelow) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;
@@ -269,12 +271,13 @@ TEST_F(TiersTest, TiersAreReachedWithoutAServer) {
     PersistentConfig store;
     store.type = "rocks_db";
     store.path = folder_.path() + "/store";
-    EXPECT_TRUE(ReachPersistent(store, &what).ok());  // It can be made.
+    EXPECT_TRUE(ReachPersistent(store, &what).ok());  // it can be created
     EXPECT_EQ(what, "rocks_db " + store.path);
     store.read_only = true;
     EXPECT_EQ(ReachPersistent(store, &what).code(), ev::StatusCode::kNotFound);
     Serve("\"volatile_db\": {\"type\": \"disabled\"}, " + RocksDb());
-    EXPECT_TRUE(ReachPersistent(store, &what).ok());  // Beside the server.
+    // while the server uses it
+    EXPECT_TRUE(ReachPersistent(store, &what).ok());
     store.path = folder_.path() + "/none/store";
     store.read_only = false;
     EXPECT_EQ(ReachPersistent(store, &what).code(),
@@ -316,11 +319,11 @@ TEST_F(TiersTest, UpdatesFromAFolderComeAgainWithAFreshServer) {
   Serve(config);
   ExpectSoon(KeysFrom(0, 10), 1);
   Send(KeysFrom(5, 15), 2);
-  Send(KeysFrom(2000, 2010), 2);  // New rows.
+  Send(KeysFrom(2000, 2010), 2);  // new rows
   ExpectSoon(KeysFrom(5, 15), 2);
   ExpectSoon(KeysFrom(2000, 2010), 2);
   EXPECT_EQ(NumOther(KeysFrom(15, 1000), 0), 0);
-  // Filled from its files again, it takes all of them again.
+  // After filling from its files, it reads all updates again.
   Serve(config);
   ExpectSoon(KeysFrom(0, 5), 1);
   ExpectSoon(KeysFrom(5, 15), 2);
@@ -387,7 +390,7 @@ TEST_P(ReloadTest, LeavesTheRowsOfTheFilesAndNoOthers) {
   Push(KeysFrom(600, 610), 7);
   EXPECT_EQ(NumOther(KeysFrom(5000, 5010), 7), 0);
   WriteTable(500, 1500, 1);
-  // Rows that are in the old files and in the new ones are always there.
+  // Rows in both the old and the new files are always available.
   std::atomic<bool> is_done{false};
   std::atomic<int64_t> wrong{0}, lookups{0};
   std::shared_ptr<ServedTable> table;
@@ -428,7 +431,7 @@ TEST_P(ReloadTest, RowsThatAnUpdateSourceMayHaveSentStay) {
   Reload();
   EXPECT_EQ(NumOther(KeysFrom(500, 1000), 2), 0);
   EXPECT_EQ(NumOther(KeysFrom(1000, 1010), 1), 0);
-  // It does not feed this model.
+  // The source does not feed this model.
   const std::string filter = ", \"update_filters\": [\"other\"]";
   Serve((IsRedis() ? Redis(filter)
                    : "\"volatile_db\": {\"type\": \"disabled\"}, " +
@@ -473,7 +476,7 @@ TEST_F(TiersTest, AReloadLeavesNoOldRowsInATierThatHasAPart) {
     ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
     int64_t rows = 0;
     ASSERT_TRUE(table->above()->Count(&rows).ok());
-    EXPECT_EQ(rows, 1000);  // All of them have gone up.
+    EXPECT_EQ(rows, 1000);  // all of them were elevated
     WriteTable(0, 900, 1);
     ASSERT_TRUE(server_->ReloadModel("m", &serial_).ok());
     EXPECT_EQ(NumOther(KeysFrom(0, 900), 1), 0) << source;
@@ -521,7 +524,7 @@ TEST_F(TiersTest, UpdatesFromKafkaArriveInBothTiers) {
           .ok());
   ASSERT_TRUE(producer->Flush(20000).ok());
   ExpectSoon(keys, 1);
-  // The persistent tier alone.
+  // The persistent tier only.
   std::shared_ptr<ServedTable> table;
   ASSERT_TRUE(server_->Find("m", 0, kWidth, &table).ok());
   std::vector<float> rows(keys.size() * kWidth);

@@ -18,7 +18,7 @@
 namespace hps {
 namespace {
 
-// A source that is read from its beginning by every process.
+// A source that every process reads from the beginning.
 class WithoutCommits : public UpdateSource {
  public:
   explicit WithoutCommits(std::unique_ptr<UpdateSource> source)
@@ -40,8 +40,7 @@ std::string HostName() {
   return name[0] == '\0' ? "host" : name;
 }
 
-// Different processes of one host over time, too: numbers of processes come
-// again.
+// Unique over time on one host, although process ids are reused.
 std::string ProcessName() {
   return std::to_string(getpid()) + "-" +
          std::to_string(
@@ -105,8 +104,7 @@ std::vector<UpdateReader> UpdateReadersOf(const Config& config,
     const bool commits = !above.initialize_after_startup && !is_own;
     if (readers.size() == 1 && readers[0].filters == above.update_filters) {
       readers[0].tiers.to_volatile = true;
-      // A tier above that is filled from files has older rows than the one
-      // below, and would hide them.
+      // An upper tier filled from files would hide newer rows of the lower one.
       readers[0].commits =
           readers[0].commits && !above.initialize_after_startup;
       return readers;

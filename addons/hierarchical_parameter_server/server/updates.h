@@ -1,17 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The update source of a configuration: which tiers take its rows, and in whose
-// name it is read.
+// Connects a configuration's update source to the tiers: which tiers take its
+// rows, and under which group name it is read.
 //
-// Where both tiers take the same models' rows, one reader gives them to both,
-// the persistent one first; otherwise each has a reader of its own.
+// If both tiers take the same models' rows, one reader feeds both, the
+// persistent one first. Otherwise each has its own reader.
 //
-// A tier that is filled from the table's files when the server starts has lost
-// what updates had stored. So it reads the source from its beginning at every
-// start, and commits nothing; the source has to keep its updates since the
-// files were written. A tier that is not filled (initialize_after_startup
-// false) goes on behind what it has committed.
+// A tier that is filled from the table files at start has lost all stored
+// updates. It therefore reads the source from the beginning at every start and
+// never commits; the source must keep all updates since the files were written.
+// A tier that is not filled (initialize_after_startup false) continues from its
+// last commit.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_UPDATES_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_UPDATES_H_
@@ -41,14 +41,14 @@ struct UpdateReader {
   bool commits = false;
 };
 
-// The readers that a configuration asks for. `host` and `process` make the
-// names of groups that are one host's or one process's.
+// Returns the readers that a configuration needs. `host` and `process` become
+// part of the group names for databases that belong to one host or one process.
 std::vector<UpdateReader> UpdateReadersOf(const Config& config,
                                           const std::string& host,
                                           const std::string& process);
 
-// Whether updates of a table (by its tag) come from the source to a tier that
-// has these update_filters. InvalidArgument: a filter is none.
+// *is_fed: whether the source sends updates of a table (given by its tag) to a
+// tier with these update_filters. InvalidArgument: a filter is invalid.
 ev::Status IsFed(const UpdateSourceConfig& source,
                  const std::vector<std::string>& filters,
                  const std::string& tag, bool* is_fed);
@@ -58,12 +58,12 @@ class Updates {
   using Deliver =
       std::function<ev::Status(const UpdateBatch& batch, UpdateTiers tiers)>;
 
-  // Starts reading. *updates stays null where there is no source. `deliver` is
-  // called by several threads, until the object is gone.
+  // Starts reading. *updates stays null if there is no source. `deliver` is
+  // called from several threads until the object is destroyed.
   static ev::Status Start(const Config& config, const Deliver& deliver,
                           std::unique_ptr<Updates>* updates);
 
-  // An object for each reader, with commas between.
+  // Returns a JSON object per reader, separated by commas.
   std::string Json() const;
 
  private:

@@ -18,7 +18,7 @@ struct State {
   std::vector<std::string> lines;  // guarded by mutex
 };
 
-// Never destroyed: threads may still look up while the process ends.
+// Never destroyed: threads may still look up while the process exits.
 State* TheState() {
   static State* const state = new State;
   return state;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Warnings for the process's log. The engine has no log of its own:
-// TensorFlow's ops take the lines and write them into theirs.
+// Warnings for the process's log. The server has no log of its own:
+// TensorFlow's ops fetch the lines and write them to TensorFlow's log.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_WARNINGS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_WARNINGS_H_
@@ -12,12 +12,11 @@
 
 namespace hps {
 
-// Keeps a line until it is taken; the oldest of more than 100 goes.
-// Thread-safe.
+// Adds a line. Of more than 100 lines the oldest is dropped. Thread-safe.
 void Warn(std::string line);
 
-// Returns and forgets the lines, the oldest first. Takes no lock where there
-// are none. Thread-safe.
+// Returns and removes the lines, oldest first. Takes no lock if there are none.
+// Thread-safe.
 std::vector<std::string> TakeWarnings();
 
 }  // namespace hps

@@ -13,8 +13,9 @@ ev::Status TagFilter::Make(const std::vector<std::string>& filters,
     try {
       made.compiled_.emplace_back(whole, std::regex::extended);
     } catch (const std::regex_error& error) {
-      return ev::InvalidArgument("update_filters: '" + text +
-                                 "' is no regular expression: " + error.what());
+      return ev::InvalidArgument(
+          "update_filters: '" + text +
+          "' is not a regular expression: " + error.what());
     }
     made.texts_.push_back(whole);
   }

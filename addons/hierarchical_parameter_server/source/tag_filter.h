@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tables a tier subscribes to: update_filters, regular expressions of the
-// model's name. A filter f stands for the tags ^hps_et\.f\..+$.
+// Selects the tables that a tier subscribes to by update_filters: regular
+// expressions on the model's name. Filter f matches the tags ^hps_et\.f\..+$.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TAG_FILTER_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TAG_FILTER_H_
@@ -17,12 +17,12 @@ namespace hps {
 
 class TagFilter {
  public:
-  // InvalidArgument: there is no filter, or one is no regular expression.
+  // InvalidArgument: there is no filter, or one is not a regular expression.
   static ev::Status Make(const std::vector<std::string>& filters,
                          TagFilter* filter);
-  // Any thread.
+  // Thread-safe.
   bool Matches(const std::string& tag) const;
-  // The whole expressions, for a queue that filters by itself.
+  // The full expressions, for a queue that filters by itself.
   const std::vector<std::string>& expressions() const { return texts_; }
 
  private:

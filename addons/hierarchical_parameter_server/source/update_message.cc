@@ -12,7 +12,7 @@ namespace hps {
 namespace {
 
 constexpr char kMagic[] = {'H', 'C', 'T', 'R'};
-// The same as a number of a little-endian machine.
+// Written by a sender that stores the magic as a little-endian number.
 constexpr char kMagicReversed[] = {'R', 'T', 'C', 'H'};
 constexpr size_t kHeadBytes = 8;
 
@@ -41,7 +41,7 @@ ev::Status ReadMessage(const void* message, size_t bytes, UpdateBatch* batch) {
   if (bytes < kHeadBytes ||
       (std::memcmp(at, kMagic, sizeof(kMagic)) != 0 &&
        std::memcmp(at, kMagicReversed, sizeof(kMagicReversed)) != 0)) {
-    return wrong("want HCTR and the size of a row at its beginning");
+    return wrong("want HCTR and the size of a row at the beginning");
   }
   uint32_t value_bytes;
   std::memcpy(&value_bytes, at + sizeof(kMagic), sizeof(value_bytes));
@@ -53,7 +53,7 @@ ev::Status ReadMessage(const void* message, size_t bytes, UpdateBatch* batch) {
   const size_t record = sizeof(int64_t) + value_bytes;
   if ((bytes - kHeadBytes) % record != 0) {
     return wrong("the last row of " + std::to_string(value_bytes) +
-                 " bytes is not whole");
+                 " bytes is truncated");
   }
   if (!batch->keys.empty() && batch->width != width) {
     return wrong("a width of " + std::to_string(width) + " floats after " +

@@ -11,7 +11,8 @@
 namespace hps {
 namespace {
 
-// An exception that leaves a thread ends the process; a lack of memory passes.
+// An exception that leaves a thread ends the process; running out of memory may
+// be temporary.
 template <typename Call>
 ev::Status WithoutExceptions(const char* what, const Call& call) {
   try {
@@ -46,7 +47,7 @@ bool UpdateReceiver::IsStopped() const {
 
 bool UpdateReceiver::Pause() {
   std::unique_lock<std::mutex> lock(mutex_);
-  // By the clock of the day, which every system can wait by.
+  // Waits on the system clock, which every platform supports.
   stops_.wait_until(lock,
                     std::chrono::system_clock::now() +
                         std::chrono::milliseconds(options_.failure_backoff_ms),
@@ -102,20 +103,19 @@ void UpdateReceiver::Run() {
   int64_t uncommitted = 0;
   while (!IsStopped()) {
     batches.clear();
-    // While something waits for its commit, the end of the stream is of
-    // interest at once.
+    // With uncommitted updates, do not wait for more: an empty poll triggers
+    // the commit.
     const ev::Status status =
         WithoutExceptions("what an update source has", [&] {
           return source_->Poll(uncommitted > 0 ? 0 : options_.poll_timeout_ms,
                                &batches);
         });
     {
-      // Before the delivery, which waits for a database that is away.
+      // Before the delivery, which waits while a database is unavailable.
       std::lock_guard<std::mutex> lock(mutex_);
       statistics_.source = source_->statistics();
     }
-    // What was given may be less than what was asked for, and counts all the
-    // same.
+    // A poll that returned an error may still have returned batches.
     if (!DeliverAll(batches)) return;
     if (!batches.empty()) ++uncommitted;
     if (uncommitted >= options_.max_commit_interval ||

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that takes updates from a source and delivers them.
+// A thread that polls updates from a source and delivers them.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_UPDATE_RECEIVER_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_UPDATE_RECEIVER_H_
@@ -22,37 +22,36 @@ namespace hps {
 
 struct ReceiverOptions {
   int64_t poll_timeout_ms = 500;
-  // Between attempts after a failure.
+  // Pause between attempts after a failure.
   int64_t failure_backoff_ms = 50;
-  // Commits after so many polls that gave something, and when there is no more.
+  // Most non-empty polls between commits. A commit also follows when no more
+  // updates are waiting.
   int64_t max_commit_interval = 32;
 };
 
 struct ReceiverStatistics {
   SourceStatistics source;
   int64_t delivered_rows = 0;
-  // Batches that the receiver of rows refuses for good: a table that is not
-  // there, or has another width.
+  // Batches rejected for good: the table does not exist or has another width.
   int64_t rejected = 0;
   int64_t rejected_rows = 0;
   std::string last_rejected;
-  // Polls, deliveries and commits that failed and were tried again.
+  // Polls, deliveries and commits that failed and were retried.
   int64_t failures = 0;
   std::string last_failure;
 };
 
 class UpdateReceiver {
  public:
-  // InvalidArgument and NotFound: the batch is left out, and counted. Any other
-  // error: it is delivered again, and nothing after it before. Deliver is
-  // called on the receiver's thread.
+  // Delivers a batch; called on the receiver's thread. After InvalidArgument or
+  // NotFound the batch is skipped and counted as rejected. After any other
+  // error it is delivered again before any later one.
   using Deliver = std::function<ev::Status(const UpdateBatch& batch)>;
 
-  // Starts at once.
+  // Starts the thread.
   UpdateReceiver(std::unique_ptr<UpdateSource> source, Deliver deliver,
                  const ReceiverOptions& options);
-  // Stops after the poll or delivery that is on its way, and commits what was
-  // delivered.
+  // Stops after the current poll or delivery, and commits what was delivered.
   ~UpdateReceiver();
   UpdateReceiver(const UpdateReceiver&) = delete;
 
@@ -60,18 +59,18 @@ class UpdateReceiver {
 
  private:
   void Run();
-  // Delivers what a poll gave; false: it was stopped.
+  // Delivers the batches of a poll; returns false if stopped meanwhile.
   bool DeliverAll(const std::vector<UpdateBatch>& batches);
   bool Commit();
   void NoteFailure(const ev::Status& status);
-  // false: it was stopped meanwhile.
+  // Returns false if stopped meanwhile.
   bool Pause();
   bool IsStopped() const;
 
   const std::unique_ptr<UpdateSource> source_;
   const Deliver deliver_;
   const ReceiverOptions options_;
-  mutable std::mutex mutex_;  // What follows.
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable stops_;
   bool is_stopped_ = false;
   ReceiverStatistics statistics_;

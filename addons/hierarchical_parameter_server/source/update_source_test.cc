@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters, messages, and the receiver over a source that is told what to do.
+// Tests filters, messages, and the receiver with a scripted source.
 
 #include "addons/hierarchical_parameter_server/source/update_source.h"
 
@@ -59,7 +59,7 @@ TEST(UpdateMessageTest, AMessageIsByteForByteAsItIsWritten) {
   EXPECT_EQ(batch.width, 2);
   EXPECT_EQ(batch.keys, (std::vector<int64_t>{-2, 513}));
   EXPECT_EQ(batch.rows, (std::vector<float>{1, -2, 1, -2}));
-  // Another one goes behind it; a beacon says nothing.
+  // A second message is appended; a beacon adds nothing.
   ASSERT_TRUE(ReadMessage(message.data(), message.size(), &batch).ok());
   ASSERT_TRUE(ReadMessage("", 0, &batch).ok());
   EXPECT_EQ(batch.keys.size(), 4u);
@@ -68,14 +68,14 @@ TEST(UpdateMessageTest, AMessageIsByteForByteAsItIsWritten) {
   EXPECT_TRUE(ReadMessage(message.data(), message.size(), &batch).ok());
 }
 
-TEST(UpdateMessageTest, WhatIsNoMessageIsAnErrorAndChangesNothing) {
+TEST(UpdateMessageTest, InvalidMessagesAreErrorsAndChangeNothing) {
   std::string good;
   const float row[] = {1.0f, 2.0f};
   AppendToMessage(1, row, 2, &good);
   UpdateBatch batch;
   batch.tag = "hps_et.m.t";
   for (size_t bytes = 1; bytes < good.size(); ++bytes) {
-    const bool is_good = bytes == 8;  // A head alone.
+    const bool is_good = bytes == 8;  // header only
     EXPECT_EQ(ReadMessage(good.data(), bytes, &batch).ok(), is_good) << bytes;
   }
   for (const uint32_t value_bytes : {0u, 3u, 4u * 65537u, 0xffffffffu}) {
@@ -102,7 +102,7 @@ UpdateBatch BatchOf(int64_t key) {
   return batch;
 }
 
-// What a test wants the source to do, and what it was asked.
+// Results that the source must return, and a record of its calls.
 struct Script {
   std::mutex mutex;
   std::deque<std::vector<UpdateBatch>> polls;

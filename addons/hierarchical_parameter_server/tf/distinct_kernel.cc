@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HpsDistinct: what tf.unique gives, by the engine's dedup, whose table of
-// positions stays in the processor's caches.
+// HpsDistinct: the result of tf.unique, computed by the engine's dedup, whose
+// position table stays in the CPU's caches.
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HpsInit, HpsLookup, HpsCommand, HpsPushRows. They work on the processor, also
-// when they are placed on a GPU. HpsLookup's rows are in the GPU's memory then,
-// and its ids too in the kernel labelled ids_on_gpu.
+// Kernels of HpsInit, HpsLookup, HpsCommand and HpsPushRows. They run on the
+// CPU even if placed on a GPU. HpsLookup's rows are then in GPU memory, and in
+// the kernel labelled ids_on_gpu its ids too.
 
 #include <atomic>
 #include <memory>
@@ -83,8 +83,8 @@ class InitOp : public OpKernel {
     OP_REQUIRES_OK(context, SetText(context, "OK"));
   }
 
-  // The first run reads files; others compare two texts, which is not worth a
-  // thread of its own.
+  // The first run reads files; later ones compare two strings, which is not
+  // worth a thread.
   bool IsExpensive() override {
     return !started_.load(std::memory_order_relaxed);
   }
@@ -107,8 +107,8 @@ struct LayerAttrs {
   tensorflow::int64 table_id = 0, width = 1;
 };
 
-// Whether this library brings rows into a GPU's memory by itself: it has code
-// for GPUs, and finds one. If not, TensorFlow copies them.
+// Returns whether this library writes rows to GPU memory itself: it has GPU
+// code and finds a GPU. Otherwise TensorFlow copies them.
 bool HasDeviceWay() {
   static const bool has = [] {
     std::shared_ptr<DeviceCache> cache;
@@ -123,14 +123,15 @@ bool HasDeviceWay() {
   return has;
 }
 
-// The server's log lines, in the log of the program that looks up.
+// Writes the server's log lines to TensorFlow's log.
 void LogLines() {
   for (const std::string& line : TakeLogLines()) {
     LOG(WARNING) << "hierarchical_parameter_server: " << line;
   }
 }
 
-// The server has one GPU, a process's first; other replicas' rows are copied.
+// The server uses one GPU, a process's first; rows for other replicas are
+// copied.
 bool IsFirstGpu(OpKernelContext* context) {
   return static_cast<tensorflow::Device*>(context->device())
              ->parsed_name()
@@ -163,7 +164,7 @@ class LookupOp : public OpKernel {
   }
 
  private:
-  // In CPU memory.
+  // Looks up into CPU memory.
   Status LookUp(OpKernelContext* context, const Tensor& ids, float* rows) {
     PoolParallel parallel(context);
     return Named(ids.dtype() == tensorflow::DT_INT64

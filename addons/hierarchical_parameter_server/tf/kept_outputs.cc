@@ -12,7 +12,7 @@
 namespace hps {
 namespace {
 
-// The C library gives smaller blocks out again by itself.
+// The C library already reuses smaller blocks.
 constexpr tensorflow::int64 kKeptBytes = 64 << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 

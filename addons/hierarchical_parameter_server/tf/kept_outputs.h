@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for the rows of large lookups that is kept from one to the next.
-// Fresh memory of that size costs a page fault for every 4 KiB, more than the
-// rows themselves cost.
+// Reuses memory for the rows of large lookups. Fresh memory of that size costs
+// a page fault per 4 KiB, more than writing the rows.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_TF_KEPT_OUTPUTS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_TF_KEPT_OUTPUTS_H_
@@ -13,9 +12,9 @@
 
 namespace hps {
 
-// Gives output `output` a tensor of floats: from TensorFlow's allocator when it
-// is small, otherwise in memory that was used before and that the next lookup
-// gets when the last tensor which shares it has gone.
+// Allocates output `output` as a float tensor. Small ones come from
+// TensorFlow's allocator; large ones use memory that becomes available to the
+// next lookup when the last tensor sharing it is destroyed.
 tensorflow::Status AllocateKeptOutput(tensorflow::OpKernelContext* context,
                                       int output,
                                       const tensorflow::TensorShape& shape,

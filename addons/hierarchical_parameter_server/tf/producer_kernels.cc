@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HpsOpenProducer, HpsSendRows, HpsFlushRows, HpsCloseProducer. They work on
-// the processor; placed on a GPU they have their tensors in the processor's
-// memory.
+// Kernels of HpsOpenProducer, HpsSendRows, HpsFlushRows and HpsCloseProducer.
+// They run on the CPU; placed on a GPU, their tensors are in host memory.
 
 #include <string>
 
@@ -26,7 +25,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 namespace errors = tensorflow::errors;
 
-// The only element of an input.
+// Reads an input that is a scalar.
 template <typename T>
 Status Scalar(OpKernelContext* context, int input, T* value) {
   const Tensor& tensor = context->input(input);

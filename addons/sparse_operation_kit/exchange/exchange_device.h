@@ -66,7 +66,9 @@ struct WireChunk {
 class ExchangeDevice : public DistinctDevice {
  public:
   // Returns this process's device, which the first call creates and which is
-  // never destroyed. FailedPrecondition, with the reason, if there is none.
+  // never destroyed. Loads the CUDA library if no factory is registered.
+  // FailedPrecondition, with the reason, if there is no device; Internal if the
+  // CUDA library cannot be loaded.
   static ev::Status Get(ExchangeDevice** device);
 
   // Allocates device memory: not initialised, aligned to 256 bytes, never null.
@@ -105,9 +107,11 @@ class ExchangeDevice : public DistinctDevice {
 
 using ExchangeDeviceFactory = ev::Status (*)(ExchangeDevice** device);
 
-// Called by a static initializer of the library that implements the device.
-// Returns true.
+// Called by a static initializer of the library that implements the device, or
+// with the factory of a loaded CUDA library. Returns true.
 bool RegisterExchangeDevice(ExchangeDeviceFactory factory);
+// Null: none is registered. Loads no CUDA library.
+ExchangeDeviceFactory RegisteredExchangeDevice();
 
 }  // namespace sok
 

@@ -119,10 +119,9 @@ std::map<int64_t, std::vector<float>> Rows(ev::EmbeddingTable* table) {
   return rows;
 }
 
-class ExchangeTest : public ::testing::TestWithParam<std::tuple<int, bool>> {
+class ExchangeTest : public ::testing::TestWithParam<int> {
  protected:
-  int num_ranks() const { return std::get<0>(GetParam()); }
-  bool dedup() const { return std::get<1>(GetParam()); }
+  int num_ranks() const { return GetParam(); }
 };
 
 // Forward results have the bits of one table. Trained rows are equal up to the
@@ -131,7 +130,6 @@ TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
   const std::vector<TableSpec> specs = MixedTables(num_ranks());
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = num_ranks();
-  options.dedup = dedup();
   LoopbackJob job(options, specs, kDefaults);
   std::vector<std::shared_ptr<ev::EmbeddingTable>> whole;
   for (const TableSpec& spec : specs) {
@@ -237,9 +235,7 @@ TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ExchangeTest,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7),
-                                            ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Ranks, ExchangeTest, ::testing::Values(1, 2, 3, 4, 7));
 
 // Checks the gradient of a key to the bit: each rank's occurrences in order,
 // then the ranks in order.
@@ -426,16 +422,12 @@ TEST(ExchangeKeys, AnyValueIsLegal) {
 
 TEST(ExchangeVolume, DedupSendsEachKeyOnce) {
   const Bag bag = {{1, 1, 1, 2, 1}, {0, 2, 5}, {}};
-  for (bool dedup : {true, false}) {
-    LoopbackJob::Options options = TestOptions();
-    options.dedup = dedup;
-    LoopbackJob job(options, {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
-    std::vector<PerRank<float>> outputs;
-    ASSERT_TRUE(job.Forward({{bag}, {bag}}, &outputs).ok());
-    // Two ranks send two messages each: three numbers and the keys.
-    EXPECT_EQ(job.sent_numbers(), 2 * (2 * 3 + (dedup ? 2 : 5)));
-    EXPECT_EQ(job.num_floats(0), 4 * (dedup ? 2 : 5));
-  }
+  LoopbackJob job(TestOptions(), {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
+  std::vector<PerRank<float>> outputs;
+  ASSERT_TRUE(job.Forward({{bag}, {bag}}, &outputs).ok());
+  // Two ranks send two messages each: three numbers and the two keys.
+  EXPECT_EQ(job.sent_numbers(), 2 * (2 * 3 + 2));
+  EXPECT_EQ(job.num_floats(0), 4 * 2);
 }
 
 TEST_P(ExchangeTest, GivenRowsAreTheTransposeOfTheGradient) {
@@ -443,7 +435,6 @@ TEST_P(ExchangeTest, GivenRowsAreTheTransposeOfTheGradient) {
   specs.push_back({"m", 4, Combiner::kMax, AllRanks(num_ranks())});
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = num_ranks();
-  options.dedup = dedup();
   LoopbackJob job(options, specs, kDefaults);
   auto bags = MixedBags(num_ranks(), 3);
   std::mt19937 rng(4);

@@ -295,7 +295,6 @@ Status RouteBuilder::Build() {
   // First occurrence for batches of any length: the owner then sees keys in the
   // same order whether the CPU or a device deduplicates.
   plan_ids.order = ev::DistinctOrder::kFirstOccurrence;
-  plan_ids.dedup = options_.dedup;
   plan_ids.ids_per_task = kIdsPerTask;
   plan_ids.ids_per_put = kIdsPerPut;
   plan_ids.samples_known = [&](int t) {
@@ -396,7 +395,7 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
 std::vector<bool> AreForDevice(Span<const RouteInput> inputs,
                                const RouteOptions& options) {
   std::vector<bool> are(inputs.size(), false);
-  if (options.device == nullptr || !options.dedup) return are;
+  if (options.device == nullptr) return are;
   int64_t together = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
     const RouteInput& in = inputs[t];

@@ -62,7 +62,6 @@ class DistinctDevice {
 struct RouteOptions {
   int num_ranks = 1;
   MessageFormat format;
-  bool dedup = true;  // false: sends every id; for measurements
   // Deduplicates the long batches of tables without weights; null: the CPU
   // does. Must outlive the plan. The plan is the same, except that the inverse
   // stays on the device until FetchInverse.

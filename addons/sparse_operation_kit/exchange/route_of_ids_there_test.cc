@@ -381,9 +381,6 @@ TEST_F(RouteOfDeviceIdsErrors, WhatIsNotForADevice) {
   Batch most = batch_;
   most.combiner = Combiner::kMax;
   ExpectUnimplemented(most, "does not deduplicate");
-  options_.dedup = false;
-  ExpectUnimplemented(batch_, "does not deduplicate");
-  options_.dedup = true;
   device_.fails = "begin";
   SetTables({batch_});
   const RouteInput in = batch_.InDeviceMemory(&tensors_, &stream_);

@@ -485,10 +485,6 @@ TEST_F(RouteOnDeviceErrors, WhatIsNotForADevice) {
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
   in_.weights = nullptr;
-  options_.dedup = false;
-  ASSERT_TRUE(Run().ok());
-  EXPECT_FALSE(IsOnDevice());
-  options_.dedup = true;
   in_.num_ids = in_.batch_size = kMinIds - 1;
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
@@ -512,8 +508,6 @@ TEST_F(RouteOnDeviceErrors, ShortTablesCountTogether) {
   options_.brings_inverse = true;
   EXPECT_EQ((std::vector<bool>{true, false}),
             are_for_device({kMinIds, kMinIds - 1}));
-  options_.dedup = false;
-  EXPECT_EQ((std::vector<bool>{false}), are_for_device({kMinIds}));
 }
 
 TEST_F(RouteOnDeviceErrors, NarrowIds) {

@@ -51,12 +51,9 @@ class DistributedLookupTest(model.DistributedTestCase):
     self.train(model.mixed_tables(hvd.size()), optimizer, seed=2, all_rows=all_rows,
                reference="dense")
 
-  @parameterized.product(weighted=(False, True), reference=("dense", "table"),
-                         dedup=(True, False))
-  def test_max(self, weighted, reference, dedup):
+  @parameterized.product(weighted=(False, True), reference=("dense", "table"))
+  def test_max(self, weighted, reference):
     # Mixed with tables of other combiners, with weights and without.
-    sok.init(exchange_dedup=dedup)
-    self.addCleanup(sok.init)
     last = hvd.size() - 1
     tables = [
         model.Table(5, "max", model.SPARSE, False, -1, 6),
@@ -210,11 +207,6 @@ class DistributedLookupTest(model.DistributedTestCase):
       if hvd.size() > 1:
         # Values were sent in the narrow type.
         self.assertGreater(worst, unit / 100)
-
-  def test_without_dedup(self):
-    sok.init(exchange_dedup=False)
-    self.addCleanup(sok.init)
-    self.train(model.mixed_tables(hvd.size()), _adagrad, seed=6)
 
   def test_one_variable_twice_and_in_several_calls(self):
     table = model.Table(6, "sum", model.SPARSE, False, -1, 3)

@@ -60,7 +60,6 @@ REGISTER_OP("SokRoute")
     .Attr("placement_sizes: list(int)")
     .Attr("num_ranks: int >= 1")
     .Attr("with_occurrences: bool = false")
-    .Attr("dedup: bool = true")
     .Attr("fingerprint: int")
     .Attr("call: string")
     .Attr("on_device: bool = false")
@@ -121,7 +120,6 @@ placements: The owner ranks of tables 0, 1, ..., concatenated. The owner of key 
 placement_sizes: T lengths of these lists.
 num_ranks: W.
 with_occurrences: Whether the message contains the occurrence count of each key.
-dedup: False sends every id, for measurements.
 fingerprint: Fingerprint of the lookup, the same on all ranks.
 call: The lookup's name.
 ids_types, key_types, optimizers: Empty, or for each table the type of the batch's

@@ -19,7 +19,7 @@
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
-#include "kernels/tf/op_kernels/ids_brought_here.h"
+#include "kernels/tf/op_kernels/ids_in_cpu_memory.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
@@ -27,7 +27,7 @@ namespace sparse_operation_kit {
 namespace {
 
 using embedding_variable::BadInput;
-using embedding_variable::IdsBroughtHere;
+using embedding_variable::IdsInCpuMemory;
 using embedding_variable::MutableData;
 using embedding_variable::PoolParallel;
 using embedding_variable::ToTf;
@@ -51,7 +51,6 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
     OP_REQUIRES_OK(context, GetTraits(context, &options_.format.traits));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
-    OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
     OP_REQUIRES_OK(context, context->GetAttr("on_device", &on_device_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
@@ -113,14 +112,14 @@ class RouteOp : public OpKernel {
           AddTo(&not_for_device, context, t, &inputs[t]);
         }
       }
-      OP_REQUIRES_OK(context, not_for_device.Bring(context));
+      OP_REQUIRES_OK(context, not_for_device.CopyAll(context));
     }
     ev::Status status = sok::Route(inputs, options, &parallel, &plan);
     if (status.code() == ev::StatusCode::kUnimplemented) {
       for (int t = 0; t < num_tables(); ++t) {
         if (inputs[t].on_device) AddTo(&rest, context, t, &inputs[t]);
       }
-      OP_REQUIRES_OK(context, rest.Bring(context));
+      OP_REQUIRES_OK(context, rest.CopyAll(context));
       status = sok::Route(inputs, options, &parallel, &plan);
     }
     OP_REQUIRES_OK(context, ToTf(status));

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a checkpoint has as many bytes as its index says that its tensors have.
+"""Checks that a checkpoint's files are as large as its index requires.
 
-TensorFlow's reader makes room for a tensor's shape before it looks how long the tensor
-is, and ends the process where there is none. An index that was made for that would end
-every program that opens the checkpoint.
+TensorFlow's reader allocates memory for a tensor's shape before it checks the tensor's
+size, and crashes the process if the allocation fails. So a manipulated index could
+crash every program that opens the checkpoint.
 """
 
 import os
@@ -15,15 +15,15 @@ from tensorflow.python.lib.io import file_io
 
 
 def check(prefix, reader):
-  """Looks at no tensor's bytes.
+  """Compares sizes only; reads no tensor.
 
   Args:
     prefix: string, of a V2 checkpoint.
     reader: TensorFlow's checkpoint reader of it.
 
   Raises:
-    tf.errors.DataLossError: a tensor's shape needs more than all data files have; names
-      the tensor and both numbers.
+    tf.errors.DataLossError: a tensor's shape needs more bytes than all data files have;
+      the message names the tensor and both numbers.
   """
   directory, name = os.path.split(prefix)
   stored = sum(
@@ -32,7 +32,7 @@ def check(prefix, reader):
       if f.startswith(name + ".data-"))
   types = reader.get_variable_to_dtype_map()
   for tensor, shape in sorted(reader.get_variable_to_shape_map().items()):
-    # A string takes at least the byte of its length.
+    # A string takes at least one byte, for its length.
     needed = 1 if types[tensor] == dtypes.string else types[tensor].size
     for size in shape:
       needed *= size

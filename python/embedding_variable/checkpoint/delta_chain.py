@@ -1,16 +1,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files of incremental checkpoints, and which continues which.
+"""The files of incremental checkpoints, and the chain that they form.
 
-Beside a full checkpoint `dir/model.ckpt-100` its deltas are
+The deltas of a full checkpoint `dir/model.ckpt-100` are
 
   dir/.incremental_checkpoint/model.ckpt-100-<id>-00001, -00002, ...
 
-each a stock V2 checkpoint. <id> are the first eight hexadecimal digits of the SHA-256 of
-the full checkpoint's index file, which holds the checksums of all its tensors: a
-checkpoint that is saved again under a name has other deltas. Every delta has a string
-tensor `incremental_checkpoint` (JSON) that names the full checkpoint and the delta that
-it continues, by name and by the SHA-256 of their index files.
+each a stock V2 checkpoint. <id> is the first eight hexadecimal digits of the SHA-256 of
+the full checkpoint's index file. That file holds the checksums of all tensors, so a
+checkpoint that is saved again under the same name gets other deltas. Every delta has a
+string tensor `incremental_checkpoint` (JSON) with the names and the SHA-256 of the
+index files of the full checkpoint and of the previous delta.
 """
 
 import collections
@@ -35,7 +35,7 @@ Link = collections.namedtuple("Link", ["prefix", "identity"])
 
 
 def identity(prefix):
-  """Returns what tells a checkpoint from any other: the SHA-256 of its index."""
+  """Returns the identity of a checkpoint: the SHA-256 of its index file."""
   with file_io.FileIO(durable.index_of(prefix), "rb") as f:
     return hashlib.sha256(f.read()).hexdigest()
 
@@ -57,7 +57,7 @@ def info(full, previous, sequence, global_step):
 
   Args:
     full: `Link` of the full checkpoint.
-    previous: `Link` of the delta before, or None for the first.
+    previous: `Link` of the previous delta, or None for the first.
     sequence: int.
     global_step: int or None.
   """
@@ -72,17 +72,17 @@ def info(full, previous, sequence, global_step):
 
 
 def find(full_prefix, may_write=True):
-  """Returns the `Link`s of a full checkpoint's deltas, in order, after checking them.
+  """Checks a full checkpoint's deltas and returns their `Link`s, in order.
 
-  Every tensor of every delta is read and its checksum compared.
+  Reads every tensor of every delta, which verifies its checksum.
 
   Args:
     full_prefix: string, of a checkpoint that exists.
-    may_write: bool; False: a replacement that was interrupted is not finished, but read
+    may_write: bool; False: do not finish an interrupted replacement, but read it
       through links (`durable.readable`).
 
   Raises:
-    tf.errors.DataLossError: one is missing or damaged; named.
+    tf.errors.DataLossError: a delta is missing or damaged; the message names it.
   """
   full = Link(full_prefix, identity(full_prefix))
   found = _sequences(full)
@@ -105,7 +105,7 @@ def find(full_prefix, may_write=True):
 
 
 def count(full_prefix):
-  """Returns how many deltas of a full checkpoint there are, without reading them."""
+  """Returns the number of a full checkpoint's deltas, without reading them."""
   return len(_sequences(Link(full_prefix, identity(full_prefix))))
 
 
@@ -130,7 +130,7 @@ def _lost(full, prefix, sequence, why):
 
 
 def _check(prefix, expected):
-  """Reads all of a delta; an error unless it is whole and continues what it should."""
+  """Reads all of a delta; raises unless it is complete and continues the expected one."""
   reader = pywrap_tensorflow.NewCheckpointReader(prefix)
   bundle_sizes.check(prefix, reader)
   names = reader.get_variable_to_shape_map()
@@ -147,13 +147,13 @@ def _check(prefix, expected):
 
 
 def read_info(reader):
-  """Returns what a delta's `incremental_checkpoint` holds, a dict; see `info`.
+  """Returns the content of a delta's `incremental_checkpoint`, a dict; see `info`.
 
   Args:
     reader: TensorFlow's checkpoint reader of the delta.
 
   Raises:
-    ValueError: it is no JSON object.
+    ValueError: it is not a JSON object.
   """
   got = json.loads(reader.get_tensor(INFO).decode())
   if not isinstance(got, dict):
@@ -162,7 +162,8 @@ def read_info(reader):
 
 
 def remove(full_prefix):
-  """Removes the deltas of the full checkpoints of a name, and what saves left of them.
+  """Removes the deltas of all full checkpoints with a name, and leftovers of their
+  saves.
 
   Args:
     full_prefix: string.
@@ -173,8 +174,8 @@ def remove(full_prefix):
     return
   pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-(\d{5})(\..*)$")
   found = list(filter(None, map(pattern.match, file_io.list_directory(directory))))
-  # The last delta first, so that an interruption leaves a chain without its end; and of
-  # each the index first, which is what makes files a checkpoint.
+  # Removes the last delta first, so that an interruption leaves a shorter chain; and of
+  # each delta the index first, since without it the files are no checkpoint.
   order = lambda m: (m.group(1), m.group(2), m.group(3) == ".index",
                      m.group(3).endswith(".index"))
   for match in sorted(found, key=order, reverse=True):

@@ -1,26 +1,27 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The ops by which a saver saves and restores incremental checkpoints.
+"""The graph ops with which a saver saves and restores incremental checkpoints.
 
-They are made together with the saver's own, since a graph is often final when they are
-needed, and found by name, so that they also serve a saver of an imported graph. For a
-saver whose ops are under `save/`:
+They are created together with the saver's own ops, since the graph is often final when
+they are needed. They are found by name, so a saver of an imported graph has them too.
+For a saver whose ops are under `save/`:
 
   save/deltas/prefix             fed: the delta's prefix
   save/deltas/restore_tables     applies a delta to the tables
-  save/deltas/restore_others     sets all else to what a delta holds
+  save/deltas/restore_others     restores all other variables from a delta
 
-and, where incremental saving was asked for before the saver was made (or `ensure_save` was
-called):
+and, if incremental saving was requested before the saver was created (or `ensure_save`
+was called):
 
-  save/deltas/cut_<i>            a moment of table i to begin from
-  save/deltas/since_<i>          fed: the moment of table i that the delta begins at
-  save/deltas/info               fed: what it continues
+  save/deltas/cut_<i>            the current cut of table i, to start a chain
+  save/deltas/since_<i>          fed: the cut of table i where the delta starts
+  save/deltas/info               fed: the JSON of the checkpoints it continues
   save/deltas/save               writes the delta; its value is the prefix
-  save/deltas/saved_<i>          the moment of table i that the delta has
+  save/deltas/saved_<i>          the cut of table i where the delta ends
 
-When tables are spread over ranks, those of ranks but 0 are of these tables alone, and
-save/deltas/save writes the rank's part.
+A cut is a position in a table's sequence of changes. If tables are spread over ranks,
+the save ops of ranks other than 0 cover only these tables, and save/deltas/save writes
+the rank's part.
 """
 
 from tensorflow.core.protobuf import saver_pb2
@@ -50,12 +51,12 @@ def is_requested(graph):
 
 
 def scope_of(saver_def):
-  """Returns what the names of a saver's delta ops start with."""
+  """Returns the name prefix of a saver's delta ops."""
   return saver_def.restore_op_name.rpartition("/")[0] + "/deltas/"
 
 
 def has(graph, saver_def, name):
-  """Whether a saver has this one of the delta ops."""
+  """Returns whether a saver has the delta op with this name."""
   try:
     graph.get_operation_by_name(scope_of(saver_def) + name)
     return True
@@ -72,9 +73,9 @@ def tensors(graph, saver_def, stem):
 
 
 def tables_of(graph, saver_def):
-  """Returns the set of the handles' names of the tables that a saver restores.
+  """Returns the set of handle names of the tables that a saver restores.
 
-  It is known of every saver that this package has built, in whatever process.
+  Works for every saver built by this package, also in another process.
   """
   if saver_def is None or not has(graph, saver_def, "restore_tables"):
     return set()
@@ -89,10 +90,10 @@ def tables_of(graph, saver_def):
   return handles
 
 
-def check_built_here(graph, saver_def, variables):
-  """Raises when a saver of spread tables came with a graph that another rank built.
+def check_built_by_this_rank(graph, saver_def, variables):
+  """Raises if a saver of spread tables came with a graph built by another rank.
 
-  Its ops are that rank's: they read and write what belongs there.
+  Its ops read and write the part of that rank.
 
   Args:
     graph: the session's graph.
@@ -125,8 +126,8 @@ def build_restore(builder, saver_def, saveables, reshape=False):
   """Adds the ops that restore deltas.
 
   Args:
-    builder: the `BaseSaverBuilder` that has made the saver's ops.
-    saver_def: what it returned.
+    builder: the `BaseSaverBuilder` that created the saver's ops.
+    saver_def: its result.
     saveables: list of `SaveableObject`, at least one of an embedding variable.
     reshape: as for the saver.
   """
@@ -153,7 +154,7 @@ def build_save(builder, saver_def, saveables):
   spread = saving.spread_tables(saveables)
   is_part = bool(spread and job.current().rank())
   if is_part:
-    # All else is rank 0's.
+    # Rank 0 saves everything else.
     saveables = spread
   tables = [s for s in saveables if _is_table(s)]
   scope = scope_of(saver_def)
@@ -169,7 +170,7 @@ def build_save(builder, saver_def, saveables):
         parts.append(delta_saveable.DeltaSaveable(table.op, table.name, since,
                                                   table.placement))
         array_ops.identity(parts[-1].cut, name="saved_%d" % i)
-    # On the device of the first table, which a sharded saver has a shard for.
+    # On the device of the first table, for which a sharded saver has a shard.
     with ops.device(tables[0].op.device):
       about = saveable_object.SaveableObject(
           info, [saveable_object.SaveSpec(array_ops.identity(info), "",
@@ -186,9 +187,9 @@ def build_save(builder, saver_def, saveables):
 
 
 def ensure_save(saver):
-  """Adds the ops that save deltas to a saver that was built before they were asked for.
+  """Adds the ops that save deltas to a saver built before they were requested.
 
-  Does nothing where they are there, or where there are no embedding variables.
+  No-op if the saver has them, or if there are no embedding variables.
 
   Args:
     saver: `tf.train.Saver`.

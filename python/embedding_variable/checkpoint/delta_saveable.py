@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How what changed in one embedding variable becomes tensors, and back.
+"""Saves and restores the changes of one embedding variable.
 
-tensor_names.py says what the tensors are called. Of a table that is spread over ranks
-each rank writes what changed in its own rows as a part of the table, and rank 0 also
-where the keys are.
+tensor_names.py defines the tensors' names. For a table that is spread over ranks, each
+rank writes the changes of its own rows as a part of the table, and rank 0 also the
+placement of keys.
 """
 
 from tensorflow.python.framework import constant_op
@@ -22,21 +22,21 @@ from embedding_variable.ops import row_ops
 
 
 class DeltaSaveable(saveable_object.SaveableObject):
-  """SaveableObject of what changed in one embedding variable.
+  """SaveableObject of the changes of one embedding variable.
 
   Attributes:
-    cut: int64 scalar, the moment of the export.
-    spread: whether it is this rank's part of what all ranks save together.
+    cut: int64 scalar, the cut at which the export was made.
+    spread: whether this is one rank's part of a table that all ranks save together.
   """
 
   def __init__(self, var, name, since, placement=None):
     """Builds the export.
 
     Args:
-      var: the embedding variable; the slots that it has by now are saved.
-      name: string that the tensors' names start with.
-      since: int64 scalar, the cut that the changes begin at.
-      placement: the ranks that hold the table if it is spread, as of `job.Job`.
+      var: the embedding variable; its existing slots are saved.
+      name: string, prefix of the tensors' names.
+      since: int64 scalar, the cut at which the changes start.
+      placement: the ranks that hold the table if it is spread, as in `job.Job`.
     """
     self.spread = placement is not None
     with ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
@@ -83,14 +83,16 @@ class DeltaSaveable(saveable_object.SaveableObject):
 
 
 def part_name(name, placement):
-  """Returns what the names of this rank's tensors of a table start with."""
+  """Returns the name prefix of this rank's tensors of a table."""
   if placement is None:
     return name
   return tensor_names.part(name, job.current().rank())
 
 
 def placement_specs(name, placement):
-  """Returns what rank 0 says of where a spread table's keys are, as a list."""
+  """Returns the SaveSpecs for the placement of a spread table's keys; [] unless on rank
+  0.
+  """
   if job.current().rank():
     return []
   return [

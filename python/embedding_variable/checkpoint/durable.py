@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are a checkpoint whole or not at all.
+"""Writes checkpoints atomically: either all files are there or none.
 
-A saver writes to `<prefix>.partial` and gives the files their names when they are on the
-disk (`delta_ops.publish_checkpoint`). What is here is the rest: finishing what an ended
-process had decided, or reading it where nothing may be written, and the state file.
+A saver writes to `<prefix>.partial` and renames the files once they are on disk
+(`delta_ops.publish_checkpoint`). This module has the rest: finishing a replacement that
+a process left unfinished, or reading it without write access, and the state file.
 """
 
 import atexit
@@ -25,12 +25,12 @@ _COMMIT = ".commit"
 
 
 def add_save_ops(prefix, make):
-  """Returns what `make` returns, a string scalar, for a checkpoint that is durable.
+  """Wraps a save so that the checkpoint is written atomically; returns a string scalar.
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
-    make: function that takes the prefix to write to and returns a tensor that is there
-      when it is written.
+    make: function from the prefix to write to, to a tensor that is computed when the
+      files are written.
   """
   staged = string_ops.string_join([prefix, _STAGED])
   written = make(staged)
@@ -42,11 +42,11 @@ def add_save_ops(prefix, make):
 
 
 def add_part_ops(prefix, make):
-  """Returns what `make` returns, for what another process publishes.
+  """Wraps a save whose files another process publishes; returns a string scalar.
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
-    make: as of `add_save_ops`.
+    make: as for `add_save_ops`.
   """
   written = make(string_ops.string_join([prefix, _STAGED]))
   from_op = [written.op if hasattr(written, "op") else written]
@@ -54,18 +54,18 @@ def add_part_ops(prefix, make):
 
 
 def is_local(path):
-  """False for what is not a path of this machine's file systems."""
+  """Returns False if `path` is not in one of this machine's file systems."""
   return "://" not in path
 
 
 def finish_interrupted(prefix):
-  """Completes the replacement of a checkpoint whose process ended meanwhile.
+  """Finishes replacing a checkpoint if the replacing process ended in between.
 
-  The ranks of a job may do so at once: a rank that finds a file under its name already
-  goes on, and the index is renamed when no data is left to be.
+  Several ranks may do so at once: a rank skips files that are already renamed, and the
+  index is renamed after all data files.
 
   Args:
-    prefix: string. Nothing happens when nothing was interrupted.
+    prefix: string. No-op if nothing was interrupted.
   """
   commit = prefix + _COMMIT
   if not file_io.file_exists(commit + ".index"):
@@ -82,13 +82,13 @@ def finish_interrupted(prefix):
 
 
 def finished(prefix):
-  """Returns the prefix to read a checkpoint under, finishing its replacement if it can.
+  """Finishes an interrupted replacement if possible; returns the prefix to read.
 
   Args:
     prefix: string.
 
   Raises:
-    tf.errors.OpError: there is a replacement to be finished, and it cannot be.
+    tf.errors.OpError: a replacement must be finished, and that failed.
   """
   try:
     finish_interrupted(prefix)
@@ -101,13 +101,14 @@ def finished(prefix):
 
 
 def readable(prefix):
-  """Returns the prefix to read a checkpoint under; nothing is written beside it.
+  """Returns the prefix to read a checkpoint under; writes nothing next to it.
 
-  It is the checkpoint's own, unless a replacement was interrupted: then that of links to
-  the files that are the checkpoint, in a temporary folder that goes with this process.
+  This is `prefix`, unless a replacement was interrupted. Then it is the prefix of links
+  to the checkpoint's files, in a temporary folder that is removed when this process
+  exits.
 
   Args:
-    prefix: string. Where there are no links (`hdfs://`) it is what is returned.
+    prefix: string. Returned as it is on file systems without links (`hdfs://`).
   """
   for _ in range(10):
     if not is_local(prefix) or not file_io.file_exists(prefix + _COMMIT + ".index"):
@@ -116,17 +117,18 @@ def readable(prefix):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     if _link_to_parts(os.path.abspath(prefix), folder):
       return os.path.join(folder, os.path.basename(prefix))
-  # Somebody replaces it all the time.
+  # The checkpoint is being replaced again and again.
   return prefix
 
 
 def _link_to_parts(prefix, folder):
-  """Makes the links of `readable`; returns whether they all lead to a file."""
+  """Creates the links of `readable`; returns whether all of them lead to a file."""
   directory, name = os.path.split(prefix)
   pattern = re.compile(
       r"%s(%s)?(\.index|\.meta|\.data-\d{5}-of-\d{5})$" %
       (re.escape(name), re.escape(_COMMIT)))
-  # A file under its own name belongs to the replacement, unless that file still waits.
+  # A file with the final name belongs to the replacement, unless its new version still
+  # has the temporary name.
   for found in sorted(os.listdir(directory)):
     match = pattern.match(found)
     if match:
@@ -141,13 +143,13 @@ def _link_to_parts(prefix, folder):
 
 
 def index_of(prefix):
-  """Returns the path of the index that is a checkpoint's, also when interrupted."""
+  """Returns the path of a checkpoint's index, also after an interruption."""
   waiting = prefix + _COMMIT + ".index"
   return waiting if file_io.file_exists(waiting) else prefix + ".index"
 
 
 def _move(path, new_path):
-  """Renames a file, unless somebody else did."""
+  """Renames a file, unless another process has done so."""
   try:
     file_io.rename(path, new_path, overwrite=True)
   except errors.NotFoundError:
@@ -156,7 +158,7 @@ def _move(path, new_path):
 
 
 def sync(path):
-  """Waits until a file's contents, or a directory's entries, are on the disk."""
+  """Waits until a file's content, or a directory's entries, are on disk."""
   if not is_local(path):
     return
   descriptor = os.open(path, os.O_RDONLY)
@@ -167,7 +169,7 @@ def sync(path):
 
 
 def sync_state(directory, latest_filename=None):
-  """The same for the file that says which checkpoint is the newest."""
+  """Syncs the state file, which names the newest checkpoint."""
   if not is_local(directory):
     return
   path = os.path.join(directory, latest_filename or "checkpoint")
@@ -177,7 +179,9 @@ def sync_state(directory, latest_filename=None):
 
 
 def remove_interrupted(prefix):
-  """Removes what is left of a replacement of a checkpoint that is removed itself."""
+  """Removes the files of an interrupted replacement of a checkpoint that is being
+  removed.
+  """
   if is_local(prefix):
     for path in file_io.get_matching_files(prefix + _COMMIT + ".*"):
       file_io.delete_file(path)

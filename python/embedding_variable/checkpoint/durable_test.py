@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The replacement of a checkpoint that somebody else has to finish."""
+"""Tests finishing a checkpoint's replacement that another process started."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ _DATA = ".data-%05d-of-00003"
 class DurableTest(absltest.TestCase):
 
   def _interrupted(self):
-    """Returns the prefix of an old checkpoint whose new files wait for their names."""
+    """Returns the prefix of an old checkpoint whose new files are not renamed yet."""
     prefix = os.path.join(self.create_tempdir().full_path, "model.ckpt-7")
     for suffix in [".index"] + [_DATA % i for i in range(3)]:
       for name, content in ((prefix, "old"), (prefix + ".commit", "new")):
@@ -83,14 +83,14 @@ class DurableTest(absltest.TestCase):
     def after_another(path, new_path, overwrite=False):
       rename(path, new_path, overwrite)
       moved.append(path)
-      rename(path, new_path, overwrite)  # NotFoundError: it has its name
+      rename(path, new_path, overwrite)  # NotFoundError: it is renamed already
 
     with absltest.mock.patch.object(file_io, "rename", after_another):
       durable.finish_interrupted(prefix)
     self.assertLen(moved, 4)
     self._assert_finished(prefix)
 
-  def test_a_file_that_nobody_has_is_an_error(self):
+  def test_a_missing_file_is_an_error(self):
     prefix = self._interrupted()
 
     def lose(path, new_path, overwrite=False):

@@ -1,13 +1,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are newer than a version, from a training process to serving ones.
+"""Exports rows newer than a version, from a training process to serving processes.
 
 An export is a stock V2 checkpoint with the tensors of an incremental one
-(delta_saveable.py): keys, values, versions and frequencies, no slots. It continues
-nothing and can be applied to any table with rows of that length, any number of times.
-Keys that were erased or evicted are not in it: a table does not know when they went.
-Tables that are spread over ranks are exported by all ranks into one checkpoint, as they
-are saved; a rank that applies an export takes the rows of its own part.
+(delta_saveable.py): keys, values, versions and frequencies, but no slots. It is
+independent of other checkpoints and can be applied to any table with the same row
+length, any number of times. It does not contain erased or evicted keys, since a table
+does not record when they were removed. Tables that are spread over ranks are exported
+by all ranks into one checkpoint, as when they are saved; a rank that applies an export
+takes the rows of its own part.
 """
 
 import os
@@ -32,15 +33,16 @@ from embedding_variable.ops import delta_ops
 
 _SCOPE = "embedding_variable_export/"
 _COLLECTION = "embedding_variables"
-# Where a graph keeps the names of the tables that were spread when its ops were made.
+# Attribute of a graph: names of the tables that were spread when its ops were created.
 _SPREAD = "_embedding_variables_exported_together"
 
 
 def prepare_export():
   """Adds the ops of `export_since` and `apply_export` to the default graph.
 
-  They do it themselves in a graph that is not final yet. Call it, once all embedding
-  variables are there, before a `MonitoredTrainingSession` makes the graph final.
+  In a graph that is not final these functions add the ops themselves. Call this after
+  all embedding variables are created, before a `MonitoredTrainingSession` makes the
+  graph final.
 
   Raises:
     ValueError: the graph has no embedding variable.
@@ -59,7 +61,7 @@ def prepare_export():
     version = array_ops.placeholder(dtypes.int64, [], name="version")
     specs = []
     for var in variables:
-      # Rank 0 writes the variables that are not spread.
+      # Only rank 0 writes the variables that are not spread.
       if var.handle.op.get_attr("record_version") and (
           not is_part or var.op.name in spread):
         specs.extend(_specs(var, version))
@@ -85,7 +87,7 @@ def _variables(graph):
 
 
 def _spread(variables):
-  """Returns the set of the names of those that are spread over ranks."""
+  """Returns the set of names of the variables that are spread over ranks."""
   return {v.op.name for v in variables if job.current().placement(v) is not None}
 
 
@@ -111,14 +113,15 @@ def _specs(var, version):
 def export_since(sess, version, path):
   """Writes the rows that were updated at a version or later.
 
-  With tables that are spread over ranks all ranks call it, with the same version and path.
+  If tables are spread over ranks, all ranks must call it with the same version and
+  path.
 
   Args:
     sess: the session of a graph with embedding variables, all of which record versions
       (`GlobalStepEvict`, a capacity, or `TF_RECORD_VERSION=1` at creation).
-    version: int: the global step before the first update that is wanted, as
-      `var.get_version` gives it.
-    path: string, prefix of the export; its folder is made if need be.
+    version: int, the first version to export: the global step before the first such
+      update, as returned by `var.get_version`.
+    path: string, prefix of the export; its folder is created if needed.
 
   Returns:
     path.
@@ -126,11 +129,11 @@ def export_since(sess, version, path):
   Raises:
     ValueError: a variable records no versions. On all ranks: they export to different
       paths, or from different versions.
-    RuntimeError: the graph is final and `prepare_export` was not called; or another rank
-      failed, or did not come in time.
+    RuntimeError: the graph is final and `prepare_export` was not called; or another
+      rank failed, or did not come in time.
 
-  Cost: a look at every row's version, alone among updates while lookups go on, and a copy
-  of the rows that are exported.
+  Cost: reads the version of every row, which blocks updates but not lookups, and copies
+  the exported rows.
   """
   _prepared(sess.graph)
   for var in _variables(sess.graph):
@@ -155,9 +158,9 @@ def export_since(sess, version, path):
 def apply_export(sess, path):
   """Inserts or overwrites the rows of an export in all embedding variables of a graph.
 
-  Variables are found by name; one that the export lacks is an error. Lookups that run
-  meanwhile see each row before or after. A rank takes what belongs to it, so every rank
-  of a job calls it.
+  Variables are found by name; a variable that the export lacks is an error. Lookups
+  that run meanwhile read each row before or after the change. A rank takes only the
+  rows of its part, so every rank of a job must call it.
 
   Args:
     sess: the session, its tables initialised or restored.
@@ -165,8 +168,8 @@ def apply_export(sess, path):
 
   Raises:
     RuntimeError: the graph is final and `prepare_export` was not called.
-    tf.errors.OpError: the export is missing, damaged or does not fit; tables that came
-      before the one that is named are changed already, it and the rest are not.
+    tf.errors.OpError: the export is missing, damaged or does not fit. Tables before the
+      one named in the message are changed already; that one and the rest are not.
   """
   _prepared(sess.graph)
   sess.run(_SCOPE + "apply", {_SCOPE + "prefix:0": durable.readable(path)})

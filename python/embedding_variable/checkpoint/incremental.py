@@ -1,15 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Incremental checkpoints: what changed since the last full or incremental one.
+"""Incremental checkpoints: the changes since the last full or incremental checkpoint.
 
-A full checkpoint begins a chain: right before it is written, a cut is made in each table.
-A delta holds what changed since the cut of the checkpoint before it and makes the next.
-Updates between the cut and the full checkpoint's snapshot are in both, which is harmless;
-none is in neither. A save that fails leaves the chain as it was, and the next delta has
-what that one would have had.
+A full checkpoint starts a chain: right before it is written, a cut is made in each
+table. A delta holds the changes since the cut of the previous checkpoint and makes the
+next cut. Updates between the cut and the full checkpoint's snapshot are in both, which
+is harmless; none is missing. A save that fails leaves the chain unchanged, and the next
+delta includes the changes of the failed one.
 
-With tables that are spread over ranks every rank has the chain, with the cuts of its own
-part of them, and all go on to the next link together or not at all (together.py).
+If tables are spread over ranks, every rank has the chain with the cuts of its own part.
+Either all ranks advance to the next link or none does (together.py).
 """
 
 import os
@@ -33,15 +33,16 @@ _CHAINS = "_embedding_variable_chains"
 # Attribute of a saver: the folder of its last full checkpoint.
 _LAST = "_embedding_variable_last_chain"
 
-# Key of a graph's savers.
+# Attribute of a graph: its savers.
 _SAVERS = "_embedding_variable_savers"
 
-# Where a saver keeps whether its restores take deltas: None: those of the newest.
+# Attribute of a saver: whether its restores apply deltas; None: only to the newest
+# checkpoint.
 WANTED = "_ev_incremental"
 
 
 class _Chain(object):
-  """A full checkpoint, its deltas so far, and where in time the last of them is."""
+  """A full checkpoint, its deltas so far, and the cuts of the last one."""
 
   def __init__(self, full, cuts):
     self.full = full
@@ -51,7 +52,7 @@ class _Chain(object):
 
 
 def _key(directory):
-  """A folder's name in one spelling."""
+  """Returns a folder's name in a normalized form."""
   directory = compat.as_str(directory)
   return os.path.normpath(directory) if "://" not in directory else directory
 
@@ -62,7 +63,7 @@ def _chains(saver):
 
 
 def cuts_before_full(saver, sess):
-  """Makes the cuts that deltas of a full checkpoint begin at; None without deltas.
+  """Makes the cuts at which the deltas of a full checkpoint start; None without deltas.
 
   Args:
     saver: `tf.train.Saver`, built.
@@ -75,18 +76,18 @@ def cuts_before_full(saver, sess):
 
 
 def begin_chain(saver, sess, full_prefix, cuts):
-  """Makes a full checkpoint what the next delta continues.
+  """Starts a chain with a full checkpoint, which the next delta continues.
 
   Args:
     saver: `tf.train.Saver`.
     sess: the session.
     full_prefix: string, the checkpoint that has just been saved.
-    cuts: what `cuts_before_full` gave.
+    cuts: the result of `cuts_before_full`.
   """
 
   def begin():
     identity = delta_chain.identity(full_prefix)
-    # Those of an earlier checkpoint of this name.
+    # Removes deltas of an earlier checkpoint with this name.
     delta_chain.remove(full_prefix)
     return identity
 
@@ -103,11 +104,11 @@ def directory_of_chain(saver, directory):
 
   Args:
     saver: `tf.train.Saver`.
-    directory: string, a folder that deltas are wanted in.
+    directory: string, the folder in which a delta is to be saved.
 
   Returns:
-    `directory` if the saver's full checkpoints lie in it or it has saved none; else the
-    folder of its last full checkpoint.
+    `directory` if the saver has saved full checkpoints to it or none at all, otherwise
+      the folder of its last full checkpoint.
   """
   if _key(directory) in _chains(saver):
     return directory
@@ -115,15 +116,15 @@ def directory_of_chain(saver, directory):
 
 
 def remember(saver):
-  """Makes a saver one that `saver_of` finds."""
+  """Registers a saver, so that `saver_of` finds it."""
   ops.get_default_graph().__dict__.setdefault(_SAVERS, weakref.WeakSet()).add(saver)
 
 
 def saver_of(saver_def):
-  """Returns the `tf.train.Saver` of the default graph that has a `SaverDef`.
+  """Returns the `tf.train.Saver` of the default graph with this `SaverDef`.
 
   Args:
-    saver_def: `SaverDef`, or None: of the graph's only saver.
+    saver_def: `SaverDef`, or None for the graph's only saver.
 
   Raises:
     ValueError: there is none, or there are several.
@@ -140,29 +141,29 @@ def saver_of(saver_def):
 
 
 def save_incremental(saver, sess, checkpoint_dir, global_step=None):
-  """Saves what changed since the last full or incremental checkpoint.
+  """Saves the changes since the last full or incremental checkpoint.
 
-  Rows that were inserted, updated, evicted or erased, of every embedding variable, and
-  all other variables of the saver whole. With tables that are spread over ranks every rank
-  calls it, after `Saver.save` on every rank.
+  Saves the rows of every embedding variable that were inserted, updated, evicted or
+  erased, and all other variables of the saver as a whole. If tables are spread over
+  ranks, every rank must call it, after `Saver.save` on every rank.
 
   Args:
-    saver: `tf.train.Saver`, made with `incremental_save_restore=True`.
+    saver: `tf.train.Saver`, created with `incremental_save_restore=True`.
     sess: the session.
-    checkpoint_dir: string, the folder that this saver saved its last full checkpoint to,
-      in this process.
+    checkpoint_dir: string, the folder to which this saver saved its last full
+      checkpoint, in this process.
     global_step: int, or None; stored for information.
 
   Returns:
     string, prefix of the delta, a stock V2 checkpoint.
 
   Raises:
-    ValueError: the saver was not made for it, or has saved no full checkpoint to the
-      folder yet. On all ranks: they save different checkpoints.
-    tf.errors.OpError: it could not be written. Nothing is lost: the next one holds all
-      that this one would have held.
-    RuntimeError: it failed on another rank, which then holds for all, or a rank did not
-      come in time.
+    ValueError: the saver was created without that argument, or has not yet saved a full
+      checkpoint to the folder. On all ranks: they save different checkpoints.
+    tf.errors.OpError: the delta could not be written. Nothing is lost: the next one
+      includes its changes.
+    RuntimeError: the save failed on another rank, and so on all of them, or a rank did
+      not come in time.
   """
   saver_def = saver.saver_def
   if saver_def is None or not delta_graph.has(sess.graph, saver_def, "save"):
@@ -203,35 +204,35 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
 
 
 def is_newest(full_prefix):
-  """Whether no full checkpoint was saved to the folder after this one."""
+  """Returns whether a full checkpoint is the last one saved to its folder."""
   try:
     state = checkpoint_management.get_checkpoint_state(os.path.dirname(full_prefix))
   except UnicodeDecodeError:
-    # Stock code takes a file of another text for no state.
+    # Stock code treats an undecodable file as no state.
     state = None
   return state is None or (os.path.basename(state.model_checkpoint_path) ==
                            os.path.basename(full_prefix))
 
 
-def deltas_of(saver, graph, full_prefix, wanted=None):
-  """Returns the `Link`s of the deltas that follow a full checkpoint, checked.
+def deltas_of(saver, graph, full_prefix, enabled=None):
+  """Checks the deltas that follow a full checkpoint and returns their `Link`s.
 
   Args:
     saver: `tf.train.Saver`.
     graph: the session's graph.
     full_prefix: string.
-    wanted: bool; None: only those of the newest full checkpoint of the folder.
+    enabled: bool; None: only if it is the newest full checkpoint of the folder.
 
   Raises:
-    tf.errors.DataLossError: one is missing or damaged; named.
+    tf.errors.DataLossError: a delta is missing or damaged; the message names it.
   """
-  if wanted is False or saver.saver_def is None:
+  if enabled is False or saver.saver_def is None:
     return []
   if not delta_graph.has(graph, saver.saver_def, "restore_tables"):
     return []
   if not file_io.file_exists(full_prefix + ".index"):
     return []
-  if wanted is None and not is_newest(full_prefix):
+  if enabled is None and not is_newest(full_prefix):
     return []
   return delta_chain.find(full_prefix)
 
@@ -253,12 +254,12 @@ def restore_exactly(saver, sess, full_prefix):
 
 
 def restore_deltas(saver, sess, links):
-  """Applies deltas, in order, to what their full checkpoint has restored.
+  """Applies deltas, in order, after their full checkpoint was restored.
 
   Args:
     saver: `tf.train.Saver`.
     sess: the session.
-    links: what `deltas_of` gave.
+    links: the result of `deltas_of`.
   """
   scope = delta_graph.scope_of(saver.saver_def)
   for link in links:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`tensorflow.python.training.incremental_saver`: deltas by DeepRec's calls.
+"""`tensorflow.python.training.incremental_saver`: deltas with DeepRec's API.
 
   incremental = incremental_saver._get_incremental_saver(True, saver)
   path = saver.save(sess, "model/ckpt", 100)
@@ -9,7 +9,8 @@
   incremental.incremental_restore(sess, path, delta)
 
 The delta is a link of the full checkpoint's chain, under its own name (delta_chain.py),
-and a copy of it lies where the caller said. So a stock `Saver.restore` goes on from it too.
+and is copied to the path that the caller gives. So a stock `Saver.restore` finds it
+too.
 """
 
 import os
@@ -31,19 +32,19 @@ class IncrementalSaver(object):
 
   def __init__(self, saver=None, sharded=False, saver_def=None, defer_build=False,
                allow_empty=False):
-    """Finds the saver, and builds unless that is deferred.
+    """Finds the saver, and builds the ops unless that is deferred.
 
     Args:
-      saver: `tf.train.Saver`, of a graph with embedding variables; for it `build` is
+      saver: `tf.train.Saver`, of a graph with embedding variables; its `build` is
         always deferred. None: the one of `saver_def`.
       sharded: accepted for compatibility; deltas are sharded if the saver is.
-      saver_def: `saver_def` of a `tf.train.Saver` of the default graph. None: of the only
-        one that the graph has.
+      saver_def: `saver_def` of a `tf.train.Saver` of the default graph. None: that of
+        the graph's only saver.
       defer_build: bool; True: the caller calls `build` before the graph is final.
       allow_empty: accepted for compatibility.
 
     Raises:
-      ValueError: no such saver, or several; not when `defer_build` is true.
+      ValueError: no such saver, or several; not if `defer_build` is true.
     """
     del sharded, allow_empty
     self._own_saver = saver
@@ -72,23 +73,23 @@ class IncrementalSaver(object):
   def incremental_save(self, sess, save_path, global_step=None, latest_filename=None,
                        meta_graph_suffix="meta", write_meta_graph=True, write_state=True,
                        strip_default_attrs=False):
-    """Saves what changed since the last full or incremental checkpoint.
+    """Saves the changes since the last full or incremental checkpoint.
 
     Args:
       sess: the session.
-      save_path: string, prefix of the copy; `-<global_step>` is put behind it. It may lie
-        in any folder. In the folder of one of the saver's full checkpoints, or in the
-        `.incremental_checkpoint` of that folder, the delta continues the last one of that
-        folder; in another folder the last full checkpoint that the saver has saved.
+      save_path: string, prefix of the copy; `-<global_step>` is appended. It may be in
+        any folder. If that is the folder of one of the saver's full checkpoints, or the
+        `.incremental_checkpoint` in it, the delta continues the last checkpoint of that
+        folder; otherwise it continues the saver's last full checkpoint.
       global_step: int, tensor or None.
-      latest_filename: accepted for compatibility, as are the others: deltas have the
+      latest_filename: accepted for compatibility, as are the others: deltas use the
         graph and the state file of their full checkpoint.
 
     Returns:
       string, the prefix of the copy.
 
     Raises:
-      what `embedding_variable.save_incremental` raises.
+      the errors of `embedding_variable.save_incremental`.
     """
     del latest_filename, meta_graph_suffix, write_meta_graph, write_state
     del strip_default_attrs
@@ -109,35 +110,37 @@ class IncrementalSaver(object):
     return save_path
 
   def incremental_restore(self, sess, save_path, incr_save_path):
-    """Restores a full checkpoint, and its deltas up to one.
+    """Restores a full checkpoint and its deltas up to a given one.
 
     Args:
       sess: the session.
       save_path: string, prefix of the full checkpoint.
-      incr_save_path: string, what `incremental_save` returned, or the prefix of a link of
-        the chain.
+      incr_save_path: string, the result of `incremental_save`, or the prefix of a link
+        of the chain.
 
     Raises:
-      tf.errors.DataLossError: the delta does not belong to the checkpoint, or one before
-        it is missing or damaged.
+      tf.errors.DataLossError: the delta does not belong to the checkpoint, or a
+        previous delta is missing or damaged.
       tf.errors.NotFoundError: there is no such delta.
     """
     saver, save_path = self._saver, compat.as_str(save_path)
     wanted = delta_chain.identity(compat.as_str(incr_save_path))
-    links = incremental.deltas_of(saver, sess.graph, save_path, wanted=True)
+    links = incremental.deltas_of(saver, sess.graph, save_path, enabled=True)
     places = [i for i, link in enumerate(links) if link.identity == wanted]
     if not places:
       raise errors.DataLossError(
-          None, None, "the incremental checkpoint %s is none of the %d that continue the "
+          None, None, "the incremental checkpoint %s is not one of the %d that continue the "
           "full checkpoint %s" % (incr_save_path, len(links), save_path))
     incremental.restore_exactly(saver, sess, save_path)
     incremental.restore_deltas(saver, sess, links[:places[0] + 1])
 
 
   def recover_incr_checkpoints(self, sess, checkpoint_dir):
-    """Applies the deltas of a folder's newest full checkpoint, which was restored before.
+    """Applies the deltas of a folder's newest full checkpoint, which must be restored
+    already.
 
-    `tf.train.Saver.restore` has usually applied them, which changes nothing.
+    `tf.train.Saver.restore` has usually applied them; applying them again changes
+    nothing.
 
     Args:
       sess: the session.
@@ -150,11 +153,11 @@ class IncrementalSaver(object):
     if full is not None:
       incremental.restore_deltas(
           self._saver, sess,
-          incremental.deltas_of(self._saver, sess.graph, full, wanted=True))
+          incremental.deltas_of(self._saver, sess.graph, full, enabled=True))
 
 
 def _copy(prefix, to):
-  """Copies a checkpoint, the index last, which makes files one; returns `to`."""
+  """Copies a checkpoint, the index last, since it makes the files one; returns `to`."""
   if os.path.dirname(to):
     file_io.recursive_create_dir(os.path.dirname(to))
   for pattern in (".data-?????-of-?????", ".index"):
@@ -164,7 +167,7 @@ def _copy(prefix, to):
 
 
 def _get_incremental_saver(incremental_save_restore, saver):
-  """Returns an `IncrementalSaver` that is built, or None when none is wanted.
+  """Returns a built `IncrementalSaver`, or None if disabled.
 
   Args:
     incremental_save_restore: bool.

@@ -1,14 +1,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What checkpoints must know of the other processes that train the same tables.
+"""Interface to the other processes of a job, for checkpoints of shared tables.
 
-A package that spreads tables over processes registers a `Job`; without one this process
-is alone, and so it is whenever the job has one rank.
+A package that spreads tables over processes registers a `Job`. Without one, or if the
+job has one rank, this process counts as alone.
 """
 
 
 class Job(object):
-  """Interface: the processes of a job, and which of them holds which rows."""
+  """Interface: the processes of a job and the placement of rows on them."""
 
   def size(self):
     """Returns the number of ranks."""
@@ -21,19 +21,20 @@ class Job(object):
   def placement(self, variable):
     """Returns the list of ranks that hold a table, or None.
 
-    Key k is on entry `floormod(k, length)`. None: the table is no business of the
-    others, each rank has one of its own.
+    Key k is on the rank in entry `floormod(k, length)`. None: the table is not spread,
+    each rank has its own.
     """
     del variable
 
   def channel(self, name):
-    """Returns an object by which all ranks of the job agree, between steps.
+    """Returns an object for communication between all ranks, outside of steps.
 
-    Its methods are called by all ranks in the same order; each raises within a bounded
-    time when a rank does not come:
+    All ranks must call its methods in the same order. Each raises within a bounded time
+    if a rank does not come:
       gather_text(text): returns the list of every rank's string.
-      check(error): raises on all ranks when `error` is an exception on one of them.
-      check_equal(what, text): ValueError on all ranks unless all gave the same string.
+      check(error): raises on all ranks if `error` is an exception on one of them.
+      check_equal(what, text): ValueError on all ranks unless all passed the same
+        string.
 
     Args:
       name: string.
@@ -46,7 +47,7 @@ _job = _ALONE
 
 
 def register(job):
-  """Makes `job` the one that this process belongs to."""
+  """Sets the job to which this process belongs."""
   global _job
   _job = job
 

@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about optimizer slots that a save leaves out or a restore starts anew.
+"""Warns about optimizer slots that a save omits or a restore resets.
 
-A Saver has the slots that a table had when the Saver was made. One that was made before
-the optimizer writes none; stock TensorFlow then reports the variables that a later restore
-does not find, but a table's slots just start with their initial values.
+A Saver has the slots that a table had when the Saver was created. One created before
+the optimizer saves none. For ordinary variables, stock TensorFlow reports what a later
+restore does not find; a table's slots would silently start with their initial values.
 
-What a Saver has is read from the attributes of its ops, so it is also known of an imported
-graph.
+The slots of a Saver are read from the attributes of its ops, so this works for imported
+graphs too.
 """
 
 from tensorflow.python import pywrap_tensorflow
@@ -17,12 +17,12 @@ from tensorflow.python.platform import tf_logging as logging
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import handle_ops
 
-# Key of the warnings that a graph has logged.
+# Attribute of a graph: the warnings it has logged.
 _WARNED = "_embedding_variables_left_out_warned"
 
 
 def warn_of_save(graph, saver_def, variables):
-  """Warns about slots of tables that a Saver does not write.
+  """Warns about slots of tables that a Saver does not save.
 
   Args:
     graph: the `tf.Graph` of the session.
@@ -44,7 +44,7 @@ def warn_of_save(graph, saver_def, variables):
 
 
 def warn_of_restore(graph, saver_def, variables, prefix):
-  """Warns about slots of tables that a restore starts with their initial values.
+  """Warns about slots of tables that a restore resets to their initial values.
 
   Args:
     graph: the `tf.Graph` of the session.
@@ -84,7 +84,7 @@ def _missing(var, slots):
 
 
 def _has(stored, table, slot):
-  """True if a checkpoint has keys of a table, or of a slot of it, whole or in parts."""
+  """Returns whether a checkpoint has the keys of a table or slot, whole or in parts."""
   for name in (table, tensor_names.part(table, 0)):
     prefix = name if slot is None else tensor_names.slot(name, slot)
     if tensor_names.tensor(prefix, tensor_names.KEYS) in stored:
@@ -97,11 +97,11 @@ def _tensors_of(prefix):
   try:
     return pywrap_tensorflow.NewCheckpointReader(prefix).get_variable_to_shape_map()
   except (errors.OpError, RuntimeError):
-    return None  # The restore itself reports it.
+    return None  # the restore itself reports it
 
 
 def _ancestors(graph, name, op_type):
-  """Returns the ops of a type that must run before an op, which is named by an output."""
+  """Returns the ops of a type that run before the op with this output name."""
   found, seen = [], set()
   left = [graph.get_operation_by_name(name.partition(":")[0])] if name else []
   while left:
@@ -121,7 +121,7 @@ def _strings(values):
 
 
 def _warn(graph, message):
-  """Logs a warning, once per graph: training saves again and again."""
+  """Logs a warning once per graph, since training saves repeatedly."""
   warned = graph.__dict__.setdefault(_WARNED, set())
   if message not in warned:
     warned.add(message)

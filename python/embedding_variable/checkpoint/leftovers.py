@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Removes what saves that failed or were killed have left beside checkpoints.
+"""Removes files that failed or killed saves left next to checkpoints.
 
-A partial checkpoint of a large table is a large file. One that is not merged is of no
-use to anybody: the next save of the same series removes it, and a save that fails
-removes its own. A save of full checkpoints also removes what saves of deltas left, which
-lies in a folder of its own (delta_chain.py).
+A partial checkpoint of a large table is a large file, and useless unless it is merged.
+The next save of the same series removes it, and a failing save removes its own. A save
+of full checkpoints also removes leftovers of deltas, which are in a separate folder
+(delta_chain.py).
 """
 
 import contextlib
@@ -16,29 +16,30 @@ import threading
 from tensorflow.python.framework import errors
 from tensorflow.python.lib.io import file_io
 
-# `model.ckpt-12.partial_part_tables0.index` and the like, also while stock code is
-# writing them; what a sharded save collects in `model.ckpt-12.partial_temp_<32 digits>`;
-# and what has not got its name yet (durable.py), `model.ckpt-12.partial.index`.
+# Matches `model.ckpt-12.partial_part_tables0.index` and similar, also while stock code
+# is writing them; the folder of a sharded save, `model.ckpt-12.partial_temp_<32
+# digits>`; and files that are not renamed yet (durable.py),
+# `model.ckpt-12.partial.index`.
 _FILE = r"\.(index|data-\d{5}-of-\d{5})(\.tempstate\d+)?"
 _PART = (r"((\.partial)?(_part_(rest|tables\d+|rank\d+_tables\d+)%s|_temp_[0-9a-f]{32})"
          r"|\.partial%s)/?$" % (_FILE, _FILE))
 _STEP = r"(-\d+)?"
-# The folder of deltas, and what their names have after that of the full checkpoint.
+# The folder of deltas, and the part of a delta's name after the full checkpoint's.
 DELTAS = ".incremental_checkpoint"
 _DELTA = r"-[0-9a-f]{8}-\d{5}"
 
 _lock = threading.Lock()
-_saving = {}  # save path -> saves of this process that are under way
+_saving = {}  # save path -> number of running saves of this process
 
 
 @contextlib.contextmanager
 def removed(save_path):
-  """Context of a save, before and after whose failure leftovers are removed.
+  """Context of a save: removes leftovers before it, and after it fails.
 
-  Nothing is removed while another thread saves under the same path.
+  Removes nothing while another thread saves under the same path.
 
   Args:
-    save_path: string, as `Saver.save` gets it: without the step.
+    save_path: string, as passed to `Saver.save`: without the step.
   """
   save_path = os.path.abspath(save_path) if "://" not in save_path else save_path
   with _lock:
@@ -59,7 +60,7 @@ def removed(save_path):
 
 
 def delete(path):
-  """Deletes a file, or a folder with what is in it; nothing if it is gone already."""
+  """Deletes a file, or a folder with its content; no-op if it does not exist."""
   try:
     if file_io.is_directory(path):
       file_io.delete_recursively(path)
@@ -78,12 +79,12 @@ def _remove(save_path):
 
 
 def _remove_matching(folder, pattern, save_path):
-  """Removes what of a folder matches, but not of what another thread saves.
+  """Removes matching files of a folder, except those that another thread saves.
 
   Args:
     folder: string.
     pattern: string, a regular expression whose first group is the checkpoint's name.
-    save_path: string, which no other thread saves under.
+    save_path: string, under which no other thread saves.
   """
   pattern = re.compile(pattern)
   try:
@@ -92,5 +93,5 @@ def _remove_matching(folder, pattern, save_path):
       if saved_as == save_path or saved_as not in _saving:
         delete(os.path.join(folder, match.group(0)))
   except errors.OpError:
-    # No such folder yet, or no longer; a save that cannot write says so itself.
+    # The folder does not exist; a save that cannot write reports that itself.
     pass

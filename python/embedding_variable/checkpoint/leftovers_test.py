@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leftovers of saves."""
+"""Tests the removal of leftovers of saves."""
 
 import os
 
@@ -45,7 +45,7 @@ class LeftoversTest(absltest.TestCase):
     with leftovers.removed(self._path):
       self.assertEqual(self._files(), sorted(_OTHERS))
       self._make(_OURS)
-    # A save that was successful has nothing to remove.
+    # A successful save has nothing to remove.
     self.assertEqual(self._files(), sorted(_OURS + _OTHERS))
 
   def test_a_save_that_fails_removes_its_own(self):
@@ -72,18 +72,18 @@ class LeftoversTest(absltest.TestCase):
     with leftovers.removed(self._path):
       self.assertEqual(self._files(), sorted(kept))
 
-  def test_not_those_of_a_save_that_is_under_way(self):
+  def test_not_those_of_a_running_save(self):
     with leftovers.removed(self._path):
       self._make(_OURS)
       with self.assertRaises(ValueError):
         with leftovers.removed(self._path):
           raise ValueError
       self.assertEqual(self._files(), sorted(_OURS))
-      # Another series is no business of it.
+      # A save of another series does not remove them.
       with leftovers.removed(os.path.join(self._folder, "other.ckpt")):
         self.assertEqual(self._files(), sorted(_OURS))
 
-  def test_a_folder_that_is_not_there_yet(self):
+  def test_a_folder_that_does_not_exist_yet(self):
     with leftovers.removed(os.path.join(self._folder, "new", "m.ckpt")):
       pass
 

@@ -1,10 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that optimizers keep per variable, found in checkpoints that name them otherwise.
+"""Restores numbers that optimizers keep per variable from checkpoints with other names.
 
-A number is a variable of one float whose name and shape differ by what wrote the
-checkpoint: earlier versions, DeepRec, a job with another number of parts. It is saved as
-any variable, and restored from the first of its names that the checkpoint has.
+Such a number is a variable of one float. Its name and shape in a checkpoint depend on
+the writer: an earlier version, DeepRec, or a job with another number of parts. It is
+saved like any variable, and restored from the first of its names that the checkpoint
+has.
 """
 
 import collections
@@ -19,18 +20,18 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.ops import checkpoint_ops
 
-# Where a graph keeps its numbers: name of the tensor that savers get -> _Number.
+# Attribute of a graph, its numbers: name of the tensor that savers get -> _Number.
 _NUMBERS = "_embedding_variables_numbers"
 
 _Number = collections.namedtuple("_Number", ["variable", "other_names"])
 
 
 def register(variable, other_names):
-  """Notes that a variable is such a number, unless it is of another type than float32.
+  """Registers a variable as such a number. No-op for types other than float32.
 
   Args:
     variable: variable of one element, not a part of one.
-    other_names: list of strings, what it may be called elsewhere.
+    other_names: list of strings, its possible names in other checkpoints.
   """
   if variable.dtype.base_dtype != dtypes.float32:
     return
@@ -39,21 +40,21 @@ def register(variable, other_names):
 
 
 def _saved_tensor(variable):
-  """Returns the tensor that stock code makes of a variable for its savers."""
+  """Returns the tensor that stock code passes to savers for a variable."""
   if resource_variable_ops.is_resource_variable(variable):
     return variable._graph_element  # pylint: disable=protected-access
   return ops.internal_convert_to_tensor(variable, as_ref=True)
 
 
 def saveable_of(tensor, name, specs):
-  """Returns the `NumberSaveable` of what a saver got, or None.
+  """Returns the `NumberSaveable` for an argument of a saver, or None.
 
-  A variable that the user gives a name of its own in a dict is no tensor, and is restored
-  by that name alone.
+  If a user's dict gives the variable a name of its own, the argument is not a tensor,
+  and the variable is restored only under that name.
 
   Args:
     tensor: anything.
-    name: string, what the saver calls it.
+    name: string, the saver's name for it.
     specs: function without arguments that returns the SaveSpecs of stock code.
   """
   if not isinstance(tensor, ops.Tensor):
@@ -80,7 +81,7 @@ class NumberSaveable(saveable_object.SaveableObject):
 
     Args:
       restored_tensors: list of one tensor: the checkpoint's prefix, or the number.
-      restored_shapes: unused; a number is given the variable's shape.
+      restored_shapes: unused; a number gets the variable's shape.
     """
     del restored_shapes
     variable, number = self._variable, restored_tensors[0]

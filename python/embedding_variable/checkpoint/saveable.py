@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How one embedding variable becomes tensors of a stock V2 checkpoint, and back.
+"""Converts an embedding variable to tensors of a stock V2 checkpoint, and back.
 
-tensor_names.py says what the tensors are called. A table is written by an op of its own
-(saving.py): one frozen moment of keys, values and slots, after the evictions that the
-variable's options ask for. The filtered keys are those that an exact filter counts and
-has not admitted, unless TF_EV_SAVE_FILTERED_FEATURES=0.
+tensor_names.py defines the tensors' names. A table is written by an op of its own
+(saving.py): a snapshot of keys, values and slots, after the evictions of the variable's
+options. Filtered keys, which an exact filter counts and has not admitted, are saved too
+unless TF_EV_SAVE_FILTERED_FEATURES=0.
 """
 
 import collections
@@ -26,23 +26,23 @@ from embedding_variable.ops import row_ops
 
 _NUM_BUCKETS = 1000
 
-# Where a graph keeps the handles' names of tables that savers took for this rank's own.
+# Attribute of a graph: handle names of tables that savers treated as not spread.
 _SAVED_ALONE = "_embedding_variables_saved_alone"
 
 
 class EmbeddingVariableSaveable(saveable_object.SaveableObject):
   """SaveableObject of one embedding variable (of one part of a partitioned one).
 
-  Its specs are there for savers that know of nothing else: their tensors are whole
-  columns of the table, made when somebody asks for one.
+  Its specs are for savers other than `tf.train.Saver`: their tensors are whole columns
+  of the table, computed on demand.
   """
 
   def __init__(self, var, name):
-    """Remembers what is saved.
+    """Stores what to save.
 
     Args:
-      var: the embedding variable; the slots that it has by now are saved.
-      name: string that the tensors' names start with.
+      var: the embedding variable; its existing slots are saved.
+      name: string, prefix of the tensors' names.
     """
     self._var = var
     self._slots = collections.OrderedDict(var.slot_columns)
@@ -64,11 +64,11 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
 
   @property
   def placement(self):
-    """The list of ranks that hold a spread table (`job.Job.placement`); else None."""
+    """The list of ranks that hold a spread table (`job.Job.placement`), otherwise None."""
     return self._placement
 
   def saved_table(self):
-    """Returns the `checkpoint_ops.SavedTable`: this rank's part of a spread table."""
+    """Returns the `checkpoint_ops.SavedTable`, for a spread table of this rank's part."""
     name = self.name
     if self.spread:
       name = tensor_names.part(name, job.current().rank())
@@ -77,10 +77,10 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
 
   def _specs(self, name):
     """Returns the SaveSpecs."""
-    # Rows come last: stock savers write in this order.
+    # Rows come last; stock savers write in this order.
     columns = sorted(tensor_names.COLUMNS, key=lambda c: c.name == tensor_names.VALUES)
-    # The default rows are not among DeepRec's tensors: with them, keys to come start
-    # after a restore as they would have without the interruption.
+    # DeepRec does not save default rows. Here they are saved, so that after a restore
+    # new keys start as they would have without the interruption.
     wanted = [(None, tensor_names.DEFAULT_ROWS,
                tensor_names.tensor(name, tensor_names.DEFAULT_ROWS), dtypes.float32)]
     for slot in [None] + list(self._slots):
@@ -97,7 +97,7 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     return [spec(*args) for args in wanted]
 
   def _column(self, slot, column):
-    """Returns the tensor of a column; all are of one export."""
+    """Returns the tensor of a column. All columns are from one export."""
     if self._columns is None:
       with ops.name_scope("EvSave"), ops.device(self._var.device), \
           ops.colocate_with(None, ignore_existing=True), ops.control_dependencies(None):
@@ -134,11 +134,11 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     return columns
 
   def restore(self, restored_tensors, restored_shapes):
-    """Returns the op that replaces the table's rows by the checkpoint's.
+    """Returns the op that replaces the table's rows by those of the checkpoint.
 
-    The stock tensors are not used, only where they come from: which of them exist is
-    the checkpoint's business (a slot may be missing, the number of parts may differ),
-    and a table is read piece by piece.
+    Only the source of the stock tensors is used. Which tensors exist depends on the
+    checkpoint (a slot may be missing, the number of parts may differ), and a table is
+    read in pieces.
     """
     del restored_shapes
     return restore(self._var, self._slots, _prefix_of(restored_tensors[0]),
@@ -146,9 +146,9 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
 
 
 def evictions(var):
-  """Returns the ops that must run before a table is saved: its options' evictions.
+  """Returns the ops of the evictions that must run before a table is saved.
 
-  Nothing is evicted by step in a graph without a global step.
+  Without a global step in the graph, nothing is evicted by step.
 
   Args:
     var: the embedding variable.
@@ -163,18 +163,18 @@ def evictions(var):
 
 
 def saves_filtered():
-  """False when TF_EV_SAVE_FILTERED_FEATURES says no."""
+  """Returns whether filtered keys are saved (TF_EV_SAVE_FILTERED_FEATURES)."""
   return _flag("TF_EV_SAVE_FILTERED_FEATURES", "1")
 
 
 def _flag(name, default="0"):
-  """Returns whether an environment variable says yes, when a graph is built."""
+  """Returns whether an environment variable is true; read when a graph is built."""
   return os.environ.get(name, default).strip().lower() not in ("0", "false", "no", "off",
                                                                "")
 
 
 def check_spread_is_known(variables):
-  """Raises when a table turned out to be spread over ranks after its saver was made.
+  """Raises if a table became spread over ranks after its saver was created.
 
   Args:
     variables: embedding variables of one graph.
@@ -192,9 +192,10 @@ def check_spread_is_known(variables):
 
 
 def check_part_names(saveables):
-  """Raises when a table would be stored under the name of a part of another one.
+  """Raises if a table would be stored under the name of a part of another one.
 
-  A checkpoint does not say how many parts a table has: they end where none follows.
+  A checkpoint does not record how many parts a table has; the first missing number ends
+  them.
 
   Args:
     saveables: list of `SaveableObject`.
@@ -214,7 +215,7 @@ def check_part_names(saveables):
         tables[follows].variable._get_save_slice_info() is None):  # pylint: disable=protected-access
       raise ValueError(
           "embedding variable '%s' has the name that part %d of '%s' would have in a "
-          "checkpoint, and would be restored as one: call it otherwise" %
+          "checkpoint, and would be restored as one: rename one of them" %
           (follows, count, name))
 
 
@@ -223,14 +224,13 @@ def restore(var, slots, prefix, tensor_name):
 
   Args:
     var: the embedding variable, or a part of one.
-    slots: dict of slot column -> initial value; those that the checkpoint lacks start
-      with it.
+    slots: dict of slot column -> initial value, used if the checkpoint lacks the slot.
     prefix: string scalar, the checkpoint's prefix.
     tensor_name: string, the variable's name in the checkpoint, with or without its
       `/part_i`.
   """
   tensor_name, part, num_parts = part_of(var, tensor_name)
-  # A restored session has not run the initializer, which gives the default rows.
+  # A restored session has not run the initializer, which makes the default rows.
   with ops.device(var.device), ops.control_dependencies([var.initializer]):
     return checkpoint_ops.restore_table(
         var.handle, prefix, tensor_name, list(slots), list(slots.values()), part,
@@ -240,15 +240,15 @@ def restore(var, slots, prefix, tensor_name):
 
 
 def part_of(var, name):
-  """Tells which part of a table a variable is.
+  """Returns which part of a table a variable is.
 
   Args:
     var: the embedding variable, or a part of one.
-    name: string, what the checkpoint calls it, with or without its `/part_i`.
+    name: string, its name in the checkpoint, with or without its `/part_i`.
 
   Returns:
-    (name without that, number of the part, number of parts): of a variable that a
-    partitioner did not cut, part 0 of 1.
+    (name without `/part_i`, number of the part, number of parts); for a variable
+      without a partitioner, part 0 of 1.
   """
   info = var._get_save_slice_info()  # pylint: disable=protected-access
   if info is None:
@@ -261,16 +261,16 @@ def part_of(var, name):
 
 
 def restores_custom_dim():
-  """True when TF_EV_RESTORE_CUSTOM_DIM says so."""
+  """Returns whether TF_EV_RESTORE_CUSTOM_DIM is true."""
   return _flag("TF_EV_RESTORE_CUSTOM_DIM")
 
 
 def _prefix_of(tensor):
-  """Returns the string scalar that a restored tensor's checkpoint is named by.
+  """Returns the string scalar with the prefix of a restored tensor's checkpoint.
 
   Args:
-    tensor: what stock code restored (`tf.train.Checkpoint`), or the prefix itself
-      (`tf.train.Saver`, patched not to read a table whole).
+    tensor: the tensor restored by stock code (`tf.train.Checkpoint`), or the prefix
+      itself (`tf.train.Saver`, patched not to read a table whole).
   """
   if tensor.dtype == dtypes.string:
     return tensor

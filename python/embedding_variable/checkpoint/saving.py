@@ -1,18 +1,18 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The op that saves tables together with everything else.
+"""The op that saves tables together with all other variables.
 
-Stock code hands all tensors of a checkpoint to one op, so that a table would be in
-memory twice. Here each table is written by an op that reads it piece by piece, into a
-checkpoint of its own beside the wanted one (`<prefix>_part_tables0`); everything else
-goes into another (`<prefix>_part_rest`). The last op merges them: it renames the data
-files and writes the index, so a checkpoint has an index only when it is whole.
+Stock code passes all tensors of a checkpoint to one op, so a table would be in memory
+twice. In this module each table is written by an op that reads it in pieces, into a
+partial checkpoint (`<prefix>_part_tables0`); all other variables go into another one
+(`<prefix>_part_rest`). The last op merges them: it renames the data files and writes
+the index, so a checkpoint has an index only when it is complete.
 
-A table that is spread over the ranks of a job is written by all of them, each its own
-rows as a part of the table (`v/part_2-keys` by rank 2), into checkpoints beside the wanted
-one (`<prefix>_part_rank00002_tables0`). The op of rank 0 writes everything else and merges
-them all, so it must run when those of the others have run: together.py sees to that.
-What changed in such tables (delta_saveable.py) goes the same way.
+A table that is spread over the ranks of a job is written by all of them. Each rank
+writes its own rows as a part of the table (`v/part_2-keys` by rank 2) into partial
+checkpoints (`<prefix>_part_rank00002_tables0`). Rank 0's op writes all other variables
+and merges everything, so it must run after the ops of the other ranks; together.py
+ensures that. Changes of such tables (delta_saveable.py) are saved in the same way.
 """
 
 import collections
@@ -27,41 +27,41 @@ from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.ops import checkpoint_ops
 
-# What the names of partial checkpoints end with; leftovers.py knows them.
+# Suffixes of the partial checkpoints' names; leftovers.py has them too.
 _REST = "_part_rest"
 _TABLES = "_part_tables%d"
 _RANK_TABLES = "_part_rank%05d_tables%d"
 
 
-# Where a graph keeps the names of the file names that savers of spread tables are fed.
+# Attribute of a graph: names of the filename tensors of savers of spread tables.
 _TOGETHER = "_embedding_variables_saved_together"
 
 
 def mark_as_together(graph, saver_def):
-  """Remembers that a saver of this graph saves tables spread over ranks."""
+  """Records that a saver of this graph saves tables spread over ranks."""
   graph.__dict__.setdefault(_TOGETHER, set()).add(saver_def.filename_tensor_name)
 
 
 def is_together(graph, saver_def):
-  """Returns whether all ranks must save together by this saver."""
+  """Returns whether all ranks must save together with this saver."""
   return saver_def is not None and saver_def.filename_tensor_name in graph.__dict__.get(
       _TOGETHER, ())
 
 
 def spread_tables(saveables):
-  """Returns those of the saveables, also of changes, whose table is spread over ranks."""
+  """Returns the saveables, also those of changes, whose table is spread over ranks."""
   kinds = (saveable.EmbeddingVariableSaveable, delta_saveable.DeltaSaveable)
   return [s for s in saveables if isinstance(s, kinds) and s.spread]
 
 
 def save(prefix, saveables, save_rest):
-  """Returns the op that writes a checkpoint, or on other ranks than 0 a part of one.
+  """Returns the op that writes a checkpoint, or a part of one on ranks other than 0.
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
     saveables: list of `SaveableObject`s, some of them
       `saveable.EmbeddingVariableSaveable`s.
-    save_rest: function of a prefix and a list of saveables that are no tables, which
+    save_rest: function of a prefix and a list of saveables that are not tables, which
       returns the op that writes a checkpoint of them.
   """
   own, spread = collections.OrderedDict(), collections.OrderedDict()
@@ -78,7 +78,7 @@ def save(prefix, saveables, save_rest):
   def save_groups(groups, suffix):
     for i, (device, tables) in enumerate(groups.items()):
       evicted = [op for t in tables for op in saveable.evictions(t.variable)]
-      # One device after the other: several may be of one process.
+      # One device after the other, since several may belong to one process.
       with ops.device(device), ops.control_dependencies(evicted + saves):
         parts.append(_part(prefix, suffix(i)))
         saves.append(checkpoint_ops.save_tables(
@@ -100,13 +100,14 @@ def save(prefix, saveables, save_rest):
 
 
 def save_of_ranks(prefix, write):
-  """Returns the op that writes a checkpoint of all ranks, or on other ranks than 0 a part.
+  """Returns the op that writes a checkpoint of all ranks, or a part on ranks other than
+  0.
 
-  For what is short, and written by stock code.
+  For small checkpoints that stock code writes.
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
-    write: function of a prefix that returns the op that writes what this rank has.
+    write: function of a prefix that returns the op that writes this rank's tensors.
   """
   rank, num_ranks = job.current().rank(), job.current().size()
   with ops.name_scope("save_of_ranks"):

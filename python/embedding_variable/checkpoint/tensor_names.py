@@ -1,31 +1,35 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The names that a table's tensors have in checkpoints, and what they hold.
+"""Names and contents of a table's tensors in checkpoints.
 
-This is the only place in Python that spells them; kernels/engine/checkpoint/tensor_names.h
-is the only one in C++. For a variable `v` with a slot `Adagrad` a full checkpoint has
+No other Python module spells them; in C++ only kernels/engine/checkpoint/tensor_names.h
+does. For a variable `v` with a slot `Adagrad` a full checkpoint has
 
   v-keys, v-values, v-versions, v-freqs, v-partition_offset, and the same of filtered
   keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
   v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
 
-These names are DeepRec's. Ours alone is v-default_rows, what new keys start with.
+These names are DeepRec's. Only v-default_rows, the initial rows of new keys, is our
+own.
 
-A delta, of an incremental checkpoint, has
+A delta (an incremental checkpoint) has
 
   v-sparse_incr_keys, -sparse_incr_values, -sparse_incr_versions, -sparse_incr_freqs,
   v-incr_partition_offset, and the same under v/Adagrad;
 
-and ours: v-sparse_incr_erased_keys, keys that lost their row; v-sparse_incr_replaces, 1
-when this is the whole table; v-sparse_incr_default_rows, what it was initialised with
-then; v-sparse_incr_keys_filtered, -versions_filtered, -freqs_filtered, the keys whose
-count by a `CounterFilter` changed.
+and our own tensors:
 
-A table in parts (of a partitioner, or of several ranks) has v/part_0-keys and so on, and
-v/part_0/Adagrad-keys. Of a table that is spread over ranks, a delta also has
+  v-sparse_incr_erased_keys: keys that lost their row
+  v-sparse_incr_replaces: 1 if the delta is the whole table
+  v-sparse_incr_default_rows: the default rows of that whole table
+  v-sparse_incr_keys_filtered, -versions_filtered, -freqs_filtered: the keys whose
+  count by a `CounterFilter` changed
+
+A table in parts (of a partitioner, or of several ranks) has v/part_0-keys and so on,
+and v/part_0/Adagrad-keys. A delta of a table that is spread over ranks also has
 v-sparse_incr_placement: key k was on rank placement[floormod(k, length)].
 
-Letters of shapes: N keys, F filtered keys, R default rows, dim floats in a row.
+Letters in shapes: N keys, F filtered keys, R default rows, dim floats in a row.
 """
 
 import collections
@@ -34,24 +38,24 @@ import re
 from tensorflow.python.framework import dtypes
 
 # One column of a full checkpoint.
-#   name: string, what follows the table's or the slot's name and a dash.
-#   dtype: of its elements; None: the type of the table's keys.
+#   name: string, follows the table's or slot's name and a dash.
+#   dtype: type of its elements; None: the type of the table's keys.
 Column = collections.namedtuple("Column", ["name", "dtype"])
 
-KEYS = "keys"  # [N], by floormod(key, 1000).
+KEYS = "keys"  # [N], by floormod(key, 1000)
 VALUES = "values"  # [N, dim]
-VERSIONS = "versions"  # [N], or [0]: not recorded.
-FREQS = "freqs"  # [N], or [0]: not recorded.
-OFFSETS = "partition_offset"  # [1001], where the keys of each remainder begin.
+VERSIONS = "versions"  # [N], or [0] if not recorded
+FREQS = "freqs"  # [N], or [0] if not recorded
+OFFSETS = "partition_offset"  # [1001], where the keys of each remainder start
 
 KEYS_FILTERED = "keys_filtered"  # [F]
 VERSIONS_FILTERED = "versions_filtered"  # [F]
 FREQS_FILTERED = "freqs_filtered"  # [F]
-OFFSETS_FILTERED = "partition_filter_offset"  # [1001], as OFFSETS.
+OFFSETS_FILTERED = "partition_filter_offset"  # [1001], like OFFSETS
 
-DEFAULT_ROWS = "default_rows"  # [R, dim], of a table, not of its slots.
+DEFAULT_ROWS = "default_rows"  # [R, dim], for a table, not for its slots
 
-# What a table has, and each slot again.
+# Columns of a table, and again of each slot.
 COLUMNS = (
     Column(KEYS, None),
     Column(VALUES, dtypes.float32),
@@ -64,10 +68,10 @@ COLUMNS = (
     Column(OFFSETS_FILTERED, dtypes.int32),
 )
 
-# The columns with an element for each filtered key.
+# Columns with an element per filtered key.
 FILTERED = (KEYS_FILTERED, VERSIONS_FILTERED, FREQS_FILTERED)
 
-# A delta's.
+# Columns of a delta.
 DELTA_KEYS = "sparse_incr_keys"
 DELTA_VALUES = "sparse_incr_values"
 DELTA_VERSIONS = "sparse_incr_versions"
@@ -95,12 +99,12 @@ def tensor(table, column):
 
 
 def slot(table, slot_name):
-  """Returns what the names of a slot's tensors start with."""
+  """Returns the name prefix of a slot's tensors."""
   return "%s/%s" % (table, slot_name)
 
 
 def part(table, number):
-  """Returns what the names of a part's tensors start with; also the part's own name."""
+  """Returns the name prefix of a part's tensors, which is also the part's name."""
   return "%s/part_%d" % (table, number)
 
 
@@ -111,6 +115,6 @@ def split_part(name):
 
 
 def without_column(name, column):
-  """Returns what a tensor's name starts with, or None if it is not of that column."""
+  """Returns a tensor's name without the column's suffix, or None for other columns."""
   suffix = "-" + column
   return name[:-len(suffix)] if name.endswith(suffix) else None

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How the ranks of a job save tables that are spread over them: all together.
+"""Saves tables that are spread over the ranks of a job: all ranks together.
 
 Every rank calls `Saver.save`, or `save_incremental`, with the same path, at the same
-step. They agree on the path; all ranks but 0 write their rows; when all are done rank 0
-writes its own rows and everything else and merges; when that is done all go on. What
-fails on one rank is an error on all of them. Between steps, in Python: the graph holds
-no collective of it.
+step. The ranks first compare the path. All ranks except 0 write their rows. When they
+are done, rank 0 writes its own rows and all other variables and merges everything. Then
+all ranks continue. A failure on one rank is an error on all of them. This runs in
+Python between steps: the graph has no collective op for it.
 """
 
 import os
@@ -36,33 +36,33 @@ def checkpoint_path(saver, session, save_path, global_step):
   return "%s-%d" % (save_path, global_step)
 
 
-def save(series, said, save_part, save_all):
-  """Saves with all ranks; all but 0 first, then rank 0.
+def save(series, path, save_part, save_all):
+  """Saves with all ranks: first all except rank 0, then rank 0.
 
   Args:
-    series: string, what the files' names start with; what a failed save leaves behind
-      under it is removed by rank 0 (leftovers.py).
-    said: string that must be the same on all ranks: the checkpoint's path.
-    save_part: function without arguments that writes what this rank has; called on all
-      ranks but 0.
-    save_all: the same that then also merges; called on rank 0.
+    series: string, prefix of the files' names; rank 0 removes leftovers of failed saves
+      under it (leftovers.py).
+    path: string that must be the same on all ranks: the checkpoint's path.
+    save_part: function without arguments that writes this rank's part; called on all
+      ranks except 0.
+    save_all: the same for rank 0, which then also merges.
 
   Returns:
-    What this rank's function returned.
+    The result of this rank's function.
 
   Raises:
     ValueError: the ranks save to different paths, on all ranks.
-    Exception: what failed here; what failed on another rank, as text.
+    Exception: the error of this rank, or the text of another rank's.
   """
   if job.current().rank():
-    return _save(said, save_part, save_all)
+    return _save(path, save_part, save_all)
   with leftovers.removed(series):
-    return _save(said, save_part, save_all)
+    return _save(path, save_part, save_all)
 
 
-def _save(said, save_part, save_all):
+def _save(path, save_part, save_all):
   channel = job.current().channel(_CHANNEL)
-  channel.check_equal("the path of a checkpoint", said)
+  channel.check_equal("the path of a checkpoint", path)
   error = result = None
   for is_mine, step in ((bool(job.current().rank()), save_part),
                         (not job.current().rank(), save_all)):
@@ -76,13 +76,13 @@ def _save(said, save_part, save_all):
 
 
 def on_rank_0(function):
-  """Returns on all ranks the string that a function returns on rank 0.
+  """Runs a function on rank 0 and returns its string on all ranks.
 
   Args:
     function: called without arguments, on rank 0 only.
 
   Raises:
-    Exception: what failed there, on all ranks.
+    Exception: the error of rank 0, on all ranks.
   """
   channel = job.current().channel(_CHANNEL)
   error, text = None, ""
@@ -96,15 +96,15 @@ def on_rank_0(function):
 
 
 def check_hooks(hooks):
-  """Sees to it that the hooks of a session save on all ranks or on none.
+  """Ensures that the hooks of a session save on all ranks or on none.
 
-  Called by every rank that makes a monitored session for spread tables.
+  Must be called by every rank that creates a monitored session for spread tables.
 
   Args:
     hooks: list of `SessionRunHook`s.
 
   Raises:
-    ValueError: ranks have other hooks that save, or other folders; on all ranks.
+    ValueError: the ranks have different saving hooks or folders; on all ranks.
   """
   channel = job.current().channel("checkpoint_hooks")
   savers = [h for h in hooks
@@ -126,7 +126,7 @@ def check_hooks(hooks):
 
 
 def _saves_together(hook):
-  """Returns whether the hook's saver has spread tables; one to come has all tables."""
+  """Returns whether the hook's saver has spread tables; a saver not yet created has all."""
   # pylint: disable=protected-access
   saver = hook._saver
   if saver is None and hook._scaffold is not None:
@@ -150,16 +150,16 @@ def _period(timer):
 
 
 def _shared(timer, name):
-  """Returns the timer by which all ranks act at the same steps; None for None."""
+  """Returns a timer that triggers at the same steps on all ranks; None for None."""
   if timer is None or timer._every_secs is None:  # pylint: disable=protected-access
     return timer
   return _SharedTimer(timer, name)
 
 
 def _separate_events(folder):
-  """Gives the ranks but 0 a folder of their own for what they write for TensorBoard.
+  """Gives ranks other than 0 a folder of their own for TensorBoard's files.
 
-  Processes of one machine that begin in the same second would write one file.
+  Processes on one machine that start in the same second would write the same file.
   """
   rank = job.current().rank()
   cache = writer_cache.FileWriterCache
@@ -169,7 +169,7 @@ def _separate_events(folder):
 
 
 class _SharedTimer(object):
-  """A timer by seconds that triggers on all ranks when it does on rank 0."""
+  """A timer by seconds that triggers on all ranks when it triggers on rank 0."""
 
   def __init__(self, timer, name):
     self._timer = timer

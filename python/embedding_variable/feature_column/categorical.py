@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`categorical_column_with_embedding`, its sequence and its adaptive variant.
 
-They go where any categorical column goes: `embedding_column`,
-`shared_embedding_columns`, `weighted_categorical_column`, `linear_model`. The variable that
-those create is an embedding variable then.
+They can be used wherever a categorical column can: in `embedding_column`,
+`shared_embedding_columns`, `weighted_categorical_column` and `linear_model`. These then
+create an embedding variable.
 """
 
 import collections
@@ -21,15 +21,15 @@ from tensorflow.python.ops import string_ops
 
 from embedding_variable.variables import options
 
-# Strings become keys by `tf.strings.to_hash_bucket_fast` with this many buckets.
+# Number of buckets with which `tf.strings.to_hash_bucket_fast` converts strings to
+# keys.
 STRING_BUCKETS = 2**63 - 1
 
 
 class TableSize(int):
-  """Number of rows of a table without end.
+  """Number of rows of an unbounded table.
 
-  It travels where stock code keeps a column's number of buckets, and says which column it
-  came from.
+  Stock code passes it around as a column's number of buckets; it remembers its column.
 
   Attributes:
     column: the `TableColumn`.
@@ -43,18 +43,18 @@ class TableSize(int):
 
 def categorical_column_with_embedding(key, dtype=dtypes.string, partition_num=None,
                                       ev_option=None):
-  """Creates a categorical column of any ids, without a vocabulary or buckets.
+  """Creates a categorical column for any ids, without a vocabulary or buckets.
 
-  Integers are keys as they are; strings are hashed by `tf.strings.to_hash_bucket_fast`
-  into [0, 2^63 - 1). As in every stock column, ids below 0 count as missing.
+  Integers are used as keys; strings are hashed by `tf.strings.to_hash_bucket_fast` into
+  [0, 2^63 - 1). As in every stock column, ids below 0 count as missing.
 
   Args:
     key: string, name of the feature.
     dtype: `tf.string` or an integer type, type of the feature.
-    partition_num: int, number of parts of the table; None: what the variable scope
-      says.
-    ev_option: `EmbeddingVariableOption`; None: the defaults. Its initializer wins over
-      that of `embedding_column`.
+    partition_num: int, number of parts of the table; None: use the variable scope's
+      partitioner.
+    ev_option: `EmbeddingVariableOption`; None: the defaults. Its initializer takes
+      precedence over that of `embedding_column`.
 
   Returns:
     A categorical column.
@@ -71,11 +71,11 @@ def categorical_column_with_embedding(key, dtype=dtypes.string, partition_num=No
 def categorical_column_with_adaptive_embedding(key, hash_bucket_size,
                                                dtype=dtypes.string, partition_num=None,
                                                ev_option=None):
-  """Creates a categorical column of which only some ids have a row of their own.
+  """Creates a categorical column in which only some ids have a row of their own.
 
-  An `embedding_column` of it has two tables, an embedding variable and a dense one of
-  `hash_bucket_size` rows, and takes part in `tf.feature_column.input_layer` alone, which
-  says for each id where it belongs:
+  An `embedding_column` of it has two tables: an embedding variable and a dense one of
+  `hash_bucket_size` rows. It can only be used in `tf.feature_column.input_layer`, with
+  a mask that selects the table of each id:
 
     input_layer(features, columns, adaptive_mask_tensors={key: mask})
 
@@ -84,8 +84,8 @@ def categorical_column_with_adaptive_embedding(key, hash_bucket_size,
     hash_bucket_size: int >= 1, rows that the other ids share: id `k` has row
       `floormod(k, hash_bucket_size)`.
     dtype: see `categorical_column_with_embedding`.
-    partition_num: see there; of the embedding variable.
-    ev_option: see there.
+    partition_num: see that function; applies to the embedding variable.
+    ev_option: see that function.
 
   Returns:
     A categorical column.
@@ -125,7 +125,7 @@ class TableColumn(object):
     key: string, for messages.
     partition_num: int or None.
     ev_option: `EmbeddingVariableOption`.
-    hash_bucket_size: int of an adaptive column, else None.
+    hash_bucket_size: int for an adaptive column, else None.
   """
 
 
@@ -144,13 +144,13 @@ def find(column):
 
 
 def inside(column):
-  """Returns the column that another one wraps, by core's or contrib's name; or None."""
+  """Returns the column wrapped by another one, with core's or contrib's name; or None."""
   return getattr(column, "categorical_column",
                  getattr(column, "sparse_id_column", None))
 
 
 def is_sequence(column):
-  """Whether a column is, or has inside it, one of sequences."""
+  """Returns whether a column is, or wraps, a sequence column."""
   while column is not None:
     if isinstance(column, (fc.SequenceCategoricalColumn,
                            fc_v1._SequenceCategoricalColumn)):  # pylint: disable=protected-access
@@ -160,10 +160,9 @@ def is_sequence(column):
 
 
 class CategoricalOfIds(object):
-  """What columns of ids without a vocabulary have in common.
+  """Base of columns of ids without a vocabulary.
 
-  Derived classes are named tuples with a `key` and a `dtype`, and say their
-  `num_buckets`.
+  Derived classes are named tuples with a `key` and a `dtype`, and define `num_buckets`.
   """
 
   @property

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tf.contrib.layers.sparse_column_with_embedding`.
 
-Imports `tf.contrib.layers`, which takes seconds, and is itself imported only after that.
+Imports `tf.contrib.layers`, which takes seconds, so it is imported only after a script
+has imported that.
 """
 
 from tensorflow.contrib.layers.python.layers import feature_column as contrib_fc
@@ -26,17 +27,17 @@ def sparse_column_with_embedding(column_name,
                                  ev_option=None,
                                  combiner="sum",
                                  evconfig=None):
-  """Creates a sparse column of any ids, without a vocabulary or buckets.
+  """Creates a sparse column for any ids, without a vocabulary or buckets.
 
   For `tf.contrib.layers.embedding_column`, `shared_embedding_columns`,
   `weighted_sparse_column` and `weighted_sum_from_feature_columns`.
 
   Args:
     column_name: string, name of the feature.
-    dtype: `tf.string` or an integer type. Keys are made as by
+    dtype: `tf.string` or an integer type. Converted to keys as in
       `tf.feature_column.categorical_column_with_embedding`.
-    partition_num: int, number of parts of the table; None: what the variable scope
-      says.
+    partition_num: int, number of parts of the table; None: use the variable scope's
+      partitioner.
     steps_to_live: deprecated: `GlobalStepEvict(steps_to_live)` in `ev_option`.
     init_data_source: must be None.
     ht_partition_num: accepted for compatibility.

@@ -6,9 +6,9 @@
     a = tf.feature_column.embedding_column(...)
     b = tf.feature_column.embedding_column(...)
 
-When one `input_layer` or `DenseFeatures` has several columns of a group, the tables of all
-of them are read by one op, as by `sok.lookup_sparse`. Values and variables are those of
-columns without a group.
+If one `input_layer` or `DenseFeatures` has several columns of a group, one op reads the
+tables of all of them, as in `sok.lookup_sparse`. Values and variables are the same as
+without a group.
 """
 
 import contextlib
@@ -18,19 +18,19 @@ from embedding_variable.feature_column import categorical
 
 _ATTRIBUTE = "_embedding_variable_group"
 
-# .names: the scopes that are entered, innermost last.
+# .names: the names of the entered scopes, innermost last.
 _scopes = threading.local()
 
 
 @contextlib.contextmanager
 def group_embedding_column_scope(name):
-  """A while in which embedding columns that are created belong to a group.
+  """Context in which new embedding columns belong to a group.
 
   Args:
-    name: string; scopes of one name are one group. The innermost scope counts.
+    name: string; scopes with the same name are one group. The innermost scope applies.
 
   Raises:
-    ValueError: `name` is no string, or empty.
+    ValueError: `name` is not a string, or is empty.
   """
   if not isinstance(name, str) or not name:
     raise ValueError("group_embedding_column_scope: name must be a string of at least "
@@ -44,10 +44,10 @@ def group_embedding_column_scope(name):
 
 
 def mark(column):
-  """Puts an embedding column that was just created into the group of this while."""
+  """Adds a newly created embedding column to the group of the current scope."""
   names = getattr(_scopes, "names", ())
   if names:
-    # Columns are tuples that compare by value; a group makes no difference there.
+    # Columns are tuples compared by value, which the group must not change.
     setattr(column, _ATTRIBUTE, names[-1])
 
 
@@ -59,16 +59,16 @@ def members(column, columns):
     columns: list of the columns of a layer.
 
   Returns:
-    A list with `column` in it; empty if it is looked up alone: in no group, not on an
-    embedding variable, or with rows that are clipped (`max_norm`), chosen by a mask
-    (adaptive) or not pooled (sequences).
+    A list that includes `column`, or an empty list if it is looked up alone. That is
+      the case without a group or an embedding variable, and for rows that are clipped
+      (`max_norm`), chosen by a mask (adaptive) or not pooled (sequences).
   """
   group = getattr(column, _ATTRIBUTE, None)
   if group is None or not _can_pool(column):
     return []
   found = [c for c in columns
            if getattr(c, _ATTRIBUTE, None) == group and _can_pool(c)]
-  # Stock layers go through columns by name, whatever the order of the user's list.
+  # Stock layers process columns by name, whatever the order of the user's list.
   return sorted(found, key=lambda c: c.name) if column in found else []
 
 

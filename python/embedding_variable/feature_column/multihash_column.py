@@ -17,7 +17,7 @@ from embedding_variable.variables import number_checks
 
 
 class MultihashSize(int):
-  """Number of ids of a multihash column; travels as `categorical.TableSize` does.
+  """Number of ids of a multihash column; passed around like `categorical.TableSize`.
 
   Attributes:
     column: the `MultihashCategoricalColumn`.
@@ -32,30 +32,30 @@ class MultihashSize(int):
 def categorical_column_with_multihash(key, dims, complementary_strategy="Q-R",
                                       operation="concat", dtype=dtypes.int64,
                                       partition_num=None, num_of_partitions=2):
-  """Creates a categorical column whose rows are put together from two small tables.
+  """Creates a categorical column whose rows are combined from two small tables.
 
-  An `embedding_column` of it has a `tf.get_multihash_variable`.
+  An `embedding_column` of it uses a `tf.get_multihash_variable`.
 
   Args:
     key: string, name of the feature.
-    dims: two ints, rows of Q and of R; or two shapes `[rows, dim]`. Ids go from 0 to
-      `rows(Q)^2 - 1`.
+    dims: two ints, rows of Q and of R; or two shapes `[rows, dim]`. Ids are in [0,
+      `rows(Q)^2`).
     complementary_strategy: must be "Q-R".
-    operation: "concat", "add" or "mul", see `tf.get_multihash_variable`. With "concat" the
-      column's output is as long as a row of Q and a row of R together.
-    dtype: an integer type (ids as they are; those below 0 count as missing) or `tf.string`
-      (hashed by `tf.strings.to_hash_bucket_fast`).
-    partition_num: int, number of parts of Q and of R; None: what the variable scope's
-      partitioner says.
+    operation: "concat", "add" or "mul", see `tf.get_multihash_variable`. With "concat"
+      the length of the column's output is that of a row of Q plus that of a row of R.
+    dtype: an integer type (ids are used as they are; those below 0 count as missing) or
+      `tf.string` (hashed by `tf.strings.to_hash_bucket_fast`).
+    partition_num: int, number of parts of Q and of R; None: use the variable scope's
+      partitioner.
     num_of_partitions: must be 2.
 
   Returns:
     A categorical column. `embedding_column(column, dimension)` takes the length of both
-    tables' rows, or a pair of them.
+      tables' rows, or a pair of lengths.
 
   Raises:
-    ValueError: another `dtype`, `complementary_strategy` or `operation`, `dims` that are
-      not two, or a `partition_num` below 1.
+    ValueError: another `dtype`, `complementary_strategy` or `operation`, `dims` does
+      not have two elements, or `partition_num` is below 1.
   """
   dtype = dtypes.as_dtype(dtype)
   fc_utils.assert_string_or_int(dtype, prefix="column_name: {}".format(key))
@@ -91,17 +91,17 @@ def find(column):
 
 
 def with_lengths(column, dimension):
-  """Returns a categorical column that knows the lengths of its rows, and their sum's.
+  """Returns a categorical column with the lengths of its rows, and the output's length.
 
   Args:
-    column: a categorical column in which there is a multihash one.
-    dimension: int or pair of ints, what `embedding_column` was told.
+    column: a categorical column that is or wraps a multihash one.
+    dimension: int or pair of ints, as passed to `embedding_column`.
 
   Returns:
-    (column, int: length of what a lookup gives).
+    (column, int: length of a lookup's result).
 
   Raises:
-    ValueError: it contradicts the column's own dims, or an int is below 1.
+    ValueError: `dimension` contradicts the column's own dims, or an int is below 1.
   """
   if not isinstance(column, MultihashCategoricalColumn):
     inner, length = with_lengths(column.categorical_column, dimension)
@@ -112,8 +112,8 @@ def with_lengths(column, dimension):
     raise ValueError("column '%s': dimension must be one length of rows or two, got %r" %
                      (column.key, dimension))
   if column.lengths not in (None, lengths):
-    raise ValueError("column '%s': dims say that rows have the lengths %r, and dimension "
-                     "says %r" % (column.key, column.lengths, dimension))
+    raise ValueError("column '%s': dims give rows the lengths %r, but dimension "
+                     "is %r" % (column.key, column.lengths, dimension))
   if column.operation != "concat" and lengths[0] != lengths[1]:
     raise ValueError("column '%s': rows to %s must have one length, got %d and %d" %
                      ((column.key, column.operation) + lengths))
@@ -132,7 +132,7 @@ class MultihashCategoricalColumn(
 
   @property
   def partitioner(self):
-    """What deals out Q and R; None: the variable scope's partitioner."""
+    """The partitioner of Q and R; None: the variable scope's."""
     if self.partition_num is None:
       return None
     return partitioned_variables.fixed_size_partitioner(self.partition_num)
@@ -143,5 +143,5 @@ class MultihashCategoricalColumn(
 
   @property
   def shapes(self):
-    """The shapes of Q and R, when `with_lengths` has said how long rows are."""
+    """The shapes of Q and R, available after `with_lengths`."""
     return [list(shape) for shape in zip(self.rows, self.lengths)]

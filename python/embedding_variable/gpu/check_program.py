@@ -1,11 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs ops on /gpu:0 and compares with NumPy: a process of embedding_variable.gpu.checking.
+"""Runs ops on /gpu:0 and compares with NumPy; run by embedding_variable.gpu.checking.
 
   python -m embedding_variable.gpu.check_program GROUP
 
-Prints a line of JSON for each check, {"name": ..., "error": null or a string}, as soon as
-it is through: one that ends the process leaves its name unfinished on the line before.
+Prints a line of JSON when a check starts, {"begins": name}, and one when it ends,
+{"name": ..., "error": null or a string}. If a check crashes the process, its first line
+has no second one.
 """
 
 import json
@@ -18,7 +19,7 @@ import tensorflow as tf
 import embedding_variable  # pylint: disable=unused-import
 from tensorflow.core.framework.embedding import config_pb2
 
-# Where ops are placed, and rows are; the program's test has other ones.
+# Placement of ops and rows; the program's test replaces them.
 DEVICE = "/gpu:0"
 STORAGE = config_pb2.StorageType.HBM
 
@@ -26,7 +27,7 @@ _KEYS, _DIM, _RATE, _START = 1000, 16, 0.5, 0.1
 
 
 def _session():
-  """Returns a session that places nothing elsewhere than it was told."""
+  """Returns a session without soft placement."""
   return tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(
       gpu_options=tf.compat.v1.GPUOptions(allow_growth=True)))
 
@@ -47,7 +48,7 @@ def _numbers(*shape):
 
 
 def _run(function, *arrays):
-  """Returns what `function` of tensors on the GPU gives."""
+  """Runs `function` on tensors on the GPU and returns its result."""
   with tf.Graph().as_default(), tf.device(DEVICE):
     fed = [tf.compat.v1.placeholder(a.dtype, a.shape) for a in arrays]
     result = function(*fed)
@@ -59,7 +60,7 @@ def _device():
   with tf.Graph().as_default(), _session() as session:
     names = [d.name for d in session.list_devices() if d.device_type == "GPU"]
   if not names:
-    raise AssertionError("TensorFlow has made no GPU device; its log says why")
+    raise AssertionError("TensorFlow has created no GPU device; see its log")
 
 
 def _elementwise():
@@ -69,7 +70,7 @@ def _elementwise():
 
 def _matmul():
   a, b = _numbers(300, 400), _numbers(400, 500)
-  # TF32 keeps ten bits of each factor, where it has been asked for.
+  # TF32, if enabled, keeps only ten bits of each factor.
   _close(_run(tf.matmul, a, b), a.astype(np.float64) @ b, 2e-3)
 
 
@@ -201,7 +202,7 @@ def _conv2d():
               a, kernel), expected, 2e-3)
 
 
-# What embedding models need: set-up fails without it.
+# Required by embedding models: set-up fails if one does not work.
 _NEEDED = [
     ("a GPU device", _device),
     ("elementwise", _elementwise),
@@ -219,7 +220,7 @@ _NEEDED = [
     ("lookup and update of rows in GPU memory", _embedding_variable),
 ]
 
-# Each in a process of its own: one that fails may take the GPU's context along.
+# Each group runs in its own process: a failing op may break the GPU's context.
 GROUPS = {
     "needed": _NEEDED,
     "fft": [("Fourier transforms (cuFFT)", _fft)],
@@ -229,9 +230,9 @@ GROUPS = {
 
 
 def _first_line(error):
-  """Returns the line of an exception's message that says what went wrong."""
+  """Returns the line of an exception's message that has the cause."""
   lines = str(getattr(error, "message", None) or error).strip().splitlines()
-  # TensorFlow counts the errors first where an op has several.
+  # If an op has several errors, TensorFlow first prints their number.
   lines = [l for l in lines if not re.match(r"\d+ root error", l)]
   return lines[0].strip() if lines else type(error).__name__
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Says which of TensorFlow's ops work on this card, by a table."""
+"""Checks which of TensorFlow's ops work on this card, and prints a table."""
 
 import collections
 import json
@@ -15,21 +15,21 @@ from embedding_variable.gpu import progress
 _MODULE = "embedding_variable.gpu.check_program"
 
 NEEDED = "needed"
-# The groups that a model of embeddings can do without.
+# The groups that embedding models do not need.
 _OPTIONAL = ("fft", "cholesky", "conv2d")
 
-# The first kernel call waits for what is not compiled yet: 442 s were seen.
+# The first kernel call waits for all code that is not compiled yet; 442 s were seen.
 _LIMIT_S = 1800
 
-# name: what was tried; needed: whether set-up fails without it; error: None, or why it
-# does not work.
+# name: the checked feature; needed: whether set-up fails without it; error: None, or
+# why it does not work.
 Check = collections.namedtuple("Check", ["name", "needed", "error"])
 
 
 def _environ(places):
   environ = dict(os.environ)
   environ.update(places_lib.variables(places))
-  # Listing devices takes all of a GPU's memory otherwise.
+  # Otherwise listing the devices takes all GPU memory.
   environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
   environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
   return environ
@@ -37,7 +37,7 @@ def _environ(places):
 
 def _last_error(log):
   lines = [l for l in log.splitlines() if l.strip()]
-  # TensorFlow marks errors and what ends the process by a letter.
+  # TensorFlow marks errors (E) and fatal errors (F).
   marked = [l for l in lines if "] " in l and (": E " in l or ": F " in l)]
   return (marked or lines or [""])[-1].strip()[-300:]
 
@@ -48,18 +48,18 @@ def parse(output, group, status, log):
   Args:
     output: its standard output.
     group: "needed", or one of the others.
-    status: its exit status, or None if it was ended at its limit.
+    status: its exit status, or None if it was killed at the time limit.
     log: its standard error.
 
   Returns:
-    list of Check, one at least.
+    list of at least one Check.
   """
   found, begun = [], None
   for line in output.splitlines():
     try:
       entry = json.loads(line)
     except ValueError:
-      continue  # Something printed to standard output beside the checks.
+      continue  # other output of the process
     if not isinstance(entry, dict):
       continue
     if "begins" in entry:
@@ -78,7 +78,7 @@ def parse(output, group, status, log):
 
 
 def _run(group, places, command):
-  # Files, since a full pipe would stop the process.
+  # Files, since a full pipe would block the process.
   with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as log:
     try:
       status = subprocess.call(command + [group], stdin=subprocess.DEVNULL, stdout=out,
@@ -91,15 +91,15 @@ def _run(group, places, command):
 
 
 def run_all(places, command=None):
-  """Tries everything, in four processes.
+  """Runs all checks in four processes.
 
   Args:
     places: places.Places of a set-up whose libraries are laid out.
-    command: list, the program and its arguments but the group; tests give another.
+    command: list, the program and its arguments except the group; replaced in tests.
 
   Returns:
-    (list of Check, seconds that the first process took). That one compiles what is not
-    in the cache.
+    (list of Check, seconds of the first process, which compiles everything that is not
+      in the cache).
   """
   command = command or [sys.executable, "-W", "ignore", "-m", _MODULE]
   checks = []
@@ -116,7 +116,7 @@ def run_all(places, command=None):
 
 
 def table(checks):
-  """Returns the text: a line for each check."""
+  """Returns the table as text, a line per check."""
   width = max(len(c.name) for c in checks)
   lines = []
   for check in checks:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The checks: on the processors, where all must pass; with programs that end badly."""
+"""Tests the checks: on the CPU, where all must pass, and with programs that crash."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ class CheckProgramTest(absltest.TestCase):
             continue
           with self.subTest(name), self.assertRaises(AssertionError):
             function()
-    # These two train: another rate is another result.
+    # These two train: another learning rate must be detected.
     for function in (check_program._dense_training, check_program._embedding_variable):
       optimizer = tf.compat.v1.train.AdagradOptimizer
       with absltest.mock.patch.object(
@@ -53,7 +53,7 @@ class CheckProgramTest(absltest.TestCase):
         with self.assertRaises(AssertionError):
           function()
 
-  def test_the_line_that_says_what_went_wrong(self):
+  def test_the_line_with_the_cause(self):
     for error, line in (
         (ValueError("a\nb"), "a"), (ValueError(), "ValueError"),
         (tf.errors.UnknownError(None, None, "2 root error(s) found.\n  (0) Unknown: no "
@@ -102,7 +102,7 @@ class CheckingTest(absltest.TestCase):
       f.write(program)
     return checking.run_all(self.places, [sys.executable, path])[0]
 
-  def test_tells_what_works(self):
+  def test_reports_which_checks_pass(self):
     checks = self.run_all(_PROGRAM % self.places.cache)
     self.assertEqual([c.name for c in checks], [
         "one of needed", "two", "one of fft", "one of cholesky", "one of conv2d",

@@ -1,13 +1,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Has the driver compile modules of GPU code: a process of embedding_variable.gpu.compiling.
+"""Makes the driver compile modules of GPU code; run by
+embedding_variable.gpu.compiling.
 
   python compile_worker.py LIBRARY GPU
 
-Reads lines "offset bytes" from standard input and loads that module of the file into a
-context of the GPU, which puts what the driver compiles into $CUDA_CACHE_PATH. Answers
-each with a line: the driver's result, 0 for success. It is a program by itself, and
-imports nothing of this package, since that would import TensorFlow.
+Reads lines "offset bytes" from standard input. Loads that module of the file into a
+context of the GPU, so that the driver compiles it and stores the result in
+$CUDA_CACHE_PATH. Answers each line with the driver's result, 0 for success. It imports
+nothing of this package, since that would import TensorFlow.
 """
 
 import ctypes
@@ -16,7 +17,7 @@ import sys
 
 def _check(result, what):
   if result != 0:
-    sys.exit("%s: the NVIDIA driver says %d" % (what, result))
+    sys.exit("%s: the NVIDIA driver returned error %d" % (what, result))
 
 
 def main():

@@ -1,15 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Has the driver compile TensorFlow's kernels before a program needs them.
+"""Makes the driver compile TensorFlow's kernels before a program needs them.
 
-TensorFlow 1.15.0 has machine code for cards up to compute capability 7.0, and PTX of
-7.0, which the driver compiles for a newer card when the process makes its first kernel
-call: all modules, one after another, on one core. Here processes of their own load the
-modules, largest first, so that as many cores work. What the driver compiled lies in its
-cache, where it finds it by the code, its own version and the card.
+TensorFlow 1.15.0 contains machine code for cards up to compute capability 7.0, and PTX
+for 7.0. For a newer card the driver compiles the PTX at the process's first kernel
+call: all modules, one after another, on one core. This module instead loads the modules
+in several processes, largest first, to use many cores. The driver stores compiled code
+in its cache, keyed by the code, its own version and the card.
 
-TensorFlow's first run afterwards still compiles about a tenth of the code; why is not
-known. Loading all modules a second time put nothing more into the cache.
+TensorFlow's first run afterwards still compiles about a tenth of the code; the reason
+is unknown. Loading all modules a second time adds nothing to the cache.
 """
 
 import collections
@@ -25,33 +25,33 @@ from embedding_variable.gpu import progress
 
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compile_worker.py")
 
-# A process's context, and a large module while it is loaded.
+# Memory for a process's context and a large module.
 _GPU_BYTES_PER_PROCESS = 1 << 30
 _MOST_PROCESSES = 32
 
-# compiled, refused: numbers of modules; without_code: those that no card as new as this
-# one can run; seconds: how long; processes: how many worked.
+# compiled, refused: numbers of modules; without_code: modules without code for cards
+# this new; seconds: duration; processes: number of workers.
 Result = collections.namedtuple(
     "Result", ["compiled", "refused", "without_code", "seconds", "processes"])
 
 
-def process_count(gpu, asked=None):
-  """Returns how many processes compile: one a core, as GPU memory allows.
+def process_count(gpu, jobs=None):
+  """Returns the number of compiling processes: one per core, limited by GPU memory.
 
   Args:
     gpu: driver.Gpu.
-    asked: a number that is taken instead of the cores', or None.
+    jobs: a number to use instead of the cores', or None.
   """
-  cores = asked or len(os.sched_getaffinity(0))
+  cores = jobs or len(os.sched_getaffinity(0))
   room = gpu.memory // 2 // _GPU_BYTES_PER_PROCESS
   return max(1, min(cores, room, _MOST_PROCESSES))
 
 
 class _Queue(object):
-  """Modules that are left, and what came of the others. Threads share it."""
+  """Modules that are left, and results of the others. Shared by threads."""
 
   def __init__(self, modules):
-    # Largest first: the last ones to end are small.
+    # Largest first, so that the last ones to finish are small.
     self._left = collections.deque(sorted(modules, key=lambda m: -m.ptx_bytes))
     self._lock = threading.Lock()
     self.total = len(modules)
@@ -76,7 +76,7 @@ class _Queue(object):
 
 
 def _feed(process, queue):
-  """Gives one process modules until none is left. Runs in a thread."""
+  """Passes modules to one process until none is left. Runs in a thread."""
   while True:
     module = queue.take()
     if module is None:
@@ -88,7 +88,7 @@ def _feed(process, queue):
     except OSError:
       answer = ""
     if not answer:
-      # It has ended: others go on with what is left.
+      # The worker has died; the others continue with the remaining modules.
       queue.put_back(module)
       break
     queue.done(int(answer))
@@ -109,7 +109,7 @@ def _tell(queue, places):
 
 
 def _load_all(queue, command, count, environ):
-  """Has `count` processes load the modules of a queue, and waits for them."""
+  """Starts `count` processes that load the modules of a queue, and waits for them."""
   processes = [
       subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, env=environ, universal_newlines=True)
@@ -128,14 +128,14 @@ def _load_all(queue, command, count, environ):
 
 
 def compile_for(gpu, build, places, jobs=None, worker=_WORKER):
-  """Fills the cache with TensorFlow's kernels for a GPU; quick where they are in it.
+  """Fills the cache with TensorFlow's kernels for a GPU; fast if they are in it.
 
   Args:
     gpu: driver.Gpu.
     build: tensorflow_build.Build.
-    places: places.Places; its cache folder need not be there.
+    places: places.Places; its cache folder is created if needed.
     jobs: number of processes, or None: by cores and GPU memory.
-    worker: path of the worker's program; tests give another.
+    worker: path of the worker's program; replaced in tests.
 
   Returns:
     Result.
@@ -147,7 +147,7 @@ def compile_for(gpu, build, places, jobs=None, worker=_WORKER):
   count = min(process_count(gpu, jobs), max(1, len(modules)))
   environ = dict(os.environ)
   environ.update(places_lib.variables(places))
-  # A module is compiled when it is loaded, and not when a kernel of it is called.
+  # Compiles a module when it is loaded, not when one of its kernels is called.
   environ["CUDA_MODULE_LOADING"] = "EAGER"
   os.makedirs(places.cache, exist_ok=True)
   command = [sys.executable, "-S", worker, build.library, str(gpu.ordinal)]

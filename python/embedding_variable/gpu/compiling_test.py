@@ -1,9 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How modules are shared out to processes, and the line that tells of it.
+"""Tests the distribution of modules to processes, and the status line.
 
-Programs of a few lines stand in for the worker; the worker itself runs with a driver
-that is not there.
+Programs of a few lines replace the worker; the worker itself runs without a driver.
 """
 
 import io
@@ -24,7 +23,7 @@ from embedding_variable.gpu import tensorflow_build
 
 _GPU = driver.Gpu(3, "NVIDIA H100", 90, 80 << 30)
 
-# Notes what it was told, outside the cache.
+# Records its input lines outside of the cache.
 _WORKER = """
 import os, sys
 path = os.path.join(os.environ["CUDA_CACHE_PATH"], "../told", str(os.getpid()))
@@ -59,7 +58,7 @@ class CompilingTest(absltest.TestCase):
     return compiling.compile_for(_GPU, build, self.places, jobs, self.worker)
 
   def told(self):
-    """Returns the first lines and the other lines that workers were told."""
+    """Returns the first lines and the other lines that workers received."""
     first, others = [], []
     for name in os.listdir(self.notes):
       with open(os.path.join(self.notes, name)) as f:
@@ -93,7 +92,7 @@ class CompilingTest(absltest.TestCase):
     self.assertEqual((result.compiled, result.refused), (4, 1))
 
   def test_others_take_over_from_a_worker_that_ends(self):
-    # The first to make the file ends when it has been given a module.
+    # The first worker to create the file exits after it has received a module.
     ends = """
 import os, sys
 try:
@@ -144,7 +143,7 @@ class _Terminal(io.StringIO):
 class ProgressTest(absltest.TestCase):
 
   def lines(self, stream):
-    """Returns what is written until the third line is asked for."""
+    """Returns everything written until the third line is requested."""
     asked, enough = [], threading.Event()
 
     def tell():

@@ -1,9 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Our libcudart.so.10.0 and libcublas.so.10.0, over stand-ins for the driver and cuBLAS.
+"""Tests our libcudart.so.10.0 and libcublas.so.10.0 with stand-ins for driver and
+cuBLAS.
 
-The oracle for the structs is CUDA 10.0's own layout: declared here once more, and checked
-at the places that TensorFlow 1.15.0's machine code reads.
+The reference for the structs is CUDA 10.0's own layout. It is declared again in this
+test and checked at the offsets that TensorFlow 1.15.0's machine code reads.
 """
 
 import ctypes
@@ -63,7 +64,7 @@ class Properties(ctypes.Structure):
   _fields_ = [(name, kind) for name, kind, _ in ATTRIBUTES]
 
 
-# The size of the struct and the offsets that TensorFlow 1.15.0's machine code has.
+# Size of the struct and offsets in TensorFlow 1.15.0's machine code.
 _SIZE = 712
 _READ_AT = {"totalGlobalMem": 288, "clockRate": 348, "major": 360, "minor": 364,
             "multiProcessorCount": 388, "memoryClockRate": 608, "memoryBusWidth": 612,
@@ -79,7 +80,7 @@ class PointerAttributes(ctypes.Structure):
 
 
 def in_child():
-  """Returns whether this process is one that a test started, with the stand-ins."""
+  """Returns whether this process was started by a test, with the stand-ins."""
   return "CUDA10_CHILD" in os.environ
 
 
@@ -87,7 +88,9 @@ class StandInTestCase(absltest.TestCase):
   """Runs a test again in a process that finds the libraries by CUDA 10.0's names."""
 
   def child(self, with_driver=True):
-    """Runs this test in such a process. Returns True there, False here, when it passed."""
+    """Runs this test in such a process. Returns True in that process; False in this
+    one, once it passed.
+    """
     if in_child():
       return True
     folder = self.create_tempdir().full_path
@@ -121,7 +124,7 @@ class CudartTest(StandInTestCase):
     for name, offset in _READ_AT.items():
       self.assertEqual(getattr(Properties, name).offset, offset, name)
     cuda = ctypes.CDLL("libcudart.so.10.0")
-    # Bytes behind the struct must stay.
+    # Bytes after the struct must not change.
     memory = ctypes.create_string_buffer(b"\x5a" * (_SIZE + 64), _SIZE + 64)
     for device in (0, 1):
       self.assertEqual(cuda.cudaGetDeviceProperties(memory, device), 0)
@@ -139,7 +142,7 @@ class CudartTest(StandInTestCase):
         self.assertEqual(list(got) if isinstance(attribute, tuple) else [got], values, name)
         self.assertLen(values, getattr(kind, "_length_", 1), name)
 
-  def test_a_device_that_is_not_there(self):
+  def test_a_missing_device(self):
     if not self.child():
       return
     cuda = ctypes.CDLL("libcudart.so.10.0")
@@ -171,7 +174,7 @@ class CudartTest(StandInTestCase):
     context = ctypes.c_void_p()
     driver.cuCtxGetCurrent(ctypes.byref(context))
     self.assertTrue(context.value)
-    # Back and forth: device 0 has no context yet, device 1 keeps its own.
+    # Switches back and forth: device 0 has no context yet, device 1 keeps its own.
     cuda.cudaSetDevice(0)
     cuda.cudaGetDevice(ctypes.byref(device))
     self.assertEqual(device.value, 0)
@@ -179,7 +182,7 @@ class CudartTest(StandInTestCase):
     again = ctypes.c_void_p()
     driver.cuCtxGetCurrent(ctypes.byref(again))
     self.assertEqual(again.value, context.value)
-    # The driver's current context counts, as where TensorFlow has set one.
+    # The driver's current context applies, as if TensorFlow had set it.
     driver.cuCtxSetCurrent(context)
     cuda.cudaGetDevice(ctypes.byref(device))
     self.assertEqual(device.value, 1)
@@ -205,7 +208,7 @@ class CudartTest(StandInTestCase):
     self.assertEqual(get(4096), 0)
     self.assertEqual((found.memoryType, found.type, found.hostPointer, found.isManaged),
                      (2, 3, 4096, 1))
-    # TensorFlow takes this number, and no other, for memory of the processors.
+    # TensorFlow accepts only this error number for host memory.
     self.assertEqual(get(5000), _INVALID_VALUE)
     self.assertEqual(found.type, 3)
 
@@ -233,7 +236,7 @@ class CudartTest(StandInTestCase):
                         (2, b"out of memory"), (12345, b"unknown error")):
       self.assertEqual(cuda.cudaGetErrorString(error), text)
 
-  def test_without_a_driver_every_call_says_so(self):
+  def test_without_a_driver_every_call_returns_an_error(self):
     if not self.child(with_driver=False):
       return
     try:
@@ -254,11 +257,11 @@ class CudartTest(StandInTestCase):
 
 class CublasTest(StandInTestCase):
 
-  # cudaDataType of CUDA 10.0 and the cublasComputeType_t of newer libraries.
+  # Maps CUDA 10.0's cudaDataType to the cublasComputeType_t of newer libraries.
   TYPES = {0: 68, 1: 70, 2: 64, 4: 68, 5: 70, 10: 72}
 
   def call(self, name, arguments, sum_at):
-    """Calls with each type; checks that it alone is another number behind."""
+    """Calls with each type; checks that only this number changes on the way."""
     library = ctypes.CDLL("libcublas.so.10.0")
     got = (ctypes.c_int64 * 32)()
     for old, new in self.TYPES.items():
@@ -269,7 +272,7 @@ class CublasTest(StandInTestCase):
       expected = [a.value for a in passed]
       expected[sum_at] = new
       self.assertEqual(list(got)[:count], expected)
-    passed[sum_at] = ctypes.c_int(3)  # CUDA_R_8I, in which nothing is summed
+    passed[sum_at] = ctypes.c_int(3)  # CUDA_R_8I, which is not a compute type
     self.assertEqual(getattr(library, name)(*passed), 15)
 
   def test_gemm(self):

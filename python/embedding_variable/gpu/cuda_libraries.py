@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the libraries of CUDA 12 or 13 that stand in for those of CUDA 10.0.
+"""Finds the libraries of CUDA 12 or 13 that replace those of CUDA 10.0.
 
-They come from one place: a toolkit, or the nvidia-* packages of one site-packages
-folder. Libraries of two CUDA versions in one process do not fit each other.
+All come from one place, since libraries of different CUDA versions do not work together
+in a process: either a toolkit, or the nvidia-* packages of one site-packages folder.
 """
 
 import collections
@@ -15,7 +15,7 @@ import sys
 from embedding_variable.gpu import elf
 from embedding_variable.gpu import errors
 
-# Of each CUDA version, the number in each library's name. CUDA 10.0's names are
+# For each CUDA version, the number in each library's name. CUDA 10.0's names are
 # lib<name>.so.10.0.
 VERSIONS = collections.OrderedDict([
     (13, collections.OrderedDict([("cublas", "13"), ("cufft", "12"), ("curand", "10"),
@@ -30,18 +30,18 @@ _PACKAGES = {
         "nvidia-cusparse-cu12",
 }
 
-# Where libraries lie in a toolkit.
+# Folders of libraries in a toolkit.
 _TOOLKIT_FOLDERS = ("lib64", "lib", "targets/x86_64-linux/lib",
                     "lib/x86_64-linux-gnu")
 
-# Where systems have them that package CUDA themselves.
+# Prefixes under which Linux distributions install their CUDA packages.
 _SYSTEM_PREFIXES = ("/usr/local/cuda", "/opt/cuda", "/usr")
 
 # name: for messages; folders: existing folders with libraries.
 Place = collections.namedtuple("Place", ["name", "folders"])
 
 # version: 12 or 13; place: its name; paths: {"cublas": path, ...} in a fixed order;
-# folders: of the place.
+# folders: those of the place.
 Cuda = collections.namedtuple("Cuda", ["version", "place", "paths", "folders"])
 
 
@@ -51,12 +51,13 @@ def _toolkit(name, top):
 
 
 def places(cuda_dir=None, environ=None, path=None):
-  """Returns where to look, in order.
+  """Returns the places to search, in order.
 
   Args:
-    cuda_dir: the folder of a toolkit: looked at alone; None: all below.
+    cuda_dir: the folder of a toolkit, the only place to search; None: search all of the
+      following.
     environ: os.environ unless given: CUDA_HOME, CUDA_PATH, PATH.
-    path: list of folders that may hold packages of nvidia-*; sys.path unless given.
+    path: list of folders that may contain nvidia-* packages; sys.path unless given.
 
   Returns:
     list of Place. Some may have no folder.
@@ -89,17 +90,18 @@ def _library(place, name, version):
 
 
 def find(looked_at, newest):
-  """Returns the first place's libraries that are complete.
+  """Returns the libraries of the first place that has all of them.
 
   Args:
-    looked_at: list of Place, as places() gives.
-    newest: newest CUDA version that the driver is for, such as 13.
+    looked_at: list of Place, the result of places().
+    newest: newest CUDA version that the driver supports, such as 13.
 
   Returns:
-    Cuda; a newer version of one place is preferred.
+    Cuda; of several versions in one place the newest.
 
   Raises:
-    GpuError: no place has all five; tells what each lacks and what to install.
+    GpuError: no place has all five; the message lists what each lacks and what to
+      install.
   """
   lacks = []
   for place in looked_at:
@@ -123,17 +125,17 @@ def find(looked_at, newest):
 
 
 def with_dependencies(cuda):
-  """Returns {name: path} of what the libraries need of each other.
+  """Returns {name: path} of the libraries' dependencies on each other.
 
-  A library is opened under another name, through a link, and the loader then looks for
-  what it needs beside the link. So these get links as well.
+  A library is opened through a link with another name, and the loader searches its
+  dependencies next to the link. So the dependencies get links too.
 
   Args:
     cuda: a Cuda.
 
   Returns:
-    OrderedDict from the names that they are needed by ("libcublasLt.so.13") to real
-    paths; the system's own libraries are not in it.
+    OrderedDict from the names in the dependents ("libcublasLt.so.13") to real paths;
+      without the system's own libraries.
 
   Raises:
     GpuError: a library is damaged.
@@ -152,7 +154,7 @@ def with_dependencies(cuda):
         continue
       for folder in folders:
         other = os.path.join(folder, name)
-        # The driver's own library is not one of CUDA's.
+        # The driver's own library does not belong to CUDA.
         if os.path.exists(other) and not name.startswith("libcuda.so"):
           found[name] = os.path.realpath(other)
           left.append(other)

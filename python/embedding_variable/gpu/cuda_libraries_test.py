@@ -1,6 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Finding CUDA's libraries in folders that look like a machine's, and laying them out."""
+"""Tests finding CUDA's libraries in folders like those of real machines, and their
+links.
+"""
 
 import os
 import shutil
@@ -25,7 +27,7 @@ class CudaLibrariesTest(absltest.TestCase):
 
   def find(self, newest=13, cuda_dir=None, environ=None, path=()):
     looked_at = cuda_libraries.places(cuda_dir, environ or {}, list(path))
-    # Not this machine's own.
+    # Excludes the libraries of the machine that runs the test.
     looked_at = [p for p in looked_at if p.name not in ("/usr", "/usr/local/cuda",
                                                         "/opt/cuda")]
     return cuda_libraries.find(looked_at, newest)
@@ -97,7 +99,7 @@ class CudaLibrariesTest(absltest.TestCase):
       self.find(13, self.top)
     self.assertIn("no libcublas.so.13\n", str(e.exception))
 
-  def test_says_what_each_place_lacks_and_what_to_install(self):
+  def test_the_error_lists_missing_libraries_and_the_packages(self):
     testing.write_cuda(self.path("a/lib64"), 13, without=["cusparse", "cufft"])
     with self.assertRaises(errors.GpuError) as e:
       self.find(environ={"CUDA_HOME": self.path("a"), "CUDA_PATH": self.path("b")})
@@ -134,7 +136,7 @@ class CudaLibrariesTest(absltest.TestCase):
     cuda = self.cuda_with_dependencies()
     with open(cuda.paths["cufft"], "w") as f:
       f.write("INPUT(-lcufft)")
-    with self.assertRaisesRegex(errors.GpuError, "libcufft.so.12 is no 64-bit"):
+    with self.assertRaisesRegex(errors.GpuError, "libcufft.so.12 is not a 64-bit"):
       cuda_libraries.with_dependencies(cuda)
 
   def test_the_folder_has_cuda_10s_names(self):
@@ -154,7 +156,7 @@ class CudaLibrariesTest(absltest.TestCase):
                          ("libcublas.so.10.0", "libcublas.so.10.0"),
                          ("libcudnn.so.7", "libcudnn.so.7")):
       self.assertEqual(elf.Elf(os.path.join(folder, name)).soname, soname, name)
-    # A wheel may be updated, a toolkit is where it is.
+    # A wheel may be updated; a toolkit stays where it is.
     self.assertFalse(os.path.islink(os.path.join(folder, "libcudart.so.10.0")))
     self.assertTrue(os.path.islink(os.path.join(folder, "libcufft.so.10.0")))
 

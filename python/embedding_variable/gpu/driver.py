@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the NVIDIA driver says: its version and the GPUs that this process sees."""
+"""Queries the NVIDIA driver: its version and the GPUs visible to this process."""
 
 import collections
 import ctypes
@@ -11,12 +11,12 @@ from embedding_variable.gpu import errors
 _SUCCESS, _NO_DEVICE = 0, 100
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
-# ordinal: the driver's number among those seen. capability: 10 * major + minor.
+# ordinal: the driver's number among the visible ones. capability: 10 * major + minor.
 # memory: bytes.
 Gpu = collections.namedtuple("Gpu", ["ordinal", "name", "capability", "memory"])
 
-# version: "580.159.04", or None where nothing tells it. cuda: newest CUDA version that
-# it is for, (13, 0). gpus: list of Gpu.
+# version: "580.159.04", or None if unknown. cuda: newest CUDA version that it supports,
+# such as (13, 0). gpus: list of Gpu.
 Driver = collections.namedtuple("Driver", ["version", "cuda", "gpus"])
 
 
@@ -43,13 +43,13 @@ def _kernel_version(path="/proc/driver/nvidia/version"):
 
 
 def look(library="libcuda.so.1"):
-  """Asks the driver. Takes no memory of a GPU.
+  """Queries the driver. Uses no GPU memory.
 
   Args:
-    library: the driver's library; tests give a stand-in.
+    library: the driver's library; replaced in tests.
 
   Returns:
-    Driver, with one GPU at least.
+    Driver, with at least one GPU.
 
   Raises:
     GpuError: there is no driver, it does not start, or this process sees no GPU.
@@ -63,7 +63,7 @@ def look(library="libcuda.so.1"):
   result = cuda.cuInit(0)
   if result not in (_SUCCESS, _NO_DEVICE):
     raise errors.GpuError(
-        "the NVIDIA driver does not start: cuInit says %d. Does nvidia-smi work here?" %
+        "the NVIDIA driver does not start: cuInit returned %d. Does nvidia-smi work here?" %
         result)
   number, count = ctypes.c_int(), ctypes.c_int()
   cuda.cuDriverGetVersion(ctypes.byref(number))
@@ -89,7 +89,7 @@ def _gpu(cuda, ordinal):
       cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device),
       cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), device)):
     if result != _SUCCESS:
-      raise errors.GpuError("the NVIDIA driver says %d when asked about GPU %d" %
+      raise errors.GpuError("the NVIDIA driver returned error %d for GPU %d" %
                             (result, ordinal))
   return Gpu(ordinal, name.value.decode("utf-8", "replace"),
              10 * major.value + minor.value, memory.value)

@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what is asked of a shared library: sections, and what it needs of others.
+"""Reads a shared library's sections and its dependencies.
 
-Only 64-bit little-endian ELF files, which all libraries of CUDA on Linux are.
+Supports only 64-bit little-endian ELF files, as all CUDA libraries on Linux are.
 """
 
 import collections
@@ -26,8 +26,8 @@ class Elf(object):
     sections: {name: Section}, offsets in the file.
     needed: list of names of libraries that it needs (DT_NEEDED).
     soname: its own name (DT_SONAME), or None.
-    search_path: list of folders that it searches first (DT_RUNPATH or DT_RPATH),
-      $ORIGIN replaced by the folder that the file is really in.
+    search_path: list of folders that it searches first (DT_RUNPATH or DT_RPATH), with
+      $ORIGIN replaced by the real folder of the file.
   """
 
   def __init__(self, path):
@@ -38,7 +38,7 @@ class Elf(object):
 
     Raises:
       OSError: the file cannot be read.
-      ValueError: it is no such ELF file, or it is damaged.
+      ValueError: it is not such an ELF file, or is damaged.
     """
     self.path = path
     self.sections = {}
@@ -47,7 +47,7 @@ class Elf(object):
     self.search_path = []
     with open(path, "rb") as f:
       if f.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("%s is no 64-bit little-endian ELF file" % path)
+        raise ValueError("%s is not a 64-bit little-endian ELF file" % path)
       data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
     try:
       self._read(data)
@@ -84,7 +84,7 @@ class Elf(object):
           self.soname = text
         else:
           paths[tag] = text
-    # The newer tag counts where both stand.
+    # DT_RUNPATH takes precedence if both exist.
     text = paths.get(_DT_RUNPATH, paths.get(_DT_RPATH, ""))
     origin = os.path.dirname(os.path.realpath(self.path))
     self.search_path = [
@@ -96,5 +96,5 @@ class Elf(object):
 def _string(data, at):
   end = data.find(b"\0", at)
   if end < 0 or at >= len(data):
-    raise IndexError("a name without an end at byte %d" % at)
+    raise IndexError("an unterminated name at byte %d" % at)
   return data[at:end].decode("utf-8", "replace")

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of libraries and of their GPU code, against readelf and by hand."""
+"""Tests reading libraries and their GPU code, against readelf and by hand."""
 
 import os
 import re
@@ -20,7 +20,7 @@ class ElfTest(absltest.TestCase):
     super().setUp()
     self.path = os.path.join(self.create_tempdir().full_path, "liba.so")
 
-  def test_says_what_readelf_says(self):
+  def test_agrees_with_readelf(self):
     for name in ("libev_cudart10.so", "libev_cublas10.so"):
       path = links.our_library(name)
       text = subprocess.check_output(["readelf", "--wide", "--dynamic", "--sections", path],
@@ -122,7 +122,7 @@ class FatbinTest(absltest.TestCase):
 
   def test_refuses_a_module_that_leads_out(self):
     self.write(testing.module_bytes(ptx=[70])[:-8])
-    with self.assertRaisesRegex(ValueError, "leads out of its section"):
+    with self.assertRaisesRegex(ValueError, "extends beyond its section"):
       fatbin.modules(self.path)
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The one error of these commands."""
+"""The error raised by these commands."""
 
 
 class GpuError(Exception):
-  """Something that the user has to change; the message says what and how."""
+  """A problem that the user must fix; the message has the cause and the remedy."""

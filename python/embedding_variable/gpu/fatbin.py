@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU code in a library: modules of machine code for some cards and of PTX.
+"""Lists the GPU code in a library: modules with machine code for some cards and PTX.
 
-A library that nvcc made has one section, `.nv_fatbin`, of modules one after another.
-Each is a header (magic, version, header's size, payload's size) and entries; an entry
-is a header (kind, version, header's size, payload's size, then others, among them the
-compute capability) and its code. A driver takes an entry of machine code that fits the
-card, or else compiles the newest PTX that is not newer than the card.
+A library built by nvcc has one section, `.nv_fatbin`, with modules one after another.
+Each module is a header (magic, version, header's size, payload's size) and entries; an
+entry is a header (kind, version, header's size, payload's size, then others, among them
+the compute capability) and its code. The driver uses an entry of machine code that fits
+the card; otherwise it compiles the newest PTX that is not newer than the card.
 """
 
 import collections
@@ -22,12 +22,12 @@ _HEADER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQ")
 _ARCH_AT = 28
 _PTX, _MACHINE_CODE = 1, 2
-# Modules begin at multiples of it; between them there may be zeros.
+# Modules are aligned to this; zeros may be in between.
 _ALIGNMENT = 8
 
-# offset, bytes: where the module lies in the file, its header included.
-# ptx, machine_code: sorted lists of capabilities such as 70.
-# ptx_bytes: of the newest PTX, as stored.
+# offset, bytes: position of the module in the file, including its header. ptx,
+# machine_code: sorted lists of capabilities such as 70. ptx_bytes: size of the newest
+# PTX, as stored.
 Module = collections.namedtuple(
     "Module", ["offset", "bytes", "ptx", "machine_code", "ptx_bytes"])
 
@@ -42,7 +42,7 @@ def modules(path):
     list of Module; empty for a library without GPU code.
 
   Raises:
-    OSError, ValueError: as elf.Elf, or the section is damaged.
+    OSError, ValueError: as for elf.Elf, or the section is damaged.
   """
   section = elf.Elf(path).sections.get(SECTION)
   if section is None or not section.bytes:
@@ -58,7 +58,7 @@ def modules(path):
         at += _ALIGNMENT
         continue
       if at + header + payload > end:
-        raise ValueError("%s: a module of GPU code at byte %d leads out of its section" %
+        raise ValueError("%s: a module of GPU code at byte %d extends beyond its section" %
                          (path, at))
       found.append(_module(data, at, header, payload))
       at += header + payload

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lays out the folder with CUDA 10.0's names."""
+"""Creates the folder of libraries with CUDA 10.0's names."""
 
 import collections
 import os
@@ -14,12 +14,12 @@ from embedding_variable.gpu import errors
 _CUDART, _CUDNN = "libcudart.so.10.0", "libcudnn.so.7"
 _CUBLAS, _CUBLAS_BEHIND = "libcublas.so.10.0", "libcublas_behind.so"
 
-# Ours, by the name that each is found by.
+# Name under which TensorFlow loads it -> our library.
 _OURS = collections.OrderedDict([
     (_CUDART, "libev_cudart10.so"),
     (_CUBLAS, "libev_cublas10.so"),
-    # Creating a device asks that the name opens, no more; each op of cuDNN's then
-    # fails by itself.
+    # TensorFlow only requires that the library can be opened when it creates a device;
+    # each op that uses cuDNN then fails by itself.
     (_CUDNN, "libev_nothing.so"),
 ])
 
@@ -27,8 +27,7 @@ _OURS = collections.OrderedDict([
 def our_library(name):
   """Returns the path of one of our libraries.
 
-  It lies in the package in a wheel, and in the kernels' directory when Bazel runs a
-  program.
+  In a wheel it is in the package; in a program run by Bazel, in the kernels' directory.
 
   Raises:
     GpuError: it is in neither place.
@@ -44,17 +43,17 @@ def our_library(name):
 
 
 def plan(cuda, cudart=None):
-  """Returns what the folder is to hold.
+  """Returns the content of the folder.
 
   Args:
     cuda: a cuda_libraries.Cuda.
-    cudart: path of a libcudart.so.10.0 to take in place of ours, or None.
+    cudart: path of a libcudart.so.10.0 to use instead of ours, or None.
 
   Returns:
     OrderedDict from file names to absolute paths.
 
   Raises:
-    GpuError: `cudart` is no such library, or ours are missing.
+    GpuError: `cudart` is not such a library, or ours are missing.
   """
   found = collections.OrderedDict(
       (name, our_library(ours)) for name, ours in _OURS.items())
@@ -67,7 +66,7 @@ def plan(cuda, cudart=None):
       raise errors.GpuError("--cudart: %s is %s, expected %s" % (cudart, soname, _CUDART))
     found[_CUDART] = os.path.abspath(cudart)
   for name, path in cuda.paths.items():
-    # Ours is in front of cuBLAS and opens it by this name.
+    # Our library wraps cuBLAS and opens it by this name.
     link = _CUBLAS_BEHIND if name == "cublas" else "lib%s.so.10.0" % name
     found[link] = os.path.realpath(path)
   for name, path in cuda_libraries.with_dependencies(cuda).items():
@@ -76,14 +75,14 @@ def plan(cuda, cudart=None):
 
 
 def lay_out(planned, folder):
-  """Makes the folder, or replaces it in one step.
+  """Creates the folder, or replaces it atomically.
 
-  It is a link to a folder beside it. Ours are copied, since a wheel may be updated;
-  NVIDIA's are links.
+  It is a link to a folder next to it. Our libraries are copied, since an update of the
+  wheel may replace them; NVIDIA's are links.
 
   Args:
-    planned: as plan() gives.
-    folder: to make or replace.
+    planned: the result of plan().
+    folder: to create or replace.
   """
   parent = os.path.dirname(folder)
   made = tempfile.mkdtemp(prefix=os.path.basename(folder) + "-", dir=parent)

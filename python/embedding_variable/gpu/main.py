@@ -31,7 +31,7 @@ def _say(text):
 
 @contextlib.contextmanager
 def _locked(places):
-  """Lets one process at a time change the folder."""
+  """Context in which only this process may change the folder."""
   with open(places.lock, "w") as f:
     try:
       fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,7 +95,7 @@ def _setup(args):
 
 
 def _ready(directory):
-  """Returns the Places of a set-up that still holds."""
+  """Returns the Places of a set-up that is still valid."""
   places = places_lib.Places(directory or places_lib.default_directory())
   facts = state.read(places)
   state.check(facts, driver_lib.look(), places)
@@ -130,7 +130,7 @@ def _parser():
   parser = argparse.ArgumentParser(
       prog="python -m embedding_variable.gpu",
       description="Makes TensorFlow 1.15.0's GPU build, which is for CUDA 10.0, work on "
-      "current cards. DIR keeps what that needs; default: $TF_EV_GPU_DIR, or a folder in "
+      "current cards. DIR stores the files for this; default: $TF_EV_GPU_DIR, or a folder in "
       "~/.cache.")
   parser.add_argument("--version", action="version",
                       version="embedding_variable " + distribution.version())
@@ -149,7 +149,7 @@ def _parser():
                 "models need does not work.")
   sub.add_argument("--cuda", metavar="DIR", help="the CUDA toolkit to take")
   sub.add_argument("--cudart", metavar="FILE",
-                   help="a libcudart.so.10.0 to take in place of ours, for libraries of "
+                   help="a libcudart.so.10.0 to use instead of ours, for libraries of "
                    "kernels that were built for CUDA 10.0")
   sub.add_argument("--jobs", type=int, metavar="N",
                    help="processes that compile; default: one a core")
@@ -157,13 +157,13 @@ def _parser():
                 "run [DIR] -- python train.py")
   command("env", _env, "Print the variables that `run` sets, for a shell: "
           "eval \"$(python -m embedding_variable.gpu env)\"")
-  command("check", _check, "Say which ops work on this card. Exit status 1: one that "
+  command("check", _check, "Report which ops work on this card. Exit status 1: one that "
           "embedding models need does not.")
   return parser
 
 
 def parse(argv):
-  """Returns the parsed arguments; `command` is what stands behind "--"."""
+  """Returns the parsed arguments; `command` is the part after "--"."""
   parser = _parser()
   own, behind = argv, None
   if "--" in argv:
@@ -187,14 +187,14 @@ def main(argv=None):
     argv: list of strings; None: the process's arguments.
 
   Returns:
-    Exit status: 0; 1 when something that is needed does not work on the GPU; 2 for
-    trouble, which is explained on standard error. `run` does not return: the command
-    takes this process's place.
+    Exit status: 0; 1 if something needed does not work on the GPU; 2 for other errors,
+      which are printed to standard error. `run` does not return: the command replaces
+      this process.
   """
   args = parse(sys.argv[1:] if argv is None else argv)
   try:
     return args.function(args)
   except (errors.GpuError, OSError) as e:
-    # The system's: a folder that cannot be written, a disk that is full.
+    # OSError: a folder is not writable, or the disk is full.
     sys.stderr.write("error: %s\n" % e)
     return _TROUBLE

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The commands, with all that needs a card replaced."""
+"""Tests the commands, with everything that needs a card replaced."""
 
 import contextlib
 import fcntl
@@ -83,7 +83,7 @@ class MainTest(absltest.TestCase):
                  "matmul        works", "convolutions  does not work: no cuDNN"):
       self.assertIn(line + "\n", out)
     self.assertIn("gpu run '%s' -- python train.py" % self.directory, out)
-    # Two cards of a kind are compiled for once.
+    # Two cards of the same kind are compiled for once.
     self.assertEqual(self.compiled, [(0, 1, 5)])
     with open(os.path.join(self.directory, "state.json")) as f:
       facts = json.load(f)
@@ -99,7 +99,7 @@ class MainTest(absltest.TestCase):
     self.assertEqual(status, 1)
     self.assertIn("matmul  does not work: off by 1", out)
     self.assertIn("TensorFlow does not work on this GPU: matmul", err)
-    # What was set up before is not taken for it.
+    # The previous set-up is not used instead.
     status, _, err = self.run_main("env", self.directory)
     self.assertEqual(status, 2)
     self.assertIn("holds no finished set-up", err)
@@ -186,7 +186,7 @@ class MainTest(absltest.TestCase):
       self.assertIn("set up for NVIDIA H100, this machine has NVIDIA H200", err)
     execute.assert_not_called()
 
-  def test_a_command_that_is_not_there(self):
+  def test_a_missing_command(self):
     self.setup_well()
     status, _, err = self.run_main("run", self.directory, "--", "no-such-program")
     self.assertEqual(status, 2)

@@ -1,26 +1,26 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where set-up keeps what, and the variables that make a program find it."""
+"""The files of a set-up, and the environment variables with which a program finds them."""
 
 import collections
 import os
 
-# Libraries by CUDA 10.0's names; code that the driver compiled; what was found.
+# Libraries with CUDA 10.0's names; code compiled by the driver; facts of the set-up.
 _LIBRARIES, _CACHE, _STATE, _LOCK = "lib", "cache", "state.json", "lock"
 
-# The driver's own limit is 1 GiB; one that is reached has it compile again and again.
+# The driver's default is 1 GiB; once a limit is reached, it compiles again and again.
 CACHE_LIMIT_BYTES = 4 << 30
 
 _DIRECTORY_VARIABLE = "TF_EV_GPU_DIR"
 
-# Whether TensorFlow waits for the GPU at the end of a session's run, as it does unless
-# told, so that the processors stand still until the update is done, and then the GPU
-# until the next step's ids have come. What is fetched is waited for anyway.
+# Whether TensorFlow waits for the GPU at the end of a session's run, which is its
+# default. Then the CPU idles until the update is done, and the GPU until the next
+# step's ids arrive. Fetched values are waited for in any case.
 _SYNC_VARIABLE = "TF_SYNC_ON_FINISH"
 
 
 def default_directory(environ=None):
-  """Returns the folder that is meant where none is named."""
+  """Returns the default folder."""
   environ = os.environ if environ is None else environ
   if environ.get(_DIRECTORY_VARIABLE):
     return environ[_DIRECTORY_VARIABLE]
@@ -32,7 +32,7 @@ class Places(object):
   """The paths in one set-up's folder.
 
   Attributes:
-    top, libraries, cache, state, lock: absolute paths; none needs to be there.
+    top, libraries, cache, state, lock: absolute paths, which need not exist.
   """
 
   def __init__(self, directory):
@@ -48,8 +48,8 @@ def variables(places, environ=None):
 
   Args:
     places: Places.
-    environ: os.environ unless given; its LD_LIBRARY_PATH is read, and
-      TF_SYNC_ON_FINISH, which is left alone if it says something.
+    environ: os.environ unless given; its LD_LIBRARY_PATH is extended, and its
+      TF_SYNC_ON_FINISH is kept if it is set.
 
   Returns:
     OrderedDict from names to values.
@@ -69,12 +69,12 @@ def variables(places, environ=None):
 
 
 def cache_bytes(places):
-  """Returns how many bytes of compiled code are kept."""
+  """Returns the size of the compiled code in bytes."""
   total = 0
   for folder, _, names in os.walk(places.cache):
     for name in names:
       try:
         total += os.path.getsize(os.path.join(folder, name))
       except OSError:
-        pass  # The driver has just replaced it.
+        pass  # the driver has just replaced it
   return total

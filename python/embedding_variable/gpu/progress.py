@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A line that says how long something has taken and how much is in the cache."""
+"""A status line with the elapsed time and the size of the cache."""
 
 import sys
 import threading
@@ -11,21 +11,21 @@ _LOG_SECONDS = 15.0
 
 
 class ElapsedLine(object):
-  """Writes the line again and again from a thread. Use as a context manager.
+  """Writes the line periodically from a thread. Use as a context manager.
 
   On a terminal one line is redrawn; elsewhere a line is written every 15 seconds.
   """
 
   def __init__(self, title, tell, stream=None, clock=time.monotonic, period=None):
-    """Makes it; entering starts the thread.
+    """Initializes the line; entering the context starts the thread.
 
     Args:
-      title: what is going on.
+      title: name of the activity.
       tell: a function without arguments that returns the rest of the line, a string.
-        The thread calls it.
+        Called on the thread.
       stream: standard error unless given.
-      clock: gives seconds.
-      period: seconds between lines; by the stream's kind unless given.
+      clock: returns seconds.
+      period: seconds between lines; depends on the stream unless given.
     """
     self._title = title
     self._tell = tell
@@ -40,7 +40,7 @@ class ElapsedLine(object):
 
   @property
   def seconds(self):
-    """Seconds since it was entered."""
+    """Seconds since the context was entered."""
     return self._clock() - self._began
 
   def __enter__(self):
@@ -59,7 +59,7 @@ class ElapsedLine(object):
     while not self._over.wait(self._period):
       line = "%s: %d s, %s" % (self._title, self.seconds, self._tell())
       if self._terminal:
-        # A shorter line must cover what a longer one left behind.
+        # Pads with blanks to erase the rest of a longer line.
         self._stream.write("\r" + line.ljust(self._length))
         self._length = max(self._length, len(line))
       else:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What set-up found and made, kept as JSON; and whether it still holds."""
+"""The state of a set-up, stored as JSON, and the check that it is still valid."""
 
 import json
 import os
@@ -13,7 +13,7 @@ _AGAIN = ("Run `python -m embedding_variable.gpu setup %s` again; what was compi
 
 
 def describe(build, driver, cuda):
-  """Returns the facts that a set-up depends on.
+  """Returns the facts on which a set-up depends.
 
   Args:
     build: tensorflow_build.Build.
@@ -21,7 +21,7 @@ def describe(build, driver, cuda):
     cuda: cuda_libraries.Cuda.
 
   Returns:
-    dict that JSON can hold.
+    dict that JSON can represent.
   """
   return {
       "format": _FORMAT,
@@ -35,7 +35,7 @@ def describe(build, driver, cuda):
 
 
 def write(path, facts):
-  """Writes the facts, whole or not at all."""
+  """Writes the facts atomically."""
   with open(path + ".part", "w") as f:
     json.dump(facts, f, indent=2, sort_keys=True)
     f.write("\n")
@@ -73,12 +73,12 @@ def check(facts, driver, places):
   """Raises GpuError unless the driver and the GPUs are those of the set-up.
 
   Args:
-    facts: as read() gives.
+    facts: the result of read().
     driver: driver.Driver, as it is now.
     places: places.Places.
 
   Raises:
-    GpuError: names both sides and what to do.
+    GpuError: the message has both versions and what to do.
   """
   if facts["driver"] != driver.version:
     raise errors.GpuError(

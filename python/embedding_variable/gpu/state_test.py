@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's answers, what a set-up keeps of them, and when it no longer holds."""
+"""Tests the driver's answers, the stored state, and when it becomes invalid."""
 
 import os
 
@@ -22,7 +22,7 @@ _DRIVER = driver_lib.Driver("580.159.04", (13, 0), [_H100])
 
 class DriverTest(absltest.TestCase):
 
-  def test_asks_the_driver(self):
+  def test_queries_the_driver(self):
     found = driver_lib.look(links.our_library("libcuda_stand_in.so"))
     self.assertEqual(found.cuda, (13, 0))
     self.assertEqual(found.gpus, [
@@ -31,9 +31,9 @@ class DriverTest(absltest.TestCase):
 
   def test_without_a_driver(self):
     with self.assertRaisesRegex(errors.GpuError, "this machine has no NVIDIA driver"):
-      driver_lib.look("libcuda_that_is_not_there.so.1")
+      driver_lib.look("libcuda_missing.so.1")
 
-  def test_reads_the_kernels_word_for_the_version(self):
+  def test_reads_the_version_from_the_kernel_module(self):
     path = self.create_tempfile().full_path
     for line, version in (
         ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12", "535.183.01"),
@@ -52,7 +52,7 @@ class PlacesTest(parameterized.TestCase):
       ({"TF_EV_GPU_DIR": "/a", "XDG_CACHE_HOME": "/b"}, "/a"),
       ({"XDG_CACHE_HOME": "/b"}, "/b/sparse_operation_kit/gpu"),
       ({}, os.path.expanduser("~/.cache/sparse_operation_kit/gpu")))
-  def test_where_it_is_if_nothing_is_named(self, environ, folder):
+  def test_the_default_folder(self, environ, folder):
     self.assertEqual(places_lib.default_directory(environ), folder)
 
   @parameterized.parameters(

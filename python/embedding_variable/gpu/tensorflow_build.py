@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the installed TensorFlow is a build for CUDA 10.0, and what is in it."""
+"""Checks that the installed TensorFlow is a build for CUDA 10.0, and examines it."""
 
 import ast
 import collections
@@ -21,7 +21,7 @@ Build = collections.namedtuple("Build", ["version", "folder", "library", "module
 
 
 def _constants(path):
-  """Returns {name: value} of what a module assigns on its first level."""
+  """Returns {name: value} of a module's top-level assignments."""
   with open(path) as f:
     tree = ast.parse(f.read(), path)
   found = {}
@@ -35,18 +35,18 @@ def _constants(path):
 
 
 def examine(folder, version):
-  """Returns what is known of a TensorFlow.
+  """Examines a TensorFlow installation.
 
   Args:
-    folder: of tensorflow_core, as tf.sysconfig.get_lib() says.
-    version: as tf.__version__ says.
+    folder: of tensorflow_core, as returned by tf.sysconfig.get_lib().
+    version: tf.__version__.
 
   Returns:
     Build.
 
   Raises:
-    GpuError: it is not 1.15, not a build for CUDA 10.0, or lacks its parts; tells which
-      wheel to install.
+    GpuError: it is not 1.15, not a build for CUDA 10.0, or incomplete; the message
+      names the wheel to install.
   """
   what = "TensorFlow %s in %s" % (version, folder)
   if version.split(".")[:2] != ["1", "15"]:
@@ -60,7 +60,7 @@ def examine(folder, version):
   if not about.get("is_cuda_build") or not modules:
     raise errors.GpuError(
         "%s is a build without CUDA, which has no GPU devices. %s" % (what, _REMEDY))
-  # 1.15.0 says "10", a build by hand may say "10.0".
+  # "10" in 1.15.0, may be "10.0" in other builds.
   cuda = str(about.get("cuda_version_number", ""))
   if cuda not in ("10", "10.0"):
     raise errors.GpuError("%s is a build for CUDA %s: CUDA 10.0 is needed. %s" %

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which TensorFlow is taken, and what is said of others."""
+"""Tests which TensorFlow is accepted, and the errors for others."""
 
 import os
 
@@ -34,7 +34,7 @@ class TensorFlowBuildTest(parameterized.TestCase):
       ("1.15.5", {"cuda": "11.0"}, "is a build for CUDA 11.0: CUDA 10.0 is needed"),
       ("1.15.5", {"cuda": "10.1"}, "is a build for CUDA 10.1"),
   )
-  def test_refuses_others_and_says_what_to_install(self, version, parts, says):
+  def test_refuses_other_builds_and_names_the_package(self, version, parts, says):
     testing.write_tensorflow(self.folder, **dict({"modules": [self.module]}, **parts))
     with self.assertRaises(errors.GpuError) as e:
       tensorflow_build.examine(self.folder, version)

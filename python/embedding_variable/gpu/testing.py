@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files for the tests: libraries without code, modules of GPU code, folders of CUDA."""
+"""Creates test files: libraries without code, modules of GPU code, folders of CUDA."""
 
 import os
 import struct
@@ -20,11 +20,11 @@ def _strings(texts):
 
 
 def write_library(path, soname=None, needed=(), runpath=None, rpath=None, sections=None):
-  """Writes a shared library that has tables and nothing to run.
+  """Writes a shared library that has tables but no code.
 
   Args:
-    path: of the file; its folder is made.
-    soname, needed, runpath, rpath: what the dynamic section says.
+    path: of the file; its folder is created.
+    soname, needed, runpath, rpath: content of the dynamic section.
     sections: {name: bytes} of others.
   """
   entries = [(_DT_NEEDED, n) for n in needed]
@@ -64,10 +64,10 @@ def module_bytes(ptx=(), machine_code=(), code=b"code"):
 
 
 def write_cuda(folder, version, without=()):
-  """Writes a folder of CUDA's libraries, empty ones.
+  """Writes a folder of empty CUDA libraries.
 
   Args:
-    folder: to make.
+    folder: to create.
     version: 12 or 13.
     without: names of libraries to leave out.
   """
@@ -81,7 +81,7 @@ def write_cuda(folder, version, without=()):
 
 
 def write_tensorflow(folder, is_cuda_build=True, cuda="10", modules=(b"",)):
-  """Writes the parts of a tensorflow_core folder that are looked at."""
+  """Writes the examined files of a tensorflow_core folder."""
   library = os.path.join(folder, "python", "_pywrap_tensorflow_internal.so")
   code = b"".join(modules)
   write_library(library, sections={".nv_fatbin": code} if code else {})

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: `tf.train.init_from_checkpoint`, and warm starts of Estimators, which use it.
 
-Why: stock code looks for one tensor that is named like the variable, and makes reading it
-the initializer. A warm start asks for each part of a partitioned table by itself. What
-these and `tf.train.load_checkpoint` read may be a checkpoint whose replacement was
-interrupted.
+Why: stock code searches for one tensor with the variable's name and makes reading it
+the initializer. A warm start processes each part of a partitioned table separately. And
+the checkpoint that these functions and `tf.train.load_checkpoint` read may have an
+interrupted replacement.
 """
 
 import types
@@ -48,13 +48,13 @@ def _get_checkpoint_filename(stock):
 
 
 def _base_of(name):
-  """Returns the name of the table that one of this name is a part of, or None."""
+  """Returns the name of the table of which a name is a part, or None."""
   table, number = tensor_names.split_part(name)
   return None if number is None else table
 
 
 class _Shapes(dict):
-  """Shapes by name; those of tables also under the names of whatever parts."""
+  """Shapes by name; tables are also found under the name of any part."""
 
   def __init__(self, shapes):
     super(_Shapes, self).__init__(shapes)
@@ -77,7 +77,7 @@ class _ReaderWithTables(object):
 
   def get_variable_to_shape_map(self):
     shapes = _Shapes(self._reader.get_variable_to_shape_map())
-    # Stock code compares; the restore cuts or completes rows.
+    # Stock code compares shapes; with custom dims the restore cuts or completes rows.
     any_dim = saveable.restores_custom_dim()
     for name, shape in list(shapes.items()):
       variable = tensor_names.without_column(name, tensor_names.VALUES)
@@ -95,13 +95,13 @@ def _warm_start(stock):
 
   def warm_start(ckpt_to_initialize_from, vars_to_warm_start=".*",
                  var_name_to_vocab_info=None, var_name_to_prev_var_name=None):
-    # Stock code knows other partitioned variables by the name without the part.
+    # Stock code uses the name without the part for other partitioned variables.
     previous = dict(var_name_to_prev_var_name or {})
     of_tables = set()
     for part in filter(ev.is_embedding_variable, ev.all_in_graph()):
       info = part._get_save_slice_info()
       if info is not None and info.full_name in previous:
-        # A name for each: it maps names to variables.
+        # One name per part, since stock code maps names to variables.
         previous.setdefault(part.op.name, tensor_names.part(previous[info.full_name],
                                                             info.var_offset[0]))
         of_tables.add(info.full_name)
@@ -116,7 +116,7 @@ def _warm_start(stock):
 def _init_from_checkpoint(stock):
 
   def init_from_checkpoint(ckpt_dir_or_file, assignment_map):
-    # The stock code, reading through a reader that knows tables.
+    # Stock code, with a reader that also lists tables.
     names = dict(stock.__globals__)
     names["load_checkpoint"] = lambda path: _ReaderWithTables(
         checkpoint_utils.load_checkpoint(path))

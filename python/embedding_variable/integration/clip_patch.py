@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: norms of the gradients of tables that are spread over ranks.
 
-Why: a rank has only the rows that it owns of such a gradient. Stock functions take them
-for all rows, so the norm differs between ranks, each scales its gradients by a number of
-its own, and dense variables that must stay copies drift apart. `tf.global_norm`,
-`tf.clip_by_norm` and `tf.clip_by_average_norm` are what all of stock TensorFlow clips by;
+Why: a rank has only its own rows of such a gradient. Stock functions treat them as all
+rows, so the norms differ between ranks, each rank scales its gradients by a different
+number, and copies of dense variables diverge. All clipping in TensorFlow goes through
+`tf.global_norm`, `tf.clip_by_norm` and `tf.clip_by_average_norm`;
 `tf.clip_by_global_norm` calls the first.
 """
 
@@ -41,7 +41,7 @@ def _half_squares(values):
 
 
 def _norm(gradients):
-  """Returns the L2 norm of all ranks' rows: a scalar of the type of the rows."""
+  """Returns the L2 norm over all ranks' rows: a scalar of the rows' type."""
   half = spread_gradients.total("half squares", gradients, _half_squares)
   return math_ops.cast(math_ops.sqrt(2. * half[0]),
                        spread_gradients.values_of(gradients[0]).dtype)
@@ -59,7 +59,7 @@ def _global_norm(stock):
       return stock(t_list, name)
     with ops.name_scope(name, "global_norm"):
       norm = _norm(spread)
-    # A scalar has the norm that it is.
+    # The norm of a scalar is its absolute value.
     return stock(rest + [norm], name)
 
   return global_norm
@@ -73,7 +73,7 @@ def _clip_by_norm(stock):
     values = spread_gradients.values_of(t)
     columns = _is_of_columns(values, axes)
     if columns is None:
-      # The norm of each row: a row is whole on its rank.
+      # Norms of rows: every row is whole on its rank.
       return stock(t, clip_norm, axes, name)
     with ops.name_scope(name, "clip_by_norm", [clip_norm]) as scope:
       norm = _column_norms(t) if columns else _norm([t])
@@ -100,7 +100,7 @@ def _is_of_columns(values, axes):
 
 
 def _column_norms(t):
-  """Returns [1, D]: the norms of the columns of all ranks' rows."""
+  """Returns [1, D]: the norms of the columns over all ranks' rows."""
 
   def squares(values):
     return math_ops.cast(math_ops.reduce_sum(values[0] * values[0], 0), dtypes.float64)
@@ -114,7 +114,7 @@ def _clip_by_average_norm(stock):
 
   def clip_by_average_norm(t, clip_norm, name=None):
     if not spread_gradients.sources(t) or isinstance(t, ops.IndexedSlices):
-      # Stock refuses IndexedSlices.
+      # TensorFlow rejects IndexedSlices.
       return stock(t, clip_norm, name)
 
     def squares_and_size(values):

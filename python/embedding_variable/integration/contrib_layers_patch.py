@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: `tf.contrib`, its feature columns, its safe lookup, its `init_from_checkpoint`.
+"""Patch: `tf.contrib`: feature columns, safe lookup, `init_from_checkpoint`.
 
-Why: scripts of DeepRec say `tf.contrib.layers.sparse_column_with_embedding`; the table of
-such a column is created deep inside, as a dense variable; and contrib has a safe lookup and
-an `init_from_checkpoint` of its own, which read and write variables whole.
+Why: DeepRec's scripts use `tf.contrib.layers.sparse_column_with_embedding`. The table
+of such a column is created deep inside stock code as a dense variable. And contrib has
+its own safe lookup and `init_from_checkpoint`, which read and write variables whole.
 
-Importing contrib takes seconds, which scripts without it shall not wait for: the patch is
+Importing contrib takes seconds, which scripts without it should not spend: the patch is
 applied when a script has imported contrib.
 """
 
@@ -25,7 +25,7 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Sees to it that modules are patched as soon as they are there."""
+  """Arranges that modules are patched when they are imported."""
   patching.after_import("tensorflow.contrib.framework", _patch_framework)
   patching.after_import("tensorflow.contrib.layers", _patch_layers)
 
@@ -38,7 +38,7 @@ def _patch_framework(unused_module):
 
 
 def _init_from_checkpoint(stock):
-  """With embedding variables it is core's, which is told the same and knows tables."""
+  """Calls core's function for embedding variables: it takes the same arguments."""
 
   def init_from_checkpoint(checkpoint_dir, assignment_map):
     if ev.all_in_graph():
@@ -84,7 +84,9 @@ def _safe_embedding_lookup_sparse(stock):
 
 
 def _new_embedding_column(stock):
-  """Stock code divides by the square root of the number of rows: here, of all keys."""
+  """Wraps the default initializer, which divides by the square root of the number of
+  rows.
+  """
 
   def new(cls, sparse_id_column, dimension, combiner="mean", initializer=None, *args,
           **kwargs):
@@ -96,7 +98,7 @@ def _new_embedding_column(stock):
 
 
 def _embeddings_from_arguments(stock):
-  """Embedding columns in `input_from_feature_columns` and its sequence variant."""
+  """Handles embedding columns in `input_from_feature_columns` and its sequence variant."""
 
   def embeddings_from_arguments(column, args, weight_collections, trainable,
                                 output_rank=2):
@@ -117,7 +119,7 @@ def _embeddings_from_arguments(stock):
 
 
 def _table_of(column, args, weight_collections, trainable):
-  """Gets or creates the table of an embedding column, which others may share."""
+  """Gets or creates the table of an embedding column; other columns may share it."""
   from tensorflow.contrib.framework.python.ops import variables  # pylint: disable=g-import-not-at-top
   shared = args.shared_embedding_name
   known = []
@@ -142,7 +144,7 @@ def _table_of(column, args, weight_collections, trainable):
 
 
 def _create_embedding_lookup(stock):
-  """Sparse columns in `weighted_sum_from_feature_columns`."""
+  """Handles sparse columns in `weighted_sum_from_feature_columns`."""
 
   def create_embedding_lookup(column, columns_to_tensors, embedding_lookup_arguments,
                               *args, **kwargs):
@@ -158,15 +160,17 @@ def _create_embedding_lookup(stock):
 
 
 def _create_joint_embedding_lookup(stock):
-  """`joint_weighted_sum_from_feature_columns` puts all columns' rows into one table."""
+  """Handles `joint_weighted_sum_from_feature_columns`, which uses one table for all
+  columns.
+  """
 
   def create_joint_embedding_lookup(columns_to_tensors, embedding_lookup_arguments, *args,
                                     **kwargs):
     for arguments in embedding_lookup_arguments:
       if isinstance(arguments.vocab_size, categorical.TableSize):
         raise ValueError(
-            "column '%s': a column with an embedding variable has no number of rows "
-            "behind which those of other columns could begin; use "
+            "column '%s': a column with an embedding variable has no fixed number of "
+            "rows, so other columns' rows cannot follow in the same table; use "
             "weighted_sum_from_feature_columns" % arguments.vocab_size.column.name)
     return stock(columns_to_tensors, embedding_lookup_arguments, *args, **kwargs)
 

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: gradients of lookups inside v1 `tf.cond`, `tf.while_loop` and `tf.map_fn`.
 
-Why: for the branch that was not taken, stock code makes a dense zero of the resource's
-shape, which a table does not have, and for unused outputs of a fused lookup zeros that
-would insert their keys. For a loop it starts the accumulated gradient with
-one row of zeros for index 0, harmless for a dense variable, but here the key 0 that
-the script did not look up.
+Why: for the branch not taken, stock code creates a dense zero of the resource's shape,
+which a table does not have. For unused outputs of a fused lookup it creates zeros,
+which would insert their keys. For a loop it starts the accumulated gradient with one
+row of zeros for index 0. A dense variable is unaffected by this row; in a table it is
+key 0, which the script did not look up.
 
 In control flow v2 the gradient of a conditional or a loop is a function, which returns
-those dense zeros too. Here they stay, and are an error when the gradient is built.
+those dense zeros too. They are not replaced; instead, building the gradient raises an
+error.
 """
 
 from tensorflow.python.framework import dtypes
@@ -25,7 +26,9 @@ from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
 
 def install():
-  """Replaces what makes zeros, the loop's accumulator, and gradients of v2's functions."""
+  """Patches the creation of zeros, the loop's accumulator and the gradients of v2's
+  functions.
+  """
   patching.wrap(control_flow_state, "ZerosLikeOutsideLoop",
                 _zeros_like_outside_loop)
   patching.wrap(control_flow_state._ControlFlowState, "ZerosLike",
@@ -36,7 +39,8 @@ def install():
   patching.wrap(while_v2, "_create_grad_func", _gradient_of_loop)
 
 
-# Its gradient function takes None for an output that does not lead to the loss.
+# The op type whose gradient function accepts None for outputs that do not lead to the
+# loss.
 _TAKES_NONE = "EvLookupSparse"
 
 
@@ -51,7 +55,7 @@ def _zeros_like_outside_loop(stock):
     dim = handle_op.get_attr("shape").dim[-1].size
 
     def nothing(pivot):
-      # Nothing to add to: slices of no key, made where the branch is taken.
+      # Slices without keys, created where the branch is taken.
       with ops.control_dependencies(pivot):
         return ops.IndexedSlices(
             array_ops.zeros([0, dim]), array_ops.zeros([0], dtypes.int64))
@@ -66,7 +70,7 @@ def _zeros_like_outside_loop(stock):
 
 
 def _zeros_like_in_loop(stock):
-  """Zeros for unused outputs of an op in a loop; there are none of a plan."""
+  """Returns zeros for unused outputs of an op in a loop; None for a plan."""
 
   def zeros_like(self, op, index):
     return None if op.type == _TAKES_NONE else stock(self, op, index)
@@ -80,7 +84,7 @@ def _accumulator(stock):
     result = stock(self, op, grad)
     if handle_ops.handle_op_of(op.inputs[0]) is None:
       return result
-    # The loop's context has been left by now; the first row is the start value.
+    # The loop's context has been exited; the first row is the start value.
     self.Exit()
     result = ops.IndexedSlices(result.values[1:], result.indices[1:],
                                result.dense_shape)
@@ -91,7 +95,7 @@ def _accumulator(stock):
 
 
 def _branches_match(stock):
-  """Wraps what makes the gradients of all branches of a conditional of the same type."""
+  """Wraps the function that gives the gradients of all branches the same type."""
 
   def make_output_composite_tensors_match(op_type, branch_graphs):
     forward = branch_graphs[0]._forward_graph  # pylint: disable=protected-access
@@ -108,7 +112,7 @@ def _branches_match(stock):
 
 
 def _gradient_of_loop(stock):
-  """Wraps what makes the gradient of a loop."""
+  """Wraps the function that creates the gradient of a loop."""
 
   def create_grad_func(ys, xs, grads, cond_graph, body_graph, name, while_op,
                        maximum_iterations):

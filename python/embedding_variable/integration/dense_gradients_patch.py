@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: the error for code that makes a table's gradient dense.
 
-Why: stock TensorFlow reports "IndexedSlices without dense_shape", or "<NOT CONVERTIBLE TO
-TENSOR>" where an op takes a list, and names neither the variable nor a remedy. The error
-is a NotImplementedError because stock code replaces a ValueError by its own.
+Why: stock TensorFlow reports "IndexedSlices without dense_shape", or "<NOT CONVERTIBLE
+TO TENSOR>" for an op that takes a list, and names neither the variable nor a remedy.
+The error is a NotImplementedError, because stock code replaces a ValueError by its own.
 
-`tf.contrib.layers.optimize_loss(gradient_noise_scale=)` fails before that: it draws noise
-of the gradient's dense shape.
+`tf.contrib.layers.optimize_loss(gradient_noise_scale=)` fails before that: it draws
+noise of the gradient's dense shape.
 """
 
 from tensorflow.python.framework import ops
@@ -16,7 +16,7 @@ from embedding_variable.integration import patching
 from embedding_variable.ops import table_gradients
 from embedding_variable.variables import variable as ev
 
-# Stock's conversion of IndexedSlices has 100.
+# Priority; TensorFlow's conversion of IndexedSlices has 100.
 _BEFORE_STOCK = 90
 
 
@@ -48,7 +48,7 @@ def _add_scaled_noise_to_gradients(stock):
       if ev.is_embedding_variable(var) and table_gradients.has_no_dense_value(grad):
         table_gradients.refuse_dense(
             var.op.name, "gradient_noise_scale cannot add noise to every row. Pass a "
-            "function as clip_gradients that adds noise to the gradients that shall "
+            "function as clip_gradients that adds noise to the gradients that should "
             "have it")
     return stock(grads_and_vars, gradient_noise_scale)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: parameter servers hold embedding variables too.
+"""Patch: places embedding variables on parameter servers.
 
 Why: `tf.train.replica_device_setter` puts ops of the listed types on parameter servers
 and everything else on the worker.

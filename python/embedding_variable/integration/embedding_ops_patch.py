@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: `tf.nn.embedding_lookup` and its sparse variants.
 
-Why: a single embedding variable comes through stock `embedding_lookup` unpatched, but for
-several parts stock code divides the ids by the number of parts, which merges keys; and
-the sparse variants would read, copy and pool in five ops what one does.
+Why: stock `embedding_lookup` handles a single embedding variable unpatched. With
+several parts, however, stock code divides the ids by the number of parts, which merges
+keys. The sparse variants would use five ops to read, copy and pool instead of one.
 
 `tf.gather` with ragged ids would read the whole variable.
 """
@@ -35,17 +35,17 @@ def install():
 
 
 def _parts_of(params):
-  """Returns the parts when `params` is an embedding variable, else None."""
+  """Returns the parts if `params` is an embedding variable, else None."""
   return None if params is None else ev.parts_of(params)
 
 
 def _reject(params, parts, **arguments):
-  """Raises for arguments that have no meaning for `params`."""
+  """Raises for arguments that do not apply to `params`."""
   for name, value in sorted(arguments.items()):
     if value is not None:
       variable = parts[0].op.name if parts else getattr(params, "name", params)
       raise ValueError(
-          "embedding lookup of '%s': %s has a meaning only for %s" %
+          "embedding lookup of '%s': %s applies only to %s" %
           (variable, name, "variables of dynamic dimension "
            "(tf.get_dynamic_dimension_embedding_variable)" if name == "blocknums" else
            "embedding variables (tf.get_embedding_variable)"))
@@ -124,7 +124,7 @@ def _safe_embedding_lookup_sparse(stock):
 
 
 def _ragged_gather(stock):
-  """What `tf.gather` calls when the ids are no tensor."""
+  """Wraps the function that `tf.gather` calls for ragged ids."""
 
   def gather(params, indices, validate_indices=None, axis=0, batch_dims=0, name=None):
     parts = _parts_of(params)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: Estimators.
 
-Why: canned linear ones summarise which fraction of the weights is zero, reading all weights
-whole, embedding variables too. And DeepRec's exports take `save_incr_model`, which asks for
-a SavedModel that incremental checkpoints can be restored into: here any can.
+Why: canned linear Estimators summarise the fraction of zero weights, which reads all
+weights whole, embedding variables too. And DeepRec's export functions take
+`save_incr_model`, which requests a SavedModel into which incremental checkpoints can be
+restored. Every SavedModel of this package allows that.
 """
 
 from tensorflow.python.framework import constant_op
@@ -16,7 +17,7 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces the computation of that summary and the exports, if there are Estimators."""
+  """Replaces that summary and the exports, if Estimators are installed."""
   try:
     # pylint: disable=g-import-not-at-top
     from tensorflow_estimator.python.estimator import estimator

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: feature columns create embedding variables for columns that ask for them.
+"""Patch: feature columns create embedding variables for columns that request them.
 
-Why: the variable is created deep inside embedding columns and linear models as a dense
-`[buckets, dim]`. Each place that does is run under a custom getter that makes an embedding
-variable instead; multihash columns make their two variables there.
+Why: embedding columns and linear models create the variable deep inside stock code as a
+dense `[buckets, dim]`. Each such place is run under a custom getter that creates an
+embedding variable instead; multihash columns create their two variables there.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
 
-# .masks: the adaptive_mask_tensors of the input_layer calls under way, innermost last.
+# .masks: the adaptive_mask_tensors of the running input_layer calls, innermost last.
 _calls = threading.local()
 
 
 def install():
-  """Replaces the methods that create embedding weights, and functions with them."""
+  """Replaces the methods that create embedding weights, and functions that use them."""
   for module, name, wrapper in (
       (fc_v1, "input_layer", _input_layer), (fc, "embedding_column", _embedding_column),
       (fc_v1, "linear_model", _without_fusion),
@@ -62,9 +62,9 @@ def _transform_indicator(stock):
     column = categorical.find(self.categorical_column)
     if column is not None:
       raise ValueError(
-          "indicator_column of '%s': its ids have no end, and so no number of columns "
-          "that say which of them occur. Use embedding_column, or a categorical column "
-          "with a number of buckets" % column.name)
+          "indicator_column of '%s': its ids are unbounded, so the indicator would have "
+          "no width. Use embedding_column, or a categorical column with a number of "
+          "buckets" % column.name)
     return stock(self, id_weight_pair)
 
   return transform_id_weight_pair
@@ -72,14 +72,14 @@ def _transform_indicator(stock):
 
 @contextlib.contextmanager
 def getter_scope(column, scope=None):
-  """A while in which dense tables become embedding variables of the column.
+  """Context in which dense tables become embedding variables of the column.
 
   Args:
     column: a `categorical.TableColumn`.
     scope: the `VariableScope` that tables are created in; None: the current one.
 
   Raises:
-    ValueError: the column is adaptive, and this place has no mask for it.
+    ValueError: the column is adaptive, and no mask is available.
   """
   _reject_adaptive(column)
   scope = scope or variable_scope.get_variable_scope()
@@ -111,7 +111,7 @@ def _reject_adaptive(column):
 
 
 def _input_layer(stock):
-  """`tf.feature_column.input_layer` takes masks for adaptive columns."""
+  """Lets `tf.feature_column.input_layer` take masks for adaptive columns."""
 
   def input_layer(features, feature_columns, *args, **kwargs):
     masks = kwargs.pop("adaptive_mask_tensors", None) or {}
@@ -126,10 +126,10 @@ def _input_layer(stock):
 
 
 def _embedding_column(stock):
-  """`tf.feature_column.embedding_column` takes DeepRec's arguments, and joins groups."""
+  """Lets `tf.feature_column.embedding_column` take DeepRec's arguments and join groups."""
 
   def embedding_column(categorical_column, dimension, *args, do_fusion=None, **kwargs):
-    # What DeepRec fuses when it is asked to is one op here anyway.
+    # Ignored: DeepRec's fused lookup is a single op in this package anyway.
     del do_fusion
     if multihash_column.find(categorical_column) is not None:
       categorical_column, dimension = multihash_column.with_lengths(
@@ -142,7 +142,9 @@ def _embedding_column(stock):
 
 
 def _without_fusion(stock):
-  """Functions of `tf.feature_column` take DeepRec's `do_fusion`, which changes speed only."""
+  """Lets functions of `tf.feature_column` take DeepRec's `do_fusion`, which affects
+  only speed.
+  """
 
   def function(*args, do_fusion=None, **kwargs):
     del do_fusion
@@ -161,7 +163,7 @@ def init_from_checkpoint(column, weights):
 
 
 def _under_getter(stock):
-  """Embedding columns in `tf.feature_column.input_layer`."""
+  """Handles embedding columns in `tf.feature_column.input_layer`."""
 
   def method(self, sparse_tensors, weight_collections, trainable):
     column = categorical.find(self)
@@ -189,7 +191,7 @@ def get_weights(self, weight_collections, trainable):
 
 
 def _multihash_weights(self, weight_collections, trainable):
-  """The variable of an embedding column whose categorical column is a multihash one."""
+  """Returns the variable of an embedding column over a multihash column."""
   column = multihash_column.find(self)
   if self.ckpt_to_load_from is not None:
     raise ValueError("column '%s': ckpt_to_load_from names one tensor, and a multihash "
@@ -202,7 +204,7 @@ def _multihash_weights(self, weight_collections, trainable):
 
 
 def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable):
-  """The dense tensor of an embedding column whose categorical column is adaptive."""
+  """Returns the dense tensor of an embedding column over an adaptive column."""
   masks = (getattr(_calls, "masks", None) or [{}])[-1]
   if column.key not in masks or isinstance(self.categorical_column,
                                            fc.SequenceCategoricalColumn):
@@ -227,7 +229,7 @@ def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable
 
 
 def _build_linear(stock):
-  """Categorical columns in `tf.feature_column.linear_model`."""
+  """Handles categorical columns in `tf.feature_column.linear_model`."""
 
   def build(self, input_shape):
     column = self._feature_column
@@ -235,7 +237,7 @@ def _build_linear(stock):
         column, fc_v1._CategoricalColumn) else None
     if column is None:
       return stock(self, input_shape)
-    # The layer opens its own scope again for each variable.
+    # The layer reopens its own scope for each variable.
     with getter_scope(column, self._scope):
       return stock(self, input_shape)
 
@@ -243,7 +245,7 @@ def _build_linear(stock):
 
 
 def _create_variable(stock):
-  """Columns in `DenseFeatures`, `SequenceFeatures` and `LinearModel` layers."""
+  """Handles columns in `DenseFeatures`, `SequenceFeatures` and `LinearModel` layers."""
 
   def create_table(self, feature_column, name, shape, *args, **kwargs):
     with getter_scope(tuple(shape)[0].column):
@@ -253,7 +255,9 @@ def _create_variable(stock):
 
 
 def _for_tables(stock, create_table):
-  """Returns what makes a column's variable: tables by `create_table`, others by stock."""
+  """Returns a function that creates tables by `create_table` and other variables by
+  stock.
+  """
 
   def create_variable(self, feature_column, name, shape, *args, **kwargs):
     rows = tuple(shape)[0]
@@ -267,13 +271,13 @@ def _for_tables(stock, create_table):
 
 
 def _is_of_multihash(feature_column, rows):
-  """Whether these are the rows of an embedding column's multihash variable."""
+  """Returns whether these are the rows of an embedding column's multihash variable."""
   return (isinstance(rows, multihash_column.MultihashSize) and
           isinstance(feature_column, fc.EmbeddingColumn))
 
 
 def _create_multihash(stock, self, feature_column, name, column, *args, **kwargs):
-  """Both variables of a multihash column, by what creates one for its layer."""
+  """Creates both variables of a multihash column with its layer's creation function."""
   scope = variable_scope.get_variable_scope()
   with variable_scope.variable_scope(scope, auxiliary_name_scope=False,
                                      partitioner=column.partitioner or scope.partitioner):
@@ -285,7 +289,7 @@ def _create_multihash(stock, self, feature_column, name, column, *args, **kwargs
                                                         variables.PartitionedVariable):
     raise ValueError("column '%s': this layer makes variables without parts, and "
                      "partition_num is %d" % (column.key, column.partition_num))
-  # A variable in parts has no op of its own.
+  # A partitioned variable has no op of its own.
   full_name = getattr(pair[0], "op", pair[0]).name.rsplit("/", 1)[0]
   variable = multihash.MultiHashVariable(full_name, pair[0], pair[1], column.shapes,
                                          column.operation)
@@ -294,10 +298,10 @@ def _create_multihash(stock, self, feature_column, name, column, *args, **kwargs
 
 
 def _create_variable_v2(stock):
-  """The same, where stock code would not go through `tf.get_variable`."""
+  """The same for layers whose stock code does not use `tf.get_variable`."""
 
   def create_table(self, feature_column, name, shape, *args, **kwargs):
-    # Stock names the variable by the name scope, `tf.get_variable` does not.
+    # Stock includes the name scope in the variable's name, `tf.get_variable` does not.
     with variable_scope._pure_variable_scope(self._layer.name), \
         variable_scope._pure_variable_scope(feature_column.name):
       return fc._StateManagerImpl.create_variable(self, feature_column, name, shape,
@@ -307,7 +311,7 @@ def _create_variable_v2(stock):
 
 
 def _shared_weights(stock):
-  """Columns of `tf.feature_column.shared_embeddings` (v2)."""
+  """Handles columns of `tf.feature_column.shared_embeddings` (v2)."""
 
   def embedding_weights(self):
     if not isinstance(self._num_buckets, categorical.TableSize):
@@ -320,9 +324,9 @@ def _shared_weights(stock):
 
 
 def _shared_dense_tensor(stock):
-  """Columns of `tf.feature_column.shared_embedding_columns` (v1).
+  """Handles columns of `tf.feature_column.shared_embedding_columns` (v1).
 
-  Written out because stock code compares the shared variable's shape with the dense
+  Reimplements stock code, which compares the shared variable's shape with the dense
   one.
   """
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: `tf.graph_util.convert_variables_to_constants` refuses embedding variables.
+"""Patch: `tf.graph_util.convert_variables_to_constants` rejects embedding variables.
 
-Why: it leaves ops alone that it does not know. The frozen graph would name a table that
-nothing in it fills, and fail when it is run, in another program perhaps.
+Why: it leaves unknown ops unchanged. The frozen graph would refer to a table that
+nothing in it fills, and fail when it is run, perhaps in another program.
 """
 
 from tensorflow.python.framework import graph_util_impl

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: embedding columns of one group are looked up by one op.
+"""Patch: one op looks up all embedding columns of a group.
 
-Why: stock layers ask their columns for dense tensors one after the other, each with a
-lookup of its own. The first column of a group that is asked looks up for all of them, and
-the others find their results.
+Why: stock layers get dense tensors from their columns one after the other, each with a
+lookup of its own. The first column of a group now looks up for all of them, and the
+others use its results.
 """
 
 import contextlib
@@ -27,26 +27,26 @@ from embedding_variable.variables import variable as ev
 
 _RESULTS = "_embedding_variable_group_results"
 
-# .columns: those of the input_layer call under way.
+# .columns: those of the running input_layer call.
 _calls = threading.local()
 
 
 def install():
-  """Replaces what layers get an embedding column's tensor from."""
+  """Replaces the methods that return an embedding column's tensor to layers."""
   patching.wrap(fc_v1, "_internal_input_layer", _input_layer)
   patching.wrap(fc.EmbeddingColumn, "_get_dense_tensor", _get_dense_tensor)
   patching.wrap(fc.EmbeddingColumn, "get_dense_tensor", _get_dense_tensor_v2)
 
 
 def _input_layer(stock):
-  """`tf.feature_column.input_layer` lets a column know which others there are."""
+  """Makes the list of all columns of `tf.feature_column.input_layer` available."""
 
   def input_layer(features, feature_columns, *args, **kwargs):
     columns = feature_columns
     if isinstance(columns, (fc_v1._FeatureColumn, fc.FeatureColumn)):
       columns = [columns]
     elif not isinstance(columns, dict):
-      # An iterator can be read once.
+      # An iterator can be read only once.
       columns = feature_columns = list(columns)
     outer = getattr(_calls, "columns", [])
     _calls.columns = list(columns)
@@ -60,7 +60,7 @@ def _input_layer(stock):
 
 @contextlib.contextmanager
 def _scope_of(scope, parent, name):
-  """Enters `parent/name` as stock code will, which shall find the scope unused.
+  """Enters `parent/name` as stock code will, without marking the scope as used.
 
   Args:
     scope: `VariableScope` of another column of the layer.
@@ -77,15 +77,15 @@ def _scope_of(scope, parent, name):
 
 
 def _get_dense_tensor(stock):
-  """Embedding columns in `tf.feature_column.input_layer`."""
+  """Handles embedding columns in `tf.feature_column.input_layer`."""
 
   def get_dense_tensor(self, inputs, weight_collections=None, trainable=None):
     members = groups.members(self, getattr(_calls, "columns", []))
     scope = variable_scope.get_variable_scope()
     parent, _, name = scope.name.rpartition("/")
     results = inputs.__dict__.setdefault(_RESULTS, {})
-    # Where stock code made the scope's name a unique one, so it does for others, and
-    # their variables' names are not known yet.
+    # If stock code has made this scope's name unique, it will do so for the others, so
+    # the names of their variables are not known yet.
     if len(members) < 2 or (self not in results and name != self._var_scope_name):
       return stock(self, inputs, weight_collections, trainable)
     if self not in results:
@@ -108,7 +108,7 @@ def _get_dense_tensor(stock):
 
 
 def _get_dense_tensor_v2(stock):
-  """Embedding columns in `DenseFeatures` layers."""
+  """Handles embedding columns in `DenseFeatures` layers."""
 
   def get_dense_tensor(self, transformation_cache, state_manager):
     layer = getattr(state_manager, "_layer", None)
@@ -128,7 +128,7 @@ def _get_dense_tensor_v2(stock):
 
 
 def _look_up(columns, weights, ids):
-  """Returns what each embedding column's own lookup would have returned.
+  """Returns the results that each embedding column's own lookup would have returned.
 
   Args:
     columns: list of embedding columns.

@@ -2,22 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: Horovod and embedding variables.
 
-Why: what Horovod does with a variable depends on whether every rank has its own copy of
-it, and it takes embedding variables for ordinary ones.
+Why: Horovod must treat a variable differently depending on whether every rank has its
+own copy of it, but it takes embedding variables for ordinary ones.
 
-- One that is spread over ranks (`sparse_operation_kit.lookup_sparse`) is a rank's own:
-  its gradient is the sum over all ranks already. `DistributedOptimizer` must not gather
-  it, and must divide it by the number of ranks when it averages the others. There is
-  nothing to broadcast.
-- Any other one is a copy on every rank. Its gradients are gathered like any
-  IndexedSlices; what is broadcast are its default rows and its contents, since stock
-  code would read it whole.
+- A variable spread over ranks (`sparse_operation_kit.lookup_sparse`) belongs to its
+  rank: its gradient is already the sum over all ranks. `DistributedOptimizer` must not
+  gather it, and must divide it by the number of ranks if it averages the others. It is
+  not broadcast.
+- Any other variable is a copy on every rank. Its gradients are gathered like any
+  IndexedSlices. Its default rows and its contents are broadcast, since stock code would
+  read it whole.
 
-And of two threads that shut Horovod down at once one never returns, since both join its
-background thread. Ours does it when a wait for other ranks was too long; then the
-program ends, or calls `hvd.shutdown()` itself. So the second waits for the first.
+In addition, if two threads shut Horovod down at the same time, one of them never
+returns, since both join its background thread. This package shuts it down when waiting
+for other ranks took too long; then the program ends, or calls `hvd.shutdown()` itself.
+So the second call waits for the first.
 
-Without Horovod there is nothing to do.
+No-op without Horovod.
 """
 
 import inspect
@@ -38,15 +39,15 @@ _shutdown_lock = threading.Lock()
 
 
 def install():
-  """Replaces functions of `horovod.tensorflow`, if there is one.
+  """Replaces functions of `horovod.tensorflow`, if it is installed.
 
   Returns:
-    True when Horovod is installed and patched.
+    True if Horovod is installed and patched.
   """
   try:
     import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
   except Exception as e:  # pylint: disable=broad-except
-    # Not installed, or built without TensorFlow: embedding variables need none of it.
+    # Not installed, or built without TensorFlow. Embedding variables do not need it.
     logging.debug("embedding_variable: Horovod is left alone (%s)", e)
     return False
   optimizer = getattr(hvd, "_DistributedOptimizer", None)
@@ -62,13 +63,13 @@ def install():
     basics = type(hvd.shutdown.__self__)
     stock, replacement = patching.wrap(hvd, "shutdown", _shutdown)
     patching.replace_exports(stock, replacement, prefix="horovod")
-    # What hvd.init() has Python call at its end.
+    # Called at exit; hvd.init() registers it.
     patching.wrap(basics, "shutdown", _shutdown)
   return True
 
 
 def _install_keras():
-  """Replaces what makes a distributed Keras optimizer, if this Horovod has it."""
+  """Replaces the function that creates a distributed Keras optimizer, if there is one."""
   try:
     from horovod import _keras  # pylint: disable=g-import-not-at-top
   except Exception as e:  # pylint: disable=broad-except
@@ -89,7 +90,7 @@ def _shutdown(stock):
 
 
 def _sums(function, args, kwargs):
-  """Whether a call of Horovod's asks for the sum over ranks, not the average."""
+  """Returns whether a call of Horovod's functions requests the sum over ranks."""
   import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
   arguments = inspect.signature(function).bind(*args, **kwargs)
   arguments.apply_defaults()
@@ -97,7 +98,7 @@ def _sums(function, args, kwargs):
 
 
 def _register(optimizer, variables):
-  """Tells the optimizer which of the variables are not a copy on every rank."""
+  """Registers with the optimizer the variables that are not a copy on every rank."""
   import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
   for var in variables:
     if ev.is_embedding_variable(var) and (
@@ -110,7 +111,7 @@ def _init(stock):
   def __init__(self, *args, **kwargs):  # pylint: disable=invalid-name
     stock(self, *args, **kwargs)
     if _sums(stock, (self,) + args, kwargs):
-      # The others are summed over ranks, as ours are already.
+      # Horovod sums the others over ranks; gradients of spread tables are sums already.
       self.scale_local_gradients = False
 
   return __init__
@@ -131,7 +132,7 @@ def _create_distributed_optimizer(stock):
     optimizer = stock(*args, **kwargs)
     if _sums(stock, args, kwargs):
       optimizer.scale_local_gradients = False
-    # The class was made for this object, and gradients reach it by two ways.
+    # The class was made for this object, and gradients reach it in two ways.
     patching.wrap(type(optimizer), "_allreduce", _allreduce)
     return optimizer
 
@@ -162,16 +163,16 @@ def _broadcast_variables(stock):
 
 
 def _broadcast_table(var, root_rank):
-  """Returns the op that makes a table what it is on rank `root_rank`.
+  """Returns the op that makes a table equal to that of rank `root_rank`.
 
-  Its default rows too: the initializer runs once more there, for all.
+  This includes the default rows: the root's initializer runs once more, for all.
   """
   import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
   names, inits = list(var.slot_columns), list(var.slot_columns.values())
   is_root = hvd.rank() == root_rank
 
   def broadcast(tensor, what):
-    # Ranks that have nothing to give gather too, and shapes need not be known.
+    # All ranks gather, also those without rows; their shapes may be unknown.
     mine = tensor if is_root else tensor[:0]
     # Horovod may be built without kernels for GPUs.
     with ops.device("/cpu:0"):
@@ -183,8 +184,8 @@ def _broadcast_table(var, root_rank):
     with ops.control_dependencies([ensured]):
       table = checkpoint_ops.export_table(var.handle, names)
     keys = broadcast(table.keys, "keys")
-    # In one tensor with the default rows, which may be a constant: TensorFlow would
-    # run a collective on a constant while it optimises the graph.
+    # In one tensor with the default rows, which may be a constant: TensorFlow would run
+    # a collective on a constant while it optimises the graph.
     rows = broadcast(
         array_ops.concat([var.initial_value, table.values], axis=0), "rows")
     num_defaults = array_ops.shape(rows)[0] - array_ops.size(keys)

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: durable and incremental checkpoints by stock savers, hooks and sessions.
+"""Patch: durable and incremental checkpoints in stock savers, hooks and sessions.
 
 Why: a stock saver writes a checkpoint's files under their final names without waiting
-for the disk, and knows no deltas. DeepRec's scripts ask for them by arguments of
-`tf.train.Saver`, `Scaffold`, `CheckpointSaverHook` and `MonitoredTrainingSession`, which
-stock functions refuse. Savers without embedding variables are left alone.
+for the disk, and has no deltas. DeepRec's scripts request them by arguments of
+`tf.train.Saver`, `Scaffold`, `CheckpointSaverHook` and `MonitoredTrainingSession`,
+which stock functions reject. Savers without embedding variables are unchanged.
 """
 
 import os
@@ -35,7 +35,7 @@ from embedding_variable.variables import variable as ev
 
 _OURS = (saveable_lib.EmbeddingVariableSaveable, delta_saveable.DeltaSaveable)
 
-# What MonitoredTrainingSession was asked for, for the hook that it makes.
+# Arguments of MonitoredTrainingSession for the hook that it creates.
 _asked = threading.local()
 
 
@@ -62,7 +62,7 @@ def install():
       monitored_session, "MonitoredTrainingSession", _monitored_training_session))
 
 
-# How savers are built.
+# Building savers.
 
 
 def _build_internal(stock):
@@ -77,7 +77,7 @@ def _build_internal(stock):
     finally:
       self._ev_collected = None
     saveable_lib.check_part_names(saveables)
-    # DeepRec's scripts give it to `IncrementalSaver.build`.
+    # DeepRec's scripts pass it to `IncrementalSaver.build`.
     self.filename_tensor = ops.get_default_graph().get_tensor_by_name(
         saver_def.filename_tensor_name)
     if saving.spread_tables(saveables):
@@ -111,12 +111,12 @@ def _is_durable(saveables):
 def _add_save_ops(stock):
 
   def add_save_ops(self, filename_tensor, saveables):
-    # A shard becomes part of something that is published as a whole.
+    # A shard becomes part of a checkpoint that is published as a whole.
     if getattr(self, "_ev_sharding", False) or not _is_durable(saveables):
       return stock(self, filename_tensor, saveables)
     add = durable.add_save_ops
     if saving.spread_tables(saveables) and job.current().rank():
-      # Rank 0 publishes what this rank writes a part of.
+      # Rank 0 publishes the checkpoint that includes this rank's part.
       add = durable.add_part_ops
     return add(filename_tensor, lambda staged: stock(self, staged, saveables))
 
@@ -130,7 +130,7 @@ def _add_sharded_save_ops(stock):
       return stock(self, checkpoint_prefix, per_device)
     everything = [s for _, saveables in per_device for s in saveables]
     if saving.spread_tables(everything):
-      # The folder that stock code collects shards in has another name on each rank.
+      # The folder in which stock code collects shards has another name on each rank.
       return self._AddSaveOps(checkpoint_prefix, everything)
     self._ev_sharding = True
     try:
@@ -146,7 +146,7 @@ def _init_with_incremental(stock):
 
   def init(self, *args, incremental_save_restore=None,
            incremental_include_normal_var=None, **kwargs):
-    # Variables that are no tables are in every delta, as in a full checkpoint.
+    # Every delta contains all other variables, as a full checkpoint does.
     del incremental_include_normal_var
     setattr(self, incremental.WANTED, incremental_save_restore)
     if incremental_save_restore and not context.executing_eagerly():
@@ -158,7 +158,7 @@ def _init_with_incremental(stock):
   return init
 
 
-# What savers do.
+# Saving and restoring.
 
 
 def _has_tables(saver, sess):
@@ -208,7 +208,7 @@ def _remove_checkpoint(stock):
 
   def remove_checkpoint(checkpoint_prefix, *args, **kwargs):
     try:
-      # First: no later call removes deltas whose full checkpoint is gone.
+      # Before the rest: no later call removes deltas whose full checkpoint is gone.
       delta_chain.remove(compat.as_str(checkpoint_prefix))
     finally:
       stock(checkpoint_prefix, *args, **kwargs)
@@ -217,7 +217,7 @@ def _remove_checkpoint(stock):
   return remove_checkpoint
 
 
-# When they do it.
+# Timing of saves in hooks.
 
 
 def _timer(secs, steps):
@@ -260,10 +260,10 @@ def _begin_hook(stock):
 
 
 def _check_has_tables(saver):
-  """Raises before the first step what would else come with the first delta.
+  """Raises before the first step if the first delta would fail.
 
   Args:
-    saver: what the hook has, or None: then its saver will have all variables.
+    saver: the hook's saver, or None: then its saver will have all variables.
 
   Raises:
     ValueError: there is no table of which a delta could be saved.

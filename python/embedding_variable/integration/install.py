@@ -40,11 +40,11 @@ _installed = False
 
 
 def install():
-  """Makes embedding variables part of this process's TensorFlow.
+  """Installs support for embedding variables in this process's TensorFlow.
 
-  Puts DeepRec's names on `tf` and `tf.compat.v1` and teaches lookups, optimizers,
-  savers and the rest of stock TensorFlow about embedding variables. Calling it again
-  does nothing. What it did is logged at level DEBUG.
+  Adds DeepRec's names to `tf` and `tf.compat.v1`, and patches lookups, optimizers,
+  savers and other parts of stock TensorFlow. Repeated calls are no-ops. Logs its
+  changes at level DEBUG.
   """
   global _installed
   with _lock:

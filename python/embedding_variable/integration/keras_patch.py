@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: updates of embedding variables by `tf.keras.optimizers`.
 
-Why: subclasses replace `_resource_apply_sparse_duplicate_indices`, so that cannot be
-patched on the base class, but all go through the base class's `_distributed_apply`. For
-the time of that call the optimizer object gets a method of that name of its own, which
-takes embedding variables out and passes the rest on. Slots come from `add_slot`.
+Why: subclasses override `_resource_apply_sparse_duplicate_indices`, so it cannot be
+patched on the base class; but all updates go through the base class's
+`_distributed_apply`. During that call the optimizer object gets its own method with
+that name, which handles embedding variables and passes the rest on. Slots come from
+`add_slot`.
 """
 
 import contextlib
@@ -49,8 +50,8 @@ def _add_slot(stock):
       if isinstance(initializer, str):
         initializer = initializers.get(initializer)
       initial = slot_view.constant_of(var, initializer, slot_name)
-      # Stock Keras names its slot variables <variable>/<slot>; two optimizers on
-      # one variable must not share a column, so theirs are told apart by number.
+      # Stock Keras names slot variables <variable>/<slot>. Two optimizers on one
+      # variable must not share a column, so a number is added.
       slots[slot_name] = slot_view.create(var, slot_name, initial)
     return slots[slot_name]
 
@@ -59,8 +60,8 @@ def _add_slot(stock):
 
 @contextlib.contextmanager
 def _own_method(optimizer, method):
-  """Gives the optimizer object a method for a while."""
-  # object.__setattr__: OptimizerV2's own looks at hyperparameters first.
+  """Context in which the optimizer object has its own method."""
+  # object.__setattr__, because OptimizerV2's own checks hyperparameters first.
   object.__setattr__(optimizer, _METHOD, method)
   try:
     yield
@@ -82,7 +83,7 @@ def _distributed_apply(stock):
         raise TypeError(
             "embedding variable '%s': its gradient must be an IndexedSlices as "
             "tf.gradients gives it, got %s" % (var.op.name, grad))
-    # Looked up before it is shadowed.
+    # Find the rule before the method is shadowed.
     rule = registry.find(self)
     own = getattr(self, _METHOD)
 

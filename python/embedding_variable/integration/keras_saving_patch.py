@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: Keras models with embedding variables refuse to be saved as HDF5 files.
+"""Patch: saving Keras models with embedding variables as HDF5 files is an error.
 
-Why: stock code writes there what `session.run(variable)` gives, which of a table is its
-shape. It does so without an error, in place of a file that may have been good.
+Why: stock code writes the result of `session.run(variable)`, which for a table is its
+shape. It does so without an error, and may replace a good file.
 """
 
 from tensorflow.python.keras.engine import network
@@ -16,7 +16,7 @@ _HDF5 = ("hdf5", "h5", "keras")
 
 
 def install():
-  """Replaces what is called before a file is opened."""
+  """Replaces the functions that run before a file is opened."""
   patching.wrap(network.Network, "save_weights", _save_weights)
   patching.wrap(hdf5_format, "save_model_to_hdf5", _save_model)
 

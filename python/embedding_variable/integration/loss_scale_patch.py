@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: loss scaling of tables' gradients.
 
-Why: stock loss scale optimizers, and the dynamic loss scale, multiply gradients and check
-them for NaN and Inf as dense tensors, which a table's gradient cannot become. Both are
-done on the gradient's values instead. There are three such optimizers: the one of
+Why: stock loss scale optimizers, and the dynamic loss scale, multiply gradients and
+check them for NaN and Inf as dense tensors, which a table's gradient cannot become.
+Both now use the gradient's values. There are three such optimizers: that of
 `tf.train.experimental.enable_mixed_precision_graph_rewrite`, Keras's, and contrib's.
 
-A rank has only the rows that it owns of the gradient of a table that is spread over ranks.
-All ranks must skip a step or none, so values that are not finite are counted over ranks.
+For a table that is spread over ranks, a rank has only its own rows of the gradient. All
+ranks must skip a step or none, so values that are not finite are counted over ranks.
 """
 
 from tensorflow.python.framework import dtypes
@@ -40,22 +40,22 @@ def _patch_contrib(module):
 
 
 def _values(grad):
-  """Returns the values of a gradient that has no dense value; others as they are."""
+  """Returns the values of a gradient without a dense value; other gradients unchanged."""
   return grad.values if table_gradients.has_no_dense_value(grad) else grad
 
 
 def _with_values(grad, values):
-  """Returns the gradient whose `_values` are these."""
+  """Returns the gradient with new `_values`."""
   if not table_gradients.has_no_dense_value(grad):
     return values
   return ops.IndexedSlices(values, grad.indices)
 
 
 def _values_to_check(grads):
-  """Returns the tensors that are checked for NaN and Inf in place of gradients.
+  """Returns the tensors to check for NaN and Inf in place of gradients.
 
-  For all gradients of which other ranks hold rows that is one number, the same on all
-  ranks: 0, or NaN if a value of any rank is not finite.
+  All gradients with rows on other ranks are represented by one number, the same on all
+  ranks: 0, or NaN if a value on any rank is not finite.
   """
   spread = [g for g in grads if spread_gradients.sources(g)]
   values = [_values(g) for g in grads if not spread_gradients.sources(g)]
@@ -66,7 +66,7 @@ def _values_to_check(grads):
 
 
 def _not_finite(values):
-  """Returns float64 [1]: how many numbers of a list of tensors are NaN or infinite."""
+  """Returns float64 [1]: the number of NaN and infinite values in a list of tensors."""
   counts = [math_ops.reduce_sum(math_ops.cast(
       math_ops.logical_not(math_ops.is_finite(v)), dtypes.float64)) for v in values]
   return array_ops.reshape(math_ops.add_n(counts), [1])
@@ -102,7 +102,7 @@ def _down_scale(stock):
 
 
 class _Applies(object):
-  """Stands for an optimizer that was given values in place of gradients."""
+  """Proxy for an optimizer that was passed values in place of gradients."""
 
   def __init__(self, optimizer, grads_and_vars):
     self._optimizer = optimizer

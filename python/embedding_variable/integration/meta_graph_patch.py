@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: embedding variables come back from an imported meta graph or SavedModel.
+"""Patch: restores embedding variables from an imported meta graph or SavedModel.
 
-Why: collections hold variables as `VariableDef`, whose reader makes a dense resource
-variable of it. The definition has no field that says what it is; the handle's op in the
-graph does.
+Why: collections store variables as `VariableDef`, from which stock code creates a dense
+resource variable. The definition has no field for the kind of variable; the handle's op
+in the graph identifies it.
 """
 
 from tensorflow.core.framework import variable_pb2

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: monitored sessions of a job whose tables are spread over ranks.
 
-Why: a CheckpointSaverHook on rank 0 alone, the custom with Horovod, would wait for the
-others in its first save, and they for rank 0 in their first lookup. So the ranks compare
-their hooks when they make the session, and all say what is wrong.
+Why: with a CheckpointSaverHook on rank 0 only, as is usual with Horovod, rank 0 would
+wait for the others in its first save, and they for rank 0 in their next lookup. So the
+ranks compare their hooks when they create the session, and all raise the same error.
 """
 
 from tensorflow.python.training import monitored_session
@@ -16,7 +16,7 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Wraps what all monitored sessions are made by."""
+  """Wraps the constructor of all monitored sessions."""
   patching.wrap(monitored_session._MonitoredSession, "__init__", _init)  # pylint: disable=protected-access
 
 

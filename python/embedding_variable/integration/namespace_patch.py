@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: DeepRec's names, where DeepRec's scripts look for them.
+"""Patch: adds DeepRec's names where DeepRec's scripts use them.
 
-Why: a script says `tf.get_embedding_variable`, or imports
+Why: a script uses `tf.get_embedding_variable`, or imports
 `tensorflow.python.ops.kv_variable_ops`. `tf` and `tf.compat.v1` are two objects, and a
-module is found through `sys.modules` and through its parent's attribute. A name that is
-there already (a DeepRec build) is left alone.
+module is found through `sys.modules` and through its parent's attribute. Existing names
+(of a DeepRec build) are unchanged.
 """
 
 import importlib
@@ -56,8 +56,8 @@ _CREATORS = (creation.get_embedding_variable,
              dynamic_dimension.get_dynamic_dimension_embedding_variable,
              multihash.get_multihash_variable)
 
-# Collections of DeepRec's. Initializers of embedding variables are with all others
-# here, so the two for them are empty.
+# DeepRec's collections. This package puts initializers of embedding variables into the
+# general collection, so the two for them are empty.
 _COLLECTIONS = {
     "EMBEDDING_VARIABLES": ev.EMBEDDING_VARIABLES,
     "EMBEDDING_VARIABLE_RESTORE_DEPENDENCY": "embedding_variable_restore_dependency",
@@ -73,7 +73,7 @@ _LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
 
 
 def install():
-  """Puts the names there."""
+  """Adds the names."""
   for owner in (tf, tf.compat.v1):
     for function in _CREATORS:
       _set(owner, function.__name__, function)
@@ -119,7 +119,7 @@ def install():
 
 
 def _set(owner, name, value):
-  """Sets an attribute that is not there yet."""
+  """Sets an attribute unless it exists."""
   known = getattr(owner, name, None)
   if known is None:
     setattr(owner, name, value)
@@ -131,7 +131,7 @@ def _set(owner, name, value):
 
 
 def _add_module(full_name, members):
-  """Makes a module importable, in both styles, unless there is one."""
+  """Makes a module importable in both ways, unless it exists."""
   parent_name, name = full_name.rsplit(".", 1)
   try:
     parent = importlib.import_module(parent_name)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: `tf.add_check_numerics_ops` in graphs with embedding variables.
 
-Why: it runs every op of the graph that gives floats, also those that are there to be
-recognised or to be run now and then: a read of the whole variable, exports, and the
-optimizer's rows in a conditional, which it refuses.
+Why: it runs every op of the graph with float outputs. That includes ops that only
+identify a variable or run occasionally: a read of the whole variable, exports, and the
+optimizer's rows in a conditional, which it rejects.
 """
 
 from tensorflow.python.eager import context
@@ -19,7 +19,7 @@ from embedding_variable.variables import variable as ev
 
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
-# Our ops that belong to every step; the others are left alone.
+# Our ops that run in every step; the others are ignored.
 _STEP_OPS = ("EvGather", "EvLookupSparse", "EvLookupSparseGrad",
              "EvLookupSparseWeightGrad", "EvPoolGivenRows")
 
@@ -32,11 +32,11 @@ def install():
 
 
 def _is_of_no_step(op):
-  """True for an op that a variable or its updates need, but no step runs as it is."""
+  """Returns whether a variable or its updates need the op, but no step runs it as it is."""
   if op.type == "ReadVariableOp":
     handle = op.inputs[0].op
-    # The rows that an update by an optimizer's own code is made on have no value
-    # outside of it.
+    # The temporary rows of an update by an optimizer's own code have no value outside
+    # of it.
     return handle.type == ev.HANDLE_OP or "generic_update/" in handle.name
   return op.type.startswith("Ev") and op.type not in _STEP_OPS
 

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: updates of embedding variables by `tf.train` optimizers.
 
-Why: the base class picks how a variable is updated in `_get_processor`, which knows
-dense variables only. It is looked up as a global by the base class, so every subclass
-that does not replace `apply_gradients` itself comes through it. `apply_gradients` is
-wrapped to make the whole list of gradients known to the first update. For the time of
-the call the optimizer object gets a `_create_slots` of its own: what it calls finds rows
-in tables that have none on this rank.
+Why: the base class selects how a variable is updated in `_get_processor`, which handles
+only dense variables. The base class looks it up as a global, so the patch reaches every
+subclass that does not override `apply_gradients`. `apply_gradients` is wrapped to give
+the first update the whole list of gradients. During the call the optimizer object gets
+its own `_create_slots`, in which tables without rows on this rank appear to have some.
 """
 
 import contextlib
@@ -46,7 +45,7 @@ def check_gradient(var, grad):
 
 
 class _EmbeddingVariableProcessor(optimizer_lib._OptimizableVariable):
-  """How the base class treats an embedding variable."""
+  """Defines how the base class updates an embedding variable."""
 
   def __init__(self, variable):
     self._variable = variable
@@ -74,8 +73,8 @@ def _runner(optimizer):
     return optimizer._resource_apply_sparse_duplicate_indices
 
   def run(grad, variable, indices):
-    # A class that only knows reference variables; its state_ops take this one. It
-    # may turn the gradient into a dense one.
+    # A class for reference variables only; its state_ops accept this one. It may make
+    # the gradient dense.
     shape = array_ops.shape(grad, out_type=dtypes.int64)
     return optimizer._apply_sparse_duplicate_indices(
         ops.IndexedSlices(grad, indices, shape), variable)
@@ -95,7 +94,7 @@ def _get_processor(stock):
 
 @contextlib.contextmanager
 def _own_create_slots(optimizer):
-  """Gives the optimizer object a method for a while."""
+  """Context in which the optimizer object has its own method."""
   before = optimizer.__dict__.get("_create_slots")
   stock = optimizer._create_slots
 

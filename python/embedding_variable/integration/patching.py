@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How stock functions are replaced: once, and recognisably."""
+"""Replaces stock functions, once and recognisably."""
 
 import functools
 import inspect
@@ -18,11 +18,11 @@ def wrap(owner, name, make, layer=""):
     owner: module or class.
     name: string.
     make: function that takes the stock function and returns its replacement.
-    layer: string that tells this replacement from others of the same function, which
-      it is put on top of.
+    layer: string that identifies this replacement among several of the same function;
+      each wraps the previous one.
 
   Returns:
-    (stock, replacement); the replacement that is there already when it is ours.
+    (stock, replacement); the existing replacement if it is ours.
   """
   stock = inspect.getattr_static(owner, name)
   is_static = isinstance(stock, staticmethod)
@@ -38,9 +38,9 @@ def wrap(owner, name, make, layer=""):
 
 
 def with_save_incr_model(stock):
-  """Returns a method for exports that takes DeepRec's argument besides stock's.
+  """Returns an export method that also takes DeepRec's argument save_incr_model.
 
-  The argument changes nothing: the saver of any export can restore deltas.
+  The argument is ignored: the saver of every export can restore deltas.
   """
 
   def export(self, *args, save_incr_model=None, **kwargs):
@@ -65,7 +65,9 @@ def after_import(name, action):
 
 
 class _AfterImport(object):
-  """Finds what the other finders find, and acts when it has been executed."""
+  """Import hook: finds a module through the other finders and acts after it was
+  executed.
+  """
 
   def __init__(self, name, action):
     self.waits_for = name
@@ -90,15 +92,15 @@ class _AfterImport(object):
       execute(module)
       self._action(module)
 
-    # A loader belongs to one module.
+    # Each loader object belongs to one module, so it can be changed.
     loader.exec_module = exec_module
 
 
 def replace_exports(stock, replacement, prefix="tensorflow"):
-  """Puts `replacement` wherever a module under `prefix` holds the function `stock`.
+  """Replaces the function `stock` in every module under `prefix` that refers to it.
 
-  A public name such as `tf.nn.embedding_lookup_sparse` is a reference of its own, in
-  several modules, which a replacement in the defining module does not reach.
+  A public name such as `tf.nn.embedding_lookup_sparse` is a separate reference, in
+  several modules, so a replacement in the defining module does not affect it.
   """
   for module_name, module in sorted(sys.modules.items()):
     if module is None or not module_name.startswith(prefix):

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: `tf.train.Saver` saves and restores embedding variables.
 
-Why: stock code turns a resource variable into one tensor that is read whole. The two
-functions that make saveables are called through the module by everything that makes
-savers. Saving and restoring give the tensors of all saveables to one op; tables are left
-out there, since they are read and written piece by piece, and which of its tensors a
-checkpoint has is known only when it is opened. The same goes for numbers that go by
-several names. `tf.train.Checkpoint` has such methods of
-its own. Tables that are spread over the ranks of a job are saved by all ranks together,
-when each calls `Saver.save`.
+Why: stock code turns a resource variable into one tensor that is read whole. All code
+that creates savers calls the two functions that create saveables through the module, so
+they can be patched. Stock code saves and restores the tensors of all saveables in one
+op. Tables are excluded from that, since they are read and written in pieces, and since
+the tensors of a checkpoint are known only when it is opened. The same holds for numbers
+with several possible names. `tf.train.Checkpoint` has such methods of its own. Tables
+that are spread over the ranks of a job are saved by all ranks together, when each calls
+`Saver.save`.
 """
 
 import os
@@ -37,7 +37,9 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces what makes saveables of variables, and what saves and restores them."""
+  """Replaces the functions that create saveables of variables, and that save and
+  restore.
+  """
   patching.wrap(saveable_object_util, "op_list_to_dict", _op_list_to_dict)
   patching.wrap(saveable_object_util, "saveable_objects_for_op",
                 _saveable_objects_for_op)
@@ -116,7 +118,7 @@ def _is_table(item):
 
 
 def _reads_itself(item):
-  """True for what is given a checkpoint's prefix instead of tensors."""
+  """Returns whether a saveable takes a checkpoint's prefix instead of tensors."""
   return _is_table(item) or isinstance(item, numbers_saveable.NumberSaveable)
 
 
@@ -179,7 +181,7 @@ def _bulk_restore(stock):
 
   def bulk_restore(self, filename_tensor, saveables, preferred_shard,
                    restore_sequentially):
-    # Checkpoints of version 1 are read by stock code alone.
+    # Only stock code reads checkpoints of version 1.
     if self._write_version != saver_pb2.SaverDef.V2:  # pylint: disable=protected-access
       return stock(self, filename_tensor, saveables, preferred_shard,
                    restore_sequentially)
@@ -211,7 +213,7 @@ def _save(stock):
     if not tables:
       return stock(self, sess, save_path, global_step, *args, **kwargs)
     saveable.check_spread_is_known(tables)
-    delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+    delta_graph.check_built_by_this_rank(sess.graph, self.saver_def, tables)
     if self.saver_def is not None:
       left_out_slots.warn_of_save(sess.graph, self.saver_def, tables)
     _make_folder_of(save_path)
@@ -241,7 +243,7 @@ def _restore(stock):
     tables = _tables_of(sess)
     if tables:
       saveable.check_spread_is_known(tables)
-      delta_graph.check_built_here(sess.graph, self.saver_def, tables)
+      delta_graph.check_built_by_this_rank(sess.graph, self.saver_def, tables)
       if save_path and self.saver_def is not None:
         left_out_slots.warn_of_restore(sess.graph, self.saver_def, tables, save_path)
     return stock(self, sess, save_path)
@@ -250,11 +252,13 @@ def _restore(stock):
 
 
 def _make_folder_of(save_path):
-  """Makes the folder of a checkpoint, which several ops would make at once."""
+  """Creates the folder of a checkpoint, which otherwise several ops would create at
+  once.
+  """
   try:
     file_io.recursive_create_dir(os.path.dirname(save_path) or ".")
   except errors.OpError:
-    # The save says which file cannot be written.
+    # The save reports which file cannot be written.
     pass
 
 

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: errors of exchanges between ranks that stock ops carry.
+"""Patch: error messages of exchanges between ranks that stock ops perform.
 
-Why: Horovod says that it was shut down, and not what that ended; TensorFlow names the op
-at the end of the message, behind everything else. The code that makes an op says under which
-name its error is to begin (`handle_ops.name_in_errors`), as those of our own ops do. The
-same fault has the same form and type whatever carries the exchange: an InternalError, since
-TensorFlow's sessions try again after an AbortedError or UnavailableError, in vain.
+Why: Horovod reports that it was shut down, but not what this interrupted; TensorFlow
+names the op only at the end of a long message. The code that creates an op sets a
+prefix for its errors (`handle_ops.name_in_errors`), like that of our own ops. A fault
+has the same message and type whatever carries the exchange. It is an InternalError,
+since TensorFlow's sessions retry after an AbortedError or UnavailableError, in vain.
 """
 
 from tensorflow.python.client import session
@@ -17,7 +17,7 @@ from embedding_variable.ops import handle_ops
 
 
 def install():
-  """Wraps what all runs of sessions go through."""
+  """Wraps the method that all session runs use."""
   patching.wrap(session.BaseSession, "_do_call", _do_call)
 
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch: slots that a `tf.train` optimizer creates for an embedding variable.
 
-Why: stock code would make a dense variable of the variable's shape. The base class calls
-these three functions through the module, so replacing them reaches every optimizer. And
-it takes a slot of a partitioned variable for a part of the variable's shape, also a slot
-that is one number, which then cannot be saved.
+Why: stock code would create a dense variable of the variable's shape. The base class
+calls these three functions through the module, so replacing them reaches every
+optimizer. And stock code treats each slot of a partitioned variable as a slice of the
+variable's shape, even a slot that is a single number, which then cannot be saved.
 """
 
 import contextlib
@@ -27,20 +27,22 @@ def install():
 
 
 def _is_column(primary, shape):
-  """True when a slot of this shape is one number for each number of a row."""
+  """Returns whether a slot of this shape has a number for each number of a row."""
   if slot_view.wants_ordinary():
     return False
   shape = tensor_shape.as_shape(shape)
   if shape.ndims == 1:
     return shape.is_compatible_with([primary.dim])
-  # A table of fixed size shows the shape of all its rows.
+  # The shape of a table of fixed size includes all its rows.
   return (shape.ndims == 2 and primary.shape.ndims == 2 and
           shape.is_compatible_with(primary.shape))
 
 
 @contextlib.contextmanager
 def _unsliced(primary):
-  """Hides that the variable is a part: a slot of another shape is not sliced."""
+  """Context in which the variable is not marked as a part: a slot of another shape is
+  not sliced.
+  """
   slice_info = primary._save_slice_info  # pylint: disable=protected-access
   primary._save_slice_info = None  # pylint: disable=protected-access
   try:
@@ -50,7 +52,7 @@ def _unsliced(primary):
 
 
 def _create_slot(stock):
-  """Slot that starts with a value."""
+  """Creates a slot that starts with a value."""
 
   def create_slot(primary, val, name, colocate_with_primary=True):
     if not ev.is_embedding_variable(primary):
@@ -68,7 +70,7 @@ def _create_slot(stock):
 
 
 def _create_slot_with_initializer(stock):
-  """Slot that starts with an initializer."""
+  """Creates a slot that starts with an initializer."""
 
   def create_slot_with_initializer(primary, initializer, shape, dtype, name,
                                    colocate_with_primary=True):
@@ -85,7 +87,7 @@ def _create_slot_with_initializer(stock):
 
 
 def _create_zeros_slot(stock):
-  """Slot that starts with zeros."""
+  """Creates a slot that starts with zeros."""
 
   def create_zeros_slot(primary, name, dtype=None, colocate_with_primary=True):
     if not ev.is_embedding_variable(primary):

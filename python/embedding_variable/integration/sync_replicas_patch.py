@@ -3,9 +3,9 @@
 """Patch: gradients of embedding variables in `tf.train.SyncReplicasOptimizer`.
 
 Why: its accumulators merge the indices of the workers as sorted lists without
-duplicates, and divide what they find in several by their number. Of lists in any other
-order they take equal keys for different ones, now and then, by which worker comes first;
-such a key then gets the sum where its mean is wanted.
+duplicates, and divide entries found in several lists by their number. With unsorted
+lists they sometimes treat equal keys as different, depending on which worker comes
+first; such a key then gets the sum instead of the mean.
 """
 
 from tensorflow.python.framework import dtypes
@@ -33,7 +33,7 @@ def _in_order(grad, var):
     indices = math_ops.cast(grad.indices, dtypes.int64)
     keys, inverse, _ = row_ops.unique(indices)
     values = math_ops.unsorted_segment_sum(grad.values, inverse, array_ops.size(keys))
-    # Ascending order is that of the negated keys, which the least key has none of.
+    # Inverts the bits to sort ascending: negating the smallest key would overflow.
     order = sort_ops.argsort(bitwise_ops.invert(keys), direction="DESCENDING")
     values.set_shape([None, var.dim])
     return ops.IndexedSlices(array_ops.gather(values, order),

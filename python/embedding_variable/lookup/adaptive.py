@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups where some ids have a row of their own and the others share rows.
+"""Lookups in which some ids have their own row and others share rows.
 
-Rows of rare ids are hardly trained, and a table without end is full of them. With an
-adaptive lookup a mask, computed by the graph (from counts, say), sends each id either to
-an embedding variable, where it has its own row, or to a dense table of few rows, of which
-id `k` reads row `floormod(k, rows)`.
+Rare ids are hardly trained, yet an unbounded table would be full of them. An adaptive
+lookup takes a mask, computed by the graph (from counts, for example). It sends each id
+either to an embedding variable, where it has its own row, or to a dense table of few
+rows, where id `k` reads row `floormod(k, rows)`.
 """
 
 from tensorflow.python.framework import dtypes
@@ -33,25 +33,25 @@ def adaptive_embedding_lookup_sparse(hash_params, ev_params, sp_ids, hash_ev_ids
 
   Args:
     hash_params: float32 `[rows, dim]`: a dense variable, a `PartitionedVariable`, or a
-      list of dense variables, the table that ids share.
+      list of dense variables; the table that ids share.
     ev_params: an embedding variable, or a `PartitionedVariable` of them.
     sp_ids: SparseTensor `[B, ...]` of N int32 or int64 ids, one sample a row.
-    hash_ev_ids: integers or bools `[N]`, one for each id: 0: it reads `hash_params`;
-      otherwise `ev_params`.
+    hash_ev_ids: integers or bools `[N]`, one per id: 0 reads `hash_params`, other
+      values read `ev_params`.
     sp_weights: None, or a floating point SparseTensor of the same indices.
     partition_strategy: of `hash_params` if it has parts.
     name: name of the op.
     combiner: name of a combiner (combiners.py); None: "mean".
-    max_norm: rows are clipped to this length, or None.
+    max_norm: length to which rows are clipped, or None.
 
   Returns:
-    float32 `[B, dim]`; zeros for a sample without ids. Gradients go to both tables.
+    float32 `[B, dim]`; zeros for a sample without ids. Both tables get gradients.
 
   Raises:
-    TypeError: `ev_params` is no embedding variable, or `sp_ids` no SparseTensor of
-      integers.
-    ValueError: another combiner, tables of different dims, or a mask of another shape;
-      when that is known only as the op runs, InvalidArgumentError.
+    TypeError: `ev_params` is not an embedding variable, or `sp_ids` is not a
+      SparseTensor of integers.
+    ValueError: the combiner is unknown, the tables have different dims, or the mask has
+      another shape. If that shape is known only when the op runs: InvalidArgumentError.
   """
   parts = _parts(ev_params)
   combiner = combiner or combiners.DEFAULT
@@ -69,30 +69,29 @@ def safe_adaptive_embedding_lookup_sparse(
     hash_embedding_weights, ev_embedding_weights, sparse_ids, hash_ev_ids,
     sparse_weights=None, combiner="mean", default_id=None, name=None,
     partition_strategy="div", max_norm=None):
-  """The same for ids as features have them.
+  """The same for ids of features, which may be invalid.
 
-  Ids below 0 are dropped, and weights that are not positive unless the combiner is
-  "sum". A sample without ids gives zeros, or the row that `default_id` has in the
+  Ids below 0 are dropped, and ids with weights that are not positive too unless the
+  combiner is "sum". A sample without ids gives zeros, or the row of `default_id` in the
   embedding variable.
 
   Args:
-    hash_embedding_weights: see `adaptive_embedding_lookup_sparse`.
-    ev_embedding_weights: see there.
+    hash_embedding_weights: see `hash_params` of `adaptive_embedding_lookup_sparse`.
+    ev_embedding_weights: see `ev_params` of that function.
     sparse_ids: SparseTensor `[B, ...]` of N int32 or int64 ids.
-    hash_ev_ids: integers or bools `[N]`, see there.
+    hash_ev_ids: integers or bools `[N]`, see that function.
     sparse_weights: None, or a floating point SparseTensor of the same indices.
     combiner: name of a combiner (combiners.py).
     default_id: int or None.
     name: name of the op.
     partition_strategy: of `hash_embedding_weights` if it has parts.
-    max_norm: rows are clipped to this length, or None.
+    max_norm: length to which rows are clipped, or None.
 
   Returns:
     float32 `[B, dim]`.
 
   Raises:
-    TypeError: as `adaptive_embedding_lookup_sparse`.
-    ValueError: as there.
+    TypeError, ValueError: as for `adaptive_embedding_lookup_sparse`.
   """
   parts = _parts(ev_embedding_weights)
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
@@ -108,7 +107,8 @@ def safe_adaptive_embedding_lookup_sparse(
     mask = array_ops.boolean_mask(mask, keep)
     sparse_ids = sparse_ops.sparse_retain(sparse_ids, keep)
     if default_id is not None:
-      # The mask goes the same way as the ids: what is filled in has its own row.
+      # The mask is filtered like the ids; a default id that is filled in has its own
+      # row.
       masks = sparse_tensor.SparseTensor(sparse_ids.indices, mask, sparse_ids.dense_shape)
       mask = stock_semantics.fill_empty_rows(masks, 1).values
       sparse_ids, sparse_weights = stock_semantics.fill_empty_samples(
@@ -162,7 +162,7 @@ def _rows(hash_params, parts, ids, mask, partition_strategy, max_norm):
   ]
   positions = data_flow_ops.dynamic_partition(
       math_ops.range(array_ops.size(ids)), mask, 2)
-  # A stitch would be one op less, but its static shape is wrong for no ids at all.
+  # A stitch would save an op, but has a wrong static shape if there are no ids.
   order = array_ops.invert_permutation(array_ops.concat(positions, 0))
   return array_ops.gather(array_ops.concat(found, 0), order)
 

@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The combiners: how a lookup makes one row per sample of the rows of the sample's ids.
+"""The combiners: how a lookup combines the rows of a sample's ids into one row.
 
-`_TABLE` at the end has one entry for each. The fused op pools most lookups and takes the
-combiner's name; the functions of an entry serve the lookups that stock ops pool (rows
-that are clipped, put together from several tables, or in the parts of a partitioned
-table). A new combiner is a new entry here, and its arithmetic in the op.
+`_TABLE` at the end has an entry for each. The fused op pools most lookups and takes the
+combiner's name. The functions of an entry serve lookups that stock ops pool: rows that
+are clipped, composed from several tables, or in the parts of a partitioned table. A new
+combiner needs an entry in this table and its arithmetic in the op.
 
-Letters of shapes: N ids, B samples, dim floats in a row.
+Letters in shapes: N ids, B samples, dim floats in a row.
 """
 
 import collections
@@ -19,30 +19,31 @@ from tensorflow.python.ops import math_ops
 
 SUM = "sum"
 
-# What a lookup takes when its caller names no combiner.
+# Combiner of a lookup whose caller names none.
 DEFAULT = "mean"
 
 # One combiner.
 #   name: string, as lookups and the ops take it.
-#   of_parts: string, the combiner by which each part of a partitioned table pools its
+#   of_parts: string, the combiner with which each part of a partitioned table pools its
 #     own ids.
-#   merge: function (list of float32 [B, dim], one for each part; list of int64 [N_p],
-#     the samples of each part's ids; B) -> float32 [B, dim]: what the parts gave, as
+#   merge: function (list of float32 [B, dim], one per part; list of int64 [N_p], the
+#     samples of each part's ids; B) -> float32 [B, dim]: merges the parts' results into
 #     one pooled row per sample, not yet divided.
 #   pool: function (rows, float32 [N, dim], each times its weight; samples, int64 [N];
 #     B) -> float32 [B, dim], zeros for a sample without ids, not yet divided.
 #   divisor: function (samples, int64 [N]; weights, float32 [N], or None for ones; B;
-#     no_nan, bool: the gradient of a divisor that is 0 is 0) -> float32 [B]: what each
-#     pooled row is divided by; or None: it is not divided.
-#   selects: bool, whether an element of the pooled row is the element of one of the rows,
-#     not a sum (kSelects of kernels/engine/combine/combiner.h). Such a combiner takes no
-#     weights, and SOK has it without its filter of rare keys: a row of zeros counts.
+#     no_nan, bool: the gradient of a divisor that is 0 is 0) -> float32 [B]: the
+#     divisor of each pooled row; or None: rows are not divided.
+#   selects: bool, whether each element of the pooled row is copied from one of the rows
+#     instead of being a sum (kSelects in kernels/engine/combine/combiner.h). Such a
+#     combiner takes no weights, and SOK offers it without its filter of rare keys,
+#     since a row of zeros would count.
 #   needs_positive_weights: bool, whether "safe" lookups drop the ids whose weight is
-#     not positive, as stock's do.
-#   sok_spellings: tuple of strings, what sok.lookup_sparse accepts for it; empty: SOK
-#     does not have it. Unless it selects, a combiner of SOK's must not change when a row
-#     of zeros is added to a sample: low_frequency.py leaves out the ids that count as
-#     such rows.
+#     not positive, as in TensorFlow.
+#   sok_spellings: tuple of strings, its names in sok.lookup_sparse; empty: SOK does not
+#     have it. Unless it selects, a combiner in SOK must not change when a row of zeros
+#     is added to a sample, because low_frequency.py drops ids that would read such
+#     rows.
 Combiner = collections.namedtuple("Combiner", [
     "name", "of_parts", "merge", "pool", "divisor", "selects", "needs_positive_weights",
     "sok_spellings"
@@ -54,7 +55,7 @@ def _add_parts(outputs, unused_samples, unused_batch_size):
 
 
 def _sum_of_weights(samples, weights, batch_size, no_nan):
-  del no_nan  # the gradient of a sum is finite
+  del no_nan  # unused: the gradient of a sum is finite
   return math_ops.unsorted_segment_sum(_or_ones(weights, samples), samples, batch_size)
 
 
@@ -63,7 +64,7 @@ def _norm_of_weights(samples, weights, batch_size, no_nan):
   total = math_ops.unsorted_segment_sum(squares, samples, batch_size)
   if weights is None or not no_nan:
     return math_ops.sqrt(total)
-  # The gradient of a root at 0 is infinite, and 0 times that NaN.
+  # The gradient of a root at 0 is infinite, and 0 times infinity is NaN.
   is_zero = math_ops.equal(total, 0)
   ones = array_ops.ones_like(total)
   return array_ops.where(is_zero, total, math_ops.sqrt(
@@ -82,8 +83,8 @@ def _max_of_rows(rows, samples, batch_size):
 
 
 def _max_of_parts(outputs, samples_of_parts, batch_size):
-  # What a part without ids of a sample gave must not win. Of parts that tie each gets
-  # the same share of the gradient, whatever ties within it.
+  # A part without ids of a sample must not win. If parts tie, each gets the same share
+  # of the gradient, regardless of ties within a part.
   nothing = array_ops.fill(array_ops.shape(outputs[0]), outputs[0].dtype.min)
   largest = math_ops.reduce_max(array_ops.stack([
       _where_ids(samples, batch_size, output, nothing)
@@ -94,7 +95,7 @@ def _max_of_parts(outputs, samples_of_parts, batch_size):
 
 
 def _where_ids(samples, batch_size, pooled, otherwise):
-  """Rows of `pooled` where a sample has ids, of `otherwise` where it has none."""
+  """Returns rows of `pooled` for samples with ids, rows of `otherwise` for the rest."""
   counts = math_ops.unsorted_segment_sum(array_ops.ones_like(samples), samples, batch_size)
   return array_ops.where(counts > 0, pooled, otherwise)
 
@@ -140,22 +141,22 @@ _TABLE = collections.OrderedDict((c.name, c) for c in (
 
 NAMES = tuple(_TABLE)
 
-# The names of the combiners that SOK has, and of each spelling that it accepts.
+# Names of the combiners that SOK has, and a map from each accepted spelling.
 SOK_NAMES = tuple(c.name for c in _TABLE.values() if c.sok_spellings)
 SOK_SPELLINGS = {s: c.name for c in _TABLE.values() for s in c.sok_spellings}
 
 
 def get(name):
-  """Returns the `Combiner` of a name that was checked."""
+  """Returns the `Combiner` with a name that was checked."""
   return _TABLE[name]
 
 
 def check(name, lookup, sp_weights=None):
-  """Raises ValueError unless there is a combiner of this name that takes these weights.
+  """Raises ValueError unless a combiner with this name exists and accepts the weights.
 
   Args:
-    name: what the caller of a lookup gave.
-    lookup: string that the error begins with: the lookup and its variable.
+    name: the name given by the caller of a lookup.
+    lookup: string that starts the error: the lookup and its variable.
     sp_weights: weights of any kind, or None for none.
   """
   if name not in NAMES:
@@ -165,7 +166,7 @@ def check(name, lookup, sp_weights=None):
 
 
 def check_weights(name, lookup, sp_weights):
-  """Raises ValueError when there are weights and the combiner takes none."""
+  """Raises ValueError if there are weights and the combiner takes none."""
   if sp_weights is not None and _TABLE[name].selects:
     raise ValueError("%s: combiner %r takes no weights" % (lookup, name))
 
@@ -177,19 +178,19 @@ def in_words(names):
 
 
 def needs_positive_weights(name):
-  """Whether a "safe" lookup drops ids whose weight is not positive.
+  """Returns whether a "safe" lookup drops ids whose weight is not positive.
 
   Args:
-    name: what the caller gave, not checked yet; None: the default.
+    name: the caller's argument, not checked yet; None: the default.
   """
   return name not in NAMES or _TABLE[name].needs_positive_weights
 
 
 def divisor(name, samples, weights, batch_size, no_nan=True):
-  """Returns what pooled rows are divided by, float32 `[B]`, or None.
+  """Returns the divisors of pooled rows, float32 `[B]`, or None.
 
-  Weights are added on the CPU, in the order of the ids, as the fused op adds them: a
-  sum that is exactly 0 is so on every path.
+  Weights are added on the CPU, in the order of the ids, as in the fused op, so a sum
+  that is exactly 0 is 0 on every path.
 
   Args:
     name: string, a combiner.
@@ -208,14 +209,16 @@ def divisor(name, samples, weights, batch_size, no_nan=True):
 
 
 def divide_no_nan(pooled, divisors):
-  """Returns pooled rows `[B, dim]` divided by `[B]`, zeros where that is 0; None: as is."""
+  """Returns pooled rows `[B, dim]` divided by `[B]`, zeros for a divisor of 0; None:
+  unchanged.
+  """
   if divisors is None:
     return pooled
   return math_ops.div_no_nan(pooled, array_ops.expand_dims(divisors, 1))
 
 
 def finish(pooled, name, samples, weights, batch_size, no_nan):
-  """Returns pooled rows divided as their combiner says.
+  """Returns pooled rows divided by the combiner's divisor.
 
   Args:
     pooled: float32 `[B, dim]`, zeros for a sample without ids.
@@ -223,8 +226,8 @@ def finish(pooled, name, samples, weights, batch_size, no_nan):
     samples: int64 `[N]`, the sample of each id.
     weights: float32 `[N]`, or None for ones.
     batch_size: int64 scalar, B.
-    no_nan: bool, what a sample with ids gives whose divisor is 0. True: zeros, and its
-      gradients are zeros. False: NaN or infinity, as stock's division.
+    no_nan: bool, result for a sample with ids whose divisor is 0. True: zeros, with
+      zero gradients. False: NaN or infinity, as in TensorFlow's division.
   """
   divisors = divisor(name, samples, weights, batch_size, no_nan)
   if divisors is None:

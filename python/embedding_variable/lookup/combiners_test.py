@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every combiner of the table, in each way that a lookup may pool."""
+"""Tests every combiner in each way that a lookup may pool."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -12,7 +12,7 @@ import embedding_variable as ev
 from embedding_variable.lookup import combiners
 
 _DIM = 3
-# Sample 1 has no ids, sample 2 the same id twice.
+# Sample 1 has no ids; sample 2 has the same id twice.
 _SAMPLES = [0, 0, 0, 2, 2, 3]
 _IDS = [1, -5, 2**40, 7, 7, 2]
 _WEIGHTS = [.5, 2., 1., .25, 4., 3.]
@@ -60,7 +60,7 @@ class CombinersTest(parameterized.TestCase):
     fused = self._pool(combiner, weighted)
     self.assertTrue(fused[0].any())
     np.testing.assert_array_equal(fused[[1, 4]], 0)
-    # Rows are far shorter: nothing is clipped, but stock ops pool.
+    # The limit exceeds all rows: nothing is clipped, but stock ops pool.
     np.testing.assert_allclose(
         self._pool(combiner, weighted, max_norm=1e6), fused, rtol=1e-5)
     np.testing.assert_allclose(

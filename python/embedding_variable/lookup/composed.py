@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups of variables that are composed of several: multihash, dynamic dimension."""
+"""Lookups of variables composed of several: multihash and dynamic dimension."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -18,7 +18,7 @@ from embedding_variable.variables import variable as ev
 
 
 def is_composed(params):
-  """True for a multihash variable or one of dynamic dimension."""
+  """Returns whether `params` is a multihash variable or one of dynamic dimension."""
   return _is_multihash(params) or _is_dynamic(params)
 
 
@@ -35,25 +35,25 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
   """`tf.nn.embedding_lookup` of a composed variable.
 
   Args:
-    params: what `is_composed`.
+    params: a variable for which `is_composed` is True.
     ids: integers of any shape.
     partition_strategy: of a partitioned multihash variable.
     name: name of the result.
-    max_norm: of a multihash variable: see there. None otherwise.
-    blocknums: integers of the shape of `ids`: how many blocks of each id's row there
-      are, of a variable of dynamic dimension; the other blocks are zeros and no key of
-      theirs is trained.
+    max_norm: see `MultiHashVariable.lookup`; None for a variable of dynamic dimension.
+    blocknums: for a variable of dynamic dimension: integers of the shape of `ids`, the
+      number of blocks in each id's row. The other blocks are zeros, and the key is not
+      trained in them.
 
   Returns:
     `ids.shape + [dim]`.
 
   Raises:
-    ValueError: `blocknums` is missing, given in vain, or of another shape.
-    TypeError: ids that are not integers.
+    ValueError: `blocknums` is missing, not applicable, or has another shape.
+    TypeError: ids are not integers.
   """
   if _is_multihash(params):
     if blocknums is not None:
-      raise ValueError("embedding lookup of '%s': blocknums has a meaning only for "
+      raise ValueError("embedding lookup of '%s': blocknums applies only to "
                        "variables of dynamic dimension" % params.name)
     return params.lookup(ids, partition_strategy, max_norm, name)
   if blocknums is None:
@@ -73,8 +73,8 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
     flat = array_ops.reshape(ids, [-1])
     numbers = array_ops.reshape(blocknums, [-1])
     count = array_ops.size(flat, out_type=dtypes.int64)
-    # Each id is a sample, of one id in the blocks that it has and of none in others:
-    # those give zeros. All blocks are one op.
+    # Each id is a sample: with one id in the blocks that it has, and with none, which
+    # gives zeros, in the others. All blocks go into one op.
     requests = []
     for i in range(params.block_num):
       mine = array_ops.where(numbers > i)
@@ -96,7 +96,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", nam
   """`tf.nn.embedding_lookup_sparse` of a composed variable.
 
   Args:
-    params: what `is_composed`.
+    params: a variable for which `is_composed` is True.
     sp_ids: SparseTensor `[B, ...]` of N integers.
     sp_weights: None, or a floating point SparseTensor of the same indices.
     partition_strategy: see `lookup`.
@@ -126,11 +126,11 @@ def safe_lookup_sparse(params, sparse_ids, sparse_weights=None, combiner="mean",
   """`tf.nn.safe_embedding_lookup_sparse` of a multihash variable.
 
   Args:
-    params: what `is_composed`.
+    params: a variable for which `is_composed` is True.
     sparse_ids: SparseTensor `[d_0, ..., d_n]` of integers.
     sparse_weights: None, or a floating point SparseTensor of the same shape.
     combiner: name of a combiner (combiners.py).
-    default_id: int, what samples without ids look up; None: they give zeros.
+    default_id: int, the id of samples without ids; None: they give zeros.
     name: name of the op.
     partition_strategy: see `lookup`.
     max_norm: see `lookup`.
@@ -140,8 +140,8 @@ def safe_lookup_sparse(params, sparse_ids, sparse_weights=None, combiner="mean",
     float32 `[d_0, ..., d_{n-1}, dim]`.
 
   Raises:
-    ValueError: `params` is of dynamic dimension: which of its blocks an id has is not
-      known of ids that were dropped or filled in.
+    ValueError: `params` has dynamic dimension: the number of blocks is unknown for ids
+      that were dropped or filled in.
   """
   if _is_dynamic(params):
     raise ValueError(

@@ -21,19 +21,19 @@ def lookup(parts, ids, name=None, max_norm=None, transform_fn=None,
     parts: list of embedding variables, the parts of one.
     ids: int32 or int64 of any shape.
     name: name of the result.
-    max_norm: rows are clipped to this length, or None.
+    max_norm: length to which rows are clipped, or None.
     transform_fn: function of the rows `[N, dim]` of one part, or None.
-    ev_init_value: float32 `ids.shape + [dim]`, what absent keys start with instead of
+    ev_init_value: float32 `ids.shape + [dim]`, initial rows of absent keys instead of
       their default rows; or None.
-    counts: integers of the shape of `ids`: how many occurrences each id stands for in
-      the frequencies; or None.
+    counts: integers of the shape of `ids`: the number of occurrences that each id adds
+      to the frequencies; or None.
 
   Returns:
-    float32 `ids.shape + [dim]` (or what `transform_fn` makes of the last axis).
+    float32 `ids.shape + [dim]` (or the last axis as `transform_fn` returns it).
 
   Raises:
-    ValueError: parts of different dims.
-    TypeError: ids that are not integers.
+    ValueError: the parts have different dims.
+    TypeError: ids are not integers.
   """
   dims = {part.dim for part in parts}
   if len(dims) > 1:
@@ -61,13 +61,13 @@ def lookup(parts, ids, name=None, max_norm=None, transform_fn=None,
 
 
 def over_parts(parts, ids, read, extras=(), name=None):
-  """Asks each part for its ids, and puts the answers in the order of the ids.
+  """Reads each id from its part and returns the results in the order of the ids.
 
   Args:
     parts: list of embedding variables.
     ids: int32 or int64 of any shape.
     read: function (part, ids `[N]`, *extras of these ids) -> `[N, ...]`.
-    extras: tensors `[number of ids, ...]` that go with the ids, or Nones.
+    extras: tensors `[number of ids, ...]` with a value per id, or Nones.
     name: name of the result.
 
   Returns:
@@ -88,7 +88,7 @@ def over_parts(parts, ids, read, extras=(), name=None):
       found.append(read(*wanted))
   result = data_flow_ops.parallel_dynamic_stitch(positions, found)
   shape = found[0].shape[1:]
-  # Without a single id there is nothing to stitch, and so no row length.
+  # Without ids the stitch has no input to take the row length from.
   result = array_ops.reshape(
       result,
       array_ops.concat([
@@ -101,7 +101,7 @@ def over_parts(parts, ids, read, extras=(), name=None):
 
 
 def lookup_tier(params, ids, name=None):
-  """Says where the rows of ids are. Inserts and counts nothing.
+  """Returns which memory holds the rows of ids. Inserts nothing and counts nothing.
 
   Args:
     params: an embedding variable, or a `PartitionedVariable` of them.
@@ -109,12 +109,12 @@ def lookup_tier(params, ids, name=None):
     name: name of the result.
 
   Returns:
-    int32 of the shape of `ids`: 0 for a key whose row is in memory, 1 for one whose row
-    is in a file, or in CPU memory when others are in the GPU's, -1 for one that is not
-    in the table.
+    int32 of the shape of `ids`. 0: the row is in memory, or in GPU memory for HBM_DRAM.
+      1: it is in a file, or in CPU memory for HBM_DRAM. -1: the key is not in the
+      table.
 
   Raises:
-    TypeError: `params` is no embedding variable, ids are not integers.
+    TypeError: `params` is not an embedding variable, or ids are not integers.
   """
   parts = ev.parts_of(params)
   if parts is None:

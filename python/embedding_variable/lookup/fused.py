@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's fused lookups of one variable.
 
-On embedding variables they are what `tf.nn.embedding_lookup_sparse` and its safe form
-are anyway: one op forward, one backward. On ordinary variables they are the stock
+Embedding variables use them in `tf.nn.embedding_lookup_sparse` and its safe form
+anyway: one op forward, one backward. For ordinary variables they are the stock
 functions.
 """
 
@@ -35,21 +35,21 @@ def fused_embedding_lookup_sparse(params,
     partition_strategy: "mod" or "div", of ordinary partitioned variables; None: "div".
     name: name of the op.
     combiner: name of a combiner (combiners.py); None: "mean".
-    max_norm: each row is clipped to this length before it is pooled; or None.
-    default_id: int, what samples without ids look up; None: they give zeros.
-    prune_invalid_ids: drop ids below 0, and weights that are not positive unless the
-      combiner is "sum".
+    max_norm: length to which each row is clipped before it is pooled; or None.
+    default_id: int, the id of samples without ids; None: they give zeros.
+    prune_invalid_ids: drop ids below 0, and unless the combiner is "sum" also ids with
+      weights that are not positive.
     blocknums: must be None.
 
   Returns:
     float32 `[B, dim]`.
 
   Raises:
-    TypeError: `sp_ids` is no SparseTensor.
-    ValueError: unknown combiner, or `blocknums` is given.
+    TypeError: `sp_ids` is not a SparseTensor.
+    ValueError: the combiner is unknown, or `blocknums` is given.
   """
   if blocknums is not None:
-    raise ValueError("fused_embedding_lookup_sparse: blocknums has a meaning only for "
+    raise ValueError("fused_embedding_lookup_sparse: blocknums applies only to "
                      "variables of dynamic dimension, whose lookup is not fused")
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
     raise TypeError("fused_embedding_lookup_sparse: sp_ids must be a SparseTensor, "
@@ -92,11 +92,11 @@ def fused_safe_embedding_lookup_sparse(embedding_weights,
     sparse_ids: SparseTensor `[d_0, ..., d_n]` of int32 or int64 ids.
     sparse_weights: None, or a floating point SparseTensor of the same shape.
     combiner: name of a combiner (combiners.py).
-    default_id: int, what samples without ids look up; None: they give zeros.
+    default_id: int, the id of samples without ids; None: they give zeros.
     name: name of the op.
     partition_strategy: "mod" or "div", of ordinary partitioned variables.
-    max_norm: each row is clipped to this length before it is pooled; or None.
-    prune: drop ids below 0 (of embedding variables; stock always does).
+    max_norm: length to which each row is clipped before it is pooled; or None.
+    prune: drop ids below 0 (for embedding variables; TensorFlow always does).
 
   Returns:
     float32 `[d_0, ..., d_{n-1}, dim]`.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's group lookups: many tables in one call, fused for embedding variables.
 
-Embedding variables go into one op forward and one backward, of any dims, each with its
-own combiner. Ordinary variables among them are looked up one by one.
+All embedding variables go into one op forward and one backward; each has its own dim
+and combiner. Ordinary variables among them are looked up one by one.
 """
 
 import functools
@@ -32,7 +32,7 @@ def group_embedding_lookup_sparse(params,
                                   name=None):
   """Looks up and pools the ids of T tables.
 
-  A sample without ids gives zeros, and there is a row for every sample of the dense
+  A sample without ids gives zeros. The result has a row for every sample of the dense
   shape.
 
   Args:
@@ -40,14 +40,13 @@ def group_embedding_lookup_sparse(params,
       ordinary variables.
     sp_ids: list of T SparseTensors `[B, ...]` or RaggedTensors of rank 2, of int32 or
       int64 ids.
-    combiners: list of T names of combiners (combiners.py), one for each table; or one
-      of them for all.
+    combiners: list of T names of combiners (combiners.py), or one name for all tables.
     sp_weights: None, or a list of T of the same structure as `sp_ids`, floating point;
       an entry may be None.
     partition_strategy: "mod" or "div", of ordinary partitioned variables.
-    is_sequence: rows are not pooled: the results are `[B, T, dim]`, padded with zeros.
-      Combiners are not looked at; weights are refused.
-    params_num_per_group: int >= 1, how many tables go into one op at most.
+    is_sequence: do not pool: the results are `[B, T, dim]`, padded with zeros.
+      Combiners are ignored; weights are an error.
+    params_num_per_group: int >= 1, most tables in one op.
     name: name of the op.
 
   Returns:
@@ -56,7 +55,7 @@ def group_embedding_lookup_sparse(params,
   Raises:
     ValueError: lists of different lengths, an unknown combiner or strategy, weights
       together with `is_sequence`, `params_num_per_group` below 1.
-    TypeError: ids that are neither a SparseTensor nor a RaggedTensor of integers.
+    TypeError: ids are neither a SparseTensor nor a RaggedTensor of integers.
   """
   function = "group_embedding_lookup_sparse"
   params, sp_ids = _as_list(params), _as_list(sp_ids)
@@ -98,7 +97,7 @@ def group_embedding_lookup_sparse(params,
         outputs[i] = output
     for i, output in enumerate(outputs):
       if output is None:
-        # Stock code gives no row for empty samples at the end, and takes no
+        # Stock code returns no row for empty samples at the end, and takes no
         # RaggedTensor.
         outputs[i] = row_pooling.pool(
             functools.partial(embedding_ops.embedding_lookup, params[i],
@@ -121,7 +120,7 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
 
   Raises:
     ValueError: lists of different lengths, an unknown strategy.
-    TypeError: ids that are not integers.
+    TypeError: ids are not integers.
   """
   params, ids = _as_list(params), _as_list(ids)
   if len(params) != len(ids):
@@ -152,7 +151,7 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
 
 
 def _as_list(values):
-  """A single thing stands for a list of one."""
+  """Returns a list; a single value becomes a list of one."""
   return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
@@ -167,7 +166,7 @@ def _is_table(params):
 
 
 def _as_params(params):
-  """What `pooled.lookup_sparse` takes for a table, given whole or in parts."""
+  """Converts a table, whole or in parts, to the argument of `pooled.lookup_sparse`."""
   return stock_semantics.as_params(ev.parts_of(params))
 
 

@@ -1,16 +1,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts a lookup of many tables into a few ops, each for a part of the tables.
+"""Splits a lookup of many tables into a few ops, each for some of the tables.
 
-One op gives out all its outputs at once and takes all their gradients at once. What the
-graph does with the outputs of one part can be done before, or beside, the next part:
+One op returns all its outputs at once and takes all their gradients at once. With
+several ops, the graph can process the outputs of one while the next one runs:
 
-- Rows in CPU memory: outputs are read, and gradients taken, while they are still in a
-  processor's cache. One op for 26 tables of a usual batch writes 7 to 27 MB first.
-- Rows in GPU memory: one part's outputs are used while the next one's are on the link,
-  and one part's gradients go up while others are written.
+- Rows in CPU memory: outputs are read, and gradients taken, while they are still in the
+  CPU's caches. One op for 26 tables of a usual batch writes 7 to 27 MB first.
+- Rows in GPU memory: outputs of one op are used while those of the next are copied over
+  the link, and gradients of one op are copied while others are written.
 
-Parts are for speed alone: each table's output has the same bits.
+The split only affects speed: each table's output has the same bits.
 """
 
 from tensorflow.python.framework import device as device_lib
@@ -19,28 +19,28 @@ from embedding_variable.variables import storages
 
 _TABLES_PER_PART = 4
 
-# Rows in CPU memory. More parts, down to an op per table, gained nothing where each
-# sample has one id, and ops cost some ten microseconds each.
+# Limit for rows in CPU memory. More ops, up to one per table, gained nothing with one
+# id per sample, and an op costs some ten microseconds.
 _MAX_CPU_PARTS = 8
 _MAX_CPU_PARTS_OF_UNKNOWN_SIZE = 4
-# Floats of one part's outputs: 256 KB. Less is in a cache anyway.
+# Floats of one op's outputs: 256 KB. Less stays in the caches anyway.
 _CPU_FLOATS_PER_PART = 1 << 16
 
-# Rows in GPU memory.
+# Limit for rows in GPU memory.
 _MAX_PARTS = 4
-# Floats of one part's outputs: 16 MB, which take the link 0.3 ms, some ten times what
-# another op costs.
+# Floats of one op's outputs: 16 MB. Copying them takes 0.3 ms, about ten times the cost
+# of another op.
 _FLOATS_PER_PART = 1 << 22
-# With ten, parts took a fifth longer than one op: then most of the time goes into ids,
-# and nothing is beside them.
+# With ten ids per sample, several ops took a fifth longer than one: most of the time is
+# then spent on ids, and nothing overlaps with that.
 _IDS_PER_SAMPLE = 2
 
 
 def cut(requests):
-  """Returns the requests of one op, cut into a list of lists, one for each op.
+  """Splits requests into a list of lists, one per op.
 
   Args:
-    requests: list of `pooled.Request`s of whole tables, all on one device of TensorFlow's.
+    requests: list of `pooled.Request`s of whole tables, all on one TensorFlow device.
   """
   count = _num_parts(requests)
   ends = [len(requests) * k // count for k in range(count + 1)]
@@ -49,8 +49,8 @@ def cut(requests):
 
 def _num_parts(requests):
   tables = [r.parts[0] for r in requests]
-  # A table that comes twice is looked up by one op, so that its update, if it is made of
-  # one of the two, comes after both.
+  # A table that occurs twice is looked up by one op, so that its update, which may be
+  # formed by only one of the two, comes after both.
   if len(set(tables)) < len(tables):
     return 1
   kinds = [storages.of_variable(t) for t in tables]
@@ -71,11 +71,11 @@ def _num_cpu_parts(requests):
 
 
 def _num_gpu_parts(requests, tables):
-  """One unless the graph knows that outputs are large and ids few."""
-  # With weights rows come down and are pooled here.
+  """Returns 1 unless outputs are known to be large and ids few."""
+  # With weights, rows are copied to the host and pooled there.
   if any(r.weights is not None for r in requests):
     return 1
-  # A GPU of TensorFlow's: no output crosses the link.
+  # On a GPU of TensorFlow's no output crosses the link.
   device = device_lib.DeviceSpec.from_string(tables[0].device or "")
   if device.device_type == "GPU":
     return 1

@@ -1,9 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of a partitioned embedding variable holds a key.
+"""Maps a key to its part of a partitioned embedding variable.
 
-Part `floormod(key, 1000) % n`, whatever partition strategy a caller names: the key is
-kept whole, so that a checkpoint can be restored with another number of parts.
+The part is `floormod(key, 1000) % n`, whatever partition strategy a caller names. The
+key itself is stored unchanged, so a checkpoint can be restored with another number of
+parts.
 """
 
 from tensorflow.python.framework import dtypes
@@ -13,7 +14,7 @@ _NUM_BUCKETS = 1000
 
 
 def part_of(ids, num_parts):
-  """Returns int32 of the shape of `ids`, the number of each one's part."""
+  """Returns int32 of the shape of `ids`: the part of each id."""
   ids = math_ops.cast(ids, dtypes.int64)
   bucket = math_ops.floormod(ids, _NUM_BUCKETS)
   return math_ops.cast(math_ops.floormod(bucket, num_parts), dtypes.int32)

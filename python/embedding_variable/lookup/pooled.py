@@ -22,12 +22,12 @@ from embedding_variable.ops import pack_ops
 from embedding_variable.variables import variable as ev
 
 
-# The most samples of one batch (kernels/engine/base/batch_limits.h).
+# Most samples of one batch (kernels/engine/base/batch_limits.h).
 MAX_SAMPLES = 2 ** 31 - 2
 
 
 class Request(object):
-  """The ids of one table, in the form that the op takes."""
+  """The ids of one table in the form that the op takes."""
 
   def __init__(self, params, sp_ids, sp_weights, combiner):
     self.parts = _parts(params)
@@ -38,7 +38,7 @@ class Request(object):
                        (self.name, ", ".join(combiners_lib.NAMES), combiner))
     combiners_lib.check_weights(combiner, "lookup_sparse of '%s'" % self.name, sp_weights)
     self.combiner = combiner
-    self.dense_shape = None  # of a SparseTensor
+    self.dense_shape = None  # if given as a SparseTensor
     self.ids, self.rows, self.batch_size, self.static_batch = self._convert(sp_ids)
     self.weights = None
     if sp_weights is not None:
@@ -61,7 +61,7 @@ class Request(object):
       ids = self._check_ids(sp_ids.values)
       rows = sp_ids.indices
       if rank is not None and rank > 2:
-        # As stock does it: everything under one first index is one sample.
+        # All ids under one first index are one sample, as in TensorFlow.
         rows = rows[:, :2]
       static = static_batch(sp_ids, "lookup_sparse of '%s'" % self.name)
       self.dense_shape = sp_ids.dense_shape
@@ -106,7 +106,7 @@ class Request(object):
 
 
 def _parts(params):
-  """Returns the list of tables that `params` stands for."""
+  """Returns the list of tables in `params`."""
   parts = None
   if isinstance(params, variables.PartitionedVariable) or ev.is_embedding_variable(
       params):
@@ -120,34 +120,36 @@ def _parts(params):
 
 def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
                   no_nan=False):
-  """Looks up and pools the ids of T tables: one op forward, one backward; of many
-  tables a few of both, eight at most (op_parts.py).
+  """Looks up and pools the ids of T tables.
 
-  Sample b of table t gives the sum, mean (Σwe/Σw), sqrtn (Σwe/√Σw²) or what else the
-  combiner makes of the rows of its ids; zeros when it has none. Nothing is inserted; an
-  absent key reads its default row.
+  Uses one op forward and one backward, or for many tables a few of both, eight at most
+  (op_parts.py).
+
+  Output row b of table t is the sum, mean (Σwe/Σw), sqrtn (Σwe/√Σw²) or other
+  combination of the rows of sample b's ids; zeros if it has none. Nothing is inserted;
+  an absent key reads its default row.
 
   Args:
-    params: list of T embedding variables (or `PartitionedVariable`s of them). The
-      same one may occur more than once.
+    params: list of T embedding variables (or `PartitionedVariable`s of them). The same
+      one may occur more than once.
     sp_ids: list of T SparseTensors `[B, ...]` sorted by sample, or RaggedTensors of
       rank 2; ids int32 or int64, any value.
-    sp_weights: None, or a list of T of the same structure, floating point; an entry
-      may be None for weights of 1.
+    sp_weights: None, or a list of T of the same structure, floating point; an entry may
+      be None for weights of 1.
     combiners: list of T names of combiners (combiners.py); None: all "mean".
     name: name of the op.
-    no_nan: bool. What a sample with ids gives whose weights sum to 0 (mean), or whose
-      squared weights do (sqrtn). True: zeros, and the gradients of its rows and weights
-      are zeros. False: NaN or infinity, as `tf.nn.embedding_lookup_sparse`.
+    no_nan: bool, the result for a sample with ids whose weights (mean) or squared
+      weights (sqrtn) sum to 0. True: zeros, with zero gradients for its rows and
+      weights. False: NaN or infinity, as in `tf.nn.embedding_lookup_sparse`.
 
   Returns:
-    A list of T float32 tensors `[B_t, dim_t]`, B_t being the dense shape's first
-    number (SparseTensor) or the number of rows (RaggedTensor).
+    A list of T float32 tensors `[B_t, dim_t]`, B_t being the dense shape's first number
+      (SparseTensor) or the number of rows (RaggedTensor).
 
   Raises:
     ValueError: lists of different lengths, an unknown combiner, weights for a combiner
       that takes none, a SparseTensor of rank 1.
-    TypeError: what is not an embedding variable, ids that are not integers.
+    TypeError: not an embedding variable, or ids that are not integers.
   """
   params, sp_ids = list(params), list(sp_ids)
   combiners = ([combiners_lib.DEFAULT] * len(params) if combiners is None else
@@ -166,7 +168,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
       if len(request.parts) > 1:
         outputs[i] = _lookup_parts(request, no_nan)
       else:
-        # Tables of one device go into one op, or a few.
+        # Tables on one device go into one op, or a few.
         key = request.parts[0].device, ids_are_on_gpu(request)
         by_device.setdefault(key, []).append(i)
     for device, ids_on_gpu in sorted(by_device):
@@ -180,11 +182,12 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
 
 
 def static_batch(sp_ids, what):
-  """Returns the number of samples of a SparseTensor, or None if the graph has it not.
+  """Returns the number of samples of a SparseTensor, or None if the graph does not have
+  it.
 
   Raises:
-    ValueError: more than a batch can have; the error begins with `what`. TensorFlow ends
-      the process when it makes such a shape.
+    ValueError: more samples than a batch can have (TensorFlow would crash the process
+      when it creates such a shape); the error starts with `what`.
   """
   size = sp_ids.shape[0].value if sp_ids.shape.ndims else None
   if size is not None and size > MAX_SAMPLES:
@@ -194,17 +197,17 @@ def static_batch(sp_ids, what):
 
 
 def checked_batch(sp_ids, what):
-  """Returns `dense_shape[0]` as int64, checked before an op of stock's takes it.
+  """Returns `dense_shape[0]` as int64, checked before a stock op takes it.
 
-  Those end the process when they make a shape of a number that is too large. The fused
-  op checks by itself.
+  Stock ops crash the process when they create a shape from a number that is too large.
+  The fused op has its own check.
 
   Args:
     sp_ids: SparseTensor.
-    what: string that the error begins with.
+    what: string that starts the error.
 
   Raises:
-    ValueError: as `static_batch`; when that is known only as the op runs,
+    ValueError: as for `static_batch`. If the size is known only when the op runs:
       InvalidArgumentError.
   """
   size = static_batch(sp_ids, what)
@@ -215,7 +218,7 @@ def checked_batch(sp_ids, what):
 
 
 def checked_size(size, what):
-  """Returns an int64 scalar, a number of samples, that is an error out of range."""
+  """Returns `size`, an int64 number of samples; running it fails if it is out of range."""
   with ops.device("/device:CPU:0"):
     is_possible = math_ops.logical_and(size >= 0, size <= MAX_SAMPLES)
     check = control_flow_ops.Assert(is_possible, [
@@ -223,12 +226,12 @@ def checked_size(size, what):
         (what, MAX_SAMPLES), size
     ])
     with ops.control_dependencies([check]):
-      # TensorFlow's optimizer of graphs may run what takes the size before the check.
+      # Grappler may run the consumer of the size before the check.
       return array_ops.where(is_possible, size, array_ops.zeros_like(size))
 
 
 def check_lengths(function, params, sp_ids, combiners, sp_weights):
-  """Raises ValueError unless lists are of one length; `function` begins the error."""
+  """Raises ValueError unless the lists have one length; `function` starts the error."""
   for what, values in (("sp_ids", sp_ids), ("combiners", combiners),
                        ("sp_weights", sp_weights)):
     if len(values) != len(params):
@@ -237,13 +240,15 @@ def check_lengths(function, params, sp_ids, combiners, sp_weights):
 
 
 def each_id_a_sample(ids):
-  """Returns ids `[N]` as N samples of one id: the sum over each is the id's row."""
+  """Returns ids `[N]` as N samples of one id each: the sum over a sample is the id's
+  row.
+  """
   splits = math_ops.range(array_ops.size(ids, out_type=dtypes.int64) + 1)
   return ragged_tensor.RaggedTensor.from_row_splits(ids, splits, validate=False)
 
 
 def _gpu_of(device):
-  """Returns the number of the GPU that a device string names, or None."""
+  """Returns the number of the GPU in a device string, or None."""
   spec = device_lib.DeviceSpec.from_string(device or "")
   if spec.device_type != "GPU":
     return None
@@ -251,10 +256,10 @@ def _gpu_of(device):
 
 
 def ids_are_on_gpu(request):
-  """Whether ids and samples are made on the GPU that the table is placed on.
+  """Returns whether ids and samples are made on the GPU that the table is placed on.
 
-  Only what is placed there by name counts: where the others go, TensorFlow says later.
-  With weights, rows are pooled in CPU memory.
+  Only explicit placements count: TensorFlow places the rest later. With weights, rows
+  are pooled in CPU memory, so the result is False.
   """
   gpu = _gpu_of(request.parts[0].device)
   return (gpu is not None and request.weights is None and
@@ -262,15 +267,15 @@ def ids_are_on_gpu(request):
 
 
 def _batch_size(request, cpu, constants):
-  """Returns B as int64, made on a CPU device: an op on a GPU takes it from CPU memory.
+  """Returns B as int64 in CPU memory, where an op on a GPU reads it.
 
-  What the caller's scopes put on the GPU would have to be brought here in every step,
-  before the lookup, also a constant.
+  Ops in the caller's scopes might be placed on the GPU. Then even a constant would have
+  to be copied to the host in every step, before the lookup.
 
   Args:
     request: a `Request`.
     cpu: string, the device.
-    constants: dict that keeps the tensor of each size that is known.
+    constants: dict that caches the tensor of each known size.
   """
   size = request.static_batch
   with ops.device(cpu):
@@ -280,9 +285,9 @@ def _batch_size(request, cpu, constants):
       return constants[size]
     if request.dense_shape is not None:
       return math_ops.cast(request.dense_shape, dtypes.int64)[0]
-    if request.rows.shape.ndims != 1:  # of a part of a table
+    if request.rows.shape.ndims != 1:  # part of a table
       return math_ops.cast(request.batch_size, dtypes.int64)
-  # Of splits in a GPU's memory nothing else comes down.
+  # Copies only the size of splits in GPU memory to the host.
   with ops.device(request.rows.device or cpu):
     splits = array_ops.size(request.rows, out_type=dtypes.int64)
   with ops.device(cpu):
@@ -294,9 +299,9 @@ def op_inputs(requests, ids, device, ids_on_gpu):
 
   Args:
     requests: list of `Request`.
-    ids: list of their ids, maybe of another type.
+    ids: list of their ids, possibly converted to another type.
     device: string.
-    ids_on_gpu: bool, whether the op takes ids and rows from the device's memory.
+    ids_on_gpu: bool, whether the op takes ids and rows from GPU memory.
   """
   rows = [r.rows for r in requests]
   cpu = pack_ops.cpu_of(device)
@@ -313,7 +318,7 @@ def op_inputs(requests, ids, device, ids_on_gpu):
 
 
 def _lookup(requests, device, ids_on_gpu=False, no_nan=False):
-  """One op for requests of whole tables on one device."""
+  """Creates one op for requests of whole tables on one device."""
   weights = None
   if any(r.weights is not None for r in requests):
     weights = [
@@ -339,7 +344,7 @@ def _lookup(requests, device, ids_on_gpu=False, no_nan=False):
 
 
 def _lookup_parts(request, no_nan):
-  """Pools the ids of each part of a partitioned table, and puts the parts together."""
+  """Pools the ids of each part of a partitioned table and merges the results."""
   combiner = combiners_lib.get(request.combiner)
   ids, num_parts = request.ids, len(request.parts)
   samples = sample_of_ids(request.rows)
@@ -378,7 +383,7 @@ class _SubRequest(object):
 
 
 def sample_of_ids(rows):
-  """Returns int64 `[N]`: which sample each id belongs to.
+  """Returns int64 `[N]`: the sample of each id.
 
   Args:
     rows: indices `[N, 2]` of a SparseTensor, or row splits `[B + 1]`.

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling in stock ops, for rows that the fused lookup cannot read.
+"""Pools with stock ops the rows that the fused lookup cannot read.
 
-That is rows that are clipped one by one, put together from several tables, or those of a
-dense variable by the rules of this package.
+These are rows that are clipped one by one, composed from several tables, or rows of a
+dense variable that follow this package's rules.
 """
 
 from tensorflow.python.framework import dtypes
@@ -15,14 +15,14 @@ from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import row_ops
 
-# What errors begin with.
+# Start of error messages.
 _WHAT = "a pooled lookup"
 
 
 def pool(read, sp_ids, sp_weights, combiner):
   """Pools the rows of each sample; a sample without ids gives zeros.
 
-  One whose weights make the divisor 0 gives NaN or infinity, as stock's functions do.
+  A sample whose weights make the divisor 0 gives NaN or infinity, as in TensorFlow.
 
   Args:
     read: function of distinct ids, int64 `[U]`, that returns their rows `[U, dim]`.
@@ -38,7 +38,7 @@ def pool(read, sp_ids, sp_weights, combiner):
 
 
 def pool_rows(rows, sp_ids, sp_weights, combiner):
-  """The same of rows `[N, dim]`, one for each of the N ids."""
+  """The same for rows `[N, dim]`, one for each of the N ids."""
   if isinstance(sp_ids, ragged_tensor.RaggedTensor):
     samples, batch_size, static = sp_ids.value_rowids(), sp_ids.nrows(), None
   else:

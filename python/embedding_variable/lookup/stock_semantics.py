@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tf.nn.embedding_lookup_sparse` and its safe variant on embedding variables.
 
-The result is what the stock function gives on a dense variable, with two differences,
-both about samples without ids: there is a row for every sample of the dense shape, also
-for empty ones at its end, where stock stops at the last that has an id; and such a row is
-zeros, also with weights, where stock divides 0 by 0.
+The result is that of the stock function on a dense variable, with two differences for
+samples without ids. The result has a row for every sample of the dense shape, also for
+empty ones at the end, which stock omits. And such a row is zeros, also with weights,
+where stock divides 0 by 0.
 """
 
 from tensorflow.python.framework import dtypes
@@ -33,15 +33,15 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
     sp_ids: SparseTensor `[B, ...]` of int32 or int64 ids.
     sp_weights: None, or a floating point SparseTensor of the same indices.
     combiner: name of a combiner (combiners.py); None: "mean".
-    max_norm: each row is clipped to this length before it is pooled; or None.
+    max_norm: length to which each row is clipped before it is pooled; or None.
     name: name of the op.
 
   Returns:
     float32 `[B, dim]`.
 
   Raises:
-    TypeError: `sp_ids` or `sp_weights` is no SparseTensor.
-    ValueError: unknown combiner.
+    TypeError: `sp_ids` or `sp_weights` is not a SparseTensor.
+    ValueError: the combiner is unknown.
   """
   variable = parts[0].op.name
   if combiner is None:
@@ -57,7 +57,7 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
                       "got %r" % (variable, what, value))
   with ops.name_scope(name, "embedding_lookup_sparse"):
     if max_norm is not None:
-      # Rows are clipped one by one, which the fused op does not do.
+      # The fused op cannot clip single rows.
       parts[0].convert_ids(sp_ids.values)
       return row_pooling.pool(
           lambda ids: embedding_lookup.lookup(parts, ids, max_norm=max_norm), sp_ids,
@@ -68,7 +68,7 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
 
 
 def as_params(parts):
-  """Returns the list of parts as one thing that `lookup_sparse` takes."""
+  """Returns the list of parts as one argument for `lookup_sparse`."""
   if len(parts) == 1:
     return parts[0]
   for i, part in enumerate(parts):
@@ -85,9 +85,9 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
                        max_norm, prune, name):
   """`tf.nn.safe_embedding_lookup_sparse` of the parts of one embedding variable.
 
-  As stock does it, ids below 0 are dropped (unless `prune` is False: any id is a key
-  here), and weights that are not positive unless the combiner is "sum". Samples
-  without ids give zeros, or the row of `default_id`.
+  Like TensorFlow, this drops ids below 0 (unless `prune` is False, since any id is a
+  valid key in a table), and unless the combiner is "sum" also ids with weights that are
+  not positive. Samples without ids give zeros, or the row of `default_id`.
 
   Args:
     parts: list of embedding variables.
@@ -114,7 +114,8 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
 
 
 def fill_empty_samples(sparse_ids, sparse_weights, default_id):
-  """Returns (ids, weights) where each sample without ids has one, of weight 1.
+  """Returns (ids, weights) in which each sample without ids gets `default_id` with
+  weight 1.
 
   Args:
     sparse_ids: SparseTensor `[B, ids]`.
@@ -138,7 +139,7 @@ def fill_empty_rows(sparse, value):
 
 
 def check_sparse(variable, sparse_ids):
-  """Raises TypeError unless ids of a safe lookup are a SparseTensor."""
+  """Raises TypeError unless the ids of a safe lookup are a SparseTensor."""
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
     raise TypeError(
         "safe_embedding_lookup_sparse of '%s': sparse_ids must be a SparseTensor, "
@@ -147,7 +148,7 @@ def check_sparse(variable, sparse_ids):
 
 def safe_pool(variable, dim, pool, sparse_ids, sparse_weights, combiner, default_id,
               prune, name):
-  """What is safe about `safe_lookup_sparse`, around any pooled lookup.
+  """Runs any pooled lookup with the id handling of `safe_lookup_sparse`.
 
   Args:
     variable: string, its name.
@@ -165,7 +166,7 @@ def safe_pool(variable, dim, pool, sparse_ids, sparse_weights, combiner, default
 
 
 class SafeIds(object):
-  """The ids of a safe lookup as a matrix, without what it drops.
+  """The ids of a safe lookup as a matrix, without dropped ids.
 
   Attributes:
     ids: SparseTensor `[B, ids]`.
@@ -202,14 +203,14 @@ class SafeIds(object):
           sparse_ids, sparse_weights)
     # pylint: enable=protected-access
     if default_id is not None:
-      # Without a default id nothing is filled in: the fused lookup gives zeros for an
-      # empty sample, and no key may appear that the batch does not have.
+      # Without a default id nothing is filled in: the fused lookup returns zeros for an
+      # empty sample, and keys that are not in the batch must not appear.
       sparse_ids, sparse_weights = fill_empty_samples(sparse_ids, sparse_weights,
                                                       default_id)
     self.ids, self.weights = sparse_ids, sparse_weights
 
   def restore_shape(self, pooled_rows, dim, name=None):
-    """Returns what was pooled, `[B, dim]`, as `[d_0, ..., d_{n-1}, dim]`."""
+    """Returns pooled rows `[B, dim]` as `[d_0, ..., d_{n-1}, dim]`."""
     result = array_ops.reshape(
         pooled_rows, array_ops.concat([self._leading, [dim]], 0), name=name)
     if self._static_shape.ndims is not None:

@@ -26,8 +26,8 @@ def apply(rule,  # pylint: disable=redefined-builtin
           name=None):
   """Returns the op that updates rows of K tables by one optimizer rule.
 
-  Gradients of equal keys are summed first; absent keys are inserted with their
-  default row and the slots' initial values.
+  Gradients of equal keys are summed first; absent keys are inserted with their default
+  row and the slots' initial values.
 
   Args:
     rule: string, a row rule of the engine ("Adagrad", "Adam", ...).
@@ -38,11 +38,11 @@ def apply(rule,  # pylint: disable=redefined-builtin
     step: integer scalar, the global step before its increment; becomes the rows'
       version.
     slot_names: list of K lists of strings, one name per slot of the rule.
-    slot_inits: list of K lists of floats, beside `slot_names`.
-    plan: variant scalar of the lookup that made all of `keys`, or None.
+    slot_inits: list of K lists of floats, one per slot name.
+    plan: variant scalar of the lookup that returned all of `keys`, or None.
     plan_tables: with a plan, list of K ints: the tables' numbers in it.
     counts: list of K int64 tensors `[M_k]`, how often each key occurred; None: once
-      (with a plan, as often as the plan says).
+      (with a plan, its counts).
     name: name of the op.
 
   Raises:
@@ -84,8 +84,8 @@ def apply_pooled(rule,
                  name=None):
   """Returns the op that updates rows of K tables by the gradients of a lookup.
 
-  It does what `lookup_sparse_grad` and `apply` do one after the other, to the same
-  bits; where rows are on a device, the gradients are summed there.
+  Equals `lookup_sparse_grad` followed by `apply`, bit by bit. If rows are on a device,
+  the gradients are summed on the device.
 
   Args:
     rule: as for `apply`, like hyper, step, slot_names and slot_inits.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The fused update: duplicates, slots, plans, wrong input."""
+"""Tests the fused update: duplicates, slots, plans, wrong input."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -123,7 +123,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
     ]
     ids = [[1, 2, 1, -9], [2**40, 5, 5]]
     grads = self._lookup_and_grads(tables, ids)
-    # In another order than the lookup's.
+    # In a different order from the lookup's.
     update = self._apply_with_plan(tables[::-1], grads[::-1])
     rows = [gather_ops.gather(t.handle, i) for t, i in zip(tables, ids)]
     meta = [gather_ops.get_meta(t.handle, i) for t, i in zip(tables, ids)]
@@ -191,7 +191,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
           sess.run(update)
         self.assertAllEqual([0, 2], sess.run(keys))
 
-  def test_keys_that_are_not_the_plans_are_found_anew(self):
+  def test_keys_from_outside_the_plan_are_looked_up_again(self):
     tables = [testing.Table("a", 2)]
     grads = self._lookup_and_grads(tables, [[1, 2]])
     update = self._apply_with_plan(
@@ -205,7 +205,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(want, sess.run(rows))
 
   @parameterized.parameters([[1, 0]], [[5, -1]])
-  def test_wrong_plan_tables_are_found_anew(self, plan_tables):
+  def test_keys_with_wrong_plan_tables_are_looked_up_again(self, plan_tables):
     tables = [testing.Table("a", 2), testing.Table("b", 2)]
     grads = self._lookup_and_grads(tables, [[1, 2], [1, 2]])
     update = self._apply_with_plan(tables, grads, plan_tables=plan_tables)
@@ -218,7 +218,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
             testing.rows_of([1, 2], table.defaults) - 1, row)
 
   def test_rows_erased_between_lookup_and_update(self):
-    # The plan's row handles are stale then: the update has to notice.
+    # The plan's row handles are stale then, which the update must detect.
     table = testing.Table("a", 2)
     first = _sgd(table, [1, 2, 3], np.ones([3, 2], np.float32))
     grads = self._lookup_and_grads([table], [[1, 2]])

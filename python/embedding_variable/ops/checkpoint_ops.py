@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The whole table out and in."""
+"""Exports, imports, saves and restores whole tables."""
 
 import collections
 
@@ -10,7 +10,7 @@ from embedding_variable import _lib
 
 _gen = _lib.load()
 
-# What `export_table` gives; slots is a list with one entry per slot name.
+# The result of `export_table`; slots is a list with one entry per slot name.
 Export = collections.namedtuple(
     "Export",
     ["keys", "values", "versions", "frequencies", "partition_offset", "slots",
@@ -22,19 +22,19 @@ Filtered = collections.namedtuple(
 
 
 def export_table(resource, slot_names=(), name=None):
-  """Exports one frozen snapshot of a table.
+  """Exports a snapshot of a table.
 
   Args:
     resource: resource scalar from `handle`.
-    slot_names: list of S strings. A slot that the table lacks is NotFound.
+    slot_names: list of S strings. NotFound if the table lacks one.
     name: name of the op.
 
   Returns:
-    An `Export`: keys int64 `[N]` in ascending order of (floormod(key, 1000), key),
-    values float32 `[N, D]`, versions and frequencies int64 `[N]` (`[0]` when the
-    table does not record them), partition_offset int32 `[1001]` (where each
-    remainder starts), S float32 `[N, D]`, and a `Filtered` of the keys `[M]` that
-    have no row but a count, laid out in the same way.
+    An `Export`. Its keys are int64 `[N]` in ascending order of (floormod(key, 1000),
+      key), values float32 `[N, D]`, versions and frequencies int64 `[N]` (`[0]` if the
+      table does not record them), slots S float32 `[N, D]`. partition_offset is int32
+      `[1001]`: where each remainder starts. `Filtered` has the keys `[M]` that are
+      counted but have no row, in the same layout.
   """
   export = _gen.ev_export(
       resource, slot_names=list(slot_names), num_slots=len(slot_names), name=name)
@@ -66,8 +66,8 @@ def import_table(resource,
     versions: int64 `[N]`, or `[0]`: never updated.
     frequencies: int64 `[N]`, or `[0]`: none.
     slots: list of S float32 `[N, D]`.
-    slot_names: list of S strings. Slots of the table that are not listed get
-      their initial value.
+    slot_names: list of S strings. Slots of the table that are not listed get their
+      initial value.
     slot_inits: list of S floats.
     part: int: keep only keys with floormod(key, 1000) % num_parts == part.
     num_parts: int >= 1; 1 keeps all.
@@ -82,10 +82,10 @@ def import_table(resource,
 
 def import_filtered(resource, keys, versions, frequencies, part=0, num_parts=1,
                     name=None):
-  """Returns the op that takes over what another table's filter counted.
+  """Returns the op that imports the counts of another table's filter.
 
-  Keys that have a row are left alone; those that this table's filter now admits get
-  their default row. Without a filter nothing happens.
+  Keys that have a row are unchanged. Keys that this table's filter now admits get their
+  default row. No-op without a filter.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
@@ -125,15 +125,15 @@ def restore_table(resource,
                   name=None):
   """Returns the op that replaces the rows by those of a stock V2 checkpoint.
 
-  Reads piece by piece, so that it needs little memory beyond the table. A slot that
-  the checkpoint lacks starts with its initial value. An op that fails leaves the table
-  empty and not initialised.
+  Reads in pieces, so it needs little memory beyond the table. A slot that the
+  checkpoint lacks starts with its initial value. If the op fails, the table is empty
+  and not initialised.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
     prefix: string scalar, the checkpoint's prefix.
-    tensor_name: string, name of the whole variable in the checkpoint. Tensors of
-      `<tensor_name>/part_0` and so on are found when it was saved in parts.
+    tensor_name: string, name of the whole variable in the checkpoint. If it was saved
+      in parts, the tensors of `<tensor_name>/part_0` and so on are found.
     slot_names: list of S strings.
     slot_inits: list of S floats.
     part: int: keep only keys with floormod(key, 1000) % num_parts == part.
@@ -141,9 +141,9 @@ def restore_table(resource,
     placement: list of ints: keep only keys whose entry `floormod(key, length)` is
       `rank`; empty keeps all.
     rank: int, this process's number.
-    custom_dim: take rows of another length: cut, or completed by the tail of the key's
-      default row, slots by their initial value.
-    reset_version: versions become 0.
+    custom_dim: accept rows of another length. They are cut, or completed by the tail of
+      the key's default row, slots by their initial value.
+    reset_version: set versions to 0.
     name: name of the op.
   """
   return _gen.ev_restore(
@@ -158,7 +158,8 @@ def restore_number(prefix, tensor_names, name=None):
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
-    tensor_names: list of strings; the first that is there counts. NotFound: none is.
+    tensor_names: list of strings; the first one that exists is read. NotFound: none
+      exists.
     name: name of the op.
 
   Returns:
@@ -169,24 +170,24 @@ def restore_number(prefix, tensor_names, name=None):
 
 # One table of `save_tables`.
 #   resource: resource scalar from `handle`.
-#   name: string, what its tensors' names start with.
-#   key_dtype: `tf.int64` or `tf.int32`, what keys are stored as.
-#   slots: dict of slot name -> initial value; missing ones are made.
+#   name: string, prefix of its tensors' names.
+#   key_dtype: `tf.int64` or `tf.int32`, the type of stored keys.
+#   slots: dict of slot name -> initial value; missing slots are created.
 SavedTable = collections.namedtuple("SavedTable",
                                     ["resource", "name", "key_dtype", "slots"])
 
 
 def save_tables(prefix, tables, with_filtered=True, name=None):
-  """Returns the op that writes a stock V2 checkpoint with tables and nothing else.
+  """Returns the op that writes a stock V2 checkpoint with only tables.
 
-  Writes piece by piece, so that it needs little memory beyond the tables. Each is
-  written as it was at one moment, while lookups and updates go on; whatever removes rows
-  waits. An op that fails leaves no checkpoint of that prefix.
+  Writes in pieces, so it needs little memory beyond the tables. Each table is written
+  as a snapshot while lookups and updates go on; erase and eviction wait. If the op
+  fails, no checkpoint with that prefix exists.
 
   Args:
     prefix: string scalar, the checkpoint's prefix.
     tables: list of `SavedTable`, all initialised and on one device.
-    with_filtered: whether the keys that a filter counts are stored.
+    with_filtered: whether to store the keys that a filter counts.
     name: name of the op.
   """
   slots = [slot for table in tables for slot in table.slots.items()]

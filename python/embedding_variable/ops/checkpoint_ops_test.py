@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Export and import: order, round trip, parts."""
+"""Tests export and import: order, round trip, parts."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -16,7 +16,7 @@ _KEYS = testing.EXTREME_KEYS + list(range(2, 3000, 7))
 
 
 def _write(table, keys, slot_names=(), step=5):
-  """Returns the op that fills rows, with values that tell key and slot."""
+  """Returns the op that fills rows with values that identify key and slot."""
   n = len(keys)
   blocks = [
       np.random.RandomState(s).randn(n, table.dim).astype(np.float32)

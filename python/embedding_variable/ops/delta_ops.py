@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What changed in a table, out and in; and how files become a checkpoint."""
+"""Exports and applies a table's changes, and publishes checkpoint files."""
 
 import collections
 
@@ -10,7 +10,7 @@ from embedding_variable import _lib
 
 _gen = _lib.load()
 
-# What `export_changes` gives; slots is a list with one entry per slot name.
+# The result of `export_changes`; slots is a list with one entry per slot name.
 Changes = collections.namedtuple("Changes", [
     "keys", "values", "versions", "frequencies", "partition_offset", "filtered_keys",
     "filtered_versions", "filtered_frequencies", "erased_keys", "replaces",
@@ -22,9 +22,9 @@ Rows = collections.namedtuple("Rows",
 
 
 def cut_changes(resource, name=None):
-  """Returns int64 scalar: a moment that `export_changes` can be asked about.
+  """Returns int64 scalar: a cut, from which `export_changes` can export changes.
 
-  The first run begins to record what changes in the table, at four bytes per row.
+  The first run starts recording the table's changes, at four bytes per row.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
@@ -34,25 +34,30 @@ def cut_changes(resource, name=None):
 
 
 def export_changes(resource, since, slot_names=(), name=None):
-  """Exports one frozen snapshot of what changed in a table since a cut.
+  """Exports a snapshot of a table's changes since a cut.
 
-  Nothing is lost by it: the same can be asked again. What was before `since` is not
-  asked for any more.
+  The export can be repeated with the same cut, but not with earlier ones: changes
+  before `since` are dropped.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
     since: int64 scalar, a cut.
-    slot_names: list of S strings. A slot that the table lacks is NotFound.
+    slot_names: list of S strings. NotFound if the table lacks one.
     name: name of the op.
 
   Returns:
-    A `Changes`: keys int64 `[N]` in ascending order of (floormod(key, 1000), key),
-    values float32 `[N, D]`, versions and frequencies int64 `[N]` (`[0]` when not
-    recorded), partition_offset int32 `[1001]`; filtered_keys `[M]`, keys whose count by
-    an exact filter changed, with theirs; erased_keys int64 `[E]`, keys that lost their
-    row; replaces int64 scalar, 1 when this is the whole table; default_rows float32
-    `[R, D]` if it replaces, else `[0, D]`; cut, the moment of the export; S slots
-    `[N, D]`.
+    A `Changes`:
+      keys: int64 `[N]` in ascending order of (floormod(key, 1000), key).
+      values: float32 `[N, D]`.
+      versions, frequencies: int64 `[N]` (`[0]` if not recorded).
+      partition_offset: int32 `[1001]`.
+      filtered_keys: `[M]`, keys whose count by an exact filter changed, with
+        filtered_versions and filtered_frequencies.
+      erased_keys: int64 `[E]`, keys that lost their row.
+      replaces: int64 scalar, 1 if this is the whole table.
+      default_rows: float32 `[R, D]` if it replaces, else `[0, D]`.
+      cut: the cut at which the export was made.
+      slots: S tensors `[N, D]`.
   """
   changes = _gen.ev_export_changes(
       resource, since, slot_names=list(slot_names), num_slots=len(slot_names),
@@ -70,7 +75,7 @@ def export_newer(resource, version, slot_names=(), name=None):
     name: name of the op.
 
   Returns:
-    A `Rows`: keys, values, versions, frequencies and slots as of `export_changes`.
+    A `Rows`: keys, values, versions, frequencies and slots as in `export_changes`.
   """
   rows = _gen.ev_export_newer(
       resource, version, slot_names=list(slot_names), num_slots=len(slot_names),
@@ -81,17 +86,17 @@ def export_newer(resource, version, slot_names=(), name=None):
 
 def apply_delta(resource, prefix, tensor_name, slot_names=(), slot_inits=(), part=0,
                 num_parts=1, placement=(), rank=0, name=None):
-  """Returns the op that changes a table as an incremental checkpoint says.
+  """Returns the op that applies an incremental checkpoint to a table.
 
-  Everything is read and its checksums compared before the table changes. A delta that
-  was written in parts, of a partitioned variable or by the ranks of a job, is applied
-  part by part.
+  Everything is read and its checksums verified before the table changes. A delta in
+  parts, of a partitioned variable or written by the ranks of a job, is applied part by
+  part.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
     prefix: string scalar, the incremental checkpoint's prefix.
     tensor_name: string, name of the whole variable in the checkpoint.
-    slot_names: list of S strings; those that it lacks start with their initial value.
+    slot_names: list of S strings; slots that it lacks start with their initial value.
     slot_inits: list of S floats.
     part: int: keep only keys with floormod(key, 1000) % num_parts == part.
     num_parts: int >= 1; 1 keeps all.
@@ -107,11 +112,11 @@ def apply_delta(resource, prefix, tensor_name, slot_names=(), slot_inits=(), par
 
 
 def publish_checkpoint(staged, prefix, name=None):
-  """Returns the op that gives a complete V2 checkpoint its name, durably.
+  """Returns the op that renames a complete V2 checkpoint, durably.
 
   Args:
     staged: string scalar, the prefix it was written to, in the same directory.
-    prefix: string scalar, the prefix it is to have.
+    prefix: string scalar, its final prefix.
     name: name of the op.
   """
   return _gen.ev_publish_checkpoint(staged, prefix, name=name)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Changes out and in; publishing."""
+"""Tests exporting and applying changes, and publishing."""
 
 import os
 
@@ -58,7 +58,7 @@ class DeltaOpsTest(tf.test.TestCase):
       self.assertEqual((0, 2), got.default_rows.shape)
       self.assertAllEqual([0, 0, 0, 2], got.partition_offset[:4])
       self.assertAllEqual([], sess.run(table.changes.keys, {self._since: got.cut}))
-      # From before the recording: everything, with what it takes to begin anew.
+      # A cut before recording started: exports everything, as a replacement.
       got = sess.run(table.changes, {self._since: 0})
       self.assertEqual(1, got.replaces)
       self.assertAllEqual([1, 2, 1002], got.keys)
@@ -155,7 +155,7 @@ class DeltaOpsTest(tf.test.TestCase):
       fails(tf.errors.DataLossError, "checksum")
 
   def _delta_of_ranks(self, prefix, sess, placement, parts):
-    """Writes a delta of a table that was spread.
+    """Writes a delta of a table that was spread over ranks.
 
     Args:
       parts: for each rank (erased keys, key -> value, replaces, default rows).
@@ -189,7 +189,8 @@ class DeltaOpsTest(tf.test.TestCase):
   def test_a_delta_of_ranks_goes_where_its_keys_belong(self):
     table = self._table()
     prefix = os.path.join(self.get_temp_dir(), "ranks")
-    # Here even keys; they came from three ranks, of which the second held no rows.
+    # This rank has the even keys; they came from three ranks, of which the second held
+    # no rows.
     apply_delta = delta_ops.apply_delta(table.handle, prefix, "user", ["m"], [0.5],
                                         placement=[1, 0], rank=1)
     with testing.session() as sess:
@@ -199,11 +200,11 @@ class DeltaOpsTest(tf.test.TestCase):
       self._delta_of_ranks(prefix, sess, [2, 2, 0], [
           ([-4, 5], {8: 5., 11: 6., -2: 3.}, 0, []),
           ([], {}, 0, []),
-          # A row that no lookup found there, and a key that rank 0 has.
+          # A row of key -7 in rank 2's part, and key 8, which belongs to rank 0.
           ([0, 3, 10], {4: 7., -7: 8., 8: 99.}, 0, []),
       ])
       sess.run(apply_delta)
-      # -2 belongs to rank 2, since floormod(-2, 3) == 1: what rank 0 has is not taken.
+      # -2 belongs to rank 2, since floormod(-2, 3) == 1, so rank 0's row is ignored.
       got = self._check_rows(sess, table, {-2: 1., 4: 7., 6: 1., 8: 5.})
       by_key = dict(zip(got.keys.tolist(), zip(got.versions, got.frequencies,
                                                got.slots[0][:, 0])))
@@ -224,24 +225,24 @@ class DeltaOpsTest(tf.test.TestCase):
       some = [([], {3: 2.}, 0, []), ([], {4: 5., 7: 5.}, 1, [4., 4.]), ([], {}, 0, [])]
       self._delta_of_ranks(prefix, sess, [0, 1, 2], some)
       sess.run(apply_delta)
-      # Rank 1 of three had -2 and 4, and has 4 and 7 now.
+      # Rank 1 of three had -2 and 4, and now has 4 and 7.
       self._check_rows(sess, table, {0: 1., 2: 1., 4: 5., 6: 1.})
       self.assertAllEqual(table.defaults, sess.run(defaults))
-      # As parts of a partitioned variable they have other keys: 4.
+      # In parts of a partitioned variable they have other keys: 4.
       self._delta_of_ranks(prefix, sess, None, [([], {}, 0, []), ([], {}, 1, [4., 4.]),
                                                 ([], {}, 0, [])])
       sess.run(alone)
       self._check_rows(sess, table, {0: 1., 2: 1., 6: 1.})
-      # All of them: keys to come start as this rank's did.
+      # All parts replace: new keys start with this rank's default rows.
       self._delta_of_ranks(prefix, sess, [0, 1, 2],
                            [([], {6 + i: 3.}, 1, [7. + i] * 2) for i in (0, 1, 2)])
       sess.run(apply_delta)
       self._check_rows(sess, table, {6: 3., 8: 3.})
       self.assertAllEqual([[7, 7]], sess.run(defaults))
 
-  def test_a_placement_on_ranks_that_are_not_there(self):
+  def test_a_placement_on_missing_ranks(self):
     table = self._table()
-    prefix = os.path.join(self.get_temp_dir(), "not_there")
+    prefix = os.path.join(self.get_temp_dir(), "missing_ranks")
     apply_delta = delta_ops.apply_delta(table.handle, prefix, "user", ["m"], [0.5])
     with testing.session() as sess:
       sess.run(table.init)
@@ -258,7 +259,8 @@ class DeltaOpsTest(tf.test.TestCase):
     prefix = os.path.join(directory, "model")
     publish = delta_ops.publish_checkpoint(staged, prefix)
     with testing.session() as sess:
-      # New, then over one that is there, then over a replacement cut short.
+      # Publishes a new checkpoint, then over an existing one, then over an interrupted
+      # one.
       for value in (1, 2, 3):
         self._write(sess, staged, {"x": np.array([value])})
         sess.run(publish)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reading rows by key, and the gradient of that."""
+"""Lookups of rows by key, and their gradient."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -14,22 +14,22 @@ from embedding_variable.ops import table_gradients
 _gen = _lib.load()
 
 
-# Where a graph keeps how many occurrences the ids of a lookup stand for: name of the op
-# -> counts, and name of its gradient's indices -> the same.
+# Attribute of a graph: the occurrence counts of lookups. It maps the name of the op,
+# and of its gradient's indices, to the counts.
 _COUNTS = "_embedding_variable_gather_counts"
 
 
 def gather(resource, ids, counts=None, name=None):
-  """Looks up rows; a key that is absent reads its default row.
+  """Looks up rows; an absent key reads its default row.
 
-  Inserts nothing. Differentiable: the gradient of `resource` is an IndexedSlices
-  with one slice per id (duplicates included) and no dense shape.
+  Inserts nothing. Differentiable: the gradient of `resource` is an IndexedSlices with
+  one slice per id (duplicates included) and no dense shape.
 
   Args:
     resource: resource scalar from `handle`.
-    ids: int64 or int32 of any shape; any value is a key.
-    counts: int64 of the shape of `ids`: how many occurrences each stands for in the
-      table's frequencies (2^31 - 1 at most); None: 1 each.
+    ids: int64 or int32 of any shape; any value is a valid key.
+    counts: int64 of the shape of `ids`: the number of occurrences that each id adds to
+      the table's frequencies (at most 2^31 - 1); None: 1 each.
     name: name of the op.
 
   Returns:
@@ -46,7 +46,7 @@ def gather(resource, ids, counts=None, name=None):
 
 
 def counts_of(indices):
-  """Returns the counts that a lookup was given, int64 `[N]`, or None.
+  """Returns the counts passed to a lookup, int64 `[N]`, or None.
 
   Args:
     indices: tensor `[N]`, the indices of the gradient of one lookup.
@@ -55,7 +55,7 @@ def counts_of(indices):
 
 
 def get_meta(resource, ids, name=None):
-  """Returns what the rows of `ids` count about themselves.
+  """Returns the frequencies and versions of the rows of `ids`.
 
   Args:
     resource: resource scalar from `handle`.
@@ -63,19 +63,19 @@ def get_meta(resource, ids, name=None):
     name: name of the op.
 
   Returns:
-    (frequencies, versions): int64 of the shape of `ids`. Frequency 0 and version
-    -1 for a key that is absent or of a table that does not record them.
+    (frequencies, versions): int64 of the shape of `ids`. Frequency 0 and version -1 for
+      an absent key, and for a table that does not record them.
   """
   return _gen.ev_get_meta(resource, ids, name=name)
 
 
 @ops.RegisterGradient("EvGather")
 def _ev_gather_grad(op, grad):
-  """IndexedSlices over every id, formed after the lookup has read its rows.
+  """Returns IndexedSlices over all ids, formed after the lookup has read its rows.
 
-  A loss that is linear in the rows gives a gradient that does not depend on them,
-  and nothing else would keep the update from overtaking the lookup. There is no
-  dense shape: a table has no last row.
+  A loss that is linear in the rows has a gradient that does not depend on them, so
+  without this control dependency the update could run before the lookup. There is no
+  dense shape, since a hash table has no last row.
   """
   handle_ops.check_not_spread(op.inputs[0], "tf.nn.embedding_lookup")
   grad = ops.convert_to_tensor(grad)
@@ -84,7 +84,7 @@ def _ev_gather_grad(op, grad):
     row_shape = [-1] + dim.as_list()
   else:
     row_shape = array_ops.concat([[-1], array_ops.shape(grad)[-1:]], axis=0)
-  # A lookup in another graph (a tf.function) cannot be waited for by its operation.
+  # No control dependency on a lookup in another graph (a tf.function).
   wait_for = [op] if op.graph is ops.get_default_graph() else []
   with ops.control_dependencies(wait_for):
     values = array_ops.reshape(grad, row_shape)

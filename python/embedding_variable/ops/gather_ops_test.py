@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""EvGather and EvGetMeta against NumPy, and the gradient."""
+"""Tests EvGather and EvGetMeta against NumPy, and the gradient."""
 
 import itertools
 
@@ -145,7 +145,7 @@ class GatherOpsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertEqual((0,), indices.shape)
 
   def test_gradient_of_a_gather_of_rows(self):
-    # The incoming gradient is IndexedSlices itself.
+    # The incoming gradient is itself an IndexedSlices.
     table = testing.Table("user", 2)
     rows = gather_ops.gather(table.handle, [5, 6, 7])
     grad, = tf.gradients(

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The table itself: its handle, initialisation and size."""
+"""The table: its handle, initialisation and sizes."""
 
 import collections
 
@@ -13,18 +13,19 @@ from embedding_variable import _lib
 
 _gen = _lib.load()
 
-# The attribute of ops whose errors begin with more than they say.
+# Attribute of ops whose error messages get a prefix.
 _START_OF_ERRORS = "_embedding_variable_errors"
 
-# Which keys get a row and which lose it; the attributes of the handle.
+# Rules for admission and eviction; attributes of the handle.
 #   filter: string, "none", "counter" or "bloom".
 #   filter_freq: int, occurrences that admit a key.
-#   no_permission: float, what keys read that are not admitted.
+#   no_permission: float, value of every element read for keys that are not admitted.
 #   max_element_size, false_positive_probability, counter_bits: of a Bloom filter.
-#   steps_to_live: int, what a saver evicts by; 0: nothing.
-#   l2_weight_threshold: float, the same; -1: nothing.
-#   max_rows, max_bytes: ints, what the table holds at most; 0: no bound.
-#   cache_strategy: string, what goes from a full table (variables/cache_strategies.py).
+#   steps_to_live: int, a saver evicts older rows; 0: none.
+#   l2_weight_threshold: float, a saver evicts rows with smaller weights; -1: none.
+#   max_rows, max_bytes: ints, capacity of the table; 0: no limit.
+#   cache_strategy: string, which rows a full table evicts
+#     (variables/cache_strategies.py).
 Policy = collections.namedtuple("Policy", [
     "filter", "filter_freq", "no_permission", "max_element_size",
     "false_positive_probability", "counter_bits", "steps_to_live",
@@ -56,23 +57,23 @@ def handle(shared_name,
            name=None):
   """Creates the handle of a table; running it creates the (empty) table.
 
-  Two handles with one `container` and `shared_name` name one table in a session;
-  every session has its own.
+  Two handles with the same `container` and `shared_name` refer to the same table of a
+  session; every session has its own.
 
   Args:
-    shared_name: string: the variable's name; it appears in every error.
+    shared_name: string: the variable's name; it is in every error.
     dim: int >= 1, the length of a row.
-    key_dtype: `tf.int64` or `tf.int32`. Ids may come as either; running an op with an
-      id that this type does not hold is an InvalidArgumentError.
-    storage: string, name of a storage (variables/storages.py): where the rows are.
-    record_frequency: keep how often each key was trained.
-    record_version: keep the global step of each key's last update.
+    key_dtype: `tf.int64` or `tf.int32`. Ids may have either type; an id that does not
+      fit is an InvalidArgumentError when the op runs.
+    storage: string, name of a storage (variables/storages.py).
+    record_frequency: record how often each key was trained.
+    record_version: record the global step of each key's last update.
     policy: `Policy`, or None: every key has a row from its first update on, for ever.
-    storage_path: string, with "dram_ssd" the file's directory, which no other table
-      has; in it each rank has a directory of its own.
-    memory_bytes: int, with "dram_ssd" the bytes of the rows in CPU memory, with
-      "hbm_dram" of those in the GPU's.
-    versions_are_times: the steps that updates are given are times, not steps.
+    storage_path: string, for "dram_ssd" the directory of the file. Only one table may
+      use it; each rank gets a subdirectory.
+    memory_bytes: int, limit of the bytes of rows: in CPU memory for "dram_ssd", in GPU
+      memory for "hbm_dram".
+    versions_are_times: the steps passed to updates are times, not steps.
     container: string, as for a variable.
     name: name of the op.
 
@@ -95,10 +96,10 @@ def handle(shared_name,
 
 
 def check_lengths(call, resources, lists):
-  """Raises ValueError unless there is an element for each table.
+  """Raises ValueError unless each list has an element per table.
 
   Args:
-    call: string that the error begins with, "lookup_sparse of".
+    call: string that starts the error, "lookup_sparse of".
     resources: list of T resource scalars.
     lists: list of (name of the argument, list).
   """
@@ -121,7 +122,7 @@ def initialize(resource, default_rows, name=None):
 
 
 def is_initialized(resource, name=None):
-  """Returns a bool scalar; never fails for lack of a table."""
+  """Returns a bool scalar; False, not an error, if the table does not exist."""
   return _gen.ev_is_initialized(resource, name=name)
 
 
@@ -136,36 +137,35 @@ def stats(resource, name=None):
 
 
 def policy_stats(resource, name=None):
-  """Returns int64 `[3]`: what filter and evictions did.
+  """Returns int64 `[3]`: statistics of filter and evictions.
 
-  They are the keys that the filter counts and has not admitted (0 of a Bloom filter),
-  the filter's bytes, and the rows evicted so far.
+  The number of keys that the filter counts and has not admitted (0 for a Bloom filter),
+  the filter's bytes, and the number of rows evicted so far.
   """
   return _gen.ev_policy_stats(resource, name=name)
 
 
 def tier_stats(resource, name=None):
-  """Returns int64 `[6]`: where the rows of a table are that has two places for them.
+  """Returns int64 `[6]`: rows per memory, and hits and misses of this session.
 
-  With "dram_ssd" they are the rows in memory, the rows in the file, the file's bytes,
-  and of the session so far the rows used that were in memory, those used that were
-  not, and the bytes written. With "hbm_dram" the same of the GPU's memory and the
-  CPU's. With "hbm" they are the rows, 0, 0, and of the session so far the ids of
-  lookups and updates whose keys the GPU found by itself, the ids of those for which
-  keys were looked for on the CPU, and 0. Else zeros.
+  "dram_ssd": rows in memory, rows in the file, the file's bytes; then hits (used rows
+  that were in memory), misses (used rows that were not), and bytes written. "hbm_dram":
+  the same with GPU memory and CPU memory. "hbm": rows, 0, 0; then ids of lookups and
+  updates whose keys the GPU found, ids whose keys were looked up on the CPU, and 0.
+  Other storages: zeros.
   """
   return _gen.ev_tier_stats(resource, name=name)
 
 
 def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):
-  """Evicts rows by age and by weight; returns int64 scalar, how many.
+  """Evicts rows by age and by weight; returns int64 scalar, their number.
 
   Args:
-    resource: resource scalar from `handle`; must be initialised. Its table must
-      record versions if rows go by age.
+    resource: resource scalar from `handle`; must be initialised. Its table must record
+      versions if `steps_to_live` is set.
     step: int64 scalar, the global step.
-    steps_to_live: int: rows go that no update touched for more steps; 0: none.
-    l2_weight_threshold: float: rows go with `0.5 * sum(w^2)` below; <= 0: none.
+    steps_to_live: int: evict rows that no update changed for more steps; 0: none.
+    l2_weight_threshold: float: evict rows with `0.5 * sum(w^2)` below it; <= 0: none.
     name: name of the op.
   """
   return _gen.ev_evict(
@@ -180,13 +180,13 @@ for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
 
 HANDLE_OP = "EvHandle"
 
-# Ops that hand a resource on.
+# Ops that pass a resource through.
 _PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Merge",
             "NextIteration")
 
 
 def handle_op_of(tensor):
-  """Returns the EvHandle op that a resource tensor leads back to, or None.
+  """Returns the EvHandle op from which a resource tensor comes, or None.
 
   Args:
     tensor: any tensor; a resource may come through conditions, loops and functions.
@@ -204,7 +204,7 @@ def handle_op_of(tensor):
 
 
 def _captured_as(placeholder):
-  """Returns the tensor outside of a function that is this input of it, or None."""
+  """Returns the tensor outside of a function that this placeholder captures, or None."""
   for outside, inside in getattr(placeholder.graph, "captures", ()):
     if inside is placeholder:
       return outside
@@ -212,23 +212,24 @@ def _captured_as(placeholder):
 
 
 # Op types that exchange rows of a table with other ranks; their first inputs are
-# handles. The value is a function that takes what trains a table.
+# handles. The value is a function that is called with the name of the table's
+# optimizer.
 _exchange_ops = {}
 
 
 def add_exchange_op(op_type, set_optimizer):
-  """Makes `is_spread_over_ranks` recognise an op by which ranks exchange rows.
+  """Registers an op type with which ranks exchange rows, for `is_spread_over_ranks`.
 
   Args:
     op_type: string.
-    set_optimizer: function (op, number of the table among its inputs, string): called
-      when the graph gets something that trains the table.
+    set_optimizer: function (op, number of the table among its inputs, string), called
+      when an optimizer for the table is added to the graph.
   """
   _exchange_ops[op_type] = set_optimizer
 
 
 def set_optimizer(resource, optimizer):
-  """Tells the lookups by which ranks exchange a table's rows what trains it.
+  """Passes the name of a table's optimizer to the lookups that exchange its rows.
 
   Args:
     resource: resource scalar.
@@ -241,36 +242,37 @@ def set_optimizer(resource, optimizer):
 
 
 def is_spread_over_ranks(resource):
-  """Returns whether other ranks hold rows of this table, as its lookups tell."""
+  """Returns whether other ranks hold rows of this table, judged by its lookups."""
   return any(op.type in _exchange_ops for op in resource.consumers())
 
 
-# What a lost rank is called in errors: a function of the carrier's message.
+# Converts a carrier's message to the reason in errors about a lost rank.
 _reason = str
 
 
 def add_reason_of_lost_rank(reason):
-  """Sets the function of a carrier's message that returns why an exchange failed."""
+  """Sets the function that converts a carrier's message to a reason."""
   global _reason
   _reason = reason
 
 
 def reason_of_lost_rank(message):
-  """Returns why an exchange failed of which a carrier of ranks says `message`."""
+  """Returns the reason why an exchange failed, from the carrier's `message`."""
   return _reason(message)
 
 
 def name_in_errors(op, start):
-  """Makes errors of an op that is not ours begin with `start`.
+  """Makes errors of a stock op start with `start`.
 
-  An exchange with ranks that are gone is an InternalError then, whatever the op gave.
+  Then an exchange with ranks that are gone is an InternalError, whatever error the op
+  returned.
   """
   op._set_attr(  # pylint: disable=protected-access
       _START_OF_ERRORS, attr_value_pb2.AttrValue(s=compat.as_bytes(start)))
 
 
 def start_of_errors(op):
-  """Returns what `name_in_errors` was told of an op, or None."""
+  """Returns the prefix set by `name_in_errors` for an op, or None."""
   if op is None:
     return None
   try:
@@ -280,11 +282,11 @@ def start_of_errors(op):
 
 
 def check_not_spread(resource, what):
-  """Raises ValueError when a gradient reaches only this rank's part of a table.
+  """Raises ValueError if a gradient would reach only this rank's part of a table.
 
   Args:
     resource: resource scalar.
-    what: string, the lookup whose gradient is asked for.
+    what: string, the lookup whose gradient is needed.
   """
   if is_spread_over_ranks(resource):
     raise ValueError(

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Handles, initialisation, size; one table per session."""
+"""Tests handles, initialisation and size; one table per session."""
 
 import subprocess
 import sys

@@ -19,25 +19,25 @@ def dot_interaction(vectors, name=None):
   The interaction of DLRM (Naumov et al., Deep Learning Recommendation Model for
   Personalization and Recommendation Systems, 2019, arXiv:1906.00091).
 
-  Each vector is read once where it is: nothing is stacked, and no matrix of all
-  products is made. So it goes with the gradient, which is differentiable too. On a
-  GPU of TensorFlow's both are one launch each, and all tensors are in its memory. Up to
-  128 vectors with N (D + N) up to 24,000 floats are read once there; larger samples are
-  read in parts, several times.
+  Each vector is read once, in place: the vectors are not stacked, and no matrix of all
+  products is formed. The same holds for the gradient, which is differentiable too. On
+  `/gpu:0` forward and gradient are one launch each, and all tensors are in GPU memory.
+  There, up to 128 vectors with N (D + N) up to 24,000 floats are read once; larger
+  samples are read in parts, several times.
 
   Args:
     vectors: list of N >= 2 float32 tensors `[B, D]`; or one, `[B, N, D]` with a static
-      N, which is taken apart first.
+      N, which is split first.
     name: name of the op.
 
   Returns:
-    float32 `[B, N (N - 1) / 2]`. The pairs i > j are in the order (1, 0), (2, 0),
-    (2, 1), (3, 0), ...
+    float32 `[B, N (N - 1) / 2]`. The pairs i > j are in the order (1, 0), (2, 0), (2,
+      1), (3, 0), ...
 
   Raises:
     TypeError: a vector is not float32.
-    ValueError: there are fewer than two vectors, N is not known, or static shapes differ.
-      Shapes that are known in a step only are an InvalidArgumentError there.
+    ValueError: there are fewer than two vectors, N is unknown, or static shapes differ.
+      If shapes are known only in a step, the step raises InvalidArgumentError.
   """
   with ops.name_scope(name, "DotInteraction") as scope:
     if isinstance(vectors, (list, tuple)):
@@ -70,7 +70,7 @@ def _dot_interaction_grad(op, grad):
 
 @ops.RegisterGradient("EvDotInteractionGrad")
 def _dot_interaction_grad_grad(op, *grads):
-  """By vectors, the same sums of `grads`; by slopes, of each pair both products."""
+  """Returns the second-order gradients: by the vectors, and by the slopes of the pairs."""
   vectors, slopes = list(op.inputs[:-1]), op.inputs[-1]
   n = len(vectors)
   products = math_ops.matmul(array_ops.stack(list(grads), axis=1),

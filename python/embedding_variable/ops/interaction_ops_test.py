@@ -15,7 +15,7 @@ _gen = _lib.load()
 
 
 def _plain(vectors):
-  """The same by TensorFlow's own ops."""
+  """Computes the same with TensorFlow's own ops."""
   return tf.stack([tf.reduce_sum(vectors[i] * vectors[j], axis=1)
                    for i in range(len(vectors)) for j in range(i)], axis=1)
 
@@ -123,7 +123,7 @@ class InteractionOpsTest(parameterized.TestCase):
                                   r"vector 0 must have rank 2, got shape \[4\]"):
         session.run(dots, feed)
 
-  def test_what_is_wrong_is_said_when_the_graph_is_built(self):
+  def test_errors_are_raised_when_the_graph_is_built(self):
     a, b, c = tf.ones([4, 2]), tf.ones([4, 3]), tf.ones([4, 2], tf.float64)
     for vectors, error, message in [
         ([a, a, b], ValueError, r"vector 2 must have the shape.*\[4,2\], got \[4,3\]"),

@@ -17,15 +17,15 @@ _gen = _lib.load()
 
 _GRAD_OP = "EvLookupSparseGrad"
 
-# The label of the kernels that take ids from a GPU's memory (lookup_sparse_kernels.cc).
+# Label of the kernels that take ids from GPU memory (lookup_sparse_kernels.cc).
 IDS_ON_GPU = "ids_on_gpu"
 
-# The op types that make a lookup's gradients.
+# Op types that compute a lookup's gradients.
 _gated = {_GRAD_OP, "EvLookupSparseWeightGrad"}
 
-# Op types whose first input is a plan, whose attribute "tables" numbers tables of it
-# and whose outputs are the keys of those tables, then their gradients; and what updates
-# tables by the inputs of such an op, or None.
+# Op types whose first input is a plan, whose attribute "tables" has numbers of its
+# tables, and whose outputs are these tables' keys followed by their gradients. The
+# value is a function that updates tables from such an op's inputs, or None.
 _plan_grad_ops = {_GRAD_OP: None}
 
 
@@ -41,31 +41,31 @@ def lookup_sparse(resources,
                   name=None):
   """Looks up and pools the ids of T tables in one op.
 
-  Inserts nothing; an absent key reads its default row. Differentiable with respect
-  to the resources (IndexedSlices of unique keys) and to the weights; the gradient
-  of all tables is one op too.
+  Inserts nothing; an absent key reads its default row. Differentiable with respect to
+  the resources (IndexedSlices of unique keys) and to the weights; the gradient of all
+  tables is one op too.
 
   Args:
     resources: list of T resource scalars.
-    ids: list of T int64 or int32 tensors `[N_t]`. When both types occur, the
-      int32 ones are cast.
-    rows: list of T int64 tensors: the indices `[N_t, 2]` of a SparseTensor, sorted
-      by sample, or the row splits `[B_t + 1]` of a RaggedTensor.
+    ids: list of T int64 or int32 tensors `[N_t]`. If both types occur, the int32 ones
+      are cast.
+    rows: list of T int64 tensors: the indices `[N_t, 2]` of a SparseTensor, sorted by
+      sample, or the row splits `[B_t + 1]` of a RaggedTensor.
     batch_sizes: list of T int64 scalars, B_t.
     combiners: list of T strings: names of combiners.
     dims: list of T ints, the tables' row lengths.
     weights: None, or a list of T float32 tensors `[N_t]`.
-    ids_on_gpu: bool. Where the op runs on a GPU of TensorFlow's, ids and rows are taken
-      from its memory. Costs nothing more where they are made there; else TensorFlow
-      copies them there first.
-    no_nan: bool. What a sample gives whose weights sum to 0 (mean), or whose squared
-      weights do (sqrtn). True: zeros, and its gradients are zeros. False: the sum of
-      its rows divided by 0.
+    ids_on_gpu: bool. If the op runs on `/gpu:0`, ids and rows are taken from GPU
+      memory. Free if they are computed on the GPU; otherwise TensorFlow copies them to
+      it first.
+    no_nan: bool, the result for a sample whose weights (mean) or squared weights
+      (sqrtn) sum to 0. True: zeros, with zero gradients. False: the sum of its rows
+      divided by 0.
     name: name of the op.
 
   Returns:
-    (outputs, plan): a list of T float32 tensors `[B_t, D_t]`, and a variant
-    scalar for `apply_ops.apply`.
+    (outputs, plan): a list of T float32 tensors `[B_t, D_t]`, and a variant scalar for
+      `apply_ops.apply`.
 
   Raises:
     ValueError: the lists differ in length, or a static shape is wrong.
@@ -88,23 +88,23 @@ def lookup_sparse(resources,
 
 
 def add_plan_grad_op(op_type, beside=(), update=None):
-  """Makes `plan_of` recognise another op whose keys are those of a plan.
+  """Registers another op type whose keys are those of a plan, for `plan_of`.
 
   Args:
     op_type: string. The op's first input is a plan that `apply_ops.apply` takes, its
-      attribute "tables" lists K numbers of tables in it, its first K outputs are
-      those tables' distinct keys in the plan's order, and the next K the gradients.
-    beside: op types that make other gradients of the same lookup.
+      attribute "tables" lists K numbers of tables in it, its first K outputs are those
+      tables' distinct keys in the plan's order, and the next K the gradients.
+    beside: op types that compute other gradients of the same lookup.
     update: None, or a function (op, rule, resources, hyper, step, slot_names,
-      slot_inits, plan_tables) -> op that does what the op and `apply_ops.apply` do, or
-      None when it cannot.
+      slot_inits, plan_tables) -> op that replaces the op and `apply_ops.apply`, or None
+      if it cannot.
   """
   _plan_grad_ops[op_type] = update
   _gated.update((op_type,) + tuple(beside))
 
 
 def plan_of(slices):
-  """Tells whether the slices' keys come straight from a fused lookup's gradient.
+  """Returns the plan and table from which the slices' keys directly come.
 
   Only the indices decide: values may have been clipped or scaled on the way.
 
@@ -112,8 +112,8 @@ def plan_of(slices):
     slices: an IndexedSlices.
 
   Returns:
-    (plan, table): the plan tensor of the lookup and the number of the table in
-    it, or None when the keys come from elsewhere.
+    (plan, table): the plan tensor of the lookup and the number of the table in it, or
+      None if the keys do not come from a fused lookup's gradient.
   """
   indices = slices.indices
   while indices.op.type == "Identity":
@@ -122,16 +122,16 @@ def plan_of(slices):
   if op.type not in _plan_grad_ops:
     return None
   tables = op.get_attr("tables")
-  # The keys come first, then the gradients; a gradient is no index, but be exact.
+  # Keys come first, then gradients. A gradient is never an index, but check anyway.
   if indices.value_index >= len(tables):
     return None
   return op.inputs[0], int(tables[indices.value_index])
 
 
 def source_of(slices):
-  """Returns (op, k): the slices are table k's of that op's gradients, as they came.
+  """Returns (op, k) if the slices are the unchanged gradient of table k of that op.
 
-  (None, None) unless indices and values are both its outputs.
+  (None, None) unless both indices and values are its outputs.
   """
   indices, values = _ungated(slices.indices), _ungated(slices.values)
   op = indices.op
@@ -145,28 +145,29 @@ def source_of(slices):
 
 
 def pooled_grad_of(slices):
-  """Returns the gradient of the lookup's output that the slices were made of.
+  """Returns the gradient of the lookup's output from which the slices were computed.
 
   Args:
     slices: an IndexedSlices.
 
   Returns:
-    A tensor `[B, D]`; None unless indices and values are both the outputs of one
-    lookup's gradient, as they came.
+    A tensor `[B, D]`; None unless both indices and values are unchanged outputs of one
+      lookup's gradient.
   """
   op, k = source_of(slices)
   return op.inputs[1 + k] if op is not None and op.type == _GRAD_OP else None
 
 
 def update_of(all_slices):
-  """Returns what updates tables without the op that makes these gradients.
+  """Returns a function that updates tables without the op that computes these
+  gradients.
 
   Args:
     all_slices: list of IndexedSlices.
 
   Returns:
-    A function of what `add_plan_grad_op` says `update` takes after the op; None unless
-    all are gradients of one op that has such an update, as they came.
+    A function with the arguments of `update` in `add_plan_grad_op` after the op; None
+      unless all are unchanged gradients of one op that has such an update.
   """
   sources = [source_of(slices)[0] for slices in all_slices]
   op = sources[0]
@@ -177,9 +178,9 @@ def update_of(all_slices):
 
 
 def _ungated(tensor):
-  """Returns what `tf.gradients` made to wait for the other gradients of its op.
+  """Skips the Identity ops by which `tf.gradients` waits for other gradients of an op.
 
-  An Identity that waits for anything else stays: someone wanted that.
+  An Identity that waits for anything else is kept, since it is there on purpose.
   """
   while tensor.op.type == "Identity" and all(
       gate.type == "NoOp" and gate.control_inputs and
@@ -203,25 +204,25 @@ def plan_counts(plan, table, name=None):
 
 @contextlib.contextmanager
 def _beside(op):
-  """Ops made here run where an op of this graph runs, whatever device scopes say.
+  """Context in which new ops run where an op of this graph runs, despite device scopes.
 
-  A plan cannot leave its process: what takes one must be where the lookup is, on a
-  parameter server, say, while device scopes put gradients on the worker.
+  A plan cannot leave its process. So its consumers must run where the lookup does, for
+  example on a parameter server, while device scopes may put gradients on the worker.
   """
   if op.graph is ops.get_default_graph():
     with ops.colocate_with(op, ignore_existing=True):
       yield
   else:
-    # The gradient of a function is another function; TensorFlow places them.
+    # The gradient of a function is another function; TensorFlow places its ops.
     yield
 
 
 def is_unconnected(op, index, grad):
-  """True when output `index` does not lead to the loss.
+  """Returns whether output `index` does not lead to the loss.
 
-  Stock TensorFlow replaces a missing gradient by ZerosLike(output) when another
-  output of the op has one. Handing that on would insert the keys of a table that
-  the loss does not use.
+  Stock TensorFlow replaces a missing gradient by ZerosLike(output) if another output of
+  the op has one. Passing that on would insert the keys of a table that the loss does
+  not use.
   """
   if grad is None:
     return True
@@ -231,9 +232,9 @@ def is_unconnected(op, index, grad):
 
 @ops.RegisterGradient("EvLookupSparse")
 def _ev_lookup_sparse_grad(op, *grads):
-  """One EvLookupSparseGrad for the tables that lead to the loss.
+  """Creates one EvLookupSparseGrad for the tables that lead to the loss.
 
-  The plan is an output of the lookup, so what needs the plan runs after it.
+  The plan is an output of the lookup, so ops that use the plan run after it.
   """
   num_tables = op.get_attr("num_tables")
   dims = op.get_attr("dims")
@@ -271,7 +272,7 @@ def _ev_lookup_sparse_grad_grad(op, *grads):
 
   The op is linear in its gradients: it sums them by key, as the lookup sums rows by
   sample. So its gradient is the lookup of these rows, and the gradient of that is this
-  op again: gradients of any order are made of the two.
+  op again. Gradients of any order are composed of the two.
   """
   num_tables = op.get_attr("num_grads")
   numbers = [k for k in range(num_tables)
@@ -313,12 +314,12 @@ def _ev_pool_given_rows_grad(op, *grads):
 
 
 def _plan_attributes(op, num_tables, numbers):
-  """Returns (tables, dims, weights) of some of the tables of an op with a plan.
+  """Returns (tables, dims, weights) for some of the tables of an op with a plan.
 
   Args:
     op: an operation whose inputs are a plan, `num_tables` tensors and their weights.
     num_tables: int.
-    numbers: list of ints: which of them.
+    numbers: list of ints: the selected tables.
   """
   weights = op.inputs[1 + num_tables:]
   return ([op.get_attr("tables")[k] for k in numbers],
@@ -328,7 +329,7 @@ def _plan_attributes(op, num_tables, numbers):
 
 @ops.RegisterGradient("EvLookupSparseWeightGrad")
 def _ev_lookup_sparse_weight_grad_grad(op, grad):
-  """Raises: what a gradient of the weights depends on is not all known to its op."""
+  """Raises an error: the op does not have all inputs that this gradient depends on."""
   del grad
   raise NotImplementedError(
       "the gradient of the weights of a pooled lookup, '%s', has no gradient. Look the "

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The fused lookup and its gradients against NumPy, and every wrong input."""
+"""Tests the fused lookup and its gradients against NumPy, and all wrong inputs."""
 
 import itertools
 
@@ -122,7 +122,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(*_COMBINERS)
   def test_row_gradient_is_numerically_right(self, combiner):
-    # Moves each default row a little and looks at the pooled outputs.
+    # Changes each default row a little and compares the pooled outputs.
     rng = np.random.RandomState(6)
     ids = np.array([0, 1, 2, 1, 1, 0], np.int64)
     lengths = [2, 0, 3, 1]
@@ -276,7 +276,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
         plan_of(tf.IndexedSlices(grad.values, grad.indices + 0)))
     self.assertIsNone(
         plan_of(tf.IndexedSlices(grad.values, tf.constant([1, 2], tf.int64))))
-    # The gradient's values are an output of the same op, but no keys.
+    # The gradient's values are an output of the same op, but not keys.
     self.assertIsNone(plan_of(tf.IndexedSlices(grad.values, grad.values)))
 
   def test_one_variable_twice_adds_up(self):
@@ -345,8 +345,8 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
        "table 0 has a batch of 4611686018427387904 samples"),
       (dict(combiners=["median"]), ValueError, "median"),
       (dict(combiners=["sum", "sum"]), ValueError, "2 combiners"),
-      (dict(dims=[3]), ValueError, "rows of length 2, dims says 3"),
-      (dict(dims=[0]), ValueError, "dims says 0"),
+      (dict(dims=[3]), ValueError, "rows of length 2, got dim 3"),
+      (dict(dims=[0]), ValueError, "got dim 0"),
       (dict(weights=[[1.0]]), ValueError, "2 ids but 1 weights"),
       (dict(weights=[[1.0], [1.0]]), ValueError, "1 tables got 2 weights"),
       (dict(weights=[[[1.0, 2.0]]]), ValueError, "weights of table 0"),
@@ -398,7 +398,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
       wrong = dict(right, **change)
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
         sess.run(output, {fed[k]: wrong[k] for k in fed})
-      # The process, this variable and the session live on.
+      # The process, this variable and the session stay usable.
       self.assertAllClose(
           testing.rows_of([1, 2], table.defaults).sum(0)[None],
           sess.run(output, {fed[k]: right[k] for k in fed}))
@@ -417,7 +417,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_wrong_dim_behind_a_handle_without_data(self):
     table = testing.Table("user", 2)
-    # Switching between handles loses the shape, so the kernel has to look.
+    # Switching between handles loses the static shape, so the kernel must check it.
     flag = tf.compat.v1.placeholder(tf.bool, [])
     handle = tf.cond(flag, lambda: table.handle,
                      lambda: testing.Table("other", 2).handle)

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Many tensors that go to an op on a GPU, as one.
+"""Passes many tensors to an op on a GPU as one.
 
-TensorFlow hands each tensor from its CPU device to its GPU device by two ops, also where
-the op wants it in CPU memory. Those of a lookup of 26 tables took .2 ms, before the
-lookup began.
+TensorFlow passes each tensor from its CPU device to its GPU device through two ops,
+even if the consumer reads it from CPU memory. For a lookup of 26 tables that took 0.2
+ms before the lookup began.
 """
 
 import numbers
@@ -18,12 +18,12 @@ from embedding_variable import _lib
 
 _gen = _lib.load()
 
-# Fewer tensors go as they are.
+# Fewer tensors are passed unpacked.
 _FEWEST = 8
 
 
 def cpu_of(device):
-  """Returns the CPU device beside a GPU; another device as it is."""
+  """Returns the CPU device of a GPU's task; other devices are returned unchanged."""
   spec = device_lib.DeviceSpec.from_string(device or "")
   if spec.device_type != "GPU":
     return device
@@ -32,27 +32,27 @@ def cpu_of(device):
 
 
 def to_device(tensors, device):
-  """Returns tensors as an op on a device takes them from CPU memory.
+  """Returns tensors for an op on a device that reads them from CPU memory.
 
   Args:
-    tensors: list of tensors that are not differentiated, on the CPU.
-    device: string, where the op is. Not a GPU: nothing is done.
+    tensors: list of tensors on the CPU that are not differentiated.
+    device: string, the op's device. No-op unless it is a GPU.
 
   Returns:
-    A list of tensors with the same values and shapes: constants, and all where they are
-    few, as they came; the others by way of one tensor.
+    A list of tensors with the same values and shapes. Constants, and all tensors if
+      they are few, are unchanged; the others are passed through one tensor.
   """
   if cpu_of(device) == device:
     return list(tensors)
   packed = []
   for tensor in tensors:
-    # Asking for a constant's value would keep sessions from feeding over it.
+    # Reading a constant's value would prevent sessions from feeding it.
     if tensor.op.type != "Const" and not any(tensor is other for other in packed):
       packed.append(tensor)
   if len(packed) < _FEWEST:
     return list(tensors)
   with ops.colocate_with(None, ignore_existing=True):
-    # In the process of the op, which a pack cannot leave.
+    # In the op's process, since a packed tensor cannot leave its process.
     with ops.device(cpu_of(device)):
       one = _gen.ev_pack(packed)
     with ops.device(device):
@@ -65,21 +65,20 @@ def to_device(tensors, device):
 
 
 def scalars_to_device(scalars, dtype, device, ours):
-  """Returns scalars as an op on a device takes them from CPU memory.
+  """Returns scalars for an op on a device that reads them from CPU memory.
 
-  TensorFlow keeps float and int64 constants of a GPU in the GPU's memory, and would
-  bring them back for the op in every step.
+  TensorFlow keeps float and int64 constants of a GPU in GPU memory, and would copy them
+  to the host for the op in every step.
 
   Args:
     scalars: list of scalar tensors or numbers.
-    dtype: DType that constants get.
-    device: string, where the op is. Not a GPU: nothing is done.
-    ours: function that says of a tensor whether it was made for this op alone. Another
-      may be fed over, constant or not, and stays as it is.
+    dtype: DType of new constants.
+    device: string, the op's device. No-op unless it is a GPU.
+    ours: function that returns whether a tensor was created for this op only. Others
+      may be fed, even if constant, and stay unchanged.
 
   Returns:
-    A list of the same, in which numbers, and constants that are ours, are on the CPU
-    beside the GPU.
+    A list of the same, with numbers and our own constants on the CPU of the GPU's task.
   """
   cpu = cpu_of(device)
   if cpu == device:

@@ -24,7 +24,7 @@ class PackOpsTest(absltest.TestCase):
     return [op for op in tf.compat.v1.get_default_graph().get_operations()
             if op.type == op_type]
 
-  def test_what_was_packed_comes_out(self):
+  def test_unpacking_returns_the_packed_tensors(self):
     fed = [tf.compat.v1.placeholder(t, s) for t, s in
            [(tf.int64, [None]), (tf.int32, []), (tf.string, [2]), (tf.float32, [0, 3])]]
     out = _gen.ev_unpack(_gen.ev_pack(fed), T=[t.dtype for t in fed])
@@ -34,7 +34,7 @@ class PackOpsTest(absltest.TestCase):
         np.testing.assert_array_equal(got, expected)
 
   def test_a_graph_that_only_packs_constants(self):
-    # TensorFlow would fold what has no state.
+    # TensorFlow would constant-fold stateless ops.
     out = _gen.ev_unpack(_gen.ev_pack([tf.constant([1, 2]), tf.constant(3.)]),
                          T=[tf.int32, tf.float32])
     with testing.session() as session:
@@ -75,7 +75,7 @@ class PackOpsTest(absltest.TestCase):
     self.assertEmpty(self._ops("EvPack"))
 
   def test_constants_of_a_gpu_are_made_on_the_cpu(self):
-    # TensorFlow would bring them here in every step.
+    # TensorFlow would copy them to the host in every step.
     with tf.device("/gpu:0"):
       step, rate = tf.constant(3, tf.int64), tf.constant(.1, tf.float64)
     fed = tf.compat.v1.placeholder(tf.float32, [])
@@ -92,7 +92,7 @@ class PackOpsTest(absltest.TestCase):
       np.testing.assert_array_equal(tensor_util.constant_value(tensor), value)
 
   def test_constants_of_the_script_are_left_alone(self):
-    # It may feed over them.
+    # The script may feed them.
     with tf.device("/gpu:0"):
       theirs, ours = tf.constant(.1), tf.constant(.2)
       given = [tf.constant([0, 1, 2], tf.int64) for _ in range(20)]

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys have a row, and rows of a caller's choice for those that have none."""
+"""Returns which keys have a row, and lets a caller provide rows for the others."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -15,7 +15,7 @@ _SELECT_GRADIENT = "EvSelectInitialRows"
 
 
 def lookup_tier(resource, ids, name=None):
-  """Says where the rows of ids are. Inserts and counts nothing.
+  """Returns which memory holds the rows of ids. Inserts nothing and counts nothing.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
@@ -23,17 +23,18 @@ def lookup_tier(resource, ids, name=None):
     name: name of the op.
 
   Returns:
-    int32 of the shape of `ids`: 0: in memory; 1: in a file, or in CPU memory when others
-    are in the GPU's; -1: the key has no row.
+    int32 of the shape of `ids`. 0: the row is in memory, or in GPU memory for
+      "hbm_dram". 1: it is in a file, or in CPU memory for "hbm_dram". -1: the key has
+      no row.
   """
   return _gen.ev_lookup_tier(resource, math_ops.cast(ids, dtypes.int64), name=name)
 
 
 def prefetch(resource, ids, name=None):
-  """Returns the op that brings the rows of ids from a file into memory.
+  """Returns the op that moves the rows of ids from a file to memory.
 
-  It changes no row, inserts and counts nothing, and does nothing where all rows are in
-  one memory.
+  It changes no row, inserts nothing and counts nothing. No-op if all rows are in one
+  memory.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
@@ -44,13 +45,13 @@ def prefetch(resource, ids, name=None):
 
 
 def insert_absent(resource, keys, values, name=None):
-  """Returns the op that gives keys without a row one that starts with given values.
+  """Returns the op that inserts given rows for keys that have none.
 
-  Rows that are there stay as they are; nothing is counted or stamped.
+  Existing rows are unchanged; frequencies and versions are not recorded.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.
-    keys: int64 `[M]`; of a key that comes twice the first counts.
+    keys: int64 `[M]`; if a key repeats, its first row is used.
     values: float32 `[M, D]`.
     name: name of the op.
   """
@@ -58,16 +59,16 @@ def insert_absent(resource, keys, values, name=None):
 
 
 def with_initial_rows(resource, ids, rows, initial_rows):
-  """Puts a caller's rows where keys are absent.
+  """Replaces the looked-up rows of absent keys by the caller's rows.
 
   Absent keys are inserted with these rows when the gradient is formed, right before the
-  update; reading inserts nothing. The gradient goes to the table, none to
-  `initial_rows`.
+  update; reading inserts nothing. The table gets the gradient, `initial_rows` gets
+  none.
 
   Args:
     resource: resource scalar from `handle`.
     ids: int64 or int32 of any shape.
-    rows: float32 `ids.shape + [D]`, what `gather` gave for them.
+    rows: float32 `ids.shape + [D]`, the result of `gather` for them.
     initial_rows: float32 `ids.shape + [D]`.
 
   Returns:
@@ -79,7 +80,7 @@ def with_initial_rows(resource, ids, rows, initial_rows):
   absent = array_ops.reshape(lookup_tier(resource, ids) < 0, [-1])
   with ops.get_default_graph().gradient_override_map({"Select": _SELECT_GRADIENT}):
     chosen = array_ops.where(absent, initial, flat)
-  # What the gradient needs besides the op's inputs.
+  # Inputs of the gradient that are not inputs of the op.
   chosen.graph.__dict__.setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
       resource, array_ops.reshape(math_ops.cast(ids, dtypes.int64), [-1]))
   result = array_ops.reshape(chosen, array_ops.shape(rows))

@@ -73,7 +73,7 @@ class PresenceOpsTest(absltest.TestCase):
     with testing.session() as session:
       session.run(self.table.init)
       session.run(insert)
-      for _ in range(2):  # Reading inserts nothing.
+      for _ in range(2):  # reading inserts nothing
         np.testing.assert_array_equal(session.run(chosen), [[[1.] * 3, [9.] * 3]])
 
   def test_the_gradient_inserts_and_is_the_tables(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Whole rows (value and slots) by key, for the generic optimizer path."""
+"""Whole rows (value and slots) by key, for optimizers/generic.py."""
 
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import dtypes
@@ -28,7 +28,7 @@ def unique(keys, name=None):
 
 
 def admit(resource, keys, counts, step, name=None):
-  """Tells which keys may be trained; the table's filter counts the others.
+  """Returns which keys may be trained; the table's filter counts the others.
 
   Args:
     resource: resource scalar from `handle`.
@@ -38,20 +38,20 @@ def admit(resource, keys, counts, step, name=None):
     name: name of the op.
 
   Returns:
-    int32 `[A]`, ascending positions in `keys`; all of them without a filter. A key
-    that this op admits has its default row afterwards.
+    int32 `[A]`, ascending positions in `keys`; all of them without a filter. Keys that
+      this op admits have their default row afterwards.
   """
   return _gen.ev_admit(resource, keys, counts, step, name=name)
 
 
 def read_rows(resource, keys, slot_names, slot_inits, name=None):
-  """Reads value and slots of rows; an absent key as a new row would be.
+  """Reads value and slots of rows; an absent key reads as a new row.
 
   Args:
     resource: resource scalar from `handle`.
     keys: int64 `[M]`.
     slot_names: list of S strings; a slot that the table lacks is created.
-    slot_inits: list of S floats: what a new row's slots start with.
+    slot_inits: list of S floats: initial values of a new row's slots.
     name: name of the op.
 
   Returns:
@@ -63,14 +63,14 @@ def read_rows(resource, keys, slot_names, slot_inits, name=None):
 
 
 def ensure_slots(resource, slot_names, slot_inits):
-  """Returns the op that creates the slots that no update has used yet.
+  """Returns the op that creates slots that no update has used yet.
 
-  Without it, an export of the table does not know them.
+  Without it, an export of the table does not include them.
 
   Args:
     resource: resource scalar from `handle`.
     slot_names: list of S strings.
-    slot_inits: list of S floats: what a row's slots start with.
+    slot_inits: list of S floats: initial values of a row's slots.
   """
   no_keys = constant_op.constant([], dtypes.int64)
   return read_rows(resource, no_keys, slot_names, slot_inits)[0].op
@@ -97,10 +97,10 @@ def write_rows(resource, keys, counts, step, values, slots, slot_names,
 
 
 def read_and_evict(resource, keys, step, name=None):
-  """Reads rows, inserting absent keys; evicts what the capacity has no room for.
+  """Reads rows, inserting absent keys; evicts rows that exceed the capacity.
 
   Differentiable: the gradient of `resource` is an IndexedSlices with one slice per key
-  (duplicates included) and no dense shape; none comes from the evicted values.
+  (duplicates included) and no dense shape. The evicted values get no gradient.
 
   Args:
     resource: resource scalar from `handle`.
@@ -109,18 +109,18 @@ def read_and_evict(resource, keys, step, name=None):
     name: name of the op.
 
   Returns:
-    (values, evicted_keys, evicted_values): float32 `[M, D]` as they are before the
-    eviction, int64 `[E]` and float32 `[E, D]`: what this op evicted.
+    (values, evicted_keys, evicted_values): float32 `[M, D]` as read before the
+      eviction; int64 `[E]` and float32 `[E, D]`, the rows evicted by this op.
   """
   return _gen.ev_read_and_evict(resource, keys, step, name=name)
 
 
 def erase(resource, keys, name=None):
-  """Removes keys and their rows; returns int64 scalar, how many were there.
+  """Removes keys and their rows; returns int64 scalar, the number of existing keys.
 
   Args:
     resource: resource scalar from `handle`.
-    keys: int64 or int32 of any shape; absent keys and duplicates are fine.
+    keys: int64 or int32 of any shape; absent keys and duplicates are allowed.
     name: name of the op.
   """
   return _gen.ev_erase(resource, keys, name=name)
@@ -128,8 +128,8 @@ def erase(resource, keys, name=None):
 
 @ops.RegisterGradient("EvReadAndEvict")
 def _ev_read_and_evict_grad(op, grad, *unused_grads):
-  """IndexedSlices over every key, formed after the op has read and evicted."""
-  # A lookup in another graph (a tf.function) cannot be waited for by its operation.
+  """Returns IndexedSlices over all keys, formed after the op has read and evicted."""
+  # No control dependency on a lookup in another graph (a tf.function).
   wait_for = [op] if op.graph is ops.get_default_graph() else []
   with ops.control_dependencies(wait_for):
     values = array_ops.identity(ops.convert_to_tensor(grad))

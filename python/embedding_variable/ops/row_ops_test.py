@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Unique, whole rows and erase against NumPy and a dictionary."""
+"""Tests unique, whole rows and erase against NumPy and a dictionary."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -82,7 +82,7 @@ class RowOpsTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllEqual(testing.rows_of([1], table.defaults),
                           sess.run(values))
 
-  def test_erase_counts_what_was_there(self):
+  def test_erase_counts_existing_keys(self):
     table = testing.Table("user", 2)
     keys = list(range(10)) + testing.EXTREME_KEYS[3:]
     write = row_ops.write_rows(

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums over the gradients of tables that are spread over ranks.
 
-A rank has the gradient rows of the keys that it owns and no others. What is computed from
-all rows of such a gradient, its norm above all, is a sum over ranks. A package that
-spreads tables registers the op that makes these gradients and the collective that adds.
+A rank has only the gradient rows of the keys that it owns. A value computed from all
+rows of such a gradient, such as its norm, is therefore a sum over ranks. A package that
+spreads tables registers the op that computes these gradients, and the collective that
+adds.
 
-The collective must run on all ranks or on none, and a script may fetch a norm on one rank
-only, for a summary. So whatever op trains by the same gradients gets a control input that
-makes the collective run in each of its steps.
+The collective must run on all ranks or on none, but a script may fetch a norm on one
+rank only, for example for a summary. So every op that trains with the same gradients
+gets a control input that runs the collective in each of its steps.
 """
 
 import collections
@@ -20,11 +21,12 @@ from tensorflow.python.ops import control_flow_util
 # Types of ops whose outputs are rows that this rank owns -> the function that adds.
 _gradient_ops = {}
 
-# Key of a graph's `_Sums`.
+# Attribute of a graph: its `_Sums`.
 _SUMS = "_embedding_variable_spread_sums"
 
-# Ops that leave each row where it is, or move whole rows: their outputs are rows of this
-# rank if one of their inputs is. No op that reduces, multiplies matrices or exchanges.
+# Ops that keep each row in place or move whole rows: if one of their inputs has rows of
+# this rank, so have their outputs. Excludes ops that reduce, multiply matrices or
+# exchange.
 _ROWWISE = frozenset((
     "Abs", "Add", "AddN", "AddV2", "Cast", "CheckNumerics", "ClipByValue", "Concat",
     "ConcatV2", "DebugGradientIdentity", "DebugIdentity", "DebugIdentityV2",
@@ -36,14 +38,14 @@ _ROWWISE = frozenset((
     "Squeeze", "StopGradient", "Sub", "Switch", "Tanh", "Transpose", "Unique",
     "UniqueV2", "UnsortedSegmentSum"))
 
-# A sum over ranks, or what a step of training runs: an op, and the set of ops that made
-# the gradients.
+# A sum over ranks, and an op that a training step runs. Each has an op and the set of
+# ops that computed the gradients.
 _Sum = collections.namedtuple("_Sum", ["op", "sources"])
 _Training = collections.namedtuple("_Training", ["op", "sources"])
 
 
 class _Sums(object):
-  """What a graph has of sums over ranks and of ops that train by the same gradients."""
+  """A graph's sums over ranks, and the ops that train with the same gradients."""
 
   def __init__(self):
     self.made = {}  # (what, context, names of values) -> tensor
@@ -56,20 +58,20 @@ def _of_graph(graph):
 
 
 def register(op_type, sum_over_ranks):
-  """Makes the gradients recognised that ops of a type make.
+  """Registers the type of ops that compute gradients of spread tables.
 
   Args:
     op_type: string. All outputs of the op are keys and gradient rows that this rank
       owns.
     sum_over_ranks: function (what, parts, sources) -> float64 `[K]`: adds the float64
-      vector `parts` of all ranks, to the same bits on all. `what` and `sources`, a list
-      of ops of that type in the order of their names, are the same on all ranks.
+      vector `parts` of all ranks, with the same bits on all. `what` and `sources`, a
+      list of ops of that type in the order of their names, are the same on all ranks.
   """
   _gradient_ops[op_type] = sum_over_ranks
 
 
 def sources(gradient):
-  """Returns the set of registered ops that made a gradient's rows.
+  """Returns the set of registered ops that computed a gradient's rows.
 
   Empty if this rank has the whole gradient. The rows may have been scaled, clipped,
   concatenated or passed through a condition on their way.
@@ -80,7 +82,7 @@ def sources(gradient):
   if not _gradient_ops or gradient is None:
     return set()
   if isinstance(gradient, ops.IndexedSlices):
-    # Indices mostly come as they were made; values may come out of anything.
+    # Indices are mostly unchanged outputs; values may have passed through any ops.
     return _sources_of(gradient.indices) or _sources_of(gradient.values)
   return _sources_of(gradient) if isinstance(gradient, ops.Tensor) else set()
 
@@ -107,15 +109,15 @@ def values_of(gradient):
 def total(what, gradients, parts):
   """Returns the sum over ranks of numbers that each rank computes from its rows.
 
-  The same bits on all ranks. It is computed wherever the gradients are, also when it is
-  asked for in a branch of a `tf.cond`, which not all ranks may take. Asking for it again
-  gives the same tensor.
+  The result has the same bits on all ranks. It is computed where the gradients are,
+  even if requested in a branch of a `tf.cond`, which not all ranks may take. Repeated
+  calls return the same tensor.
 
   Args:
     what: string, names the function `parts`.
     gradients: non-empty list of gradients that have `sources`, the same on all ranks.
-    parts: function of the list of the gradients' values: returns float64 `[K]`, the same
-      K on all ranks.
+    parts: function of the list of the gradients' values that returns float64 `[K]`,
+      with the same K on all ranks.
 
   Returns:
     float64 `[K]`.
@@ -138,7 +140,7 @@ def total(what, gradients, parts):
 
 @contextlib.contextmanager
 def _beside(values):
-  """Ops are made outside of conditions and other scopes, if the values are."""
+  """Context in which ops are created outside of conditions, if the values are outside."""
   graphs = {v.graph for v in values}
   contexts = {v.op._get_control_flow_context() for v in values}  # pylint: disable=protected-access
   if len(graphs) > 1 or contexts != {None}:
@@ -151,12 +153,12 @@ def _beside(values):
 
 
 def train_by(op, gradients):
-  """Makes the sums over ranks of these gradients, also later ones, run with an op.
+  """Runs the sums over ranks of these gradients, also later ones, together with an op.
 
   Args:
-    op: what a step of training runs: an operation, a tensor, or anything else, which is
+    op: the op that a training step runs: an operation or a tensor; anything else is
       ignored.
-    gradients: list of gradients; those without `sources` do not matter.
+    gradients: list of gradients; those without `sources` are ignored.
   """
   op = getattr(op, "op", op)
   found = set().union(*(sources(g) for g in gradients)) if gradients else set()
@@ -170,7 +172,7 @@ def train_by(op, gradients):
 
 
 def _run_with(training, one):
-  """Adds a sum to what an op waits for, if they have gradients in common."""
+  """Makes an op wait for a sum if they have gradients in common."""
   # pylint: disable=protected-access
   context = one.op._get_control_flow_context()
   if (not training.sources & one.sources or one.op.graph is not training.op.graph or
@@ -189,7 +191,7 @@ def _waits_for(later, earlier):
     op = left.pop()
     if op is earlier:
       return True
-    # Ops depend on older ones.
+    # Ops depend only on older ones.
     if op not in seen and op._id > earlier._id:  # pylint: disable=protected-access
       seen.add(op)
       left.extend(op.control_inputs)

@@ -1,25 +1,25 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which table a gradient belongs to.
+"""Maps a gradient to its table.
 
-The gradient of a table is an IndexedSlices without a dense shape. Its tensors do not lead
-back to the table's handle, so each gradient function records the handle's name.
+The gradient of a table is an IndexedSlices without a dense shape. Its tensors do not
+lead back to the table's handle, so each gradient function records the handle's name.
 """
 
 from tensorflow.python.framework import ops
 
 from embedding_variable.ops import handle_ops
 
-# Key of a graph's dict: name of a gradient's indices -> name of the table.
+# Attribute of a graph: name of a gradient's indices -> name of the table.
 _TABLES = "_embedding_variable_tables_of_indices"
 
 
 def record(slices, resource):
-  """Records that a gradient is one of a table. Returns the gradient.
+  """Records the table of a gradient and returns the gradient.
 
   Args:
     slices: IndexedSlices, new.
-    resource: resource scalar, the table's handle, or what passes it on.
+    resource: resource scalar, the table's handle, or an op that passes it on.
   """
   tables = slices.indices.graph.__dict__.setdefault(_TABLES, {})
   handle_op = handle_ops.handle_op_of(resource)
@@ -37,7 +37,7 @@ def table_of(slices):
   Args:
     slices: IndexedSlices.
   """
-  # A script's own slices may be arrays, or of eager mode.
+  # A script's own slices may be arrays or eager tensors.
   graph = getattr(slices.indices, "graph", None)
   tables = getattr(graph, _TABLES, None)
   if not tables:
@@ -54,7 +54,7 @@ def table_of(slices):
 
 
 def has_no_dense_value(slices):
-  """True for an IndexedSlices that stock TensorFlow cannot make dense.
+  """Returns whether `slices` is an IndexedSlices that TensorFlow cannot make dense.
 
   Args:
     slices: anything.
@@ -63,7 +63,7 @@ def has_no_dense_value(slices):
 
 
 def refuse_dense(table, what="it cannot be converted to a tensor"):
-  """Raises NotImplementedError: a gradient of a table was to be made dense.
+  """Raises NotImplementedError for code that makes a table's gradient dense.
 
   Args:
     table: string, name of the table.

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from embedding_variable.ops import handle_ops
 
-# Keys that a hash table could mistake for its own marks.
+# Keys that a hash table could confuse with its own sentinel values.
 EXTREME_KEYS = [
     0, -1, 1, -2**63, 2**63 - 1, -2**63 + 1, 2**31, -2**31 - 1, 2**32 - 1
 ]
@@ -36,7 +36,7 @@ class Table(object):
 
 
 def pool(rows, sample_of_id, batch_size, combiner, weights=None):
-  """Pools float64 rows `[N, D]` as the lookup promises; returns `[B, D]`."""
+  """Pools float64 rows `[N, D]` by the lookup's definition; returns `[B, D]`."""
   rows = np.asarray(rows, np.float64)
   if weights is None:
     weights = np.ones(len(rows))
@@ -57,7 +57,7 @@ def pool(rows, sample_of_id, batch_size, combiner, weights=None):
 
 
 def session(**kwargs):
-  """Returns a session with two threads per pool, as small machines have."""
+  """Returns a session with two threads per pool, as on small machines."""
   return tf.compat.v1.Session(
       config=tf.compat.v1.ConfigProto(
           intra_op_parallelism_threads=kwargs.pop("intra", 2),

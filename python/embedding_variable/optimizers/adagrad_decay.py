@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""DeepRec's `AdagradDecayOptimizer`: Adagrad whose accumulator forgets."""
+"""DeepRec's `AdagradDecayOptimizer`: Adagrad whose accumulator decays."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -14,16 +14,16 @@ from embedding_variable.optimizers import rows_of_dense
 
 
 class AdagradDecayOptimizer(optimizer.Optimizer):
-  """Adagrad for training that never ends.
+  """Adagrad for continuous training.
 
   For a gradient g of an element w with accumulator a, in step s (counted from 1):
 
-    for each multiple of accumulator_decay_step that s has reached and that has not
-    been applied to a yet: a = max(a * accumulator_decay_rate, initial value)
+    for each multiple of accumulator_decay_step up to s that has not yet been applied
+    to a: a = max(a * accumulator_decay_rate, initial value)
     a = a + g^2
     w = w - learning_rate * g / sqrt(a)
 
-  An element that had no gradient for several periods makes up for all of them.
+  An element without gradients for several periods then applies all of them.
   """
 
   def __init__(self,
@@ -80,7 +80,7 @@ class AdagradDecayOptimizer(optimizer.Optimizer):
   def _prepare(self):
     self._learning_rate_tensor = ops.convert_to_tensor(
         self._call_if_callable(self._learning_rate), name="learning_rate")
-    # Counted in integers: a float step is inexact from 2^24 on.
+    # Integers, because floats represent steps only up to 2^24 exactly.
     step = math_ops.cast(self._global_step, dtypes.int64) + 1
     self._periods = math_ops.cast(
         math_ops.floordiv(step, int(self._accumulator_decay_step)), dtypes.float32)
@@ -125,8 +125,8 @@ class AdagradDecayOptimizer(optimizer.Optimizer):
 class AdagradDecayOptimizerV2(AdagradDecayOptimizer):
   """`AdagradDecayOptimizer` under DeepRec's second name.
 
-  DeepRec's two classes differ in how wide a slot for the decay they keep; the updates
-  are the same.
+  DeepRec's two classes differ in the width of the slot for the decay; the updates are
+  the same.
   """
 
   def __init__(self,
@@ -144,7 +144,9 @@ class AdagradDecayOptimizerV2(AdagradDecayOptimizer):
 
 
 def _hyper(opt, unused_var, unused_kwargs):
-  """The row rule's numbers: periods are counted here, so its decay step is 1."""
+  """Returns the row rule's hyperparameters. The optimizer counts periods, so the rule's
+  decay step is 1.
+  """
   # pylint: disable=protected-access
   return [
       opt._learning_rate_tensor, 1.0, opt._accumulator_decay_rate,
@@ -153,7 +155,7 @@ def _hyper(opt, unused_var, unused_kwargs):
 
 
 def register():
-  """Makes embedding variables take the fused rule."""
+  """Registers the fused rule for embedding variables."""
   registry.register(
       AdagradDecayOptimizer, "AdagradDecay",
       lambda opt, var: opt._slots_of(var), _hyper,  # pylint: disable=protected-access

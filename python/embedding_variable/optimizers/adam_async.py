@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""DeepRec's `AdamAsyncOptimizer`: Adam without scalars that all variables share."""
+"""DeepRec's `AdamAsyncOptimizer`: Adam without scalars shared by all variables."""
 
 from tensorflow.python.framework import constant_op
 from tensorflow.python.framework import ops
@@ -20,7 +20,7 @@ from embedding_variable.variables import variable as ev
 
 
 class AdamAsyncOptimizer(optimizer.Optimizer):
-  """Adam whose powers of beta belong to each variable.
+  """Adam with separate powers of beta for each variable.
 
   For a gradient g of a variable w, with that variable's own b1, b2 (beta1^t, beta2^t):
 
@@ -28,9 +28,9 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
     v = beta2 * v + (1 - beta2) * g^2
     w = w - learning_rate * sqrt(1 - b2) / (1 - b1) * m / (sqrt(v) + epsilon)
 
-  Rows that a sparse gradient does not touch keep their m and v. With
-  `apply_sparse_rmsprop` a sparse gradient updates without momentum and without bias
-  correction, as DeepRec's documentation says; m stays as it is:
+  Rows without a gradient keep their m and v. With `apply_sparse_rmsprop`, sparse
+  gradients are applied without momentum and without bias correction, as in DeepRec's
+  documentation; m is unchanged:
 
     v = beta2 * v + (1 - beta2) * g^2
     w = w - learning_rate * g / (sqrt(v) + epsilon)
@@ -67,10 +67,10 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
     for var in var_list:
       self._zeros_slot(var, "m", self._name)
       self._zeros_slot(var, "v", self._name)
-      # One number for the variable (or part), not one for each element or row. It is
-      # the third and fourth slot by its name, as DeepRec's: that of a dense variable
-      # a scalar, that of a table of shape [1]. A table's first two are no variables,
-      # which would have made stock code count to there.
+      # One number per variable (or part), not per element or row. By its name it is the
+      # third and fourth slot, as in DeepRec: a scalar for a dense variable, of shape
+      # [1] for a table. The number in the name is explicit, because stock code would
+      # not count a table's first two slots, which are not variables.
       is_table = ev.is_embedding_variable(var)
       with ops.colocate_with(var), slot_view.ordinary_slots():
         for number, slot, beta in ((2, "beta1_power", self._beta1),
@@ -84,11 +84,11 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
           numbers_saveable.register(power, self._names_in_checkpoints(var, power, slot))
 
   def _names_in_checkpoints(self, var, power, slot):
-    """Returns what a power is called where other parts, or earlier versions, saved it."""
+    """Returns the names of a power in checkpoints of other parts or earlier versions."""
     own = var.op.name
     whole, _ = tensor_names.split_part(own)
     tails = [power.op.name[len(own) + 1:], "%s/%s" % (self._name, slot)]
-    # The powers of all parts are alike.
+    # The powers of all parts are equal.
     return ["%s/%s" % (owner, tail) for owner in (own, whole, tensor_names.part(whole, 0))
             for tail in tails]
 
@@ -110,7 +110,7 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
     ]
 
   def _multiply_powers(self, var, update):
-    """Returns the op that moves the variable's powers on after its update."""
+    """Returns the op that advances the variable's powers after its update."""
     with ops.control_dependencies([update]):
       moved = []
       for name, beta in (("beta1_power", self._beta1_t),
@@ -122,7 +122,7 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
       return control_flow_ops.group(update, *moved)
 
   def _numbers(self, dtype):
-    """Returns learning rate, beta1, beta2, epsilon in the variable's type."""
+    """Returns learning rate, beta1, beta2 and epsilon in the variable's type."""
     return [
         math_ops.cast(t, dtype)
         for t in (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
@@ -175,14 +175,14 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
 
 
 def _hyper(opt, var, unused_kwargs):
-  """The row rule's numbers, in its order."""
+  """Returns the row rule's hyperparameters, in its order."""
   # pylint: disable=protected-access
   return (opt._numbers(var.dtype.base_dtype) + opt._powers(var) +
           [1.0 if opt._apply_sparse_rmsprop else 0.0])
 
 
 def register():
-  """Makes embedding variables take the fused rule."""
+  """Registers the fused rule for embedding variables."""
   registry.register(
       AdamAsyncOptimizer, "AdamAsync",
       lambda opt, var: [opt.get_slot(var, "m"), opt.get_slot(var, "v")], _hyper,

@@ -16,14 +16,14 @@ class AdamWOptimizer(adam.AdamOptimizer):
   """Adam with decoupled weight decay (Loshchilov and Hutter).
 
   m, v and rate = learning_rate * sqrt(1 - beta2^t) / (1 - beta1^t) are those of
-  `tf.train.AdamOptimizer`. The decay is scaled as DeepRec scales it: not at all on dense
-  variables, and on embedding variables by the rate:
+  `tf.train.AdamOptimizer`. The decay is scaled as in DeepRec: not at all on dense
+  variables, by the rate on embedding variables:
 
     dense variable:      w = w - rate * m / (sqrt(v) + epsilon) - weight_decay * w
     embedding variable:  w = w - rate * (m / (sqrt(v) + epsilon) + weight_decay * w)
 
-  The decay reads the value before the step. Under a sparse gradient a row decays only
-  in steps in which it has a gradient; so do its moments.
+  The decay uses the value before the step. With sparse gradients, a row and its moments
+  decay only in steps in which the row has a gradient.
   """
 
   def __init__(self,
@@ -57,8 +57,8 @@ class AdamWOptimizer(adam.AdamOptimizer):
         self._call_if_callable(self._weight_decay), name="weight_decay")
 
   def _with_decay(self, var, apply):  # pylint: disable=redefined-builtin
-    """Runs a stock dense update between reading and writing the decay."""
-    # A product is a copy; a read may share the variable's memory.
+    """Runs a stock dense update between computing and applying the decay."""
+    # The product copies; a plain read might share the variable's memory.
     decay = var * math_ops.cast(self._weight_decay_t, var.dtype.base_dtype)
     with ops.control_dependencies([decay]):
       update = apply()
@@ -97,7 +97,7 @@ class AdamWOptimizer(adam.AdamOptimizer):
 
 
 def _hyper(opt, unused_var, unused_kwargs):
-  """The row rule's numbers, in its order."""
+  """Returns the row rule's hyperparameters, in its order."""
   # pylint: disable=protected-access
   beta1_power, beta2_power = [
       array_ops.identity(p) for p in opt._get_beta_accumulators()
@@ -109,7 +109,7 @@ def _hyper(opt, unused_var, unused_kwargs):
 
 
 def register():
-  """Makes embedding variables take the fused rule."""
+  """Registers the fused rule for embedding variables."""
   registry.register(
       AdamWOptimizer, "AdamW",
       lambda opt, var: [opt.get_slot(var, "m"), opt.get_slot(var, "v")], _hyper)

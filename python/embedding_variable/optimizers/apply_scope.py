@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What one `apply_gradients` call knows as a whole.
+"""State shared by all updates of one `apply_gradients` call.
 
-Stock optimizers update variable after variable. One update op for all tables of one
-lookup needs the whole list, so the patched `apply_gradients` opens a scope here with
-it, and the first table's update emits the op that its sisters then share.
+Stock optimizers update one variable after the other. A single update op for all tables
+of a lookup needs the whole list. So the patched `apply_gradients` opens a scope with
+it, and the first table's update creates the op that the other tables share.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ _local = threading.local()
 
 
 class ApplyScope(object):
-  """The gradients of one `apply_gradients` call, and what is made once for all.
+  """The gradients of one `apply_gradients` call, and results shared by its updates.
 
   Attributes:
-    optimizer: the optimizer whose call it is.
+    optimizer: the optimizer that was called.
     pairs: list of (gradient, variable).
-    cache: dict for what the updates of this call share.
+    cache: dict for values shared by the updates of this call.
   """
 
   def __init__(self, optimizer, pairs):
@@ -38,9 +38,10 @@ class ApplyScope(object):
     self._last_id = self._graph._last_id  # pylint: disable=protected-access
 
   def made(self, tensor):
-    """Whether this call made the tensor: a script that only gave a number has none.
+    """Returns whether this call created the tensor, as it does if a script passed a
+    number.
 
-    What was there before the call is the script's own; a session may feed over it.
+    Tensors created before the call belong to the script; a session may feed them.
     """
     op = tensor.op
     return op.graph is self._graph and op._id > self._last_id  # pylint: disable=protected-access
@@ -48,9 +49,9 @@ class ApplyScope(object):
   def step(self):
     """Returns int64 scalar: the global step before its increment.
 
-    0 without one. Where a variable evicts by it the global step is made if need be, as
-    DeepRec's optimizers do: rows stamped 0 for ever would all be old to a saver that
-    finds a step made later.
+    0 without a global step. If a variable evicts by step, the global step is created if
+    needed, as in DeepRec's optimizers. Otherwise all rows would have version 0, and a
+    saver that finds a global step created later would treat all of them as old.
     """
     key = ("step", ops.get_default_graph())
     if key not in self.cache:
@@ -62,7 +63,9 @@ class ApplyScope(object):
 
 
 def _global_step(make):
-  """Reads the global step. Its increment waits for the updates, so this is the old one."""
+  """Reads the global step. Its increment waits for the updates, so this is the old
+  value.
+  """
   step = training_util.get_global_step()
   if step is None and make:
     root = variable_scope.VariableScope(reuse=False, name="")
@@ -71,8 +74,8 @@ def _global_step(make):
       step = training_util.create_global_step()
   if step is None:
     return constant_op.constant(0, dtypes.int64)
-  # Where the step is: with no device, TensorFlow would take the first task of a job
-  # that it finds, a worker that may be gone, say.
+  # On the step's device. Without a device, TensorFlow would take the first task of the
+  # job, for example a worker that has stopped.
   with ops.colocate_with(None, ignore_existing=True), ops.device(step.device):
     return array_ops.identity(math_ops.cast(step, dtypes.int64), name="ev_step")
 
@@ -89,7 +92,7 @@ def enter(optimizer, pairs):
 
 
 def current(optimizer):
-  """Returns the scope of the optimizer's running call; an empty one outside any."""
+  """Returns the scope of the optimizer's running call; an empty one outside of any."""
   stack = _local.__dict__.get("stack") or []
   if stack and stack[-1].optimizer is optimizer:
     return stack[-1]

@@ -16,14 +16,14 @@ from embedding_variable.variables import variable as ev
 
 
 def update(optimizer, rule, grad, var, **kwargs):
-  """Returns the op that updates `var`, and its sisters of the same lookup.
+  """Returns the op that updates `var` and the other tables of the same lookup.
 
   Args:
     optimizer: the optimizer; its slots exist and it is prepared.
     rule: its `FusedRule`.
     grad: IndexedSlices.
     var: the embedding variable.
-    **kwargs: what a Keras update gets (`apply_state`).
+    **kwargs: arguments of a Keras update (`apply_state`).
   """
   scope = apply_scope.current(optimizer)
   made = scope.cache.setdefault("fused", {})
@@ -50,7 +50,7 @@ def update(optimizer, rule, grad, var, **kwargs):
   slot_names = [[s.column for s in views] for views in slots]
   slot_inits = [[s.initial for s in views] for views in slots]
   plan_tables = None if plan is None else [t for _, _, t in group]
-  # One op for all tables, or none: each would sum all tables' gradients.
+  # One op for all tables, or none: each such op sums all tables' gradients.
   at_source = None if rule.finish is not None else _update_at_source(group, plan)
   op = at_source and at_source(rule_name, handles, hyper, step, slot_names, slot_inits,
                                plan_tables)
@@ -81,17 +81,18 @@ def update(optimizer, rule, grad, var, **kwargs):
 
 
 def _update_at_source(group, plan):
-  """Returns what updates the tables where their gradients are summed, or None."""
+  """Returns the function that updates tables where their gradients are summed, or None."""
   if plan is None or not all(storages.of_variable(v).may_use_gpu for _, v, _ in group):
     return None
   return lookup_sparse_ops.update_of([g for g, _, _ in group])
 
 
 def _pooled_grads(group, plan):
-  """Returns the gradients of the lookup's outputs, if the update is to take those.
+  """Returns the gradients of the lookup's outputs if the update can take them, else
+  None.
 
-  That is so where rows may be on a device, which sums them itself, and nothing was
-  done to the sums on their way here.
+  It can if rows may be on a device, which sums them itself, and if nothing changed the
+  sums between lookup and update.
   """
   if plan is None or not all(storages.of_variable(v).may_use_gpu for _, v, _ in group):
     return None
@@ -103,8 +104,9 @@ def _group(scope, grad, var):
   """Finds the variables whose gradients come from the same lookup as `grad`.
 
   Returns:
-    (group, plan): a list of (gradient, variable, table in the plan), and the plan;
-    only `var` and None when its keys do not come straight from a fused lookup.
+    (group, plan): a list of (gradient, variable, table in the plan), and the plan. If
+      the gradient's keys do not come directly from a fused lookup: only `var`, and
+      None.
   """
   found = lookup_sparse_ops.plan_of(grad)
   if found is None:
@@ -117,11 +119,11 @@ def _group(scope, grad, var):
         not ev.is_embedding_variable(other) or other in seen):
       continue
     found = lookup_sparse_ops.plan_of(other_grad)
-    # A plan and the op that uses it live on one device.
+    # A plan and the op that uses it must be on one device.
     if found is None or found[0] is not plan or other.device != var.device:
       continue
     if other.versions_are_times != var.versions_are_times:
-      continue  # One op stamps all its rows alike.
+      continue  # one op gives all its rows the same version
     seen.add(other)
     group.append((other_grad, other, found[1]))
   return group, plan

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Updates of any optimizer by its own code.
+"""Updates tables with any optimizer's own code.
 
-The touched rows and their slots are copied into small dense variables of shape
-`[number of unique keys, dim]`, the optimizer's own sparse update runs on those with
-indices 0, 1, 2, ..., and the rows are written back. The whole is one critical section
-per table, so that concurrent steps apply one after the other.
+The touched rows and their slots are copied into small dense variables of shape `[number
+of unique keys, dim]`. The optimizer's own sparse update runs on those with indices 0,
+1, 2, ..., and the rows are written back. All of this is one critical section per table,
+so concurrent steps apply one after the other.
 
 Keys that the variable's filter does not admit are counted and left out.
 
@@ -29,7 +29,7 @@ from embedding_variable.optimizers import slot_view
 
 
 def check(optimizer, var):
-  """Raises NotImplementedError for an optimizer that has no meaning for a table's rows.
+  """Raises NotImplementedError for an optimizer that cannot work on a table's rows.
 
   Args:
     optimizer: any optimizer.
@@ -44,14 +44,14 @@ def check(optimizer, var):
 
 
 def update(optimizer, grad, var, run):
-  """Returns the op that updates `var` by the optimizer's own code.
+  """Returns the op that updates `var` with the optimizer's own code.
 
   Args:
     optimizer: the optimizer; its slots exist and it is prepared.
     grad: IndexedSlices, duplicates allowed.
     var: the embedding variable.
-    run: function (grad `[U, dim]`, variable, indices `[U]`) that calls the
-      optimizer's sparse update and returns its op or tensor.
+    run: function (grad `[U, dim]`, variable, indices `[U]`) that calls the optimizer's
+      sparse update and returns its op or tensor.
   """
   step = var.version_of_update(apply_scope.current(optimizer).step())
   with ops.name_scope("generic_update"):
@@ -77,16 +77,16 @@ def update(optimizer, grad, var, run):
 
 
 def exclusively(var, inputs, write):
-  """Returns the op that reads and writes rows, alone among those of this function.
+  """Returns the op that reads and writes rows under the table's mutex.
 
   Args:
     var: the embedding variable.
-    inputs: list of tensors that come from outside, all of them.
+    inputs: list of all tensors computed outside of the critical section.
     write: function without arguments that returns the op.
   """
   mutex = gen_resource_variable_ops.mutex_v2(
       shared_name="ev_update/" + var.op.name, name="mutex")
-  # The lock is taken when everything that comes from outside is there.
+  # Locks only after all outside inputs are computed.
   with ops.control_dependencies(inputs):
     lock = gen_resource_variable_ops.mutex_lock(mutex)
   with ops.control_dependencies([lock]):
@@ -117,8 +117,8 @@ def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
     written = row_ops.write_rows(var.handle, keys, counts, step, new_values,
                                  new_slots, columns, initial)
   with ops.control_dependencies([written]):
-    # Leave no batch of rows behind between steps. (Assigning an empty matrix would
-    # make Grappler conclude that the number of rows is 0.)
+    # Frees the batch of rows at the end of a step. (If an empty matrix were assigned
+    # instead, Grappler would conclude that the number of rows is 0.)
     return control_flow_ops.group(*[
         gen_resource_variable_ops.destroy_resource_op(t.handle)
         for t in [temporary] + slot_temporaries
@@ -126,7 +126,7 @@ def _update_rows(optimizer, var, keys, counts, values, rows, step, run):
 
 
 def _temporary(var, name):
-  """A dense variable of shape `[None, dim]`, in no collection, assigned before use."""
+  """Returns a dense variable `[None, dim]`, in no collection, assigned before use."""
   return resource_variable_ops.ResourceVariable(
       initial_value=lambda: array_ops.zeros([0, var.dim]),
       shape=tensor_shape.TensorShape([None, var.dim]), dtype=dtypes.float32,
@@ -150,18 +150,18 @@ def slots_of(optimizer, var):
 
 
 def _keras_key(var):
-  """The key of a variable in a Keras optimizer's `_slots`."""
+  """Returns the key of a variable in a Keras optimizer's `_slots`."""
   return var._unique_id  # pylint: disable=protected-access
 
 
 class _Substitution(object):
-  """Shows the optimizer the temporaries as a variable with its slots, for a while."""
+  """Context in which the optimizer sees the temporaries as a variable with its slots."""
 
   def __init__(self, optimizer, var, temporary, slots, slot_temporaries):
     self._optimizer = optimizer
     self._var = var
     self._temporary = temporary
-    # A slot that is no column (one number for the variable, say) is shown as it is.
+    # A slot that is not a column (one number for the variable, say) is used as it is.
     self._slots = _slot_table(optimizer, var)
     self._slots.update(
         {name: t for (name, _), t in zip(slots, slot_temporaries)})
@@ -175,7 +175,7 @@ class _Substitution(object):
     else:
       slots[_keras_key(self._temporary)] = self._slots
 
-    # Contrib's weight decay asks whether the variable is among those to decay.
+    # Contrib's weight decay checks whether the variable is in its list.
     decayed = getattr(self._optimizer, "_decay_var_list", None)
     if decayed and self._var in decayed:
       decayed.add(self._temporary)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""FTRL whose l1 acts on whole rows, as that of DeepRec's embedding variables does."""
+"""FTRL whose l1 applies to whole rows, as for DeepRec's embedding variables."""
 
 from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
@@ -13,8 +13,8 @@ class GroupFtrlOptimizer(ftrl.FtrlOptimizer):
   """FTRL-proximal with group lasso: l1 makes a whole row zero, or none of it.
 
   `tf.train.FtrlOptimizer` compares each number of a row with l1, in tables as in dense
-  variables. This optimizer compares the row's length. Sparse gradients only; for a
-  gradient g of a row w, with its slots n ("accum") and z ("linear"):
+  variables. This optimizer compares the row's length. It takes only sparse gradients in
+  this way; for a gradient g of a row w, with its slots n ("accum") and z ("linear"):
 
     gs = g + 2 * l2_shrinkage * w
     n' = n + g^2
@@ -22,9 +22,9 @@ class GroupFtrlOptimizer(ftrl.FtrlOptimizer):
     w  = 0                                                       where |z| <= l1
     w  = (l1 / |z| - 1) * z / (n'^-power / learning_rate + 2 * l2)      elsewhere
 
-  where |z| is the Euclidean length of the row's z. Dense gradients are applied as by
-  `tf.train.FtrlOptimizer`, whose arguments it takes; its slots are the same too. On
-  embedding variables it runs on the generic path.
+  where |z| is the Euclidean length of the row's z. Dense gradients are applied as in
+  `tf.train.FtrlOptimizer`. Arguments and slots are those of that class too. Embedding
+  variables are updated through generic.py.
   """
 
   def _apply_sparse(self, grad, var):

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`tf.keras.optimizers` whose formulas are those of a fused row rule.
+"""`tf.keras.optimizers` whose formulas equal those of a fused row rule.
 
-Not among them, and so on the generic path: SGD with momentum (its accumulator holds
-the learning rate already), Adagrad (epsilon outside the root), RMSprop without momentum
-(likewise), Adam with amsgrad.
+The following differ and are updated through generic.py: SGD with momentum (its
+accumulator includes the learning rate), Adagrad (epsilon outside the root), RMSprop
+without momentum (likewise), Adam with amsgrad.
 """
 
 import numbers
@@ -32,8 +32,8 @@ def _hyper(*names):
 
   def pick(opt, var, kwargs):
     coefficients = dict(_coefficients(opt, var, kwargs))
-    # The prepared constant of a number is in the memory of the variable's GPU, and would
-    # be brought to the processors in every step.
+    # The optimizer's constant for a number is in GPU memory for a variable on a GPU,
+    # and would be copied to the host in every step.
     if isinstance(getattr(opt, "epsilon", None), numbers.Number):
       coefficients["epsilon"] = opt.epsilon
     return [coefficients[name] for name in names]
@@ -47,7 +47,7 @@ def _slots(*names):
 
 
 def register():
-  """Fills the registry."""
+  """Registers the rules."""
   registry.register(
       gradient_descent.SGD, lambda opt: None if opt._momentum else "SGD", _slots(),
       _hyper("lr_t"))

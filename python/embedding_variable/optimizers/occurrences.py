@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How often the keys of a gradient occurred in the batch.
+"""Counts how often the keys of a gradient occurred in the batch.
 
-A fused lookup's gradient names each key once, however often the batch does. One lookup's
-plan knows the numbers; when a variable is looked up several times, stock code concatenates
-the gradients, and the numbers are put together here in the same way.
+A fused lookup's gradient contains each key once, however often it is in the batch. The
+lookup's plan has the counts. If a variable is looked up several times, stock code
+concatenates the gradients, and this module concatenates the counts in the same way.
 """
 
 from tensorflow.python.framework import dtypes
@@ -18,7 +18,7 @@ from embedding_variable.ops import lookup_sparse_ops
 def of(slices):
   """Returns int64 `[M]`, the occurrences of each of the M indices of a gradient.
 
-  None when each index stands for one occurrence (or nothing else is known).
+  None if each index stands for one occurrence (or the counts are unknown).
 
   Args:
     slices: IndexedSlices.

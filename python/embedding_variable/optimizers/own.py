@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The optimizers that stock TensorFlow lacks: one table, read by the integration.
+"""The table of optimizers that stock TensorFlow lacks, read by the integration.
 
-To add one: its module here with a `register()` that names its row rule, and its line
-in `OPTIMIZERS`.
+To add one, create its module with a `register()` that names its row rule, and add a
+line to `OPTIMIZERS`.
 """
 
 import sys
@@ -12,8 +12,8 @@ from embedding_variable.optimizers import adagrad_decay
 from embedding_variable.optimizers import adam_async
 from embedding_variable.optimizers import adam_w
 
-# Module of `tensorflow.python.training` in which DeepRec has the class -> the class,
-# which is also put on `tf.train`.
+# DeepRec's module in `tensorflow.python.training` -> the class, which is also added to
+# `tf.train`.
 OPTIMIZERS = (
     ("adam_async", adam_async.AdamAsyncOptimizer),
     ("adagrad_decay", adagrad_decay.AdagradDecayOptimizer),
@@ -23,6 +23,6 @@ OPTIMIZERS = (
 
 
 def register():
-  """Makes embedding variables take the fused rules of these optimizers."""
+  """Registers the fused rules of these optimizers for embedding variables."""
   for module in sorted({cls.__module__ for _, cls in OPTIMIZERS}):
     sys.modules[module].register()

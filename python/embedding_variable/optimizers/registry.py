@@ -1,11 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which optimizer class runs as which fused row rule."""
+"""Maps optimizer classes to fused row rules."""
 
-# Words in the names of the methods that say how sparse gradients are applied:
-# `_resource_apply_sparse`, Adam's `_apply_sparse_shared`, Keras's
-# `_resource_scatter_add`. An optimizer that replaces any of them runs its own code, on
-# the generic path.
+# Words in the names of methods that apply sparse gradients: `_resource_apply_sparse`,
+# Adam's `_apply_sparse_shared`, Keras's `_resource_scatter_add`. An optimizer that
+# overrides any of them runs its own code, through generic.py.
 _SPARSE = ("sparse", "scatter")
 
 _rules = {}
@@ -16,14 +15,14 @@ class FusedRule(object):
 
   Args:
     slots: function (optimizer, variable) -> list of `SlotView` in the rule's order.
-    hyper: function (optimizer, variable, kwargs) -> list of float scalars in the
-      rule's order; kwargs are those of a Keras update (`apply_state`), {} otherwise.
-    rule: the rule's name, or a function (optimizer) -> name, None when this object
-      must take the generic path.
-    finish: None, or a function (optimizer, variable, update op) -> op, for what the
-      optimizer keeps per variable. Such variables are not updated together.
-    step: None for the global step before its increment, or a function (optimizer,
-      that step) -> the version that rows get.
+    hyper: function (optimizer, variable, kwargs) -> list of float scalars in the rule's
+      order; kwargs are those of a Keras update (`apply_state`), {} otherwise.
+    rule: the rule's name, or a function (optimizer) -> name, or None if this optimizer
+      must use generic.py.
+    finish: None, or a function (optimizer, variable, update op) -> op, for state that
+      the optimizer keeps per variable. Such variables are not updated together.
+    step: None for the global step before its increment, or a function (optimizer, that
+      step) -> the version that rows get.
   """
 
   def __init__(self, rule, slots, hyper, finish=None, step=None):
@@ -38,7 +37,8 @@ class FusedRule(object):
 
 
 def register(optimizer_class, rule, slots, hyper, **kwargs):
-  """Registers `optimizer_class`, and its subclasses that do not replace updates.
+  """Registers `optimizer_class` and those of its subclasses that do not override
+  updates.
 
   The arguments are those of `FusedRule`.
   """
@@ -46,7 +46,7 @@ def register(optimizer_class, rule, slots, hyper, **kwargs):
 
 
 def find(optimizer):
-  """Returns the `FusedRule` that gives the optimizer's own results, or None.
+  """Returns the `FusedRule` with the same results as the optimizer, or None.
 
   Args:
     optimizer: a `tf.train.Optimizer` or a Keras `OptimizerV2`.
@@ -59,7 +59,7 @@ def find(optimizer):
     for method in dir(base):
       if not any(part in method for part in _SPARSE):
         continue
-      # Function identity: a method that is replaced in between differs.
+      # Compares functions, so a method overridden in between is detected.
       if getattr(cls, method, None) is not getattr(base, method, None):
         return None
       if method in getattr(optimizer, "__dict__", {}):
@@ -69,9 +69,9 @@ def find(optimizer):
 
 
 def describe(optimizer):
-  """Returns a string that differs where two optimizers update rows differently.
+  """Returns a string that differs if two optimizers update rows differently.
 
-  The class and the fused rule, "RMSPropOptimizer/rmsprop_centered"; not the
+  It is the class and the fused rule, "RMSPropOptimizer/rmsprop_centered", without the
   hyperparameters, which may be tensors.
   """
   rule = find(optimizer)

@@ -11,16 +11,16 @@ from tensorflow.python.ops import state_ops
 def update_rows(variables, indices, function):
   """Returns the op that replaces rows by a function of them.
 
-  Works on resource and on reference variables.
+  Works on resource variables and reference variables.
 
   Args:
     variables: list of variables of one shape.
     indices: `[U]`, unique.
-    function: function of the list of rows `[U, ...]` that gives their new values.
+    function: maps the list of rows `[U, ...]` to their new values.
   """
   rows = [array_ops.gather(v, indices) for v in variables]
   new_rows = function(rows)
-  # A read may share the variable's memory: all is computed before any is written.
+  # A read may share the variable's memory, so everything is computed before any write.
   with ops.control_dependencies(new_rows):
     return control_flow_ops.group(*[
         state_ops.scatter_update(v, indices, r)
@@ -33,11 +33,11 @@ def update_all(variables, function):
 
   Args:
     variables: list of variables.
-    function: function of the list of their values that gives the new ones.
+    function: maps the list of their values to the new ones.
   """
   values = [array_ops.identity(v) for v in variables]
   new_values = function(values)
-  # As above.
+  # Computes everything before any write, as above.
   with ops.control_dependencies(new_values):
     return control_flow_ops.group(
         *[state_ops.assign(v, n) for v, n in zip(variables, new_values)])

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizer slots of an embedding variable.
 
-A slot is a column of the table's rows, made by the engine when it is first used. What
-an optimizer holds for it is a `SlotView`: which table, which column, what a new row's
-column starts with.
+A slot is a column of the table's rows, which the engine creates at first use. The
+optimizer holds a `SlotView` for it: the table, the column, and the initial value of the
+column in new rows.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class SlotView(trackable.Trackable):
     primary: the embedding variable.
     column: string, name of the column ("Adagrad", "Adam_1"); the checkpoint's tensors
       are `<variable>/<column>-values` and so on.
-    initial: float that the column of a new row is filled with.
+    initial: float, initial value of the column in a new row.
   """
 
   def __init__(self, primary, column, initial):
@@ -73,7 +73,7 @@ class SlotView(trackable.Trackable):
 
   @property
   def shape(self):
-    """`[dim]`; of a table of fixed size `[rows, dim]`, as the table's."""
+    """`[dim]`; for a table of fixed size `[rows, dim]`, like the table's shape."""
     return self.primary.shape
 
   def get_shape(self):
@@ -85,9 +85,9 @@ class SlotView(trackable.Trackable):
 
   @property
   def initializer(self):
-    """The op that gives this column its initial value in every row.
+    """The op that resets this column to its initial value in every row.
 
-    Does nothing before the table is initialised: rows to come start with it anyway.
+    No-op before the table is initialised, since new rows start with that value.
     """
     if self._initializer is None:
       with ops.device(self.device), ops.name_scope("SlotInitializer"):
@@ -99,7 +99,7 @@ class SlotView(trackable.Trackable):
     return self._initializer
 
   def _reset(self):
-    """Writes all rows back without this column, which then starts afresh."""
+    """Writes all rows back without this column, which then starts anew."""
     others = self.primary.slot_columns
     others.pop(self.column)
     ensured = row_ops.ensure_slots(self.handle, list(others), list(others.values()))
@@ -110,7 +110,7 @@ class SlotView(trackable.Trackable):
         table.slots, list(others), list(others.values()))
 
   def is_initialized(self, name=None):
-    """Returns a bool scalar: whether the table is."""
+    """Returns a bool scalar: whether the table is initialized."""
     return self.primary.is_initialized(name)
 
   def sparse_read(self, indices, name=None):
@@ -136,16 +136,17 @@ class SlotView(trackable.Trackable):
     return self.primary.value_of_slot(self.column, self.initial)
 
   def read_value(self):
-    """Returns what `value` does."""
+    """Returns the same as `value`."""
     return self.value()
 
   def _as_graph_element(self):
-    """What `session.run` fetches: the dense value; int64 `[2]`, the number of keys and
-    dim, where the table has none."""
+    """Returns the tensor that `session.run` fetches: the dense value; int64 `[2]`, the
+    number of keys and dim, for a table without a dense value.
+    """
     return self._element
 
   def eval(self, session=None):
-    """Returns what `session.run` does."""
+    """Returns the same as `session.run`."""
     return self._element.eval(session=session)
 
   def __repr__(self):
@@ -155,7 +156,7 @@ class SlotView(trackable.Trackable):
 def _to_tensor(slot, dtype=None, name=None, as_ref=False):
   del name
   if as_ref:
-    return slot.handle  # colocate_with asks for it.
+    return slot.handle  # needed by colocate_with
   if dtype is not None and dtypes.as_dtype(dtype) != dtypes.float32:
     return NotImplemented
   return slot.value()
@@ -168,7 +169,7 @@ _local = threading.local()
 
 @contextlib.contextmanager
 def ordinary_slots():
-  """While open, slots are ordinary variables, also when their shape is a row's."""
+  """Context in which slots are ordinary variables even if their shape is that of a row."""
   before = wants_ordinary()
   _local.ordinary = True
   try:
@@ -178,16 +179,16 @@ def ordinary_slots():
 
 
 def wants_ordinary():
-  """True while `ordinary_slots` is open in this thread."""
+  """Returns whether `ordinary_slots` is open in this thread."""
   return getattr(_local, "ordinary", False)
 
 
 @contextlib.contextmanager
 def a_row_shown():
-  """While open, a table of fixed size has a row in its shape, also where it has none.
+  """Context in which a table of fixed size without rows has one row in its shape.
 
-  Optimizers make the initial value of a slot of the variable's shape. A constant
-  without elements does not say what they would have been.
+  Optimizers create a slot's initial value in the variable's shape. A constant without
+  elements would not contain its value.
   """
   before = shows_a_row()
   _local.a_row = True
@@ -198,7 +199,7 @@ def a_row_shown():
 
 
 def shows_a_row():
-  """True while `a_row_shown` is open in this thread."""
+  """Returns whether `a_row_shown` is open in this thread."""
   return getattr(_local, "a_row", False)
 
 
@@ -214,7 +215,7 @@ def create_slots(optimizer, variables):
 
 
 def create(primary, name, initial):
-  """Creates the next slot of that name: `name`, `name_1`, ... as stock names slots.
+  """Creates the next slot with a name: `name`, `name_1`, ... numbered as in TensorFlow.
 
   Args:
     primary: an embedding variable.
@@ -234,7 +235,7 @@ def create(primary, name, initial):
 
 
 def constant_of(primary, value, slot_name):
-  """Returns the one number that fills a slot's initial value.
+  """Returns the single number that fills a slot's initial value.
 
   Args:
     primary: the embedding variable, for messages.
@@ -242,11 +243,11 @@ def constant_of(primary, value, slot_name):
     slot_name: string, for messages.
 
   Raises:
-    ValueError: the value is not known at graph construction, or not the same in all
+    ValueError: the value is unknown when the graph is built, or not the same in all
       elements.
   """
   if callable(value):
-    # Made in a graph of its own: only the number is wanted.
+    # In a graph of its own, since only the number is needed.
     with ops.Graph().as_default():
       constant = _call(value, [primary.dim])
   else:
@@ -267,7 +268,7 @@ def constant_of(primary, value, slot_name):
 
 
 def _call(initializer, shape):
-  """Returns the initializer's tensor, or None when it is not a plain one."""
+  """Returns the initializer's tensor, or None if it is not a plain one."""
   if isinstance(initializer, type):
     initializer = initializer()
   for kwargs in ({"dtype": dtypes.float32}, {}):

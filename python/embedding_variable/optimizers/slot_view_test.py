@@ -37,7 +37,7 @@ class SlotViewTest(parameterized.TestCase):
       (tf.random_normal_initializer(), "known at graph construction"),
       (lambda shape, dtype: tf.constant([1.0, 2.0, 3.0]), "the same in all"),
       (np.arange(3.0), "the same in all"))
-  def test_what_is_no_constant(self, value, message):
+  def test_a_value_that_is_not_constant(self, value, message):
     with self.assertRaisesRegex(ValueError, "'v'.*'slot'.*" + message):
       slot_view.constant_of(self._variable, value, "slot")
 
@@ -67,7 +67,7 @@ class SlotViewTest(parameterized.TestCase):
     with slot_view.ordinary_slots():
       self.assertTrue(slot_view.wants_ordinary())
     self.assertFalse(slot_view.wants_ordinary())
-    # AdamAsync's powers are one number for the variable, whatever its dim.
+    # AdamAsync's powers are one number per variable, whatever its dim.
     narrow = tf.get_embedding_variable("narrow", 1)
     optimizer = tf.train.AdamAsyncOptimizer()
     optimizer.minimize(tf.reduce_sum(tf.nn.embedding_lookup(narrow, [1])))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tf.train` optimizers that run as fused row rules.
 
-Each entry reads the tensors that the optimizer's `_prepare` made, so a learning rate
+Each entry reads the tensors created by the optimizer's `_prepare`, so a learning rate
 that is a schedule, a placeholder or a function works as on a dense variable.
 """
 
@@ -25,7 +25,7 @@ def _slots(*names):
 
 
 def register():
-  """Fills the registry."""
+  """Registers the rules."""
   registry.register(
       gradient_descent.GradientDescentOptimizer, "SGD", _slots(),
       lambda opt, var, kwargs: [opt._learning_rate_tensor])

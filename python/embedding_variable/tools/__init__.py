@@ -1,3 +1,3 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m embedding_variable`: looks into checkpoints that hold embedding variables."""
+"""`python -m embedding_variable`: inspects checkpoints with embedding variables."""

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's only import of pyarrow, which is optional: `arrow.load()`.
 
-pyarrow below 14.0.1 unpickles the extension types that a file names, and so runs code
-that the file holds (CVE-2023-47248). pyarrow_hotfix turns that off. It is imported first.
+pyarrow below 14.0.1 unpickles the extension types named in a file, which can run code
+from the file (CVE-2023-47248). pyarrow_hotfix disables that and is imported first.
 """
 
 
@@ -21,6 +21,6 @@ def load():
   except ImportError as e:
     raise ImportError("Parquet needs pyarrow and pyarrow-hotfix: %s. "
                       "Remedy: pip install pyarrow pyarrow-hotfix" % e)
-  # Its import does this too, unless a program has undone it.
+  # Importing it does the same, unless a program has undone it.
   pyarrow_hotfix.install()
   return pyarrow

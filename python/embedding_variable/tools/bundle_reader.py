@@ -14,12 +14,12 @@ class BundleReader(object):
   """The tensors of one checkpoint.
 
   Attributes:
-    prefix: string, what messages call it.
+    prefix: string, its name in messages.
     shapes: dict: tensor name -> list of ints.
   """
 
   def __init__(self, prefix, readable):
-    """Opens it.
+    """Opens a checkpoint.
 
     Args:
       prefix: string, the checkpoint's prefix.
@@ -52,7 +52,7 @@ class BundleReader(object):
     """Reads a tensor as a NumPy array.
 
     Raises:
-      ToolError: the file is damaged; names the tensor.
+      ToolError: the file is damaged; the message names the tensor.
     """
     try:
       return self._reader.get_tensor(tensor)

@@ -17,23 +17,23 @@ from tensorflow.python.ops import io_ops
 
 from embedding_variable.tools import errors
 
-# Tensors are written together up to this size: one file for a small checkpoint, and
-# little memory for a large one.
+# Tensors are written together up to this size: one file for a small checkpoint, little
+# memory for a large one.
 _FLUSH_BYTES = 256 << 20
 
 
 class BundleWriter(object):
-  """Writes a checkpoint in pieces, which become one when all are there.
+  """Writes a checkpoint in pieces, which are merged when all are complete.
 
-  Use as a context manager. The checkpoint's index appears last, so there is a whole
-  checkpoint or none; after an error nothing is left.
+  Use as a context manager. The checkpoint's index appears last, so the checkpoint is
+  either complete or absent; after an error all files are removed.
   """
 
   def __init__(self, prefix, flush_bytes=_FLUSH_BYTES):
-    """Args: prefix, of the checkpoint; flush_bytes, what is kept in memory."""
+    """Args: prefix, of the checkpoint; flush_bytes, most bytes kept in memory."""
     self._prefix = prefix
     self._flush_bytes = flush_bytes
-    # Beside the target, so that merging renames files.
+    # Next to the target, so that merging only renames files.
     self._directory = prefix + "_partial"
     self._pending = []
     self._pending_bytes = 0
@@ -74,10 +74,10 @@ class BundleWriter(object):
     part = os.path.join(self._directory, "part_%05d" % len(self._parts))
 
     def save():
-      # Fed, since a constant may not be larger than 2 GiB.
+      # Fed, since a constant is limited to 2 GiB.
       feed = {}
       for _, array in pending:
-        # NumPy's own type of bytes would drop zeros at their end.
+        # NumPy's own bytes type would drop trailing zeros.
         array = np.asarray(array, object if isinstance(array, bytes) else None)
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
         feed[array_ops.placeholder(dtype, array.shape)] = array
@@ -88,7 +88,7 @@ class BundleWriter(object):
     self._parts.append(part)
 
   def _run(self, make):
-    """Runs what `make` gives, an op and what it is fed, in a graph of its own."""
+    """Runs the (op, feed dict) returned by `make` in a graph of its own."""
     try:
       with ops.Graph().as_default() as graph, ops.device("/cpu:0"):
         op, feed = make()

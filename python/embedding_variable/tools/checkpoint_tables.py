@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the embedding variables among a checkpoint's tensors, and reads them.
 
-A table is recognised by the names of its tensors alone (checkpoint/tensor_names.py).
+A table is recognised only by the names of its tensors (checkpoint/tensor_names.py).
 """
 
 import collections
@@ -72,7 +72,7 @@ class Table(object):
 
   @property
   def filtered(self):
-    """Number of keys that were not admitted yet."""
+    """Number of keys that are not admitted yet."""
     return sum(piece.count(tensor_names.KEYS_FILTERED) for piece in self.pieces)
 
   @property
@@ -88,8 +88,8 @@ class Table(object):
       slot: slot name, or None for the table itself.
 
     Returns:
-      `[rows]` or `[rows, dim]`; None when it was not recorded (no tensor, or an empty
-      one beside keys).
+      `[rows]` or `[rows, dim]`; None if it was not recorded (no tensor, or an empty one
+        although there are keys).
     """
     found = []
     for piece in self.pieces:
@@ -103,16 +103,16 @@ class Table(object):
   def slot_values(self, slot, keys):
     """Reads a slot's rows in the order of `keys`.
 
-    A slot has its own copy of the keys, which may be in another order, or lack some
-    (DeepRec takes a snapshot for each).
+    A slot has its own copy of the keys, which may be in another order or lack some
+    (DeepRec takes a separate snapshot for each slot).
 
     Args:
       slot: slot name.
       keys: the table's keys, `column(tensor_names.KEYS)`.
 
     Returns:
-      `[rows, slot dim]`; NaN where the slot has no row for a key. None when a piece
-      lacks the slot.
+      `[rows, slot dim]`; NaN where the slot has no row for a key. None if a piece lacks
+        the slot.
     """
     own = self.column(tensor_names.KEYS, slot)
     values = self.column(tensor_names.VALUES, slot)
@@ -128,9 +128,10 @@ class Table(object):
   def default_row(self, key):
     """Returns (R, float32 `[dim]`): the default row that an absent key reads.
 
-    None when the file has none (DeepRec's).
+    None if the file has no default rows (DeepRec's).
     """
-    # As a partitioner deals keys out. Ranks deal otherwise, but all have the same rows.
+    # The part in which a partitioner puts the key. Ranks place keys differently, but
+    # all have the same default rows.
     at = key % 1000 % len(self.pieces)
     for piece in self.pieces[at:] + self.pieces[:at]:
       rows = piece.default_rows()
@@ -145,49 +146,50 @@ def _existing(bundle, prefixes, columns):
   return [t for t in possible if t in bundle.shapes]
 
 
-def positions_of(wanted, keys):
+def positions_of(some_keys, keys):
   """Finds keys among keys.
 
   Args:
-    wanted: `[M]` integers.
+    some_keys: `[M]` integers.
     keys: `[N]` integers, distinct.
 
   Returns:
-    (positions `[M]` in `keys`, bool `[M]`: it is there); a position means nothing
-    where it is not.
+    (positions `[M]` in `keys`, bool `[M]`: whether the key was found); the position is
+      undefined if it was not.
   """
   if not len(keys):
-    return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+    return np.zeros(len(some_keys), np.int64), np.zeros(len(some_keys), bool)
   order = np.argsort(keys, kind="stable")
-  at = np.searchsorted(keys, wanted, sorter=order)
+  at = np.searchsorted(keys, some_keys, sorter=order)
   positions = order[np.minimum(at, len(keys) - 1)]
-  return positions, keys[positions] == wanted
+  return positions, keys[positions] == some_keys
 
 
 class Checkpoint(object):
-  """A stock V2 checkpoint and the incremental checkpoints that a restore adds to it.
+  """A stock V2 checkpoint with the incremental checkpoints that a restore applies.
 
   Attributes:
     prefix: string.
-    name: string, the prefix and which deltas are read: "m.ckpt-9 and its deltas to 12".
+    name: string, the prefix and the deltas that are read: "m.ckpt-9 and its deltas to
+      12".
     num_deltas: int, how many are read.
     tables: ordered dict: variable name -> `Table`, by name.
     others: list of names of the tensors that belong to no table.
   """
 
   def __init__(self, path, full_only=False):
-    """Opens it.
+    """Opens a checkpoint.
 
     Args:
-      path: a checkpoint's prefix, its `.index` file, or a directory, whose newest
-        checkpoint is taken.
-      full_only: bool. False: with the deltas that a `tf.train.Saver()` restores with
-        it, which are those of the newest full checkpoint of a directory; every delta is
+      path: a checkpoint's prefix, its `.index` file, or a directory, which stands for
+        its newest checkpoint.
+      full_only: bool. False: with the deltas that `tf.train.Saver().restore` applies,
+        which are those of the newest full checkpoint of a directory; every delta is
         read and checked. True: without deltas.
 
     Raises:
-      ToolError: there is none, or it or a delta cannot be read, or a delta is missing or
-        continues something else.
+      ToolError: it does not exist, it or a delta cannot be read, or a delta is missing
+        or continues another checkpoint.
     """
     self.prefix = _prefix_of(path)
     self._full = bundle_reader.BundleReader(self.prefix, durable.readable(self.prefix))
@@ -199,11 +201,11 @@ class Checkpoint(object):
         for name, pieces in sorted(_pieces(self._full).items()))
     known = {t for table in self.tables.values() for t in table.tensors}
     self.others = sorted(set(self._full.shapes) - known)
-    # Every delta has all other variables; a restore takes those of the last.
+    # Every delta has all other variables; a restore uses those of the last.
     self._last = deltas[-1] if deltas else self._full
 
   def _bundle_of(self, other):
-    """Returns the `BundleReader` that one of `others` is read from."""
+    """Returns the `BundleReader` from which one of `others` is read."""
     return self._last if other in self._last.shapes else self._full
 
   def shape(self, other):
@@ -223,10 +225,10 @@ class Checkpoint(object):
     return self._bundle_of(other).read(other)
 
   def table(self, name):
-    """Returns the table of that name, or the only one that `names.matching` finds.
+    """Returns the table with that name, or the only one that `names.matching` finds.
 
     Raises:
-      ToolError: there is none, or there are several; names some.
+      ToolError: there is none, or there are several; the message names some.
     """
     found = names.matching(name, self.tables)
     if len(found) > 1:
@@ -243,7 +245,7 @@ class Checkpoint(object):
     return self.tables[found[0]]
 
   def global_step(self):
-    """Returns the global step as an int, or None when the file has none."""
+    """Returns the global step as an int, or None if the file has none."""
     if "global_step" not in self.others or self.shape("global_step") != []:
       return None
     return int(self.read("global_step"))
@@ -261,7 +263,7 @@ def _deltas_of(prefix):
 
 
 def _text_of(deltas):
-  """Returns what a message adds to a checkpoint's name about its deltas."""
+  """Returns the part of a checkpoint's name that describes its deltas."""
   if not deltas:
     return ""
   step = json.loads(deltas[-1].read(delta_chain.INFO).decode()).get("global_step")
@@ -270,7 +272,7 @@ def _text_of(deltas):
 
 
 def _prefix_of(path):
-  """Returns the checkpoint prefix that a user's path means."""
+  """Converts a user's path to a checkpoint prefix."""
   if path.endswith(".index"):
     path = path[:-len(".index")]
   if os.path.isdir(path):
@@ -281,7 +283,7 @@ def _prefix_of(path):
                              % (path, e))
     if newest is None:
       raise errors.ToolError("the directory %s has no checkpoint (its file "
-                             "'checkpoint' names none that is there)" % path)
+                             "'checkpoint' names no existing one)" % path)
     return newest
   if not os.path.exists(path + ".index"):
     raise errors.ToolError("no checkpoint at %s (there is no %s.index)" %
@@ -305,7 +307,7 @@ def _pieces(full):
     if values is not None and len(values) == 2 and len(shapes[name]) == 1:
       prefixes.add(prefix)
   found = {}
-  for prefix in sorted(prefixes):  # A table comes before what is under its name.
+  for prefix in sorted(prefixes):  # sorted, so a table precedes the names under it
     owner = next((a for a in _ancestors(prefix) if a in found), None)
     if owner is None or _is_table(prefix, owner, prefixes, shapes):
       found[prefix] = table_piece.Piece(full, prefix)
@@ -333,9 +335,9 @@ def _is_table(prefix, owner, prefixes, shapes):
   has_rows = [tensor_names.tensor(p, tensor_names.DEFAULT_ROWS) in shapes
               for p in (prefix, owner)]
   if any(has_rows):
-    # A table has default rows of its own, a slot has none.
+    # A table has its own default rows, a slot has none.
     return has_rows[0]
-  # DeepRec's file, without default rows: slots have no slots.
+  # From DeepRec, without default rows: slots have no slots.
   return any(p.startswith(prefix + "/") for p in prefixes)
 
 

@@ -64,7 +64,7 @@ class DeltasTest(parameterized.TestCase):
     self.prefix = os.path.join(self.directory, "m")
 
   def run_tool(self, *args, status=0):
-    """Returns (standard output, standard error) of a command that ends with `status`."""
+    """Returns (standard output, standard error) of a command that exits with `status`."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
       found = main.main(list(args))
@@ -100,7 +100,7 @@ class DeltasTest(parameterized.TestCase):
     out, err = self.run_tool("diff", self.prefix, last)
     self.assertEqual(out, "")
     self.assertEqual(err, "reading %s and its deltas to 140\n" % self.prefix)
-    # Not only by key: also order, offsets, counts and default rows.
+    # Compares order, offsets, counts and default rows too, not only rows by key.
     table = checkpoint_tables.Checkpoint(self.prefix).table("v")
     expected = testing.read(last)
     for piece in table.pieces:
@@ -125,7 +125,7 @@ class DeltasTest(parameterized.TestCase):
                                   full[piece.tensor("values")])
     self.assertEqual(checkpoint.read("dense").tolist(), full["dense"].tolist())
     self.run_tool("diff", self.prefix, last, "--full-only", status=1)
-    # As a restore, which takes the deltas of the newest full checkpoint alone.
+    # Like a restore, it applies deltas only to the newest full checkpoint.
     model.saver.save(model.session, os.path.join(self.directory, "n"))
     self.assertEqual(checkpoint_tables.Checkpoint(self.prefix).num_deltas, 0)
 
@@ -179,7 +179,7 @@ class DeltasTest(parameterized.TestCase):
     table = checkpoint_tables.Checkpoint(self.prefix).table("v")
     self.assertEqual(sorted(table.column("keys").tolist()), [1, 77])
 
-  def test_what_is_damaged_is_the_error_of_a_restore(self):
+  def test_damaged_deltas_are_the_error_of_a_restore(self):
     model, _ = self.trained()
     first = delta_chain.find(self.prefix)[0].prefix
 
@@ -200,7 +200,7 @@ class DeltasTest(parameterized.TestCase):
     with open(first + ".index", "wb") as f:
       f.write(index[:-5] + b"12345")
     both_refuse("cannot be read")
-    # A delta of another chain under this one's name.
+    # A delta of another chain, with the name of one of this chain.
     with open(first + ".index", "wb") as f:
       f.write(index)
     second = first[:-1] + "2"
@@ -233,14 +233,14 @@ class DeltasTest(parameterized.TestCase):
 
 
 class RanksTest(parameterized.TestCase):
-  """Tables that several ranks have saved: keys by a placement, not by floormod 1000."""
+  """Tables saved by several ranks: keys by a placement, not by floormod 1000."""
 
   def setUp(self):
     super().setUp()
     self.prefix = os.path.join(self.create_tempdir().full_path, "m")
 
   def restored(self):
-    """Returns {key: row} that `Saver.restore` leaves in one process."""
+    """Returns {key: row} after `Saver.restore` in one process."""
     with tf.Graph().as_default(), tf.Session() as session:
       v = tf.get_embedding_variable("v", _DIM)
       saver = tf.train.Saver()
@@ -249,7 +249,7 @@ class RanksTest(parameterized.TestCase):
     return dict(zip(keys.tolist(), values.tolist()))
 
   def read(self):
-    """Returns {key: row} that the tools read."""
+    """Returns {key: row} as the tools read them."""
     table = checkpoint_tables.Checkpoint(self.prefix).table("v")
     keys = table.column("keys").tolist()
     self.assertEqual(len(set(keys)), len(keys))
@@ -263,7 +263,7 @@ class RanksTest(parameterized.TestCase):
         [dict(keys=[0, 3, 6], values=row(0, 3, 6)),
          dict(keys=[1, 2, 1001], values=row(1, 2, 1001))],
         [dict(keys=[3, 9], values=row(33, 9), erased=[0]),
-         # Keys 6 and 12 are rank 0's: a row of rank 1 that no lookup finds.
+         # Keys 6 and 12 belong to rank 0: rows of rank 1 for keys that it does not own.
          dict(keys=[2, 6, 12], values=row(22, 66, 12), erased=[9], replaces=replaces)],
         [dict(keys=[0], values=row(100)), dict(keys=[], values=[], erased=[2])],
     ], [0, 1, 1])

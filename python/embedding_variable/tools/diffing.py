@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`diff`: in what two checkpoints differ."""
+"""`diff`: the differences between two checkpoints."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ _NAMED_KEYS = 5
 
 
 def text(first, second):
-  """Compares bit for bit, by variable and key, not by order or parts.
+  """Compares bit by bit, by variable and key, regardless of order and parts.
 
   Args:
     first, second: `Checkpoint`s.
 
   Returns:
-    A report; empty when they hold the same.
+    A report; empty if they are equal.
   """
   names = sorted(set(first.tables) | set(second.tables))
   others = sorted(set(first.others) | set(second.others))
@@ -40,14 +40,14 @@ def text(first, second):
 
 
 def _some(keys):
-  """Returns how many keys there are, and the first of them."""
+  """Returns the number of keys and the first few."""
   named = ", ".join(str(k) for k in np.sort(keys)[:_NAMED_KEYS])
   return "{:,} ({}{})".format(len(keys), named,
                               ", ..." if len(keys) > _NAMED_KEYS else "")
 
 
 def _same(a, b):
-  """Returns bool `[N]`: rows of the same bits, whatever NaNs they hold."""
+  """Returns bool `[N]`: rows with the same bits, also for NaNs."""
   a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
   equal = a.view(np.uint8) == b.view(np.uint8)
   row_bytes = int(np.prod(a.shape[1:])) * a.itemsize
@@ -61,7 +61,7 @@ def _largest(a, b):
 
 
 def _diff_tables(a, b):
-  """Yields lines about two tables of one name."""
+  """Yields lines about two tables with the same name."""
   if a.dim != b.dim:
     yield "dim %d and %d" % (a.dim, b.dim)
     return
@@ -105,7 +105,7 @@ def _filtered(table):
 
 
 def _diff_tensors(first, second, name):
-  """Yields a line when an ordinary tensor differs."""
+  """Yields a line if an ordinary tensor differs."""
   for other, which in ((second, "first"), (first, "second")):
     if name not in other.others:
       yield "%s: only in the %s" % (name, which)

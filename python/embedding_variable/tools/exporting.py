@@ -19,7 +19,7 @@ _CSV_ROWS = 4096
 def export(table, file_format, path, with_slots=False, overwrite=False):
   """Writes a table; the file appears when it is complete.
 
-  Rows are in the checkpoint's order. Versions and frequencies are left out when they were
+  Rows are in the checkpoint's order. Versions and frequencies are omitted if they were
   not recorded.
 
     csv      a header, then one line per key: key, version, frequency, value_0, ...,
@@ -32,11 +32,11 @@ def export(table, file_format, path, with_slots=False, overwrite=False):
     table: a `Table`.
     file_format: one of `FORMATS`.
     path: file to write.
-    with_slots: also the optimizer's slots.
-    overwrite: a file that is there is replaced.
+    with_slots: also write the optimizer's slots.
+    overwrite: replace an existing file.
 
   Raises:
-    ToolError: the file exists, cannot be written, or the format's library is missing.
+    ToolError: the file exists or cannot be written, or the format's library is missing.
   """
   write = {"csv": _write_csv, "npz": _write_npz, "parquet": _write_parquet}[file_format]
   if os.path.exists(path) and not overwrite:
@@ -86,7 +86,7 @@ def _read(table, with_slots):
   return columns, slots
 
 
-# Names of one row's entry; a column is called by its plural.
+# Names for a single row's entry; a column has the plural.
 _SINGULAR = {"keys": "key", "versions": "version", "frequencies": "frequency"}
 
 
@@ -97,7 +97,7 @@ def _write_csv(path, columns, slots):
   for name, array in wide:
     header += ["%s_%d" % (name, i) for i in range(array.shape[1])]
   count = len(whole[0][1])
-  # Nine digits give each float32 back.
+  # Nine digits represent each float32 exactly.
   line = ",".join(["%d"] * len(whole) +
                   ["%.9g"] * sum(a.shape[1] for _, a in wide)) + "\n"
   with open(path, "w") as f, progress.Progress("write", count) as bar:

@@ -9,13 +9,13 @@ import numpy as np
 _MAX_BINS = 12
 _BAR_WIDTH = 40
 
-# label: string; low, high: the first and last value of the bin, of the first and the last
-# bin those that occur; count: int.
+# label: string; low, high: the first and last value of the bin (the first and last bin
+# are limited to existing values); count: int.
 Bin = collections.namedtuple("Bin", ["label", "low", "high", "count"])
 
 
 def of_frequencies(values):
-  """Returns bins that double: 0, 1, 2-3, 4-7 and so on.
+  """Returns bins of doubling width: 0, 1, 2-3, 4-7 and so on.
 
   Args:
     values: int64 `[N]`, none below 0.
@@ -34,10 +34,10 @@ def of_frequencies(values):
 
 
 def of_versions(values):
-  """Returns bins of equal width over the versions; rows without one come first.
+  """Returns bins of equal width over the versions; rows without a version come first.
 
   Args:
-    values: int64 `[N]`; -1 stands for a row that was never updated.
+    values: int64 `[N]`; -1 for a row that was never updated.
 
   Returns:
     List of `Bin`.
@@ -70,7 +70,7 @@ def _count(values, edges):
 
 
 def _trimmed(bins):
-  """Returns the bins from the first to the last that is not empty."""
+  """Returns the bins without empty ones at either end."""
   filled = [i for i, b in enumerate(bins) if b.count]
   return bins[filled[0]:filled[-1] + 1]
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect`: what a checkpoint's embedding variables hold, as text."""
+"""`inspect`: a text report on a checkpoint's embedding variables."""
 
 import collections
 
@@ -10,10 +10,10 @@ from embedding_variable.tools import histogram
 _HEADINGS = ("variable", "parts", "rows", "filtered", "dim", "keys", "slots", "bytes",
              "frequency", "version")
 
-# Numbers stand to the right.
+# Columns with numbers, which are right-aligned.
 _RIGHT = (1, 2, 3, 4, 7)
 
-# What `of_table` gives. The histograms are None when nothing was recorded.
+# The result of `of_table`. A histogram is None if nothing was recorded.
 Facts = collections.namedtuple("Facts", ["table", "frequencies", "versions"])
 
 
@@ -26,7 +26,7 @@ def of_table(table):
 
 
 def size(number):
-  """Returns a number of bytes for people."""
+  """Returns a number of bytes in readable form."""
   for unit in ("B", "KiB", "MiB", "GiB"):
     if number < 1024:
       return ("%d %s" if unit == "B" else "%.1f %s") % (number, unit)
@@ -35,7 +35,7 @@ def size(number):
 
 
 def _range(bins):
-  """Returns "low to high" of what was recorded."""
+  """Returns the range of recorded values, "low to high"."""
   if bins is None:
     return "-"
   bins = [b for b in bins if b.label != "never"]

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`lookup`: the rows of some keys of a checkpoint."""
+"""`lookup`: prints the rows of keys of a checkpoint."""
 
 import numpy as np
 
@@ -19,24 +19,24 @@ def _check_keys(table, keys):
   info = np.iinfo(table.key_dtype)
   for key in keys:
     if not info.min <= key <= info.max:
-      raise errors.ToolError("variable '%s' has %s keys, and %d is none" %
+      raise errors.ToolError("variable '%s' has %s keys, which cannot hold %d" %
                              (table.name, table.key_dtype.name, key))
   return np.array(keys, table.key_dtype)
 
 
 def _read(table, column, bar):
-  """Returns a column, and says so."""
+  """Reads a column and updates the progress bar."""
   result = table.column(column)
   bar.add(1, column)
   return result
 
 
 def text(table, keys):
-  """Returns what the table holds for each key.
+  """Returns the table's content for each key.
 
   Args:
     table: a `Table`.
-    keys: list of ints; may hold a key more than once.
+    keys: list of ints; may repeat.
 
   Raises:
     ToolError: a key is out of the range of the table's type.

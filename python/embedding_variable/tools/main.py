@@ -18,12 +18,12 @@ from embedding_variable.tools import plotting
 from embedding_variable.tools import progress
 from embedding_variable.tools import shrinking
 
-# Exit statuses, as those of diff(1).
+# Exit statuses, like those of diff(1).
 _SAME, _DIFFERENT, _TROUBLE = 0, 1, 2
 
 
 def _open(path, args):
-  """Opens a checkpoint; says on standard error which deltas are read with it."""
+  """Opens a checkpoint; prints to standard error which deltas are read."""
   checkpoint = checkpoint_tables.Checkpoint(path, full_only=args.full_only)
   if checkpoint.num_deltas:
     sys.stderr.write("reading %s\n" % checkpoint.name)
@@ -125,7 +125,7 @@ def _parser():
           ("first", "second"))
 
   sub = command("shrink", _shrink,
-                "Write a new checkpoint without rows that are out of use.")
+                "Write a new checkpoint without unused rows.")
   sub.add_argument("--evict-older-than", type=int, metavar="STEPS",
                    help="drop rows whose last update is longer ago")
   sub.add_argument("--drop-filtered", action="store_true",
@@ -145,8 +145,8 @@ def main(argv=None):
     argv: list of strings; None: the process's arguments.
 
   Returns:
-    Exit status: 0; 1 when `diff` found a difference; 2 for trouble, which is explained
-    on standard error.
+    Exit status: 0; 1 if `diff` found a difference; 2 for errors, which are printed to
+      standard error.
   """
   args = _parser().parse_args(argv)
   try:
@@ -155,6 +155,6 @@ def main(argv=None):
     sys.stderr.write("error: %s\n" % e)
     return _TROUBLE
   except BrokenPipeError:
-    # The reader of the output, such as head, has seen enough.
+    # The reader of the output, such as head, has stopped reading.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _SAME

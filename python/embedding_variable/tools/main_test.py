@@ -26,7 +26,7 @@ _ADAGRAD = [[.3, .3], [.7, .7], [1.3, 1.3], [.1, .1]]
 
 
 def _tensors(**changes):
-  """A table `a/v` with everything, and a dense tensor."""
+  """Returns a table `a/v` with all columns, and a dense tensor."""
   facts = dict(
       keys=_KEYS, values=_VALUES, versions=[90, 100, 10, -1], freqs=[5, 1, 2, 1],
       filtered=[(8, 99, 1), (-2000, 50, 2)], slots={"Adagrad": _ADAGRAD},
@@ -40,7 +40,7 @@ def _tensors(**changes):
 
 
 def _in_parts():
-  """The same table in two parts: key in part floormod(key, 1000) % 2."""
+  """Returns the same table in two parts: key in part floormod(key, 1000) % 2."""
   tensors = {}
   for part in (0, 1):
     mine = [i for i, k in enumerate(_KEYS) if k % 1000 % 2 == part]
@@ -63,7 +63,7 @@ class ToolsTest(parameterized.TestCase):
     self.prefix = os.path.join(self.directory, "model.ckpt-100")
 
   def run_tool(self, *args, **kwargs):
-    """Returns what a command writes; it must end with `status` (0)."""
+    """Returns the output of a command, which must exit with `status` (0)."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
       status = main.main(list(args))
@@ -144,7 +144,7 @@ class ToolsTest(parameterized.TestCase):
                   text)
 
   def test_a_table_under_another_tables_name_in_deeprecs_file(self):
-    # No default rows: only a table has slots, so what has some is no slot.
+    # Without default rows, a name with slots is a table, since slots have none.
     tensors = _tensors(defaults=None)
     tensors.update(testing.table("a/v/w", [1], [[1., 2.]], slots={"Adagrad": [[1., 2.]]}))
     testing.write(self.prefix, tensors)
@@ -165,7 +165,7 @@ class ToolsTest(parameterized.TestCase):
     with open(png, "rb") as f:
       self.assertEqual(f.read(8), b"\x89PNG\r\n\x1a\n")
 
-  def test_plot_without_matplotlib_says_what_to_install(self):
+  def test_plot_without_matplotlib_names_the_package(self):
     testing.write(self.prefix, _tensors())
     with absltest.mock.patch.dict(sys.modules, {"matplotlib": None}):
       text = self.run_tool("inspect", self.prefix, "--plot", self.path("p.png"), status=2)
@@ -200,7 +200,7 @@ a/v[9223372036854775807]: absent
     self.assertIn("int32", self.run_tool("lookup", self.prefix, "a/v", str(2**40),
                                          status=2))
 
-  def test_an_unknown_variable_is_answered_with_those_there_are(self):
+  def test_the_error_for_an_unknown_variable_lists_the_existing_ones(self):
     testing.write(self.prefix, _tensors())
     self.assertIn("no embedding variable 'b'; it has 'a/v'",
                   self.run_tool("lookup", self.prefix, "b", "1", status=2))
@@ -258,7 +258,7 @@ a/v[9223372036854775807]: absent
     self.assertRegex(text, "%s.*pip install pyarrow pyarrow-hotfix" % missing)
     self.assertFalse(os.path.exists(path))
 
-  def test_a_file_that_is_there_is_kept(self):
+  def test_an_existing_file_is_kept(self):
     testing.write(self.prefix, _tensors())
     path = self.path("v.csv")
     with open(path, "w") as f:
@@ -274,7 +274,7 @@ a/v[9223372036854775807]: absent
   def test_a_slot_with_keys_of_its_own_order_and_one_missing(self):
     tensors = _tensors()
     slot = testing.table("a/v/Adagrad", _KEYS[:0:-1], _ADAGRAD[:0:-1])
-    for name in ("keys", "values"):  # Key 3 is missing; any order.
+    for name in ("keys", "values"):  # key 3 is missing; reverse order
       tensors["a/v/Adagrad-" + name] = slot["a/v/Adagrad-" + name][::-1]
     testing.write(self.prefix, tensors)
     text = self.run_tool("lookup", self.prefix, "a/v", "-7", "3")
@@ -341,7 +341,7 @@ words: differs
         self.assertEqual(got[name].dtype.kind, np.asarray(before[name]).dtype.kind, name)
     testing.write(self.path("expected"), expected)
     self.assertEqual(self.run_tool("diff", out, self.path("expected")), "")
-    for name, array in testing.read(self.prefix).items():  # Never in place.
+    for name, array in testing.read(self.prefix).items():  # the input is unchanged
       np.testing.assert_array_equal(array, before[name])
     self.assertFalse([n for n in testing.files(self.directory) if "_partial" in n])
 
@@ -410,7 +410,7 @@ words: differs
       self.assertIn("exists", self.run_tool(
           "shrink", self.prefix, "--evict-older-than", "1", "--out", out, status=2))
 
-  # What is damaged or not there.
+  # Damaged or missing input.
 
   def test_no_checkpoint_is_an_error_that_names_it(self):
     self.assertIn("no checkpoint at " + self.prefix,
@@ -450,7 +450,7 @@ words: differs
 
   @parameterized.parameters(
       ["inspect"], ["lookup", "a/v", "1"], ["shrink", "--evict-older-than", "1"])
-  def test_an_index_that_claims_more_than_is_there_is_an_error(self, command, *args):
+  def test_an_index_that_claims_larger_tensors_is_an_error(self, command, *args):
     tensors = {n: np.asarray(t) for n, t in _tensors().items() if n != "words"}
     for name, shape in (("a/v-default_rows", [2**45, 2]), ("dense", [2**31, 2**31])):
       testing.write_claiming(self.prefix, tensors, {name: shape})
@@ -473,7 +473,7 @@ words: differs
 
 
 class TrainedTest(absltest.TestCase):
-  """The tools on what the Saver writes, and back."""
+  """The tools on files that the Saver writes, and back."""
 
   def test_a_shrunk_checkpoint_restores_and_trains_on(self):
     directory = self.create_tempdir().full_path

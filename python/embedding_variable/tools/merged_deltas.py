@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of a full checkpoint and its deltas a restore leaves in a table.
+"""Computes which rows of a full checkpoint and its deltas a restore leaves in a table.
 
 A restore applies deltas in order (kernels/engine/checkpoint/apply_delta.cc). The last
-delta that mentions a key decides about it, so this module walks through the deltas
-backwards and needs the keys of the deltas alone in memory.
+delta that contains a key decides its row. So this module goes through the deltas
+backwards, and only the deltas' keys need to be in memory.
 """
 
 import collections
@@ -16,7 +16,7 @@ from embedding_variable.tools import errors
 
 _NUM_BUCKETS = 1000
 
-# A delta's names of the columns of a full checkpoint.
+# A full checkpoint's columns -> their names in a delta.
 _COLUMNS = {
     tensor_names.KEYS: tensor_names.DELTA_KEYS,
     tensor_names.VALUES: tensor_names.DELTA_VALUES,
@@ -30,12 +30,12 @@ _COLUMNS = {
 
 # The rows of one piece of a table in a delta.
 #   rows, filtered: bool arrays, which of its keys and filtered keys stay.
-#   replaces: whether it replaces all rows that the piece had.
+#   replaces: whether it replaces all previous rows of the piece.
 Kept = collections.namedtuple("Kept", ["delta", "rows", "filtered", "replaces"])
 
 
 def column_of(prefix, column):
-  """Returns the name that a column of a full checkpoint has in a delta."""
+  """Returns the name of a full checkpoint's column in a delta."""
   return tensor_names.tensor(prefix, _COLUMNS[column])
 
 
@@ -48,17 +48,17 @@ def is_among(keys, sorted_keys):
 
 
 def order(keys):
-  """Returns the places of keys in the order of a full checkpoint."""
+  """Returns the permutation of keys into the order of a full checkpoint."""
   return np.lexsort((keys, keys % _NUM_BUCKETS))
 
 
 def offsets(keys):
-  """Returns where the keys of each bucket begin, int32 `[1001]`; keys are in `order`."""
+  """Returns where each bucket starts, int32 `[1001]`; keys must be in that order."""
   return np.searchsorted(keys % _NUM_BUCKETS, np.arange(_NUM_BUCKETS + 1)).astype(np.int32)
 
 
 class Later(object):
-  """What deltas say about the keys that an earlier checkpoint holds."""
+  """The keys that deltas change, compared with everything saved before them."""
 
   def __init__(self):
     self._mentioned = np.zeros([0], np.int64)
@@ -85,16 +85,17 @@ def merge(name, prefixes, dim, deltas):
 
   Args:
     name: string, the table's name.
-    prefixes: list of what the names of the table's pieces start with.
+    prefixes: list of the name prefixes of the table's pieces.
     dim: length of a row.
     deltas: list of `BundleReader`, in the order of the chain.
 
   Returns:
-    (list of a list of `Kept` for each piece, in the order of the chain; the `Later` that
-    decides about the rows of the full checkpoint).
+    (list of a list of `Kept` for each piece, in the order of the chain; the `Later`
+      that decides about the rows of the full checkpoint).
 
   Raises:
-    ToolError: a delta lacks the table, or its tensors do not fit; names both.
+    ToolError: a delta lacks the table, or its tensors do not fit; the message names
+      both.
   """
   later = Later()
   kept = [[] for _ in prefixes]
@@ -112,7 +113,7 @@ def merge(name, prefixes, dim, deltas):
 
       def read(column, i=i):
         keys = delta.read(tensor_names.tensor(prefixes[i], column))
-        # A rank may hold rows that no lookup finds on it.
+        # A rank may have rows of keys that it does not own.
         is_own = np.ones(len(keys), bool) if placement is None else part_of(keys) == i
         return keys, is_own
 
@@ -132,7 +133,7 @@ def merge(name, prefixes, dim, deltas):
 
 
 def _placement(name, parts, delta):
-  """Returns of which part each key is, an int64 array; None: not spread over ranks."""
+  """Returns the part of each key, an int64 array; None: not spread over ranks."""
   tensor = tensor_names.tensor(name, tensor_names.DELTA_PLACEMENT)
   if tensor not in delta.shapes:
     return None

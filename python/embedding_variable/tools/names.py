@@ -1,34 +1,34 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Names of tables as people read and type them."""
+"""Short names of tables, for output and for input by users."""
 
 import difflib
 import re
 
-# Suffixes that feature columns add to the name of a column.
+# Suffix that feature columns add to the name of a column.
 _COLUMN_ENDING = "_embedding"
 
-# Names that an error lists.
+# Most names listed in an error.
 _LISTED = 8
 
 
 def natural(name):
-  """Returns a sort key by which C2 comes before C10."""
+  """Returns a sort key that puts C2 before C10."""
   parts = re.split(r"(\d+)", name)
   return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
 def shorten(names):
-  """Leaves out the parts of paths that all names share at their start and end.
+  """Removes the path components that all names share at their start and end.
 
-  The ending that feature columns add to a column's name is left out too.
+  Also removes the suffix that feature columns add to a column's name.
 
   Args:
     names: list of strings, all different.
 
   Returns:
-    (list of the short names, pattern): "*" in the pattern stands for a short name;
-    "*" alone if nothing was left out.
+    (list of the short names, pattern): "*" in the pattern stands for a short name; the
+      pattern is "*" if nothing was removed.
   """
   paths = [name.split("/") for name in names]
   if len(paths) < 2:
@@ -49,15 +49,16 @@ def shorten(names):
 
 
 def _contains(path, part):
-  """Returns whether a list has the elements of another one, one after the other."""
+  """Returns whether `part` is a contiguous part of the list `path`."""
   return any(path[i:i + len(part)] == part for i in range(len(path) - len(part) + 1))
 
 
 def matching(name, names):
-  """Returns the names that a user's name means; more than one: it is ambiguous.
+  """Returns the names that match a user's name; several if it is ambiguous.
 
-  A name means itself; else the names that have it as whole parts of their path; else
-  those of the feature column of that name: "C1" means "input/C1_embedding/weights".
+  A name matches itself. Otherwise it matches names that contain it as whole path
+  components, otherwise those of the feature column with that name: "C1" matches
+  "input/C1_embedding/weights".
 
   Args:
     name: string.
@@ -75,7 +76,7 @@ def matching(name, names):
 
 
 def listed(names):
-  """Returns quoted names for an error, the first few of many."""
+  """Returns quoted names for an error, only the first few of many."""
   names = list(names)
   text = ", ".join("'%s'" % name for name in names[:_LISTED])
   if len(names) > _LISTED:
@@ -84,7 +85,7 @@ def listed(names):
 
 
 def close(name, names):
-  """Returns names that resemble a name that none is, the closest first."""
+  """Returns names that resemble an unknown name, the closest first."""
   names = list(names)
   inside = [n for n in names if name.lower() in n.lower()]
   short, _ = shorten(names) if names else ([], "")

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect --plot`: a PNG of what a checkpoint's embedding variables hold.
+"""`inspect --plot`: a PNG about a checkpoint's embedding variables.
 
-Above are totals: rows of each table, and all rows by frequency. Below are small charts of
-each table's rows by frequency and by version, in a grid whose height is bounded.
+At the top are totals: rows of each table, and all rows by frequency. Below are small
+charts of each table's rows by frequency and by version, in a grid of limited height.
 """
 
 import collections
@@ -13,30 +13,31 @@ from embedding_variable.tools import errors
 from embedding_variable.tools import inspecting
 from embedding_variable.tools import names as names_lib
 
-# Tables with charts of their own: the largest, if there are more.
+# Most tables with their own charts; if there are more, the largest.
 _TABLES = 48
 _COLUMNS = 6
 
-# Inches: the picture; its heading; the charts of totals and the labels below them; the title
-# of a small chart, the chart, and the labels and the title between two charts.
+# Inches: the picture's width; its heading; the charts of totals and the labels below
+# them; the title of a small chart, the chart, and the space between two charts.
 _WIDTH, _HEADING, _TOTALS, _LABELS = 15.0, 0.85, 2.1, 1.6
 _TITLE_HEIGHT, _CHART, _GAP, _FOOT = 0.4, 0.9, 0.95, 0.75
 _DPI = 100
 
-# Bars are at most as wide as those of that many; tick labels of a small chart.
+# Minimum number of bars that a chart has room for; tick labels of a small chart.
 _LEAST_BARS, _TICKS = 8, 6
 
-# Characters of a name above a small chart, and below a bar; of a bin below a small chart.
+# Most characters of a name above a small chart, of a name below a bar, and of a bin's
+# label.
 _TITLE, _BAR, _LABEL = 28, 22, 11
 
-# Bars whose range is wider are drawn on a logarithmic scale.
+# Bars with a wider range are drawn on a logarithmic scale.
 _LINEAR = 100
 
 _COLORS = {"frequency": "#3b75af", "version": "#c46a2b"}
 
 
 def _pyplot():
-  """Imports and returns matplotlib.pyplot, set to draw into files.
+  """Imports and returns matplotlib.pyplot, configured to draw into files.
 
   Raises:
     ToolError: it is not installed.
@@ -52,7 +53,7 @@ def _pyplot():
 
 
 def cut(text, width):
-  """Returns a text of at most `width` characters: a part before its end is left out."""
+  """Shortens a text to at most `width` characters by replacing its middle."""
   if len(text) <= width:
     return text
   # Names of features differ at their ends.
@@ -70,14 +71,14 @@ def total_frequencies(all_facts):
 
 
 def charts(all_facts):
-  """Returns which small charts to draw.
+  """Returns the small charts to draw.
 
   Args:
     all_facts: list of `Facts`.
 
   Returns:
-    (list of (`Facts`, "frequency" or "version") in order, number of tables left out).
-    A column that no table has recorded is left out.
+    (list of (`Facts`, "frequency" or "version") in order, number of tables left out). A
+      column that no table has recorded is left out.
   """
   kinds = [kind for kind, column in (("frequency", "frequencies"), ("version", "versions"))
            if any(getattr(f, column) is not None for f in all_facts)]
@@ -88,7 +89,7 @@ def charts(all_facts):
 
 
 def _bars(axis, labels, counts, color, every=1, size=7):
-  """Draws bars; every so many has a label below it."""
+  """Draws bars; every `every`-th one has a label."""
   axis.bar(range(len(labels)), counts, color=color)
   axis.set_xlim(-0.7, max(len(labels), _LEAST_BARS) - 0.3)
   axis.set_xticks(range(0, len(labels), every))
@@ -122,7 +123,7 @@ def _draw_totals(figure, grid, all_facts, short):
 
 
 def _tick(item):
-  """Returns the label of a bin below a small chart: "100000000+" if it is too long."""
+  """Returns the label of a bin in a small chart: "100000000+" if it is too long."""
   return item.label if len(item.label) <= _LABEL else "%d+" % item.low
 
 
@@ -151,7 +152,7 @@ def draw(pyplot, checkpoint, all_facts):
   if small:
     height += _TITLE_HEIGHT + rows * _CHART + (rows - 1) * _GAP + _FOOT
   figure = pyplot.figure(figsize=(_WIDTH, height))
-  # Sizes are given in inches: tight_layout takes long with a hundred charts.
+  # Sizes are explicit, because tight_layout is slow with a hundred charts.
   sides = dict(left=0.6 / _WIDTH, right=1 - 0.2 / _WIDTH, wspace=0.28)
   totals = figure.add_gridspec(
       1, _COLUMNS, top=1 - _HEADING / height, bottom=1 - (_HEADING + _TOTALS) / height,

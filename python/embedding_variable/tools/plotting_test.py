@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of `inspect --plot`: nothing overlaps or is cut. Names that people type."""
+"""Tests the picture of `inspect --plot` (nothing overlaps or is cut), and users' names."""
 
 import collections
 import itertools

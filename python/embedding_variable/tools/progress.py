@@ -11,10 +11,10 @@ _LOG_SECONDS = 10.0
 
 
 class Progress(object):
-  """Shows how much of some work is done. Use as a context manager.
+  """Shows the progress of some work. Use as a context manager.
 
   On a terminal the bar is redrawn and removed at the end. Elsewhere a line is written
-  every ten seconds, so that short work writes nothing.
+  every ten seconds, so short work writes nothing.
   """
 
   def __init__(self, title, total, stream=None, clock=time.monotonic):
@@ -38,7 +38,7 @@ class Progress(object):
       self._stream.flush()
 
   def add(self, amount, note=""):
-    """Says that so much more is done, and what it was."""
+    """Adds to the amount of completed work; `note` describes it."""
     self._done = min(self._total, self._done + amount)
     now = self._clock()
     if now - self._shown_at < self._period:
@@ -49,7 +49,7 @@ class Progress(object):
                                     (_WIDTH - filled),
                                     100 * self._done // self._total, note)
     if self._terminal:
-      # A shorter line must cover what a longer one left behind.
+      # Pads with blanks to erase the rest of a longer line.
       self._stream.write("\r" + line.ljust(self._length))
       self._length = max(self._length, len(line))
     else:

@@ -34,7 +34,7 @@ class ProgressTest(absltest.TestCase):
         bar.add(1, "item %d" % i)
     return stream.getvalue()
 
-  def test_short_work_says_nothing(self):
+  def test_short_work_writes_nothing(self):
     self.assertEqual(self.run_for(io.StringIO(), 1.0), "")
     self.assertEqual(self.run_for(_Terminal(), 0.01), "")
 

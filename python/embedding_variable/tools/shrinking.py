@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`shrink`: a new checkpoint without rows that were not updated for long."""
+"""`shrink`: a new checkpoint without rows that were not updated for a long time."""
 
 import collections
 import os
@@ -14,8 +14,9 @@ from embedding_variable.tools import checkpoint_tables
 from embedding_variable.tools import errors
 from embedding_variable.tools import progress
 
-# name: the variable; before, after: numbers of rows; filtered: dropped keys that were
-# not admitted; versions: False when it records none, so that no row can be judged.
+# name: the variable; before, after: numbers of rows; filtered: number of removed keys
+# that were not admitted; versions: False if it has no versions, so no row can be
+# evicted by age.
 Result = collections.namedtuple(
     "Result", ["name", "before", "after", "filtered", "versions"])
 
@@ -25,15 +26,15 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
 
   Deltas of the checkpoint that were read are merged into the new one, which has none.
 
-  A row goes, with its slots, when `step - version > steps`, the rule of
-  `GlobalStepEvict`. One that was never updated (version -1) stays.
+  A row is removed, with its slots, if `step - version > steps`, the rule of
+  `GlobalStepEvict`. A row that was never updated (version -1) stays.
 
   Args:
     checkpoint: the `Checkpoint` to read.
     out: prefix to write; must not exist.
     steps: int >= 0, or None to keep all rows.
-    drop_filtered: also drop the keys that a filter did not admit.
-    step: the step that ages are counted from; None: the checkpoint's global step.
+    drop_filtered: also remove the keys that a filter did not admit.
+    step: the step from which ages are counted; None: the checkpoint's global step.
     names: list of variables; None: all.
 
   Returns:
@@ -41,7 +42,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
 
   Raises:
     ToolError: nothing to do, no global step, no versions, or files that cannot be
-      written. Nothing is left behind then.
+      written. No files are left then.
   """
   if steps is None and not drop_filtered:
     raise errors.ToolError("shrink needs --evict-older-than or --drop-filtered")
@@ -49,7 +50,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
     raise errors.ToolError("--evict-older-than must be at least 0, got %d" % steps)
   out = os.path.abspath(out)
   if os.path.exists(out + ".index"):
-    raise errors.ToolError("%s exists; a checkpoint is never written over" % out)
+    raise errors.ToolError("%s exists; a checkpoint is never overwritten" % out)
   tables = [checkpoint.table(n) for n in names or checkpoint.tables]
   if not tables:
     raise errors.ToolError("%s has no embedding variable" % checkpoint.prefix)
@@ -57,7 +58,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
     step = checkpoint.global_step()
     if step is None:
       raise errors.ToolError(
-          "%s has no global_step; --global-step says what ages are counted from" %
+          "%s has no global_step; set --global-step to count ages from a step" %
           checkpoint.prefix)
   oldest = None if steps is None else step - steps
   judged = [t for t in tables if oldest is not None and
@@ -91,7 +92,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
 
 
 def _copy(table, put, oldest, drop_filtered):
-  """Copies a table, less what goes; returns a `Result`."""
+  """Copies a table without the removed rows; returns a `Result`."""
   after, filtered = 0, 0
   for piece in table.pieces:
     keys = piece.read(piece.prefix, tensor_names.KEYS)
@@ -128,7 +129,7 @@ def _copy(table, put, oldest, drop_filtered):
 
 
 def _not_recorded(table, tensor, column):
-  """Returns the empty tensor that stands for numbers that were not recorded."""
+  """Returns the empty tensor that represents numbers that were not recorded."""
   numbers = (tensor_names.VERSIONS, tensor_names.FREQS, tensor_names.VERSIONS_FILTERED,
              tensor_names.FREQS_FILTERED)
   if column not in numbers:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One `-keys` with its columns: a whole table of a checkpoint, or one part of one."""
+"""A `-keys` tensor with its columns: a whole table of a checkpoint, or a part of one."""
 
 import collections
 
@@ -17,8 +17,8 @@ class Piece(object):
   """Columns of a full checkpoint, or of it and its deltas.
 
   Attributes:
-    prefix: string, what its tensors' names start with.
-    slots: ordered dict: slot name -> what the slot's tensors' names start with.
+    prefix: string, name prefix of its tensors.
+    slots: ordered dict: slot name -> name prefix of the slot's tensors.
   """
 
   def __init__(self, full, prefix):
@@ -27,10 +27,10 @@ class Piece(object):
     self.slots = collections.OrderedDict()
     self._full = full
     self._kept, self._later = [], None
-    self._layout = (None, None, None)  # The last one that was needed.
+    self._layout = (None, None, None)  # the last one that was computed
 
   def merge(self, kept, later):
-    """Makes the piece what deltas leave of it.
+    """Adds the deltas' changes to the piece.
 
     Args:
       kept: list of `merged_deltas.Kept`, in the order of the chain.
@@ -43,21 +43,22 @@ class Piece(object):
     return tensor_names.tensor(self.prefix, column)
 
   def prefixes(self):
-    """Returns the prefix and those of the slots."""
+    """Returns the name prefixes of the table and of the slots."""
     return [self.prefix] + list(self.slots.values())
 
   def read(self, prefix, column):
     """Reads a column.
 
-    Rows are in the order of the full checkpoint. With deltas they are in the order that
-    a full checkpoint has by design, of (floormod(key, 1000), key).
+    Rows are in the order of the full checkpoint. With deltas they are in the defined
+    order of a full checkpoint, (floormod(key, 1000), key).
 
     Args:
       prefix: string, one of `prefixes()`.
       column: name of one of `tensor_names.COLUMNS`.
 
     Returns:
-      NumPy array; None when it was not recorded (no tensor, or an empty one beside keys).
+      NumPy array; None if it was not recorded (no tensor, or an empty one although
+        there are keys).
 
     Raises:
       ToolError: a file is damaged, or rows of a slot have different lengths.
@@ -69,7 +70,7 @@ class Piece(object):
     return self._read_merged(prefix, column)
 
   def default_rows(self):
-    """Returns what new keys start with, `[R, dim]`; None when the files have none."""
+    """Returns the initial rows of new keys, `[R, dim]`; None if the files have none."""
     for kept in reversed(self._kept):
       tensor = merged_deltas.column_of(self.prefix, tensor_names.DEFAULT_ROWS)
       if kept.replaces and kept.delta.shapes[tensor][0]:
@@ -129,6 +130,6 @@ class Piece(object):
 
 
 def _keys_of(column):
-  """Returns the column that has the key of each row of a column."""
+  """Returns the column with the keys of the rows of a column."""
   is_filtered = column in tensor_names.FILTERED or column == tensor_names.OFFSETS_FILTERED
   return tensor_names.KEYS_FILTERED if is_filtered else tensor_names.KEYS

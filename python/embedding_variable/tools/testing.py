@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints for the tools' tests, written without the tools."""
+"""Creates checkpoints for the tools' tests, without using the tools."""
 
 import collections
 import os
@@ -27,7 +27,7 @@ def write(prefix, tensors):
 
 def table(prefix, keys, values, versions=None, freqs=None, filtered=(), slots=None,
           defaults=None):
-  """Returns the tensors of a table as DeepRec names them.
+  """Returns the tensors of a table with DeepRec's names.
 
   Args:
     prefix: string.
@@ -70,13 +70,14 @@ def table(prefix, keys, values, versions=None, freqs=None, filtered=(), slots=No
 
 
 def write_chain(prefix, name, parts, placement):
-  """Writes what ranks save together: a full checkpoint of a table, and its deltas.
+  """Writes the files that ranks save together: a table's full checkpoint and its
+  deltas.
 
   Args:
     prefix: string.
     name: string, the table's.
-    parts: for the full checkpoint, and then for each delta, a list of dicts, one a rank:
-      arguments of `table`, of `delta` for deltas.
+    parts: for the full checkpoint, and then for each delta, a list of dicts, one per
+      rank: arguments of `table`, of `delta` for deltas.
     placement: list of ranks; key k is on rank placement[k % len(placement)].
   """
   dim = len(parts[0][0]["values"][0])
@@ -103,15 +104,15 @@ def write_chain(prefix, name, parts, placement):
 
 def delta(prefix, keys, values, dim, erased=(), replaces=False, filtered=(),
           defaults=None):
-  """Returns the tensors that an incremental checkpoint has of a table or part.
+  """Returns the tensors of an incremental checkpoint for a table or part.
 
   Args:
     prefix: string.
-    keys, values: as of `table`, the rows that changed.
+    keys, values: as for `table`, the changed rows.
     dim: length of a row.
     erased: list of keys.
     replaces: bool.
-    filtered: as of `table`.
+    filtered: as for `table`.
     defaults: list of rows, or None.
   """
   keys, count = np.array(keys, np.int64), len(filtered)
@@ -133,12 +134,12 @@ def delta(prefix, keys, values, dim, erased=(), replaces=False, filtered=(),
 
 
 def write_claiming(prefix, tensors, claims):
-  """Writes a V2 checkpoint whose index says more than is there, with valid checksums.
+  """Writes a V2 checkpoint whose index claims larger tensors, with valid checksums.
 
   Args:
     prefix: string.
     tensors: dict: name -> NumPy array of int64 or float32, as for `write`.
-    claims: dict: name -> shape that the index has for the tensor.
+    claims: dict: name -> shape of the tensor in the index.
   """
   data, entries = b"", {}
   for name in sorted(tensors):
@@ -168,7 +169,7 @@ def write_claiming(prefix, tensors, claims):
 
 
 def _varint(number):
-  """Returns a number as protocol buffers and tables write it."""
+  """Encodes a number as in protocol buffers and tables."""
   digits = b""
   while number >= 128:
     digits += bytes([number % 128 + 128])
@@ -177,23 +178,23 @@ def _varint(number):
 
 
 def _field(tag, value):
-  """Returns a field of a protocol buffer: an int, or bytes."""
+  """Encodes a field of a protocol buffer: an int, or bytes."""
   if isinstance(value, bytes):
     return _varint(tag * 8 + 2) + _varint(len(value)) + value
   return _varint(tag * 8) + _varint(value)
 
 
 def _block(pairs):
-  """Returns a block of a table, its checksum included."""
+  """Encodes a block of a table, including its checksum."""
   block = b"".join(
       _varint(0) + _varint(len(k)) + _varint(len(v)) + k + v
       for k, v in sorted(pairs.items()))
-  block += struct.pack("<II", 0, 1) + b"\0"  # One restart; not compressed.
+  block += struct.pack("<II", 0, 1) + b"\0"  # one restart; not compressed
   return block + _masked_crc32c(block)
 
 
 def _masked_crc32c(content):
-  """Returns the four bytes that TensorFlow's files have for a checksum."""
+  """Returns the four checksum bytes as in TensorFlow's files."""
   crc = 0xffffffff
   for byte in content:
     crc ^= byte

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Enumerations of the storage options, by DeepRec's names and numbers.
+"""Enumerations of the storage options, with DeepRec's names and numbers.
 
 Scripts import them from `tensorflow.core.framework.embedding.config_pb2`, where
-`integration/namespace_patch.py` puts this module. It is not a protocol buffer; it only
-answers like one (`Name`, `Value`, `keys`, `values`, `items`).
+`integration/namespace_patch.py` installs this module. It is not a protocol buffer, but
+has the same methods (`Name`, `Value`, `keys`, `values`, `items`).
 """
 
 import sys
@@ -13,7 +13,7 @@ from embedding_variable.variables import cache_strategies
 
 
 class _Enum(object):
-  """The part of protobuf's EnumTypeWrapper that scripts use."""
+  """The methods of protobuf's EnumTypeWrapper that scripts use."""
 
   def __init__(self, name, numbers):
     self._name = name
@@ -22,7 +22,7 @@ class _Enum(object):
       setattr(self, key, number)
 
   def Name(self, number):  # pylint: disable=invalid-name
-    """Returns the name of `number`; raises ValueError when there is none."""
+    """Returns the name of `number`; raises ValueError if it has none."""
     for key, value in self._numbers.items():
       if value == number:
         return key
@@ -30,7 +30,7 @@ class _Enum(object):
                      (self._name, number))
 
   def Value(self, key):  # pylint: disable=invalid-name
-    """Returns the number of `key`; raises ValueError when there is none."""
+    """Returns the number of `key`; raises ValueError if there is none."""
     if key not in self._numbers:
       raise ValueError("Enum %s has no value defined for name %r" %
                        (self._name, key))
@@ -67,11 +67,11 @@ _ENUMS = {
     "SlotType": (("EMBEDDING_VARIABLE", 0), ("VARIABLE", 1)),
 }
 
-# As in a generated module, every value is also a name of the module itself.
+# Every value is also an attribute of the module, as in a generated one.
 for _name, _numbers in _ENUMS.items():
   setattr(sys.modules[__name__], _name, _Enum(_name, _numbers))
   for _key, _number in _numbers:
     setattr(sys.modules[__name__], _key, _number)
-# Earlier releases' names of the same things.
+# Names from earlier releases of DeepRec.
 INVALID = 0
 CacheType = CacheStrategy  # pylint: disable=undefined-variable

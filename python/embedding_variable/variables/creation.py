@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`get_embedding_variable`.
 
-Creation goes through stock `tf.get_variable` with a variable creator of our own, so
-that names, scopes, reuse, custom getters and collections are the stock ones.
+Variables are created by stock `tf.get_variable` with a variable creator of our own, so
+names, scopes, reuse, custom getters and collections work as in TensorFlow.
 """
 
 import contextlib
@@ -27,12 +27,12 @@ from embedding_variable.checkpoint import tensor_names
 from embedding_variable.variables import variable as ev
 from embedding_variable.variables import options
 
-# Buckets of a partitioned variable: a key lives in part `key % 1000 % n`.
+# Number of buckets of a partitioned variable: a key is in part `key % 1000 % n`.
 NUM_BUCKETS = 1000
 
 _KEY_DTYPES = (dtypes.int64, dtypes.int32)
 
-# Every row of these is the same, so one is enough.
+# Initializers whose rows are all the same, so that one default row is enough.
 _UNIFORM = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
             init_ops_v2.Ones, init_ops_v2.Constant)
 
@@ -58,23 +58,23 @@ def get_embedding_variable(name,
   """Gets an existing embedding variable, or creates one.
 
   Args:
-    name: string; the variable scope's name is put before it.
+    name: string; prefixed with the variable scope's name.
     embedding_dim: int >= 1, or a list of one, length of a row.
     key_dtype: `tf.int64` or `tf.int32`.
     value_dtype: None or `tf.float32`.
-    initializer: initializer, array or tensor. `ev_option.init.initializer` wins
-      over it; without either the variable scope's is taken, and failing that
-      `tf.truncated_normal_initializer()`. It runs once for
-      `ev_option.init.default_value_dim` default rows (once for one row when all rows
+    initializer: initializer, array or tensor. `ev_option.init.initializer` takes
+      precedence over it. Without either, the variable scope's is used, or else
+      `tf.truncated_normal_initializer()`. It runs once, for
+      `ev_option.init.default_value_dim` default rows (or for a single one if all rows
       are the same).
     regularizer: must be None; a scope's regularizer is not applied.
     trainable: bool.
-    collections: list of collections, or None for GLOBAL_VARIABLES. The variable is
-      also in `embedding_variables`.
+    collections: list of collections, or None for GLOBAL_VARIABLES. The variable is also
+      in `embedding_variables`.
     caching_device: must be None.
     partitioner: None (then the variable scope's), or a partitioner such as
-      `tf.fixed_size_partitioner(n)`: n tables `name/part_i`, key in part
-      `key % 1000 % n`.
+      `tf.fixed_size_partitioner(n)`: n tables `name/part_i`, key in part `key % 1000 %
+      n`.
     validate_shape: accepted for compatibility.
     custom_getter: as in `tf.get_variable`.
     constraint: must be None.
@@ -86,8 +86,8 @@ def get_embedding_variable(name,
     An `EmbeddingVariable`, or with a partitioner a `PartitionedVariable` of them.
 
   Raises:
-    ValueError: wrong dim or key type, eager mode, an argument that has no meaning,
-      or what `tf.get_variable` raises for names and reuse.
+    ValueError: wrong dim or key type, eager mode, an unsupported argument, or the
+      errors of `tf.get_variable` for names and reuse.
     NotImplementedError: a feature that this version does not have, or the scope of a
       `tf.distribute` strategy that mirrors variables.
   """
@@ -141,14 +141,15 @@ def get_embedding_variable(name,
 
 
 def make_getter(ev_option, partition_num=None, key_dtype=dtypes.int64):
-  """Returns a custom getter that makes embedding variables of dense `[rows, dim]`.
+  """Returns a custom getter that replaces dense `[rows, dim]` variables by embedding
+  variables.
 
-  For code that asks for a dense table and cannot be told otherwise, such as feature
-  columns.
+  For code that creates a dense table and cannot be configured otherwise, such as
+  feature columns.
 
   Args:
     ev_option: `EmbeddingVariableOption`.
-    partition_num: int, number of parts; None or 0: what the scope's partitioner says.
+    partition_num: int, number of parts; None or 0: use the scope's partitioner.
     key_dtype: `tf.int64` or `tf.int32`.
   """
 
@@ -177,7 +178,7 @@ def make_getter(ev_option, partition_num=None, key_dtype=dtypes.int64):
 
 @contextlib.contextmanager
 def _no_partitioner(scope):
-  """Turns the scope's partitioner off: it would cut the row, not the table."""
+  """Disables the scope's partitioner, which would split the row, not the table."""
   partitioner = scope.partitioner
   scope.set_partitioner(None)
   try:
@@ -192,7 +193,7 @@ def _partitioned_variables():
 
 
 class _Table(object):
-  """What is to be got or created, whole or in parts."""
+  """A table to get or create, whole or in parts."""
 
   def __init__(self, full_name, dim, key_dtype, initializer, ev_option):
     self._full_name = full_name
@@ -206,8 +207,8 @@ class _Table(object):
     """Gets or creates the table.
 
     Args:
-      name: string, what `get` takes for the table's name.
-      get: function name -> variable, by stock code.
+      name: string, the name that `get` takes for the table.
+      get: function from a name to a variable, which calls stock code.
       partitioner: partitioner or None.
     """
     if partitioner is None:
@@ -220,7 +221,7 @@ class _Table(object):
     extra = tensor_names.part(self._full_name, num_parts)
     if extra in store._vars:  # pylint: disable=protected-access
       raise ValueError(
-          "embedding variable '%s': %d parts were asked for, but it exists with "
+          "embedding variable '%s': %d parts were requested, but it exists with "
           "more (%s)" % (self._full_name, num_parts, extra))
     known = _partitioned_variables().get(self._full_name)
     if known is not None and list(known) == parts:
@@ -239,7 +240,7 @@ class _Table(object):
     with variable_scope.variable_creator_scope(self._create):
       variable = get(name)
     if not ev.is_embedding_variable(variable):
-      raise ValueError("'%s' is already the name of a variable that is no embedding "
+      raise ValueError("'%s' is already the name of a variable that is not an embedding "
                        "variable: %r" % (name, variable))
     if variable.key_dtype != self._key_dtype:
       raise ValueError(
@@ -249,11 +250,11 @@ class _Table(object):
     return variable
 
   def _create(self, unused_next_creator, **kwargs):
-    """Variable creator: makes the table that stock code asked a variable for."""
+    """Variable creator: creates a table in place of a stock variable."""
     init = kwargs["initial_value"]
 
     def default_rows():
-      # A custom getter may have put its own initializer in the place of ours.
+      # A custom getter may have replaced our initializer by its own.
       rows = init() if callable(init) else init
       rows = ops.convert_to_tensor(rows, dtype=dtypes.float32)
       return rows if rows.shape.ndims == 2 else self.make_rows.to_row(rows)
@@ -294,7 +295,7 @@ def _check_dim(name, embedding_dim):
 
 
 def with_old_arguments(name, steps_to_live, init_data_source, ev_option):
-  """Returns the options with what DeepRec's deprecated arguments say.
+  """Returns the options, extended by DeepRec's deprecated arguments.
 
   Args:
     name: string, of the variable or column, for messages.
@@ -303,7 +304,7 @@ def with_old_arguments(name, steps_to_live, init_data_source, ev_option):
     ev_option: `EmbeddingVariableOption`.
 
   Raises:
-    ValueError: the options say otherwise.
+    ValueError: the arguments contradict the options.
     NotImplementedError: `init_data_source` is given.
   """
   if init_data_source is not None:
@@ -330,7 +331,7 @@ def with_old_arguments(name, steps_to_live, init_data_source, ev_option):
 
 
 def _choose_initializer(name, scope, initializer, ev_option):
-  """Returns the initializer by DeepRec's order of precedence."""
+  """Selects the initializer by DeepRec's order of precedence."""
   chosen = ev_option.init.initializer
   if chosen is not None:
     if initializer is not None:
@@ -345,7 +346,7 @@ def _choose_initializer(name, scope, initializer, ev_option):
 
 
 class _DefaultRows(object):
-  """Callable in an initializer's place that makes the table of default rows."""
+  """Callable used as an initializer; creates the table of default rows."""
 
   def __init__(self, name, dim, initializer, num_rows):
     self._name = name
@@ -354,7 +355,7 @@ class _DefaultRows(object):
     self._num_rows = num_rows
 
   def __call__(self, shape=None, dtype=None, partition_info=None):
-    """Returns float32 `[R, dim]`; `shape`, `[dim]`, is what stock code asks for."""
+    """Returns float32 `[R, dim]`; ignores `shape`, which stock code passes as `[dim]`."""
     del shape, dtype, partition_info
     initializer = self._initializer
     if inspect.isclass(initializer):
@@ -371,7 +372,7 @@ class _DefaultRows(object):
     return value
 
   def to_row(self, value):
-    """Returns a constant as the one default row `[1, dim]`."""
+    """Returns a constant as the only default row, `[1, dim]`."""
     value = ops.convert_to_tensor(value, dtype=dtypes.float32)
     if value.shape.ndims == 0:
       return array_ops.fill([1, self._dim], value)
@@ -384,7 +385,7 @@ class _DefaultRows(object):
 
 
 def _call_initializer(initializer, shape):
-  """Calls an initializer with what its signature takes of (shape, dtype)."""
+  """Calls an initializer with those of (shape, dtype) that its signature accepts."""
   try:
     signature = inspect.signature(initializer)
   except (TypeError, ValueError):
@@ -399,12 +400,12 @@ def _call_initializer(initializer, shape):
 
 
 def _env_flag(name):
-  """True when the environment variable is set to something that says yes."""
+  """Returns whether the environment variable is set to "1", "true", "yes" or "on"."""
   return os.environ.get(name, "0").strip().lower() in ("1", "true", "yes", "on")
 
 
 def _number_of_parts(name, partitioner, dim):
-  """Asks the partitioner how many parts the table's buckets make."""
+  """Returns the number of parts into which the partitioner splits the buckets."""
   partitions = partitioner(
       shape=tensor_shape.TensorShape([NUM_BUCKETS, dim]), dtype=dtypes.float32)
   if len(partitions) != 2 or partitions[1] != 1:

@@ -131,7 +131,7 @@ class CreationTest(parameterized.TestCase):
     v = tf.get_embedding_variable("v", 8)
     self.assertEqual(v.initial_value.shape.as_list(), [4096, 8])
     value = self._run(v.initial_value)
-    # tf.truncated_normal_initializer(): no value is beyond two standard deviations.
+    # tf.truncated_normal_initializer(): no value exceeds two standard deviations.
     self.assertLessEqual(np.abs(value).max(), 2.0)
     self.assertAlmostEqual(value.std(), 0.88, delta=0.02)
 
@@ -148,7 +148,7 @@ class CreationTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         self._run(tf.nn.embedding_lookup(v, [7, 8])), [[1, 2, 3]] * 2)
 
-  def test_which_initializer_wins(self):
+  def test_precedence_of_initializers(self):
     one, two = tf.constant_initializer(1.0), tf.constant_initializer(2.0)
     option = ev.EmbeddingVariableOption(init_option=ev.InitializerOption(two))
     with tf.variable_scope("s", initializer=tf.constant_initializer(3.0)):
@@ -186,7 +186,7 @@ class CreationTest(parameterized.TestCase):
       self.assertIs(tf.get_embedding_variable("w", 3), w)
     with tf.variable_scope("s", reuse=True):
       self.assertIs(tf.get_embedding_variable("w", 3), w)
-    # The scope's partitioner is still there, and cuts dense variables.
+    # The scope's partitioner is unchanged and splits dense variables.
     with tf.variable_scope("t", partitioner=parts) as scope:
       tf.get_embedding_variable("w", 3)
       self.assertIs(scope.partitioner, parts)
@@ -197,7 +197,7 @@ class CreationTest(parameterized.TestCase):
           "v", 4, partitioner=tf.fixed_size_partitioner(2, axis=1))
     tf.get_embedding_variable("w", 4, partitioner=tf.fixed_size_partitioner(3))
     with tf.variable_scope("", reuse=True):
-      with self.assertRaisesRegex(ValueError, "2 parts were asked for"):
+      with self.assertRaisesRegex(ValueError, "2 parts were requested"):
         tf.get_embedding_variable(
             "w", 4, partitioner=tf.fixed_size_partitioner(2))
 
@@ -304,14 +304,14 @@ class StrategiesTest(parameterized.TestCase):
       with make().scope(), self.assertRaisesRegex(NotImplementedError, message):
         tf.get_embedding_variable("v", 3)
       self.assertEmpty(tf.global_variables())
-      # Made outside of the scope, trained in it.
+      # Created outside of the scope, trained inside it.
       v = tf.get_embedding_variable("v", 3)
       for optimizer in (tf.train.AdagradOptimizer(.1), tf.keras.optimizers.Adagrad(.1)):
         with self.assertRaisesRegex(NotImplementedError, message):
           self._train(make(), optimizer, lambda: v)
 
   def _train(self, strategy, optimizer, variable):
-    """Returns the loss of each replica, which waits for the update."""
+    """Returns the loss of each replica after the update."""
 
     def step():
       v = variable()

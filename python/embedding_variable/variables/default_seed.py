@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One seed for the default rows of a table on all ranks, where the script gives none.
+"""Gives a table's default rows the same seed on all ranks if the script sets none.
 
-The ranks that hold a table must agree on the row that a key starts with: the key is
-another rank's when the job goes on with another number of them. They have not met when a
-table is made, and need not make the same graph. What they share is the table's name, so
-the seed is made of it.
+Ranks must agree on the initial row of a key, since another rank may own it when the job
+continues with a different number of ranks. Ranks have not communicated when a table is
+created, and their graphs may differ. They do share the table's name, so the seed is
+derived from it.
 
-A process that is alone draws as TensorFlow does, anew in each run.
+A single process draws a new seed in each run, as TensorFlow does.
 """
 
 import hashlib
@@ -19,13 +19,16 @@ from embedding_variable.checkpoint import job
 
 
 def draw(name, build):
-  """Returns what `build` returns, having given the random ops that it made a seed.
+  """Calls `build` and gives a seed to the random ops that it adds.
 
-  Those that have one, of their own or of the graph, keep it.
+  Ops that have a seed, of their own or of the graph, keep it.
 
   Args:
     name: string, the table's name, which is the same on all ranks.
     build: function without arguments that adds ops to the default graph.
+
+  Returns:
+    The result of `build`.
   """
   if job.current().size() == 1:
     return build()
@@ -34,7 +37,7 @@ def draw(name, build):
   before = graph._last_id
   result = build()
   digest = hashlib.sha256(name.encode("utf-8")).digest()
-  # Seeds of TensorFlow's are positive int32; both 0 stands for none.
+  # TensorFlow's seeds are positive int32; two zeros mean no seed.
   seeds = [int.from_bytes(digest[i:i + 4], "little") >> 2 or 1 for i in (0, 4)]
   unseeded = [op for op in (graph._nodes_by_id.get(i)
                             for i in range(before + 1, graph._last_id + 1))

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`get_dynamic_dimension_embedding_variable`: rows whose length a lookup chooses.
+"""`get_dynamic_dimension_embedding_variable`: rows whose length each lookup chooses.
 
-A row is made of blocks, each an embedding variable of its own. A key has a row in those
-blocks only that it was trained in, so a rare key that is looked up with one block takes the
-memory of one.
+A row consists of blocks, each in an embedding variable of its own. A key has rows only
+in the blocks in which it was trained, so a rare key that is looked up with one block
+takes the memory of one.
 """
 
 from tensorflow.python.framework import dtypes
@@ -36,10 +36,11 @@ def get_dynamic_dimension_embedding_variable(name,
   """Gets or creates the embedding variables `name/block0`, `name/block1` and so on.
 
   Args:
-    name: string; the variable scope's name is put before it.
+    name: string; prefixed with the variable scope's name.
     embedding_block_dimension: int >= 1, length of a block of a row.
     embedding_block_num: int >= 1, blocks of the longest row.
-    key_dtype: as in `tf.get_embedding_variable`, of each block; so are the others.
+    key_dtype: see `tf.get_embedding_variable`; applies to each block, as do the
+      arguments below.
     value_dtype: see `tf.get_embedding_variable`.
     initializer: see `tf.get_embedding_variable`.
     regularizer: see `tf.get_embedding_variable`.
@@ -57,11 +58,11 @@ def get_dynamic_dimension_embedding_variable(name,
 
   Returns:
     A `DynamicDimensionEmbeddingVariable`, for `tf.nn.embedding_lookup` and
-    `embedding_lookup_sparse` with `blocknums`.
+      `embedding_lookup_sparse` with `blocknums`.
 
   Raises:
-    ValueError: a number of blocks that is no int >= 1, and what
-      `tf.get_embedding_variable` raises.
+    ValueError: the number of blocks is not an int >= 1, or the errors of
+      `tf.get_embedding_variable`.
   """
   del ht_partition_num
   if (isinstance(embedding_block_num, bool) or
@@ -92,7 +93,7 @@ class DynamicDimensionEmbeddingVariable(object):
   Attributes:
     name: string.
     blocks: list of embedding variables (or `PartitionedVariable`s of them).
-    dim: int, length of a row of all blocks.
+    dim: int, length of a row with all blocks.
   """
 
   def __init__(self, name, blocks):
@@ -106,5 +107,5 @@ class DynamicDimensionEmbeddingVariable(object):
     return len(self.blocks)
 
   def convert_ids(self, ids):
-    """Returns `ids` as an int32 or int64 tensor; TypeError for others."""
+    """Returns `ids` as an int32 or int64 tensor; raises TypeError for other types."""
     return ev.parts_of(self.blocks[0])[0].convert_ids(ids)

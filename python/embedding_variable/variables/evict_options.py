@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The evict options: what rows go whenever a saver saves a variable.
+"""The evict options: which rows are evicted whenever a saver saves a variable.
 
-`_RULES` has one entry for each class: how its object is checked, and what it makes of
-the table's policy. (What goes from a full table: cache_strategies.py.)
+`_RULES` has one entry per class: how its object is checked, and how it is converted to
+the table's policy. (Eviction from a full table: cache_strategies.py.)
 """
 
 import collections
@@ -14,9 +14,9 @@ from embedding_variable.variables import number_checks
 
 
 class GlobalStepEvict(object):
-  """Evicts keys that no step has updated for `steps_to_live` steps; None, 0: off.
+  """Evicts keys that no step has updated for `steps_to_live` steps; None or 0: off.
 
-  Whenever a saver saves the variable, and by `variable.evict()`.
+  Runs whenever a saver saves the variable, and in `variable.evict()`.
   """
 
   def __init__(self, steps_to_live=None):
@@ -26,7 +26,7 @@ class GlobalStepEvict(object):
 class L2WeightEvict(object):
   """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off.
 
-  Whenever a saver saves the variable, and by `variable.evict()`.
+  Runs whenever a saver saves the variable, and in `variable.evict()`.
   """
 
   def __init__(self, l2_weight_threshold=-1.0):
@@ -37,9 +37,9 @@ class L2WeightEvict(object):
     self.l2_weight_threshold = l2_weight_threshold
 
 
-# What is known of one class.
-#   check: function of the variable's name and the option; raises ValueError for numbers
-#     that make no sense.
+# The functions for one class of option.
+#   check: function of the variable's name and the option; raises ValueError for invalid
+#     numbers.
 #   policy: function of the checked option; returns a dict of fields of
 #     `handle_ops.Policy`.
 _Rule = collections.namedtuple("_Rule", ["check", "policy"])
@@ -77,7 +77,7 @@ _RULES = collections.OrderedDict([
 
 
 def check(name, evict):
-  """Raises unless the option says what to evict.
+  """Raises unless the option is valid.
 
   Args:
     name: the variable's name, for messages.
@@ -85,7 +85,7 @@ def check(name, evict):
 
   Raises:
     TypeError: an object of another class.
-    ValueError: numbers that make no sense.
+    ValueError: invalid numbers.
   """
   if evict is None:
     return
@@ -97,7 +97,7 @@ def check(name, evict):
 
 
 def policy_of(evict):
-  """Returns the fields of `handle_ops.Policy`, a dict, of a checked option or None."""
+  """Returns a dict of fields of `handle_ops.Policy` for a checked option or None."""
   return {} if evict is None else _rule_of(evict).policy(evict)
 
 

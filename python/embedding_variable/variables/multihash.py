@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`get_multihash_variable`: many rows from two small dense variables.
 
-The row of an id is put together from row `id // rows(Q)` of variable Q and row
-`id % rows(R)` of variable R, as in DeepRec, whose checkpoints hold rows by this rule. With
-as many rows in R as in Q, `rows(Q) * rows(Q)` ids have different rows in the memory of
-`2 * rows(Q)`.
+The row of an id combines row `id // rows(Q)` of variable Q and row `id % rows(R)` of
+variable R. This is DeepRec's rule, which its checkpoints depend on. If R has as many
+rows as Q, `rows(Q) * rows(Q)` ids have different rows in the memory of `2 * rows(Q)`.
 """
 
 from tensorflow.python.framework import dtypes
@@ -17,7 +16,7 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
 
-# How a row of Q and a row of R become one.
+# Operations that combine a row of Q and a row of R.
 OPERATIONS = ("add", "mul", "mult", "concat")
 
 
@@ -42,15 +41,16 @@ def get_multihash_variable(name,
   """Gets or creates the two dense variables `name/multhash_Q` and `name/multhash_R`.
 
   Args:
-    name: string; the variable scope's name is put before it.
-    dims: two shapes `[rows, dim]`, of Q and of R. Ids from 0 up to
-      `rows(Q) * rows(Q) - 1` have rows. Those are different combinations if R has at
-      least as many rows as Q; with fewer, ids share theirs.
+    name: string; prefixed with the variable scope's name.
+    dims: two shapes `[rows, dim]`, of Q and of R. Ids from 0 to `rows(Q) * rows(Q) - 1`
+      have rows. These rows are different combinations if R has at least as many rows as
+      Q; with fewer, ids share rows.
     complementary_strategy: "Q-R", quotient and remainder.
-    operation: how a row of Q and a row of R become one: "add", "mul" ("mult") or
+    operation: how a row of Q and a row of R are combined: "add", "mul" ("mult") or
       "concat".
     dtype: type of the values.
-    initializer: as in `tf.get_variable`, of both; so are the others.
+    initializer: see `tf.get_variable`; applies to both variables, as do the arguments
+      below.
     regularizer: see `tf.get_variable`.
     trainable: see `tf.get_variable`.
     collections: see `tf.get_variable`.
@@ -68,8 +68,8 @@ def get_multihash_variable(name,
     A `MultiHashVariable`, for `tf.nn.embedding_lookup` and its sparse forms.
 
   Raises:
-    ValueError: not two shapes of rank 2, an unknown strategy or operation, rows of
-      different lengths to be added or multiplied.
+    ValueError: `dims` is not two shapes of rank 2, the strategy or operation is
+      unknown, or rows of different lengths would be added or multiplied.
   """
   shapes = [tensor_shape.TensorShape(d).as_list() for d in dims]
   if len(shapes) != 2 or num_of_partitions != 2:
@@ -108,7 +108,7 @@ class MultiHashVariable(object):
   Attributes:
     name: string.
     quotients, remainders: the variables Q and R.
-    dim: int, length of a row that a lookup gives.
+    dim: int, length of a row returned by a lookup.
   """
 
   def __init__(self, name, quotients, remainders, shapes, operation):
@@ -127,7 +127,7 @@ class MultiHashVariable(object):
     Args:
       ids: integers of any shape, in [0, rows(Q) * rows(Q)).
       partition_strategy: of Q and R if they are partitioned.
-      max_norm: the rows of Q and of R are clipped to this length, or None.
+      max_norm: length to which the rows of Q and of R are clipped, or None.
       name: name of the result.
 
     Returns:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The option objects of an embedding variable.
 
-Constructors take DeepRec's arguments in DeepRec's order with DeepRec's defaults and
-set DeepRec's attributes. Every object owns its values: no default is shared between
-two of them. What an option asks for is checked when a variable is created with it.
+Constructors have DeepRec's arguments, order and defaults, and set DeepRec's attributes.
+Every object owns its values: defaults are not shared between objects. Options are
+checked when a variable is created with them.
 """
 
 import numbers
@@ -24,7 +24,7 @@ from embedding_variable.variables import storages
 GlobalStepEvict = evict_options.GlobalStepEvict
 L2WeightEvict = evict_options.L2WeightEvict
 
-# What a StorageOption says instead of a StorageType: GPU memory if there is one.
+# Value of `StorageOption.storage_type` for GPU memory if there is a GPU.
 AUTO = storages.AUTO.name
 
 _GIB = 1024**3
@@ -35,19 +35,19 @@ _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
 class InitializerOption(object):
-  """What a new key starts with.
+  """Initial rows of new keys.
 
   Args:
-    initializer: initializer of the default rows, or None for the `initializer`
-      argument of `get_embedding_variable`.
-    default_value_dim: int, number of default rows. A new key copies row
-      `floormod(key, default_value_dim)`. Below 1, as some of DeepRec's scripts say it:
-      4096, with a warning.
-    default_value_no_permission: float that fills the rows of keys that a filter
-      has not admitted.
+    initializer: initializer of the default rows, or None for the `initializer` argument
+      of `get_embedding_variable`.
+    default_value_dim: int, number of default rows. A new key copies row `floormod(key,
+      default_value_dim)`. Values below 1, which some of DeepRec's scripts have, mean
+      4096 and log a warning.
+    default_value_no_permission: float that fills the rows of keys that a filter has not
+      admitted.
 
   Raises:
-    ValueError: `default_value_dim` is no integer.
+    ValueError: `default_value_dim` is not an integer.
   """
 
   def __init__(self,
@@ -60,7 +60,7 @@ class InitializerOption(object):
           (default_value_dim,))
     if default_value_dim < 1:
       logging.warning("InitializerOption: default_value_dim must be at least 1, got %d; "
-                      "%d is taken", default_value_dim, _DEFAULT_ROWS)
+                      "using %d", default_value_dim, _DEFAULT_ROWS)
       default_value_dim = _DEFAULT_ROWS
     self.initializer = initializer
     self.default_value_dim = default_value_dim
@@ -75,24 +75,25 @@ class CounterFilter(object):
 
 
 class CBFFilter(object):
-  """Admits a key at about its `filter_freq`-th occurrence, by a Bloom filter.
+  """Admits a key at about its `filter_freq`-th occurrence, using a counting Bloom
+  filter.
 
   The filter has `ceil(max_element_size * |ln p| / ln(2)^2)` counters, whatever the
-  number of keys; a key is admitted early, never late, when it shares all of its
-  `ceil(|log2 p|)` counters with others.
+  number of keys. A key that shares all of its `ceil(|log2 p|)` counters with others may
+  be admitted early, but never late.
 
   Args:
     filter_freq: int, 0: off.
-    max_element_size: int, keys that the filter is made for. 0: keys are counted
-      exactly, as by `CounterFilter`.
+    max_element_size: int, expected number of keys. 0: keys are counted exactly, as by
+      `CounterFilter`.
     false_positive_probability: float in (0, 1).
-    counter_type: `tf.uint8`, `tf.uint16`, `tf.uint32` or `tf.uint64`; must be able
-      to hold `filter_freq`. Other integer types become `tf.uint64`, as in DeepRec.
+    counter_type: `tf.uint8`, `tf.uint16`, `tf.uint32` or `tf.uint64`; must be able to
+      hold `filter_freq`. Other integer types become `tf.uint64`, as in DeepRec.
 
   Raises:
     ValueError: only one of `max_element_size` and `false_positive_probability` is
       positive.
-    TypeError: `counter_type` is no integer type.
+    TypeError: `counter_type` is not an integer type.
   """
 
   def __init__(self,
@@ -118,28 +119,26 @@ class CBFFilter(object):
 
 
 class StorageOption(object):
-  """Where rows live.
+  """The memory or files that hold the rows, and their limits.
 
   Args:
     storage_type: number of `config_pb2.StorageType`, or None for DEFAULT. Or the string
       "auto": HBM if the process can use a GPU when the variable is initialised, else
-      DRAM; the log says which.
-    storage_path: directory of the tiers that are files, of one variable; it is
-      created.
-    storage_size: list of at most four ints, bytes of each tier; missing ones are
-      1 GiB. Only the first bounds anything, and only where there are two tiers:
-      with DRAM_SSDHASH rows in memory, with HBM_DRAM rows in GPU memory. The list is
-      copied.
-    cache_strategy: number of `config_pb2.CacheStrategy`: which rows go when a
-      capacity is reached, and which go to a slower tier.
+      DRAM; the log has the choice.
+    storage_path: directory for tiers in files, used by one variable; created if needed.
+    storage_size: list of at most four ints, bytes of each tier; missing ones are 1 GiB.
+      Only the first is a limit, and only with two tiers: for rows in memory with
+      DRAM_SSDHASH, for rows in GPU memory with HBM_DRAM. The list is copied.
+    cache_strategy: number of `config_pb2.CacheStrategy`: which rows are evicted when a
+      capacity is reached, and which move to a slower tier.
     layout: accepted for compatibility.
-    max_capacity: int >= 1, rows that the table holds at most; None: no bound.
-    max_capacity_bytes: int >= 1, bytes of rows, slots and index that it holds at
-      most; None: no bound. With both, the smaller number of rows counts.
+    max_capacity: int >= 1, most rows of the table; None: no limit.
+    max_capacity_bytes: int >= 1, most bytes of rows, slots and index; None: no limit.
+      With both, the smaller number of rows applies.
 
   Raises:
-    ValueError: `storage_size` is no list, a storage type that needs a path has none,
-      or a capacity below 1.
+    ValueError: `storage_size` is not a list, a storage type that needs a path has none,
+      or a capacity is below 1.
   """
 
   def __init__(self,
@@ -177,7 +176,7 @@ class StorageOption(object):
 
 
 class CheckpointOption(object):
-  """Where a variable would be loaded from at creation."""
+  """The checkpoint from which a variable would be loaded at creation."""
 
   def __init__(self,
                ckpt_to_load_from=None,
@@ -222,18 +221,19 @@ class EmbeddingVariableOption(object):
 
 
 def storage_of_rows(option):
-  """Returns where the rows of a variable with this option are, as `handle_ops.handle`
-  names it."""
+  """Returns the storage name of a variable with this option, as `handle_ops.handle`
+  takes it.
+  """
   return storages.of_type(option.storage_option.storage_type).name
 
 
 def tiers_of_rows(name, option):
-  """Returns arguments of `handle_ops.handle`: storage_path and memory_bytes, if there
-  are tiers.
+  """Returns the arguments storage_path and memory_bytes of `handle_ops.handle`, if the
+  storage has tiers.
 
   Args:
-    name: string, the variable's full name; each part of a partitioned one has a
-      directory of its own.
+    name: string, the variable's full name; each part of a partitioned one has its own
+      directory.
     option: a checked `EmbeddingVariableOption`.
   """
   asked = option.storage_option
@@ -255,7 +255,7 @@ def _unsupported(name, option, value):
 
 
 def check_supported(name, option):
-  """Raises unless this version does what `option` asks for.
+  """Raises unless this version supports `option`.
 
   Args:
     name: the variable's name, for messages.
@@ -263,7 +263,7 @@ def check_supported(name, option):
 
   Raises:
     TypeError: `option`, or a part of it, is of another class.
-    ValueError: numbers that make no sense.
+    ValueError: invalid numbers.
     NotImplementedError: a feature that this version does not have.
   """
   if not isinstance(option, EmbeddingVariableOption):
@@ -323,7 +323,7 @@ def _check_filter(name, strategy):
 
 
 def to_policy(option):
-  """Returns the `handle_ops.Policy` that a checked `EmbeddingVariableOption` asks for."""
+  """Returns the `handle_ops.Policy` for a checked `EmbeddingVariableOption`."""
   policy = {}
   strategy = option.filter_strategy
   if strategy is not None and strategy.filter_freq:
@@ -347,7 +347,7 @@ def to_policy(option):
 
 
 def _check_member(name, option, value, enum_name):
-  """Raises unless `value` is a number of that enumeration of `config_pb2`."""
+  """Raises unless `value` is a number of this enumeration of `config_pb2`."""
   enum = getattr(config_pb2, enum_name)
   if not number_checks.is_int(value, 0) or value not in enum.values():
     raise ValueError(
@@ -357,7 +357,7 @@ def _check_member(name, option, value, enum_name):
 
 
 def _check_storage(name, storage):
-  """Raises unless rows of this storage type can be kept."""
+  """Raises unless this storage type is supported."""
   if not isinstance(storage, StorageOption):
     raise TypeError(
         "embedding variable '%s': storage_option must be a StorageOption, got %r" %

@@ -163,7 +163,7 @@ class OptionsTest(parameterized.TestCase):
       (dict(storage_option=options.StorageOption(102)), "HBM_DRAM_SSDHASH"),
       (dict(ckpt=options.CheckpointOption("/somewhere")), "CheckpointOption"),
   )
-  def test_what_is_not_there_is_named(self, kwargs, message):
+  def test_unsupported_options_are_named(self, kwargs, message):
     with self.assertRaisesRegex(
         NotImplementedError,
         "embedding variable 'v': this version does not have .*" + message):
@@ -178,7 +178,7 @@ class OptionsTest(parameterized.TestCase):
       (dict(storage_option=options.StorageOption(1)),),
       (dict(ckpt=options.CheckpointOption()),),
   )
-  def test_what_asks_for_nothing_is_fine(self, kwargs):
+  def test_options_that_are_off_are_accepted(self, kwargs):
     option = options.EmbeddingVariableOption(**kwargs)
     options.check_supported("v", option)
     self.assertEqual(options.to_policy(option), handle_ops.Policy())
@@ -196,7 +196,7 @@ class OptionsTest(parameterized.TestCase):
             evict_option=options.L2WeightEvict(.5)),
        dict(filter="counter", filter_freq=2, max_rows=9,
             l2_weight_threshold=.5)),
-      # As DeepRec: without a size there is nothing but exact counting.
+      # Without a size keys are counted exactly, as in DeepRec.
       (dict(filter_option=options.CBFFilter(2)),
        dict(filter="counter", filter_freq=2)),
       (dict(evict_option=options.GlobalStepEvict(10)), dict(steps_to_live=10)),
@@ -240,7 +240,7 @@ class OptionsTest(parameterized.TestCase):
       (dict(ht_type=5), "ht_type must be a string, got 5"),
       (dict(ht_partition_num="many"), "ht_partition_num .* got 'many'"),
   )
-  def test_numbers_without_sense(self, kwargs, message):
+  def test_invalid_numbers(self, kwargs, message):
     with self.assertRaisesRegex(ValueError, "embedding variable 'v': .*" + message):
       options.check_supported("v", options.EmbeddingVariableOption(**kwargs))
 

@@ -83,7 +83,7 @@ class EmbeddingVariableConfig(object):
     self.default_value_no_permission = default_value_no_permission
 
 
-# Attributes that describe slots and blocks inside of DeepRec, or have no counterpart.
+# Attributes that describe internals of DeepRec (slots, blocks), or have no counterpart.
 _MUST_BE_NONE = ("steps_to_live_l2reg", "l2reg_theta", "l2reg_lambda", "emb_index",
                  "slot_index", "block_num", "primary", "slot_num")
 

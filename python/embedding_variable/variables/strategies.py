@@ -1,19 +1,21 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which strategies of `tf.distribute` can hold and train a table."""
+"""Checks which strategies of `tf.distribute` can hold and train a table."""
 
 from tensorflow.python.distribute import distribution_strategy_context
 from tensorflow.python.distribute import mirrored_strategy
 from tensorflow.python.distribute import one_device_strategy
 from tensorflow.python.distribute import tpu_strategy
 
-# These keep one copy of a variable per replica. MultiWorkerMirroredStrategy and the
-# strategies of tf.contrib.distribute derive from them.
+# Strategies that keep a copy of a variable on each replica. MultiWorkerMirroredStrategy
+# and the strategies of tf.contrib.distribute derive from them.
 _MIRRORED = (mirrored_strategy.MirroredExtended, tpu_strategy.TPUExtended)
 
 
 def current():
-  """Returns what a variable stores about the strategy it is made in; None without one."""
+  """Returns the reference that a variable stores to the strategy it is created in, or
+  None.
+  """
   if not distribution_strategy_context.has_strategy():
     return None
   strategy = distribution_strategy_context.get_strategy()
@@ -68,6 +70,6 @@ def _refuse(name, strategy, why):
 
 
 def _name_of(strategy):
-  """Returns the class name that scripts use: TensorFlow 1.x calls them ...V1 inside."""
+  """Returns the class name that scripts use: TensorFlow 1.x appends V1 internally."""
   name = type(strategy).__name__
   return name[:-2] if name.endswith("V1") else name

@@ -1,11 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The EmbeddingVariable object: a table of rows behind a variable's interface.
+"""The EmbeddingVariable object: a table of rows with the interface of a variable.
 
-It derives from ResourceVariable because that is what stock `embedding_lookup`
-leaves alone instead of reading it whole. Its Python shape is `[dim]`, which the slots
-of stock optimizers are made from; its handle carries `[None, dim]`, which gradients
-in control flow need.
+It derives from ResourceVariable, because stock `embedding_lookup` does not read such
+variables as a whole. Its Python shape is `[dim]`, which stock optimizers use for slots;
+its handle carries `[None, dim]`, which gradients in control flow need.
 """
 
 import collections
@@ -41,17 +40,19 @@ HANDLE_OP = handle_ops.HANDLE_OP
 
 _ID_DTYPES = (dtypes.int32, dtypes.int64)
 
-# Where a graph keeps its embedding variables by handle name: one object for each,
-# however many collections of an imported meta graph mention it.
+# Attribute of a graph: its embedding variables by handle name. Each has one object,
+# however many collections of an imported meta graph list it.
 _REGISTRY = "_embedding_variables_by_handle"
 
 
-# The result of `EmbeddingVariable.export`; the names are DeepRec's.
+# The result of `EmbeddingVariable.export`; the field names are DeepRec's.
 Exported = collections.namedtuple("Exported", ["keys", "values", "versions", "freqs"])
 
 
 def is_embedding_variable(value):
-  """True for an `EmbeddingVariable` (a partitioned one is a list of them)."""
+  """Returns whether `value` is an `EmbeddingVariable` (a partitioned one is a list of
+  them).
+  """
   return isinstance(value, EmbeddingVariable)
 
 
@@ -61,12 +62,14 @@ def all_in_graph():
 
 
 def parts_of(params):
-  """Returns the list of embedding variables that `params` stands for, or None.
+  """Returns the list of embedding variables in `params`, or None.
 
   Args:
-    params: an embedding variable, a `PartitionedVariable` or a list of them, or
-      anything else (None then). A list that mixes embedding variables with other
-      things is a TypeError.
+    params: an embedding variable, a `PartitionedVariable` or a list of them; None is
+      returned for anything else.
+
+  Raises:
+    TypeError: a list mixes embedding variables with other things.
   """
   if isinstance(params, variables.PartitionedVariable):
     params = list(params)
@@ -88,17 +91,17 @@ def parts_of(params):
 class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   """A variable that maps any integer to a row of `dim` floats.
 
-  Made by `get_embedding_variable`. Looking a key up never inserts it: an absent key
-  reads its default row, row `floormod(key, R)` of the `[R, dim]` table that the
-  initializer filled. A key is inserted when its first gradient is applied. With a
-  filter it is inserted by the gradient that completes its `filter_freq` occurrences,
-  and reads `default_value_no_permission` until then.
+  Created by `get_embedding_variable`. A lookup never inserts a key: an absent key reads
+  its default row, row `floormod(key, R)` of the `[R, dim]` table that the initializer
+  filled. A key is inserted when its first gradient is applied. With a filter, the
+  gradient that completes its `filter_freq` occurrences inserts it; until then it reads
+  `default_value_no_permission`.
 
   Attributes:
     target_gpu: rank that holds the table in `sparse_operation_kit` (-1: spread over
-      all). Has no meaning without it.
-    versions_are_times: whether rows are stamped with seconds since 1970 instead of the
-      global step.
+      all). Unused without it.
+    versions_are_times: whether the version of a row is seconds since 1970 instead of
+      the global step.
   """
 
   def __init__(self,  # pylint: disable=super-init-not-called
@@ -121,19 +124,18 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       name: string, full name of the variable.
       dim: int >= 1, length of a row.
       default_rows: function without arguments that returns float32 `[R, dim]`.
-      key_dtype: `tf.int64` or `tf.int32`. Ids of lookups may be of either type; one
-        that this type does not hold is an InvalidArgumentError when it is used.
-      storage: string, name of a storage (storages.py): where the rows are; and so
-        storage_path, memory_bytes (`handle_ops.handle`).
-      storage_path: string.
-      memory_bytes: int.
+      key_dtype: `tf.int64` or `tf.int32`. Ids of lookups may have either type; using an
+        id that does not fit this type is an InvalidArgumentError.
+      storage: string, name of a storage (storages.py).
+      storage_path: string, see `handle_ops.handle`.
+      memory_bytes: int, see `handle_ops.handle`.
       trainable: bool.
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
-      record_frequency: bool. A filter and a capacity kept by frequency need it and
-        set it.
-      record_version: bool. Eviction by step and a capacity need it and set it.
-      versions_are_times: bool, what rows are stamped with: seconds since 1970 instead
-        of the global step.
+      record_frequency: bool. Set automatically for a filter and for a capacity that
+        evicts by frequency.
+      record_version: bool. Set automatically for eviction by step and for a capacity.
+      versions_are_times: bool, whether versions are seconds since 1970 instead of the
+        global step.
       policy: `handle_ops.Policy`.
 
     Raises:
@@ -163,8 +165,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
             "starts, or create the variable in `with tf.Graph().as_default()`" % name)
       with ops.name_scope(name) as scope:
         handle_name = ops.name_from_scope_name(scope)
-        # The initial value is colocated with a handle that does not exist yet,
-        # as ResourceVariable does it.
+        # The initial value is colocated with a handle that does not exist yet, as in
+        # ResourceVariable.
         attr = attr_value_pb2.AttrValue(
             list=attr_value_pb2.AttrValue.ListValue(
                 s=[compat.as_bytes("loc:@%s" % handle_name)]))
@@ -180,16 +182,16 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
               "a loop or conditional; pass an initializer object instead" % name)
-        # On the handle's device: a device function around us would complete it with
-        # the worker's device type, which a parameter server may not have.
+        # On the handle's device. An enclosing device function would otherwise add the
+        # worker's device type, which a parameter server may not have.
         with ops.colocate_with(None, ignore_existing=True), ops.device(handle.device):
           with ops.name_scope("IsInitialized"):
             is_initialized = handle_ops.is_initialized(handle)
           with ops.name_scope("Assign") as n:
             initializer = handle_ops.initialize(handle, initial_value, name=n)
           with ops.name_scope("Read"):
-            # Never run. Stock TensorFlow finds the handle of an imported variable
-            # by walking back from such an op, also where this package is absent.
+            # Never run. Stock TensorFlow finds the handle of an imported variable by
+            # walking back from such an op, even without this package.
             snapshot = gen_resource_variable_ops.read_variable_op(
                 handle, dtypes.float32)
           with ops.name_scope("Shape"):
@@ -201,7 +203,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     ops.add_to_collections(collections, self)
 
   def _finish_init(self, handle, dim, shape_tensor, **kwargs):
-    """Sets the attributes that a created and an imported variable share."""
+    """Sets the attributes that created and imported variables share."""
     resource_variable_ops.BaseResourceVariable.__init__(
         self, shape=[dim], dtype=dtypes.float32, handle=handle,
         name=handle.op.name, unique_id=handle.op.name,
@@ -224,7 +226,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     """Returns the variable of a `VariableDef` whose ops are in the default graph.
 
     Args:
-      variable_def: a `VariableDef` that `to_proto` made.
+      variable_def: a `VariableDef` made by `to_proto`.
       import_scope: string, name scope that the graph was imported under.
     """
     graph = ops.get_default_graph()
@@ -266,7 +268,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     return self
 
   def _find_imported_slots(self):
-    """Learns the slots from the update ops of an imported graph."""
+    """Finds the slots in the update ops of an imported graph."""
     for op in self._handle.consumers():
       if op.type in ("EvReadRows", "EvWriteRows"):
         first, count = 0, None
@@ -283,7 +285,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                             op.get_attr("slot_inits")[first:end]):
         self.add_slot_column(compat.as_str(name), init)
 
-  # What the table holds.
+  # Content of the table.
 
   @property
   def dim(self):
@@ -301,28 +303,30 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     return collections.OrderedDict(self._slot_columns)
 
   def add_slot_column(self, name, init):
-    """Notes that rows have a slot column (the engine makes it at first use)."""
+    """Records that rows have a slot column, which the engine creates at first use."""
     self._slot_columns[name] = float(init)
 
   def element_of_slot(self, column, initial):
-    """Returns the tensor that `session.run` fetches for a slot: what it does for this.
+    """Returns the tensor that `session.run` fetches for a slot, the same as for this
+    variable.
 
     Args:
       column: string, the slot's column.
-      initial: float, what a new row's column starts with.
+      initial: float, initial value of the column in a new row.
     """
     del column, initial
     return self._as_graph_element()
 
   def value_of_slot(self, column, initial):
-    """Refused: a slot has a dense value where the variable has one."""
+    """Raises an error: neither a slot nor this variable has a dense value."""
     del column, initial
     return self._no_dense_value()
 
   def total_count(self):
     """Returns int64 `[2]`: the number of keys that have a row, and dim.
 
-    Keys that a filter counts and has not admitted have no row and do not count.
+    Keys that a filter counts and has not admitted have no row, so they are not
+    included.
     """
     with ops.device(self._handle.device):
       return handle_ops.shape(self._handle)
@@ -330,7 +334,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def get_dynamic_shape(self):
     """Returns int64 `[2]`: the number of keys that have a row, and dim.
 
-    Keys that a filter counts and has not admitted have no row and do not count.
+    Keys that a filter counts and has not admitted have no row, so they are not
+    included.
     """
     return self.total_count()
 
@@ -340,28 +345,27 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       return handle_ops.stats(self._handle)
 
   def get_frequency(self, ids):
-    """Returns int64 of the shape of `ids`: how often each was trained.
+    """Returns int64 of the shape of `ids`: how often each id was trained.
 
-    Of a key that the filter has not admitted, what the filter counted. 0 for an
-    absent key, and when frequencies are not recorded (a filter records them, or
+    For a key that the filter has not admitted, this is the filter's count. 0 for an
+    absent key, and if frequencies are not recorded (a filter records them, or
     `TF_RECORD_FREQ=1` at creation). Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[0]
 
   def get_version(self, ids):
-    """Returns int64 of the shape of `ids`: global step of each one's last update.
+    """Returns int64 of the shape of `ids`: the global step of each id's last update.
 
-    -1 for an absent key, and when versions are not recorded (`GlobalStepEvict` and a
+    -1 for an absent key, and if versions are not recorded (`GlobalStepEvict` and a
     capacity record them, or `TF_RECORD_VERSION=1` at creation). Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
 
   def export(self):
-    """Returns an `Exported` of one frozen moment: (keys, values, versions, freqs).
+    """Returns an `Exported` snapshot: (keys, values, versions, freqs).
 
-    Keys `[N]` of `key_dtype` in ascending order of (floormod(key, 1000), key),
-    values float32 `[N, dim]`, versions and freqs int64 `[N]` (`[0]` when not
-    recorded).
+    Keys `[N]` of `key_dtype` in ascending order of (floormod(key, 1000), key), values
+    float32 `[N, dim]`, versions and freqs int64 `[N]` (`[0]` if not recorded).
     """
     with ops.device(self._handle.device):
       table = checkpoint_ops.export_table(self._handle)
@@ -369,38 +373,38 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     return Exported(keys, table.values, table.versions, table.frequencies)
 
   def version_of_update(self, step):
-    """Returns int64 scalar: the version of the rows that an update changes now.
+    """Returns int64 scalar: the version for rows that an update changes now.
 
     Args:
       step: int64 scalar, the global step before its increment.
     """
     if not self.versions_are_times:
       return step
-    # Read when the update runs, not when the step began; by the CPU, which alone has a
-    # kernel for it.
+    # Reads the time when the update runs, not when the step began; on the CPU, since
+    # only the CPU has a kernel for it.
     with ops.control_dependencies([step]), ops.colocate_with(
         None, ignore_existing=True), ops.device("/cpu:0"):
       return math_ops.cast(gen_logging_ops.timestamp(), dtypes.int64)
 
   def erase(self, keys):
-    """Returns int64 scalar: removes `keys` with their slots, counts those found."""
+    """Removes `keys` with their slots; returns int64 scalar, the number of keys found."""
     keys = math_ops.cast(self.convert_ids(keys), dtypes.int64)
     return row_ops.erase(self._handle, keys)
 
   def evict(self, steps_to_live=None, l2_weight_threshold=None, step=None):
-    """Returns int64 scalar: evicts rows now, with their slots, and counts them.
+    """Evicts rows with their slots now; returns int64 scalar, their number.
 
     Args:
-      steps_to_live: int >= 1: rows go that no update touched for more steps. Default:
-        what `GlobalStepEvict` said.
-      l2_weight_threshold: float > 0: rows go with `0.5 * sum(w^2)` below it. Default:
-        what `L2WeightEvict` said. When one of the two is given, the other one's
-        default is off.
+      steps_to_live: int >= 1: evict rows that no update changed for more steps.
+        Default: that of `GlobalStepEvict`.
+      l2_weight_threshold: float > 0: evict rows with `0.5 * sum(w^2)` below it.
+        Default: that of `L2WeightEvict`. If only one of the two is given, the other is
+        off.
       step: int64 scalar; default the graph's global step.
 
     Raises:
-      ValueError: nothing says what to evict, versions are not recorded, or there is
-        no global step.
+      ValueError: no rule is given, versions are not recorded, or there is no global
+        step.
     """
     if steps_to_live is None and l2_weight_threshold is None:
       steps_to_live = self._policy.steps_to_live
@@ -431,7 +435,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           steps_to_live=steps_to_live, l2_weight_threshold=l2_weight_threshold)
 
   def evicted_count(self):
-    """Returns int64 scalar: rows evicted in this session, by whatever rule."""
+    """Returns int64 scalar: rows evicted in this session by any rule."""
     return self.policy_stats()[2]
 
   def policy_stats(self):
@@ -440,18 +444,19 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       return handle_ops.policy_stats(self._handle)
 
   def tier_stats(self):
-    """Returns int64 `[6]`: rows in the faster place, in the slower one, and more; of
-    rows that are all in a GPU's memory which way was taken to them
-    (`handle_ops.tier_stats`)."""
+    """Returns int64 `[6]`, see `handle_ops.tier_stats`: rows in the faster and in the
+    slower memory, hits and misses and more; for a table in GPU memory the ways in which
+    rows were found.
+    """
     with ops.device(self._handle.device):
       return handle_ops.tier_stats(self._handle)
 
   def prefetch(self, ids):
-    """Returns the op that brings the rows of ids from the SSD into memory, or from
-    CPU memory into the GPU's.
+    """Returns the op that moves the rows of ids from the SSD to memory, or from CPU
+    memory to GPU memory.
 
-    Run it beside a training step, for the ids of the next one. It changes no row,
-    inserts and counts nothing.
+    Run it concurrently with a training step, for the ids of the next one. It changes no
+    row, inserts nothing and counts nothing.
 
     Args:
       ids: int32 or int64 of any shape.
@@ -498,19 +503,19 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Args:
       indices: int32 or int64 ids of any shape.
       name: name of the op.
-      ev_init_value: float32 `indices.shape + [dim]`: absent keys read these instead
-        of their default rows, and are inserted with them when the gradient is formed.
-        No gradient goes to it. Not together with an admission filter.
-      counts: integers of the shape of `indices`: how many occurrences each id stands
-        for in the frequencies; None: 1 each.
+      ev_init_value: float32 `indices.shape + [dim]`: absent keys read these instead of
+        their default rows, and are inserted with them when the gradient is formed. It
+        gets no gradient. Not together with an admission filter.
+      counts: integers of the shape of `indices`: the number of occurrences that each id
+        adds to the frequencies; None: 1 each.
 
     Returns:
       float32 `indices.shape + [dim]`.
 
     Raises:
-      TypeError: ids that are not integers.
-      ValueError: `ev_init_value` or `counts` of another shape, or `ev_init_value` with
-        a filter.
+      TypeError: ids are not integers.
+      ValueError: `ev_init_value` or `counts` has another shape, or `ev_init_value` is
+        used with a filter.
     """
     with ops.name_scope("Gather" if name is None else name) as name:
       resource_variable_ops.variable_accessed(self)
@@ -531,27 +536,28 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       return presence_ops.with_initial_rows(self._handle, ids, rows, initial)
 
   def _check_goes_with_ids(self, what, value, shape):
-    """Raises ValueError unless a tensor can have the shape that the ids ask for."""
+    """Raises ValueError unless a tensor can have the shape that the ids require."""
     if not value.shape.is_compatible_with(shape):
       raise ValueError("embedding variable '%s': %s must have shape %s, got %s" %
                        (self.op.name, what, shape, value.shape))
 
-  # Facts that DeepRec's scripts ask for.
+  # Properties that DeepRec's scripts read.
 
   @property
   def policy(self):
-    """`handle_ops.Policy`: which keys get a row and which lose it."""
+    """`handle_ops.Policy`: which keys are admitted and which are evicted."""
     return self._policy
 
   @property
   def steps_to_live(self):
-    """What `GlobalStepEvict` said, or None."""
+    """The steps of `GlobalStepEvict`, or None."""
     return self._policy.steps_to_live or None
 
   @property
   def storage_type(self):
-    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM; "auto" when
-    it is decided as the variable is initialised."""
+    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM. "auto"
+    if it is chosen when the variable is initialised.
+    """
     name = compat.as_str(self._handle.op.get_attr("storage"))
     return storages.of_name(name).reported
 
@@ -561,14 +567,14 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   @property
   def invalid_key(self):
-    """DeepRec's reserved key; here no key is reserved."""
+    """DeepRec's reserved key. This package reserves no key."""
     return self._key_dtype.max if self._key_dtype == dtypes.int64 else -1
 
   def need_counts(self):
-    """True when frequencies are recorded, as a filter does."""
+    """Whether frequencies are recorded, as a filter requires."""
     return bool(self._handle.op.get_attr("record_frequency"))
 
-  # A variable's interface.
+  # Interface of a variable.
 
   def is_initialized(self, name=None):
     """Returns a bool scalar."""
@@ -576,11 +582,13 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       return handle_ops.is_initialized(self._handle, name=name)
 
   def _as_graph_element(self):
-    """What `session.run(variable)` fetches: the number of keys, and dim."""
+    """Returns the tensor that `session.run(variable)` fetches: the number of keys, and
+    dim.
+    """
     return self._shape_tensor
 
   def eval(self, session=None):
-    """Returns what `session.run(variable)` does."""
+    """Returns the same as `session.run(variable)`."""
     return self._shape_tensor.eval(session=session)
 
   def __bool__(self):
@@ -595,7 +603,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
     del dtype, name
     if as_ref:
-      return self._handle  # colocate_with asks for it.
+      return self._handle  # needed by colocate_with
     return self._no_dense_value()
 
   def _no_dense_value(self, *unused_args, **unused_kwargs):
@@ -624,7 +632,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   assign_add = _no_assignment
   assign_sub = _no_assignment
   load = _no_assignment
-  _lazy_read = _no_assignment  # tf.scatter_add and its sisters end there.
+  _lazy_read = _no_assignment  # used by tf.scatter_add and similar functions
   scatter_add = _no_assignment
   scatter_sub = _no_assignment
   scatter_update = _no_assignment

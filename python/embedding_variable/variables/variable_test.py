@@ -44,7 +44,7 @@ class VariableTest(parameterized.TestCase):
     self.assertIsNone(v.constraint)
     self.assertIn("'v:0' dim=3", repr(v))
 
-  def test_is_what_code_asks_about(self):
+  def test_is_an_instance_of_the_types_that_code_checks(self):
     from tensorflow.python.ops import kv_variable_ops  # pylint: disable=g-import-not-at-top
     v = tf.get_embedding_variable("v", 3)
     self.assertIsInstance(v, kv_variable_ops.EmbeddingVariable)
@@ -126,7 +126,7 @@ class VariableTest(parameterized.TestCase):
       self.assertEqual(session.run(rows).shape, np.shape(ids) + (3,))
 
   @parameterized.parameters(([1.5],), (["a"],), (np.array([1.0], np.float32),))
-  def test_ids_that_are_none(self, ids):
+  def test_ids_of_wrong_types(self, ids):
     v = tf.get_embedding_variable("v", 3)
     with self.assertRaisesRegex(TypeError, "'v': ids"):
       tf.nn.embedding_lookup(v, ids)
@@ -168,7 +168,7 @@ class VariableTest(parameterized.TestCase):
     v = tf.get_embedding_variable("v", 3)
     step = tf.train.get_or_create_global_step()
     ids = tf.placeholder(tf.int64, [None])
-    # DeepRec's own case: two steps, keys 1 x 3, 2 x 2, 3 x 1.
+    # DeepRec's own test case: two steps, keys 1 x 3, 2 x 2, 3 x 1.
     loss = tf.reduce_sum(tf.nn.embedding_lookup(v, ids))
     train = tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=step)
     with tf.Session() as session:
@@ -215,7 +215,7 @@ class VariableTest(parameterized.TestCase):
       self.assertEqual(
           session.run(v.get_frequency([5, 6])).tolist(), [3 * times, times])
 
-  def test_nothing_is_recorded_unless_asked(self):
+  def test_nothing_is_recorded_by_default(self):
     v = tf.get_embedding_variable("v", 3)
     with tf.Session() as session:
       session.run(v.initializer)

@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// A warp makes a word. REQUIRES: threads is count rounded up to whole warps.
+// Each warp writes one word. REQUIRES: `threads` is `count` rounded up to whole
+// warps.
 __global__ void __launch_bounds__(kBlock)
     MissBitsKernel(const int64_t* __restrict__ slots, int64_t count,
                    int64_t threads, uint32_t* __restrict__ bits) {
@@ -120,10 +121,10 @@ ev::Status CheckDeviceRunsCache() {
   const cudaError_t error =
       cudaFuncGetAttributes(&attributes, CountClearedKernel);
   if (error == cudaSuccess) return ev::Status::OK();
-  cudaGetLastError();  // This one is told here.
+  cudaGetLastError();  // Clears the error, which is reported below.
   const ev::Status failed =
       ev::gpu::CudaStatus(error, "cudaFuncGetAttributes", __FILE__, __LINE__);
-  // A device that fails is not one of another kind.
+  // Any other failure is not about the GPU's compute capability.
   if (failed.code() != ev::StatusCode::kFailedPrecondition) return failed;
   return ev::FailedPrecondition(
       "the GPU does not run this library's code for a cache, which is for "

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cache of this process's GPU. A program that is linked with it has one
-// where there is a GPU.
+// The cache of this process's GPU. A program that links this file uses it if
+// the machine has a GPU.
 
 #include <cuda_runtime_api.h>
 
@@ -44,7 +44,7 @@ ev::Status MakeGpuCache(std::shared_ptr<DeviceCache>* cache) {
       ev::gpu::ProcessDevice("a cache in GPU memory needs", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   EV_RETURN_IF_ERROR(CheckDeviceRunsCache());
-  // Rows come down straight into outputs that lie there.
+  // Rows can then be copied straight into outputs in pinned memory.
   ev::gpu::OfferPinnedMemory(device);
   *cache = std::make_shared<GpuCache>(device);
   return ev::Status::OK();

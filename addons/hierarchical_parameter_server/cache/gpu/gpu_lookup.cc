@@ -20,7 +20,7 @@ using ev::gpu::WorkLane;
 namespace {
 
 constexpr size_t kPartsUnderWay = 2;
-// Rows that one task copies to their places.
+// Bytes of rows that one task copies.
 constexpr int64_t kTaskBytes = 128 << 10;
 
 template <typename T>
@@ -59,7 +59,7 @@ GpuLookup::Staged::Staged(int64_t count, int width)
 GpuLookup::~GpuLookup() {
   if (staging_ == nullptr && busy_.empty()) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(table_->device()));
-  // Nothing is under way on the lane that was only staged; others are waited
+  // A lane that was only staged has no work in flight. The others are waited
   // for, since they write into the caller's memory.
   for (auto& lane : busy_) {
     if (lane->Wait().ok()) WorkLane::Release(std::move(lane));
@@ -155,8 +155,8 @@ ev::Status GpuLookup::Send(Part* part, bool direct) {
                          : At<float>(lane->device(), part->rows);
   EV_RETURN_IF_ERROR(table_->Find(
       keys, count, out, At<int64_t>(lane->device(), part->slots),
-      At<uint32_t>(lane->device(), part->bits), lane, &part->is_here));
-  if (!part->is_here) return ev::Status::OK();
+      At<uint32_t>(lane->device(), part->bits), lane, &part->has_rows));
+  if (!part->has_rows) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       lane->host() + part->host_bits, lane->device() + part->bits,
       BitBytes(count), cudaMemcpyDeviceToHost, stream));
@@ -176,7 +176,7 @@ ev::Status GpuLookup::Receive(Part* part, bool direct) {
   EV_RETURN_IF_ERROR(lane->Wait());
   const int64_t count = part->count;
   uint32_t* const bits = At<uint32_t>(lane->host(), part->host_bits);
-  if (!part->is_here) std::memset(bits, 0xff, BitBytes(count));
+  if (!part->has_rows) std::memset(bits, 0xff, BitBytes(count));
   const bool misses = std::any_of(bits, bits + (count + 31) / 32,
                                   [](uint32_t word) { return word != 0; });
   if (misses && batch_.ids_on_device) {
@@ -191,7 +191,7 @@ ev::Status GpuLookup::Receive(Part* part, bool direct) {
     EV_RETURN_IF_ERROR(lane->Wait());
   }
   if (misses) Miss(*part, bits);
-  if (part->is_here && !batch_.rows_on_device && !direct) {
+  if (part->has_rows && !batch_.rows_on_device && !direct) {
     const int64_t width = table_->options().width;
     std::memcpy(batch_.rows + part->begin * width,
                 lane->host() + part->host_rows, count * width * sizeof(float));
@@ -215,8 +215,10 @@ void GpuLookup::Miss(const Part& part, const uint32_t* bits) {
 ev::Status GpuLookup::Stage(int64_t count, float** rows) {
   const int64_t left = static_cast<int64_t>(positions_.size()) - filled_;
   if (staging_ != nullptr || count < 1 || count > max_fill() || count > left) {
-    return ev::Internal("table " + table_->options().tag +
-                        ": a Stage out of turn, of " + std::to_string(count));
+    return ev::Internal("table " + table_->options().tag + ": Stage of " +
+                        std::to_string(count) + " rows: want 1 to " +
+                        std::to_string(std::min(left, max_fill())) +
+                        ", after the Fill of the previous Stage");
   }
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   if (busy_.size() == kPartsUnderWay) {
@@ -234,8 +236,9 @@ ev::Status GpuLookup::Stage(int64_t count, float** rows) {
 ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
                            ev::Parallel* parallel) {
   if (staging_ == nullptr || count != staged_->count) {
-    return ev::Internal("table " + table_->options().tag +
-                        ": a Fill without its Stage");
+    return ev::Internal("table " + table_->options().tag + ": Fill of " +
+                        std::to_string(count) +
+                        " rows without a Stage of as many");
   }
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   const int width = table_->options().width;
@@ -263,7 +266,7 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
   EV_RETURN_IF_ERROR(
       table_->Store(keys, unknown, seen_, there, at.store, lane));
   if (batch_.rows_on_device) return ev::Status::OK();
-  // While the rows go up.
+  // Overlaps with the copy to the device.
   const int64_t rows_of_task =
       std::max<int64_t>(1, kTaskBytes / (width * sizeof(float)));
   parallel->For((count + rows_of_task - 1) / rows_of_task, [&](int64_t task) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lookup of a GPU's cache. Rows for the device's own memory are written
-// there by one kernel; rows for the processor's come down in parts, of which
-// two are under way. Misses come up in parts, of which two are under way, too.
+// One lookup in a GPU's cache. One kernel writes the rows of a device output.
+// Rows of a host output are copied down in parts, with two parts in flight.
+// Missed rows are copied up in parts, also with two in flight.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_LOOKUP_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_LOOKUP_H_
@@ -36,7 +36,7 @@ class GpuLookup : public CacheLookup {
   ev::Status Finish() override;
 
  private:
-  // The ids [begin, begin + count) on a lane.
+  // The ids [begin, begin + count) and the lane that processes them.
   struct Part {
     Part(const CacheBatch& batch, int64_t begin, int64_t count, int width,
          bool direct);
@@ -44,10 +44,10 @@ class GpuLookup : public CacheLookup {
     LaneParts host, device;
     size_t host_keys = 0, host_bits = 0, host_rows = 0;
     size_t ids = 0, keys = 0, slots = 0, bits = 0, rows = 0;
-    bool is_here = false;
+    bool has_rows = false;
     std::unique_ptr<ev::gpu::WorkLane> lane;
   };
-  // Where what Stage made room for lies on its lane.
+  // Offsets, in its lane's memory, of one Stage's rows and positions.
   struct Staged {
     Staged(int64_t count, int width);
     int64_t count;
@@ -57,7 +57,7 @@ class GpuLookup : public CacheLookup {
     GpuTable::StoreParts store;
   };
   ev::Status Check() const;
-  // Hands a part's work to the device, and reads what came of it.
+  // Send enqueues a part's work; Receive waits for it and collects its result.
   ev::Status Send(Part* part, bool direct);
   ev::Status Receive(Part* part, bool direct);
   void Miss(const Part& part, const uint32_t* bits);
@@ -67,9 +67,9 @@ class GpuLookup : public CacheLookup {
   int64_t seen_ = 0;
   std::vector<int64_t> positions_, keys_;
   int64_t filled_ = 0;
-  std::unique_ptr<Staged> staged_;  // Of the last Stage.
+  std::unique_ptr<Staged> staged_;  // of the last Stage
   std::unique_ptr<ev::gpu::WorkLane> staging_;
-  // Parts that come up; the oldest is waited for.
+  // Lanes whose rows are being copied to the device, oldest first.
   std::deque<std::unique_ptr<ev::gpu::WorkLane>> busy_;
 };
 

@@ -8,7 +8,7 @@
 namespace hps {
 namespace {
 
-// Whole buckets of the engine's table.
+// A multiple of the hash table's bucket size.
 int64_t SlotsAtOnce(int width) { return CacheRowsAtOnce(width) / 16 * 16; }
 
 }  // namespace
@@ -22,7 +22,7 @@ ev::Status GpuReview::Next(std::vector<int64_t>* keys) {
   const int64_t slots = SlotsAtOnce(table_->options().width);
   bool is_over = false;
   keys_.clear();
-  // Parts of the table may be empty.
+  // A range of slots may be empty.
   while (keys_.empty() && !is_over) {
     EV_RETURN_IF_ERROR(
         table_->ListKeys(next_slot_, slots, &keys_, &seen_, &is_over));

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A walk over the rows of a GPU's table, by its slots: a key stays in its slot
-// until it goes.
+// A walk over the slots of a GPU's table. A key stays in its slot until it is
+// evicted or erased, so the walk misses no key that stays.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_REVIEW_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_REVIEW_H_
@@ -28,7 +28,7 @@ class GpuReview : public CacheReview {
  private:
   const std::shared_ptr<GpuTable> table_;
   int64_t next_slot_ = 0;
-  std::vector<int64_t> keys_;  // of the last Next
+  std::vector<int64_t> keys_;  // returned by the last Next
   int64_t seen_ = 0;
 };
 

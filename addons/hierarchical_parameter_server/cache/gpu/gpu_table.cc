@@ -21,8 +21,8 @@ using ev::gpu::WorkLane;
 namespace {
 
 constexpr int64_t kKeysAtOnce = 65536;
-// Numbers of what reviews note, 1 MB: so many that keys seldom share one while
-// a part of a walk is read below.
+// Size of a review's change record: 2^17 numbers, 1 MB. Keys then seldom share
+// a number while the tiers are read.
 constexpr int kReviewBits = 17;
 
 template <typename T>
@@ -97,7 +97,7 @@ bool GpuTable::CountWithoutRows(ev::Span<const int64_t> keys) {
 
 void GpuTable::Free(std::unique_ptr<Storage> storage) {
   if (storage == nullptr) return;
-  // Where waiting fails the device is lost, and its memory with it.
+  // If waiting fails, the device is lost, and its memory with it.
   storage->order.Wait();
 }
 
@@ -114,7 +114,7 @@ void GpuTable::Drop() {
 
 template <typename Work>
 ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
-  std::unique_ptr<Storage> broken;  // Freed without the lock.
+  std::unique_ptr<Storage> broken;  // freed without the lock
   ev::Status status;
   {
     std::lock_guard<std::mutex> lock(mu_);
@@ -135,11 +135,11 @@ ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
 
 ev::Status GpuTable::Find(const int64_t* keys, int64_t count, float* out,
                           int64_t* slots, uint32_t* bits, WorkLane* lane,
-                          bool* is_here) {
+                          bool* has_rows) {
   const cudaStream_t stream = lane->stream();
   {
     std::lock_guard<std::mutex> lock(mu_);
-    *is_here = storage_ != nullptr;
+    *has_rows = storage_ != nullptr;
     if (storage_ == nullptr) return ev::Status::OK();
     Storage& storage = *storage_;
     ev::gpu::KeyBatch batch;
@@ -149,7 +149,7 @@ ev::Status GpuTable::Find(const int64_t* keys, int64_t count, float* out,
     ev::Status status =
         storage.set->FindAndCopy(batch, nullptr, out, slots, stream);
     if (status.ok()) status = storage.set->Touch(batch, slots, stream);
-    // Also after an error: the first may run.
+    // Also after an error: FindAndCopy may have been enqueued.
     const ev::Status end = storage.order.EndRead(stream);
     EV_RETURN_IF_ERROR(status);
     EV_RETURN_IF_ERROR(end);
@@ -254,8 +254,8 @@ ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
     EV_RETURN_IF_ERROR(Store(keys.subspan(begin, count), {}, seen,
                              At<float>(lane->device(), staged), parts,
                              lane.get()));
-    // A whole table must not fill the lanes' memory before the device has
-    // taken it.
+    // An insert of a whole table must not fill the lanes' memory faster than
+    // the device empties it.
     EV_RETURN_IF_ERROR(lane->Wait());
     WorkLane::Release(std::move(lane));
   }
@@ -284,7 +284,7 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
   const size_t row_bytes = count * width * sizeof(float);
   LaneParts host, device;
   const size_t host_keys = host.Add(key_bytes), host_rows = host.Add(row_bytes);
-  const size_t there = device.Add(key_bytes), slots = device.Add(key_bytes);
+  const size_t keys_at = device.Add(key_bytes), slots = device.Add(key_bytes);
   const size_t staged = device.Add(row_bytes);
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
@@ -296,8 +296,9 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
                 width * sizeof(float));
   }
   const cudaStream_t stream = lane->stream();
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      lane->device() + there, part, key_bytes, cudaMemcpyHostToDevice, stream));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + keys_at, part,
+                                          key_bytes, cudaMemcpyHostToDevice,
+                                          stream));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged, part_rows,
                                           row_bytes, cudaMemcpyHostToDevice,
                                           stream));
@@ -306,7 +307,7 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
     NoteForReviews(ev::Span<const int64_t>(part, count));
     if (storage == nullptr) return ev::Status::OK();
     ev::gpu::KeyBatch batch;
-    batch.keys = At<int64_t>(lane->device(), there);
+    batch.keys = At<int64_t>(lane->device(), keys_at);
     batch.num_keys = count;
     int64_t* const found = At<int64_t>(lane->device(), slots);
     EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
@@ -327,12 +328,12 @@ ev::Status GpuTable::Erase(ev::Span<const int64_t> keys) {
     const size_t bytes = count * sizeof(int64_t);
     LaneParts host, device;
     const size_t host_keys = host.Add(bytes);
-    const size_t there = device.Add(bytes), slots = device.Add(bytes);
+    const size_t keys_at = device.Add(bytes), slots = device.Add(bytes);
     std::unique_ptr<WorkLane> lane;
     EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
     std::memcpy(lane->host() + host_keys, keys.data() + begin, bytes);
     const cudaStream_t stream = lane->stream();
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + there,
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + keys_at,
                                             lane->host() + host_keys, bytes,
                                             cudaMemcpyHostToDevice, stream));
     EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
@@ -340,7 +341,7 @@ ev::Status GpuTable::Erase(ev::Span<const int64_t> keys) {
       NoteForReviews(keys.subspan(begin, count));
       if (storage == nullptr) return ev::Status::OK();
       ev::gpu::KeyBatch batch;
-      batch.keys = At<int64_t>(lane->device(), there);
+      batch.keys = At<int64_t>(lane->device(), keys_at);
       batch.num_keys = count;
       int64_t* const erased = At<int64_t>(lane->device(), slots);
       EV_RETURN_IF_ERROR(storage->set->Erase(batch, erased, stream));
@@ -393,8 +394,8 @@ ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
   const size_t bytes = num_slots * sizeof(int64_t);
   const size_t host_keys = host.Add(bytes);
   const size_t host_count = host.Add(sizeof(int64_t));
-  const size_t there = device.Add(bytes);
-  const size_t count_there = device.Add(sizeof(int64_t));
+  const size_t keys_at = device.Add(bytes);
+  const size_t count_at = device.Add(sizeof(int64_t));
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
   const cudaStream_t stream = lane->stream();
@@ -406,8 +407,8 @@ ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
     *is_over = false;
     *seen = touched_->count();
     ev::gpu::ExportedKeys out;
-    out.keys = At<int64_t>(lane->device(), there);
-    out.count = At<int64_t>(lane->device(), count_there);
+    out.keys = At<int64_t>(lane->device(), keys_at);
+    out.count = At<int64_t>(lane->device(), count_at);
     return storage->set->Export(0, first_slot, slots, out, stream);
   }));
   if (*is_over) {
@@ -415,10 +416,10 @@ ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
     return ev::Status::OK();
   }
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + host_keys,
-                                          lane->device() + there, bytes,
+                                          lane->device() + keys_at, bytes,
                                           cudaMemcpyDeviceToHost, stream));
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(lane->host() + host_count, lane->device() + count_there,
+      cudaMemcpyAsync(lane->host() + host_count, lane->device() + count_at,
                       sizeof(int64_t), cudaMemcpyDeviceToHost, stream));
   EV_RETURN_IF_ERROR(lane->Wait());
   const int64_t* const listed = At<int64_t>(lane->host(), host_keys);
@@ -438,7 +439,7 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
   const size_t host_keys = host.Add(key_bytes);
   const size_t host_sources = host.Add(all * sizeof(int32_t));
   const size_t host_rows = host.Add(row_bytes);
-  const size_t there = device.Add(key_bytes), slots = device.Add(key_bytes);
+  const size_t keys_at = device.Add(key_bytes), slots = device.Add(key_bytes);
   const size_t sources = device.Add(all * sizeof(int32_t));
   const size_t staged = device.Add(row_bytes);
   std::unique_ptr<WorkLane> lane;
@@ -450,7 +451,8 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
                                           cudaMemcpyHostToDevice, stream));
   EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
     if (storage == nullptr) return ev::Status::OK();
-    // Rows to renew from the front, keys to erase from the back.
+    // Rows to renew fill the buffer from the front, keys to erase from the
+    // back.
     int64_t* const part = At<int64_t>(lane->host(), host_keys);
     int32_t* const numbers = At<int32_t>(lane->host(), host_sources);
     int64_t renewed = 0, kept = all;
@@ -467,7 +469,7 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
         numbers[renewed++] = static_cast<int32_t>(i);
       }
     }
-    int64_t* const device_keys = At<int64_t>(lane->device(), there);
+    int64_t* const device_keys = At<int64_t>(lane->device(), keys_at);
     int64_t* const found = At<int64_t>(lane->device(), slots);
     int32_t* const device_sources = At<int32_t>(lane->device(), sources);
     CacheCounters* const counters = storage->counters.as<CacheCounters>();
@@ -488,7 +490,7 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
     EV_RETURN_IF_ERROR(storage->set->Erase(batch, found, stream));
     return CountErased(found, all - kept, counters, stream);
   }));
-  // One part at a time: a walk must not fill the lanes' memory.
+  // Waits for each part: a walk must not fill the lanes' memory.
   EV_RETURN_IF_ERROR(lane->Wait());
   WorkLane::Release(std::move(lane));
   return ev::Status::OK();

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table of a GPU's cache: a hash table of the engine's
-// (table/gpu/table_set.h), a row for each of its slots, and the order
-// in which streams use the two.
+// One table of a GPU's cache: a hash table of the engine
+// (table/gpu/table_set.h), a row for each of its slots, and the order in which
+// streams use them.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
@@ -24,7 +24,7 @@
 
 namespace hps {
 
-// Parts of a lane's memory, one after the other.
+// Offsets of buffers within one lane's memory, laid out one after the other.
 class LaneParts {
  public:
   size_t Add(size_t bytes) {
@@ -59,44 +59,45 @@ class GpuTable : public CacheTable,
   void Drop() override;
   ev::Status Statistics(CacheStatistics* statistics) override;
 
-  // For lookups. All but the first two enqueue on the lane's stream.
+  // For lookups. All except the first two enqueue on the lane's stream.
 
   int device() const { return device_; }
-  // Rows that are stored, or sent, at once.
+  // Most rows that are stored or copied at once.
   int64_t rows_at_once() const { return rows_at_once_; }
 
-  // out[i, :] = the row of keys[i], or zeros; bit i of bits: there is none. All
-  // is device memory, slots of `count` numbers too. *is_here: whether the table
-  // is; if not, nothing is written.
+  // out[i, :] = the row of keys[i], or zeros. Bit i of `bits` is set if keys[i]
+  // is missing. All pointers, also `slots` of `count` elements, are device
+  // memory. *has_rows: false if the table holds no rows; nothing is written
+  // then.
   ev::Status Find(const int64_t* keys, int64_t count, float* out,
                   int64_t* slots, uint32_t* bits, ev::gpu::WorkLane* lane,
-                  bool* is_here);
+                  bool* has_rows);
 
-  // What Store needs of a lane that has `count` rows staged.
+  // Offsets of the buffers that Store needs on a lane with `count` staged rows.
   struct StoreParts {
     StoreParts(int64_t count, LaneParts* host, LaneParts* device);
     size_t host_keys, host_sources;
     size_t keys, sources, slots, is_new, evicted, evicted_count;
   };
-  // Stores staged rows of keys, but those whose numbers are in `unknown` and
-  // those that have changed since `seen`. staged: device memory, in which row i
-  // is that of keys[i].
+  // Stores the staged rows of `keys`, except those with indices in `unknown`
+  // and those that changed since `seen`. staged: device memory; its row i
+  // belongs to keys[i].
   ev::Status Store(ev::Span<const int64_t> keys,
                    ev::Span<const int64_t> unknown, int64_t seen,
                    const float* staged, const StoreParts& parts,
                    ev::gpu::WorkLane* lane);
 
-  // For reviews. From BeginReview to EndReview the table notes what is stored
-  // and changed.
+  // For reviews. Between BeginReview and EndReview the table records which keys
+  // are stored or changed.
   void BeginReview();
   void EndReview();
-  // The keys in slots [first_slot, first_slot + num_slots), both multiples of
-  // 16, as far as the table has slots. *seen: how far the notes were. *is_over:
-  // there are no slots from there on, or no rows any more.
+  // Lists the keys in slots [first_slot, first_slot + num_slots), both
+  // multiples of 16. *seen: the change count to pass to Renew. *is_over: no
+  // slots are left, or the table holds no rows any more.
   ev::Status ListKeys(int64_t first_slot, int64_t num_slots,
                       std::vector<int64_t>* keys, int64_t* seen, bool* is_over);
-  // Overwrites rows of keys that are here, and erases those whose numbers are
-  // in `gone`, but no key that was noted since `seen`.
+  // Overwrites the rows of cached keys and erases the keys with indices in
+  // `gone`. Skips every key that was stored or changed since `seen`.
   ev::Status Renew(ev::Span<const int64_t> keys, const float* rows,
                    ev::Span<const int64_t> gone, int64_t seen);
 
@@ -116,19 +117,20 @@ class GpuTable : public CacheTable,
 
   GpuTable(int device, const CacheTableOptions& options);
   ev::Status MakeStorage();
-  // Takes the storage away, for ever; the caller frees it without the lock.
-  // REQUIRES mu_.
+  // Detaches the storage for good; the caller frees it after releasing the
+  // lock. REQUIRES mu_.
   std::unique_ptr<Storage> TakeStorage();
-  // Counts a change of a table that holds no rows; false: it holds some. A
-  // device that has failed must not stop the updates of the tiers.
+  // If the table holds no rows: records the change of `keys` and returns true.
+  // A device that has failed must not stop updates of the tiers.
   bool CountWithoutRows(ev::Span<const int64_t> keys);
-  // Calls work(storage, stream) in the order of writers, unless the table is
-  // dropped. If it fails the table is dropped: some rows may be in no order.
+  // Calls work(storage) ordered as a write, with null if the table is dropped.
+  // If it fails, the table is dropped: the content of its rows is uncertain.
   template <typename Work>
   ev::Status Write(ev::gpu::WorkLane* lane, const Work& work);
-  // Gives memory back when the device is through with it.
+  // Waits until the device has finished with the storage, then frees it.
   static void Free(std::unique_ptr<Storage> storage);
-  // Of keys that are stored, or changed, for reviews under way. REQUIRES mu_.
+  // Records keys that are stored or changed, if a review is in progress.
+  // REQUIRES mu_.
   void NoteForReviews(ev::Span<const int64_t> keys) {
     if (reviews_ > 0) touched_->Add(keys);
   }
@@ -139,12 +141,13 @@ class GpuTable : public CacheTable,
   const CacheTableOptions options_;
   const int64_t rows_at_once_;
   std::atomic<int64_t> hits_{0}, misses_{0};
-  std::atomic<bool> holds_rows_{false};  // whether there is a storage_
+  std::atomic<bool> holds_rows_{false};  // whether storage_ is set
   std::mutex mu_;                        // held while work is enqueued
-  std::unique_ptr<Storage> storage_;  // guarded by mu_; null: dropped, or none
-  KeyChanges changes_;                // guarded by mu_, but count()
-  int reviews_ = 0;                   // under way; guarded by mu_
-  // Made by the first review; guarded by mu_.
+  // guarded by mu_; null if dropped or of capacity 0
+  std::unique_ptr<Storage> storage_;
+  KeyChanges changes_;  // guarded by mu_, except count()
+  int reviews_ = 0;     // in progress; guarded by mu_
+  // Created by the first review; guarded by mu_.
   std::unique_ptr<KeyChanges> touched_;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which streams use a table's device memory: readers side by side,
-// a writer alone. Streams wait, the processor does not.
+// Orders the streams that use a table's device memory: reads run concurrently,
+// a write runs alone. Only streams wait, not the host.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_STREAM_ORDER_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_STREAM_ORDER_H_
@@ -17,14 +17,16 @@
 
 namespace hps {
 
-// Members are called under the table's lock, from Begin to End of one use.
+// All methods are called under the table's lock, which is held from Begin to
+// End of one use.
 class StreamOrder {
  public:
   ev::Status BeginRead(ev::gpu::StreamView stream) {
     return written_ == nullptr ? ev::Status::OK() : written_->Before(stream);
   }
   ev::Status EndRead(ev::gpu::StreamView stream) {
-    // Callers wait for their reads: most of a long list have passed.
+    // Callers wait for their own reads, so most events of a long list are
+    // complete.
     if (reads_.size() >= kLookAfter) {
       reads_.erase(
           std::remove_if(reads_.begin(), reads_.end(),
@@ -49,7 +51,7 @@ class StreamOrder {
     return ev::Status::OK();
   }
 
-  // The processor waits for all uses.
+  // Blocks the host until all uses are complete.
   ev::Status Wait() {
     for (const auto& read : reads_) EV_RETURN_IF_ERROR(read->Wait());
     return written_ == nullptr ? ev::Status::OK() : written_->Wait();
@@ -58,7 +60,7 @@ class StreamOrder {
  private:
   static constexpr size_t kLookAfter = 64;
   std::shared_ptr<ev::gpu::DeviceEvent> written_;
-  // Since then.
+  // Reads enqueued since the last write.
   std::vector<std::shared_ptr<ev::gpu::DeviceEvent>> reads_;
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cache under test, and tiers below it.
+// Test fixture: a cache under test and the tiers below it.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_DEVICE_CACHE_FIXTURE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_DEVICE_CACHE_FIXTURE_H_
@@ -24,7 +24,7 @@ namespace hps {
 
 constexpr float kDefault = -3.5f;
 
-// Floats that follow from key and version; the last is their checksum.
+// Makes a row from key and version; its last float is a checksum.
 inline std::vector<float> MadeRow(int64_t key, int version, int width) {
   std::vector<float> row(width);
   float sum = 0;
@@ -37,12 +37,12 @@ inline std::vector<float> MadeRow(int64_t key, int version, int width) {
   return row;
 }
 
-// The tiers below: the rows of some keys, each with a version.
+// Stands for the tiers below the cache: some keys, each with a version.
 struct Below {
   std::mutex mu;
   std::unordered_map<int64_t, int> versions;
   int width;
-  // A row, or kDefault and false.
+  // Reads a row and returns true, or fills it with kDefault and returns false.
   bool Read(int64_t key, float* to) {
     std::lock_guard<std::mutex> lock(mu);
     const auto found = versions.find(key);
@@ -78,7 +78,7 @@ class DeviceCacheTest : public ::testing::Test {
   static void Ok(const ev::Status& status) {
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  // Fills what a lookup misses as a server does.
+  // Fills the misses of a lookup as the server does.
   static ev::Status FillMisses(CacheLookup* lookup, Below* below) {
     ev::Serial serial;
     const ev::Span<const int64_t> keys = lookup->missing_keys();
@@ -128,7 +128,7 @@ class DeviceCacheTest : public ::testing::Test {
     std::lock_guard<std::mutex> lock(below->mu);
     for (const int64_t key : keys) below->versions[key] = version;
   }
-  // In the tiers first, then here.
+  // Updates the tiers first, then the cache.
   static void Update(CacheTable* table, Below* below,
                      const std::vector<int64_t>& keys, int version) {
     Give(below, keys, version);

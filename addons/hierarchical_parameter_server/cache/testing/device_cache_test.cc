@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every cache does, whichever is linked: a GPU's, or the stand-in.
+// Tests that every cache passes: the GPU's and the stand-in.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-TEST_F(DeviceCacheTest, WhatWasFilledIsHere) {
+TEST_F(DeviceCacheTest, FilledRowsAreCached) {
   for (const int width : {1, 2, 3, 4, 6, 16, 33, 128}) {
     Below below{{}, {}, width};
     auto table = Open(width, 1000);
@@ -61,7 +61,7 @@ TEST_F(DeviceCacheTest, EveryInt64IsAKey) {
                                      0x5eed000000000000LL,
                                      0x5eed000000010000LL};
   int64_t misses = -1;
-  for (size_t i = 0; i < keys.size(); ++i) {  // One more at a time.
+  for (size_t i = 0; i < keys.size(); ++i) {  // Adds one key at a time.
     Give(&below, {keys[i]}, 1);
     EXPECT_EQ(LookUp(table.get(), &below, {keys[i]}, &misses),
               Expected(&below, {keys[i]}));
@@ -119,14 +119,14 @@ TEST_F(DeviceCacheTest, UnknownKeysAreNotStored) {
   for (int64_t key = 0; key < 500; key += 2) Give(&below, {key}, 1);
   EXPECT_EQ(LookUp(table.get(), &below, keys), Expected(&below, keys));
   EXPECT_EQ(StatisticsOf(table.get()).rows, 250);
-  // A row that comes shows at once.
+  // A new row is visible at once.
   Update(table.get(), &below, {1, 3}, 5);
   EXPECT_EQ(StatisticsOf(table.get()).rows, 250);
   EXPECT_EQ(LookUp(table.get(), &below, keys), Expected(&below, keys));
   EXPECT_EQ(StatisticsOf(table.get()).rows, 252);
 }
 
-// The parity of a small, a middling and a whole cache with the tiers.
+// A small, a middling and a whole cache return the same rows as the tiers.
 TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
   constexpr int64_t kRows = 20000;
   std::vector<double> sums(kRows);
@@ -145,7 +145,7 @@ TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
     for (int step = 0; step < 40; ++step) {
       std::vector<int64_t> keys;
       for (int i = 0; i < 1500; ++i) {
-        // Some keys that no tier has.
+        // Includes some keys that no tier has.
         keys.push_back(
             std::lower_bound(sums.begin(), sums.end(), uniform(random)) -
             sums.begin() + (i % 50 == 0 ? kRows : 0));
@@ -168,7 +168,8 @@ TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
     if (share == 1.0) {
       EXPECT_EQ(statistics.evicted, 0);
     }
-    // The hottest keys stay: Zipf over a tenth of the rows hits most.
+    // The hottest keys stay: with a Zipf distribution, a tenth of the rows gets
+    // most hits.
     if (share == 0.1) {
       EXPECT_GT(statistics.hits, 40 * 1500 / 2);
     }
@@ -179,7 +180,7 @@ TEST_F(DeviceCacheTest, ZipfThroughCachesOfAllSizes) {
   }
 }
 
-TEST_F(DeviceCacheTest, TheLongestUnusedGoes) {
+TEST_F(DeviceCacheTest, TheLeastRecentlyUsedIsEvicted) {
   Below below{{}, {}, 4};
   auto table = Open(4, 512);
   const std::vector<int64_t> hot = Range(0, 128);
@@ -192,8 +193,8 @@ TEST_F(DeviceCacheTest, TheLongestUnusedGoes) {
     LookUp(table.get(), &below, hot, &misses);
     hot_misses += misses;
   }
-  // 6,400 keys went through 512 slots; what is used always is here, but for
-  // keys whose two buckets are crowded.
+  // 6,400 keys passed through 512 slots. Keys in constant use stay, except
+  // those whose two buckets are crowded.
   EXPECT_LT(hot_misses, 128);
   EXPECT_GE(StatisticsOf(table.get()).evicted, 6400 - 512);
 }
@@ -225,7 +226,7 @@ TEST_F(DeviceCacheTest, RefreshOverwritesAndInsertsNothing) {
   EXPECT_EQ(LookUp(table.get(), &below, Range(0, 20), &misses),
             Expected(&below, Range(0, 20)));
   EXPECT_EQ(misses, 10);
-  // Of a key that repeats the last row stays.
+  // If a key repeats, its last row is stored.
   std::vector<int64_t> keys;
   std::vector<float> rows;
   for (int version = 3; version < 9; ++version) {
@@ -256,7 +257,7 @@ TEST_F(DeviceCacheTest, EraseAndClear) {
   EXPECT_EQ(misses, 100);
 }
 
-// A row that was read below before its change does not come to stay after it.
+// A row read from the tiers before its key changed is output, but not cached.
 TEST_F(DeviceCacheTest, AStaleRowIsAnsweredAndNotStored) {
   Below below{{}, {}, 4};
   auto table = Open(4, 1000);
@@ -291,7 +292,7 @@ TEST_F(DeviceCacheTest, AStaleRowIsAnsweredAndNotStored) {
   late([&] { Ok(table->Clear()); });
   LookUp(table.get(), &below, keys, &misses);
   EXPECT_EQ(misses, 3);
-  // Insert knows it, too.
+  // Insert checks for changes, too.
   Ok(table->Clear());
   const int64_t seen = table->changes();
   Update(table.get(), &below, {2}, 3);
@@ -313,7 +314,7 @@ TEST_F(DeviceCacheTest, InsertStoresWithoutAnAnswer) {
   int64_t misses = -1;
   EXPECT_EQ(LookUp(table.get(), &below, keys, &misses), rows);
   EXPECT_EQ(misses, 0);
-  // What is here stays as it is.
+  // Insert does not overwrite cached rows.
   Ok(table->Insert(keys, std::vector<float>(rows.size(), 1.0f).data(),
                    table->changes()));
   EXPECT_EQ(LookUp(table.get(), &below, keys, &misses), rows);
@@ -347,7 +348,7 @@ TEST_F(DeviceCacheTest, ADroppedTableMissesAndStillAnswers) {
   Give(&below, keys, 1);
   LookUp(table.get(), &below, keys);
   EXPECT_GT(StatisticsOf(table.get()).device_bytes, 0);
-  // A lookup that had begun ends.
+  // A lookup that began before the drop can still finish.
   std::vector<float> rows(3 * 4);
   const std::vector<int64_t> some = {1, 7000, 2};
   CacheBatch batch;
@@ -372,7 +373,7 @@ TEST_F(DeviceCacheTest, ADroppedTableMissesAndStillAnswers) {
   EXPECT_EQ(statistics.rows, 0);
   EXPECT_EQ(statistics.device_bytes, 0);
   table->Drop();
-  // A new one begins empty.
+  // A new table starts empty.
   table = Open(4, 1000);
   EXPECT_EQ(LookUp(table.get(), &below, keys, &misses), Expected(&below, keys));
   EXPECT_EQ(misses, 300);
@@ -390,7 +391,7 @@ TEST_F(DeviceCacheTest, WithoutCapacityNothingIsStored) {
   }
 }
 
-TEST_F(DeviceCacheTest, BytesAreThoseThatWereForetold) {
+TEST_F(DeviceCacheTest, BytesArePredicted) {
   for (const bool evicts : {true, false}) {
     for (const int width : {4, 128}) {
       for (const int64_t capacity : {100, 10000}) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every cache does with tensors of a framework, and for callers side by
-// side.
+// Tests that every cache passes with a framework's device tensors and with
+// concurrent callers.
 
 #include <algorithm>
 #include <atomic>
@@ -21,14 +21,14 @@
 namespace hps {
 namespace {
 
-// Ids and rows of a framework on the device, whose stream is late.
+// Uses ids and rows on the device, with a stream that runs late.
 class DeviceTensorsTest : public DeviceCacheTest {
  protected:
   void SetUp() override {
     DeviceCacheTest::SetUp();
     if (!IsSkipped()) stream_ = ev::testing::StreamUnderTest::Make();
   }
-  // Bytes as floats: what the stream copies.
+  // Returns the bytes as floats, the type that the stream copies.
   template <typename T>
   static std::vector<float> AsFloats(const std::vector<T>& from) {
     std::vector<float> floats((from.size() * sizeof(T) + 3) / 4 + 1);
@@ -37,7 +37,7 @@ class DeviceTensorsTest : public DeviceCacheTest {
     }
     return floats;
   }
-  // LookUp with ids (or not) and rows (or not) on the device.
+  // Looks up with ids and rows on the device or on the host.
   template <typename Id>
   void Check(CacheTable* table, Below* below, const std::vector<Id>& ids,
              bool ids_on_device, bool rows_on_device, int64_t want_misses) {
@@ -79,18 +79,18 @@ TEST_F(DeviceTensorsTest, IdsAndRowsInEitherMemory) {
     Below below{{}, {}, width};
     const std::vector<int64_t> ids = Range(0, 555);
     Give(&below, Range(0, 500), 1);
-    for (const bool ids_there : {false, true}) {
-      for (const bool rows_there : {false, true}) {
+    for (const bool device_ids : {false, true}) {
+      for (const bool device_rows : {false, true}) {
         auto table = Open(width, 1000);
         for (const int64_t misses : {555, 55}) {
-          Check(table.get(), &below, ids, ids_there, rows_there, misses);
+          Check(table.get(), &below, ids, device_ids, device_rows, misses);
         }
-        Check(table.get(), &below, std::vector<int32_t>{3, -1, 499}, ids_there,
-              rows_there, 1);
-        Check(table.get(), &below, std::vector<int64_t>(), ids_there,
-              rows_there, 0);
+        Check(table.get(), &below, std::vector<int32_t>{3, -1, 499}, device_ids,
+              device_rows, 1);
+        Check(table.get(), &below, std::vector<int64_t>(), device_ids,
+              device_rows, 0);
         table->Drop();
-        Check(table.get(), &below, ids, ids_there, rows_there, 555);
+        Check(table.get(), &below, ids, device_ids, device_rows, 555);
       }
     }
   }
@@ -111,8 +111,8 @@ TEST_F(DeviceTensorsTest, AStreamIsNeeded) {
   EXPECT_NE(status.message().find("hps_et.m.t"), std::string::npos);
 }
 
-// Lookups beside updates: every row is whole, and never older than what was
-// there when the lookup began.
+// Lookups during updates: every row is whole, and never older than the cached
+// row when the lookup began.
 class PolicyTest : public DeviceCacheTest,
                    public ::testing::WithParamInterface<CachePolicy> {};
 INSTANTIATE_TEST_SUITE_P(Both, PolicyTest,
@@ -152,7 +152,7 @@ TEST_P(PolicyTest, UpdatesBesideLookups) {
         const std::vector<float> rows = LookUp(table.get(), &below, keys);
         for (size_t i = 0; i < keys.size(); ++i) {
           const float* const row = rows.data() + i * kWidth;
-          // The version that the first float tells, if it is whole.
+          // Version encoded in the first float, if the row is whole.
           const float fraction = row[0] - keys[i] % 4093;
           const int version = static_cast<int>(fraction * 4 + 0.5f);
           const std::vector<float> whole = MadeRow(keys[i], version, kWidth);
@@ -173,7 +173,7 @@ TEST_P(PolicyTest, UpdatesBesideLookups) {
             Expected(&below, Range(0, kKeys)));
 }
 
-// Many callers, one of which drops the table in the end.
+// Many callers; one of them drops the table at the end.
 TEST_F(DeviceCacheTest, SixtyFourCallers) {
   Below below{{}, {}, 8};
   auto table = Open(8, 500);

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows every cache keeps: those that were used last, or most often.
+// Tests of the eviction policies, least recently and least frequently used,
+// that every cache passes.
 
 #include <algorithm>
 #include <cmath>
@@ -21,14 +22,13 @@
 namespace hps {
 namespace {
 
-// What a cache of one bucket keeps of batches: each of a batch's new keys takes
-// the place of the old key with the fewest uses, of these of the one that was
-// used longest ago.
+// Oracle for a cache with a single bucket. Each new key of a batch evicts the
+// old key with the fewest uses; ties evict the least recently used.
 class FewestUsesGo {
  public:
   explicit FewestUsesGo(int64_t slots) : slots_(slots) {}
 
-  // Returns how many of the keys were here.
+  // Returns how many of the keys were cached.
   int64_t Look(const std::vector<int64_t>& keys) {
     ++batch_;
     int64_t hits = 0;
@@ -67,7 +67,7 @@ class FewestUsesGo {
   std::set<Entry> order_;
 };
 
-// Numbers of ranks, the first the most frequent.
+// Draws ranks from a Zipf distribution; the first is the most frequent.
 class Zipf {
  public:
   Zipf(int64_t ranks, double exponent) : sums_(ranks) {
@@ -91,10 +91,10 @@ class Zipf {
   std::mt19937_64 random_{7};
 };
 
-// A cache's buckets of 16 keep a little less than one bucket of all slots: by
-// the engine's model of its table 35.2 % of this stream hit where the oracle's
-// do 36.3 %; by the last use 25.5 %.
-TEST_F(DeviceCacheTest, ZipfHitsByFewestUsesAreTheOracles) {
+// The cache's buckets of 16 keep a little less than one bucket of all slots. By
+// the model of the engine's table 35.2 % of this stream hit, against the
+// oracle's 36.3 %; with LRU 25.5 %.
+TEST_F(DeviceCacheTest, LfuHitsOfAZipfStreamMatchTheOracle) {
   constexpr int64_t kRows = 20000, kCapacity = 500;
   constexpr int kBatches = 600, kBegin = 100, kBatch = 100;
   Below below{{}, {}, 4};
@@ -106,7 +106,7 @@ TEST_F(DeviceCacheTest, ZipfHitsByFewestUsesAreTheOracles) {
   Zipf zipf(kRows, 0.8);
   int64_t use_hits = 0, time_hits = 0, oracle_hits = 0;
   for (int batch = 0; batch < kBatches; ++batch) {
-    // So few that a lookup's misses are stored in one part.
+    // Small enough that a lookup's misses are stored in one part.
     const std::vector<int64_t> keys = zipf.Draw(kBatch);
     const std::vector<float> want = Expected(&below, keys);
     int64_t misses = 0;
@@ -128,9 +128,9 @@ TEST_F(DeviceCacheTest, ZipfHitsByFewestUsesAreTheOracles) {
   EXPECT_GT(statistics.evicted, 1000);
 }
 
-// Keys that were used often stay beside a stream of keys that are used once,
-// also when their last use is longest ago; by the last use they go.
-TEST_F(DeviceCacheTest, TheLeastUsedGoes) {
+// With LFU, keys used often survive a stream of keys that are used once, even
+// if their last use is the oldest. With LRU they are evicted.
+TEST_F(DeviceCacheTest, TheLeastFrequentlyUsedIsEvicted) {
   for (const CachePolicy policy : {CachePolicy::kLfu, CachePolicy::kLru}) {
     Below below{{}, {}, 4};
     auto table = Open(4, 512, true, "hps_et.m.t", policy);
@@ -145,7 +145,7 @@ TEST_F(DeviceCacheTest, TheLeastUsedGoes) {
     EXPECT_EQ(LookUp(table.get(), &below, often, &misses),
               Expected(&below, often));
     if (policy == CachePolicy::kLfu) {
-      // But for keys whose two buckets are crowded.
+      // Except keys whose two buckets are crowded.
       EXPECT_LT(misses, 13);
     } else {
       EXPECT_GT(misses, 115);
@@ -153,7 +153,7 @@ TEST_F(DeviceCacheTest, TheLeastUsedGoes) {
   }
 }
 
-// What is erased comes back with the uses that it has from then on.
+// An erased key that is stored again starts with a new use count.
 TEST_F(DeviceCacheTest, UsesAreForgottenWithTheRow) {
   Below below{{}, {}, 4};
   auto table = Open(4, 512, true, "hps_et.m.t", CachePolicy::kLfu);
@@ -164,7 +164,7 @@ TEST_F(DeviceCacheTest, UsesAreForgottenWithTheRow) {
   int64_t misses = 0;
   LookUp(table.get(), &below, often, &misses);
   EXPECT_EQ(misses, 128);
-  // Keys that were used twice outlast them.
+  // Keys used twice outlast them.
   const std::vector<int64_t> twice = Range(1000, 384);
   for (int use = 0; use < 2; ++use) LookUp(table.get(), &below, twice);
   for (int step = 0; step < 4; ++step) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every cache does with rows that change in the tiers below without its
-// being told.
+// Tests that every cache passes with rows that another process changes in the
+// tiers.
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +23,7 @@ namespace {
 
 class DeviceReviewTest : public DeviceCacheTest {
  protected:
-  // What the tiers have now, as Renew takes it.
+  // Passes the tiers' current rows to Renew.
   static ev::Status RenewFrom(
       CacheReview* review, Below* below, const std::vector<int64_t>& keys,
       const std::function<void()>& late = [] {}) {
@@ -37,7 +37,7 @@ class DeviceReviewTest : public DeviceCacheTest {
     late();
     return review->Renew(rows.data(), gone);
   }
-  // Returns the keys that the walk told.
+  // Returns the keys that the walk listed.
   static std::vector<int64_t> Walk(CacheTable* table, Below* below) {
     std::unique_ptr<CacheReview> review;
     Ok(table->Review(&review));
@@ -55,7 +55,7 @@ class DeviceReviewTest : public DeviceCacheTest {
   }
 };
 
-TEST_F(DeviceReviewTest, RowsThatChangedBelowComeUp) {
+TEST_F(DeviceReviewTest, RowsChangedInTheTiersAreRefreshed) {
   for (const int width : {1, 3, 4, 33, 128}) {
     for (const bool evicts : {true, false}) {
       Below below{{}, {}, width};
@@ -77,13 +77,13 @@ TEST_F(DeviceReviewTest, RowsThatChangedBelowComeUp) {
   }
 }
 
-TEST_F(DeviceReviewTest, AWalkTellsEveryKeyOnce) {
+TEST_F(DeviceReviewTest, AWalkListsEveryKeyOnce) {
   Below below{{}, {}, 16};
   Give(&below, Range(0, 40000), 1);
   for (const CachePolicy policy : {CachePolicy::kLru, CachePolicy::kLfu}) {
     auto table = Open(16, 20000, true, "hps_et.m.t", policy);
     EXPECT_TRUE(Walk(table.get(), &below).empty());
-    // Few keys in many slots, then more than there are slots.
+    // Few keys in many slots, then more keys than slots.
     for (const int64_t count : {1, 50, 40000}) {
       LookUp(table.get(), &below, Range(0, count));
       const std::vector<int64_t> told = Walk(table.get(), &below);
@@ -102,7 +102,7 @@ TEST_F(DeviceReviewTest, AWalkTellsEveryKeyOnce) {
   EXPECT_TRUE(Walk(none.get(), &below).empty());
 }
 
-TEST_F(DeviceReviewTest, RowsThatAreGoneBelowGo) {
+TEST_F(DeviceReviewTest, RowsRemovedFromTheTiersAreErased) {
   Below below{{}, {}, 4};
   auto table = Open(4, 1000);
   const std::vector<int64_t> keys = Range(0, 300);
@@ -119,9 +119,9 @@ TEST_F(DeviceReviewTest, RowsThatAreGoneBelowGo) {
   EXPECT_EQ(StatisticsOf(table.get()).rows, 0);
 }
 
-// What was stored or changed after the walk's reading below is newer than what
-// the walk has read, or may be.
-TEST_F(DeviceReviewTest, WhatWasReadBeforeAChangeIsNotStored) {
+// Rows stored or changed after the walk read the tiers may be newer than what
+// it read.
+TEST_F(DeviceReviewTest, RowsReadBeforeAChangeAreNotStored) {
   Below below{{}, {}, 4};
   const std::vector<int64_t> keys = {1, 2, 3};
   const auto late = [&](const std::function<void(CacheTable*)>& change) {
@@ -135,11 +135,12 @@ TEST_F(DeviceReviewTest, WhatWasReadBeforeAChangeIsNotStored) {
     ASSERT_EQ(told.size(), 3);
     Give(&below, {1, 3}, 2);
     Ok(RenewFrom(review.get(), &below, told, [&] { change(table.get()); }));
-    // Key 1 and, whatever came of it, key 2 are as the tiers have them.
+    // The cache agrees with the tiers for key 1, and for key 2 whatever the
+    // change did to it.
     EXPECT_EQ(LookUp(table.get(), &below, {1, 2}), Expected(&below, {1, 2}));
     EXPECT_EQ(LookUp(table.get(), &below, {3}), Expected(&below, {3}));
     review.reset();
-    // The next walk has nothing left to bring.
+    // A second walk finds nothing left to change.
     Walk(table.get(), &below);
     int64_t misses = -1;
     EXPECT_EQ(LookUp(table.get(), &below, keys, &misses),
@@ -147,7 +148,7 @@ TEST_F(DeviceReviewTest, WhatWasReadBeforeAChangeIsNotStored) {
     EXPECT_EQ(misses, 0);
   };
   late([&](CacheTable* table) { Update(table, &below, {2}, 5); });
-  // It goes, changes below, and comes up again.
+  // Key 2 is erased, changes in the tiers, and is cached again.
   late([&](CacheTable* table) {
     Ok(table->Erase(std::vector<int64_t>{2}));
     Give(&below, {2}, 6);
@@ -166,7 +167,8 @@ TEST_F(DeviceReviewTest, WhatWasReadBeforeAChangeIsNotStored) {
   });
 }
 
-// A row that was gone when the walk read below, and came by an update.
+// A row that no tier had when the walk read them, and that an update then
+// added.
 TEST_F(DeviceReviewTest, ARowThatComesBackStays) {
   Below below{{}, {}, 4};
   auto table = Open(4, 1000);
@@ -193,7 +195,7 @@ TEST_F(DeviceReviewTest, AWalkIsNoUseOfARow) {
     auto other = Open(4, 512, true, "hps_et.m.o", policy);
     std::mt19937 random(5);
     for (int step = 0; step < 60; ++step) {
-      // Distinct keys: of a call's keys with equal ranks the last is one.
+      // Distinct keys, so that both caches rank them alike.
       std::vector<int64_t> keys = Range(random() % 3900, 64);
       int64_t misses = -1, other_misses = -1;
       LookUp(walked.get(), &below, keys, &misses);
@@ -205,8 +207,8 @@ TEST_F(DeviceReviewTest, AWalkIsNoUseOfARow) {
   }
 }
 
-// Walks, lookups, updates, and rows that change below: every row is whole,
-// never older than the last update of its key, and right in the end.
+// Walks, lookups, updates and changes in the tiers run concurrently. Every row
+// is whole, never older than its key's last update, and right at the end.
 TEST_F(DeviceReviewTest, WalksBesideUpdatesAndLookups) {
   constexpr int kWidth = 32, kKeys = 600;
   Below below{{}, {}, kWidth};
@@ -261,7 +263,7 @@ TEST_F(DeviceReviewTest, WalksBesideUpdatesAndLookups) {
   Walk(table.get(), &below);
   EXPECT_EQ(LookUp(table.get(), &below, Range(0, kKeys)),
             Expected(&below, Range(0, kKeys)));
-  // A table that is dropped during a walk ends it.
+  // Dropping the table during a walk ends the walk.
   std::unique_ptr<CacheReview> review;
   Ok(table->Review(&review));
   std::vector<int64_t> keys;

@@ -96,7 +96,7 @@ class HostTable : public CacheTable,
     return ev::Status::OK();
   }
 
-  // For its lookups.
+  // For HostLookup.
   std::mutex mu_;
   const std::vector<float>* Find(int64_t key) {
     const auto found = rows_.find(key);
@@ -105,7 +105,7 @@ class HostTable : public CacheTable,
     Use(key, &found->second);
     return &found->second.row;
   }
-  // Calls of Store end with one of EndStores.
+  // A series of Store calls ends with one EndStores.
   void Store(int64_t key, const float* row, int64_t seen) {
     if (slots_ == 0 || changes_.HasChanged(key, seen)) return;
     const auto found = rows_.find(key);
@@ -136,7 +136,7 @@ class HostTable : public CacheTable,
     new_.clear();
   }
 
-  // For its reviews.
+  // For reviews.
   std::vector<int64_t> Keys() const {
     std::vector<int64_t> keys;
     for (const auto& row : rows_) keys.push_back(row.first);
@@ -144,7 +144,7 @@ class HostTable : public CacheTable,
   }
   bool Has(int64_t key) const { return rows_.count(key) > 0; }
   int64_t touches() const { return touched_.count(); }
-  // row null: no tier has one.
+  // If row is null, no tier has the key.
   void Renew(int64_t key, const float* row, int64_t seen) {
     const auto found = rows_.find(key);
     if (found == rows_.end() || touched_.HasChanged(key, seen)) return;
@@ -163,12 +163,12 @@ class HostTable : public CacheTable,
     used_.erase(found->second.rank);
     rows_.erase(found);
   }
-  // Uses, 0 where they do not count; then the number of the last use.
+  // Number of uses (0 with LRU), then the number of the last use.
   using Rank = std::pair<int64_t, int64_t>;
   struct Row {
     std::vector<float> row;
     Rank rank;
-    bool is_new = false;  // in new_ and not in used_
+    bool is_new = false;  // in new_, not in used_
   };
   void Use(int64_t key, Row* row) {
     if (!row->is_new) used_.erase(row->rank);
@@ -180,9 +180,10 @@ class HostTable : public CacheTable,
   std::atomic<int64_t> slots_;
   KeyChanges changes_, touched_{17};
   std::unordered_map<int64_t, Row> rows_;
-  std::map<Rank, int64_t> used_;  // the key that goes first is the first
+  std::map<Rank, int64_t> used_;  // ordered: the key to evict next comes first
   int64_t last_use_ = 0;
-  std::vector<int64_t> new_;  // of this call: they do not make room for others
+  // stored by this call; not evicted for other keys of the call
+  std::vector<int64_t> new_;
   CacheStatistics statistics_;
 };
 

@@ -1,14 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cache of a machine without a GPU: the device of
-// kernels/engine/testing/host_device_memory.h, whose memory the processor
-// cannot touch and whose stream is late. A program that is linked with it has
-// this cache, so that all that stands above a cache is tested everywhere.
+// Cache stand-in for machines without a GPU. It uses the device of
+// kernels/engine/testing/host_device_memory.h: the CPU cannot access its memory
+// directly, and its stream runs late. Programs linked with this library use it,
+// so code above a cache is tested on every machine.
 //
-// It is strict: it fails a Fill without its Stage, an address that is not where
-// the batch says, and writes rows on the device only when the lookup is
-// finished and the stream has come so far.
+// It is strict: it fails a Fill without a Stage and an address that is not in
+// the memory that the batch names. It writes device rows only once the lookup
+// is finished and the stream has reached that point.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_HOST_DEVICE_CACHE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TESTING_HOST_DEVICE_CACHE_H_
@@ -23,15 +23,16 @@ namespace hps {
 
 ev::Status MakeHostDeviceCache(std::shared_ptr<DeviceCache>* cache);
 
-// Misses of one Fill: few, so that short batches take several.
+// Most misses of one Fill. Small, so that short batches take several.
 constexpr int64_t kHostDeviceMaxFill = 100;
 
-// What OpenTable may give out in all; beyond it is ResourceExhausted. For tests
-// of a full device; negative: no limit, which is how it begins.
+// Limits the total size of OpenTable; beyond it OpenTable returns
+// ResourceExhausted. For tests of a full device. Negative (the default): no
+// limit.
 void SetHostDeviceCacheBytes(int64_t bytes);
-// Without a device, as on a machine that has none. Begins as false.
+// Makes the machine look as if it had no device. Default: false.
 void SetHostDeviceIsGone(bool is_gone);
-// Bytes of all tables that live, by CacheBytes.
+// Bytes of all existing tables, by CacheBytes.
 int64_t HostDeviceCacheBytes();
 
 }  // namespace hps

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases that every cache passes are skipped in a program that has none, as
-// on a machine without a GPU. This program has the stand-in: it skips nothing.
+// In a program without a cache, as on a machine without a GPU, the cache tests
+// are skipped. This program links the stand-in, so none may be skipped.
 
 #include "addons/hierarchical_parameter_server/cache/testing/host_device_cache.h"
 

@@ -65,7 +65,7 @@ ev::Status HashMap::OpenTable(const std::string& tag, int width,
 }
 
 ev::Status HashMap::DropTable(const std::string& tag) {
-  std::shared_ptr<Table> dropped;  // Dies without the lock.
+  std::shared_ptr<Table> dropped;  // destroyed after the lock is released
   std::lock_guard<std::mutex> lock(mu_);
   const auto found = tables_.find(tag);
   if (found == tables_.end()) {

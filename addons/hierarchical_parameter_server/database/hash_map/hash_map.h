@@ -1,21 +1,21 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows in the memory of this process: `hash_map` and `parallel_hash_map`.
+// Rows in this process's memory: the types `hash_map` and `parallel_hash_map`.
 //
-// READS probe in groups: while the rows of some keys are copied, those of the
-// next and the index lines of the ones after are on their way. A batch is cut
-// by its size over the threads that the caller lends. Readers share one lock
-// (striped_lock.h) for a few hundred keys at a time.
+// READS are pipelined: while the rows of some keys are copied, the next keys'
+// rows and later keys' index lines are prefetched. A batch is split by size
+// over the threads that the caller lends. Readers share one lock
+// (striped_lock.h), taken for a few hundred keys at a time.
 //
-// WRITES exclude each other, and readers only while a row is written or a
-// pointer changed; growth and eviction prepare their copies beside them. An
-// Insert that is lent more than one thread fills partitions side by side and
-// keeps readers out: the way to load a table before it is served.
+// WRITES exclude each other. They exclude readers only while a row is written
+// or a pointer is changed; growth and eviction prepare their copies while
+// readers go on. An Insert with more than one thread fills partitions in
+// parallel and blocks readers: use it to load a table before serving.
 //
-// MEMORY: rows and keys at a load of 85 to 92 %, so at most 1.2 times their
-// own bytes for tables of some thousand rows; four bytes a row more with
-// kLeastUsed and kOldest when there is a limit.
+// MEMORY: rows and keys at a load of 85 to 92 %, so at most 1.2 times their own
+// bytes for tables of some thousand rows. With kLeastUsed or kOldest and a
+// limit, four more bytes per row.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_HASH_MAP_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_HASH_MAP_H_
@@ -35,9 +35,9 @@ namespace hps {
 
 struct HashMapOptions {
   std::string name = "parallel_hash_map";
-  int num_partitions = 8;  // from 1 to 1024
-  // Rows of a partition above which rows are evicted, down to
-  // overflow_margin * overflow_resolution_target.
+  int num_partitions = 8;  // in [1, 1024]
+  // A partition with more rows evicts down to overflow_margin *
+  // overflow_resolution_target.
   int64_t overflow_margin = std::numeric_limits<int64_t>::max();
   EvictionPolicy overflow_policy = EvictionPolicy::kRandom;
   double overflow_resolution_target = 0.8;
@@ -45,7 +45,7 @@ struct HashMapOptions {
 
 class HashMap : public Database {
  public:
-  // InvalidArgument: an option is out of its range.
+  // InvalidArgument: an option is out of range.
   static ev::Status Make(const HashMapOptions& options,
                          std::unique_ptr<Database>* database);
 

@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a fetch from the hash map takes on one thread, beside loops that copy
-// rows of an array, whose places are known: what no way of finding rows goes
-// below.
+// Times fetches from the hash map on one thread. For comparison it times loops
+// that copy array rows at known positions, a lower bound for any lookup.
 //
 //   hash_map_benchmark [rows] [width] [ids of a fetch]
 
@@ -44,7 +43,7 @@ void Require(const ev::Status& status) {
   std::exit(1);
 }
 
-// Rows of one array; key k's row is number k.
+// Rows in one array; key k has row k.
 struct Array {
   Array(int64_t rows, int64_t width, ev::PageKind kind)
       : floats(static_cast<float*>(
@@ -55,7 +54,7 @@ struct Array {
       std::fill_n(floats + row * width, width, static_cast<float>(row));
     }
   }
-  // ahead: how many rows before its copy a row is asked for; 0: never.
+  // ahead: how many rows ahead to prefetch; 0: not at all.
   void Copy(const std::vector<int64_t>& keys, int64_t ahead, float* out) const {
     const size_t bytes = width * sizeof(float);
     const int64_t count = static_cast<int64_t>(keys.size());
@@ -81,7 +80,8 @@ std::vector<std::vector<int64_t>> Batches(const std::string& stream,
         batch.push_back(static_cast<int64_t>(random() % rows));
         continue;
       }
-      // By the integral of x^-1.05, inverted; neighbours in rank lie apart.
+      // Inverts the integral of x^-1.05; consecutive ranks are far apart in the
+      // array.
       const double share = (random() >> 11) * 0x1p-53;
       const double top = std::pow(static_cast<double>(rows), -.05) - 1;
       const auto rank =

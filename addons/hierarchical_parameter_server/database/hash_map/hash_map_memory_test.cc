@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of many rows, by one thread.
+// Memory of tables with many rows, filled by one thread.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace hps {
 
-// hash_map_test runs it; here are its made rows alone.
+// Only the row helpers of the suite are used here; hash_map_test runs it.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DatabaseContract);
 
 namespace {
@@ -37,8 +37,8 @@ std::vector<int64_t> Keys(int64_t first, int64_t count) {
   return keys;
 }
 
-// Acceptance test 11: at most 1.2 * (8 + 4 * width) bytes of memory a row,
-// whether the table was sized before or has grown.
+// Acceptance test 11: at most 1.2 * (8 + 4 * width) bytes of memory per row,
+// whether the table was reserved or has grown.
 TEST(HashMapMemoryTest, Acceptance11RowsAreCompact) {
   for (const int width : {1, 16, 128}) {
     for (const bool reserve : {false, true}) {
@@ -68,7 +68,7 @@ TEST(HashMapMemoryTest, SegmentsThatBecomeLongAreSplit) {
   HashMapOptions options;
   options.num_partitions = 1;
   const auto database = MakeMap(options);
-  const auto table = Open(database.get(), 512);  // 2 KiB a row, 60 MB in all.
+  const auto table = Open(database.get(), 512);  // 2 KiB per row, 60 MB in all
   ev::Serial serial;
   for (int64_t first = 0; first < 30000; first += 1000) {
     const std::vector<int64_t> keys = Keys(first, 1000);

@@ -17,18 +17,18 @@
 namespace hps {
 namespace {
 
-// Keys whose slots are found before their rows are copied.
+// Number of keys whose slots are found before their rows are copied.
 constexpr int kFoundAtOnce = 128;
-// Bytes of rows that are asked for ahead of the one that is copied: what the
-// lines of so many rows take to come from memory.
+// Bytes of rows to prefetch ahead of the copy: enough to cover the latency of
+// memory.
 constexpr int64_t kBytesAhead = 12 << 10;
-// A search costs as much as so many bytes of a row. A fetch of fewer bytes ends
-// before another thread wakes up and does its part.
+// Cost of a search, in bytes of row copying. Fetches below kBytesForOthers
+// finish before another thread would have woken up and done its share.
 constexpr int64_t kBytesOfASearch = 512;
 constexpr int64_t kBytesForOthers = 2 << 20;
-// Rows that are written while readers wait.
+// Rows written per exclusive lock.
 constexpr int64_t kWriteAtOnce = 128;
-// Fewer rows are not worth to be sorted by partition.
+// Fewer rows are not worth sorting by partition.
 constexpr int64_t kSideBySide = 8192;
 
 bool NeedsUse(const HashMapOptions& options) {
@@ -74,9 +74,8 @@ int64_t HashMapTable::FetchPart(ev::Span<const int64_t> keys,
                                 const Positions& wanted, int64_t begin,
                                 int64_t end, float* rows, int64_t* missing,
                                 uint32_t now) {
-  // Slots first, rows afterwards. Instructions that ask for lines wait where
-  // the processor has too many under way; between searches they would hold up
-  // these, too.
+  // Finds all slots first, then copies the rows. A prefetch stalls when the CPU
+  // has too many in flight; between searches it would stall these as well.
   struct Found {
     Segment* segment;
     int64_t slot;  // the group until it is searched
@@ -100,8 +99,8 @@ int64_t HashMapTable::FetchPart(ev::Span<const int64_t> keys,
       found[i].slot =
           found[i].segment->Find(keys[wanted[first + i]], found[i].slot);
     }
-    // Not in a lambda: g++ 12 takes a function that does nothing but prefetch
-    // for one without effect, and drops its calls.
+    // Not in a lambda: g++ 12 treats a function that only prefetches as having
+    // no effect and drops its calls.
     for (int i = 0; i < std::min(ahead, count); ++i) {
       if (found[i].slot >= 0) found[i].segment->PrefetchRow(found[i].slot);
     }
@@ -180,7 +179,7 @@ void HashMapTable::InsertSideBySide(ev::Span<const int64_t> keys,
                                     const float* rows, ev::Parallel* parallel) {
   const uint32_t now = clock_.fetch_add(1, std::memory_order_relaxed);
   const int64_t count = static_cast<int64_t>(keys.size());
-  // Positions by partition, in their order: the last row of a key stays.
+  // Positions by partition, in order, so that the last row of a key is stored.
   std::vector<int64_t> begin(partitions_.size() + 1, 0), list(count);
   for (const int64_t key : keys) ++begin[placing_.Of(key).partition + 1];
   for (size_t p = 1; p < begin.size(); ++p) begin[p] += begin[p - 1];
@@ -276,7 +275,7 @@ ev::Status HashMapTable::Count(int64_t* rows) {
 }
 
 ev::Status HashMapTable::ForEach(const Visit& visit) {
-  // Writers wait; readers go on, the visit's own included.
+  // Blocks writers, but not readers such as `visit` itself.
   std::lock_guard<std::mutex> writer(writer_);
   constexpr size_t kBatch = 1024;
   std::vector<int64_t> keys;
@@ -313,7 +312,7 @@ ev::Status HashMapTable::Statistics(TableStatistics* statistics) {
 
 ev::Status HashMapTable::Reserve(int64_t rows) {
   std::lock_guard<std::mutex> writer(writer_);
-  // No more than a partition keeps.
+  // At most what a partition keeps.
   const double mean = static_cast<double>(rows) / partitions_.size();
   const int64_t each =
       std::min(static_cast<int64_t>(mean), options_.overflow_margin);

@@ -40,12 +40,12 @@ class HashMapTable : public Table {
   int64_t FetchPart(ev::Span<const int64_t> keys, const Positions& wanted,
                     int64_t begin, int64_t end, float* rows, int64_t* missing,
                     uint32_t now);
-  // A reader has had the row of this counter.
+  // Records that a reader used the row with this counter.
   void CountUse(std::atomic<uint32_t>* use, uint32_t now) const;
   void InsertFew(ev::Span<const int64_t> keys, const float* rows);
   void InsertSideBySide(ev::Span<const int64_t> keys, const float* rows,
                         ev::Parallel* parallel);
-  // Stores a row where there is room; false when the segment must grow.
+  // Stores a row if there is room; returns false if the segment must grow.
   bool Store(const Place& place, int64_t key, const float* row, uint32_t now);
   void EvictWherePartitionsAreTooLong();
 
@@ -54,10 +54,10 @@ class HashMapTable : public Table {
   const HashMapOptions options_;
   const bool with_use_;
   const Placing placing_;
-  std::mutex writer_;  // before lock_
+  std::mutex writer_;  // acquired before lock_
   StripedLock lock_;
   std::vector<std::unique_ptr<Partition>> partitions_;
-  std::atomic<uint32_t> clock_{1};      // calls
+  std::atomic<uint32_t> clock_{1};      // number of calls
   int64_t inserted_ = 0, evicted_ = 0;  // guarded by writer_
 };
 

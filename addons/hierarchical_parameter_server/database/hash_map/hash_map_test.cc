@@ -107,12 +107,12 @@ TEST(HashMapTest, AgreesWithAMapThroughInsertsAndRemoves) {
   }
 }
 
-TEST(HashMapTest, ThreadsThatAreLentGiveTheSame) {
+TEST(HashMapTest, LentThreadsGiveTheSameRows) {
   ev::testing::ThreadPool pool(3);
   const auto database = MakeMap(HashMapOptions());
   const auto table = Open(database.get(), 16);
   std::vector<int64_t> keys = Keys(-500, 20000);
-  keys.insert(keys.end(), {3, 3, 7});  // The last row stays.
+  keys.insert(keys.end(), {3, 3, 7});  // the last row is stored
   std::vector<float> rows = MadeRows(keys, 0, 16);
   const std::vector<float> last = MadeRow(3, 9, 16);
   std::copy(last.begin(), last.end(), rows.end() - 32);
@@ -154,7 +154,7 @@ TEST(HashMapTest, ALimitIsKeptByEveryPolicy) {
       const std::vector<int64_t> keys = Keys(first, 100);
       const std::vector<float> rows = MadeRows(keys, 1, 4);
       ASSERT_TRUE(table->Insert(keys, rows.data(), &serial).ok());
-      // What is used stays, with the policies that look at it.
+      // With these policies, rows in use stay.
       const int64_t found = CountFound(table.get(), hot);
       if (policy != EvictionPolicy::kRandom) {
         ASSERT_EQ(found, 100);
@@ -172,7 +172,7 @@ TEST(HashMapTest, ALimitIsKeptByEveryPolicy) {
   }
 }
 
-TEST(HashMapTest, ReadersGoOnWhileATableGrowsAndRowsGo) {
+TEST(HashMapTest, ReadersGoOnDuringGrowthAndEviction) {
   HashMapOptions options;
   options.num_partitions = 1;
   options.overflow_margin = 20000;
@@ -201,7 +201,7 @@ TEST(HashMapTest, ReadersGoOnWhileATableGrowsAndRowsGo) {
     }
   });
   for (int64_t first = 100; first < 100000; first += 100) {
-    // The hot rows are young again before each step that may evict.
+    // Renews the use of the hot rows before each step that may evict.
     CountFound(table.get(), hot);
     const std::vector<int64_t> keys = Keys(first, 100);
     const std::vector<float> rows = MadeRows(keys, 1, 8);
@@ -228,8 +228,8 @@ TEST(HashMapTest, OptionsOutOfRangeAreErrors) {
   EXPECT_FALSE(HashMap::Make(options, &database).ok());
 }
 
-// Rows are asked for ahead, and slots found for some keys at once: whatever the
-// number of keys and the bytes of a row, each wanted position has its row.
+// Fetches prefetch rows and find several slots at once. Every position must get
+// its row for any number of keys and any row size.
 TEST(HashMap, FetchesAnyNumberOfRowsOfAnyWidth) {
   for (const int width : {1, 3, 128, 2000}) {
     const std::unique_ptr<Database> map = MakeMap(HashMapOptions());
@@ -252,7 +252,7 @@ TEST(HashMap, FetchesAnyNumberOfRowsOfAnyWidth) {
         positions.push_back(i);
         if (asked[i] % 7 != 0 || asked[i] >= 3500) want_missing.push_back(i);
       }
-      // In place, as the tiers do it.
+      // In place, as the server does it.
       std::vector<int64_t> missing = positions;
       std::vector<float> out(count * width + 1, -1.f);
       int64_t num_missing = -1;
@@ -277,7 +277,7 @@ TEST(HashMap, FetchesAnyNumberOfRowsOfAnyWidth) {
   }
 }
 
-// Runs tasks itself, and counts its calls.
+// Runs tasks itself and counts the calls.
 class CountingParallel : public ev::Parallel {
  public:
   int num_threads() const override { return 4; }
@@ -289,7 +289,7 @@ class CountingParallel : public ev::Parallel {
   int calls = 0;
 };
 
-TEST(HashMap, OtherThreadsAreAskedForLongFetchesAlone) {
+TEST(HashMap, OnlyLongFetchesUseOtherThreads) {
   const struct {
     int width, count, calls;
   } cases[] = {{128, 2048, 0}, {128, 4096, 1}, {16, 2048, 0}, {16, 4096, 1}};

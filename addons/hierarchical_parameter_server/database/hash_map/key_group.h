@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cache line of eight keys, and which of them are a given one.
+// Compares a key with the eight keys of a cache line.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_KEY_GROUP_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_KEY_GROUP_H_
@@ -16,15 +16,13 @@ namespace hps {
 
 constexpr int kKeyGroup = 8;
 
-// Says which keys of a group are `key`: 0 when none is. `keys` is aligned to a
-// cache line.
+// The keys of a group that equal `key`. `keys` is aligned to a cache line.
 class SameKeys {
  public:
   SameKeys(const int64_t* keys, int64_t key) {
 #if defined(__SSE4_1__)
-    // All bits of a key's lane are 1 or 0, so that narrowing keeps them: two
-    // bits for each key at the end. Four comparisons take a third of the time
-    // of eight.
+    // All bits of a lane are 1 or 0, so the narrowing packs keep them: two bits
+    // per key remain. Four comparisons take a third of the time of eight.
     const __m128i* const lanes = reinterpret_cast<const __m128i*>(keys);
     const __m128i wanted = _mm_set1_epi64x(key);
     const __m128i low =
@@ -43,7 +41,7 @@ class SameKeys {
   }
 
   bool any() const { return bits_ != 0; }
-  // The number of the first. REQUIRES: any().
+  // Returns the index of the first match. REQUIRES: any().
   int first() const { return __builtin_ctz(bits_) / 2; }
 
  private:

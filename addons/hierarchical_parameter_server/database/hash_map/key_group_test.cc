@@ -13,7 +13,7 @@
 namespace hps {
 namespace {
 
-// The number of the first key that is `key`, -1 without one: a plain loop.
+// Reference: the index of the first match, or -1.
 int FirstOf(const int64_t* keys, int64_t key) {
   for (int i = 0; i < kKeyGroup; ++i) {
     if (keys[i] == key) return i;

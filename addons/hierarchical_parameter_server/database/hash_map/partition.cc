@@ -13,15 +13,15 @@
 namespace hps {
 namespace {
 
-// Longer segments are split. Long enough for huge pages, short enough that a
-// copy ends within a few milliseconds.
+// Longer segments are split. Long enough for huge pages, short enough to copy
+// within a few milliseconds.
 constexpr int64_t kMaxSegmentBytes = int64_t{16} << 20;
 constexpr int64_t kMinSplitRows = 64;
 constexpr int kMaxDepth = 24;
 
 int64_t RoomAfter(int64_t rows) { return rows + rows / 12 + 4; }
 
-// A sequence of numbers for choosing at random: splitmix64.
+// Pseudo-random numbers: splitmix64.
 uint64_t NextRandom(uint64_t* state) {
   uint64_t z = (*state += 0x9E3779B97F4A7C15ull);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -70,7 +70,7 @@ void Partition::Replace(size_t old, uint64_t fraction, Segments fresh,
   const int depth = fresh[0]->depth();
   std::vector<Segment*> directory = directory_;
   const int new_depth = std::max(depth_, depth);
-  if (new_depth > depth_) {  // By one: every entry twice.
+  if (new_depth > depth_) {  // grows by one bit: every entry twice
     directory.resize(size_t{1} << new_depth);
     for (size_t i = directory.size(); i-- > 0;) directory[i] = directory[i / 2];
   }
@@ -126,7 +126,7 @@ void Partition::Reserve(int64_t rows, const Exclusively& exclusively) {
   if (count_ > 0) return;
   int depth = 1;
   const auto each = [&] {
-    // The rows of a segment vary; what does not fit lets it grow.
+    // Segments vary in size; one that gets more rows than this grows.
     const double mean = static_cast<double>(rows) / (int64_t{1} << depth);
     return static_cast<int64_t>(mean + 2.5 * std::sqrt(mean)) + 4;
   };
@@ -151,14 +151,14 @@ int64_t Partition::Evict(EvictionPolicy policy, int64_t target, uint32_t now,
                          uint64_t seed, const Exclusively& exclusively) {
   const int64_t surplus = count_ - target;
   if (surplus <= 0) return 0;
-  // A number for each row; the largest go.
+  // Ranks each row; the highest ranks are evicted.
   const auto worth = [&](const Segment& segment, int64_t slot,
                          uint64_t* state) -> uint32_t {
     switch (policy) {
       case EvictionPolicy::kLeastUsed:
         return ~segment.use(slot).load(std::memory_order_relaxed);
       case EvictionPolicy::kOldest: {
-        // A reader may have given it a later time than `now`.
+        // A reader may have stored a time later than `now`.
         const uint32_t age =
             now - segment.use(slot).load(std::memory_order_relaxed);
         return age > UINT32_MAX / 2 ? 0 : age;
@@ -168,7 +168,7 @@ int64_t Partition::Evict(EvictionPolicy policy, int64_t target, uint32_t now,
     }
     return static_cast<uint32_t>(NextRandom(state));
   };
-  // Taken once: counters go on while readers do.
+  // Computed once, since readers keep changing the counters.
   std::vector<uint32_t> numbers;
   numbers.reserve(count_);
   uint64_t state = seed;
@@ -182,7 +182,7 @@ int64_t Partition::Evict(EvictionPolicy policy, int64_t target, uint32_t now,
   std::nth_element(sorted.begin(), sorted.begin() + (surplus - 1), sorted.end(),
                    std::greater<uint32_t>());
   const uint32_t limit = sorted[surplus - 1];
-  int64_t at_limit = surplus;  // Of the rows with the limit itself.
+  int64_t at_limit = surplus;  // evicted among the rows ranked at the limit
   for (const uint32_t number : numbers) at_limit -= number > limit;
   std::vector<uint32_t>().swap(sorted);
 

@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One partition of a table: a directory of segments. The top bits of a key's
-// fraction (hash_map_table.h) choose the segment. A segment that is full is
-// copied to one that is 8 % longer; one that has become long is split in two
-// by the next bit. So a table grows without a moment that has two copies of
-// more than one segment, and never has much more memory than its rows.
+// One partition of a table: an extendible hash directory of segments. The top
+// bits of a key's fraction (hash_map_table.h) select the segment. A full
+// segment is copied to one that is 8 % longer; a long one is split in two by
+// the next bit. So growth never holds two copies of more than one segment, and
+// memory stays close to the size of the rows.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_PARTITION_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_PARTITION_H_
@@ -20,16 +20,16 @@
 
 namespace hps {
 
-// Which rows go when a partition has too many.
+// Selects the rows to evict when a partition has too many.
 enum class EvictionPolicy { kRandom, kLeastUsed, kOldest };
 
-// Where a key belongs.
+// Partition and segment position of a key.
 struct Place {
   int partition;
   uint64_t fraction;
 };
 
-// Hash and number of partitions of a table; the same for all of its keys.
+// Maps keys to places: a table's hash and its number of partitions.
 class Placing {
  public:
   Placing(ev::KeyedHash hash, int partitions)
@@ -39,7 +39,7 @@ class Placing {
         static_cast<unsigned __int128>(hash_(key)) * partitions_;
     return {static_cast<int>(product >> 64), static_cast<uint64_t>(product)};
   }
-  // A key that does not belong to the half `upper` of a partition.
+  // Returns a key that cannot be in half `upper` of a partition.
   int64_t ForeignKey(int partition, bool upper) const {
     return hash_.KeyOf(partition == 0 && !upper ? ~uint64_t{0} : 0);
   }
@@ -52,7 +52,7 @@ class Placing {
 
 class Partition {
  public:
-  // `placing` outlives this. with_use: slots have counters.
+  // `placing` must outlive this. with_use: keep a use counter per slot.
   Partition(int number, int width, bool with_use, const Placing* placing);
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
@@ -67,19 +67,19 @@ class Partition {
   // Runs a step that readers must not see half done.
   using Exclusively = std::function<void(const std::function<void()>&)>;
 
-  // Makes room for one more row of the segment of `fraction`. Readers may go on
-  // until `exclusively` is called. Throws std::bad_alloc, and nothing has
-  // changed.
+  // Makes room for one more row in the segment of `fraction`. Readers may go on
+  // until `exclusively` is called. On std::bad_alloc nothing has changed.
   void Grow(uint64_t fraction, const Exclusively& exclusively);
-  // Sizes an empty partition for so many rows.
+  // Sizes an empty partition for `rows` rows.
   void Reserve(int64_t rows, const Exclusively& exclusively);
 
-  // A row was added or removed by the caller.
+  // Call after adding or removing rows.
   void Counted(int64_t difference) { count_ += difference; }
 
-  // Removes rows until `target` are left; returns how many went. As Grow.
-  // `now`: kOldest takes the distance of a counter from it for the age.
-  // Counters of kLeastUsed are halved, so that the past counts less.
+  // Evicts rows until `target` are left; returns the number evicted. Readers
+  // and exceptions: like Grow. kOldest computes a row's age as the distance of
+  // its counter from `now`. kLeastUsed halves the counters, so that older uses
+  // count less.
   int64_t Evict(EvictionPolicy policy, int64_t target, uint32_t now,
                 uint64_t seed, const Exclusively& exclusively);
 
@@ -93,8 +93,8 @@ class Partition {
   std::unique_ptr<Segment> Empty(uint64_t fraction, int depth,
                                  int64_t rows) const;
   void CopyRow(const Segment& from, int64_t slot, Segment* to) const;
-  // Puts `fresh`, the halves of segment number `old` or one in its place, into
-  // segments and directory.
+  // Replaces segment number `old` by `fresh`: its two halves, or one longer
+  // segment.
   void Replace(size_t old, uint64_t fraction, Segments fresh,
                const Exclusively& exclusively);
 
@@ -102,7 +102,7 @@ class Partition {
   const int width_;
   const bool with_use_;
   const Placing* const placing_;
-  int depth_ = 1;  // bits that choose an entry; >= 1, for ForeignKey
+  int depth_ = 1;  // directory bits; >= 1, as ForeignKey requires
   std::vector<Segment*> directory_;
   Segments segments_;
   int64_t count_ = 0;

@@ -12,7 +12,7 @@
 namespace hps {
 namespace {
 
-// The highest load: a search for an absent key reads a few groups.
+// Maximum load: a search for an absent key still reads only a few groups.
 constexpr int64_t kLoadNumerator = 23, kLoadDenominator = 25;  // 92 %
 
 size_t UseBytes(int64_t slots) {
@@ -46,8 +46,9 @@ Segment::Segment(int width, int64_t rows, int depth, int64_t free_key,
   const size_t key_bytes = slots() * sizeof(int64_t);
   const size_t row_bytes = ev::RoundUp(slots() * row_bytes_, ev::kCacheLine);
   const size_t use_bytes = with_use ? UseBytes(slots()) : 0;
-  // The keys come first: huge pages end where a whole one does not fit. In long
-  // segments the rows begin a page, so that few of them lie on two.
+  // The keys come first, because the tail that does not fill a huge page gets
+  // none. In long segments the rows start at a page, so that few of them span
+  // two.
   size_t rows_at = ev::RoundUp(key_bytes, ev::kCacheLine);
   if (rows_at + row_bytes + use_bytes >= ev::kHugePage) {
     rows_at = ev::RoundUp(key_bytes, ev::kSmallPage);

@@ -1,16 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a table: an array of slots, each a key and its row. Slots stand in
-// groups of eight; the keys of a group are one cache line. A key lies in the
-// group that its hash chooses, or in the first one after it that has room. A
-// group with a free slot ends a search.
+// Part of a table: an open-addressing array of slots, each a key and its row.
+// Slots form groups of eight whose keys share one cache line. A key is in the
+// group that its hash selects, or in the next one with room. A search ends at a
+// group with a free slot.
 //
-// The slot of a key is also the slot of its row, so a row costs its own bytes
-// and its key's, divided by the load (85 to 92 %).
+// A key and its row have the same slot number, so a row takes its own bytes and
+// its key's, divided by the load (85 to 92 %).
 //
-// A free slot holds the "free key", a key that cannot belong to this segment
-// because its hash belongs to another.
+// A free slot holds the "free key": a key that cannot be in this segment,
+// because its hash belongs to another one.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_SEGMENT_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_SEGMENT_H_
@@ -29,9 +29,9 @@ class Segment {
  public:
   static constexpr int kGroup = kKeyGroup;
 
-  // Room for `rows` rows at least. The top `depth` bits of a key's fraction
-  // (partition.h) chose this segment. with_use: a counter for each slot. Throws
-  // std::bad_alloc.
+  // Has room for at least `rows` rows. The top `depth` bits of a key's fraction
+  // (partition.h) selected this segment. with_use: keep a counter per slot.
+  // Throws std::bad_alloc.
   Segment(int width, int64_t rows, int depth, int64_t free_key, bool with_use);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -42,7 +42,7 @@ class Segment {
   bool full() const { return count_ >= limit_; }
   int64_t slots() const { return groups_ * kGroup; }
   int64_t bytes() const;
-  // Bytes of a segment for so many rows.
+  // Bytes of a segment for `rows` rows.
   static int64_t BytesFor(int width, int64_t rows, bool with_use);
 
   int64_t GroupOf(uint64_t fraction) const {
@@ -58,16 +58,16 @@ class Segment {
       ev::PrefetchBytes(begin, row_bytes_);
       return;
     }
-    // Rows of 128 floats, without a loop: a fetch takes 6 to 9 % less time.
+    // Unrolled for rows of 128 floats: a fetch takes 6 to 9 % less time.
     for (int line = 0; line < 8; ++line) {
       ev::PrefetchLine(begin + line * ev::kCacheLine);
     }
-    // g++ 12 takes a function that asks for lines and does nothing else for one
-    // without effect, and drops its calls; this is an effect of no instruction.
+    // g++ 12 treats a function that only prefetches as having no effect and
+    // drops its calls. This statement is an effect without instructions.
     asm volatile("");
   }
 
-  // The key's slot or -1.
+  // Returns the key's slot, or -1.
   int64_t Find(int64_t key, int64_t group) const {
     for (;;) {
       const int64_t* const keys = keys_ + group * kGroup;
@@ -81,14 +81,15 @@ class Segment {
   const float* row(int64_t slot) const { return rows_ + slot * width_; }
   float* row(int64_t slot) { return rows_ + slot * width_; }
 
-  // REQUIRES: the key is absent, and !full(). Gives its slot; the row is the
-  // caller's to fill.
+  // Adds a key and returns its slot; the caller fills the row. REQUIRES: the
+  // key is absent, and !full().
   int64_t Add(int64_t key, int64_t group);
-  // Frees a slot. fraction_of(key) is the fraction of a key of this segment.
+  // Frees a slot. fraction_of(key) returns the fraction of a key in this
+  // segment.
   template <typename FractionOf>
   void Remove(int64_t slot, const FractionOf& fraction_of);
 
-  // Whether there is a key in a slot, and which.
+  // Returns whether the slot has a key.
   bool Holds(int64_t slot) const { return keys_[slot] != free_key_; }
   int64_t key(int64_t slot) const { return keys_[slot]; }
 
@@ -104,7 +105,7 @@ class Segment {
   const int64_t groups_;
   const int64_t limit_;
   int64_t count_ = 0;
-  // One block, so that the keys of a long segment lie in huge pages as well.
+  // One allocation, so that the keys of a long segment are in huge pages too.
   void* block_ = nullptr;
   size_t block_bytes_ = 0;
   int64_t* keys_ = nullptr;
@@ -120,7 +121,7 @@ void Segment::Remove(int64_t slot, const FractionOf& fraction_of) {
   --count_;
   for (;;) {
     const int64_t hole_group = slot / kGroup;
-    // Whether a search could stop here now that went on before.
+    // A free slot stops searches; if the group was full, they used to go on.
     bool was_full = true;
     for (int i = 0; i < kGroup; ++i) {
       const int64_t at = hole_group * kGroup + i;
@@ -128,7 +129,7 @@ void Segment::Remove(int64_t slot, const FractionOf& fraction_of) {
     }
     keys_[slot] = free_key_;
     if (!was_full) return;
-    // A key further on whose way leads past the hole fills it.
+    // Looks for a later key whose probe sequence passes the hole, to fill it.
     int64_t found = -1;
     for (int64_t step = 1; found < 0 && step < groups_; ++step) {
       const int64_t group = (hole_group + step) % groups_;

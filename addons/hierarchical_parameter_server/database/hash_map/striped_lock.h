@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lock that many readers share at the cost of one: each thread counts itself
-// in a cache line of its own, so that readers on many cores do not fight for
-// one. A writer asks all lines; it is dear, and holds the lock shortly.
+// A reader-writer lock that many readers can share cheaply. Each thread counts
+// itself in its own cache line, so readers on many cores do not contend. A
+// writer checks all lines: it is expensive and should hold the lock only
+// briefly.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_STRIPED_LOCK_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_HASH_MAP_STRIPED_LOCK_H_
@@ -23,7 +24,7 @@ class StripedLock {
   StripedLock(const StripedLock&) = delete;
   StripedLock& operator=(const StripedLock&) = delete;
 
-  // Works with std::shared_lock's pair of calls in one scope (SharedHold).
+  // Use SharedHold to pair the two calls in one scope.
   void lock_shared() {
     std::atomic<int>& readers = Mine();
     for (;;) {
@@ -35,8 +36,8 @@ class StripedLock {
   }
   void unlock_shared() { Mine().fetch_sub(1, std::memory_order_release); }
 
-  // REQUIRES: no other thread is in lock() or holds it; writers have a mutex
-  // for that. A reader must not call it.
+  // REQUIRES: no other thread is in lock() or holds it exclusively (writers use
+  // a mutex), and the calling thread does not hold it as a reader.
   void lock() {
     writer_.store(true, std::memory_order_seq_cst);
     for (Stripe& stripe : stripes_) {
@@ -71,7 +72,7 @@ class StripedLock {
   alignas(64) std::atomic<bool> writer_{false};
 };
 
-// Holds the lock as a reader while it lives.
+// Scoped reader lock.
 class SharedHold {
  public:
   explicit SharedHold(StripedLock* lock) : lock_(lock) { lock_->lock_shared(); }

@@ -53,7 +53,7 @@ class MappedFilesTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(note, "");
   }
-  // versions[i] < 0: keys[i] is to be missing.
+  // versions[i] < 0: keys[i] must be missing.
   void Expect(const std::vector<int64_t>& keys,
               const std::vector<int>& versions, ev::Parallel* parallel) {
     std::vector<float> rows(keys.size() * kWidth, -7.0f), expected;
@@ -103,7 +103,7 @@ TEST_F(MappedFilesTest, RowsOfTheFilesAreServed) {
   Expect(wanted, versions, &pool);
 }
 
-TEST_F(MappedFilesTest, WhatIsStoredOrRemovedGoesBeforeTheFiles) {
+TEST_F(MappedFilesTest, StoredAndRemovedRowsOverrideTheFiles) {
   Attach(WriteTable({1, 2, 3, 4}, 1, kWidth));
   const std::vector<int64_t> stored = {2, 9};
   const std::vector<float> rows = MadeRows(stored, 5, kWidth);
@@ -128,13 +128,13 @@ TEST_F(MappedFilesTest, WhatIsStoredOrRemovedGoesBeforeTheFiles) {
                   })
                   .ok());
   EXPECT_EQ(seen, (std::set<int64_t>{1, 2, 4, 9}));
-  // New files take the place of all that there was.
+  // New files replace all rows.
   Attach(WriteTable({3}, 7, kWidth));
   Expect({1, 2, 3, 9}, {-1, -1, 7, -1}, &serial_);
   EXPECT_EQ(Count(), 1);
 }
 
-TEST_F(MappedFilesTest, ARowOfTheFilesThatIsReplacedIsAlwaysThere) {
+TEST_F(MappedFilesTest, AReplacedRowOfTheFilesIsAlwaysFound) {
   std::vector<int64_t> keys;
   for (int64_t i = 0; i < 4000; ++i) keys.push_back(i);
   for (int round = 0; round < 5; ++round) {

@@ -17,9 +17,9 @@
 namespace hps {
 namespace {
 
-constexpr int kStage = 16;  // keys of a stage of the pipeline
+constexpr int kStage = 16;  // keys per pipeline stage
 
-// A table of memory that belongs to nothing else.
+// Makes an in-memory table that belongs to no database.
 ev::Status MakeTable(const std::string& name, const std::string& tag, int width,
                      std::shared_ptr<Table>* table) {
   HashMapOptions options;
@@ -46,7 +46,8 @@ ev::Status MappedTable::Attach(const std::string& folder, KeyBits bits,
   EV_RETURN_IF_ERROR(
       TableIndex::Open(*fresh->directory, bits, &fresh->index, note));
   fresh->count = fresh->index->distinct();
-  // A row lies on a page or two. The index is small and soon wanted as a whole.
+  // A row is on one or two pages. The index is small and soon read as a whole,
+  // so it gets no such advice.
   if (width_ * sizeof(float) <= ev::kSmallPage) {
     fresh->directory->vector_file().WillBeReadAtRandom();
   }
@@ -58,7 +59,7 @@ ev::Status MappedTable::Attach(const std::string& folder, KeyBits bits,
 int64_t MappedTable::FindInFiles(const Content& content, int64_t key) {
   if (content.directory == nullptr) return -1;
   const int64_t row = content.index->Find(key, content.index->BucketOf(key));
-  // An index that was damaged on the disk must not lead out of the file.
+  // A damaged index must not cause reads beyond the file.
   return row < content.directory->rows() ? row : -1;
 }
 
@@ -122,7 +123,7 @@ ev::Status MappedTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
   const std::shared_ptr<Content> content = Now();
   const bool changed = content->changed.load(std::memory_order_acquire);
   if (changed) {
-    // What was stored goes before what was removed and before the files.
+    // Stored rows take precedence over removed keys and the files.
     int64_t count = 0;
     EV_RETURN_IF_ERROR(
         content->stored->Fetch(keys, wanted, rows, missing, &count, parallel));
@@ -135,7 +136,7 @@ ev::Status MappedTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
   }
   std::vector<int64_t> gone, there;
   if (changed && wanted.size() > 0) {
-    // Keys of the files that were removed: those that `removed` has.
+    // Finds which keys of the files were removed: those in `removed`.
     std::vector<float> nothing(keys.size());
     there.resize(wanted.size());
     int64_t count = 0;
@@ -148,7 +149,7 @@ ev::Status MappedTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                         std::back_inserter(gone));
     if (!gone.empty()) {
       wanted = Positions::Of(there);
-      // A key may have been stored since `stored` was asked: it then has a row.
+      // A key may have been stored since `stored` was read; it has a row then.
       EV_RETURN_IF_ERROR(content->stored->Fetch(keys, Positions::Of(gone), rows,
                                                 gone.data(), &count, parallel));
       gone.resize(count);
@@ -187,8 +188,8 @@ ev::Status MappedTable::Insert(ev::Span<const int64_t> keys, const float* rows,
   std::lock_guard<std::mutex> writer(writer_);
   const std::shared_ptr<Content> content = Now();
   EV_RETURN_IF_ERROR(MakeMemory(content.get()));
-  // `removed` gets every key of the files that has a row here, so that the rows
-  // are counted once, and a later Remove has nothing to hide.
+  // `removed` gets every key of the files that is stored, so that its row is
+  // counted once and a later Remove need not hide the file's row.
   std::vector<int64_t> of_files;
   for (const int64_t key : keys) {
     if (FindInFiles(*content, key) >= 0) of_files.push_back(key);
@@ -219,7 +220,7 @@ ev::Status MappedTable::Remove(ev::Span<const int64_t> keys, int64_t* removed) {
   }
   ev::Serial serial;
   const std::vector<float> nothing(of_files.size(), 0.0f);
-  // The files' row must not show when the stored one has gone.
+  // Hides the file's row before the stored one is removed.
   EV_RETURN_IF_ERROR(
       content->removed->Insert(of_files, nothing.data(), &serial));
   EV_RETURN_IF_ERROR(content->stored->Remove(keys, nullptr));
@@ -257,7 +258,7 @@ ev::Status MappedTable::ForEach(const Visit& visit) {
   };
   const bool changed = content->changed.load(std::memory_order_acquire);
   ev::Serial serial;
-  // Attach has said that rows are read at random.
+  // Attach has advised random access, so the walk requests its own read-ahead.
   constexpr int64_t kAhead = int64_t{8} << 20;
   const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
   int64_t asked = 0;
@@ -266,8 +267,8 @@ ev::Status MappedTable::ForEach(const Visit& visit) {
       content->directory->vector_file().WillBeReadSoon(asked, kAhead);
     }
     int64_t key = content->directory->keys()[row];
-    // Of a repeated key the row that is served. Keys of 32 bits are found as
-    // what they are normally.
+    // If a key repeats, only the served row is visited. 32-bit keys are found
+    // in their normalized form.
     if (FindInFiles(*content, key) != row) {
       NormalKey(KeyBits::k32, key, &key);
       if (FindInFiles(*content, key) != row) continue;

@@ -35,15 +35,15 @@ class MappedTable : public Table {
   ev::Status Attach(const std::string& folder, KeyBits bits, std::string* note);
 
  private:
-  // What is replaced as a whole by Attach.
+  // The state that Attach replaces as a whole.
   struct Content {
     std::unique_ptr<TableDirectory> directory;  // null: no files
     std::unique_ptr<TableIndex> index;
-    // Rows that were stored, and keys (width 1) of the files that were removed:
-    // null until there is one.
+    // Rows that were stored, and keys (width 1) of the files that were removed;
+    // null until the first.
     std::shared_ptr<Table> stored, removed;
-    std::atomic<bool> changed{false};  // stored or removed have something
-    // What is there to be seen; guarded by writer_.
+    std::atomic<bool> changed{false};  // stored or removed is not empty
+    // Number of visible rows; guarded by writer_.
     int64_t count = 0;
   };
 
@@ -57,8 +57,9 @@ class MappedTable : public Table {
   const std::string database_, tag_;
   const int width_;
   std::mutex writer_;
-  std::shared_ptr<Content> content_;  // by atomic_load and atomic_store
-  int64_t inserted_ = 0;              // guarded by writer_
+  // accessed with atomic_load and atomic_store
+  std::shared_ptr<Content> content_;
+  int64_t inserted_ = 0;  // guarded by writer_
 };
 
 }  // namespace hps

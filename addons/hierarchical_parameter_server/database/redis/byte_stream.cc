@@ -22,7 +22,7 @@ namespace {
 
 std::string WordsOf(int error) { return std::strerror(error); }
 
-// Longest single wait, so that a deadline beyond an int's range is no trouble.
+// Longest single poll, so that a deadline beyond int's range does not overflow.
 constexpr int64_t kLongestPollMs = 1000;
 
 class Socket : public ByteStream {
@@ -42,8 +42,8 @@ class Socket : public ByteStream {
       setsockopt(file_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     }
     if (connect(file_, to, bytes) == 0) return ev::Status::OK();
-    // A Unix socket whose queue is full says EAGAIN, and never tells when there
-    // is room; the caller tries again.
+    // A Unix socket with a full queue returns EAGAIN and never signals room;
+    // the caller tries again.
     if (errno != EINPROGRESS) return Error("connect: " + WordsOf(errno));
     EV_RETURN_IF_ERROR(WaitFor(POLLOUT, "connect", deadline));
     int error = 0;
@@ -97,9 +97,10 @@ class Socket : public ByteStream {
       pollfd wanted = {file_, event, 0};
       const int ready =
           poll(&wanted, 1, static_cast<int>(std::min(left, kLongestPollMs)));
-      if (ready > 0) return ev::Status::OK();  // Or an error: the call says.
+      // or an error, which the next call reports
+      if (ready > 0) return ev::Status::OK();
       if (ready < 0 && errno != EINTR) return Error("poll: " + WordsOf(errno));
-      if (left == 0) return Error(std::string(doing) + ": out of time");
+      if (left == 0) return Error(std::string(doing) + ": timed out");
     }
   }
 
@@ -113,7 +114,7 @@ ev::Status Malformed(const std::string& address) {
       address + "\"");
 }
 
-// Splits at the last colon; an IPv6 address stands in brackets.
+// Splits at the last colon; an IPv6 address is in brackets.
 ev::Status Split(const std::string& address, std::string* host,
                  std::string* port) {
   const size_t colon = address.rfind(':');

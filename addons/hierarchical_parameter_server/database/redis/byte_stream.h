@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes to a server and back, over TCP or a Unix socket, with or without TLS.
+// A byte stream to a server, over TCP or a Unix socket, with or without TLS.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_BYTE_STREAM_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_BYTE_STREAM_H_
@@ -15,7 +15,7 @@
 
 namespace hps {
 
-// One thread at a time. After an error the stream is of no more use.
+// For use by one thread at a time. Unusable after an error.
 class ByteStream {
  public:
   virtual ~ByteStream() {}
@@ -23,16 +23,15 @@ class ByteStream {
   // Sends all bytes.
   virtual ev::Status Write(const char* from, size_t bytes,
                            const Deadline& deadline) = 0;
-  // Receives at least one byte and at most `bytes`. The end of the stream is an
-  // error.
+  // Receives between 1 and `bytes` bytes. The end of the stream is an error.
   virtual ev::Status Read(char* to, size_t bytes, const Deadline& deadline,
                           size_t* got) = 0;
 };
 
 // Connects to "host:port", "[IPv6 address]:port" or "unix:/path".
-// InvalidArgument for an address of another form; Unavailable, with the address
-// and the system's words, when there is no connection before the deadline. The
-// look-up of a host's name has the system's own bound.
+// InvalidArgument: another form of address. Unavailable: no connection before
+// the deadline; the message has the address and the system's error. Resolving a
+// host name is bounded only by the system's own limit.
 ev::Status OpenSocket(const std::string& address, const Deadline& deadline,
                       std::unique_ptr<ByteStream>* stream);
 

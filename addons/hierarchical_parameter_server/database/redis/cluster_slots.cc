@@ -30,7 +30,7 @@ std::string HostOf(const std::string& address) {
              : address.substr(0, colon);
 }
 
-// An IPv6 address comes without brackets.
+// Adds the brackets that an IPv6 address arrives without.
 std::string AddressOf(std::string host, int64_t port,
                       const std::string& asked) {
   if (host.empty() || host == "?") {
@@ -78,7 +78,7 @@ ev::Status ParseTopology(const RespReply& reply, const std::string& asked,
   Topology made;
   made.node_of_slot.assign(kNumSlots, -1);
   for (const RespReply& range : reply.elements) {
-    // First slot, last slot, the master, its replicas.
+    // Elements: first slot, last slot, master, replicas.
     if (range.elements.size() < 3) return broken;
     const RespReply& first = range.elements[0];
     const RespReply& last = range.elements[1];

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which node of a Redis cluster has which key: a key's slot is CRC16 (XMODEM)
+// Maps keys to the nodes of a Redis cluster. A key's slot is the CRC16 (XMODEM)
 // of its part in braces, modulo 16,384, and each slot belongs to one master.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_CLUSTER_SLOTS_H_
@@ -20,26 +20,26 @@ constexpr int kNumSlots = 16384;
 
 uint16_t Crc16(const char* bytes, size_t size);
 
-// Of the whole key, or of what is between its first '{' and the next '}' if
-// that is not empty.
+// Returns the slot of a key: the hash of the part between its first '{' and the
+// next '}' if that is not empty, otherwise of the whole key.
 int SlotOf(const std::string& key);
 
 struct Topology {
-  // Masters, "host:port".
+  // Addresses of the masters, "host:port".
   std::vector<std::string> nodes;
-  // For each slot an index of nodes; -1: no node has it.
+  // Index into `nodes` for each slot; -1: no node has it.
   std::vector<int> node_of_slot;
 
-  // One server that has every slot.
+  // A single server with all slots.
   static Topology Single(const std::string& address);
 };
 
-// From the reply to CLUSTER SLOTS. `asked` is the address of the server that
-// answered: a node without a name of its own is at that host.
+// Parses the reply to CLUSTER SLOTS. Nodes listed without a host get the host
+// of the server that replied, the second argument.
 ev::Status ParseTopology(const RespReply& reply, const std::string& asked,
                          Topology* topology);
 
-// What "MOVED 3999 127.0.0.1:6381" and "ASK 3999 127.0.0.1:6381" say.
+// A parsed "MOVED 3999 127.0.0.1:6381" or "ASK 3999 127.0.0.1:6381".
 struct Redirection {
   enum Kind { kNone, kMoved, kAsk };
   Kind kind = kNone;

@@ -53,7 +53,8 @@ ev::Status Connection::Open(const std::string& address,
                             std::unique_ptr<Connection>* connection) {
   std::string password;
   EV_RETURN_IF_ERROR(PasswordOf(options, &password));
-  // A server that hangs leaves time to ask the others where its slots went.
+  // Uses at most half of the time, so that a hanging server leaves time to
+  // query others for the moved slots.
   const int64_t most = std::max(deadline.limit_ms() / 2, int64_t{1});
   const Deadline soon =
       Deadline::InMs(std::min(options.connect_timeout_ms, most))
@@ -76,7 +77,7 @@ ev::Status Connection::Open(const std::string& address,
     if (reply.type == RespHead::kError) {
       const std::string message = address + ": user '" + options.user_name +
                                   "' is refused: " + reply.text;
-      // A server that is still reading its files says so to AUTH too.
+      // A server that is still loading its files replies so to AUTH too.
       return reply.text.compare(0, 7, "LOADING") == 0
                  ? ev::Unavailable(message)
                  : ev::FailedPrecondition(message);
@@ -106,12 +107,12 @@ ev::Status ConnectionPool::Take(const Deadline& deadline,
       const int64_t left = deadline.LeftMs();
       if (left == 0) {
         return ev::Unavailable(
-            address_ + ": out of time while all " +
+            address_ + ": timed out while all " +
             std::to_string(options_->num_node_connections) +
             " connections (num_node_connections) are in use");
       }
-      // By the clock of the day, which every system can wait by; in short
-      // pieces, so that setting that clock matters little.
+      // Waits on the system clock, which every platform supports, in short
+      // intervals, so that a change of that clock matters little.
       came_back_.wait_until(
           lock, std::chrono::system_clock::now() +
                     std::chrono::milliseconds(std::min(left, int64_t{50})));

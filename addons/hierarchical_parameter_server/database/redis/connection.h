@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connections to one Redis server, and the pool that lends them to calls.
+// Connections to one Redis server, and a pool of them.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_CONNECTION_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_CONNECTION_H_
@@ -20,23 +20,24 @@
 
 namespace hps {
 
-// One thread at a time.
+// For use by one thread at a time.
 class Connection {
  public:
-  // Connects and says user and password. Unavailable, and Internal where the
-  // reply breaks Redis's protocol: another attempt may succeed; every other
-  // code: it would not.
+  // Connects and authenticates. After Unavailable, or Internal (the reply
+  // breaks Redis's protocol), another attempt may succeed; after other errors
+  // it would not.
   static ev::Status Open(const std::string& address,
                          const RedisOptions& options, TlsContext* tls,
                          const Deadline& deadline,
                          std::unique_ptr<Connection>* connection);
 
-  // Tells it from every other connection of this process; > 0.
+  // Unique among the connections of this process; > 0.
   int64_t id() const { return id_; }
   ByteStream* stream() { return stream_.get(); }
   RespReader* reader() { return &reader_; }
 
-  // One command and its reply, errors of the server included in the reply.
+  // Sends one command and reads its reply. An error reply of the server is
+  // stored in *reply; the status is OK then.
   ev::Status Call(const std::vector<std::string>& words,
                   const Deadline& deadline, RespReply* reply);
 
@@ -48,7 +49,7 @@ class Connection {
   RespReader reader_;
 };
 
-// Any thread.
+// Thread-safe.
 class ConnectionPool {
  public:
   ConnectionPool(std::string address, const RedisOptions* options,
@@ -56,11 +57,12 @@ class ConnectionPool {
 
   const std::string& address() const { return address_; }
 
-  // Lends a connection, waiting for one to come back when all are lent.
+  // Takes a connection; waits for one to be returned if all are taken.
   ev::Status Take(const Deadline& deadline,
                   std::unique_ptr<Connection>* connection);
   void GiveBack(std::unique_ptr<Connection> connection);
-  // A lent connection has failed: the others are probably no better.
+  // Call when a taken connection has failed: closes the idle ones, which are
+  // probably broken too.
   void GiveUp();
 
  private:
@@ -73,8 +75,8 @@ class ConnectionPool {
   int num_lent_ = 0;
 };
 
-// A connection that goes back to its pool, or is dropped if Done() is not
-// called.
+// Holds a connection of a pool. It returns to the pool with Done(), otherwise
+// it is closed.
 class Lease {
  public:
   Lease() {}

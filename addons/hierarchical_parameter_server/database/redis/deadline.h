@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The moment at which a wait gives up. Every wait of this room has one.
+// The time at which a wait gives up. Every wait of the Redis client has one.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_DEADLINE_H_
@@ -16,13 +16,13 @@ class Deadline {
   static Deadline InMs(int64_t ms) {
     return Deadline(Clock::now() + std::chrono::milliseconds(ms), ms);
   }
-  // The earlier of this one and another.
+  // Returns the earlier of the two.
   Deadline OrEarlier(const Deadline& other) const {
     return at_ <= other.at_ ? *this : other;
   }
-  // The argument of the constructor, for messages.
+  // The argument of InMs, for messages.
   int64_t limit_ms() const { return limit_ms_; }
-  // Milliseconds until then, rounded up; 0 when the moment has come.
+  // Milliseconds left, rounded up; 0 once the deadline has passed.
   int64_t LeftMs() const {
     const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
                           at_ - Clock::now())

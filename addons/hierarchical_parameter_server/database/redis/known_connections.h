@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections by which something was asked and found in order. As long as a
-// connection holds, the server's process at its end lives and has what it had:
-// it cannot have come back with less.
+// Connections over which a partition was read and found intact. While such a
+// connection is open, the same server process runs at its other end, so it
+// cannot have restarted with fewer rows.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_KNOWN_CONNECTIONS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_KNOWN_CONNECTIONS_H_
@@ -13,10 +13,10 @@
 
 namespace hps {
 
-// Any thread. Forgets the oldest when there are many.
+// Thread-safe. Drops the oldest entry when full.
 class KnownConnections {
  public:
-  // Connection::id().
+  // `connection`: a Connection::id().
   bool Has(int64_t connection) const {
     for (const std::atomic<int64_t>& known : ids_) {
       if (known.load(std::memory_order_relaxed) == connection) return true;
@@ -36,7 +36,7 @@ class KnownConnections {
 
  private:
   static constexpr uint32_t kMost = 16;
-  std::atomic<int64_t> ids_[kMost] = {};  // 0: none
+  std::atomic<int64_t> ids_[kMost] = {};  // 0: unused
   std::atomic<uint32_t> next_{0};
 };
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Redis table beside hiredis called in a tight loop: the same server, the
-// same hashes, the same keys, commands of all partitions sent before the first
-// reply is read. hiredis is timed without copying the rows anywhere.
+// Compares a Redis table with hiredis in a tight loop: same server, same
+// hashes, same keys; commands of all partitions are sent before the first reply
+// is read. hiredis is timed without copying the rows.
 //
 //   redis_benchmark [ROWS] [WIDTH] [SECONDS]
 
@@ -41,10 +41,10 @@ void Check(const ev::Status& status) {
   std::exit(1);
 }
 
-// One command for each partition that has keys of the batch.
+// Commands of one batch, one per partition that has keys of it.
 class Commands {
  public:
-  // rows: null for HMGET, otherwise HSET.
+  // rows: null for HMGET, otherwise for HSET.
   Commands(const std::string& tag, int num_partitions,
            const std::vector<int64_t>& keys, const float* rows, int width)
       : keys_(keys) {

@@ -13,7 +13,7 @@
 namespace hps {
 namespace {
 
-// Bytes of commands that one connection has sent without having their replies.
+// Most bytes of commands that a connection sends ahead of their replies.
 constexpr size_t kMostBytesAhead = 1 << 20;
 constexpr int64_t kFirstPauseMs = 10;
 constexpr int64_t kLongestPauseMs = 250;
@@ -23,14 +23,14 @@ bool StartsWith(const std::string& text, const char* prefix) {
   return text.compare(0, std::char_traits<char>::length(prefix), prefix) == 0;
 }
 
-// Whether another attempt may succeed: the server was not reached or not ready,
+// Returns whether a retry may succeed: the server was not reached or not ready,
 // or its reply broke Redis's protocol.
 bool MayPass(const ev::Status& status) {
   return status.code() == ev::StatusCode::kUnavailable ||
          status.code() == ev::StatusCode::kInternal;
 }
 
-// What a server says while it cannot, and later can.
+// Returns whether a server's error is temporary.
 bool IsPassing(const std::string& error) {
   for (const char* prefix : {"LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN",
                              "READONLY", "BUSY ", "NOREPLICAS"}) {
@@ -48,17 +48,17 @@ void Pause(int attempts, const Deadline& deadline) {
 
 }  // namespace
 
-// A request that is not done yet, and where it was told to ask.
+// A pending request, and the node that an ASK redirection named.
 struct RedisClient::Work {
   RedisRequest* request;
   std::string ask;
 };
 
 struct RedisClient::Attempt {
-  // Whether to look at the topology again, and to pause.
+  // Set to refresh the topology, and to pause, before the next attempt.
   bool is_moved = false;
   bool is_broken = false;
-  // Of the last request that was not done.
+  // error of the last pending request
   ev::Status why;
 };
 
@@ -149,14 +149,14 @@ ev::Status RedisClient::Reach() {
 }
 
 ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
-  // One asks; the others wait for its answer, each no longer than its own
-  // deadline.
+  // One thread queries; the others wait for its result, until their own
+  // deadlines.
   std::unique_lock<std::mutex> refresh(refresh_mutex_, std::try_to_lock);
   while (!refresh.owns_lock()) {
     if (deadline.HasCome()) {
       return ev::Unavailable(
           options_.addresses[0] +
-          ": out of time while another call asks for the nodes");
+          ": timed out while another call queries the cluster's nodes");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(kRefreshPollMs));
     refresh.try_lock();
@@ -175,7 +175,7 @@ ev::Status RedisClient::Refresh(int64_t seen, const Deadline& deadline) {
   }
   ev::Status status;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    // A server that hangs leaves time for those behind it.
+    // Splits the time, so that a hanging server leaves some for the next ones.
     const int64_t left = static_cast<int64_t>(addresses.size() - i);
     const Deadline share =
         Deadline::InMs(std::max(deadline.LeftMs() / left, int64_t{1}))
@@ -219,14 +219,13 @@ ev::Status RedisClient::OnError(const std::string& error,
 ev::Status RedisClient::TryOnce(const Topology& topology,
                                 const Deadline& deadline, bool only_known,
                                 std::vector<Work>* pending, Attempt* attempt) {
-  // What one node is asked. Sorted by address: threads that need connections
-  // of several nodes take them in one order, and none waits for another in a
-  // circle.
+  // The work for one node. Sorted by address: threads that need connections of
+  // several nodes take them in the same order, which avoids deadlock.
   struct NodeWork {
     std::vector<Work*> work;
     size_t sent = 0;
     size_t done = 0;
-    std::deque<size_t> sizes;  // of commands that are ahead
+    std::deque<size_t> sizes;  // of commands sent ahead
     size_t bytes_ahead = 0;
     Lease lease;
     bool is_broken = false;
@@ -284,7 +283,7 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
     RespReader* const reader = node->lease->reader();
     RespHead head;
     if (!work->ask.empty()) {
-      EV_RETURN_IF_ERROR(reader->Head(&head));  // ASKING's own.
+      EV_RETURN_IF_ERROR(reader->Head(&head));  // reply to ASKING
       work->ask.clear();
     }
     EV_RETURN_IF_ERROR(reader->Head(&head));
@@ -376,7 +375,7 @@ ev::Status RedisClient::RunOnKnown(ev::Span<RedisRequest* const> requests,
   *is_done = false;
   EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, true, &pending, &attempt));
   *is_done = pending.empty();
-  // Another attempt would have no time left either.
+  // The deadline has passed, so another attempt is useless.
   return !*is_done && attempt.is_broken && deadline.HasCome()
              ? OutOfTime(attempt, 1, deadline)
              : ev::Status::OK();
@@ -400,7 +399,8 @@ ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests,
     if (deadline.HasCome()) {
       return OutOfTime(attempt, attempts, deadline);
     }
-    // A connection that had lain idle may just be old.
+    // No pause after the first failure: an idle connection may just have been
+    // closed.
     if (attempt.is_broken && attempts > 1) Pause(attempts - 2, deadline);
     if (attempt.is_moved) {
       const ev::Status status = Refresh(number, deadline);

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands to one Redis server or to a cluster: each goes to the node that has
-// its slot, commands of one call are sent without waiting for the replies of
-// those before, and what fails on the way is tried again until the call's time
-// is over.
+// Sends commands to one Redis server or a cluster. Each command goes to the
+// node that has its slot. Commands of one call are pipelined: they do not wait
+// for earlier replies. Commands that fail on the way are retried until the
+// call's deadline.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_CLIENT_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_CLIENT_H_
@@ -25,23 +25,23 @@
 
 namespace hps {
 
-// One command. It may be sent several times: when a connection breaks, nothing
-// tells whether the server has done it.
+// One command. It may be sent more than once: when a connection breaks, it is
+// unknown whether the server executed it.
 class RedisRequest {
  public:
   explicit RedisRequest(int slot) : slot_(slot) {}
   virtual ~RedisRequest() {}
   int slot() const { return slot_; }
   virtual void Encode(RespWriter* writer) const = 0;
-  // Takes the whole reply, of which the head was read and is no error. An error
-  // that is returned is of the connection, which is dropped. Called once more
-  // when that happens.
+  // Reads the rest of the reply, whose head is not an error. A returned error
+  // means that the connection is broken; it is closed, and Take is called again
+  // for the next attempt's reply.
   virtual ev::Status Take(const RespHead& head, RespReader* reader) = 0;
 
-  // The connection by which the reply came; 0: none has come.
+  // Id of the connection that delivered the reply; 0: no reply yet.
   int64_t connection() const { return connection_; }
   void CameBy(int64_t connection) { connection_ = connection; }
-  // For RunOnKnown; null: any connection does.
+  // For RunOnKnown; null: any connection will do.
   const KnownConnections* known() const { return known_; }
   void WantKnown(const KnownConnections* known) { known_ = known; }
 
@@ -51,7 +51,7 @@ class RedisRequest {
   const KnownConnections* known_ = nullptr;
 };
 
-// A command of few words and a small reply.
+// A command of few words with a small reply.
 class RedisCall : public RedisRequest {
  public:
   // words[1] is the key.
@@ -72,37 +72,35 @@ class RedisCall : public RedisRequest {
   RespReply reply_;
 };
 
-// Any thread.
+// Thread-safe.
 class RedisClient {
  public:
-  // Connects to one of the addresses and finds out whether it is a cluster.
+  // Connects to one of the addresses and detects whether it is a cluster.
   static ev::Status Open(const RedisOptions& options,
                          std::unique_ptr<RedisClient>* client);
   RedisClient(const RedisClient&) = delete;
 
-  // Does all requests; those of one slot in their order. On an error some may
-  // have been done. Unavailable: a server was not reached, or not ready, in
-  // time; the message names it and what came of the last attempt. Internal: its
-  // replies break Redis's protocol. FailedPrecondition: a server refuses the
-  // user, the certificate or the command. ResourceExhausted: it is out of
-  // memory.
+  // Executes all requests; those of one slot in order. On an error some may
+  // have been executed. Unavailable: a server was not reached or not ready in
+  // time; the message names it and the error of the last attempt. Internal: its
+  // replies break Redis's protocol. FailedPrecondition: it rejects the user,
+  // the certificate or the command. ResourceExhausted: it is out of memory.
   ev::Status Run(ev::Span<RedisRequest* const> requests);
-  // The same with another end than timeout_ms from now.
+  // The same with a deadline other than timeout_ms from now.
   ev::Status Run(ev::Span<RedisRequest* const> requests,
                  const Deadline& deadline);
-  // Does them only if each one's connection is among those that the request
-  // knows, and tries once: what is sent goes to a server that has not been
-  // started anew since. *is_done: whether all were done; if not, some may have
-  // been. Errors as of Run.
+  // Tries once, and sends a request only over a connection in its known() set:
+  // it then reaches a server process that has not restarted since. *is_done:
+  // all were executed; if false, some may have been. Errors as for Run.
   ev::Status RunOnKnown(ev::Span<RedisRequest* const> requests, bool* is_done);
   ev::Status Run(RedisRequest* request) {
     return Run(ev::Span<RedisRequest* const>(&request, 1));
   }
 
-  // Whether every node that has rows answers. Errors as of Run; tries once.
+  // Checks that every node with rows replies. Errors as for Run; tries once.
   ev::Status Reach();
 
-  // Whether the server is a cluster.
+  // Returns whether the server is a cluster.
   bool is_cluster();
   const RedisOptions& options() const { return options_; }
 
@@ -113,13 +111,13 @@ class RedisClient {
 
   explicit RedisClient(const RedisOptions& options) : options_(options) {}
   Pool PoolOf(const std::string& address);
-  // Learns the topology unless it is newer than `seen`.
+  // Fetches the topology unless it is newer than number `seen`.
   ev::Status Refresh(int64_t seen, const Deadline& deadline);
   ev::Status Learn(const std::string& address, const Deadline& deadline,
                    Topology* topology, bool* is_cluster);
   std::shared_ptr<const Topology> CurrentTopology(int64_t* number);
-  // Sends the pending work and takes the replies; what is to be done again
-  // stays in pending.
+  // Sends the pending work and reads the replies; work that must be retried
+  // stays in *pending.
   ev::Status TryOnce(const Topology& topology, const Deadline& deadline,
                      bool only_known, std::vector<Work>* pending,
                      Attempt* attempt);
@@ -130,9 +128,9 @@ class RedisClient {
 
   const RedisOptions options_;
   std::shared_ptr<TlsContext> tls_;
-  // Held while the servers are asked for the topology.
+  // Held while a server is queried for the topology.
   std::mutex refresh_mutex_;
-  std::mutex mutex_;  // What follows.
+  std::mutex mutex_;  // guards the members below
   std::shared_ptr<const Topology> topology_;
   int64_t topology_number_ = 0;
   bool is_cluster_ = false;

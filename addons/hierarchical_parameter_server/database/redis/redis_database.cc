@@ -17,11 +17,11 @@ namespace {
 
 constexpr char kTables[] = "hps_tables";
 
-// Half of the words that Redis takes in one command, less the command's own.
+// Half of the words that Redis accepts in one command, minus the command's own.
 constexpr int64_t kLargestBatch = 262143;
 constexpr int kMostPartitions = 4096;
 
-// How long a table may look half made before it is taken for half lost.
+// How long a table may look half created before it counts as half lost.
 constexpr int kAttempts = 20;
 constexpr int kPauseMs = 25;
 
@@ -34,7 +34,7 @@ ev::Status Check(const char* key, int64_t value, int64_t smallest,
                              std::to_string(value));
 }
 
-// "<width> <partitions>".
+// Parses "<width> <partitions>".
 bool ParseDescription(const RespReply& reply, int* width, int* partitions) {
   return std::sscanf(reply.text.c_str(), "%d %d", width, partitions) == 2 &&
          *width > 0 && *partitions > 0 && *partitions <= kMostPartitions;
@@ -86,8 +86,8 @@ Capabilities RedisDatabase::capabilities() const {
   Capabilities capabilities;
   capabilities.remote = true;
   capabilities.shared = true;
-  // Whether rows outlive the server is its operator's choice; they outlive this
-  // process.
+  // Whether rows survive the server is its operator's choice; they do survive
+  // this process.
   capabilities.persistent = true;
   capabilities.may_evict =
       options.loss == RedisLoss::kEmptiesThePartition ||
@@ -115,10 +115,10 @@ ev::Status RedisDatabase::OpenTable(const std::string& tag, int width,
     description = known.reply();
     is_new = description.is_nil();
     if (!is_new) break;
-    // First the partitions: a table that is listed is whole.
+    // Creates the partitions first, so that every listed table is complete.
     const ev::Status status = opened->Open(is_new);
     if (status.ok()) break;
-    // Another process may be half-way through the same.
+    // Another process may be in the middle of creating it.
     if (status.code() != ev::StatusCode::kDataLoss || attempts == kAttempts) {
       return status;
     }
@@ -166,7 +166,7 @@ ev::Status RedisDatabase::DropTable(const std::string& tag) {
     RedisCall unlist({"HDEL", kTables, tag});
     EV_RETURN_IF_ERROR(Named(tag, client_->Run(&unlist)));
   } else {
-    // The list may be lost while partitions are left on other nodes.
+    // The list may be lost while other nodes still have partitions.
     partitions = client_->options().num_partitions;
   }
   std::vector<std::unique_ptr<RedisCall>> calls;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables in a Redis server or a Redis cluster: memory of other machines, shared
-// by processes. redis_table.h has the layout.
+// Tables in a Redis server or cluster: memory of other machines, shared by
+// processes. redis_table.h describes the layout.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
@@ -19,17 +19,18 @@ namespace hps {
 
 class RedisDatabase : public Database {
  public:
-  // Connects. InvalidArgument: an option is out of its range, or a file of TLS
-  // or the password cannot be read; otherwise RedisClient::Run's errors.
+  // Connects. InvalidArgument: an option is out of range, or a TLS file or the
+  // password cannot be read; otherwise the errors of RedisClient::Run.
   static ev::Status Open(const RedisOptions& options,
                          std::unique_ptr<Database>* database);
 
   const std::string& name() const override { return name_; }
   Capabilities capabilities() const override;
-  // Each node of a cluster that has rows. Errors as RedisClient::Run's.
+  // Checks each node of a cluster that has rows. Errors as for
+  // RedisClient::Run.
   ev::Status Reach() override;
-  // InvalidArgument also: the table was stored with another number of
-  // partitions. DataLoss: the server has lost a part of it.
+  // Additional errors. InvalidArgument: the table was stored with another
+  // number of partitions. DataLoss: the server has lost part of it.
   ev::Status OpenTable(const std::string& tag, int width,
                        std::shared_ptr<Table>* table) override;
   ev::Status DropTable(const std::string& tag) override;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contract of databases over a real server and over a cluster of three, and
-// what is Redis's alone: partitions, slots that move, limits, passwords.
+// Runs the database contract on a real server and on a cluster of three. Also
+// tests what is specific to Redis: partitions, moving slots, limits, passwords.
 
 #include "addons/hierarchical_parameter_server/database/redis/redis_database.h"
 
@@ -39,12 +39,12 @@ struct SingleUnderTest {
   std::unique_ptr<Database> made_;
 };
 
-// Small batches, so that a call has many commands.
+// Small batches, so that a call sends many commands.
 struct ClusterUnderTest {
   std::string SkipReason() { return NoRedisReason(); }
   Database* database() {
     if (made_ == nullptr) {
-      // It takes seconds until three servers know each other.
+      // Shared, because three servers take seconds to form a cluster.
       static RedisCluster* const cluster = [] {
         auto started = new RedisCluster();
         EXPECT_TRUE(started->Start());
@@ -200,7 +200,7 @@ TEST_F(RedisDatabaseTest, OptionsOutOfRangeAreErrors) {
     options_.addresses = {address};
     expect_error(address);
   }
-  // Several servers that are no cluster.
+  // Several servers that are not a cluster.
   options_.addresses = {server_->address(), "127.0.0.1:1"};
   EXPECT_EQ(TryOpen().code(), ev::StatusCode::kFailedPrecondition);
 }
@@ -276,7 +276,7 @@ TEST_F(RedisDatabaseTest, TheRowsThatWereUsedLongestAgoGo) {
   ExpectRows(table.get(), Keys(0, 50), 1);
   next_millisecond();
   ASSERT_TRUE(Insert(table.get(), {1000}, 1).ok());
-  // 80 are left: the 21 that went are of those that were not fetched.
+  // 80 are left: the 21 evicted rows are among those never fetched.
   EXPECT_EQ(Count(table.get()), 80);
   ExpectRows(table.get(), Keys(0, 50), 1);
   ExpectRows(table.get(), {1000}, 1);
@@ -314,7 +314,7 @@ TEST_F(RedisDatabaseTest, ARowOfAnotherSizeIsAnErrorAndNoRow) {
   ExpectRows(table.get(), {0, 1, 2, 4}, 1);
 }
 
-TEST_F(RedisDatabaseTest, AServerWithoutMemorySaysSo) {
+TEST_F(RedisDatabaseTest, AServerOutOfMemoryIsAnError) {
   Start({"--maxmemory", "4mb", "--maxmemory-policy", "noeviction"});
   Open();
   const std::shared_ptr<Table> table = OpenTable(64);
@@ -326,7 +326,7 @@ TEST_F(RedisDatabaseTest, AServerWithoutMemorySaysSo) {
   EXPECT_NE(status.message().find("hps_et.m.t"), std::string::npos);
 }
 
-// Rows move to another node under a table that knows nothing of it.
+// Rows move to another node without the table's knowledge.
 TEST(RedisClusterTest, SlotsThatMoveAreFollowed) {
   const std::string reason = NoRedisReason();
   if (!reason.empty()) GTEST_SKIP() << reason;
@@ -390,7 +390,7 @@ TEST(RedisClusterTest, SlotsThatMoveAreFollowed) {
   expect_rows(2);  // MOVED
   ASSERT_TRUE(table->Insert(keys, MadeRows(keys, 3, 4).data(), &serial).ok());
   expect_rows(3);
-  // A client that comes later learns the new place at once.
+  // A client that connects later reads the new place at once.
   std::unique_ptr<Database> later;
   ASSERT_TRUE(RedisDatabase::Open(options, &later).ok());
   ASSERT_TRUE(later->OpenTable("hps_et.m.t", 4, &table).ok());

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows go when a partition is larger than overflow_margin. The server is
-// asked in pieces, so that others are served meanwhile.
+// Eviction from partitions larger than overflow_margin. It uses small commands,
+// so that the server can serve others in between.
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,8 @@ bool IsKey(const std::string& field, int64_t* key) {
 }  // namespace
 
 ev::Status RedisTable::Evict(Partition* partition, int64_t rows) {
-  // One thread is enough; the others have stored their rows and go on.
+  // One evicting thread is enough; the others have stored their rows and
+  // return.
   std::unique_lock<std::mutex> lock(partition->evicts, std::try_to_lock);
   if (!lock.owns_lock()) return ev::Status::OK();
   const RedisOptions& options = client_->options();
@@ -39,8 +40,8 @@ ev::Status RedisTable::Evict(Partition* partition, int64_t rows) {
     EV_RETURN_IF_ERROR(Delete(partition, keys));
     excess -= static_cast<int64_t>(keys.size());
   }
-  // Also rows whose uses were never counted: another process, with another
-  // policy, has stored them.
+  // Also evicts rows without use counts: another process with another policy
+  // has stored them.
   while (excess > 0) {
     EV_RETURN_IF_ERROR(SomeAtRandom(
         partition, std::min(excess, options.max_batch_size), &keys));
@@ -75,7 +76,7 @@ ev::Status RedisTable::LeastUsed(Partition* partition, int64_t count,
   keys->clear();
   for (const auto& use : uses) {
     if (static_cast<int64_t>(keys->size()) == count) break;
-    // A scan may show a field twice.
+    // A scan may return a field twice.
     if (keys->empty() || keys->back() != use.second) {
       keys->push_back(use.second);
     }

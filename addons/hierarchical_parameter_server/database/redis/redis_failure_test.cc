@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Servers that are killed, come back, hang, lose rows or speak TLS. What a
-// table gives is right or a named error, within its time.
+// Servers that are killed, restart, hang, lose rows or use TLS. A table must
+// return right rows or a named error, within its time limit.
 
 #include <atomic>
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace hps {
 
-// Of the suite's header only the made rows are used here.
+// Only the row helpers of the suite's header are used here.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DatabaseContract);
 
 namespace {
@@ -61,7 +61,7 @@ class RedisFailureTest : public ::testing::Test {
     return table_->Insert(keys, MadeRows(keys, version, kWidth).data(),
                           &serial);
   }
-  // Rows that are there must be those of the version.
+  // Rows that exist must be those of the version.
   ev::Status Fetch(const std::vector<int64_t>& keys, int version,
                    int64_t* num_missing) {
     ev::Serial serial;
@@ -147,7 +147,7 @@ TEST_F(RedisFailureTest, AFetchMayEndSoonerThanOtherCalls) {
     EXPECT_LT(MsSince(start), 20000);
   };
   server.process()->Stop();
-  expect_late("out of time");
+  expect_late("timed out");
   server.process()->Continue();
   ExpectAll(Keys(0, 100), 1);
   server.Kill();
@@ -178,12 +178,12 @@ TEST_F(RedisFailureTest, AServerThatHangsIsAnErrorInTime) {
   const Clock::time_point start = Clock::now();
   std::vector<std::thread> threads;
   std::atomic<int> errors{0};
-  for (int i = 0; i < 6; ++i) {  // More than connections.
+  for (int i = 0; i < 6; ++i) {  // more threads than connections
     threads.emplace_back([&] {
       int64_t num_missing = 0;
       const ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
       if (status.code() == ev::StatusCode::kUnavailable &&
-          status.message().find("out of time") != std::string::npos) {
+          status.message().find("timed out") != std::string::npos) {
         ++errors;
       }
     });
@@ -202,8 +202,8 @@ TEST_F(RedisFailureTest, AServerThatComesBackWithItsRowsIsWaitedFor) {
   Open({server.address()});
   ASSERT_TRUE(Insert(Keys(0, 1000), 1).ok());
   server.Kill();
-  // A server ends with the thread that has started it, so the reader is the
-  // other one.
+  // A server ends with the thread that started it, so the reader runs in the
+  // other thread.
   std::thread reader([&] { ExpectAll(Keys(0, 1000), 1); });
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_TRUE(server.Start());
@@ -218,15 +218,15 @@ TEST_F(RedisFailureTest, LostRowsAreNotTakenForMissingOnes) {
   Open({server.address()});
   ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
   server.Kill();
-  ASSERT_TRUE(server.Start());  // Empty.
+  ASSERT_TRUE(server.Start());  // restarts empty
   int64_t num_missing = 0;
   ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
   EXPECT_EQ(status.code(), ev::StatusCode::kDataLoss);
   EXPECT_NE(status.message().find("hps_et.m.t"), std::string::npos);
   EXPECT_NE(status.message().find("lost rows"), std::string::npos);
   EXPECT_EQ(Insert(Keys(0, 10), 1).code(), ev::StatusCode::kDataLoss);
-  EXPECT_EQ(server.Call({"DBSIZE"}).number, 0);  // Nothing was left behind.
-  // Loaded again, it serves again.
+  EXPECT_EQ(server.Call({"DBSIZE"}).number, 0);  // nothing was left behind
+  // After loading it again, it serves again.
   EXPECT_EQ(database_->DropTable("hps_et.m.t").code(),
             ev::StatusCode::kNotFound);
   OpenTable();
@@ -243,7 +243,7 @@ TEST_F(RedisFailureTest, RowsOfAnOlderSnapshotAreNotTakenForNew) {
   ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
   ExpectAll(Keys(0, 100), 2);
   server.Kill();
-  ASSERT_TRUE(server.Start());  // With the rows of version 1.
+  ASSERT_TRUE(server.Start());  // restarts with the rows of version 1
   ASSERT_GT(server.Call({"DBSIZE"}).number, 0);
   int64_t num_missing = 0;
   EXPECT_EQ(Fetch(Keys(0, 100), 2, &num_missing).code(),
@@ -259,7 +259,7 @@ TEST_F(RedisFailureTest, AHashThatTheServerDropsIsNoticed) {
   ASSERT_TRUE(server.Start());
   Open({server.address()});
   ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
-  // As a server does that may evict and is short of memory.
+  // Simulates a server that evicts keys when it is short of memory.
   server.Call({"DEL", PartitionHash("hps_et.m.t", 2, 'v')});
   int64_t num_missing = 0;
   const ev::Status status = Fetch(Keys(0, 100), 1, &num_missing);
@@ -292,7 +292,7 @@ TEST_F(RedisFailureTest, AnInsertNoticesOlderRowsHoweverOftenItIsTried) {
   ASSERT_EQ(server.Call({"SAVE"}).text, "OK");
   ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
   server.Kill();
-  ASSERT_TRUE(server.Start());  // A single insert was lost.
+  ASSERT_TRUE(server.Start());  // a single insert was lost
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(Insert(Keys(0, 100), 3).code(), ev::StatusCode::kDataLoss);
   }
@@ -302,7 +302,7 @@ TEST_F(RedisFailureTest, AnInsertNoticesOlderRowsHoweverOftenItIsTried) {
 }
 
 TEST_F(RedisFailureTest, OlderRowsByTheSameConnectionAreNoticedToo) {
-  // What lies between may keep a connection while the server goes.
+  // A proxy in between may keep the connection open while the server restarts.
   RedisServer server;
   ASSERT_TRUE(server.Start());
   Open({server.address()});
@@ -316,7 +316,7 @@ TEST_F(RedisFailureTest, OlderRowsByTheSameConnectionAreNoticedToo) {
   }
 }
 
-TEST_F(RedisFailureTest, AnInsertIntoACacheThatIsEmptiedStaysThere) {
+TEST_F(RedisFailureTest, AnInsertIntoAnEmptiedCacheIsKept) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   options_.loss = RedisLoss::kEmptiesThePartition;
@@ -327,7 +327,7 @@ TEST_F(RedisFailureTest, AnInsertIntoACacheThatIsEmptiedStaysThere) {
   ExpectAll(Keys(0, 100), 2);
 }
 
-TEST_F(RedisFailureTest, WhatAnEndedProcessStoredIntoALostPartitionIsNoTable) {
+TEST_F(RedisFailureTest, RowsStoredIntoALostPartitionAreNoTable) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   const std::string hash = PartitionHash("hps_et.m.t", 2, 'v');
@@ -336,7 +336,7 @@ TEST_F(RedisFailureTest, WhatAnEndedProcessStoredIntoALostPartitionIsNoTable) {
     options_.loss = loss;
     Open({server.address()});
     ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
-    // What it does before it learns that the partition had gone.
+    // Simulates an insert by a process that has not yet noticed the loss.
     server.Call({"DEL", hash});
     server.Call({"HSET", hash, "12345678", "a row"});
     server.Call({"HINCRBY", hash, "n", "1"});
@@ -348,14 +348,14 @@ TEST_F(RedisFailureTest, WhatAnEndedProcessStoredIntoALostPartitionIsNoTable) {
       ASSERT_TRUE(database_->DropTable("hps_et.m.t").ok());
     } else {
       ASSERT_TRUE(status.ok()) << status.message();
-      EXPECT_EQ(server.Call({"HLEN", hash}).number, 1);  // n alone.
+      EXPECT_EQ(server.Call({"HLEN", hash}).number, 1);  // only n
       ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
       ExpectAll(Keys(0, 100), 2);
     }
   }
 }
 
-TEST_F(RedisFailureTest, InsertsAskOnceForEachConnection) {
+TEST_F(RedisFailureTest, InsertsCheckEachConnectionOnce) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   Open({server.address()});
@@ -379,7 +379,7 @@ TEST_F(RedisFailureTest, InsertsAskOnceForEachConnection) {
   ExpectAll(Keys(0, 100), 10);
 }
 
-TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptyThere) {
+TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptied) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
   options_.loss = RedisLoss::kEmptiesThePartition;
@@ -395,7 +395,7 @@ TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptyThere) {
     ExpectAll(Keys(0, 100), 2);
   }
   server.Kill();
-  ASSERT_TRUE(server.Start());  // With the rows of version 1.
+  ASSERT_TRUE(server.Start());  // restarts with the rows of version 1
   for (const auto& table : {first, second}) {
     table_ = table;
     int64_t num_missing = 0;
@@ -412,7 +412,7 @@ TEST_F(RedisFailureTest, ACacheThatLosesRowsIsEmptyThere) {
   }
 }
 
-// Readers and a writer, while the server is killed and started again.
+// A writer and readers run while the server is killed and restarted.
 TEST_F(RedisFailureTest, KilledAndStartedUnderLoadNoRowIsWrong) {
   RedisServer server({"--appendonly", "yes", "--appendfsync", "always"});
   ASSERT_TRUE(server.Start());
@@ -422,7 +422,7 @@ TEST_F(RedisFailureTest, KilledAndStartedUnderLoadNoRowIsWrong) {
   const std::vector<int64_t> keys = Keys(0, 256);
   ASSERT_TRUE(Insert(keys, 0).ok());
   std::atomic<bool> stops{false};
-  // The last version that was stored, and the last that may have been.
+  // The last version stored, and the last one attempted.
   std::atomic<int> stored{0}, tried{0}, wrong{0}, errors{0}, unnamed{0};
   std::atomic<int64_t> good{0};
   const auto note = [&](const ev::Status& status) {
@@ -484,7 +484,7 @@ TEST_F(RedisFailureTest, KilledAndStartedUnderLoadNoRowIsWrong) {
     }
     EXPECT_GE(good.load(), before + 20);
     server.Kill();
-    // Long enough that some calls give up in odd rounds.
+    // Long enough in odd rounds that some calls time out.
     std::this_thread::sleep_for(
         std::chrono::milliseconds(round % 2 == 0 ? 50 : 900));
     EXPECT_TRUE(server.Start());
@@ -504,7 +504,7 @@ TEST_F(RedisFailureTest, ANodeOfAClusterThatIsKilledAndComesBack) {
   Open(cluster.addresses());
   ASSERT_TRUE(Insert(Keys(0, 1000), 1).ok());
   ExpectAll(Keys(0, 1000), 1);
-  // Without files it comes back empty.
+  // It has no files, so it restarts empty.
   cluster.node(1)->Kill();
   int64_t num_missing = 0;
   const ev::Status status = Fetch(Keys(0, 1000), 1, &num_missing);
@@ -515,7 +515,8 @@ TEST_F(RedisFailureTest, ANodeOfAClusterThatIsKilledAndComesBack) {
   ASSERT_TRUE(cluster.WaitUntilWhole());
   EXPECT_EQ(Fetch(Keys(0, 1000), 1, &num_missing).code(),
             ev::StatusCode::kDataLoss);
-  // Nor is it opened as if it were whole, wherever the list of tables was.
+  // The loss is also detected on opening, on whichever node the list of tables
+  // was.
   std::shared_ptr<Table> again;
   EXPECT_EQ(database_->OpenTable("hps_et.m.t", kWidth, &again).code(),
             ev::StatusCode::kDataLoss);
@@ -585,13 +586,13 @@ TEST_F(RedisTlsTest, RowsGoThroughTls) {
   const std::vector<int64_t> keys = Keys(0, 20000);
   ASSERT_TRUE(Insert(keys, 1).ok());
   ExpectAll(keys, 1);
-  // An empty name: whatever the certificate says.
+  // With an empty name, any name in the certificate is accepted.
   options_.tls.server_name.clear();
   Open(options_.addresses);
   ExpectAll(keys, 1);
 }
 
-TEST_F(RedisTlsTest, WhatIsNotTrustedIsAnError) {
+TEST_F(RedisTlsTest, AnUntrustedCertificateIsAnError) {
   options_.tls.server_name = "another.name";
   ev::Status status = TryOpen();
   EXPECT_EQ(status.code(), ev::StatusCode::kFailedPrecondition);
@@ -602,7 +603,7 @@ TEST_F(RedisTlsTest, WhatIsNotTrustedIsAnError) {
   options_.tls.ca_certificate = File("other.crt");
   EXPECT_EQ(TryOpen().code(), ev::StatusCode::kFailedPrecondition);
   options_.tls.ca_certificate = File("ca.crt");
-  // The server asks for a certificate of its authority.
+  // The server requires a client certificate of its authority.
   options_.tls.client_certificate.clear();
   options_.tls.client_key.clear();
   options_.timeout_ms = 300;

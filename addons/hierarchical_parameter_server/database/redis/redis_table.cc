@@ -99,7 +99,7 @@ Deadline RedisTable::FetchDeadline() const {
 }
 
 ev::Status RedisTable::Open(bool is_new) {
-  const auto read = [this](int* num_there) {
+  const auto read = [this](int* num_found) {
     Requests requests;
     std::vector<RedisCall*> changes;
     for (const auto& partition : partitions_) {
@@ -107,25 +107,25 @@ ev::Status RedisTable::Open(bool is_new) {
           &requests, Words{"HGET", partition->values, kChangesField}));
     }
     EV_RETURN_IF_ERROR(RunAll(requests));
-    *num_there = 0;
+    *num_found = 0;
     for (size_t i = 0; i < partitions_.size(); ++i) {
       const int64_t n = IntegerOf(changes[i]->reply(), -1);
-      // One without a second was stored into after it had gone, by a process
-      // that ended before it could take that back.
+      // An n without a second means: the partition was lost, and a process
+      // stored into it and ended before it could undo that.
       partitions_[i]->seen = Second(n) > 0 ? n : -1;
-      *num_there += Second(n) > 0;
+      *num_found += Second(n) > 0;
     }
     return ev::Status::OK();
   };
   const int num_partitions = static_cast<int>(partitions_.size());
-  int num_there = 0;
-  EV_RETURN_IF_ERROR(read(&num_there));
-  if (num_there == num_partitions) return ev::Status::OK();
+  int num_found = 0;
+  EV_RETURN_IF_ERROR(read(&num_found));
+  if (num_found == num_partitions) return ev::Status::OK();
   const bool is_cache =
       client_->options().loss == RedisLoss::kEmptiesThePartition;
-  if (!is_cache && (!is_new || num_there > 0)) {
+  if (!is_cache && (!is_new || num_found > 0)) {
     return Named(DataLoss("the server has lost " +
-                          std::to_string(num_partitions - num_there) + " of " +
+                          std::to_string(num_partitions - num_found) + " of " +
                           std::to_string(num_partitions) +
                           " partitions: drop the table and load it again"));
   }
@@ -139,10 +139,11 @@ ev::Status RedisTable::Open(bool is_new) {
                    Words{"HSETNX", partition->values, kChangesField, first});
   }
   EV_RETURN_IF_ERROR(RunAll(requests));
-  EV_RETURN_IF_ERROR(read(&num_there));
-  return num_there == num_partitions
+  EV_RETURN_IF_ERROR(read(&num_found));
+  return num_found == num_partitions
              ? ev::Status::OK()
-             : Named(DataLoss("partitions went away while they were made"));
+             : Named(DataLoss(
+                   "partitions disappeared while the table was created"));
 }
 
 void RedisTable::Sort(ev::Span<const int64_t> keys, Positions wanted,
@@ -181,21 +182,21 @@ ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
   }
   partition->known.Clear();
   if (client_->options().loss == RedisLoss::kIsAnError) {
-    return Named(DataLoss(
-        "the server has lost rows of partition " +
-        std::to_string(partition->number) + ", which has " +
-        (changes < 0 ? "no count of changes"
-                     : "the count of changes " + std::to_string(changes)) +
-        " after " + std::to_string(seen) +
-        ": drop the table and load it again"));
+    return Named(
+        DataLoss("the server has lost rows of partition " +
+                 std::to_string(partition->number) + ", which has " +
+                 (changes < 0 ? "no change count"
+                              : "change count " + std::to_string(changes)) +
+                 ", expected at least " + std::to_string(seen) +
+                 ": drop the table and load it again"));
   }
   *is_lost = true;
   if (changes >= 0 && Second(changes) > Second(seen)) {
-    // Emptied or made anew by another process since.
+    // Another process has emptied or recreated it since.
     Raise(&partition->seen, changes);
     return ev::Status::OK();
   }
-  // A new second, so that every process that has seen the old one learns of it.
+  // A new second, so that every process that has seen the old one notices.
   const int64_t now = NowMs() / 1000;
   const int64_t first = (std::max(now, Second(seen) + 1) << 32) + 1;
   RedisCall unlink({"UNLINK", partition->values});
@@ -214,15 +215,16 @@ ev::Status RedisTable::CheckInsert(Partition* partition, int64_t seen,
                                    const RedisCall& changes, bool* is_lost) {
   const int64_t n = IntegerOf(changes.reply(), -1);
   if (Second(n) == 0) {
-    // It went before the rows came, which must not be taken for those of a
-    // table to come.
+    // The partition was lost before the rows were stored; the rows must not
+    // become part of a new table.
     RedisCall unlink({"UNLINK", partition->values});
     EV_RETURN_IF_ERROR(Named(client_->Run(&unlink)));
   }
   const ev::Status status = CheckChanges(
       partition, seen + 1, n, changes.connection(), CallDeadline(), is_lost);
   if (status.code() == ev::StatusCode::kDataLoss && Second(n) == Second(seen)) {
-    // Or the next ones would count up to what was seen, and hide the loss.
+    // Otherwise later inserts would raise n to the value seen and hide the
+    // loss.
     RedisCall back({"HINCRBY", partition->values, kChangesField, "-1"});
     EV_RETURN_IF_ERROR(Named(client_->Run(&back)));
   }
@@ -265,7 +267,7 @@ ev::Status RedisTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
   Requests requests;
   for (size_t p = 0; p < partitions_.size(); ++p) {
     Partition* const partition = partitions_[p].get();
-    // Read before the server is asked: what it says then is no older.
+    // Read before the command is sent, so the server's n is no older.
     const int64_t seen = partition->seen.load();
     for (int64_t begin = sorted.begins[p]; begin < sorted.begins[p + 1];
          begin += most) {
@@ -348,8 +350,8 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
     RedisCall* changes;
     RedisCall* length;
   };
-  // A command for each partition at a time, so that rows of a key that repeats
-  // keep their order even when a command is sent again.
+  // One command per partition at a time, so that rows of a repeated key keep
+  // their order even when a command is resent.
   bool is_checked = false;
   for (int64_t wave = 0;;) {
     Requests requests;
@@ -386,13 +388,14 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
       EV_RETURN_IF_ERROR(
           Named(client_->RunOnKnown(ListOf(requests), &is_done)));
       if (!is_done) {
-        // Nothing is stored into a partition that is not there any more.
+        // Do not store into a partition that has been lost.
         EV_RETURN_IF_ERROR(CheckPartitions(sorted));
         is_checked = true;
         continue;
       }
     }
-    // Of all parts: what one has counted up must not stay when another fails.
+    // Processes all parts: an increment by one must be undone even if another
+    // fails.
     ev::Status status;
     bool any_lost = false;
     for (const Part& part : parts) {
@@ -404,7 +407,7 @@ ev::Status RedisTable::Insert(ev::Span<const int64_t> keys, const float* rows,
     }
     EV_RETURN_IF_ERROR(status);
     if (any_lost && !is_checked) {
-      // Once more, into partitions that are emptied by now.
+      // Retries once; the lost partitions are now emptied.
       is_checked = true;
       continue;
     }
@@ -468,7 +471,7 @@ ev::Status RedisTable::CountUntil(const Deadline& deadline, int64_t* rows) {
   EV_RETURN_IF_ERROR(RunAll(requests, deadline));
   *rows = 0;
   for (const RedisCall* length : lengths) {
-    // Less the field n.
+    // without the field n
     *rows += std::max(IntegerOf(length->reply(), 0) - 1, int64_t{0});
   }
   return ev::Status::OK();
@@ -478,7 +481,7 @@ ev::Status RedisTable::ForEach(const Visit& visit) {
   std::vector<int64_t> keys;
   std::vector<float> rows;
   for (const auto& partition : partitions_) {
-    // A scan may show a field twice.
+    // A scan may return a field twice.
     std::unordered_set<int64_t> seen;
     std::string cursor = "0";
     do {
@@ -520,7 +523,7 @@ ev::Status RedisTable::ForEach(const Visit& visit) {
 
 ev::Status RedisTable::Statistics(TableStatistics* statistics) {
   TableStatistics made;
-  // A report waits no longer than a lookup.
+  // A report has the time limit of a lookup.
   EV_RETURN_IF_ERROR(CountUntil(FetchDeadline(), &made.rows));
   made.inserted = inserted_.load();
   made.evicted = evicted_.load();

@@ -5,25 +5,26 @@
 //
 //   hash                       field      value
 //   hps_et{<tag>/p<i>}v        key        the row, 4 * width bytes
-//                              n          how often partition i has changed
+//                              n          number of changes of partition i
 //   hps_et{<tag>/p<i>}t        key        when or how often the row was used
 //   hps_tables                 tag        "<width> <number of partitions>"
 //
-// A key is in partition i = hash(key) mod num_partitions. Both hashes of a
-// partition are on one node, because of the braces.
+// A key is in partition i = hash(key) mod num_partitions. The braces put both
+// hashes of a partition on one node.
 //
-// LOST ROWS. A server that was killed may come back empty, or with the rows of
-// its last snapshot; one that is short of memory may drop a hash as a whole.
-// Missing rows would then be served as rows that never were. So every change of
-// a partition counts its field n up, every fetch reads n with the rows, and a
-// table remembers the largest n that it has seen: a smaller one, or none, says
+// LOST ROWS. A server that was killed may restart empty or with the rows of its
+// last snapshot; one that is short of memory may evict a whole hash. A lookup
+// would then take the lost rows for keys that never existed. So every change of
+// a partition increments its field n, every fetch reads n together with the
+// rows, and the table remembers the largest n seen. A smaller n, or none, means
 // that rows are lost. The upper half of n is the second in which the partition
-// was made, so that one that was dropped and made anew is told from it.
+// was created, so a partition that was dropped and created again is recognized.
 //
-// INSERTS read n before they store, so that nothing is stored, and n is not
-// counted up to what was seen, where rows are lost. By a connection that has
-// shown n once they need not: a server that comes back has closed it. The n
-// that an insert counts up to must be larger than all that were seen.
+// INSERTS read n before they store. Otherwise an insert into a partition with
+// lost rows could store rows and raise n to the value seen, which would hide
+// the loss. A connection that has returned an intact n needs no second check,
+// since a restarted server would have closed it. After an insert, n must be
+// larger than every n seen.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_TABLE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_TABLE_H_
@@ -40,15 +41,16 @@
 
 namespace hps {
 
-// The name of a partition's hash: kind 'v' or 't'.
+// Name of a partition's hash; kind is 'v' or 't'.
 std::string PartitionHash(const std::string& tag, int partition, char kind);
 
 class RedisTable : public Table {
  public:
   RedisTable(std::shared_ptr<RedisClient> client, std::string tag, int width);
 
-  // Reads what partitions there are, and makes those that are not: all of a
-  // table that is new, and of a cache those that were lost. Otherwise DataLoss.
+  // Reads which partitions exist and creates missing ones: all if the table is
+  // new, and the lost ones if it is a cache. Otherwise missing partitions are
+  // DataLoss.
   ev::Status Open(bool is_new);
 
   const std::string& tag() const override { return tag_; }
@@ -70,41 +72,43 @@ class RedisTable : public Table {
     std::string uses;
     int slot = 0;
     std::atomic<int64_t> seen{-1};  // the largest n
-    // By which n was read and no rows were lost.
+    // Connections over which an intact n was read.
     KnownConnections known;
     std::mutex evicts;
   };
-  // Positions sorted by partition; within one in their order.
+  // Positions sorted by partition; within a partition in their original order.
   struct Sorted {
     std::vector<int64_t> positions;
-    std::vector<int64_t> begins;  // of each partition, and the end
-    std::vector<int64_t> order;   // positions[i] is wanted[order[i]]
+    std::vector<int64_t> begins;  // start of each partition, and the end
+    // positions[i] is element order[i] of the given positions
+    std::vector<int64_t> order;
   };
 
   ev::Status Named(const ev::Status& status) const;
   void Sort(ev::Span<const int64_t> keys, Positions wanted,
             Sorted* sorted) const;
-  // Compares n with what was seen before; *is_lost: the partition was emptied.
-  // connection: by which n came.
+  // Compares n (`changes`) with the largest seen. *is_lost: rows were lost, and
+  // the partition was emptied. connection: the one that delivered n.
   ev::Status CheckChanges(Partition* partition, int64_t seen, int64_t changes,
                           int64_t connection, const Deadline& deadline,
                           bool* is_lost);
-  // After rows were stored and n counted up; *is_lost: the rows are gone.
+  // Checks n after rows were stored and n was incremented. *is_lost: the rows
+  // are gone.
   ev::Status CheckInsert(Partition* partition, int64_t seen,
                          const RedisCall& changes, bool* is_lost);
   ev::Status CheckPartitions(const Sorted& sorted);
-  // Notes that rows were used, for the policies that ask.
+  // Adds requests that record the use of rows, if the policy needs them.
   void AddUses(Partition* partition, std::vector<int64_t> keys,
                std::vector<std::unique_ptr<RedisRequest>>* requests) const;
   bool CountsUses() const;
   ev::Status RunAll(const std::vector<std::unique_ptr<RedisRequest>>& requests);
   ev::Status RunAll(const std::vector<std::unique_ptr<RedisRequest>>& requests,
                     const Deadline& deadline);
-  // The ends of a call that begins now: of a Fetch, and of any other.
+  // Deadlines of a call that starts now: of a Fetch, and of any other call.
   Deadline FetchDeadline() const;
   Deadline CallDeadline() const;
   ev::Status CountUntil(const Deadline& deadline, int64_t* rows);
-  // In redis_eviction.cc.
+  // Defined in redis_eviction.cc.
   ev::Status Evict(Partition* partition, int64_t rows);
   ev::Status LeastUsed(Partition* partition, int64_t count,
                        std::vector<int64_t>* keys);

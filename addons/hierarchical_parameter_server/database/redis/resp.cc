@@ -9,7 +9,7 @@ namespace hps {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-// What a server may ask this process to believe.
+// Limits on the sizes that a server may announce.
 constexpr int64_t kMostBytes = int64_t{512} << 20;
 constexpr int64_t kMostElements = int64_t{1} << 24;
 constexpr int kMostDepth = 8;
@@ -38,8 +38,8 @@ bool ParseInteger(const char* begin, const char* end, int64_t* number) {
 }  // namespace
 
 void RespWriter::Number(char mark, int64_t number) {
-  // Numbers of words and bytes are not negative. printf would cost as much as
-  // a short row.
+  // Counts of words and bytes are not negative. printf would cost as much as a
+  // short row.
   char line[32];
   char* begin = line + sizeof(line);
   *--begin = '\n';
@@ -126,7 +126,7 @@ ev::Status RespReader::Head(RespHead* head) {
                     std::to_string(static_cast<unsigned char>(mark)));
   }
   if (!ParseInteger(begin, end, &head->number)) {
-    return Broken("a number is none");
+    return Broken("a number is invalid");
   }
   const int64_t most =
       head->type == RespHead::kBytes ? kMostBytes : kMostElements;
@@ -140,7 +140,7 @@ ev::Status RespReader::Head(RespHead* head) {
 ev::Status RespReader::End() {
   while (end_ - begin_ < 2) EV_RETURN_IF_ERROR(Fill());
   if (buffer_[begin_] != '\r' || buffer_[begin_ + 1] != '\n') {
-    return Broken("bytes do not end where they should");
+    return Broken("a string of bytes has no line end after it");
   }
   begin_ += 2;
   return ev::Status::OK();
@@ -184,7 +184,7 @@ ev::Status RespReader::Rest(const RespHead& head, int depth, RespReply* reply) {
     return Bytes(&reply->text[0], head.number);
   }
   if (head.type != RespHead::kArray) return ev::Status::OK();
-  if (depth == kMostDepth) return Broken("lists in lists in lists");
+  if (depth == kMostDepth) return Broken("lists are nested too deeply");
   for (int64_t i = 0; i < head.number; ++i) {
     RespHead inner;
     EV_RETURN_IF_ERROR(Head(&inner));

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Redis's protocol, RESP2: commands into a buffer, and replies that are taken
-// from a stream piece by piece, so that a row goes from the stream's buffer to
-// its place without a copy between.
+// Redis's protocol, RESP2. Commands are appended to a buffer. Replies are
+// parsed from the stream incrementally, so a row is copied from the stream's
+// buffer straight to its destination.
 //
 //   +OK\r\n   -ERR words\r\n   :12\r\n   $3\r\nabc\r\n   $-1\r\n
 //   *2\r\n<reply><reply>
@@ -26,7 +26,7 @@ namespace hps {
 class RespWriter {
  public:
   explicit RespWriter(std::string* to) : to_(to) {}
-  // Begins a command of that many words, its name included; they follow.
+  // Starts a command of `words` words, including its name; the words follow.
   void Begin(int64_t words) { Number('*', words); }
   void Word(const char* bytes, size_t size) {
     Number('$', static_cast<int64_t>(size));
@@ -34,7 +34,7 @@ class RespWriter {
     to_->append("\r\n", 2);
   }
   void Word(const std::string& word) { Word(word.data(), word.size()); }
-  // A key as the 8 bytes that it has in memory.
+  // Appends a key as its 8 bytes in memory.
   void Key(int64_t key) {
     char bytes[14] = {'$', '8', '\r', '\n'};
     std::memcpy(bytes + 4, &key, sizeof(key));
@@ -49,24 +49,24 @@ class RespWriter {
   std::string* const to_;
 };
 
-// A whole command of strings.
+// Encodes a whole command.
 std::string RespCommand(const std::vector<std::string>& words);
 
 // The first line of a reply.
 struct RespHead {
   enum Type { kText, kError, kInteger, kBytes, kArray };
   Type type = kText;
-  // The integer, the number of bytes or of elements; -1: there is none (nil).
+  // The integer, or the number of bytes or elements; -1: nil.
   int64_t number = 0;
-  // Of kText and kError.
+  // For kText and kError.
   std::string text;
 };
 
-// A reply as a whole, for commands whose replies are small.
+// A whole reply, for commands with small replies.
 struct RespReply {
   RespHead::Type type = RespHead::kText;
   int64_t number = 0;
-  std::string text;  // of kText, kError and kBytes
+  std::string text;  // for kText, kError and kBytes
   std::vector<RespReply> elements;
 
   bool is_nil() const { return number == -1 && type >= RespHead::kBytes; }
@@ -76,21 +76,21 @@ class RespReader {
  public:
   explicit RespReader(ByteStream* stream);
 
-  // Waits end at this moment, of all calls that follow.
+  // Sets the deadline of all following calls.
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
   ev::Status Head(RespHead* head);
-  // The bytes that follow a head of kBytes with number >= 0, and their end.
+  // Reads the bytes after a kBytes head with number >= 0, and their terminator.
   ev::Status Bytes(char* to, int64_t bytes);
-  // Reads over them.
+  // Skips such bytes.
   ev::Status Skip(int64_t bytes);
-  // The rest of a reply whose head was read.
+  // Reads the rest of a reply after its head.
   ev::Status Rest(const RespHead& head, RespReply* reply);
   ev::Status Reply(RespReply* reply);
 
  private:
   ev::Status Rest(const RespHead& head, int depth, RespReply* reply);
-  // Sees to it that a whole line is in the buffer.
+  // Ensures that a whole line is in the buffer.
   ev::Status Line(const char** begin, const char** end);
   ev::Status Fill();
   ev::Status End();

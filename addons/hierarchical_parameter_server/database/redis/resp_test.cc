@@ -13,7 +13,7 @@
 namespace hps {
 namespace {
 
-// Gives a text in pieces of at most `piece` bytes, and then its end.
+// Returns a text in pieces of at most `piece` bytes, then the end.
 class TextStream : public ByteStream {
  public:
   TextStream(std::string text, size_t piece)
@@ -74,7 +74,7 @@ TEST(RespTest, LargeBytesAreCopiedWhole) {
   EXPECT_EQ(reply.text, bytes);
 }
 
-TEST(RespTest, WhatIsNoReplyIsAnErrorAndNoCrash) {
+TEST(RespTest, InvalidRepliesAreErrorsAndNoCrash) {
   for (const char* text :
        {"", "\r\n", "OK\r\n", ":\r\n", ":1x\r\n", "$-2\r\n", "$3\r\nabcd\r\n",
         "+OK\n", "$99999999999\r\n", ":99999999999999999999\r\n",

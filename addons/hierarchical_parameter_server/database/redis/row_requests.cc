@@ -37,7 +37,7 @@ void FetchRows::Encode(RespWriter* writer) const {
   writer->Begin(static_cast<int64_t>(positions_.size()) + 3);
   writer->Word("HMGET", 5);
   writer->Word(*hash_);
-  // First: it says whether the rows are to be used.
+  // The change count comes first: it decides whether the rows may be used.
   writer->Word(kChangesField, 1);
   for (const int64_t p : positions_) writer->Key(keys_[p]);
 }
@@ -51,7 +51,8 @@ ev::Status FetchRows::Take(const RespHead& head, RespReader* reader) {
   RespReply changes;
   EV_RETURN_IF_ERROR(reader->Reply(&changes));
   changes_ = IntegerOf(changes, -1);
-  // As RedisTable::CheckChanges: the upper half is when it was made.
+  // Same condition as RedisTable::CheckChanges; the upper half is the creation
+  // time.
   const bool is_usable = changes_ >= seen_ && changes_ >> 32 == seen_ >> 32;
   const int64_t row_bytes = int64_t{4} * width_;
   RespHead value;
@@ -69,7 +70,7 @@ ev::Status FetchRows::Take(const RespHead& head, RespReader* reader) {
     if (value.number >= 0) EV_RETURN_IF_ERROR(reader->Skip(value.number));
     if (touched_[i]) {
       error_ = ev::Internal("the row of key " + std::to_string(keys_[p]) +
-                            " went away while it was read");
+                            " was removed while it was read");
     } else if (is_usable && value.number >= 0) {
       error_ =
           ev::Status(ev::StatusCode::kDataLoss,

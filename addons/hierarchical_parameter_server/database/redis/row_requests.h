@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands that carry rows. A partition of a table is a Redis hash: a field
-// is the 8 bytes of a key, its value the row's floats. One more field, "n",
-// counts the changes of the partition (redis_table.h says what for).
+// The commands that transfer rows. A partition of a table is a Redis hash: each
+// field is the 8 bytes of a key, its value the row's floats. The extra field
+// "n" counts changes of the partition (redis_table.h explains its use).
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_ROW_REQUESTS_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_ROW_REQUESTS_H_
@@ -19,23 +19,23 @@ namespace hps {
 
 extern const char kChangesField[];  // "n"
 
-// HMGET of rows and of the count of changes, which are of one moment.
+// HMGET of rows together with the change count, read atomically.
 class FetchRows : public RedisRequest {
  public:
-  // positions: which keys are wanted. Row p goes to rows + p * width, unless
-  // fewer changes than `seen` say that the rows are not to be used.
+  // positions: the keys to fetch. Row p is written to rows + p * width, unless
+  // the change count is incompatible with `seen` (rows were lost).
   FetchRows(int slot, const std::string* hash, const int64_t* keys,
             ev::Span<const int64_t> positions, int width, float* rows,
             int64_t seen);
   void Encode(RespWriter* writer) const override;
   ev::Status Take(const RespHead& head, RespReader* reader) override;
 
-  // For each of the positions 1 if its row was there.
+  // 1 for each position whose row exists, otherwise 0.
   const std::vector<uint8_t>& found() const { return found_; }
-  // -1: there is no such partition.
+  // The change count; -1: the partition does not exist.
   int64_t changes() const { return changes_; }
-  // DataLoss: what the server has is no row of this table. Internal: a row went
-  // away between two attempts, after a part of it was read.
+  // DataLoss: a value is not a row of this table. Internal: a row disappeared
+  // between two attempts after part of it was read.
   const ev::Status& error() const { return error_; }
 
  private:
@@ -46,7 +46,7 @@ class FetchRows : public RedisRequest {
   float* const rows_;
   const int64_t seen_;
   std::vector<uint8_t> found_;
-  std::vector<uint8_t> touched_;  // in this attempt or one before
+  std::vector<uint8_t> touched_;  // written by this or an earlier attempt
   int64_t changes_ = -1;
   ev::Status error_;
 };
@@ -67,8 +67,8 @@ class StoreRows : public RedisRequest {
   const float* const rows_;
 };
 
-// A command of a hash and some of its keys, with the same word after each key
-// if there is one: HDEL, HSET of times. The reply is an integer.
+// A command with a hash and some of its keys, such as HDEL or an HSET of times;
+// optionally the same word follows each key. The reply is an integer.
 class KeysCall : public RedisRequest {
  public:
   KeysCall(int slot, const char* command, const std::string* hash,
@@ -85,7 +85,7 @@ class KeysCall : public RedisRequest {
   int64_t reply_ = 0;
 };
 
-// The integer that a field of bytes says; `none` when it says none.
+// Parses the integer in a bytes reply; returns `none` if it is not an integer.
 int64_t IntegerOf(const RespReply& reply, int64_t none);
 
 }  // namespace hps

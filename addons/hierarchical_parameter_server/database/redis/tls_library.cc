@@ -62,7 +62,7 @@ ev::Status TlsLibrary::Get(const TlsLibrary** library) {
 std::string TlsLibrary::TakeError() const {
   const unsigned long error = error_next();
   error_clear();
-  if (error == 0) return "no further word from OpenSSL";
+  if (error == 0) return "no details from OpenSSL";
   char words[256];
   error_string(error, words, sizeof(words));
   return words;

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenSSL's functions, of a library that is looked for when a connection first
-// asks for TLS: nothing here needs OpenSSL to be built or loaded. The
-// declarations say what OpenSSL documents, the same in 1.1 and 3.
+// OpenSSL's functions, loaded when the first connection uses TLS: OpenSSL is
+// not needed to build or to start the program. The declarations follow
+// OpenSSL's documentation and are the same in 1.1 and 3.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_TLS_LIBRARY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_TLS_LIBRARY_H_
@@ -55,12 +55,12 @@ struct TlsLibrary {
   void (*error_clear)();
   void (*set_connect_state)(Session* session);
 
-  // The library named by HPS_SSL_LIBRARY, else libssl.so.3, else libssl.so.1.1;
-  // loaded once and kept. FailedPrecondition, with what was tried, when there
-  // is none.
+  // Loads the library named by HPS_SSL_LIBRARY, else libssl.so.3, else
+  // libssl.so.1.1, once. FailedPrecondition: none was found; the message lists
+  // what was tried.
   static ev::Status Get(const TlsLibrary** library);
 
-  // The calling thread's oldest error in OpenSSL's words, and forgets them all.
+  // Returns the calling thread's oldest OpenSSL error and clears all.
   std::string TakeError() const;
 };
 

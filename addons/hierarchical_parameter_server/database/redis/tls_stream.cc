@@ -61,7 +61,7 @@ class TlsStream : public ByteStream {
     if (session_ == nullptr || in_ == nullptr || out_ == nullptr) {
       return Error("no memory");
     }
-    library_->set_bio(session_, in_, out_);  // Frees both with the session.
+    library_->set_bio(session_, in_, out_);  // the session frees both
     library_->set_connect_state(session_);
     if (!server_name.empty()) {
       constexpr long kHostName = 0;
@@ -124,7 +124,7 @@ class TlsStream : public ByteStream {
   ev::Status HandshakeError() const {
     const long check = library_->get_verify_result(session_);
     if (check != 0) {
-      // Not Unavailable: another attempt would end the same.
+      // Not Unavailable: a retry would fail the same way.
       return ev::FailedPrecondition(
           address_ + ": TLS: the server's certificate is not accepted (" +
           library_->verify_error_string(check) +
@@ -134,7 +134,7 @@ class TlsStream : public ByteStream {
     return Error("no handshake: " + library_->TakeError());
   }
 
-  // After a read or write that did nothing: OK when it may be tried again.
+  // Handles a read or write without progress: OK if it may be retried.
   ev::Status Wanted(int result, const Deadline& deadline) {
     const int why = library_->get_error(session_, result);
     if (why == TlsLibrary::kWantRead) return TakeIn(deadline);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TLS over a stream of bytes. OpenSSL works on memory and never sees the
-// socket: the socket's waits keep their bounds, and no signal comes of it.
+// TLS over a byte stream. OpenSSL works on memory buffers and never uses the
+// socket, so socket waits keep their deadlines and no signals are raised.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_TLS_STREAM_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_TLS_STREAM_H_
@@ -17,25 +17,27 @@ namespace hps {
 
 struct TlsOptions {
   bool enabled = false;
-  // A file or a folder of certificates that the server's is checked against.
+  // File or folder of certificates to verify the server's certificate with.
   std::string ca_certificate;
-  // Of this side; both empty where the server asks for none.
+  // The client's certificate; both are empty if the server requires none.
   std::string client_certificate;
   std::string client_key;
-  // The name that is asked for, and that the server's certificate must have;
-  // empty: none is asked for and any name will do.
+  // Server name to send (SNI) and to find in the server's certificate; if
+  // empty, none is sent and any name is accepted.
   std::string server_name;
 };
 
-// What all connections share: the certificates, read once.
+// State shared by all connections: the certificates, read once.
 class TlsContext {
  public:
-  // FailedPrecondition: OpenSSL is not there. InvalidArgument: a file cannot be
-  // read or the key is not the certificate's; the message names the file.
+  // FailedPrecondition: OpenSSL was not found. InvalidArgument: a file cannot
+  // be read, or the key does not match the certificate; the message names the
+  // file.
   static ev::Status Make(const TlsOptions& options,
                          std::shared_ptr<TlsContext>* context);
   virtual ~TlsContext() {}
-  // Takes the stream over and shakes hands. `address` is for messages.
+  // Takes ownership of the stream and performs the handshake. `address` is for
+  // messages.
   virtual ev::Status Wrap(const std::string& address,
                           std::unique_ptr<ByteStream> plain,
                           const Deadline& deadline,

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A RocksDB table beside the library's multi-get and write called in a tight
-// loop: the same store, the same keys. The library is timed without copying the
-// rows anywhere; both flush the log after a write.
+// Compares a RocksDB table with the library's multi-get and write in a tight
+// loop: same store, same keys. The library is timed without copying the rows;
+// both flush the log after a write.
 //
 //   rocksdb_benchmark FOLDER [ROWS] [WIDTH] [SECONDS]
 

@@ -51,11 +51,11 @@ ev::Status RocksDbDatabase::FindTables() {
   for (auto at = families->begin(); at != families->end();) {
     const std::string tag = at->first;
     int width = 0;
-    // Families of other names are not ours, and stay as they are.
+    // Families with other names are not ours and stay untouched.
     if (CheckTable(name_, tag, 1).ok()) {
       EV_RETURN_IF_ERROR(Named(tag, store_->ReadWidth(tag, &width)));
       if (width == 0) {
-        // Written by another program: its rows say the width.
+        // Another program wrote it, so the width is that of its first row.
         EV_RETURN_IF_ERROR(
             Named(tag, store_->WidthOfFirstRow(at->second, &width)));
       }
@@ -96,9 +96,10 @@ ev::Status RocksDbDatabase::OpenTable(const std::string& tag, int width,
   if (store_->options().read_only) {
     return Named(tag, ev::NotFound("there is no such table in " +
                                    store_->options().path +
-                                   ", and with read_only none is made"));
+                                   ", and read_only forbids creating it"));
   }
-  // First the width: a family without one would take that of its first row.
+  // Writes the width first: a family without one would get that of its first
+  // row.
   EV_RETURN_IF_ERROR(Named(tag, store_->WriteWidth(tag, width)));
   RocksDbLibrary::Family* family = nullptr;
   auto* const families = store_->families();

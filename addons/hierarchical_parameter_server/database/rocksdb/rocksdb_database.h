@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables in a RocksDB on this machine's disk, a column family each.
+// Tables in a RocksDB store on the local disk, one column family each.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_DATABASE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_DATABASE_H_
@@ -19,11 +19,11 @@ namespace hps {
 
 class RocksDbDatabase : public Database {
  public:
-  // FailedPrecondition: RocksDB's library is not there. InvalidArgument: an
-  // option is out of its range. NotFound: there is no store and it is
-  // read_only. Internal: RocksDB's own words, for instance that another process
-  // has the store open. Rows that Insert has stored survive the process, and
-  // the machine's end.
+  // FailedPrecondition: RocksDB's library was not found. InvalidArgument: an
+  // option is out of range. NotFound: the store does not exist and read_only is
+  // set. Internal: RocksDB's own message, for example that another process has
+  // the store open. Rows stored by Insert survive a crash of the process and of
+  // the machine.
   static ev::Status Open(const RocksDbOptions& options,
                          std::unique_ptr<Database>* database);
 
@@ -37,7 +37,7 @@ class RocksDbDatabase : public Database {
  private:
   explicit RocksDbDatabase(std::shared_ptr<RocksDbStore> store)
       : store_(std::move(store)) {}
-  // Makes tables of the families that are there.
+  // Creates table objects for the existing families.
   ev::Status FindTables();
   ev::Status Named(const std::string& tag, const ev::Status& status) const;
 

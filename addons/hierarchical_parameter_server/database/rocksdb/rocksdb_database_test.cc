@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contract of databases over a real RocksDB, and stores that are opened
-// again: after a kill, read-only, with another width.
+// Runs the database contract on a real RocksDB, and reopens stores: after a
+// kill, read-only, with another width.
 
 #include "addons/hierarchical_parameter_server/database/rocksdb/rocksdb_database.h"
 
@@ -85,7 +85,7 @@ class RocksDbDatabaseTest : public ::testing::Test {
   std::shared_ptr<Table> table_;
 };
 
-TEST_F(RocksDbDatabaseTest, RowsAreThereWhenItIsOpenedAgain) {
+TEST_F(RocksDbDatabaseTest, RowsSurviveReopening) {
   Open();
   ASSERT_TRUE(OpenTable(4).ok());
   ASSERT_TRUE(Insert({1, 2, kLargestKey, kSmallestKey}, 1).ok());
@@ -134,7 +134,7 @@ TEST_F(RocksDbDatabaseTest, ReadOnlyReadsAndRefusesToWrite) {
   }
   EXPECT_EQ(database_->OpenTable("hps_et.m.other", 4, &table_).code(),
             ev::StatusCode::kNotFound);
-  // Two may read at once.
+  // Two processes may read at once.
   std::unique_ptr<Database> second;
   EXPECT_TRUE(RocksDbDatabase::Open(options_, &second).ok());
 }
@@ -174,7 +174,7 @@ TEST_F(RocksDbDatabaseTest, AStoreWithoutWidthsTakesThatOfItsRows) {
     ev::Serial serial;
     const std::vector<int64_t> keys = {5};
     ASSERT_TRUE(table.Insert(keys, MadeRows(keys, 1, 3).data(), &serial).ok());
-    // An empty family, and one of another program.
+    // An empty family, and a family of another program.
     ASSERT_TRUE(store->CreateFamily("hps_et.m.u", &family).ok());
     store->library().family_destroy(family);
     ASSERT_TRUE(store->CreateFamily("other", &family).ok());
@@ -239,7 +239,7 @@ TEST_F(RocksDbDatabaseTest, AFetchEndsInTime) {
   for (int64_t key = 0; key < 200000; ++key) keys.push_back(key);
   ASSERT_TRUE(Insert(keys, 1).ok());
   options_.fetch_timeout_ms = 1;
-  Open();  // The rows are in files, and none of them in memory.
+  Open();  // after reopening, the rows are only in files
   ASSERT_TRUE(OpenTable(32).ok());
   ev::Serial serial;
   std::vector<float> rows(keys.size() * 32);

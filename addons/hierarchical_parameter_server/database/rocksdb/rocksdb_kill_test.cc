@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process that stores rows is killed. On its own: the test forks, and no
-// thread of the library may be there then.
+// Kills a process that stores rows. In a program of its own, because the test
+// forks and none of the library's threads may exist then.
 
 #include <unistd.h>
 
@@ -17,14 +17,14 @@
 
 namespace hps {
 
-// Of the suite's header only the made rows are used here.
+// Only the row helpers of the suite's header are used here.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DatabaseContract);
 
 namespace {
 
-// A process that stores versions and tells each that it has stored; killed at
-// some moment, the store has that version's rows or newer ones, whole.
-TEST(RocksDbKillTest, WhatWasStoredIsThereAfterAKill) {
+// A child process stores versions and reports each one stored. After a kill at
+// any moment the store has that version's rows or newer ones, whole.
+TEST(RocksDbKillTest, StoredRowsSurviveAKill) {
   {
     const RocksDbLibrary* library = nullptr;
     const ev::Status there = RocksDbLibrary::Get(&library);
@@ -63,13 +63,13 @@ TEST(RocksDbKillTest, WhatWasStoredIsThereAfterAKill) {
                 static_cast<ssize_t>(sizeof(version)));
     }
     child.Kill();
-    // What it had told before it was killed.
+    // Reads what the child reported before it was killed.
     int told = 0;
     while (read(pipe_ends[0], &told, sizeof(told)) == sizeof(told)) {
       version = told;
     }
     close(pipe_ends[0]);
-    // Opened by another process: the library's threads would not survive the
+    // Reads in another process: the library's threads would not survive the
     // next fork of this one.
     ChildProcess reader;
     ASSERT_TRUE(reader.Fork([&] {
@@ -88,14 +88,14 @@ TEST(RocksDbKillTest, WhatWasStoredIsThereAfterAKill) {
           num_missing != 0) {
         return 3;
       }
-      // One batch: it is there as a whole.
+      // One batch, so it is stored as a whole.
       for (const int there : {version, version + 1}) {
         if (rows == MadeRows(keys, there, kWidth)) return 0;
       }
       return 4;
     }));
     ASSERT_EQ(reader.Wait(), 0);
-    ++version;  // The killed one may have stored it.
+    ++version;  // the killed process may have stored it
   }
 }
 

@@ -16,8 +16,8 @@ struct Loaded {
   RocksDbLibrary library;
 };
 
-// Without the development package there is a name with a version alone, and
-// Debian's has the minor one too.
+// Without the development package only versioned names exist; Debian's have a
+// minor version too.
 std::vector<std::string> Names() {
   std::vector<std::string> names = {"librocksdb.so"};
   for (int major = 11; major >= 6; --major) {
@@ -67,14 +67,14 @@ Loaded Load() {
   file.Find("rocksdb_property_int_cf", &r->property);
   file.Find("rocksdb_readoptions_create", &r->read_options_create);
   file.Find("rocksdb_readoptions_destroy", &r->read_options_destroy);
-  file.FindIfThere("rocksdb_readoptions_set_deadline",
-                   &r->read_options_deadline);
+  file.FindOptional("rocksdb_readoptions_set_deadline",
+                    &r->read_options_deadline);
   file.Find("rocksdb_writeoptions_create", &r->write_options_create);
   file.Find("rocksdb_writeoptions_destroy", &r->write_options_destroy);
   file.Find("rocksdb_get_cf", &r->get);
   file.Find("rocksdb_put_cf", &r->put);
   file.Find("rocksdb_delete_cf", &r->remove);
-  file.FindIfThere("rocksdb_batched_multi_get_cf", &r->batched_multi_get);
+  file.FindOptional("rocksdb_batched_multi_get_cf", &r->batched_multi_get);
   file.Find("rocksdb_multi_get_cf", &r->multi_get);
   file.Find("rocksdb_pinnableslice_value", &r->pinned_value);
   file.Find("rocksdb_pinnableslice_destroy", &r->pinned_destroy);

@@ -1,10 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// RocksDB's C functions, of a library that is looked for when a store is first
-// opened: nothing here needs RocksDB to be built or loaded. The declarations
-// say what rocksdb/c.h documents, the same from 6.11 on but where one may be
-// absent.
+// RocksDB's C functions, loaded when the first store is opened: RocksDB is not
+// needed to build or to start the program. The declarations follow rocksdb/c.h
+// and are the same since 6.11, except for the functions marked as optional.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_LIBRARY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_LIBRARY_H_
@@ -36,7 +35,7 @@ struct RocksDbLibrary {
   void (*options_increase_parallelism)(Options* options, int threads);
   void (*options_compression)(Options* options, int kind);
   void (*options_keep_log_files)(Options* options, size_t count);
-  // Both take over what they are given.
+  // Both take ownership of their second argument.
   void (*options_table_factory)(Options* options, TableOptions* table);
   void (*table_options_filter)(TableOptions* table, Filter* filter);
   TableOptions* (*table_options_create)();
@@ -65,7 +64,7 @@ struct RocksDbLibrary {
 
   ReadOptions* (*read_options_create)();
   void (*read_options_destroy)(ReadOptions* options);
-  // Microseconds since 1970; may be null.
+  // Microseconds since 1970. Optional: may be null.
   void (*read_options_deadline)(ReadOptions* options, uint64_t microseconds);
   WriteOptions* (*write_options_create)();
   void (*write_options_destroy)(WriteOptions* options);
@@ -76,7 +75,7 @@ struct RocksDbLibrary {
               size_t bytes, char** error);
   void (*remove)(Db* db, const WriteOptions* options, Family* family,
                  const char* key, size_t key_bytes, char** error);
-  // Of 7.5 and newer; may be null.
+  // Since 7.5. Optional: may be null.
   void (*batched_multi_get)(Db* db, const ReadOptions* options, Family* family,
                             size_t count, const char* const* keys,
                             const size_t* key_bytes, Pinned** values,
@@ -108,9 +107,9 @@ struct RocksDbLibrary {
   void (*iterator_error)(const Iterator* iterator, char** error);
   void (*free)(void* memory);
 
-  // The library named by HPS_ROCKSDB_LIBRARY, else librocksdb.so or the newest
-  // librocksdb.so.<N> or .<N>.<M>; loaded once and kept. FailedPrecondition,
-  // with what was tried, when there is none.
+  // Loads the library named by HPS_ROCKSDB_LIBRARY, else librocksdb.so or the
+  // newest librocksdb.so.<N> or .<N>.<M>, once. FailedPrecondition: none was
+  // found; the message lists what was tried.
   static ev::Status Get(const RocksDbLibrary** library);
 };
 

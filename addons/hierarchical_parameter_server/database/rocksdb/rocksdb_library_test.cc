@@ -10,7 +10,7 @@
 namespace hps {
 namespace {
 
-TEST(RocksDbLibraryTest, OneThatIsNotThereIsAnErrorThatNamesItsPackage) {
+TEST(RocksDbLibraryTest, AMissingLibraryIsAnErrorThatNamesItsPackage) {
   setenv("HPS_ROCKSDB_LIBRARY", "libnothing.so", 1);
   RocksDbOptions options;
   options.path = "store";

@@ -17,13 +17,13 @@ namespace {
 
 constexpr char kDefault[] = "default";
 constexpr char kWidths[] = "hps_width/";
-constexpr double kFilterBits = 10;  // one absent key in a hundred is looked for
+constexpr double kFilterBits = 10;  // one absent key in a hundred is searched
 constexpr int kNoCompression = 0;   // floats hardly shrink
 constexpr char kTimedOut[] = "Operation timed out";
 
 ev::Status NoStore(const std::string& path) {
-  return ev::NotFound(path +
-                      ": there is no RocksDB, and with read_only none is made");
+  return ev::NotFound(
+      path + ": there is no RocksDB store, and read_only forbids creating one");
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ ev::Status RocksDbStore::Reach(const std::string& path, bool read_only) {
   EV_RETURN_IF_ERROR(RocksDbLibrary::Get(&r));
   if (access((path + "/CURRENT").c_str(), F_OK) != 0) {
     if (read_only) return NoStore(path);
-    // RocksDB makes the last folder of the path.
+    // RocksDB creates only the last folder of the path.
     const size_t slash = path.find_last_of('/');
     const std::string above = slash == std::string::npos ? "."
                               : slash == 0               ? "/"

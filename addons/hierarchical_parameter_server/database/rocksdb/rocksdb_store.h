@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// An open RocksDB, and a table's rows in one of its column families. A key is
-// the 8 bytes that it has in memory, a value the row's floats. The default
-// family has a table's width, in digits, under "hps_width/<tag>".
+// An open RocksDB store, and a table in one of its column families. A key is
+// its 8 bytes in memory, a value the row's floats. The default family stores
+// each table's width as digits under "hps_width/<tag>".
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_STORE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_ROCKSDB_ROCKSDB_STORE_H_
@@ -21,41 +21,41 @@ namespace hps {
 
 struct RocksDbOptions {
   std::string path;
-  int num_threads = 16;  // that write and merge files in the background
+  int num_threads = 16;  // background threads that write and merge files
   bool read_only = false;
-  // Keys of one read or write of the library.
+  // Most keys in one read or write of the library.
   int64_t max_batch_size = 65536;
-  // Memory for blocks of files, of all tables.
+  // Cache for file blocks, shared by all tables.
   int64_t block_cache_bytes = int64_t{64} << 20;
-  // The longest that a Fetch may take; RocksDB looks at the clock before each
-  // read of a file. 0: without a limit.
+  // Limit of a Fetch; RocksDB checks the clock before each file read. 0: no
+  // limit.
   int64_t fetch_timeout_ms = 0;
 };
 
-// Any thread. Closed when the database and all its tables are gone.
+// Thread-safe. Closed when the database and all its tables are destroyed.
 class RocksDbStore {
  public:
   static ev::Status Open(const RocksDbOptions& options,
                          std::shared_ptr<RocksDbStore>* store);
   ~RocksDbStore();
   RocksDbStore(const RocksDbStore&) = delete;
-  // Whether the store of a folder can be read, or made where there is none and
-  // read_only is false. Makes and locks nothing.
+  // Checks that the store in a folder can be read, or created if it does not
+  // exist and read_only is false. Creates and locks nothing.
   static ev::Status Reach(const std::string& path, bool read_only);
 
   using Family = RocksDbLibrary::Family;
-  // Families that were there when the store was opened, the default one not
-  // among them. RocksDbDatabase takes what it uses, and no other thread looks.
+  // Families found when the store was opened, except the default one. Used by
+  // RocksDbDatabase, under its mutex.
   std::map<std::string, Family*>* families() { return &families_; }
   ev::Status CreateFamily(const std::string& name, Family** family);
   ev::Status DropFamily(Family* family);
-  // 0: none was noted.
+  // *width is 0 if none is stored.
   ev::Status ReadWidth(const std::string& tag, int* width);
-  // 0: the family has no row.
+  // *width is 0 if the family is empty.
   ev::Status WidthOfFirstRow(Family* family, int* width);
   ev::Status WriteWidth(const std::string& tag, int width);
   ev::Status RemoveWidth(const std::string& tag);
-  // All that was written is in files when the machine fails.
+  // Flushes all writes so that they survive a crash of the machine.
   ev::Status Sync();
 
   const RocksDbLibrary& library() const { return *library_; }
@@ -63,7 +63,8 @@ class RocksDbStore {
   const RocksDbLibrary::ReadOptions* reads() const { return reads_; }
   const RocksDbLibrary::WriteOptions* writes() const { return writes_; }
   const RocksDbOptions& options() const { return options_; }
-  // OK of null; otherwise frees the error. Unavailable: a deadline has passed.
+  // Converts an error to a status and frees it; null is OK. Unavailable: a
+  // deadline has passed.
   ev::Status Take(char* error) const;
 
  private:
@@ -95,21 +96,21 @@ class RocksDbTable : public Table {
   ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
                     ev::Parallel* parallel) override;
   ev::Status Remove(ev::Span<const int64_t> keys, int64_t* removed) override;
-  // Reads every key: the library keeps no count.
+  // Reads every key: RocksDB keeps no count.
   ev::Status Count(int64_t* rows) override;
   ev::Status ForEach(const Visit& visit) override;
-  // rows is RocksDB's estimate, which counts a row that was replaced lately
-  // more than once.
+  // `rows` is RocksDB's estimate, which counts recently replaced rows more than
+  // once.
   ev::Status Statistics(TableStatistics* statistics) override;
 
-  // Removes the family; from now on every call is an error.
+  // Removes the family; every later call returns an error.
   ev::Status Drop();
 
  private:
   struct Part;
   ev::Status Named(const ev::Status& status) const;
   ev::Status CheckWritable(const char* what) const;
-  ev::Status CheckThere() const;
+  ev::Status CheckNotDropped() const;
   ev::Status FetchPart(const RocksDbLibrary::ReadOptions* reads,
                        ev::Span<const int64_t> keys, Positions wanted,
                        int64_t begin, int64_t end, float* rows,

@@ -18,8 +18,8 @@ namespace {
 constexpr size_t kKeyBytes = sizeof(int64_t);
 constexpr int64_t kRowsOfAVisit = 4096;
 
-// Keys of one call of the library, at least: it sorts them, and reads each of
-// its blocks once for all that are in it.
+// Minimum number of keys per library call: the library sorts them and reads
+// each block once for all its keys.
 constexpr int64_t kKeysOfAFetch = 2048;
 
 const char* BytesOf(const int64_t& key) {
@@ -54,20 +54,20 @@ ev::Status RocksDbTable::Named(const ev::Status& status) const {
                                        status.message());
 }
 
-ev::Status RocksDbTable::CheckThere() const {
+ev::Status RocksDbTable::CheckNotDropped() const {
   return is_dropped_.load()
              ? Named(ev::FailedPrecondition("the table was dropped"))
              : ev::Status::OK();
 }
 
 ev::Status RocksDbTable::CheckWritable(const char* what) const {
-  EV_RETURN_IF_ERROR(CheckThere());
+  EV_RETURN_IF_ERROR(CheckNotDropped());
   if (!store_->options().read_only) return ev::Status::OK();
   return Named(ev::FailedPrecondition(std::string(what) +
                                       " of a database that is read_only"));
 }
 
-// Reads the wanted positions with the numbers [begin, end).
+// Fetches the positions with indices [begin, end).
 ev::Status RocksDbTable::FetchPart(const RocksDbLibrary::ReadOptions* reads,
                                    ev::Span<const int64_t> keys,
                                    Positions wanted, int64_t begin, int64_t end,
@@ -126,7 +126,7 @@ ev::Status RocksDbTable::FetchPart(const RocksDbLibrary::ReadOptions* reads,
 ev::Status RocksDbTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                                float* rows, int64_t* missing,
                                int64_t* num_missing, ev::Parallel* parallel) {
-  EV_RETURN_IF_ERROR(CheckThere());
+  EV_RETURN_IF_ERROR(CheckNotDropped());
   const int64_t count = wanted.size();
   const int64_t share = (count + parallel->num_threads() - 1) /
                         std::max(parallel->num_threads(), 1);
@@ -223,10 +223,10 @@ ev::Status RocksDbTable::Remove(ev::Span<const int64_t> keys,
   return Named(store_->Sync());
 }
 
-// Every row, as it was when the walk began.
+// Visits every row as it was when the walk began.
 ev::Status RocksDbTable::Walk(
     const std::function<ev::Status(int64_t key, const char* row)>& one) const {
-  EV_RETURN_IF_ERROR(CheckThere());
+  EV_RETURN_IF_ERROR(CheckNotDropped());
   const RocksDbLibrary& r = store_->library();
   RocksDbLibrary::Iterator* const at =
       r.iterator_create(store_->db(), store_->reads(), family_);
@@ -282,7 +282,7 @@ ev::Status RocksDbTable::ForEach(const Visit& visit) {
 }
 
 ev::Status RocksDbTable::Statistics(TableStatistics* statistics) {
-  EV_RETURN_IF_ERROR(CheckThere());
+  EV_RETURN_IF_ERROR(CheckNotDropped());
   const RocksDbLibrary& r = store_->library();
   TableStatistics made;
   uint64_t number = 0;

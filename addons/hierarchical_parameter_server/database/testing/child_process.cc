@@ -48,7 +48,7 @@ bool ChildProcess::Start(const std::vector<std::string>& words,
   arguments.push_back(nullptr);
   pid_ = fork();
   if (pid_ != 0) return pid_ > 0;
-  // Only what may be called between fork and exec.
+  // Only functions that are allowed between fork and exec.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   dup2(file, STDOUT_FILENO);
@@ -104,7 +104,7 @@ bool HasProgram(const std::string& name) {
 }
 
 TemporaryFolder::TemporaryFolder() {
-  // Not Bazel's own folder: a Unix socket's path has 107 characters at most.
+  // Not Bazel's own folder: a Unix socket's path has at most 107 characters.
   const char* found = getenv("TMPDIR");
   path_ = std::string(found == nullptr ? P_tmpdir : found) + "/hps_XXXXXX";
   if (mkdtemp(&path_[0]) == nullptr) abort();
@@ -117,7 +117,7 @@ TemporaryFolder::~TemporaryFolder() {
 int FreePort() {
   std::random_device random;
   for (;;) {
-    // Below those that the system gives out by itself.
+    // Below the range of ports that the system assigns.
     const int port = 10000 + static_cast<int>(random() % 20000);
     if (IsFree(port) && IsFree(port + 10000)) return port;
   }

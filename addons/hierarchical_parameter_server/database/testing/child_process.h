@@ -20,29 +20,29 @@ class ChildProcess {
   ~ChildProcess() { Kill(); }
   ChildProcess(const ChildProcess&) = delete;
 
-  // words[0] is looked for in PATH. What the program prints goes to the file
-  // `log`.
+  // Starts words[0], searched in PATH. Its output goes to the file `log`.
   bool Start(const std::vector<std::string>& words, const std::string& log);
   // Runs the function in a fork of this process; its result is the exit status.
-  // REQUIRES: no other thread of this process holds a lock that it needs.
+  // REQUIRES: no other thread of this process holds a lock that the function
+  // needs.
   bool Fork(const std::function<int()>& run);
-  // SIGKILL, and waits for the end.
+  // Sends SIGKILL and waits for the end.
   void Kill();
-  // SIGSTOP: it is there and does nothing.
+  // Sends SIGSTOP: the process exists, but does not respond.
   void Stop();
   void Continue();
   bool IsRunning();
-  // Waits for the end; -1 unless it exited by itself.
+  // Waits for the end; returns -1 unless it exited normally.
   int Wait();
 
  private:
   pid_t pid_ = -1;
 };
 
-// Whether PATH has the program.
+// Returns whether PATH has the program.
 bool HasProgram(const std::string& name);
 
-// A fresh folder with a short path, removed with what is in it.
+// A new folder with a short path, removed with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -54,7 +54,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// A port that is free now, and so is the one that is 10,000 above.
+// Returns a port that is free now, as is the port 10,000 above it.
 int FreePort();
 
 }  // namespace hps

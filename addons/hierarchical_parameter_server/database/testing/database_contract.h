@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every database does. A database's test gives a type that makes one:
+// The tests that every database must pass. A database's test provides a type
+// that creates one:
 //
 //   struct HashMapUnderTest {
 //     std::string SkipReason();   // why this machine cannot run it, or ""
@@ -32,8 +33,8 @@ namespace hps {
 constexpr int64_t kSmallestKey = std::numeric_limits<int64_t>::min();
 constexpr int64_t kLargestKey = std::numeric_limits<int64_t>::max();
 
-// A row that can be told from others: floats that follow from key and version,
-// so that a mixture of two versions shows.
+// Makes a row that depends on key and version in every float, so that a mixture
+// of two versions is detected.
 inline std::vector<float> MadeRow(int64_t key, int version, int width) {
   std::vector<float> row(width);
   for (int i = 0; i < width; ++i) {
@@ -73,7 +74,7 @@ class DatabaseContract : public ::testing::Test {
     const ev::Status status = table->Insert(keys, rows.data(), &serial);
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  // Fetches all; unfetched rows keep -7.
+  // Fetches all keys; rows that are missing keep -7.
   void Fetch(Table* table, const std::vector<int64_t>& keys,
              std::vector<float>* rows, std::vector<int64_t>* missing) {
     ev::Serial serial;
@@ -116,7 +117,7 @@ TYPED_TEST_P(DatabaseContract, EveryInt64IsAKey) {
       kSmallestKey + 1, int64_t{1} << 32, 77};
   std::vector<float> rows;
   std::vector<int64_t> missing;
-  for (size_t i = 0; i < keys.size(); ++i) {  // One more at a time.
+  for (size_t i = 0; i < keys.size(); ++i) {  // Adds one key at a time.
     this->Insert(table.get(), {keys[i]}, 0);
     this->Fetch(table.get(), keys, &rows, &missing);
     ASSERT_EQ(missing.size(), keys.size() - i - 1);
@@ -157,7 +158,7 @@ TYPED_TEST_P(DatabaseContract, OnlyWantedPositionsAreFetched) {
   std::vector<float> rows(16, -7.0f);
   ev::Serial serial;
   int64_t count = -1;
-  // The list of missing positions takes the place of the wanted ones.
+  // The list of missing positions overwrites the list of positions to fetch.
   ASSERT_TRUE(table
                   ->Fetch(keys, Positions::Of(wanted), rows.data(),
                           wanted.data(), &count, &serial)
@@ -248,7 +249,7 @@ TYPED_TEST_P(DatabaseContract, TablesAreApart) {
   EXPECT_EQ(tables[0].tag, "hps_et.m.a");
   EXPECT_EQ(tables[0].width, 2);
   EXPECT_EQ(tables[1].width, 6);
-  // The same table, opened twice.
+  // Opens the same table twice.
   auto again = this->Open("hps_et.m.a", 2);
   EXPECT_EQ(this->Count(again.get()), 2);
   ASSERT_TRUE(this->database()->DropTable("hps_et.m.a").ok());
@@ -256,7 +257,7 @@ TYPED_TEST_P(DatabaseContract, TablesAreApart) {
             ev::StatusCode::kNotFound);
   ASSERT_TRUE(this->database()->ListTables(&tables).ok());
   EXPECT_EQ(tables.size(), 1u);
-  // A table that comes after is empty, and may have another width.
+  // A new table with the same tag is empty and may have another width.
   auto fresh = this->Open("hps_et.m.a", 3);
   EXPECT_EQ(this->Count(fresh.get()), 0);
   EXPECT_EQ(this->Count(b.get()), 2);
@@ -321,7 +322,7 @@ TYPED_TEST_P(DatabaseContract, NoRowIsTornWhileItIsReplaced) {
       }
     });
   }
-  // As long as every reader on average has read a few times.
+  // Runs until every reader has read about ten times.
   for (int version = 1; version < 50 || read.load() < 10 * kReaders;
        ++version) {
     if (failed.load() > 0 || version > 100000) break;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real Redis servers for tests: one, or a cluster of three.
+// Real Redis servers for tests: a single one, or a cluster of three.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_TESTING_REDIS_SERVER_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_TESTING_REDIS_SERVER_H_
@@ -15,17 +15,17 @@
 
 namespace hps {
 
-// Why no server can be started here, or "".
+// Returns why no server can be started on this machine, or "".
 std::string NoRedisReason();
 
 class RedisServer {
  public:
-  // arguments: besides the port, words as on redis-server's command line. Files
-  // are in a folder of its own and stay when it is killed and started again.
+  // arguments: words for redis-server's command line in addition to the port.
+  // Its files are in a folder of its own and survive Kill and Start.
   explicit RedisServer(std::vector<std::string> arguments = {});
 
-  // Starts it and waits until it answers, if the test is to; false: it does
-  // not.
+  // Starts the server; if `waits`, waits until it responds. Returns false if it
+  // does not.
   bool Start(bool waits = true);
   void Kill() { process_.Kill(); }
   ChildProcess* process() { return &process_; }
@@ -34,8 +34,8 @@ class RedisServer {
   std::string unix_address() const { return "unix:" + folder_.path() + "/s"; }
   const std::string& folder() const { return folder_.path(); }
 
-  // A command over the Unix socket; the reply is of type kError when there is
-  // none.
+  // Sends a command over the Unix socket. The reply has type kError if none
+  // comes.
   RespReply Call(const std::vector<std::string>& words);
 
  private:
@@ -47,12 +47,12 @@ class RedisServer {
 
 class RedisCluster {
  public:
-  // Three masters with a third of the slots each.
+  // Starts three masters with a third of the slots each.
   bool Start();
   RedisServer* node(int i) { return nodes_[i].get(); }
-  // Of the first node alone: the others are asked for.
+  // Returns only the first node: the client must find the others.
   std::vector<std::string> addresses() const { return {nodes_[0]->address()}; }
-  // Waits until every node says that the cluster is whole.
+  // Waits until every node reports that the cluster is complete.
   bool WaitUntilWhole();
 
  private:

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times two ways of the same work in turns, so that both see the same machine.
+// Times two implementations of the same work alternately, so that both see the
+// same state of the machine.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_TESTING_SIDE_BY_SIDE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_TESTING_SIDE_BY_SIDE_H_
@@ -16,8 +17,8 @@
 
 namespace hps {
 
-// Prints a line: medians and 99th percentiles in microseconds, and the part of
-// the library's rate that ours has. `seconds` for each way.
+// Prints a line: medians and 99th percentiles in microseconds, and our rate in
+// percent of the library's. `seconds`: duration for each implementation.
 inline void SideBySide(const std::string& what, int64_t batch, double seconds,
                        const std::function<void()>& ours,
                        const std::function<void()>& library) {
@@ -25,7 +26,7 @@ inline void SideBySide(const std::string& what, int64_t batch, double seconds,
   std::vector<double> times[2];
   double spent = 0;
   for (int round = 0; spent < 2 * seconds || round < 20; ++round) {
-    // Each way is first every other time.
+    // Alternates which one runs first.
     for (int turn = 0; turn < 2; ++turn) {
       const int way = (turn + round) % 2;
       const Clock::time_point start = Clock::now();

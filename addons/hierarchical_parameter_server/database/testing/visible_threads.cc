@@ -1,16 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes librdkafka's threads and locks known to ThreadSanitizer.
+// Makes librdkafka's threads and locks visible to ThreadSanitizer.
 //
-// librdkafka uses the threads of C11. g++'s ThreadSanitizer does not know
-// thrd_create: the first call that it intercepts in such a thread ends the
-// program with a segmentation fault. The functions of this file take the
-// place of the C library's, because a program is searched before a library,
-// and do the same by way of the POSIX functions that ThreadSanitizer knows.
-// In glibc the types of both are the same memory.
+// librdkafka uses C11 threads. g++'s ThreadSanitizer does not intercept
+// thrd_create: the first intercepted call in such a thread crashes the program.
+// The functions in this file replace the C library's, because the program is
+// searched before its libraries, and forward to the POSIX functions that
+// ThreadSanitizer intercepts. In glibc both have the same types in memory.
 //
-// Other builds have an empty file here.
+// In other builds the file is empty.
 
 #if defined(__SANITIZE_THREAD__)
 

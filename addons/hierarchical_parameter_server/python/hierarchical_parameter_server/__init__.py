@@ -9,8 +9,9 @@
                           global_batch_size=1024)
   rows = layer(ids)
 
-`Init`, `LookupLayer`, `SparseLookupLayer` and `__version__` are the names of NVIDIA's
-package; the others are this one's own. docs/inference_parameter_server.md tells the whole.
+`Init`, `LookupLayer`, `SparseLookupLayer` and `__version__` have the names of NVIDIA's
+package; the others exist only in this one. The guide is
+docs/inference_parameter_server.md.
 """
 
 from hierarchical_parameter_server._lib import library_path
@@ -39,5 +40,5 @@ __all__ = [
     "serve_metrics", "start", "stop"
 ]
 
-# A graph that is loaded from a file needs the ops.
+# A graph loaded from a file needs the ops to be registered.
 _load()

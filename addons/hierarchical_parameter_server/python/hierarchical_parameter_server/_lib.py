@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Loads libhierarchical_parameter_server.so: the only place that does."""
+"""Loads libhierarchical_parameter_server.so; no other module does."""
 
 import os
 import threading
@@ -16,8 +16,8 @@ _module = None
 def library_path():
   """Returns the path of the op library, for programs that load a graph without Python.
 
-  It lies beside the package in a wheel, and in the addon's tf folder when Bazel runs a
-  program.
+  In a wheel it is next to the package; in a program run by Bazel, in the addon's tf
+  folder.
 
   Raises:
     ImportError: it is in neither place.
@@ -35,10 +35,11 @@ def library_path():
 
 
 def load():
-  """Returns the module of generated op functions (`hps_lookup`, ...), loading once.
+  """Loads the library once; returns the module of generated op functions (`hps_lookup`,
+  ...).
 
   Raises:
-    ImportError: TensorFlow is not 1.15, there is no library, or it does not fit.
+    ImportError: TensorFlow is not 1.15, or the library is missing or incompatible.
   """
   global _module
   with _lock:

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The layers above a cache, which is the tests' stand-in for a GPU's.
+"""Tests the layers with a cache, the stand-in for a GPU's.
 
-All of `layers_test` runs again, with caches that hold a part of the rows; and streams of
-skewed ids, beside tf.nn.embedding_lookup(_sparse).
+Repeats all of `layers_test` with caches that hold part of the rows, and compares
+lookups of skewed ids with tf.nn.embedding_lookup(_sparse).
 """
 
 import os
@@ -22,7 +22,7 @@ def _load_with_stand_in(path):
   return _load_op_library(os.path.join(addon, "tf", "testing", os.path.basename(path)))
 
 
-# Before the package loads its library.
+# Must be set before the package loads its library.
 tf.load_op_library = _load_with_stand_in
 
 import hierarchical_parameter_server as hps  # pylint: disable=wrong-import-position
@@ -112,7 +112,7 @@ class CachedLayersTest(parameterized.TestCase):
         hps.push_rows("m", "table0", changed, self.rows[changed])
         np.testing.assert_array_equal(session.run(rows, {ids: asked}), self.rows[asked])
       self.assertGreater(self.cache()["refreshed"], 0)
-      # A reload has the files' rows again, and none of the old ones.
+      # A reload restores the files' rows and removes the others.
       testing.write_table(os.path.join(self.folder, "t"), np.arange(_ROWS), self.rows + 1)
       hps.reload_model("m")
       np.testing.assert_array_equal(session.run(rows, {ids: asked}),
@@ -129,7 +129,7 @@ class CachedLayersTest(parameterized.TestCase):
       got = session.run(rows, {ids: more})
       np.testing.assert_array_equal(got[:100], self.rows[:100])
       np.testing.assert_array_equal(got[100:], 0.25)
-      for _ in range(1000):  # They come up in the background.
+      for _ in range(1000):  # Rows are cached in the background.
         if hps.metrics()["models"][0]["tables"][0]["cache"]["rows"] == 150:
           break
         session.run(rows, {ids: first})
@@ -157,7 +157,7 @@ class CachedLayersTest(parameterized.TestCase):
     self.assertIn('hps_cache_refresh_failures_total{model="m",table="table0"} 0\n', text)
     self.assertEqual(hps.notes(), [])
 
-  def test_prometheus_and_check_tell_the_cache(self):
+  def test_prometheus_and_check_report_the_cache(self):
     layer = self.layer(hps.LookupLayer, 0.1)
     with tf.Graph().as_default(), tf.Session() as session:
       session.run(layer(tf.constant([1, 2], tf.int64)))

@@ -1,7 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Redis and RocksDB under a graph, in TensorFlow's own process: their libraries are opened
-beside TensorFlow's."""
+"""Tests Redis and RocksDB inside TensorFlow's process, where their libraries are loaded
+next to TensorFlow's.
+"""
 
 import os
 import shutil
@@ -78,7 +79,7 @@ class DatabasesTest(absltest.TestCase):
     self.assert_served()
 
   def redis(self):
-    """Starts a server; returns its part of a configuration."""
+    """Starts a server; returns its section of a configuration."""
     if shutil.which("redis-server") is None:
       self.skipTest("there is no redis-server (package redis-server)")
     with socket.socket() as probe:
@@ -114,7 +115,7 @@ class DatabasesTest(absltest.TestCase):
     for _ in range(3):
       self.assert_served()
 
-  def test_a_server_that_is_not_there_is_named(self):
+  def test_a_missing_server_is_named(self):
     with self.assertRaisesRegex(tf.errors.UnavailableError, "127.0.0.1:1: connect"):
       self.start(
           volatile_db={
@@ -124,7 +125,7 @@ class DatabasesTest(absltest.TestCase):
           })
 
   def http(self, path):
-    """Returns (code, text) of the server's metrics and health."""
+    """Returns (code, text) of the metrics or health page."""
     server = hps.serve_metrics(0)
     try:
       answer = urllib.request.urlopen("http://127.0.0.1:%d%s" % (server.server_port, path))
@@ -151,12 +152,12 @@ class DatabasesTest(absltest.TestCase):
       self.lookup()
     begin = time.time()
     for _ in range(3):
-      with self.assertRaisesRegex(tf.errors.UnavailableError, "redis_cluster is away"):
+      with self.assertRaisesRegex(tf.errors.UnavailableError, "redis_cluster is unavailable"):
         self.lookup()
     self.assertLess(time.time() - begin, 20)
     code, text = self.http("/healthz")
     self.assertEqual(code, 503)
-    self.assertRegex(text, "the volatile tier, redis_cluster, is away, and lookups fail: ")
+    self.assertRegex(text, "the volatile tier, redis_cluster, is unavailable, and lookups fail: ")
     tier = hps.metrics()["tiers"]["volatile"]
     self.assertEqual((tier["away"], tier["failures"], tier["skipped"]), (True, 1, 3))
     self.assertIsNone(hps.metrics()["tiers"]["persistent"])
@@ -172,7 +173,7 @@ class DatabasesTest(absltest.TestCase):
       np.testing.assert_array_equal(self.lookup(), np.full([3, 8], -1.))
     code, text = self.http("/healthz")
     self.assertEqual(code, 200)
-    self.assertRegex(text, "is away, and lookups go on without it: ")
+    self.assertRegex(text, "is unavailable, and lookups skip it: ")
     self.assertIn('hps_unavailable_rows_total{model="m",table="table0"} 6',
                   self.http("/metrics")[1])
 

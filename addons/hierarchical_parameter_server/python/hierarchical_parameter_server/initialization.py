@@ -15,13 +15,13 @@ _STRATEGIES = ("MirroredStrategy", "MirroredStrategyV1", "MultiWorkerMirroredStr
 
 
 def num_replicas():
-  """Returns how many replicas share the global batch.
+  """Returns the number of replicas that share the global batch.
 
-  Under a tf.distribute strategy its replicas; otherwise Horovod's processes, if
+  Under a tf.distribute strategy, its replicas; otherwise Horovod's processes, if
   horovod.tensorflow is imported and initialized; otherwise 1.
 
   Raises:
-    RuntimeError: the strategy is no MirroredStrategy or MultiWorkerMirroredStrategy.
+    RuntimeError: the strategy is not a MirroredStrategy or MultiWorkerMirroredStrategy.
   """
   if tf.distribute.has_strategy():
     strategy = tf.distribute.get_strategy()
@@ -34,13 +34,13 @@ def num_replicas():
   if horovod is not None:
     try:
       return horovod.size()
-    except ValueError:  # It is imported and not initialized.
+    except ValueError:  # imported, but not initialized
       return 1
   return 1
 
 
 def init_op(ps_config_file, global_batch_size, name=None):
-  """Returns the scalar string tensor "OK" of an HpsInit op.
+  """Returns the output of an HpsInit op: the scalar string tensor "OK".
 
   Args:
     ps_config_file: string, or a scalar string tensor that is read when the op runs.
@@ -58,7 +58,7 @@ def init_op(ps_config_file, global_batch_size, name=None):
     raise TypeError("ps_config_file: want a path or a string tensor, got %r" %
                     (ps_config_file,))
   if not isinstance(ps_config_file, tf.Tensor):
-    # The file system's own bytes, which may be no UTF-8.
+    # Passes the file system's own bytes, which may not be UTF-8.
     ps_config_file = os.fsencode(ps_config_file)
   return _lib.load().hps_init(
       ps_config_file=ps_config_file, num_replicas=num_replicas(),
@@ -66,7 +66,7 @@ def init_op(ps_config_file, global_batch_size, name=None):
 
 
 def Init(**kwargs):  # pylint: disable=invalid-name
-  """Starts the parameter server of this process: databases open, tables load.
+  """Starts the parameter server of this process: opens databases and loads tables.
 
   In graph mode the server starts when the returned tensor is evaluated:
 
@@ -74,29 +74,30 @@ def Init(**kwargs):  # pylint: disable=invalid-name
     with tf.Session() as sess:
       sess.run(init)
 
-  It is optional: a layer that has a `ps_config_file` starts the server in its first
-  lookup. There is one server in a process. The same configuration again does nothing;
-  another one is an error when the op runs (FailedPreconditionError, which names both).
-  The environment variable HPS_PS_CONFIG_FILE goes before the argument, so that a saved
-  graph can be served elsewhere.
+  The call is optional: a layer with a `ps_config_file` starts the server in its first
+  lookup. A process has one server. Starting it again with the same configuration is a
+  no-op; with another one, running the op raises FailedPreconditionError, which names
+  both. The environment variable HPS_PS_CONFIG_FILE overrides the argument, so that a
+  saved graph can be served elsewhere.
 
   Args:
-    global_batch_size: int >= 1, default 1; samples of a batch over all replicas. It must be
-      a multiple of the replicas, and a replica's share at most each model's
-      `max_batch_size`.
+    global_batch_size: int >= 1, default 1; samples of a batch over all replicas. It
+      must be a multiple of the replicas, and a replica's share must not exceed any
+      model's `max_batch_size`.
     ps_config_file: path of the JSON configuration, or a string tensor.
 
   Returns:
     Scalar string tensor, "OK".
 
   Raises:
-    TypeError: an unknown argument, or one of a wrong type.
+    TypeError: an argument is unknown or has the wrong type.
     ValueError: global_batch_size < 1.
     RuntimeError: a strategy other than MirroredStrategy or MultiWorkerMirroredStrategy.
 
-  Running the op raises, and nothing has changed: NotFoundError (no such file),
-  InvalidArgumentError (the configuration, a table's files or the batch; the message names
-  key, limit and value), FailedPreconditionError, ResourceExhaustedError (memory).
+  If running the op fails, nothing has changed. It raises NotFoundError (no such file),
+  InvalidArgumentError (the configuration, a table's files or the batch; the message
+  names key, limit and value), FailedPreconditionError or ResourceExhaustedError
+  (memory).
 
   Thread-safe. Cost: the time to read the tables; with `multi_process_hash_map` none.
   """

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""hps.LookupLayer, hps.SparseLookupLayer: rows of a served table in a graph."""
+"""hps.LookupLayer and hps.SparseLookupLayer: rows of a served table in a graph."""
 
 import tensorflow as tf
 
@@ -11,7 +11,7 @@ _MAX_SAMPLES = 2 ** 31 - 2
 _COMBINERS = ("sum", "mean", "sqrtn")
 _ID_TYPES = (tf.int32, tf.int64)
 
-# The label of HpsLookup's kernel that has ids in the memory of TensorFlow's GPU.
+# Label of HpsLookup's kernel that takes ids in GPU memory.
 _IDS_ON_GPU = b"ids_on_gpu"
 
 
@@ -21,9 +21,9 @@ def _check_ids(ids, what):
 
 
 def _gpu_of(tensor):
-  """Returns the GPU that a tensor is placed on by name ("/device:GPU:0"), or None.
+  """Returns the GPU that a tensor is explicitly placed on ("/device:GPU:0"), or None.
 
-  Where others go, TensorFlow says when the graph runs.
+  TensorFlow places other tensors only when the graph runs.
   """
   device = tf.DeviceSpec.from_string(tensor.device or "")
   if device.device_type != "GPU":
@@ -40,9 +40,9 @@ def _positive(value, what):
 
 
 class _TableLayer(tf.keras.layers.Layer):
-  """What both layers are: the name of a table."""
+  """Base of both layers: identifies the table."""
 
-  # The name of call()'s first argument.
+  # Name of call()'s first argument.
   _IDS = None
 
   def __init__(self, model_name, table_id, emb_vec_size, emb_vec_dtype=tf.float32,
@@ -66,14 +66,16 @@ class _TableLayer(tf.keras.layers.Layer):
     self.global_batch_size = _positive(global_batch_size, "global_batch_size")
 
   def __call__(self, *args, **kwargs):
-    """As of tf.keras.layers.Layer; the ids may also be given by call()'s name for them."""
+    """Like tf.keras.layers.Layer; the ids may also be passed by the name they have in
+    call().
+    """
     if not args and "inputs" not in kwargs and self._IDS in kwargs:
       args = (kwargs.pop(self._IDS),)
     return super(_TableLayer, self).__call__(*args, **kwargs)
 
   def _rows(self, ids, max_norm):
     """Returns ids.shape + [emb_vec_size] of a tensor of ids."""
-    # A GPU has no strings.
+    # GPUs have no strings.
     with tf.device("/cpu:0"):
       status = initialization.init_op(self.ps_config_file, self.global_batch_size)
     rows = _lib.load().hps_lookup(
@@ -90,7 +92,7 @@ class _TableLayer(tf.keras.layers.Layer):
   def get_config(self):
     """Returns the constructor's arguments, for from_config."""
     if isinstance(self.ps_config_file, tf.Tensor):
-      raise ValueError("ps_config_file is a tensor, which no configuration of a layer holds")
+      raise ValueError("ps_config_file is a tensor, which a layer's configuration cannot hold")
     config = super(_TableLayer, self).get_config()
     config.update(
         model_name=self.model_name, table_id=self.table_id,
@@ -102,17 +104,17 @@ class _TableLayer(tf.keras.layers.Layer):
 class LookupLayer(_TableLayer):
   """tf.nn.embedding_lookup in a table of the parameter server.
 
-  Its rows are served, not trained: the layer has no variables and no gradient.
+  Rows are served, not trained: the layer has no variables and no gradient.
 
   Args:
     model_name: string, a model of the configuration.
     table_id: int, position in the model's `sparse_files`.
     emb_vec_size: int, the table's width.
     emb_vec_dtype: tf.float32.
-    ps_config_file: path of the configuration, for a server that starts with the first
-      lookup; "" where hps.Init or the environment variable HPS_PS_CONFIG_FILE names it.
-    global_batch_size: int, as of hps.Init.
-    **kwargs: of tf.keras.layers.Layer.
+    ps_config_file: path of the configuration, used to start the server with the first
+      lookup; "" if hps.Init or the environment variable HPS_PS_CONFIG_FILE gives it.
+    global_batch_size: int, as for hps.Init.
+    **kwargs: those of tf.keras.layers.Layer.
 
   Raises:
     TypeError, ValueError: an argument is wrong; the message names it.
@@ -124,20 +126,20 @@ class LookupLayer(_TableLayer):
     """Returns the rows of ids.
 
     Args:
-      ids: int32 or int64 tensor of any shape, or RaggedTensor. int64 where the
+      ids: int32 or int64 tensor of any shape, or RaggedTensor. int64 if the
         configuration has `supportlonglong: true`, otherwise int32.
       max_norm: float or None; a row with a larger L2 norm is scaled down to it.
 
     Returns:
-      float32, ids.shape + [emb_vec_size]; ragged if ids are. An id that the table lacks has
-      the table's default value, clipped as others.
+      float32, ids.shape + [emb_vec_size]; ragged if ids are. An id that the table lacks
+        gets the table's default value, clipped like other rows.
 
     Raises:
       TypeError: ids are sparse or of another type.
 
     Running raises InvalidArgumentError (more ids than max_batch_size *
-    maxnum_catfeature_query_per_table_per_sample, ids of the wrong type, another width, no
-    such table), NotFoundError (no such model), and what hps.Init does.
+    maxnum_catfeature_query_per_table_per_sample, ids of the wrong type, another width,
+    no such table), NotFoundError (no such model), and the errors of hps.Init.
     """
     if isinstance(ids, tf.SparseTensor):
       raise TypeError("hps.LookupLayer: want dense or ragged ids, got a SparseTensor; use "
@@ -162,23 +164,24 @@ class SparseLookupLayer(_TableLayer):
     """Returns the combined rows of each sample.
 
     Args:
-      sp_ids: SparseTensor [B, ?] of int32 or int64 in row-major order, or RaggedTensor of
-        rank 2.
+      sp_ids: SparseTensor [B, ?] of int32 or int64 in row-major order, or RaggedTensor
+        of rank 2.
       sp_weights: None, or float32 or float64 of the same kind, shape and indices.
       name: of the ops.
-      combiner: "sum", "mean" (weighted sum / sum of weights) or "sqrtn" (weighted sum / root
-        of the sum of squared weights); None is "mean".
-      max_norm: float or None; each row is scaled down to that L2 norm before.
+      combiner: "sum", "mean" (weighted sum / sum of weights) or "sqrtn" (weighted sum /
+        root of the sum of squared weights); None is "mean".
+      max_norm: float or None; each row is scaled down to that L2 norm before it is
+        combined.
 
     Returns:
-      float32 [B, emb_vec_size], B = sp_ids.dense_shape[0]. A sample without ids, wherever it
-      stands, is zeros; so is one whose weights add up to zero under a division.
+      float32 [B, emb_vec_size], B = sp_ids.dense_shape[0]. A sample without ids is
+        zeros, at any position; so is one whose divisor is zero.
 
     Raises:
-      TypeError: sp_ids or sp_weights are something else.
-      ValueError: an unknown combiner, or a rank other than 2.
+      TypeError: sp_ids or sp_weights have another type.
+      ValueError: the combiner is unknown, or the rank is not 2.
 
-    Running raises as LookupLayer does, for the distinct ids of the batch.
+    Running raises the errors of LookupLayer, for the distinct ids of the batch.
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
@@ -207,12 +210,12 @@ class SparseLookupLayer(_TableLayer):
   def _sparse(ragged, what):
     if ragged.ragged_rank != 1 or ragged.flat_values.shape.ndims not in (1, None):
       raise ValueError("%s: want a RaggedTensor of rank 2, got %s" % (what, ragged.shape))
-    with tf.device("/cpu:0"):  # TensorFlow 1.15 has the ops there alone.
+    with tf.device("/cpu:0"):  # TensorFlow 1.15 has these ops only on the CPU
       return ragged.to_sparse()
 
   def _combined(self, sp_ids, sp_weights, combiner, max_norm):
     samples = tf.cast(sp_ids.indices[:, 0], tf.int32)
-    # The host's memory, where the lookup has its ids.
+    # Host memory, where the lookup reads its ids.
     with tf.device("/cpu:0"):
       ids, which = _lib.load().hps_distinct(ids=sp_ids.values)
     rows = self._rows(ids, max_norm)
@@ -223,7 +226,7 @@ class SparseLookupLayer(_TableLayer):
       pooling = {"sum": tf.sparse.segment_sum, "mean": tf.sparse.segment_mean,
                  "sqrtn": tf.sparse.segment_sqrt_n}[combiner]
       return self._whole_batch(pooling(rows, which, samples), sp_ids)
-    with tf.device("/cpu:0"):  # Where their words are.
+    with tf.device("/cpu:0"):  # strings are in host memory
       same = [
           tf.debugging.assert_equal(
               sp_ids.indices, sp_weights.indices,
@@ -234,12 +237,12 @@ class SparseLookupLayer(_TableLayer):
       ]
     with tf.control_dependencies(same):
       weights = tf.expand_dims(tf.cast(sp_weights.values, tf.float32), 1)
-    # As stock lookups form them, to the last bit.
+    # The same order of operations as in stock lookups, for equal bits.
     total = tf.math.segment_sum(tf.gather(rows, which) * weights, samples)
     if combiner == "sum":
       return self._whole_batch(total, sp_ids)
-    # In the order of the ids, which a GPU would not keep: a sum that is exactly 0 is so
-    # on every device.
+    # Adds in the order of the ids, which a GPU would not keep: a sum that is exactly 0
+    # must be 0 on every device.
     with tf.device("/cpu:0"):
       if combiner == "mean":
         divisor = tf.math.segment_sum(weights, samples)
@@ -250,7 +253,9 @@ class SparseLookupLayer(_TableLayer):
 
   @staticmethod
   def _combined_on_gpu(rows, which, samples, combiner):
-    """Does without SparseSegment ops, which TensorFlow 1.15 has on the CPU alone."""
+    """Combines without the SparseSegment ops, which TensorFlow 1.15 has only on the
+    CPU.
+    """
     total = tf.math.segment_sum(tf.gather(rows, which), samples)
     if combiner == "sum":
       return total
@@ -260,11 +265,11 @@ class SparseLookupLayer(_TableLayer):
     return tf.math.divide_no_nan(total, tf.expand_dims(count, 1))
 
   def _whole_batch(self, pooled, sp_ids):
-    """Adds the samples without ids at the end, which segment ops do not see."""
+    """Appends the samples without ids at the end, which segment ops omit."""
     found = tf.shape(pooled)[0]
-    with tf.device("/cpu:0"):  # Sizes are the host's.
+    with tf.device("/cpu:0"):  # sizes are in host memory
       batch = sp_ids.dense_shape[0]
-      # Beyond it the cast would wrap to another size.
+      # A larger value would overflow the cast.
       fits = tf.debugging.assert_less_equal(
           batch, tf.constant(_MAX_SAMPLES, tf.int64),
           message="sp_ids: want a dense_shape of at most %d samples" % _MAX_SAMPLES)

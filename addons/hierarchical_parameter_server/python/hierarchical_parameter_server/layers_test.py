@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers beside tf.nn.embedding_lookup(_sparse) on a dense variable of the same rows."""
+"""Compares the layers with tf.nn.embedding_lookup(_sparse) on a dense variable."""
 
 import itertools
 import os
@@ -67,7 +67,7 @@ class LayersTest(parameterized.TestCase):
       np.testing.assert_array_equal(ours, stock)
 
   def sparse(self, rows, weights_type=None):
-    """Returns (ids, weights) as SparseTensorValues of lists of ids."""
+    """Returns (ids, weights) as SparseTensorValues made from lists of ids."""
     random = np.random.RandomState(7)
     indices = [[r, c] for r, row in enumerate(rows) for c in range(len(row))]
     shape = [len(rows), max([len(row) for row in rows] + [1])]
@@ -102,12 +102,13 @@ class LayersTest(parameterized.TestCase):
         return (ours, stock), {fed: ids, fed_weights: weights}
 
       ours, stock = self.run_graph(build)
-      # Stock lookups leave out the empty samples at the end, and divide by the weights
-      # of others, which are none.
+      # Stock lookups omit empty samples at the end, and divide by a zero weight sum for
+      # other empty samples.
       self.assertEqual(ours.shape, (len(rows), _DIM))
       stock[[not row for row in rows[:len(stock)]]] = 0.
       if weighted and combiner == "sqrtn":
-        # TensorFlow's optimizer turns the stock graph's division by a root into a product.
+        # TensorFlow's optimizer turns the stock graph's division by a root into a
+        # product.
         np.testing.assert_allclose(ours[:len(stock)], stock, rtol=3e-7)
       else:
         np.testing.assert_array_equal(ours[:len(stock)], stock)
@@ -234,7 +235,7 @@ class LayersTest(parameterized.TestCase):
       before = model.evaluate(given, np.ones([4, 1]), verbose=0)
       model.fit(given, np.ones([4, 1]), epochs=20, verbose=0)
       self.assertLess(model.evaluate(given, np.ones([4, 1]), verbose=0), before)
-      # From its configuration.
+      # Rebuilds the model from its configuration.
       again = tf.keras.Model.from_config(
           model.get_config(), {"LookupLayer": hps.LookupLayer})
       again.set_weights(model.get_weights())

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sends rows that training has changed to the servers that serve them."""
+"""Sends rows changed by training to the servers that serve them."""
 
 import os
 
@@ -13,9 +13,9 @@ from hierarchical_parameter_server import _lib
 class Producer:
   """Sends updates of tables through a queue or a folder.
 
-  Servers whose configuration names the same queue or folder as `update_source` store what
-  arrives; each row is replaced as a whole, and updates of a key keep their order.
-  Thread-safe. Takes no GPU.
+  Servers whose configuration names the same queue or folder as `update_source` store
+  the updates. Each row is replaced as a whole, and updates of a key keep their order.
+  Thread-safe. Uses no GPU.
 
   Example:
 
@@ -25,13 +25,13 @@ class Producer:
 
   Args:
     type: "kafka_message_queue" or "directory".
-    brokers: "host:port;host:port", of a queue.
-    path: the folder, which is made if its parent is there.
+    brokers: "host:port;host:port", for a queue.
+    path: the folder; created if its parent exists.
 
   Raises:
-    ValueError: another type, or not what goes with the type.
+    ValueError: the type is unknown, or the arguments do not match the type.
     tf.errors.FailedPreconditionError: librdkafka is not installed.
-    tf.errors.NotFoundError: the folder cannot be made.
+    tf.errors.NotFoundError: the folder cannot be created.
   """
 
   def __init__(self, type="kafka_message_queue", brokers=None, path=None):
@@ -69,16 +69,16 @@ class Producer:
     self._session.run(op, feed)
 
   def send(self, model_name, table_name, keys, rows):
-    """Takes rows of a table; `flush` sees them through.
+    """Takes rows of a table; `flush` ensures that they are sent.
 
     Args:
       model_name, table_name: strings, as in the servers' configuration.
-      keys: integers [n]; of a key that repeats the last row counts.
+      keys: integers [n]; if a key repeats, its last row counts.
       rows: float32 [n, width].
 
     Raises:
-      ValueError: keys are no integers, shapes disagree, or the producer is closed.
-      tf.errors.InvalidArgumentError: a name or the width is none of a table's.
+      ValueError: keys are not integers, shapes disagree, or the producer is closed.
+      tf.errors.InvalidArgumentError: a name or the width is invalid.
       tf.errors.InternalError: the queue is not reached within 30 seconds, or the folder
         cannot be written.
     """
@@ -99,16 +99,17 @@ class Producer:
         })
 
   def send_all(self, model_name, table_names, keys, rows):
-    """Takes rows of several tables: what `sok.incremental_model_dump` returns.
+    """Takes rows of several tables, as returned by `sok.incremental_model_dump`.
 
     Args:
       model_name: string.
       table_names: a list of strings.
-      keys, rows: for each table what `send` takes; of a single table also without a list.
+      keys, rows: lists with the arguments of `send` for each table; for a single table
+        also without a list.
 
     Raises:
-      ValueError: the lists differ in length, or as `send`.
-      tf.errors.OpError: as `send`.
+      ValueError: the lists differ in length, or as for `send`.
+      tf.errors.OpError: as for `send`.
     """
     if len(table_names) == 1 and isinstance(keys, np.ndarray):
       keys, rows = [keys], [rows]
@@ -119,19 +120,21 @@ class Producer:
       self.send(model_name, name, some_keys, some_rows)
 
   def flush(self, timeout=30.):
-    """Returns when all that was taken is where servers find it.
+    """Waits until everything taken so far is available to the servers.
 
     Args:
       timeout: seconds.
 
     Raises:
-      tf.errors.InternalError: it is not, after this time.
+      tf.errors.InternalError: this took longer than `timeout`.
       ValueError: the producer is closed.
     """
     self._run(self._flush, {self._timeout_ms: max(int(timeout * 1000), 0)})
 
   def close(self):
-    """Ends it; what was not flushed may not be sent. No error when it is closed."""
+    """Closes the producer; rows that were not flushed may be lost. Repeated calls are
+    no-ops.
+    """
     if self._number is not None:
       self._run(self._close, {})
       self._number = None

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that one process sends are served by another."""
+"""Rows sent by one process are served by another."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def _rows(version, keys=_KEYS, width=4):
 
 
 def _send(path, version):
-  """What the sending process does: a training program's part."""
+  """The sending process, in the role of a training program."""
   with hps.Producer(type="directory", path=path) as producer:
     producer.send_all("m", ["table0"], [_KEYS], [_rows(version)])
 
@@ -104,13 +104,13 @@ class ProducerTest(absltest.TestCase):
       self.assertIn('hps_update_%s{group="%s"} %d' % (name, reader["group"], value), lines)
     self.assertIn("# TYPE hps_update_waiting gauge", lines)
     self.assertIn("# TYPE hps_update_delivered_rows_total counter", lines)
-    # Not known is not 0.
+    # An unknown number is omitted, not 0.
     reader.update(waiting=-1, received_rows=50, group='a"b')
     text = prometheus.text({"models": [], "tiers": {}, "updates": [reader]})
     self.assertNotIn("hps_update_waiting{", text)
     self.assertIn('hps_update_pending_rows{group="a\\"b"} 11', text)
 
-  def test_what_is_wrong_is_named(self):
+  def test_errors_are_named(self):
     with self.assertRaisesRegex(ValueError, "'kafka_message_queue' or 'directory'"):
       hps.Producer(type="post")
     with self.assertRaisesRegex(ValueError, "expected path and no brokers"):
@@ -132,12 +132,12 @@ class ProducerTest(absltest.TestCase):
     with self.assertRaisesRegex(ValueError, "closed"):
       producer.flush()
 
-  def test_a_queue_that_is_not_there_is_an_error_in_time(self):
+  def test_a_missing_queue_is_an_error_in_time(self):
     try:
       producer = hps.Producer(brokers="127.0.0.1:1")
     except tf.errors.FailedPreconditionError as error:
       self.skipTest(str(error))
-    producer.flush(.1)  # There is nothing to send.
+    producer.flush(.1)  # nothing to send
     producer.close()
 
 

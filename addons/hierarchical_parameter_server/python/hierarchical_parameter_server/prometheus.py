@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The server's metrics as Prometheus reads them, and a server of them."""
+"""The server's metrics in Prometheus' format, and an HTTP server for them."""
 
 import http.server
 import socket
@@ -12,64 +12,64 @@ from hierarchical_parameter_server import serving
 
 _COUNTERS = (
     ("lookups", "hps_lookups_total", "Lookups of a table."),
-    ("keys", "hps_keys_total", "Ids that were looked up."),
-    ("from_volatile", "hps_volatile_hits_total", "Ids whose row the volatile tier had."),
+    ("keys", "hps_keys_total", "Ids looked up."),
+    ("from_volatile", "hps_volatile_hits_total", "Ids found in the volatile tier."),
     ("from_persistent", "hps_persistent_hits_total",
-     "Ids whose row the persistent tier had."),
-    ("defaults", "hps_default_rows_total", "Ids that no tier had."),
+     "Ids found in the persistent tier."),
+    ("defaults", "hps_default_rows_total", "Ids found in no tier."),
     ("unavailable", "hps_unavailable_rows_total",
-     "Ids that were answered with the default value because a tier was away."),
+     "Ids answered with the default value because a tier was unavailable."),
     ("late", "hps_late_rows_total",
-     "Ids that were answered with the default value before a tier was asked."),
-    ("failed", "hps_failed_lookups_total", "Lookups that ended in an error."),
+     "Ids answered with the default value without reading a tier."),
+    ("failed", "hps_failed_lookups_total", "Lookups that failed."),
 )
 _TIER_VALUES = (
     ("rows", "hps_rows", "gauge", "Rows of a tier."),
     ("host_bytes", "hps_host_bytes", "gauge", "Memory of a tier."),
-    ("inserted", "hps_inserted_rows_total", "counter", "Rows that were stored."),
-    ("evicted", "hps_evicted_rows_total", "counter", "Rows that a limit removed."),
+    ("inserted", "hps_inserted_rows_total", "counter", "Rows stored."),
+    ("evicted", "hps_evicted_rows_total", "counter", "Rows evicted by a limit."),
 )
 _CACHE_VALUES = (
-    ("hits", "hps_cache_hits_total", "counter", "Ids whose row the GPU cache had."),
-    ("misses", "hps_cache_misses_total", "counter", "Ids whose row it had not."),
+    ("hits", "hps_cache_hits_total", "counter", "Ids found in the GPU cache."),
+    ("misses", "hps_cache_misses_total", "counter", "Ids not found in the GPU cache."),
     ("rows", "hps_cache_rows", "gauge", "Rows of the GPU cache."),
     ("device_bytes", "hps_cache_bytes", "gauge", "GPU memory of the cache."),
-    ("inserted", "hps_cache_inserted_rows_total", "counter", "Rows that it stored."),
-    ("evicted", "hps_cache_evicted_rows_total", "counter", "Rows that gave room."),
+    ("inserted", "hps_cache_inserted_rows_total", "counter", "Rows stored in the GPU cache."),
+    ("evicted", "hps_cache_evicted_rows_total", "counter", "Rows evicted from the GPU cache."),
     ("refreshed", "hps_cache_refreshed_rows_total", "counter",
-     "Rows of it that updates and refreshes overwrote."),
+     "Rows of the GPU cache overwritten by updates and refreshes."),
 )
 _REFRESH_VALUES = (
     ("walks", "hps_cache_refresh_walks_total", "counter",
-     "Times that all rows of the GPU cache were read from the tiers again."),
-    ("rows", "hps_cache_refresh_rows_total", "counter", "Rows that were read so."),
+     "Complete refreshes of the GPU cache from the tiers."),
+    ("rows", "hps_cache_refresh_rows_total", "counter", "Rows read by refreshes."),
     ("failures", "hps_cache_refresh_failures_total", "counter",
-     "Times that a tier or the cache ended this."),
+     "Refreshes that failed in a tier or the cache."),
 )
 _OUTAGE_VALUES = (
     ("away", "hps_tier_away", "gauge", "1 while lookups skip the tier, otherwise 0."),
     ("failures", "hps_tier_failures_total", "counter",
      "Lookups that did not reach the tier in time."),
     ("skipped", "hps_tier_skipped_lookups_total", "counter",
-     "Lookups that did not ask the tier because it was away."),
+     "Lookups that skipped the tier because it was unavailable."),
 )
 _UPDATE_VALUES = (
     ("received_rows", "hps_update_received_rows_total", "counter",
-     "Rows that an update source gave."),
+     "Rows received from an update source."),
     ("delivered_rows", "hps_update_delivered_rows_total", "counter",
-     "Rows of these that the tiers have stored."),
+     "Received rows stored in the tiers."),
     ("rejected_rows", "hps_update_rejected_rows_total", "counter",
-     "Rows of these that no table here takes."),
+     "Received rows that no table accepts."),
     ("rejected", "hps_update_rejected_batches_total", "counter",
      "Batches with such rows."),
     ("malformed", "hps_update_malformed_total", "counter",
-     "Messages or files that are damaged."),
+     "Messages or files with invalid content."),
     ("failures", "hps_update_failures_total", "counter",
-     "Polls, deliveries and commits that failed and were tried again."),
+     "Polls, deliveries and commits that failed and were retried."),
     ("pending_rows", "hps_update_pending_rows", "gauge",
-     "Rows that were given and are neither stored nor rejected yet."),
+     "Received rows that are neither stored nor rejected yet."),
     ("waiting", "hps_update_waiting", "gauge",
-     "Messages or files that were there at the last poll and were not given yet."),
+     "Messages or files that existed at the last poll and are not received yet."),
 )
 
 
@@ -137,13 +137,13 @@ def text(metrics):
     head(name, kind, what)
     for reader in metrics["updates"]:
       value = (_pending_rows(reader) if field == "pending_rows" else reader[field])
-      if value >= 0:  # A source may not know how much waits.
+      if value >= 0:  # -1: the source does not know how much is waiting
         lines.append('%s{group="%s"} %d' % (name, _label(reader["group"]), value))
   return "\n".join(lines) + "\n"
 
 
 def health(tiers):
-  """Returns (is_healthy, text): whether lookups are answered, and a line for each problem.
+  """Returns (is_healthy, text): whether lookups are answered, and a line per problem.
 
   Args:
     tiers: serving.health().
@@ -153,16 +153,16 @@ def health(tiers):
     if found is None or not found["away"]:
       continue
     is_healthy = is_healthy and found["skips"]
-    lines.append("the %s tier, %s, is away, and lookups %s: %s" %
-                 (tier, found["type"], "go on without it" if found["skips"] else "fail",
+    lines.append("the %s tier, %s, is unavailable, and lookups %s: %s" %
+                 (tier, found["type"], "skip it" if found["skips"] else "fail",
                   found["last_error"]))
   return is_healthy, "\n".join(lines or ["ok"]) + "\n"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-  """Answers /metrics and /healthz."""
+  """Handles /metrics and /healthz."""
 
-  # Seconds that a client may take to send its request.
+  # Seconds allowed for a client to send its request.
   timeout = 10
 
   def do_GET(self):  # pylint: disable=invalid-name
@@ -192,7 +192,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 class _Server(http.server.ThreadingHTTPServer):
-  """A thread for each request: a slow client holds up no other one."""
+  """Uses a thread per request, so a slow client does not block others."""
 
   daemon_threads = True
 
@@ -205,21 +205,22 @@ class _Server(http.server.ThreadingHTTPServer):
 def serve_metrics(port, address="127.0.0.1"):
   """Serves metrics and health of this process's parameter server over HTTP.
 
-  /metrics (and /) is Prometheus' text. /healthz is 200 while lookups are answered, and 503
-  if no parameter server runs or a tier is away without which lookups fail
-  (`on_unavailable` "error"); its text says why, also where lookups go on without the tier.
-  There is no authentication: an address other than the default one is for a network whose
-  members may read this.
+  /metrics (and /) is Prometheus' text. /healthz is 200 while lookups are answered. It
+  is 503 if no parameter server runs, or if a tier is unavailable whose `on_unavailable`
+  is "error". Its text has the reason, also for an unavailable tier that lookups skip.
+  There is no authentication: use an address other than the default only in a network
+  whose members may read this.
 
   Args:
-    port: int; 0 takes one that is free.
-    address: string, the interface to listen on; "0.0.0.0" is all of IPv4, "::" all of IPv6.
+    port: int; 0 selects a free one.
+    address: string, the interface to listen on; "0.0.0.0" is all of IPv4, "::" all of
+      IPv6.
 
   Returns:
-    An http.server.HTTPServer: `server_port` is the port, `shutdown()` ends it.
+    An http.server.HTTPServer: `server_port` is the port, `shutdown()` stops it.
 
   Raises:
-    OSError: the port is taken, or the address is none of this machine's.
+    OSError: the port is in use, or the address is not one of this machine.
   """
   server = _Server(port, address)
   thread = threading.Thread(target=server.serve_forever, daemon=True)

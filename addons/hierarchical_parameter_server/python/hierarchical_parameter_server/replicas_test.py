@@ -14,7 +14,7 @@ from hierarchical_parameter_server import testing
 
 _ROWS, _DIM, _BATCH = 100, 6, 8
 
-# The processor as one device, and as two.
+# The CPU as one device, and as two.
 _DEVICES = (["/cpu:0"], ["/cpu:0", "/cpu:1"])
 
 
@@ -26,7 +26,7 @@ class ReplicasTest(parameterized.TestCase):
     self.folder = self.create_tempdir().full_path
     self.rows = np.random.RandomState(3).normal(size=[_ROWS, _DIM]).astype(np.float32)
     testing.write_table(os.path.join(self.folder, "t"), np.arange(_ROWS), self.rows)
-    # The first strategy of the process would make devices without these.
+    # The process's first session decides its devices, so it is created with two CPUs.
     self.config = tf.compat.v1.ConfigProto(device_count={"CPU": 2, "GPU": 0})
     tf.compat.v1.Session(config=self.config).close()
 

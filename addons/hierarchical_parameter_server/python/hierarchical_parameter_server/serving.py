@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The running server from Python: models, rows, metrics.
+"""Controls the running server from Python: models, rows, metrics.
 
-All functions are thread-safe, need no session or graph of the caller's, and act on the
+All functions are thread-safe, need no session or graph of the caller, and act on the
 server of this process, whichever graph started it.
 """
 
@@ -17,10 +17,10 @@ from hierarchical_parameter_server import initialization
 
 
 def _run(build):
-  """Returns what the op that build() gives evaluates to, in a session of its own."""
+  """Evaluates the tensor returned by build() in a session of its own."""
   with tf.Graph().as_default():
     fetched = build()
-    # No GPU is taken for it.
+    # Takes no GPU.
     config = tf.compat.v1.ConfigProto(device_count={"GPU": 0})
     with tf.compat.v1.Session(config=config) as session:
       return session.run(fetched)
@@ -32,44 +32,45 @@ def _command(command, argument=""):
 
 
 def start(ps_config_file, global_batch_size=1):
-  """Starts the server without a graph of the caller's; as running hps.Init's tensor."""
+  """Starts the server without a graph of the caller, like running hps.Init's tensor."""
   _run(lambda: initialization.init_op(ps_config_file, global_batch_size))
 
 
 def stop():
-  """Ends the server; lookups that run end with their rows. Another one may start."""
+  """Stops the server; running lookups finish. Another one may be started."""
   _command("stop")
 
 
 def add_models(ps_config_file):
-  """Adds the models of a configuration file to the running server: all, or none.
+  """Adds all models of a configuration file to the running server, or none on an error.
 
-  Databases of the file are not looked at: the server's are used.
+  The file's databases are ignored: the server's are used.
 
   Raises:
-    tf.errors.AlreadyExistsError: there is a model of one of the names.
-    tf.errors.OpError: as hps.Init.
+    tf.errors.AlreadyExistsError: a model with one of the names exists.
+    tf.errors.OpError: as for hps.Init.
   """
   _command("add_models", os.fsencode(ps_config_file))
 
 
 def reload_model(model_name):
-  """Loads a model's tables from its folders again; lookups go on meanwhile.
+  """Loads a model's tables from its folders again, while lookups go on.
 
-  Afterwards the tables have the rows of the files and no others, whatever push_rows had
-  stored; but in Redis and RocksDB, where an update source feeds the model, rows of keys that
-  are not in the files stay. These two change row by row under the lookups: an error on the
-  way (other than one of the files' sizes) leaves some rows new and others old.
+  Afterwards the tables have exactly the files' rows, whatever push_rows stored in
+  between. One exception: Redis and RocksDB keep rows of keys that are not in the files
+  if an update source feeds the model. These two databases change row by row during the
+  reload; after an error in between, some rows are new and others old. A file of the
+  wrong size is detected before that.
 
   Raises:
     tf.errors.NotFoundError: no such model.
-    tf.errors.OpError: a file does not fit; the old tables are served on.
+    tf.errors.OpError: a file is invalid; the old tables stay in use.
   """
   _command("reload_model", model_name)
 
 
 def remove_model(model_name):
-  """Takes a model away. Lookups in it fail from now on with NotFoundError.
+  """Removes a model. Lookups in it fail from now on with NotFoundError.
 
   Raises:
     tf.errors.NotFoundError: no such model.
@@ -78,7 +79,7 @@ def remove_model(model_name):
 
 
 def push_rows(model_name, table_name, keys, rows):
-  """Stores rows in a table, each as a whole; the next lookup sees them.
+  """Stores rows in a table, each as a whole; the next lookup returns them.
 
   Args:
     model_name, table_name: strings.
@@ -102,24 +103,25 @@ def push_rows(model_name, table_name, keys, rows):
 
 
 def metrics():
-  """Returns what the server has served, as a dict.
+  """Returns the server's metrics as a dict.
 
-  `models`: a list with `model` and `tables`; a table has, since it was loaded: `lookups`
-  (calls), `keys` (ids), `from_volatile`, `from_persistent`, `defaults` (ids by where their
-  row came from), `unavailable` (ids that have the default row because a tier was away),
-  `failed` (calls), `nanoseconds` (in lookups), `latency` (calls of less than
-  1, 2, 4, ... microseconds, each without those before), and of each tier `rows`,
-  `host_bytes`, `inserted`, `evicted`.
+  `models`: a list with `model` and `tables`. A table has, counted since it was loaded:
+  `lookups` (calls), `keys` (ids), `from_volatile`, `from_persistent`, `defaults` (ids
+  by the source of their row), `unavailable` (ids with the default row because a tier
+  was unavailable), `failed` (calls), `nanoseconds` (in lookups), `latency` (calls that
+  took less than 1, 2, 4, ... microseconds, each without the previous ones), and for
+  each tier `rows`, `host_bytes`, `inserted`, `evicted`.
 
-  `tiers`: for `volatile` and `persistent` None, or of a Redis or RocksDB `away` (whether
-  lookups skip it at present), `failures` and `skipped` (lookups that did not reach it, and
-  that did not try), `skips` (`on_unavailable` is "skip") and `last_error`.
+  `tiers`: `volatile` and `persistent`, each None, or for Redis or RocksDB: `away`
+  (whether lookups skip it at present), `failures` (lookups that did not reach it),
+  `skipped` (lookups that did not try), `skips` (`on_unavailable` is "skip") and
+  `last_error`.
 
-  `updates`: of each reader of the update source `group`, `received_rows`, `delivered_rows`
-  (stored), `rejected_rows` and `rejected` (rows and batches that no table takes),
-  `malformed` (messages or files), `failures` (that were tried again), `waiting` (messages or
-  files behind what was read; -1: not known), and the last reasons as `last_malformed`,
-  `last_rejected`, `last_failure`.
+  `updates`: for each reader of the update source `group`, `received_rows`,
+  `delivered_rows` (stored), `rejected_rows` and `rejected` (rows and batches that no
+  table accepts), `malformed` (messages or files), `failures` (which were retried),
+  `waiting` (messages or files not yet read; -1: unknown), and the last reasons as
+  `last_malformed`, `last_rejected`, `last_failure`.
 
   Raises:
     tf.errors.FailedPreconditionError: no server runs.
@@ -128,12 +130,14 @@ def metrics():
 
 
 def notes():
-  """Returns what in the running configuration has no or another effect, as strings."""
+  """Returns notes, as strings, on keys of the running configuration without effect or
+  with an effect that differs from upstream's.
+  """
   return json.loads(_command("notes"))
 
 
 def health():
-  """Returns `tiers` of metrics(), without asking any database.
+  """Returns `tiers` of metrics() without accessing a database.
 
   Raises:
     tf.errors.FailedPreconditionError: no server runs.
@@ -142,29 +146,31 @@ def health():
 
 
 def check(ps_config_file, connect=False):
-  """Returns what is wrong with a configuration, without starting a server.
+  """Checks a configuration without starting a server.
 
   Args:
     ps_config_file: path of the configuration.
-    connect: bool, whether to try to reach its Redis and its RocksDB. It changes nothing
-      there and takes at most `timeout_ms`.
+    connect: bool, whether to try to reach its Redis and RocksDB. This changes nothing
+      in them and takes at most `timeout_ms`.
 
   Returns:
-    dict: `errors`, a list of strings (of the file, and of the tables' files); `notes`, a list
-    of strings; `plan`, None or a dict with `tables` (of each: rows, width, file_bytes,
-    host_bytes, lookup_bytes) and `host_bytes`; `tiers`, None or with `connect` a list of
-    dicts: `tier`, `what` (type and address), `milliseconds`, `error` ("" where it was
-    reached).
+    dict: `errors`, a list of strings (about the file and the tables' files); `notes`, a
+      list of strings; `plan`, None or a dict with `tables` (for each: rows, width,
+      file_bytes, host_bytes, lookup_bytes) and `host_bytes`; `tiers`, None or with
+      `connect` a list of dicts: `tier`, `what` (type and address), `milliseconds`,
+      `error` ("" if it was reached).
   """
   path = os.fsencode(ps_config_file)
   found = json.loads(_command("check", path))
   found["tiers"] = None
-  # Without a plan the file has mistakes, and does not say what to reach.
+  # Without a plan the file has errors, so its tiers are unknown.
   if connect and found["plan"] is not None:
     found["tiers"] = json.loads(_command("connect", path))
   return found
 
 
 def loaded_rows():
-  """Returns how many rows this process has loaded so far: how far a start is."""
+  """Returns the number of rows this process has loaded so far; shows a start's
+  progress.
+  """
   return int(_command("loaded_rows"))

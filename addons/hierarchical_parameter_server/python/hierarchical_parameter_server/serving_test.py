@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Starting, saving, moving and changing what is served."""
+"""Tests starting, saving, moving and changing a server."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ import tensorflow as tf
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import testing
 
-# Runs a saved graph with the op library alone: nothing of the package is imported.
+# Runs a saved graph with only the op library; nothing of the package is imported.
 _OPEN = """
 import sys
 import tensorflow as tf
@@ -102,7 +102,7 @@ class ServingTest(parameterized.TestCase):
     np.testing.assert_array_equal(self.lookup([1], path=other), self.rows[[1]])
 
   def open_elsewhere(self, kind, path, **environ):
-    """Returns the rows that a new process gets, or its error's text."""
+    """Returns the rows that a new process looks up, or the text of its error."""
     done = subprocess.run(
         [sys.executable, "-c", _OPEN, hps.library_path(), kind, path],
         env=dict(os.environ, PYTHONPATH="", **environ), stdout=subprocess.PIPE,
@@ -130,10 +130,10 @@ class ServingTest(parameterized.TestCase):
           f.write(graph.SerializeToString())
     expected = 2 * np.concatenate([self.rows[[1, 2]], -np.ones([1, 4])])
     np.testing.assert_array_equal(self.open_elsewhere(kind, saved), expected)
-    # Model, configuration and tables go elsewhere.
+    # Moves model, configuration and tables.
     moved = os.path.join(self.create_tempdir().full_path, "elsewhere")
     shutil.move(self.folder, moved)
-    os.makedirs(self.folder)  # The test's temporary folder goes by its name.
+    os.makedirs(self.folder)  # needed to remove the test's temporary folder
     saved = os.path.join(moved, "saved")
     self.assertIn("ps.json", self.open_elsewhere(kind, saved))
     np.testing.assert_array_equal(
@@ -235,7 +235,8 @@ class ServingTest(parameterized.TestCase):
     self.assertEmpty(wrong)
 
   def lookups_per_second(self, call, callers, seconds):
-    """Returns how many lookups `callers` threads make; each checks its rows."""
+    """Returns the lookups per second of `callers` threads; each thread checks its rows.
+    """
     table = np.random.RandomState(1).normal(size=[50000, 32]).astype(np.float32)
     made, wrong, ready = [], [], threading.Barrier(callers + 1)
 
@@ -259,7 +260,7 @@ class ServingTest(parameterized.TestCase):
     for thread in threads:
       thread.join()
     self.assertEmpty(wrong)
-    # A lookup that began in time counts, and so does the time that it took.
+    # Lookups that started in time are counted, and so is their time.
     return sum(made) / (time.perf_counter() - begin)
 
   def test_acceptance_09_throughput_of_many_callers(self):
@@ -269,8 +270,8 @@ class ServingTest(parameterized.TestCase):
     with tf.Graph().as_default(), tf.Session() as session:
       ids = tf.placeholder(tf.int64, [None])
       call = session.make_callable(hps.LookupLayer("w", 0, 32, tf.float32, path)(ids), [ids])
-      # Other programs take their share at times, so a number of callers may be tried again,
-      # each time beside a single one. What collapses does so each time.
+      # Other programs use the CPU at times, so the ratio is measured up to eight times,
+      # each time next to a single caller. A real collapse shows every time.
       for callers in (4, 16, 64):
         ratios = []
         for _ in range(8):
@@ -344,7 +345,7 @@ class ServingTest(parameterized.TestCase):
       except urllib.error.HTTPError as e:
         return e.code, e.read().decode()
 
-    # A client that says nothing holds up no other one.
+    # A client that sends nothing does not block others.
     with socket.create_connection(("127.0.0.1", server.server_port)):
       self.assertEqual(get("/healthz"), (200, "ok\n"))
       self.assertIn("hps_rows{", get("/metrics")[1])

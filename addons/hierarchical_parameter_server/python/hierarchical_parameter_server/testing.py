@@ -7,12 +7,12 @@ import os
 
 import numpy as np
 
-# Keys that every model has, unless a test gives them.
+# Keys that every model gets unless a test sets them.
 IN_EVERY_MODEL = {}
 
 
 def write_table(folder, keys, rows):
-  """Writes a table directory; new files take the names of old ones."""
+  """Writes a table directory; replaces old files by new ones."""
   os.makedirs(folder, exist_ok=True)
   for name, array, dtype in (("key", keys, "<i8"), ("emb_vector", rows, "<f4")):
     path = os.path.join(folder, name)
@@ -21,7 +21,7 @@ def write_table(folder, keys, rows):
 
 
 def model(name, folders, widths, defaults=None, most=1000, **more):
-  """Returns a model of a configuration as a dict."""
+  """Returns a model's section of a configuration as a dict."""
   config = {
       "model": name,
       "sparse_files": list(folders),

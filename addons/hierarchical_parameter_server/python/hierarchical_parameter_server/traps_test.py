@@ -1,10 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a user of NVIDIA's plugin stumbled over, one case each: what raises, what is honoured.
+"""Problems that users of NVIDIA's plugin ran into, one case each: what raises, what
+works.
 
-Cases that need more than a configuration and a lookup are elsewhere: a second configuration
-and callers at once in serving_test, saved graphs that move there too, a planner's bytes in
-server_test.cc, the GPU's cache in the tests of cache/ and of cached lookups.
+Some cases are elsewhere: a second configuration, concurrent callers and moved saved
+graphs in serving_test; planned bytes in server_test.cc; the GPU cache in the tests of
+cache/ and of cached lookups.
 """
 
 import os
@@ -25,7 +26,7 @@ _INT64 = np.iinfo(np.int64)
 _INVALID = tf.errors.InvalidArgumentError
 _MISSING = tf.errors.NotFoundError
 
-# What is wrong with a lookup or a start: a name, what differs, the error, its words.
+# Wrong lookups or starts: a name, the changed argument, the error, and its message.
 _WRONG_CALLS = (
     ("model", dict(model="x"), _MISSING, "has the models 'm', got 'x'"),
     ("table_id", dict(table=1), _INVALID, "tables 0 to 0, got 1"),
@@ -35,7 +36,7 @@ _WRONG_CALLS = (
     ("local_batch", dict(batch=1025), _INVALID, "max_batch_size .* is 1024"),
 )
 
-# Changes of the model's part of a configuration.
+# Changes to the model's section of a configuration.
 _WRONG_MODELS = (
     ("devices_with_gaps", dict(deployed_device_list=[0, 2]),
      r"deployed_device_list: want the numbers 0 to N - 1, each once; got \[0, 2\]"),
@@ -52,7 +53,7 @@ _WRONG_MODELS = (
     ("remote_folder", dict(sparse_files=["s3://bucket/t"]), "want a folder of this machine"),
 )
 
-# Changes of the rest of a configuration.
+# Changes to the rest of a configuration.
 _WRONG_PARTS = (
     ("type", dict(volatile_db={"type": "hash_mop"}), "volatile_db.type: want one of"),
     ("disabled_for_good", dict(persistent_db={}), "persistent_db.type: is required"),
@@ -102,7 +103,7 @@ class TrapsTest(parameterized.TestCase):
   def table(self):
     return hps.metrics()["models"][0]["tables"][0]
 
-  # Checks that upstream makes and only logs, and keys that it does not check.
+  # Errors that upstream only logs, and keys that it does not check.
 
   @parameterized.named_parameters(*_WRONG_CALLS)
   def test_a_wrong_call_raises(self, call, error, message):
@@ -137,7 +138,7 @@ class TrapsTest(parameterized.TestCase):
       with self.assertRaisesRegex(_INVALID, "a multiple of the 3 replicas, got 100"):
         session.run(init)
 
-  # Keys that upstream does not read, or whose default is not what its documents say.
+  # Keys that upstream does not read, or whose default differs from its documents.
 
   def test_supportlonglong_and_names_have_the_documented_defaults(self):
     hps.start(self.config(self.model(embedding_table_names=None)))
@@ -152,19 +153,19 @@ class TrapsTest(parameterized.TestCase):
       f.write("// a server\n" + text.replace('"models":', '/* all */ "models": // one\n'))
     np.testing.assert_array_equal(self.lookup([1], path=path), self.rows[[1]])
 
-  def test_a_volatile_tier_without_a_type_is_there(self):
+  def test_a_volatile_tier_without_a_type_has_the_default_type(self):
     hps.start(self.config(volatile_db={"num_partitions": 2}))
     self.assertEqual(self.table()["volatile"]["rows"], _ROWS)
     self.assertIn("volatile_db.type: is not given", " ".join(hps.notes()))
 
-  def test_lookups_are_exact_unless_told(self):
+  def test_lookups_are_exact_by_default(self):
     hps.start(self.config())
     for _ in range(2):
       np.testing.assert_array_equal(self.lookup(np.arange(_ROWS)), self.rows)
     self.assertEqual(self.table()["defaults"], 0)
 
   @parameterized.parameters(0., .3, .8, 1.)
-  def test_so_much_is_loaded_as_initial_cache_rate_says(self, rate):
+  def test_initial_cache_rate_is_the_share_of_rows_loaded(self, rate):
     hps.start(self.config(
         volatile_db={"type": "hash_map", "initial_cache_rate": rate},
         persistent_db={"type": "mapped_files"}))
@@ -214,7 +215,7 @@ class TrapsTest(parameterized.TestCase):
 
   # Keys, defaults and batches.
 
-  def test_the_ends_of_the_type_are_keys_as_others(self):
+  def test_the_smallest_and_largest_int64_are_keys(self):
     ends = [_INT64.max, _INT64.min, -1, 0]
     path = self.config()
     np.testing.assert_array_equal(
@@ -234,7 +235,7 @@ class TrapsTest(parameterized.TestCase):
   @parameterized.parameters("dynamic", "static", "uvm", "stochastic")
   def test_the_default_value_is_the_tables_for_every_kind_of_cache(self, kind):
     path = self.config(self.model(embedding_cache_type=kind, gpucacheper=1.))
-    for _ in range(2):  # An unknown key does not become a known one.
+    for _ in range(2):  # looking up an unknown key must not store it
       np.testing.assert_array_equal(self.lookup([5000, 1], path=path),
                                     [[-1] * _DIM, self.rows[1]])
     self.assertEqual(self.table()["defaults"], 2)

@@ -7,12 +7,12 @@ import re
 
 _FILE = os.path.join("tools", "pip_package", "version.txt")
 
-# The folder beside the package that pip makes for an installed wheel.
+# The folder that pip creates next to an installed package.
 _INSTALLED = re.compile(r"sok_stock_tf_hps-(.+)\.dist-info$")
 
 
 def version():
-  """Returns the version, "0.1.0"; "unknown" if Python runs in a bare source tree."""
+  """Returns the version, such as "0.1.0"; "unknown" in a source tree."""
   package = os.path.dirname(os.path.abspath(__file__))
   for name in os.listdir(os.path.dirname(package)):
     found = _INSTALLED.match(name)

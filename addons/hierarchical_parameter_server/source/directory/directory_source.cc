@@ -54,7 +54,7 @@ int64_t MsSince(Clock::time_point start) {
       .count();
 }
 
-// One producer at a time numbers its file.
+// Lets one producer at a time choose a file number.
 class FolderLock {
  public:
   ~FolderLock() {
@@ -136,9 +136,9 @@ ev::Status DirectorySource::CheckNumbers() const {
   return ev::FailedPrecondition(
       "update source directory " + options_.path + ": group " + options_.group +
       " has read up to file " + std::to_string(given_) +
-      ", and the next one will be " + std::to_string(next) +
-      ": the folder was made anew; remove " + PositionFile(options_.group) +
-      " to read it from its beginning");
+      ", but the next file will be " + std::to_string(next) +
+      ": the folder was recreated; remove " + PositionFile(options_.group) +
+      " to read it from the beginning");
 }
 
 ev::Status DirectorySource::Next(bool* is_one,
@@ -152,7 +152,7 @@ ev::Status DirectorySource::Next(bool* is_one,
   const std::string path = options_.path + "/" + UpdateFileName(*next);
   std::string bytes;
   const ev::Status status = ReadWholeFile(path, &bytes);
-  // Removed since the folder was read.
+  // The file was removed after the folder was listed.
   if (status.code() == ev::StatusCode::kNotFound) return ev::Status::OK();
   EV_RETURN_IF_ERROR(status);
   *is_one = true;
@@ -187,7 +187,7 @@ ev::Status DirectorySource::Next(bool* is_one,
       batches->push_back(std::move(part));
     }
   }
-  // Last: without memory for its rows, the file is read again.
+  // Updated last: if memory runs out for its rows, the file is read again.
   given_ = number;
   --statistics_.waiting;
   return ev::Status::OK();
@@ -200,7 +200,7 @@ ev::Status DirectorySource::Poll(int64_t timeout_ms,
     bool is_one = false;
     EV_RETURN_IF_ERROR(Next(&is_one, batches));
     if (!batches->empty()) return ev::Status::OK();
-    if (is_one) continue;  // Nothing in it for this group.
+    if (is_one) continue;  // nothing in it for this group
     if (MsSince(start) >= timeout_ms) return ev::Status::OK();
     Breathe();
   }
@@ -249,8 +249,8 @@ ev::Status DirectoryProducer::WriteFile(int64_t timeout_ms) {
   std::vector<int64_t> numbers;
   EV_RETURN_IF_ERROR(ListUpdateFiles(path_, &numbers));
   if (!numbers.empty()) number = std::max(number, numbers.back() + 1);
-  // First the counter: a number that is lost does not matter, and one that
-  // comes twice would.
+  // Writes the counter first: a skipped number does no harm, a reused one
+  // would.
   EV_RETURN_IF_ERROR(WriteWholeFile(path_, kNextNumberFile,
                                     std::to_string(number + 1) + "\n"));
   EV_RETURN_IF_ERROR(WriteWholeFile(path_, UpdateFileName(number), pending_));

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates as files that are dropped into a folder: for a training program and
-// servers that share a file system, without a queue. Files are given in the
-// order of their numbers; how far a group of readers has come stands in the
-// file ".position.<group>". Files stay until they are removed from outside.
+// Updates as files in a folder, for a training program and servers that share a
+// file system; no queue is needed. Files are delivered in the order of their
+// numbers. The position of each reader group is in the file
+// ".position.<group>". Nothing here deletes update files; the operator does.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_DIRECTORY_DIRECTORY_SOURCE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_DIRECTORY_DIRECTORY_SOURCE_H_
@@ -22,7 +22,7 @@ namespace hps {
 
 struct DirectorySourceOptions {
   std::string path;
-  // Readers of one group share a position; letters, digits, '.', '_' and '-'.
+  // Readers of one group share a position. Letters, digits, '.', '_' and '-'.
   std::string group;
   std::vector<std::string> filters = {".+"};
   // Rows of a batch.
@@ -31,13 +31,13 @@ struct DirectorySourceOptions {
 
 class DirectorySource : public UpdateSource {
  public:
-  // InvalidArgument: a filter or the group is none. NotFound: there is no such
-  // folder.
+  // InvalidArgument: a filter or the group is invalid. NotFound: the folder
+  // does not exist.
   static ev::Status Open(const DirectorySourceOptions& options,
                          std::unique_ptr<UpdateSource>* source);
 
-  // One file at a time, as a whole. FailedPrecondition: the folder's numbers
-  // begin anew, below the position.
+  // Returns one whole file at a time. FailedPrecondition: the folder's numbers
+  // have restarted below the group's position.
   ev::Status Poll(int64_t timeout_ms,
                   std::vector<UpdateBatch>* batches) override;
   ev::Status Commit() override;
@@ -48,23 +48,24 @@ class DirectorySource : public UpdateSource {
       : options_(options) {}
   ev::Status ReadPosition();
   ev::Status CheckNumbers() const;
-  // Gives the next file; *is_one: there was one.
+  // Reads the next file; *is_one: there was one.
   ev::Status Next(bool* is_one, std::vector<UpdateBatch>* batches);
 
   const DirectorySourceOptions options_;
   TagFilter filter_;
-  int64_t given_ = 0;      // the number of the last file that was given
-  int64_t committed_ = 0;  // as the position's file has it
+  int64_t given_ = 0;      // number of the last file returned
+  int64_t committed_ = 0;  // number stored in the position file
   SourceStatistics statistics_;
 };
 
-// Sends as files. Every Flush is one file; so is every Send of many rows.
+// Sends updates as files. Each Flush writes one file; so does a Send that makes
+// the buffer large.
 class DirectoryProducer : public UpdateProducer {
  public:
-  // Makes the folder if its parent is there.
+  // Creates the folder if its parent exists.
   static ev::Status Open(const std::string& path,
                          std::unique_ptr<UpdateProducer>* producer);
-  // Writes what was not flushed.
+  // Writes the rows that were not flushed.
   ~DirectoryProducer() override;
 
   ev::Status Send(const std::string& tag, int width,

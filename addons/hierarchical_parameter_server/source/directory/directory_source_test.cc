@@ -50,7 +50,7 @@ class DirectorySourceTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return source;
   }
-  // All that is there.
+  // Reads everything available.
   Arrived Drain(UpdateSource* source) {
     Arrived arrived;
     for (;;) {
@@ -95,7 +95,7 @@ TEST_F(DirectorySourceTest, GoesOnBehindWhatWasCommitted) {
     std::vector<UpdateBatch> batches;
     ASSERT_TRUE(source->Poll(0, &batches).ok());
     ASSERT_TRUE(source->Commit().ok());
-    ASSERT_TRUE(source->Poll(0, &batches).ok());  // And not committed.
+    ASSERT_TRUE(source->Poll(0, &batches).ok());  // not committed
   }
   Send(20, 30, 1);
   const auto again = Source();
@@ -138,7 +138,7 @@ TEST_F(DirectorySourceTest, DamagedFilesAreCountedAndLeftOut) {
   std::string bytes;
   const std::string second = path_ + "/" + UpdateFileName(2);
   ASSERT_TRUE(ReadWholeFile(second, &bytes).ok());
-  // Every cut and every changed byte is noticed.
+  // Every truncation and every changed byte is detected.
   std::vector<UpdateBatch> batches;
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(ReadSections(bytes.substr(0, size), &batches).ok()) << size;
@@ -157,7 +157,7 @@ TEST_F(DirectorySourceTest, DamagedFilesAreCountedAndLeftOut) {
             std::string::npos);
 }
 
-TEST_F(DirectorySourceTest, FilesThatAreNotWholeOrNotOursAreNotLookedAt) {
+TEST_F(DirectorySourceTest, IncompleteAndForeignFilesAreIgnored) {
   Send(0, 10, 1);
   std::ofstream(path_ + "/.writing.1.1") << "half";
   std::ofstream(path_ + "/notes.txt") << "hello";
@@ -219,7 +219,7 @@ TEST_F(DirectorySourceTest, WrongOptionsAreErrors) {
             ev::StatusCode::kInvalidArgument);
 }
 
-// Several processes write at once, and one is killed as it writes.
+// Several processes write at once, and one is killed while it writes.
 TEST_F(DirectorySourceTest, ManyProcessesSendWithoutLossOrDamage) {
   { Producer(); }
   constexpr int kProcesses = 3, kFiles = 30;

@@ -35,7 +35,7 @@ struct Head {
   uint64_t num_rows;
   uint64_t checksum;
 };
-static_assert(sizeof(Head) == 32, "as the header says");
+static_assert(sizeof(Head) == 32, "the format of update_file.h");
 
 uint64_t Checksum(const char* bytes, size_t size) {
   uint64_t sum = size;
@@ -122,13 +122,14 @@ ev::Status ReadSections(const std::string& bytes,
   if (bytes.empty()) return wrong("an empty file");
   while (at < bytes.size()) {
     Head head;
-    if (bytes.size() - at < sizeof(head)) return wrong("the head is not whole");
+    if (bytes.size() - at < sizeof(head))
+      return wrong("the header is truncated");
     std::memcpy(&head, bytes.data() + at, sizeof(head));
     if (std::memcmp(head.magic, kMagic, kMagicBytes) != 0) {
       return wrong("want HPSUPDT1");
     }
     const size_t left = bytes.size() - at - sizeof(head);
-    if (head.tag_bytes > left) return wrong("the tag is not whole");
+    if (head.tag_bytes > left) return wrong("the tag is truncated");
     UpdateBatch batch;
     const char* from = bytes.data() + at + sizeof(head);
     batch.tag.assign(from, head.tag_bytes);
@@ -139,11 +140,12 @@ ev::Status ReadSections(const std::string& bytes,
     const size_t row_bytes = sizeof(int64_t) + sizeof(float) * batch.width;
     const size_t rest = left - head.tag_bytes;
     if (head.num_rows > rest / row_bytes) {
-      return wrong(std::to_string(head.num_rows) + " rows are not there");
+      return wrong(std::to_string(head.num_rows) +
+                   " rows, but the file is shorter");
     }
     const size_t size = head.tag_bytes + head.num_rows * row_bytes;
     if (Checksum(from, size) != head.checksum) {
-      return wrong("the checksum is another one");
+      return wrong("the checksum does not match");
     }
     from += head.tag_bytes;
     batch.keys.resize(head.num_rows);
@@ -182,7 +184,8 @@ ev::Status ReadWholeFile(const std::string& path, std::string* bytes) {
 
 ev::Status WriteWholeFile(const std::string& folder, const std::string& name,
                           const std::string& bytes) {
-  // Of this process and thread alone; a reader looks at no name with a point.
+  // Unique to this process and thread; readers ignore names that start with a
+  // dot.
   static std::atomic<int64_t> count{0};
   const std::string made = folder + "/.writing." + std::to_string(getpid()) +
                            "." + std::to_string(count++);

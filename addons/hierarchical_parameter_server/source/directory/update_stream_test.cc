@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A training process sends 10,000 rows a second through a folder; this process
-// stores and serves them. No reader sees a torn row, or an older one after a
-// newer one.
+// A training process sends 10,000 rows per second through a folder; this
+// process stores and serves them. No reader may see a torn row, or an older row
+// after a newer one.
 
 #include <atomic>
 #include <chrono>
@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr char kTag[] = "hps_et.m.t";
 constexpr int kWidth = 32;
 constexpr int64_t kKeys = 1000;
-// 1,000 rows ten times a second.
+// 1,000 rows ten times per second.
 constexpr int kVersionsASecond = 10;
 
 int Seconds() {
@@ -60,7 +60,7 @@ TEST(UpdateStreamTest, ReadersSeeWholeRowsThatGetNewer) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/updates";
   const int num_versions = Seconds() * kVersionsASecond;
-  // Before there is a thread in this process.
+  // Forks before this process has threads.
   ChildProcess trainer;
   ASSERT_TRUE(trainer.Fork([&] { return SendAll(path, num_versions); }));
 

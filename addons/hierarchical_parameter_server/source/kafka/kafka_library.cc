@@ -49,8 +49,8 @@ Loaded Load() {
   file.Find("rd_kafka_queue_poll", &k->queue_poll);
   file.Find("rd_kafka_event_error", &k->event_error);
   file.Find("rd_kafka_event_destroy", &k->event_destroy);
-  file.FindIfThere("rd_kafka_consumer_close_queue", &k->consumer_close_queue);
-  file.FindIfThere("rd_kafka_consumer_closed", &k->consumer_closed);
+  file.FindOptional("rd_kafka_consumer_close_queue", &k->consumer_close_queue);
+  file.FindOptional("rd_kafka_consumer_closed", &k->consumer_closed);
   file.Find("rd_kafka_topic_new", &k->topic_new);
   file.Find("rd_kafka_topic_destroy", &k->topic_destroy);
   file.Find("rd_kafka_produce", &k->produce);

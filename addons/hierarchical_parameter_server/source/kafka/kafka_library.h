@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// librdkafka's functions, of a library that is looked for when a queue is first
-// used: nothing here needs it to be built or loaded. The declarations say what
-// rdkafka.h documents of version 1 and 2.
+// librdkafka's functions, loaded when a queue is first used: librdkafka is not
+// needed to build or to start the program. The declarations follow rdkafka.h of
+// versions 1 and 2.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_KAFKA_KAFKA_LIBRARY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_KAFKA_KAFKA_LIBRARY_H_
@@ -84,7 +84,7 @@ struct KafkaLibrary {
                               void* opaque);
   using OnError = void (*)(Client* client, int error, const char* reason,
                            void* opaque);
-  // Called by the thread that polls; null: not at all.
+  // Called on the thread that polls; null: not called.
   struct Callbacks {
     OnDelivery on_delivery = nullptr;
     OnError on_error = nullptr;
@@ -116,7 +116,7 @@ struct KafkaLibrary {
   void (*list_destroy)(PartitionList* list);
   int (*assignment)(Client* client, PartitionList** partitions);
   int (*position)(Client* client, PartitionList* partitions);
-  // What the last fetch told; asks no broker.
+  // Result of the last fetch; sends no request.
   int (*watermarks)(Client* client, const char* topic, int32_t partition,
                     int64_t* low, int64_t* high);
   int (*commit_queue)(Client* client, const PartitionList* offsets,
@@ -126,7 +126,7 @@ struct KafkaLibrary {
   Event* (*queue_poll)(Queue* queue, int timeout_ms);
   int (*event_error)(Event* event);
   void (*event_destroy)(Event* event);
-  // Of 1.9 and newer; may be null.
+  // Since 1.9. Optional: may be null.
   CloseError* (*consumer_close_queue)(Client* client, Queue* queue);
   int (*consumer_closed)(Client* client);
 
@@ -141,12 +141,12 @@ struct KafkaLibrary {
                   const Metadata** metadata, int timeout_ms);
   void (*metadata_destroy)(const Metadata* metadata);
 
-  // The library named by HPS_RDKAFKA_LIBRARY, else librdkafka.so.1; loaded once
-  // and kept. FailedPrecondition, with what was tried, when there is none.
+  // Loads the library named by HPS_RDKAFKA_LIBRARY, else librdkafka.so.1, once.
+  // FailedPrecondition: it was not found; the message lists what was tried.
   static ev::Status Get(const KafkaLibrary** library);
 
-  // A client with these properties. InvalidArgument, with the property's name
-  // and the library's words, when one is not accepted.
+  // Creates a client with these properties. InvalidArgument: a property was
+  // rejected; the message has its name and the library's error.
   ev::Status MakeClient(
       Type type,
       const std::vector<std::pair<std::string, std::string>>& properties,

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long one wait for room or for a topic's parts may be.
+// Longest single wait for queue space or for a topic's partitions.
 constexpr int kPieceMs = 100;
 constexpr char kMostMessages[] = "1024";
 
@@ -33,7 +33,7 @@ ev::Status KafkaProducer::Open(const KafkaProducerOptions& options,
   std::unique_ptr<KafkaProducer> made(new KafkaProducer(library, options));
   std::string brokers = options.brokers;
   std::replace(brokers.begin(), brokers.end(), ';', ',');
-  // The largest message is a buffer and one row more.
+  // The largest message is a full buffer plus one row.
   const int64_t most_bytes =
       std::max<int64_t>(1000000, options.send_buffer_size * 2 + (1 << 20));
   KafkaLibrary::Callbacks callbacks;
@@ -92,7 +92,7 @@ ev::Status KafkaProducer::FindTopic(const std::string& tag,
   const Clock::time_point end =
       Clock::now() + std::chrono::milliseconds(options_.timeout_ms);
   int error = KafkaLibrary::kUnknownTopicOrPartition;
-  // A broker that makes the topic when it is asked for needs a moment.
+  // A broker that creates topics on demand needs a moment.
   while (topic.num_partitions == 0 && LeftMs(end) > 0) {
     const KafkaLibrary::Metadata* metadata = nullptr;
     error = library_->metadata(
@@ -107,7 +107,7 @@ ev::Status KafkaProducer::FindTopic(const std::string& tag,
     if (topic.num_partitions == 0) library_->poll(client_, kPieceMs);
   }
   if (topic.num_partitions > 0) return ev::Status::OK();
-  return Error("topic " + tag + " has no parts after " +
+  return Error("topic " + tag + " has no partitions after " +
                std::to_string(options_.timeout_ms) +
                " ms: " + library_->words(error));
 }
@@ -181,7 +181,7 @@ ev::Status KafkaProducer::Flush(int64_t timeout_ms) {
   }
   const int num_left = library_->num_queued(client_);
   if (num_left == 0) return ev::Status::OK();
-  return Error(std::to_string(num_left) + " messages are on their way after " +
+  return Error(std::to_string(num_left) + " messages are not delivered after " +
                std::to_string(timeout_ms) + " ms");
 }
 

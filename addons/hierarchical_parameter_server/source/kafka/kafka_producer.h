@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends updates to Kafka: a topic per table, and within it always the same part
-// for a key, so that its updates keep their order.
+// Sends updates to Kafka, one topic per table. Within a topic a key always goes
+// to the same partition, so its updates keep their order.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_KAFKA_KAFKA_PRODUCER_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_KAFKA_KAFKA_PRODUCER_H_
@@ -21,19 +21,19 @@ namespace hps {
 
 struct KafkaProducerOptions {
   std::string brokers = "127.0.0.1:9092";  // "host:port;host:port"
-  // Bytes of a message; receivers must take as many.
+  // Size of a message in bytes; receivers must accept as much.
   int64_t send_buffer_size = 262144;
-  // The longest that a call may wait for a broker or for room, and that a
-  // message may be on its way.
+  // Longest time that a call waits for a broker or for queue space, and that a
+  // message may take to be delivered.
   int64_t timeout_ms = 30000;
 };
 
 class KafkaProducer : public UpdateProducer {
  public:
-  // Does not wait for a broker. FailedPrecondition: librdkafka is not there.
+  // Does not wait for a broker. FailedPrecondition: librdkafka was not found.
   static ev::Status Open(const KafkaProducerOptions& options,
                          std::unique_ptr<UpdateProducer>* producer);
-  // What was not flushed is not sent.
+  // Rows that were not flushed are not sent.
   ~KafkaProducer() override;
 
   // Internal: a message could not be sent; the error names the brokers.
@@ -46,14 +46,14 @@ class KafkaProducer : public UpdateProducer {
     KafkaLibrary::Topic* topic = nullptr;
     int num_partitions = 0;
     int width = 0;
-    std::vector<std::string> messages;  // of each group, not yet sent
+    std::vector<std::string> messages;  // unsent, one per key group
   };
 
   KafkaProducer(const KafkaLibrary* library,
                 const KafkaProducerOptions& options)
       : library_(library), options_(options) {}
   ev::Status Error(const std::string& what) const;
-  // REQUIRES, of all below: mutex_.
+  // REQUIRES for all functions below: mutex_.
   ev::Status FindTopic(const std::string& tag, TopicState** state);
   ev::Status Produce(TopicState* state, int group, int64_t timeout_ms);
   ev::Status ProduceAll(TopicState* state, int64_t timeout_ms);
@@ -65,7 +65,7 @@ class KafkaProducer : public UpdateProducer {
   KafkaLibrary::Client* client_ = nullptr;
   std::mutex mutex_;
   std::map<std::string, TopicState> topics_;
-  // Of the callback, which runs in calls that hold the mutex.
+  // Set by the callback, which runs in calls that hold the mutex.
   int64_t num_failed_ = 0;
   int last_error_ = 0;
 };

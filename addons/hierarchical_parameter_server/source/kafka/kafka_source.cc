@@ -46,9 +46,9 @@ ev::Status KafkaSource::Open(const KafkaSourceOptions& options,
        {"topic.metadata.refresh.interval.ms",
         std::to_string(options.metadata_refresh_interval_ms)},
        {"fetch.message.max.bytes", std::to_string(options.receive_buffer_size)},
-       // Errors come with the polls; on the screen they would be there twice.
+       // Errors are returned by polls; logging them would print them twice.
        {"log_level", "2"},
-       // So soon another reader takes over from one that was killed.
+       // Time until another reader takes over from one that was killed.
        {"session.timeout.ms", "10000"}},
       callbacks, &made->client_));
   EV_RETURN_IF_ERROR(made->Subscribe());
@@ -59,7 +59,7 @@ ev::Status KafkaSource::Open(const KafkaSourceOptions& options,
 ev::Status KafkaSource::Subscribe() {
   library_->poll_set_consumer(client_);
   KafkaLibrary::PartitionList* const list = library_->list_new(1);
-  // An expression is told from a name by its first character.
+  // librdkafka recognizes an expression by its first character.
   for (const std::string& expression : filter_.expressions()) {
     library_->list_add(list, expression.c_str(), -1);
   }
@@ -86,7 +86,7 @@ KafkaSource::~KafkaSource() {
     }
     library_->queue_destroy(queue);
   }
-  // Otherwise the group finds out when the session is over.
+  // Otherwise the group notices only when the session times out.
   library_->destroy_flags(client_, KafkaLibrary::kNoConsumerClose);
 }
 
@@ -115,7 +115,7 @@ ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
   if (!filter_.Matches(tag)) return ev::Status::OK();
   UpdateBatch* batch = nullptr;
   for (UpdateBatch& one : *batches) {
-    if (one.tag == tag) batch = &one;  // The last one of the tag.
+    if (one.tag == tag) batch = &one;  // last one with this tag
   }
   UpdateBatch fresh;
   fresh.tag = tag;
@@ -127,7 +127,7 @@ ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
   if (status.ok()) {
     num_rows = static_cast<int64_t>(batch->keys.size() - before);
   } else {
-    // The first of the tag, or of another width than those before.
+    // The tag's first batch, or one with a new width.
     status = ReadMessage(message.payload, message.bytes, &fresh);
     num_rows = static_cast<int64_t>(fresh.keys.size());
     if (num_rows > 0) batches->push_back(std::move(fresh));
@@ -175,7 +175,7 @@ int64_t KafkaSource::CountWaiting() const {
     for (int i = 0; i < list->count; ++i) {
       const KafkaLibrary::Partition& part = list->elements[i];
       int64_t low = 0, high = 0;
-      // Both are below 0 as long as nothing is known.
+      // Both are negative while nothing is known.
       if (part.offset >= 0 &&
           library_->watermarks(client_, part.topic, part.partition, &low,
                                &high) == KafkaLibrary::kOk &&
@@ -199,18 +199,18 @@ ev::Status KafkaSource::Commit() {
   KafkaLibrary::Queue* const queue = library_->queue_new(client_);
   int error = library_->commit_queue(client_, list, queue, nullptr, nullptr);
   library_->list_destroy(list);
-  bool is_told = error != KafkaLibrary::kOk;
-  if (!is_told) {
+  bool has_answer = error != KafkaLibrary::kOk;
+  if (!has_answer) {
     KafkaLibrary::Event* const event = library_->queue_poll(
         queue, static_cast<int>(options_.commit_timeout_ms));
     if (event != nullptr) {
-      is_told = true;
+      has_answer = true;
       error = library_->event_error(event);
       library_->event_destroy(event);
     }
   }
   library_->queue_destroy(queue);
-  if (!is_told) {
+  if (!has_answer) {
     return Error("commit: no answer in " +
                  std::to_string(options_.commit_timeout_ms) + " ms");
   }
@@ -220,8 +220,8 @@ ev::Status KafkaSource::Commit() {
   }
   if (error == KafkaLibrary::kIllegalGeneration ||
       error == KafkaLibrary::kUnknownMember) {
-    // Another reader of the group has these parts now, and gets their messages
-    // again.
+    // Another reader of the group owns these partitions now and gets their
+    // messages again.
     next_.clear();
   }
   return Error(std::string("commit: ") + library_->words(error));

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates from Kafka: a table is a topic of its tag's name, a message has rows
-// as update_message.h says. Readers of one group share the work and the place
-// up to which they have come.
+// Updates from Kafka. Each table is a topic named by its tag; messages are in
+// the format of update_message.h. Readers of one group share the topics'
+// partitions and the committed position.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_KAFKA_KAFKA_SOURCE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_KAFKA_KAFKA_SOURCE_H_
@@ -23,28 +23,29 @@ namespace hps {
 
 struct KafkaSourceOptions {
   std::string brokers = "127.0.0.1:9092";  // "host:port;host:port"
-  // "hps.volatile", "hps.persistent", with ".<host>" where the database is this
-  // host's alone.
+  // "hps.volatile" or "hps.persistent"; with ".<host>" appended if the database
+  // belongs to this host alone.
   std::string group;
   std::vector<std::string> filters = {".+"};
-  int64_t metadata_refresh_interval_ms = 30000;  // new topics are seen so soon
+  // how soon new topics are found
+  int64_t metadata_refresh_interval_ms = 30000;
   int64_t receive_buffer_size = 262144;
-  // Rows of a poll, a message's more at most.
+  // Rows of one poll; the last message may exceed it.
   int64_t max_batch_size = 8192;
-  // The longest that a commit may take.
+  // Longest time that a commit may take.
   int64_t commit_timeout_ms = 10000;
 };
 
 class KafkaSource : public UpdateSource {
  public:
-  // Does not wait for a broker. FailedPrecondition: librdkafka is not there.
-  // InvalidArgument: an option is out of its range.
+  // Does not wait for a broker. FailedPrecondition: librdkafka was not found.
+  // InvalidArgument: an option is out of range.
   static ev::Status Open(const KafkaSourceOptions& options,
                          std::unique_ptr<UpdateSource>* source);
   // Leaves the group, within seconds.
   ~KafkaSource() override;
 
-  // Internal: brokers are not reached, or what a broker says.
+  // Internal: no broker is reachable, or a broker's error.
   ev::Status Poll(int64_t timeout_ms,
                   std::vector<UpdateBatch>* batches) override;
   ev::Status Commit() override;
@@ -55,12 +56,12 @@ class KafkaSource : public UpdateSource {
       : library_(library), options_(options) {}
   ev::Status Subscribe();
   ev::Status Error(const std::string& what) const;
-  // Messages of this reader's parts behind those that were given; -1: not
-  // known. A part from which nothing has come yet counts as none.
+  // Messages in this reader's partitions after the last one returned; -1:
+  // unknown. A partition from which nothing has arrived counts as empty.
   int64_t CountWaiting() const;
   static void OnError(KafkaLibrary::Client* client, int error,
                       const char* reason, void* opaque);
-  // Takes a message's rows; an error that it tells is returned.
+  // Adds a message's rows to *batches, or returns the error it carries.
   ev::Status Take(const KafkaLibrary::Message& message,
                   std::vector<UpdateBatch>* batches);
 
@@ -68,12 +69,12 @@ class KafkaSource : public UpdateSource {
   const KafkaSourceOptions options_;
   TagFilter filter_;
   KafkaLibrary::Client* client_ = nullptr;
-  // A message whose rows found no memory: the next poll takes it again.
+  // A message for whose rows there was no memory; the next poll retries it.
   KafkaLibrary::Message* unread_ = nullptr;
-  // For each part of a topic, what comes after what was given.
+  // Next offset for each partition of a topic.
   std::map<std::pair<std::string, int32_t>, int64_t> next_;
   SourceStatistics statistics_;
-  std::string told_;  // by the callback, in a poll
+  std::string told_;  // error text set by the callback during a poll
 };
 
 }  // namespace hps

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer and source over librdkafka's mock cluster.
+// Tests producer and source on librdkafka's mock cluster.
 
 #include <atomic>
 #include <chrono>
@@ -64,7 +64,7 @@ class KafkaTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return source;
   }
-  // Until so many rows have come.
+  // Polls until this many rows have arrived.
   Arrived Receive(UpdateSource* source, int64_t num_rows) {
     Arrived arrived;
     const Clock::time_point start = Clock::now();
@@ -107,8 +107,8 @@ TEST_F(KafkaTest, ATopicThatComesLaterIsFoundAndOthersAreNot) {
   EXPECT_TRUE(Receive(source.get(), 10).Has("hps_et.a.t", KeysFrom(0, 10), 1));
   Send(producer.get(), 0, 10, 1, "hps_et.b.t");
   Send(producer.get(), 0, 10, 1, "hps_et.c.t");
-  // The group's parts are shared out anew, and what was not committed comes
-  // again.
+  // The group's partitions are reassigned, and uncommitted messages are
+  // delivered again.
   Arrived arrived;
   const Clock::time_point start = Clock::now();
   while (!arrived.Has("hps_et.c.t", KeysFrom(0, 10), 1) &&
@@ -132,14 +132,14 @@ TEST_F(KafkaTest, AGroupGoesOnBehindWhatItHasCommitted) {
     ASSERT_TRUE(status.ok()) << status.message();
     Send(producer.get(), 0, 100, 2);
     EXPECT_EQ(Receive(source.get(), 100).num_rows(), 100);
-    // And not committed.
+    // not committed
   }
   Send(producer.get(), 100, 200, 2);
   const auto again = Source();
   const Arrived arrived = Receive(again.get(), 200);
   EXPECT_TRUE(arrived.Has(kTag, KeysFrom(0, 200), 2));
   EXPECT_EQ(arrived.num_rows(), 200);
-  // Another group has its own place.
+  // Another group has its own position.
   source_options_.group = "hps.persistent";
   const auto other = Source();
   EXPECT_EQ(Receive(other.get(), 300).num_rows(), 300);
@@ -182,18 +182,18 @@ TEST_F(KafkaTest, BrokersThatGoAndComeBackAreWaitedFor) {
   EXPECT_NE(status.message().find(mock_->brokers()), std::string::npos)
       << status.message();
   mock_->SetUp();
-  // What was on its way arrives.
+  // Messages in flight arrive.
   EXPECT_TRUE(producer->Flush(kWaitMs).ok());
   wait_for(2);
 }
 
-TEST_F(KafkaTest, WhatIsLeftBehindThePositionIsCounted) {
+TEST_F(KafkaTest, MessagesAfterThePositionAreCounted) {
   mock_->CreateTopic(kTag, 1);
   const auto producer = Producer();
   for (int version = 1; version <= 3; ++version) {
     Send(producer.get(), 0, 100, version);
   }
-  // A message is a poll of its own.
+  // Each message is a separate poll.
   source_options_.max_batch_size = 1;
   const auto source = Source();
   std::vector<int64_t> waiting;
@@ -232,7 +232,7 @@ TEST_F(KafkaTest, NoBrokerIsAnErrorInTime) {
   EXPECT_NE(message.find("127.0.0.1:1"), std::string::npos) << message;
 }
 
-TEST_F(KafkaTest, MessagesThatAreNoneAreCountedAndLeftOut) {
+TEST_F(KafkaTest, InvalidMessagesAreCountedAndSkipped) {
   mock_->CreateTopic(kTag, 1);
   const KafkaLibrary* library = nullptr;
   ASSERT_TRUE(KafkaLibrary::Get(&library).ok());

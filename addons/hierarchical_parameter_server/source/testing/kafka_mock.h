@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// librdkafka's own brokers for tests: Kafka's protocol over sockets, in this
-// process.
+// librdkafka's mock brokers for tests: they use Kafka's protocol over sockets,
+// in this process.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TESTING_KAFKA_MOCK_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TESTING_KAFKA_MOCK_H_
@@ -15,18 +15,18 @@ namespace hps {
 
 class KafkaMock {
  public:
-  // Why there can be none here, or "".
+  // Returns why there can be no mock on this machine, or "".
   static std::string SkipReason();
 
   explicit KafkaMock(int num_brokers);
   ~KafkaMock();
   KafkaMock(const KafkaMock&) = delete;
 
-  // "127.0.0.1:12345;127.0.0.1:23456".
+  // Returns, for example, "127.0.0.1:12345;127.0.0.1:23456".
   std::string brokers() const;
   void CreateTopic(const std::string& name, int num_partitions);
-  // Every broker closes its connections and refuses others, or takes them
-  // again.
+  // SetDown makes every broker close its connections and refuse new ones; SetUp
+  // makes them accept connections again.
   void SetDown();
   void SetUp();
 

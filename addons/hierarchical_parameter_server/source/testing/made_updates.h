@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that carry a checksum, for tests of what sends and receives them, and a
-// copy of what has arrived.
+// Rows with a checksum for tests of senders and receivers, and a record of the
+// rows that arrived.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TESTING_MADE_UPDATES_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_TESTING_MADE_UPDATES_H_
@@ -16,8 +16,9 @@
 
 namespace hps {
 
-// Row i of a key: its version, then floats that follow from key and version,
-// then their sum. All are whole numbers below 2^24, so the sum is exact.
+// Makes a row for key and version: the version, then floats that depend on
+// both, then the sum of all. All are whole numbers below 2^24, so the sum is
+// exact.
 inline std::vector<float> SealedRow(int64_t key, int version, int width) {
   std::vector<float> row(width);
   float sum = row[0] = static_cast<float>(version);
@@ -31,7 +32,8 @@ inline std::vector<float> SealedRow(int64_t key, int version, int width) {
   return row;
 }
 
-// The version, or -1 if the row is not one that SealedRow has made for the key.
+// Returns the version, or -1 if the row is not one that SealedRow made for the
+// key.
 inline int VersionOf(int64_t key, const float* row, int width) {
   const int version = static_cast<int>(row[0]);
   return std::vector<float>(row, row + width) == SealedRow(key, version, width)
@@ -68,7 +70,8 @@ class Arrived {
   void Take(const std::vector<UpdateBatch>& batches) {
     for (const UpdateBatch& batch : batches) Take(batch);
   }
-  // Whether exactly these keys of the table have arrived, all in the version.
+  // Returns whether exactly these keys of the table have arrived, all in this
+  // version.
   bool Has(const std::string& tag, const std::vector<int64_t>& keys,
            int version) const {
     std::map<int64_t, int> expected;

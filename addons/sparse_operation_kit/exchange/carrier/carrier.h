@@ -138,12 +138,16 @@ struct CarrierKind {
                      std::unique_ptr<Carrier>* carrier) = nullptr;
 };
 
-// Called by a static initializer of the library that implements the kind.
-// Returns true.
+// Called by a static initializer of the library that implements the kind, or
+// with the kind of a loaded CUDA library. Thread-safe. Returns true.
 bool RegisterCarrier(const std::string& kind, const CarrierKind& how);
+// False: none of that kind is registered. Loads no CUDA library.
+bool RegisteredCarrier(const std::string& kind, CarrierKind* how);
 
+// Loads the CUDA library for a kind of carrier that it contains.
 // FailedPrecondition, with the reason, if this process cannot create such a
-// carrier; InvalidArgument if the kind does not exist.
+// carrier; Internal if the CUDA library cannot be loaded; InvalidArgument if
+// the kind does not exist.
 ev::Status CheckCarrier(const std::string& kind);
 // Prepares a job of num_ranks ranks. *id: any bytes; pass it to all ranks.
 // Errors are those of CheckCarrier, and ResourceExhausted.

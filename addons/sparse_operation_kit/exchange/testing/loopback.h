@@ -72,7 +72,6 @@ class LoopbackJob {
   struct Options {
     int num_ranks = 2;
     WireType wire = WireType::kFloat32;
-    bool dedup = true;
     bool with_occurrences = false;
     ev::Parallel* parallel = nullptr;
     ev::RowStorage storage = ev::RowStorage::kDram;
@@ -138,7 +137,6 @@ class LoopbackJob {
       RouteOptions route;
       route.num_ranks = num_ranks;
       route.format = format;
-      route.dedup = options_.dedup;
       route.device = options_.device;
       EV_RETURN_IF_ERROR(Route(inputs, route, options_.parallel, &routes_[r]));
       messages[r].resize(routes_[r]->message_size());

@@ -296,7 +296,6 @@ def _lookup(requests, call, on_device, device):
         placement_sizes=[len(ranks) for ranks in placements],
         num_ranks=num_ranks,
         with_occurrences=with_occurrences,
-        dedup=settings.exchange_dedup(),
         fingerprint=fingerprint,
         call=call,
         on_device=on_device,

@@ -10,7 +10,7 @@ from sparse_operation_kit import settings
 
 
 def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
-         exchange_dedup=True, exchange_timeout=None, exchange=None,
+         exchange_timeout=None, exchange=None,
          intra_op_parallelism_threads=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
@@ -32,8 +32,6 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       their gradients in messages between ranks; None: float32. Sums are always computed
       in float32. float16 cannot hold values beyond 65504 or below about 6e-8: prefer
       bfloat16 for gradients that may be large or small.
-    exchange_dedup: False sends every id in place of every distinct id; for
-      measurements.
     exchange_timeout: seconds that a lookup may wait for other ranks before it fails on
       all of them; 0: forever. None: the environment variable
       SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set. Choose more than the
@@ -63,7 +61,7 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
   """
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")
-  settings.set_exchange(exchange_dtype, exchange_dedup)
+  settings.set_exchange(exchange_dtype)
   settings.set_exchange_timeout(exchange_timeout)
   settings.set_intra_op_threads(intra_op_parallelism_threads)
   wanted = settings.wanted_exchange(exchange, carriers.KINDS)

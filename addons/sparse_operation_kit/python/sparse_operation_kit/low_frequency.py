@@ -107,7 +107,6 @@ def _masks(params, requests, call):
       placements=[r for ranks in placements for r in ranks],
       placement_sizes=[len(ranks) for ranks in placements],
       num_ranks=num_ranks,
-      dedup=True,
       fingerprint=fingerprint,
       call=call,
       name="route")

@@ -22,23 +22,21 @@ _DEFAULT_EXCHANGE = "horovod"
 
 _exchange_carrier = _DEFAULT_EXCHANGE
 _exchange_dtype = "float32"
-_exchange_dedup = True
 _exchange_timeout = None
 _intra_op_threads = 0
 
 
-def set_exchange(dtype=None, dedup=True):
+def set_exchange(dtype=None):
   """Sets how lookups built from now on send rows and gradients between ranks.
 
   Args:
     dtype: `tf.float32`, `tf.float16`, `tf.bfloat16` or one of their names; None:
       float32.
-    dedup: bool; False sends every id in place of every distinct id, for measurements.
 
   Raises:
     ValueError: another dtype.
   """
-  global _exchange_dtype, _exchange_dedup
+  global _exchange_dtype
   try:
     wire = _WIRES.get(dtypes.as_dtype(dtypes.float32 if dtype is None else dtype))
   except TypeError:
@@ -47,7 +45,7 @@ def set_exchange(dtype=None, dedup=True):
     raise ValueError(
         "sok.init: exchange_dtype must be float32, float16 or bfloat16, got %r" %
         (dtype,))
-  _exchange_dtype, _exchange_dedup = wire, bool(dedup)
+  _exchange_dtype = wire
 
 
 def wanted_exchange(exchange, kinds):
@@ -90,11 +88,6 @@ def exchange_on_device():
 def exchange_dtype():
   """Returns "float32", "float16" or "bfloat16"."""
   return _exchange_dtype
-
-
-def exchange_dedup():
-  """Returns whether each distinct key of a batch is sent only once."""
-  return _exchange_dedup
 
 
 def set_exchange_timeout(seconds):

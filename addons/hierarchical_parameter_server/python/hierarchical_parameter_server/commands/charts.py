@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Latencies as a chart: text, or a file (.svg, written here; .png, by matplotlib)."""
+"""Charts of latencies: as text, as .svg (written here) or as .png (by matplotlib)."""
 
 import html
 import importlib
@@ -10,17 +10,17 @@ import numpy as np
 
 _BINS = 20
 _BAR = 50
-# Of an SVG, in its own units.
+# Sizes in the SVG's own units.
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 720, 420, 70, 20, 50, 50
 _COLOURS = ("#1f6fb2", "#d1702a", "#3d8f4f")
 
 
 def text(seconds, out):
-  """Draws a histogram of latencies, without the slowest half percent.
+  """Draws a histogram of latencies as text, without the slowest half percent.
 
   Args:
     seconds: float [n].
-    out: a file that takes strings.
+    out: text file to write to.
   """
   low, high = np.percentile(seconds, [0, 99.5])
   counts, edges = np.histogram(seconds, _BINS, (low, max(high, low + 1e-9)))
@@ -30,7 +30,8 @@ def text(seconds, out):
 
 
 def check(path):
-  """Raises ValueError if write() cannot write such a file: before anything is measured."""
+  """Raises ValueError if write() does not support the file type; call before measuring.
+  """
   suffix = os.path.splitext(path)[1]
   if suffix not in (".png", ".svg"):
     raise ValueError("--chart_file: want a name that ends in .png or .svg, got %r" % path)
@@ -38,21 +39,21 @@ def check(path):
     try:
       importlib.import_module("matplotlib")
     except ImportError:
-      raise ValueError("--chart_file %s: a .png is drawn by matplotlib, which is not "
-                       "installed; a name that ends in .svg needs nothing" % path)
+      raise ValueError("--chart_file %s: a .png needs matplotlib, which is not "
+                       "installed; use a name that ends in .svg" % path)
   folder = os.path.dirname(path) or "."
   if not os.path.isdir(folder):
     raise ValueError("--chart_file: there is no folder %r" % folder)
 
 
 def curves(measured):
-  """Returns {stream: (us, share)}: which share of the lookups took at most so long.
+  """Returns {stream: (us, share)}: the percentage of lookups that took at most `us`.
 
   Args:
     measured: {stream: float [n], seconds}.
 
   Returns:
-    At most 200 points for each stream, without the slowest half percent.
+    At most 200 points per stream, without the slowest half percent.
   """
   shares = np.linspace(0, 99.5, 200)
   return {
@@ -62,7 +63,7 @@ def curves(measured):
 
 
 def _steps(low, high, count):
-  """Returns round numbers that cover [low, high] in about `count` steps."""
+  """Returns about `count` round numbers that cover [low, high]."""
   step = max(high - low, 1e-9) / count
   unit = 10.**np.floor(np.log10(step))
   step = unit * next(m for m in (1, 2, 5, 10) if unit * m >= step * (1 - 1e-9))
@@ -103,7 +104,7 @@ def _svg(measured, title):
     line(_LEFT, y_of(share), _WIDTH - _RIGHT, y_of(share))
     label(_LEFT - 8, y_of(share) + 4, "end", "%d %%" % share)
   label((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, "middle",
-        "latency in microseconds: the share of lookups that took at most so long")
+        "share of lookups with at most this latency, in microseconds")
   for i, (stream, (us, shares)) in enumerate(drawn.items()):
     colour = _COLOURS[i % len(_COLOURS)]
     points = " ".join("%.1f,%.1f" % (x_of(u), y_of(s)) for u, s in zip(us, shares))
@@ -116,13 +117,13 @@ def _svg(measured, title):
 
 def _draw_png(path, measured, title):
   import matplotlib  # pylint: disable=g-import-not-at-top
-  matplotlib.use("Agg")  # Without a screen.
+  matplotlib.use("Agg")  # needs no screen
   from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
   figure, axes = pyplot.subplots(figsize=(7.2, 4.2))
   for stream, (us, shares) in curves(measured).items():
     axes.plot(us, shares, label=stream)
   axes.set_xlabel("latency in microseconds")
-  axes.set_ylabel("lookups that took at most so long, %")
+  axes.set_ylabel("lookups with at most this latency, %")
   axes.set_title(title)
   axes.grid(True)
   axes.legend()
@@ -131,15 +132,15 @@ def _draw_png(path, measured, title):
 
 
 def write(path, measured, title):
-  """Writes a chart of latencies, a curve for each stream.
+  """Writes a chart of latencies with one curve per stream.
 
   Args:
     path: ends in .svg or .png.
     measured: {stream: float [n], seconds}.
-    title: a line above.
+    title: the chart's title.
 
   Raises:
-    ValueError: as check().
+    ValueError: as for check().
     OSError: the file cannot be written.
   """
   check(path)

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""check: what is wrong with a configuration, and what it takes."""
+"""The command `check`: errors of a configuration, and the memory it needs."""
 
 from hierarchical_parameter_server import serving
 
 
 def amount(count):
-  """Returns bytes as people read them: "1.5 GiB"."""
+  """Returns a number of bytes in readable form: "1.5 GiB"."""
   for unit in ("B", "KiB", "MiB", "GiB"):
     if count < 1024:
       return ("%d %s" if unit == "B" else "%.1f %s") % (count, unit)
@@ -20,9 +20,9 @@ def counted(number, what):
 
 
 def _reach(tiers, out):
-  """Prints whether each tier was reached; returns how many were not."""
+  """Prints whether each tier was reached; returns the number that were not."""
   if not tiers:
-    print("no tier of this configuration is another program's", file=out)
+    print("this configuration has no tier in another program", file=out)
   for tier in tiers:
     if not tier["error"]:
       print("%s: %s was reached in %d ms" %

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The commands, in one process and as a program."""
+"""Tests the commands, in one process and as a program."""
 
 import contextlib
 import importlib
@@ -126,7 +126,7 @@ class CommandsTest(absltest.TestCase):
       self.assertGreaterEqual(p99, p50)
       self.assertEqual([float(v) for v in line.split()[4:]], [0, 100, 0, 0])
 
-  def test_profile_says_which_tier_had_the_rows(self):
+  def test_profile_reports_which_tier_had_the_rows(self):
     config = self.config()
     with open(config) as f:
       parts = json.load(f)
@@ -155,7 +155,7 @@ class CommandsTest(absltest.TestCase):
     self.assertLen(curves, 3)
     for curve in curves:
       points = np.array([p.split(",") for p in curve.get("points").split()], float)
-      # Within the picture, to the right and upwards.
+      # Points are inside the picture and go right and up.
       self.assertTrue((points >= 0).all() and (points <= [720, 420]).all())
       self.assertTrue((np.diff(points, axis=0) * [1, -1] >= 0).all())
     words = [t.text for t in root.findall(space + "text")]
@@ -188,11 +188,11 @@ class CommandsTest(absltest.TestCase):
     self.assertEqual((code, out), (2, ""))
     self.assertIn("a.png: a .png is drawn by matplotlib, which is not installed", err)
 
-  def test_zipf_is_as_steep_as_it_says(self):
+  def test_zipf_has_the_given_exponent(self):
     drawn = profiling.zipf(np.random.RandomState(1), 10**6, 1.2, 200000)
     self.assertEqual(drawn.min(), 0)
     self.assertLess(drawn.max(), 10**6)
-    # Of the continuous distribution: the share of [1, 2), and of the first tenth.
+    # The shares of [1, 2) and of the first tenth match the continuous distribution.
     top = 1 - (10**6 + 1.)**-0.2
     self.assertAlmostEqual((drawn == 0).mean(), (1 - 2**-0.2) / top, delta=0.01)
     self.assertAlmostEqual((drawn < 10**5).mean(), (1 - (10**5 + 1.)**-0.2) / top,
@@ -269,7 +269,7 @@ class CommandsTest(absltest.TestCase):
     self.assertIn("none\\xff': No such file", out)
     with self.assertRaisesRegex(tf.errors.NotFoundError, r"none\\xff': No such file"):
       hps.start(none)
-    # A table's folder, too.
+    # The folder of a table may have such a name, too.
     config = self.config()
     with open(config, "rb") as f:
       read = f.read()
@@ -278,7 +278,7 @@ class CommandsTest(absltest.TestCase):
     code, out, _ = run("check", config)
     self.assertEqual(code, 1)
     self.assertIn("t\\xff/", out)
-    # The terminal's encoding lacks the character.
+    # The terminal's encoding cannot represent the character.
     ascii_out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with contextlib.redirect_stdout(ascii_out):
       self.assertEqual(main.main(["check", os.path.join(self.folder, "\uff0c")]), 1)

@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""convert: table directories of a trained model."""
+"""The command `convert`: writes the table directories of a trained model."""
 
 from hierarchical_parameter_server import convert as conversions
 from hierarchical_parameter_server.convert import checkpoints
 
 
 def convert(args, out, err):
-  """Writes the tables; prints the checkpoint that is read, and a line for each table."""
+  """Writes the tables; prints the checkpoint that is read, and a line per table."""
   if args.kind != "checkpoint" and (args.dense or args.full_only):
     raise ValueError("--dense and --full-only are for checkpoints")
   if args.kind == "checkpoint":

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""load: starts a server from a configuration."""
+"""The command `load`: starts a server from a configuration."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ _BAR = 30
 
 
 def _start(config, out, err):
-  """Starts the server; shows how far it is, on a terminal."""
+  """Starts the server; shows the progress on a terminal."""
   plan = serving.check(config)["plan"]
   total = sum(t["rows"] for t in plan["tables"]) if plan else 0
   trouble = []
@@ -42,7 +42,7 @@ def _start(config, out, err):
 
 
 def load(args, out, err):
-  """Loads every table; prints what each tier has."""
+  """Loads every table; prints the content of each tier."""
   _start(args.config, out, err)
   for model in serving.metrics()["models"]:
     for table in model["tables"]:

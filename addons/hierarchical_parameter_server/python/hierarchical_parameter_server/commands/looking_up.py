@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""lookup: rows of keys."""
+"""The command `lookup`: prints the rows of keys."""
 
 import numpy as np
 import tensorflow as tf
@@ -10,13 +10,13 @@ from hierarchical_parameter_server.commands import tables
 
 
 def key_type(ps_config_file):
-  """Returns tf.int64 or tf.int32, as a configuration's ids are."""
+  """Returns the type of a configuration's ids: tf.int64 or tf.int32."""
   plan = serving.check(ps_config_file)["plan"]
   return tf.int64 if plan is None or plan["long_keys"] else tf.int32
 
 
 def lookup(args, out, err):
-  """Prints a line for each key: the key, and its row."""
+  """Prints a line per key: the key and its row."""
   del err
   serving.start(args.config)
   dtype = key_type(args.config)

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the command line: `python -m hierarchical_parameter_server COMMAND ...`."""
+"""The command line: `python -m hierarchical_parameter_server COMMAND ...`."""
 
 import argparse
 import os
 import sys
 
-# Before TensorFlow is imported: its own lines are not a command's output.
+# Set before TensorFlow is imported, so that its log lines do not mix with the output.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 # pylint: disable=g-import-not-at-top
@@ -19,7 +19,7 @@ from hierarchical_parameter_server.commands import looking_up
 from hierarchical_parameter_server.commands import profiling
 from hierarchical_parameter_server import version
 
-# Exit codes: what was asked was found wanting; it could not be done.
+# Exit codes: the command found errors or mismatches; the command failed.
 _FOUND, _TROUBLE = 1, 2
 
 
@@ -38,7 +38,7 @@ def _parser():
     return sub
 
   sub = command("check", checking.check,
-                "Say which keys of a configuration are unknown, without effect or at odds "
+                "Report which keys of a configuration are unknown, without effect or at odds "
                 "with the files, and how much memory each table takes.")
   sub.add_argument("config", metavar="CONFIG")
   sub.add_argument("--connect", action="store_true",
@@ -103,6 +103,6 @@ def main(argv=None):
   except (ValueError, OSError) as e:
     print("error: %s" % e, file=sys.stderr)
   except tf.errors.OpError as e:
-    # What follows names nodes of a graph that the caller has not seen.
+    # The rest of the message names nodes of an internal graph.
     print("error: %s" % e.message.split("\n\t [[")[0], file=sys.stderr)
   return _TROUBLE

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""profile: how fast a table is looked up."""
+"""The command `profile`: measures lookups of a table."""
 
 import os
 import threading
@@ -14,17 +14,17 @@ from hierarchical_parameter_server.commands import charts
 from hierarchical_parameter_server.commands import looking_up
 from hierarchical_parameter_server.commands import tables
 
-# Batches that are made before the clock runs; they are looked up in turns.
+# Batches made before the timing starts; lookups cycle through them.
 _BATCHES = 64
 
 STREAMS = ("repeated", "zipf", "uniform")
 
 
 def zipf(random, count, exponent, size):
-  """Returns numbers below `count`: k with a probability of about (k + 1) ** -exponent.
+  """Draws numbers below `count`: k with a probability of about (k + 1) ** -exponent.
 
-  By the inverse of the continuous distribution on [1, count + 1), so that any table's size
-  and any exponent but 1 will do.
+  Inverts the continuous distribution on [1, count + 1), which works for any table size
+  and any exponent except 1.
   """
   power = 1. - exponent
   top = (count + 1.)**power
@@ -36,15 +36,15 @@ def batches(stream, keys, batch, exponent, seed):
   """Returns a list of batches of keys.
 
   Args:
-    stream: "zipf", "uniform" or "repeated" (of which there is one).
-    keys: [n], a table's.
-    batch: ids of each.
-    exponent: of zipf.
+    stream: "zipf", "uniform" or "repeated" (a single batch).
+    keys: [n], the table's keys.
+    batch: ids per batch.
+    exponent: of the Zipf distribution.
     seed: int.
   """
   random = np.random.RandomState(seed)
   if stream == "zipf":
-    # Which keys are frequent has nothing to do with where they lie.
+    # Spreads the frequent keys over the table.
     step = next(s for s in range(len(keys) * 5 // 8 | 1, 2 * len(keys) + 3, 2)
                 if np.gcd(s, len(keys)) == 1)
     return [np.asarray(keys[zipf(random, len(keys), exponent, batch) * step % len(keys)])
@@ -54,12 +54,12 @@ def batches(stream, keys, batch, exponent, seed):
 
 
 def _tiers(facts):
-  """Returns the fields of a table's metrics that count ids by where their row came from."""
+  """Returns the metrics fields that count a table's ids by the source of their row."""
   return [f for f in facts if f.startswith("from_")] + ["defaults"]
 
 
 class _Measured:
-  """What lookups of a stream took.
+  """Results of the lookups of one stream.
 
   Attributes:
     seconds: float [n], of each lookup.
@@ -80,15 +80,15 @@ class _Measured:
              100. * self.gained(f) / self.gained("keys")) for f in _tiers(self.after)]
 
   def percentiles(self, *wanted):
-    """Returns microseconds."""
+    """Returns these percentiles in microseconds."""
     return [1e6 * v for v in np.percentile(self.seconds, wanted)]
 
 
 def _measure(call, made, facts, args):
-  """Looks the batches up in turns; returns a _Measured.
+  """Looks up the batches in rotation; returns a _Measured.
 
   Args:
-    call: ids to rows.
+    call: maps ids to rows.
     made: batches.
     facts: returns the table's metrics.
     args: the command's.
@@ -121,7 +121,7 @@ def _measure(call, made, facts, args):
 
 
 def _report(stream, rows, measured, args, out):
-  """Prints what a stream took."""
+  """Prints the results of one stream."""
   number, width = len(measured.seconds), measured.after["width"]
   asked = measured.gained("keys")
   print("%s, %d x %d, stream %s, batch %d, %d callers, %d lookups" %
@@ -137,11 +137,11 @@ def _report(stream, rows, measured, args, out):
   print("rows from  " + "  ".join("%s %.2f %%" % s for s in measured.shares()), file=out)
   unavailable = measured.gained("unavailable")
   if unavailable:
-    print("%d ids have the default row because a tier was away" % unavailable, file=out)
+    print("%d ids have the default row because a tier was unavailable" % unavailable, file=out)
 
 
 def _table(found, out):
-  """Prints a line for each stream."""
+  """Prints a line per stream."""
   tiers = [tier for tier, _ in next(iter(found.values())).shares()]
   print("%-9s %10s %10s %12s" % ("stream", "p50 us", "p99 us", "lookups/s") +
         "".join(" %12s" % (tier + " %") for tier in tiers), file=out)
@@ -153,7 +153,7 @@ def _table(found, out):
 
 
 def profile(args, out, err):
-  """Measures, and prints latencies, throughput and where rows came from."""
+  """Measures lookups; prints latencies, throughput and the sources of rows."""
   del err
   for name, least in (("batch", 1), ("iterations", 1), ("warmup", 0), ("threads", 1)):
     if getattr(args, name) < least:

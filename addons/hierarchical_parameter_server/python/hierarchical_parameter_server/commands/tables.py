@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The table that a command names, and a callable that looks it up."""
+"""Finds the table that a command names, and makes a callable that looks it up."""
 
 import tensorflow as tf
 
@@ -16,12 +16,12 @@ def find(model, table):
     table: number, or name.
 
   Raises:
-    ValueError: it is not there; the message lists what is.
+    ValueError: it does not exist; the message lists the existing ones.
   """
   models = {m["model"]: m["tables"] for m in serving.metrics()["models"]}
   model = model or sorted(models)[0]
   if model not in models:
-    raise ValueError("there is no model '%s', but %s" %
+    raise ValueError("there is no model '%s'; the models are %s" %
                      (model, ", ".join(sorted(models))))
   names = [t["table"] for t in models[model]]
   number = names.index(table) if table in names else None
@@ -31,13 +31,13 @@ def find(model, table):
     except ValueError:
       number = -1
   if not 0 <= number < len(names):
-    raise ValueError("model '%s' has no table '%s', but %s" %
+    raise ValueError("model '%s' has no table '%s'; its tables are %s" %
                      (model, table, ", ".join(names)))
   return model, number, models[model][number]
 
 
 def lookup_callable(session, model, number, width, dtype):
-  """Returns f(ids) that gives rows, in a session of the default graph."""
+  """Returns a function from ids to rows, in a session of the default graph."""
   ids = tf.compat.v1.placeholder(dtype, [None])
   rows = _lib.load().hps_lookup(
       ids=ids, init_status="", model_name=model, table_id=number, emb_vec_size=width)

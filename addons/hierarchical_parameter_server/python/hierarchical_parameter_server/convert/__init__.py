@@ -1,16 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trained tables as table directories.
+"""Writes trained tables as table directories.
 
   from hierarchical_parameter_server import convert
   convert.from_checkpoint("model.ckpt-1000", "tables", ["users", "items"])
 
-A table directory has `key` (int64) and `emb_vector` (float32, rows x width), both without a
-header. Every function writes new files beside the old ones and then gives them the names, so
-that a directory is never half written, and returns {table: (rows, width)}.
+A table directory has two files without headers: `key` (int64) and `emb_vector`
+(float32, rows x width). Every function returns {table: (rows, width)}. It writes new
+files and then renames them, so a directory is never half written.
 
-None of them is needed to have SparseOperationKit installed: files and checkpoints are read
-as they are.
+SparseOperationKit need not be installed: its files and checkpoints are read directly.
 """
 
 from hierarchical_parameter_server.convert.checkpoints import checkpoint_tables

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Opens stock V2 checkpoints."""
+"""Opens checkpoints in TensorFlow's V2 format."""
 
 import os
 
@@ -15,7 +15,7 @@ def open_bundle(prefix):
 
   Raises:
     ValueError: a save that replaces it was interrupted, or a tensor is larger than all
-      data files: TensorFlow would end the process when it is read.
+      data files (reading it would crash TensorFlow).
     tf.errors.OpError: it cannot be read.
   """
   if tf.io.gfile.exists(prefix + ".commit.index"):
@@ -27,7 +27,7 @@ def open_bundle(prefix):
                for name in tf.io.gfile.listdir(folder or ".") if name.startswith(start))
   types = reader.get_variable_to_dtype_map()
   for name, shape in sorted(reader.get_variable_to_shape_map().items()):
-    # A string takes at least the byte of its length.
+    # A string takes at least one byte, for its length.
     needed = 1 if types[name] == tf.string else types[name].size
     for size in shape:
       needed *= size

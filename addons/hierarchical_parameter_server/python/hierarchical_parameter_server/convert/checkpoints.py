@@ -1,15 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables out of a tf.train.Saver checkpoint.
+"""Reads tables from a tf.train.Saver checkpoint.
 
-An embedding variable `v` is there as the tensors `v-keys` and `v-values`, in parts as
-`v/part_0-keys` and so on; a dense variable is one tensor of rank 2, whose row numbers are its
-keys, or the slices of a partitioned one.
+An embedding variable `v` is stored as the tensors `v-keys` and `v-values`, or in parts
+as `v/part_0-keys` and so on. A dense variable is one tensor of rank 2 whose row numbers
+are its keys, or the slices of a partitioned one.
 
 An optimizer's slot has tensors like those of a table, under the table's name:
-`v/Adagrad-keys`. A table has `v-default_rows`, a slot has none. DeepRec's own checkpoints
-have no default rows. In these a name under a table's name is a table if something lies
-under it, since slots have no slots, and is taken for a slot otherwise.
+`v/Adagrad-keys`. A table has `v-default_rows`, a slot has none. DeepRec's checkpoints
+have no default rows at all. There, a name under a table's name counts as a table if
+another name is under it, since slots have no slots; otherwise it counts as a slot.
 """
 
 import os
@@ -25,8 +25,8 @@ from hierarchical_parameter_server.convert import directories
 _KEYS, _VALUES, _DEFAULTS = "-keys", "-values", "-default_rows"
 _PART = re.compile(r"^(.*)/part_(\d+)$")
 
-# Tensors of a delta: rows that changed, keys that lost their row, keys that a filter counts
-# (they have no row), whether the delta replaces the whole part, and where keys are.
+# Tensors of a delta: changed rows, erased keys, keys that a filter counts (they have no
+# row), whether the delta replaces the whole part, and the ranks of keys.
 _DELTA_KEYS, _DELTA_VALUES = "-sparse_incr_keys", "-sparse_incr_values"
 _DELTA_ERASED = "-sparse_incr_erased_keys"
 _DELTA_COUNTED = "-sparse_incr_keys_filtered"
@@ -38,17 +38,18 @@ _PUNCTUATION = re.compile(r"[^0-9A-Za-z_-]")
 
 
 def _stems(shapes):
-  """Returns {what the names of a table's or part's tensors start with: its slots}."""
+  """Returns {prefix of a table's or part's tensor names: prefixes of its slots}."""
   tables = {}
   stems = sorted(name[:-len(_KEYS)] for name in shapes
                  if name.endswith(_KEYS) and name[:-len(_KEYS)] + _VALUES in shapes)
-  for number, stem in enumerate(stems):  # A table comes before what is under its name.
+  # sorted, so a table precedes the names under it
+  for number, stem in enumerate(stems):
     owner = os.path.dirname(stem)
     while owner and owner not in tables:
       owner = os.path.dirname(owner)
     is_slot = bool(owner) and stem + _DEFAULTS not in shapes
     if is_slot and owner + _DEFAULTS not in shapes:
-      # DeepRec's. What lies under a name follows it, but not always at once.
+      # From DeepRec. Names under this one come later in the list, not always directly.
       is_slot = not any(other.startswith(stem + "/") for other in stems[number + 1:])
     if is_slot:
       tables[owner].append(stem)
@@ -58,7 +59,7 @@ def _stems(shapes):
 
 
 def _tables(stems):
-  """Returns {table: names of its parts in order}."""
+  """Returns {table: names of its parts, in order}."""
   found = {}
   for stem in stems:
     match = _PART.match(stem)
@@ -68,7 +69,7 @@ def _tables(stems):
 
 
 class _Later(object):
-  """What deltas say about the keys of what comes before them."""
+  """The keys that deltas change, compared with everything saved before them."""
 
   def __init__(self):
     self._mentioned = np.zeros([0], np.int64)
@@ -81,7 +82,7 @@ class _Later(object):
     self._replaced.append((part_of, np.array(parts, bool)))
 
   def stay(self, keys):
-    """Returns a bool array: which keys no delta has changed or removed."""
+    """Returns a bool array: True for keys that no delta has changed or removed."""
     at = np.searchsorted(self._mentioned, keys)
     gone = np.append(self._mentioned, 0)[at] == keys
     gone &= at < len(self._mentioned)
@@ -91,24 +92,24 @@ class _Later(object):
 
 
 class Checkpoint(object):
-  """A checkpoint with the deltas that a restore of it applies.
+  """A checkpoint with the deltas that a restore applies.
 
   Attributes:
     prefix: string.
-    name: string, the prefix and which deltas are read: "m-9 and its deltas to 12".
-    tables: {embedding variable: names of its parts in order}.
+    name: string, the prefix and the deltas that are read: "m-9 and its deltas to 12".
+    tables: {embedding variable: names of its parts, in order}.
   """
 
   def __init__(self, source, full_only=False):
-    """Opens it.
+    """Opens a checkpoint.
 
     Args:
-      source: prefix, or a folder, whose newest checkpoint is taken.
+      source: prefix, or a folder, which stands for its newest checkpoint.
       full_only: bool; True: without deltas.
 
     Raises:
-      ValueError: there is no such checkpoint, or a delta is missing or damaged, or
-        continues something else.
+      ValueError: there is no such checkpoint, or a delta is missing, damaged or
+        continues another checkpoint.
     """
     self.prefix = source
     if tf.io.gfile.isdir(source):
@@ -126,12 +127,13 @@ class Checkpoint(object):
     self.tables = _tables(self._stems)
 
   def unsure(self):
-    """Returns names that were taken for slots although the checkpoint does not say so."""
+    """Returns names taken for slots although the checkpoint leaves it open."""
     return [slot for stem, slots in sorted(self._stems.items()) for slot in slots
             if stem + _DEFAULTS not in self._shapes]
 
   def parts_of(self, table):
-    """Returns the names of a table's parts, also of a slot's; None: there is no such."""
+    """Returns the names of the parts of a table or a slot; None if it does not exist.
+    """
     slots = _tables(slot for slots in self._stems.values() for slot in slots)
     return self.tables.get(table, slots.get(table))
 
@@ -140,7 +142,7 @@ class Checkpoint(object):
     return self._shapes[self.parts_of(table)[0] + _VALUES][1]
 
   def pieces(self, table, with_rows=True):
-    """Yields a table's (keys, rows [n, width]) that a restore leaves, each key once.
+    """Yields a table's (keys, rows [n, width]) as a restore leaves them, each key once.
 
     Args:
       table: string, one of `tables`; without deltas also the name of a slot.
@@ -152,8 +154,8 @@ class Checkpoint(object):
     parts = self.parts_of(table)
     if self._deltas and table not in self.tables:
       raise ValueError(
-          "%s: '%s' is an optimizer's slot, which is read without incremental checkpoints "
-          "alone (full_only=True, --full-only)" % (self.prefix, table))
+          "%s: '%s' is an optimizer's slot, which can only be read without incremental "
+          "checkpoints (full_only=True, --full-only)" % (self.prefix, table))
     later, changed = _Later(), []
     for delta in reversed(self._deltas):
       changed = self._changed(table, parts, delta, later) + changed
@@ -170,7 +172,8 @@ class Checkpoint(object):
       yield keys[stay], rows
 
   def _changed(self, table, parts, delta, later):
-    """Returns a delta's (delta, part, which of its keys stay) and adds it to `later`."""
+    """Adds a delta to `later`; returns its (delta, part, bool array of keys that stay).
+    """
     shapes = delta.reader.get_variable_to_shape_map()
     placement = None
     if table + _DELTA_PLACEMENT in shapes:
@@ -214,11 +217,11 @@ class Checkpoint(object):
     return found
 
   def dense_shape(self, name):
-    """Returns the shape of a variable that is no table; None: there is no such."""
+    """Returns the shape of a dense variable; None if it does not exist."""
     return self._shapes.get(name)
 
   def dense(self, name):
-    """Returns a variable that is no table: every delta has all of them."""
+    """Returns a dense variable. Every delta contains all of them."""
     reader = self._deltas[-1].reader if self._deltas else self._reader
     if not reader.has_tensor(name):
       reader = self._reader
@@ -229,8 +232,8 @@ def checkpoint_tables(prefix, full_only=False):
   """Returns {name: (rows, width)} of the embedding variables of a checkpoint.
 
   Args:
-    prefix: of the checkpoint, or a folder, whose newest checkpoint is taken.
-    full_only: as of `from_checkpoint`.
+    prefix: of the checkpoint, or a folder, which stands for its newest checkpoint.
+    full_only: as for `from_checkpoint`.
 
   Raises:
     ValueError: there is no such checkpoint, or a delta is missing or damaged.
@@ -247,34 +250,37 @@ def sizes(checkpoint):
 
 
 def folder_name(table):
-  """Returns the name of a table's folder: letters, digits, '_' and '-' stay."""
+  """Returns the name of a table's folder: other characters than letters, digits, '_'
+  and '-' become '_'.
+  """
   return _PUNCTUATION.sub("_", table)
 
 
 def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False):
   """Writes a table directory for each table of a checkpoint: out/<table>.
 
-  In the folders' names other characters than letters, digits, '_' and '-' become '_'.
+  In folder names, characters other than letters, digits, '_' and '-' become '_'.
 
-  The incremental checkpoints that continue the checkpoint are read with it, as
-  `tf.train.Saver().restore` applies them: all of them if it is the newest checkpoint of
-  its folder, else none.
+  If the checkpoint is the newest of its folder, the incremental checkpoints that
+  continue it are applied, as by `tf.train.Saver().restore`. An older checkpoint is read
+  alone.
 
   Args:
-    prefix: of the checkpoint, as tf.train.Saver.save returns it, or a folder, whose newest
-      checkpoint is taken.
+    prefix: of the checkpoint, as tf.train.Saver.save returns it, or a folder, which
+      stands for its newest checkpoint.
     out: folder.
     tables: names of embedding variables; None: all of the checkpoint.
-    dense: names of dense variables [n, width] to write as tables of the keys 0 to n - 1.
-    full_only: bool; True: incremental checkpoints are left out.
+    dense: names of dense variables [n, width] to write as tables with the keys 0 to n -
+      1.
+    full_only: bool; True: ignore incremental checkpoints.
 
   Returns:
     {table: (rows, width)}.
 
   Raises:
-    ValueError: no such checkpoint or table, a table without rows, two names that lead to
-      one folder, or an incremental checkpoint that is missing or damaged or continues
-      something else. The message names it.
+    ValueError: a checkpoint or table does not exist, a table has no rows, two names map
+      to one folder, or an incremental checkpoint is missing, damaged or continues
+      another checkpoint. The message names it.
   """
   checkpoint = Checkpoint(prefix, full_only)
   tf.compat.v1.logging.info("Converting %s", checkpoint.name)
@@ -282,7 +288,7 @@ def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False):
 
 
 def write(checkpoint, out, tables, dense):
-  """Writes tables of a `Checkpoint`; for the arguments see `from_checkpoint`."""
+  """Writes tables of a `Checkpoint`; arguments as for `from_checkpoint`."""
   prefix = checkpoint.prefix
   if tables is None:
     tables = sorted(checkpoint.tables)

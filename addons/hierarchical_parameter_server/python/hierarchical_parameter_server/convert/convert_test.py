@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a trained model to served rows."""
+"""Converts trained models and serves their rows."""
 
 import contextlib
 import io
@@ -24,7 +24,7 @@ _DIM = 4
 
 
 def _trained(folder):
-  """Trains; returns (ids, prediction, dense weights, folders of what was saved)."""
+  """Trains; returns (ids, prediction, dense weights, folders with the saved files)."""
   random = np.random.RandomState(1)
   ids = random.randint(-50, 50, size=[64, 3]).astype(np.int64)
   labels = random.normal(size=[64, 1]).astype(np.float32)
@@ -80,7 +80,7 @@ class ConvertTest(parameterized.TestCase):
     np.testing.assert_array_equal(found.reshape([7, 2]), items)
     np.testing.assert_array_equal(
         np.fromfile(os.path.join(out, "items", "key"), np.int64), np.arange(7))
-    # The same from sok.dump.
+    # sok.dump's files give the same table.
     dumped = os.path.join(self.folder, "of_dump")
     written = convert.from_sok_dump(os.path.join(self.folder, "dump"), dumped)
     table, = written
@@ -119,7 +119,7 @@ class ConvertTest(parameterized.TestCase):
     sizes = {"user": (2, 2), "user/hist": (3, 3), "user/hist/parts": (2, 2)}
     self.assertEqual(convert.checkpoint_tables(prefix), sizes)
     self.assertEqual(convert.from_checkpoint(prefix, self.folder), sizes)
-    # DeepRec's files have no default rows: a slot has nothing below it.
+    # DeepRec's files have no default rows; nothing is stored under a slot.
     theirs = {n: t for n, t in stored.read(prefix).items() if "default_rows" not in n}
     stored.write(os.path.join(self.folder, "theirs"), theirs)
     self.assertEqual(convert.checkpoint_tables(os.path.join(self.folder, "theirs")), sizes)
@@ -144,9 +144,9 @@ class ConvertTest(parameterized.TestCase):
         np.fromfile(os.path.join(self.folder, "v", "emb_vector"), np.float32), rows)
     with open(os.path.join(self.folder, "v_values.file"), "ab") as f:
       f.write(b"1234")
-    with self.assertRaisesRegex(ValueError, "16 floats for 5 keys are no whole rows"):
+    with self.assertRaisesRegex(ValueError, "16 floats are not a whole number of rows for 5 keys"):
       convert.from_legacy(self.folder, self.folder)
-    # The table that was there is there still.
+    # The existing table is unchanged.
     self.assertEqual(os.path.getsize(os.path.join(self.folder, "v", "key")), 40)
     self.assertCountEqual(os.listdir(os.path.join(self.folder, "v")),
                           ["key", "emb_vector"])
@@ -162,7 +162,7 @@ class ConvertTest(parameterized.TestCase):
       (lambda f: convert.write_table(f, np.array([2**63], np.uint64), [[1.]]),
        "above the largest int64"),
   )
-  def test_what_is_wrong_is_named(self, call, message):
+  def test_errors_are_named(self, call, message):
     with self.assertRaisesRegex(ValueError, message):
       call(self.folder)
 
@@ -190,7 +190,7 @@ class DeltasTest(parameterized.TestCase):
     return dict(zip(keys, rows))
 
   def trained(self, parts=None, counter=None):
-    """Saves a full checkpoint and two deltas; returns what a restore leaves."""
+    """Saves a full checkpoint and two deltas; returns the rows after a restore."""
     with tf.Graph().as_default(), tf.Session() as session:
       users = tf.get_embedding_variable(
           "users", embedding_dim=2, partitioner=parts and tf.fixed_size_partitioner(parts),
@@ -253,7 +253,7 @@ class DeltasTest(parameterized.TestCase):
       expected.update({1: 1., 1001: 1001.})
     self.assertEqual(self.written(), {k: [x] * 2 for k, x in expected.items()})
 
-  def test_what_is_damaged_is_refused_as_by_a_restore(self):
+  def test_damaged_deltas_are_refused_as_by_a_restore(self):
     self.trained()
     first = delta_chain.find(self.prefix)[0].prefix
 

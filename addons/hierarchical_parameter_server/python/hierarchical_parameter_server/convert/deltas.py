@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incremental checkpoints ("deltas") that continue a full checkpoint.
 
-Beside a full checkpoint `dir/m` its deltas are `dir/.incremental_checkpoint/m-<id>-00001`,
-`-00002` and so on, stock V2 checkpoints. <id> begins the SHA-256 of the full checkpoint's
-index file. A string tensor `incremental_checkpoint` (JSON) holds that SHA-256, the one of
-the previous delta, and the delta's number. This module accepts and refuses the same
-chains as `tf.train.Saver.restore` of the training side does.
+The deltas of a full checkpoint `dir/m` are `dir/.incremental_checkpoint/m-<id>-00001`,
+`-00002` and so on, in TensorFlow's V2 format. <id> is the start of the SHA-256 of the
+full checkpoint's index file. A string tensor `incremental_checkpoint` (JSON) has the
+whole SHA-256, that of the previous delta, and the delta's number. This module accepts
+and rejects the same chains as the training side's `tf.train.Saver.restore`.
 """
 
 import collections
@@ -22,22 +22,23 @@ from hierarchical_parameter_server.convert import bundles
 _FOLDER = ".incremental_checkpoint"
 _INFO = "incremental_checkpoint"
 
-# prefix: string. reader: of TensorFlow. info: dict, what `_INFO` holds.
+# prefix: string. reader: TensorFlow's. info: dict, the content of `_INFO`.
 Delta = collections.namedtuple("Delta", ["prefix", "reader", "info"])
 
 
 def of_checkpoint(prefix):
   """Returns the `Delta`s that a restore of a checkpoint applies, in order.
 
-  There are none if the folder's file `checkpoint` names another checkpoint as the newest:
-  an older one is restored as it was saved. Every tensor of every delta is read, which
-  compares its checksum.
+  There are none if the folder's file `checkpoint` names another checkpoint as the
+  newest: an older one is restored as it was saved. Reads every tensor of every delta,
+  which verifies its checksum.
 
   Args:
     prefix: string, of a full checkpoint.
 
   Raises:
-    ValueError: a delta is missing or damaged, or continues something else; names it.
+    ValueError: a delta is missing, damaged or continues another checkpoint; the message
+      names it.
   """
   folder, name = os.path.split(prefix)
   newest = _newest(folder)
@@ -69,7 +70,7 @@ def end_of(deltas):
 
 
 def _newest(folder):
-  """Returns the name of a folder's newest checkpoint; None if no file says it."""
+  """Returns the name of a folder's newest checkpoint; None if it is not recorded."""
   try:
     state = tf.train.get_checkpoint_state(folder)
   except UnicodeDecodeError:
@@ -83,7 +84,7 @@ def _identity(prefix):
 
 
 def _numbers(folder, stem):
-  """Returns the set of the numbers of the deltas in a folder."""
+  """Returns the set of numbers of the deltas in a folder."""
   if not tf.io.gfile.isdir(folder):
     return set()
   pattern = re.compile(re.escape(stem) + r"(\d{5})\.index$")
@@ -92,7 +93,9 @@ def _numbers(folder, stem):
 
 
 def _checked(path, wanted):
-  """Returns a `Delta` after reading all of it; ValueError, OpError: it does not fit."""
+  """Reads all of a delta and returns it; raises ValueError or OpError if it does not
+  fit.
+  """
   reader = bundles.open_bundle(path)
   names = reader.get_variable_to_shape_map()
   if _INFO not in names:

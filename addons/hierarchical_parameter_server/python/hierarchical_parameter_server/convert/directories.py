@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-# Rows that are written at once.
+# Rows written at once.
 _PIECE = 1 << 16
 
 
@@ -14,7 +14,7 @@ def as_keys(keys, what):
   """Returns keys as int64.
 
   Raises:
-    ValueError: they are no vector of integers, or a uint64 is above the largest int64.
+    ValueError: they are not a vector of integers, or a uint64 exceeds int64.
   """
   keys = np.asarray(keys)
   if keys.ndim != 1 or keys.dtype.kind not in "iu":
@@ -29,14 +29,15 @@ def write_pieces(folder, pieces):
   """Writes a table directory from pieces.
 
   Args:
-    folder: path; made if it is not there.
+    folder: path; created if needed.
     pieces: iterable of (keys [n], rows [n, width]); at least one row in all.
 
   Returns:
     (rows, width).
 
   Raises:
-    ValueError: no rows, or pieces that disagree. Nothing has changed.
+    ValueError: there are no rows, or the pieces have different widths. Nothing has
+      changed.
     OSError: the folder cannot be written to.
   """
   os.makedirs(folder, exist_ok=True)
@@ -62,7 +63,8 @@ def write_pieces(folder, pieces):
         count += len(keys)
     if not count or not width:
       raise ValueError("%s: a table without rows cannot be served" % folder)
-    # The rows first: an old key file with more keys than rows is refused, not served.
+    # Renames the rows first: an old key file that does not match them is rejected, not
+    # served.
     os.replace(parts[1], names[1])
     os.replace(parts[0], names[0])
   finally:
@@ -73,11 +75,11 @@ def write_pieces(folder, pieces):
 
 
 def write_table(folder, keys, rows):
-  """Writes a table directory of arrays.
+  """Writes a table directory from arrays.
 
   Args:
-    folder: path; made if it is not there.
-    keys: [n] of any integers; None: 0 to n - 1, the ids of a dense variable.
+    folder: path; created if needed.
+    keys: [n] of any integer type; None: 0 to n - 1, the ids of a dense variable.
     rows: [n, width] of floats; written as float32.
 
   Returns:

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables out of SparseOperationKit's own files.
+"""Reads tables from SparseOperationKit's own files.
 
-`sok.dump` writes <table>-key and <table>-weight into one folder. Each is a header of 296
-bytes (a name, the file's kind and an index of the element type, both big-endian), then the
-array. The old `Saver.dump_to_file` writes <variable>_keys.file and <variable>_values.file
-without a header.
+`sok.dump` writes <table>-key and <table>-weight into one folder. Each is a header of
+296 bytes (a name, and the file's kind and the index of the element type, both
+big-endian), followed by the array. The old `Saver.dump_to_file` writes
+<variable>_keys.file and <variable>_values.file without a header.
 """
 
 import glob
@@ -21,12 +21,12 @@ _KIND_AT, _TYPE_AT = 256, 292
 _KINDS = {"-key": 0, "-weight": 1}
 _TYPES = ("<i4", "<i8", "<u4", "<u8", "<f2", "<f4", "<f8")
 
-# Rows that are read at once.
+# Rows read at once.
 _PIECE = 1 << 20
 
 
 def _dumped(path, ending):
-  """Returns a dumped file's array, mapped."""
+  """Returns the array of a dumped file as a memory map."""
   size = os.path.getsize(path)
   with open(path, "rb") as f:
     header = f.read(_HEADER)
@@ -51,7 +51,7 @@ def _dumped(path, ending):
 def _pieces(keys, rows, what):
   """Yields (keys, rows [n, width])."""
   if not len(keys) or len(rows) % len(keys) or not len(rows):
-    raise ValueError("%s: %d floats for %d keys are no whole rows" %
+    raise ValueError("%s: %d floats are not a whole number of rows for %d keys" %
                      (what, len(rows), len(keys)))
   rows = rows.reshape([len(keys), -1])
   for begin in range(0, len(keys), _PIECE):
@@ -62,16 +62,16 @@ def from_sok_dump(folder, out, tables=None):
   """Writes a table directory for each table of a sok.dump folder: out/<table>.
 
   Args:
-    folder: what `sok.dump` was given.
+    folder: the folder passed to `sok.dump`.
     out: folder.
-    tables: names as the files begin: the variable's, with punctuation as "_"
-      ("table0_0" of "table0:0"). None: all.
+    tables: first part of the file names: the variables' names with punctuation as "_"
+      ("table0_0" for "table0:0"). None: all.
 
   Returns:
     {table: (rows, width)}.
 
   Raises:
-    ValueError: no such table, or a file that is no such file; the message names it.
+    ValueError: no such table, or a file with another format; the message names it.
   """
   found = sorted(os.path.basename(path)[:-len("-key")]
                  for path in glob.glob(os.path.join(glob.escape(folder), "*-key")))
@@ -95,15 +95,15 @@ def from_legacy(folder, out, key_dtype="int64"):
   """Writes a table directory for each table of sok's old dump_to_file: out/<variable>.
 
   Args:
-    folder: what `Saver.dump_to_file` was given.
+    folder: the folder passed to `Saver.dump_to_file`.
     out: folder.
-    key_dtype: "int64", or "uint32" for variables with keys of 32 bits.
+    key_dtype: "int64", or "uint32" for variables with 32-bit keys.
 
   Returns:
     {variable: (rows, width)}.
 
   Raises:
-    ValueError: there are no such files, or their sizes do not fit each other.
+    ValueError: there are no such files, or their sizes do not match.
   """
   if key_dtype not in ("int64", "uint32"):
     raise ValueError("key_dtype: want int64 or uint32, got %s" % key_dtype)
