@@ -98,7 +98,7 @@ class RouteOp : public OpKernel {
     std::shared_ptr<const sok::RoutePlan> plan;
     // Host copies of ids and rows. The inputs point into them until the route
     // is made.
-    IdsBroughtHere not_for_device, rest;
+    IdsInCpuMemory not_for_device, rest;
     ev::DeviceStream stream;
     if (kIdsOnGpu && on_gpu_) {
       OP_REQUIRES_OK(context,
@@ -150,7 +150,7 @@ class RouteOp : public OpKernel {
  private:
   int num_tables() const { return options_.format.num_tables; }
 
-  void AddTo(IdsBroughtHere* copies, OpKernelContext* context, int t,
+  void AddTo(IdsInCpuMemory* copies, OpKernelContext* context, int t,
              sok::RouteInput* in) const {
     copies->Add(context->input(t), context->input(num_tables() + t), in);
   }
