@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libembedding_variable.so and libembedding_variable_cuda.so exchange when
-// the first opens the second (kernels/engine/base/gpu_library.h).
+// Data that libembedding_variable.so and libembedding_variable_cuda.so exchange
+// when the first opens the second (kernels/engine/base/gpu_library.h).
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_CUDA_CUDA_LIBRARY_H_
 #define ADDONS_SPARSE_OPERATION_KIT_CUDA_CUDA_LIBRARY_H_

@@ -269,7 +269,7 @@ class SessionTest(parameterized.TestCase):
     wrong = folder + "/wrong"
     with open(wrong, "wb") as f:
       f.write(b"x" * 10)
-    with self.assertRaisesRegex(ValueError, "10 bytes, and the model's dense"):
+    with self.assertRaisesRegex(ValueError, "10 bytes, but the model's dense"):
       session.init_params(wrong)
     for name in ("model_file", "dense_opt_states_file", "embedding_files",
                  "sparse_opt_states_file"):
@@ -620,7 +620,7 @@ class SessionTest(parameterized.TestCase):
     self.assertEqual([t for t in found[0] if "Apply" in t], ["EvApplyPooled"])
 
   def test_float16_without_a_gpu_is_float32_and_said_once(self):
-    with mock.patch.object(ranks, "_said", set()), mock.patch.object(
+    with mock.patch.object(ranks, "_warned", set()), mock.patch.object(
         ranks, "has_gpu", return_value=False), mock.patch.object(
             tf.compat.v1.logging, "warning") as warning:
       losses = []

@@ -33,14 +33,14 @@ KINDS = (_HOROVOD, _MEMORY, _NCCL, _AUTO)
 _AUTO_ORDER = (_NCCL, _MEMORY)
 
 # Key of each rank's note (notes.py): "<number of calls> <kind>".
-_ASKED = "exchange"
+_NOTE = "exchange"
 
 # Interval between reads of other ranks' notes, and how long to wait for a rank with
 # another kind, which may be about to call sok.init again.
 _LOOK_SECONDS = .2
 _PATIENCE_SECONDS = 10.
 
-_times_asked = 0
+_num_calls = 0
 
 # The carrier of this process, which it keeps for life; None for Horovod.
 _started = None
@@ -67,10 +67,10 @@ def start(kind):
       name the carrier would otherwise change the carrier of later lookups on some ranks
       only.
   """
-  global _started, _times_asked
+  global _started, _num_calls
   if communication.num_ranks() > 1:
-    _times_asked += 1
-    notes.leave(_ASKED, "%d %s" % (_times_asked, kind))
+    _num_calls += 1
+    notes.leave(_NOTE, "%d %s" % (_num_calls, kind))
   if communication.num_ranks() == 1 or (kind == _HOROVOD and _started is None):
     return _HOROVOD
   if _started is not None:
@@ -79,7 +79,7 @@ def start(kind):
     raise RuntimeError(
         "sok.init: exchange=%r, but this process already uses %r, which it cannot change" %
         (kind, _started))
-  _see_what_others_ask_for(kind)
+  _check_same_kind(kind)
   channel = collectives.channel("init")
   channel.check_equal("exchange", kind)
   if kind != _AUTO:
@@ -100,7 +100,7 @@ def start(kind):
   return _started or _HOROVOD
 
 
-def _see_what_others_ask_for(kind):
+def _check_same_kind(kind):
   """Returns when all ranks pass this kind, or if no launcher keeps notes.
 
   Raises:
@@ -109,21 +109,21 @@ def _see_what_others_ask_for(kind):
   """
   begin, limit, warned = time.monotonic(), settings.exchange_timeout(), False
   while True:
-    found = notes.read(_ASKED)
+    found = notes.read(_NOTE)
     if found is None:
       return
-    asked = [(note or "0 nothing").split(" ", 1) for note in found]
-    if all(other == kind for _, other in asked):
+    others = [(note or "0 nothing").split(" ", 1) for note in found]
+    if all(other == kind for _, other in others):
       return
     waited = time.monotonic() - begin
     # Ranks that have called sok.init less often than this rank are late, not different.
-    missing = [rank for rank, (times, other) in enumerate(asked)
-               if other != kind and int(times) < _times_asked]
-    if len(missing) < sum(other != kind for _, other in asked):
+    missing = [rank for rank, (times, other) in enumerate(others)
+               if other != kind and int(times) < _num_calls]
+    if len(missing) < sum(other != kind for _, other in others):
       if waited > min(_PATIENCE_SECONDS, limit or _PATIENCE_SECONDS):
         raise ValueError(
             "sok.init: exchange must be the same on all ranks, got %s" % "; ".join(
-                "rank %d: %s" % (rank, other) for rank, (_, other) in enumerate(asked)))
+                "rank %d: %s" % (rank, other) for rank, (_, other) in enumerate(others)))
     elif limit and waited > limit:
       raise collectives.RankError(
           "sok.init: exchange=%r: rank %d has waited for %g s for the sok.init of rank %s. "
@@ -145,10 +145,10 @@ def _make(channel, kind):
     made["id"] = _run(lambda gen: gen.sok_carrier_id(
         kind=kind, rank=communication.rank(), num_ranks=communication.num_ranks()))
 
-  reasons = _said(channel, _try(prepare))
+  reasons = _failures(channel, _try(prepare))
   name = bytes.fromhex(channel.gather_text(made.get("id", b"").hex())[0])
   if not reasons:
-    reasons = _said(channel, _try(lambda: _run(
+    reasons = _failures(channel, _try(lambda: _run(
         lambda gen: gen.sok_start_carrier(
             name, kind=kind, rank=communication.rank(),
             num_ranks=communication.num_ranks()))))
@@ -184,7 +184,7 @@ def _try(call):
   return reason[0] if reason else "not all ranks came within %g s" % limit
 
 
-def _said(channel, reason):
+def _failures(channel, reason):
   """Returns the reasons of every rank that failed."""
   return ["rank %d: %s" % (rank, text)
           for rank, text in enumerate(channel.gather_text(reason)) if text]

@@ -41,18 +41,18 @@ class _Run(object):
     self._schedule = learning_rate.get_learning_rate_scheduler(path)
     self._session = sessions.Session(self._solver, path)
     # Only one rank prints.
-    self._speaks = self._session.rank == 0
-    self._summaries = _Summaries(folder if self._speaks else None)
+    self._prints = self._session.rank == 0
+    self._summaries = _Summaries(folder if self._prints else None)
     self._out = out
     total = self._solver.max_iter if self._solver.repeat_dataset else 0
-    self._bar = progress.Progress(terminal if self._speaks else None, total)
+    self._bar = progress.Progress(terminal if self._prints else None, total)
     self._metrics = [metrics.parse(m) for m in self._solver.eval_metrics]
     self._step = 0
     # For samples per second: seconds and samples, without evaluations and file writes.
     self._busy, self._counted = 0., 0
 
-  def _say(self, sentence):
-    if self._speaks:
+  def _print(self, sentence):
+    if self._prints:
       self._bar.clear()
       self._out.write(sentence + "\n")
       self._out.flush()
@@ -63,7 +63,7 @@ class _Run(object):
     self._busy, self._counted = 0., 0
     self._summaries.add(self._step, [("loss", loss), ("learning_rate", rate),
                                      ("samples_per_second", speed)])
-    self._say("iter %d; loss %.6g; learning rate %.6g; samples/s %.0f" %
+    self._print("iter %d; loss %.6g; learning rate %.6g; samples/s %.0f" %
               (self._step, loss, rate, speed))
 
   def _evaluate(self):
@@ -83,7 +83,7 @@ class _Run(object):
         *["%s_%s_%d" % (prefix, what, self._step) for what in ("pred", "label")]
         if prefix else [])
     self._summaries.add(self._step, [("eval/" + name, v) for name, v in values])
-    self._say("iter %d; evaluation: %s" % (self._step, ", ".join(
+    self._print("iter %d; evaluation: %s" % (self._step, ", ".join(
         "%s %.6f" % pair for pair in values) or "no samples"))
     wanted = [(m, v) for m, (_, v) in zip(self._metrics, values) if m.threshold is not None]
     return bool(wanted) and all(metrics.is_reached(m, v) for m, v in wanted)
@@ -98,7 +98,7 @@ class _Run(object):
       self._display(rate)
     if self._is_due(self._solver.snapshot):
       self._session.download_params_to_files(self._solver.snapshot_prefix, self._step)
-      self._say("iter %d; wrote model files %s*_%d.model" %
+      self._print("iter %d; wrote model files %s*_%d.model" %
                 (self._step, self._solver.snapshot_prefix, self._step))
     return self._is_due(self._solver.eval_interval) and self._evaluate()
 
@@ -114,7 +114,7 @@ class _Run(object):
       self._counted += self._session.last_batch_size
       self._step += 1
       if self._after(rate):
-        self._say("iter %d; metrics have reached their thresholds" % self._step)
+        self._print("iter %d; metrics have reached their thresholds" % self._step)
         return False
     return False
 
@@ -129,7 +129,7 @@ class _Run(object):
           self._session.get_data_reader_train().set_source()
           if not self._train(None):
             break
-      self._say("trained %d iterations" % self._step)
+      self._print("trained %d iterations" % self._step)
     finally:
       self._bar.clear()
       self._summaries.close()

@@ -81,20 +81,20 @@ class _Parser(object):
     clause = self._layers[k]
     return "layers[%d] ('%s', %s)" % (k, clause["name"], clause["type"])
 
-  def _say(self, path, sentence):
+  def _report(self, path, sentence):
     self._mistakes.append("%s: %s: %s" % (self._where, path, sentence))
 
   def run(self):
     """Returns the Model; raises ConfigError."""
     self._check_names()
     if self._layers[0]["type"] != "Data":
-      self._say(self._path(0), "the first layer must be of type Data")
+      self._report(self._path(0), "the first layer must be of type Data")
       raise errors.ConfigError(self._mistakes)
     data = self._data()
     embeddings, layers = [], []
     for k, clause in enumerate(self._layers[1:], 1):
       if clause["type"] == "Data":
-        self._say(self._path(k), "only the first layer may be of type Data")
+        self._report(self._path(k), "only the first layer may be of type Data")
       elif clause["type"] in EMBEDDINGS:
         self._embedding(k, clause, data, embeddings)
       else:
@@ -110,11 +110,11 @@ class _Parser(object):
     for k, clause in enumerate(self._layers):
       first = seen.setdefault(clause["name"], k)
       if first != k:
-        self._say(self._path(k), "layers[%d] has the same name" % first)
+        self._report(self._path(k), "layers[%d] has the same name" % first)
 
   def _add_top(self, path, name, shape):
     if name in self._shapes or name in self._sparse or name in self._taken:
-      self._say(path, "there is already a tensor '%s'" % name)
+      self._report(path, "there is already a tensor '%s'" % name)
     else:
       self._shapes[name] = shape
 
@@ -126,7 +126,7 @@ class _Parser(object):
     inputs, slot = [], 0
     for k, part in enumerate(clause["sparse"]):
       if part["top"] in self._shapes or part["top"] in self._sparse:
-        self._say("%s.sparse[%d]" % (path, k),
+        self._report("%s.sparse[%d]" % (path, k),
                   "there is already a tensor '%s'" % part["top"])
       max_nnz, max_keys = self._most_keys("%s.sparse[%d]" % (path, k), part)
       found = SparseInput(part["top"], self._is_localized(part), slot, part["slot_num"],
@@ -136,14 +136,14 @@ class _Parser(object):
       slot += found.slot_num
     sizes = clause.get("slot_size_array")
     if sizes is not None and len(sizes) != slot:
-      self._say(path + ".slot_size_array", "expected %d numbers, one per slot of the "
+      self._report(path + ".slot_size_array", "expected %d numbers, one per slot of the "
                 "sparse inputs, got %d" % (slot, len(sizes)))
     kind = clause.get("format", "Norm")
     if kind == "Raw":
       for key, needed in (("num_samples", True),
                           ("eval_num_samples", "eval_source" in clause)):
         if needed and key not in clause:
-          self._say(path, "'%s' is missing, which format Raw needs" % key)
+          self._report(path, "'%s' is missing, which format Raw needs" % key)
     return Data(clause["name"], kind, clause["source"], clause.get("eval_source"),
                 label["top"], label["label_dim"], dense["top"], dense["dense_dim"],
                 inputs, sizes, clause.get("num_workers", 12), clause)
@@ -159,25 +159,25 @@ class _Parser(object):
     """Returns (max_nnz, max_keys) of a sparse input, from the keys of any version."""
     if "nnz_per_slot" not in part:
       if "max_feature_num_per_sample" not in part:
-        self._say(path, "expected nnz_per_slot or max_feature_num_per_sample")
+        self._report(path, "expected nnz_per_slot or max_feature_num_per_sample")
       if "is_fixed_length" in part:
-        self._say(path + ".is_fixed_length", "expected nnz_per_slot beside it")
+        self._report(path + ".is_fixed_length", "expected nnz_per_slot beside it")
       return part.get("max_nnz"), part.get("max_feature_num_per_sample")
     for key in ("max_feature_num_per_sample", "max_nnz"):
       if key in part:
-        self._say(path, "expected either nnz_per_slot or %s, got both" % key)
+        self._report(path, "expected either nnz_per_slot or %s, got both" % key)
     each = part["nnz_per_slot"]
     if not isinstance(each, list):
       return each, each * part["slot_num"]
     if len(each) != part["slot_num"]:
-      self._say(path + ".nnz_per_slot", "expected %d numbers, one per slot, got %d" %
+      self._report(path + ".nnz_per_slot", "expected %d numbers, one per slot, got %d" %
                 (part["slot_num"], len(each)))
     return max(each), sum(each)
 
   def _one_name(self, clause, key, path):
     names = _as_list(clause[key])
     if len(names) != 1:
-      self._say(path + "." + key, "expected one name, got %d" % len(names))
+      self._report(path + "." + key, "expected one name, got %d" % len(names))
       return None
     return names[0]
 
@@ -187,26 +187,26 @@ class _Parser(object):
     if name is None or top is None:
       return
     if name in self._taken:
-      self._say(path + ".bottom", "layer '%s' has taken the sparse input '%s'" %
+      self._report(path + ".bottom", "layer '%s' has taken the sparse input '%s'" %
                 (self._taken[name], name))
       return
     if name not in self._sparse:
-      self._say(path + ".bottom", "there is no sparse input '%s'%s" % (
+      self._report(path + ".bottom", "there is no sparse input '%s'%s" % (
           name, schema_check.suggestion(name, self._sparse)))
       return
     bottom = self._sparse.pop(name)
     self._taken[name] = clause["name"]
     localized = clause["type"].startswith("Localized")
     if localized != bottom.is_localized:
-      self._say(path + ".bottom", "'%s' is of type %s, which this layer does not take" %
+      self._report(path + ".bottom", "'%s' is of type %s, which this layer does not take" %
                 (name, "LocalizedSlot" if bottom.is_localized else "DistributedSlot"))
     hparam = clause["sparse_embedding_hparam"]
     sizes = self._slot_sizes(path, clause, bottom, data)
     if clause["type"].endswith("OneHot"):
       if sizes is None:
-        self._say(path, "'slot_size_array' is missing, in this layer or in the data layer")
+        self._report(path, "'slot_size_array' is missing, in this layer or in the data layer")
       if (bottom.max_nnz or 1) != 1:
-        self._say(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
+        self._report(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
                   (name, bottom.max_nnz))
     embeddings.append(Embedding(
         clause["name"], clause["type"], bottom, top, hparam["embedding_vec_size"],
@@ -226,7 +226,7 @@ class _Parser(object):
       if sizes is None:
         continue
       if len(sizes) != bottom.slot_num:
-        self._say("%s%s.slot_size_array" % (path, place), "expected %d numbers, one per "
+        self._report("%s%s.slot_size_array" % (path, place), "expected %d numbers, one per "
                   "slot of '%s', got %d" % (bottom.slot_num, bottom.top, len(sizes)))
       return list(sizes)
     if data.slot_sizes is None:
@@ -239,34 +239,34 @@ class _Parser(object):
       return self._shapes[name]
     for later, clause in enumerate(self._layers[k:], k):
       if name in _as_list(clause.get("top", [])):
-        self._say(path, "'%s' is the top of %s: a layer must follow those whose tensors "
+        self._report(path, "'%s' is the top of %s: a layer must follow those whose tensors "
                   "it takes, without cycles" % (name, self._path(later)))
         return None
     if name in self._sparse or name in self._taken:
-      self._say(path, "'%s' is a sparse input: only an embedding takes it" % name)
+      self._report(path, "'%s' is a sparse input: only an embedding takes it" % name)
       return None
-    self._say(path, "there is no tensor '%s'%s" % (
+    self._report(path, "there is no tensor '%s'%s" % (
         name, schema_check.suggestion(name, self._shapes)))
     return None
 
   def _layer(self, k, clause, layers):
     path = self._path(k)
     if "regularizer" in clause and "lambda" not in clause:
-      self._say(path, "'lambda' is missing, which a regularizer needs")
+      self._report(path, "'lambda' is missing, which a regularizer needs")
     bottoms, tops = _as_list(clause["bottom"]), _as_list(clause["top"])
     found = [self._bottom_shape(path + ".bottom", name, k) for name in bottoms]
     expected = len(clause["ranges"]) if clause["type"] == "Slice" else 1
     if len(tops) != expected:
-      self._say(path + ".top", "expected %d, got %d names" % (expected, len(tops)))
+      self._report(path + ".top", "expected %d, got %d names" % (expected, len(tops)))
       return
     out = None
     if not shapes.takes_many(clause["type"]) and len(bottoms) != 1:
-      self._say(path + ".bottom", "expected one name, got %d" % len(bottoms))
+      self._report(path + ".bottom", "expected one name, got %d" % len(bottoms))
     elif None not in found:
       try:
         out = shapes.OF_TYPE[clause["type"]](found, clause)
       except shapes.ShapeError as e:
-        self._say(path, str(e))
+        self._report(path, str(e))
     for name, shape in zip(tops, out or [None] * len(tops)):
       self._add_top(path, name, shape)
     if out is not None:
@@ -278,15 +278,15 @@ class _Parser(object):
     losses = [k for k, clause in enumerate(self._layers)
               if clause["type"] in shapes.LOSSES]
     if losses != [len(self._layers) - 1]:
-      self._say("layers", "expected one loss, as the last layer, got %d, %s" % (
+      self._report("layers", "expected one loss, as the last layer, got %d, %s" % (
           len(losses), "and the last layer is of type " + self._layers[-1]["type"]))
     for name in self._sparse:
-      self._say(self._path(0), "no embedding takes the sparse input '%s'" % name)
+      self._report(self._path(0), "no embedding takes the sparse input '%s'" % name)
     for layer in layers:
       for position, name in enumerate(layer.bottoms):
         is_label = layer.type in shapes.LOSSES and position == 1
         if (name == data.label_top) != is_label:
-          self._say("layer '%s'" % layer.name, "expected the label '%s' as the second "
+          self._report("layer '%s'" % layer.name, "expected the label '%s' as the second "
                     "bottom of the loss, and nowhere else" % data.label_top)
 
 

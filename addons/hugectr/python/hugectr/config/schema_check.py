@@ -62,7 +62,7 @@ class _Check(object):
     self._definitions = schema.get("definitions", {})
     self.mistakes = []
 
-  def say(self, path, sentence):
+  def report(self, path, sentence):
     self.mistakes.append("%s: %s" % (path or "configuration", sentence))
 
   def value(self, value, schema, path):
@@ -84,18 +84,18 @@ class _Check(object):
   def _type(self, value, types, path, _):
     types = types if isinstance(types, list) else [types]
     if not any(_TYPES[t](value) for t in types):
-      self.say(path, "expected %s, got %s" % (
+      self.report(path, "expected %s, got %s" % (
           " or ".join(_ARTICLES[t] for t in types), shown(value)))
 
   def _enum(self, value, values, path, _):
     if not any(_equal(value, v) for v in values):
-      self.say(path, "expected one of %s, got %s%s" % (
+      self.report(path, "expected one of %s, got %s%s" % (
           ", ".join(shown(v) for v in values), shown(value),
           suggestion(value, values) if isinstance(value, str) else ""))
 
   def _const(self, value, expected, path, _):
     if not _equal(value, expected):
-      self.say(path, "expected %s, got %s" % (shown(expected), shown(value)))
+      self.report(path, "expected %s, got %s" % (shown(expected), shown(value)))
 
   def _properties(self, value, properties, path, schema):
     if not isinstance(value, dict):
@@ -103,12 +103,12 @@ class _Check(object):
     if schema.get("additionalProperties", True) is False:
       for key in value:
         if key not in properties:
-          self.say(_join(path, key), "no such key%s" % (
+          self.report(_join(path, key), "no such key%s" % (
               suggestion(key, [k for k in properties if k not in value]) or
               "; valid keys: %s" % ", ".join(sorted(properties))))
     for key in schema.get("required", ()):
       if key not in value:
-        self.say(path, "'%s' is missing" % key)
+        self.report(path, "'%s' is missing" % key)
     for key, child in properties.items():
       if key in value:
         self.value(value[key], child, _join(path, key))
@@ -117,7 +117,7 @@ class _Check(object):
     if isinstance(value, dict) and "properties" not in schema:
       for key in keys:
         if key not in value:
-          self.say(path, "'%s' is missing" % key)
+          self.report(path, "'%s' is missing" % key)
 
   def _additionalProperties(self, value, allowed, path, schema):  # pylint: disable=invalid-name
     if allowed is not False or "properties" not in schema:
@@ -130,24 +130,24 @@ class _Check(object):
 
   def _minItems(self, value, least, path, _):  # pylint: disable=invalid-name
     if isinstance(value, list) and len(value) < least:
-      self.say(path, "expected a list of at least %d, got %d" % (least, len(value)))
+      self.report(path, "expected a list of at least %d, got %d" % (least, len(value)))
 
   def _maxItems(self, value, most, path, _):  # pylint: disable=invalid-name
     if isinstance(value, list) and len(value) > most:
-      self.say(path, "expected a list of at most %d, got %d" % (most, len(value)))
+      self.report(path, "expected a list of at most %d, got %d" % (most, len(value)))
 
   def _minLength(self, value, least, path, _):  # pylint: disable=invalid-name
     if isinstance(value, str) and len(value) < least:
-      self.say(path, "expected a string of at least %d characters, got %s" %
+      self.report(path, "expected a string of at least %d characters, got %s" %
                (least, shown(value)))
 
   def _pattern(self, value, pattern, path, _):
     if isinstance(value, str) and not re.search(pattern, value):
-      self.say(path, "expected a string like %s, got %s" % (pattern, shown(value)))
+      self.report(path, "expected a string like %s, got %s" % (pattern, shown(value)))
 
   def _number(self, value, holds, path, words):
     if _TYPES["number"](value) and not holds:
-      self.say(path, "expected a number %s, got %s" % (words, shown(value)))
+      self.report(path, "expected a number %s, got %s" % (words, shown(value)))
 
   def _minimum(self, value, limit, path, _):
     self._number(value, _TYPES["number"](value) and value >= limit, path,

@@ -17,13 +17,13 @@ Ranks = collections.namedtuple("Ranks", ["rank", "count", "hvd"])
 # Environment variables with the number of processes that a launcher started.
 _SIZES = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
-_said = set()
+_warned = set()
 
 
-def say_once(what, sentence):
+def warn_once(what, sentence):
   """Logs a warning once per process."""
-  if what not in _said:
-    _said.add(what)
+  if what not in _warned:
+    _warned.add(what)
     tf.compat.v1.logging.warning(sentence)
 
 
@@ -103,7 +103,7 @@ def has_gpu(session):
   return any(d.device_type == "GPU" for d in session.list_devices())
 
 
-def say_devices(session, solver):
+def log_devices(session, solver):
   """Logs once if dense layers do not run on a GPU, and in which precision they run.
 
   Args:
@@ -115,10 +115,10 @@ def say_devices(session, solver):
   """
   found = has_gpu(session)
   if not found:
-    say_once("cpu", "hugectr.Session: TensorFlow has no GPU in this process, so layers run on "
+    warn_once("cpu", "hugectr.Session: TensorFlow has no GPU in this process, so layers run on "
              "the CPU, although vvgpu=%r" % (solver.vvgpu,))
     if solver.use_mixed_precision:
-      say_once("float16", "hugectr.Session: use_mixed_precision: layers run in float32, "
+      warn_once("float16", "hugectr.Session: use_mixed_precision: layers run in float32, "
                "since float16 needs a GPU in TensorFlow")
   return found
 

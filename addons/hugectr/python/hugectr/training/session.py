@@ -112,7 +112,7 @@ class Session(object):
         raise
 
   def _build(self, beyond):
-    has_gpu = rank_jobs.say_devices(self._session, self._solver)
+    has_gpu = rank_jobs.log_devices(self._session, self._solver)
     scaler = self._solver.scaler if self._solver.use_mixed_precision and has_gpu else None
     self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks, beyond,
                                scaler, "/gpu:0" if has_gpu else None)
