@@ -13,7 +13,7 @@ export HOME ?= $(CURDIR)/.build/home
 unexport PYTHONPATH
 unexport PYTHONHOME
 
-.PHONY: help setup wheel wheels demo test check bench lint format sanitize clean distclean
+.PHONY: help setup setup-build wheel wheels demo test check bench lint format sanitize clean distclean
 
 help:
 	@echo 'make demo      trains a CTR model: the way to see what this is'
@@ -25,16 +25,22 @@ help:
 	@echo 'make setup     all that the others need, once; make clean, make distclean: remove it'
 
 setup:
-	@$(STEP) setup tools/setup/setup.sh
+	@$(STEP) setup tools/setup/setup.sh all
 
-wheel: setup
+# Without Horovod and the packages of tests, which take minutes to compile or fetch.
+setup-build:
+	@$(STEP) setup tools/setup/setup.sh build
+
+wheel: setup-build
 	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*.whl && bazel-bin/tools/pip_package/build_sok dist'
 
-wheels: setup
+wheels: setup-build
 	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
-demo: wheel
-	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sok_stock_tf-*.whl
+# Its wheel may lack the CUDA library, so it is not left in dist/
+demo: setup-build
+	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo
+	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps .build/demo/sok_stock_tf-*.whl
 	@$(STEP) demo $(PY) examples/train_ctr.py --demo
 
 test: setup
@@ -46,7 +52,7 @@ check: setup
 sanitize: setup
 	@$(PY) tools/testing/run_tests.py sanitize
 
-bench: wheel
+bench: setup wheel
 	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/sok_stock_tf-*.whl
 	@$(STEP) bench $(PY) benchmarks/run.py
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""For users of `python setup.py`; `pip install .` and `pip wheel .` do without it.
+"""Supports `python setup.py`; `pip install .` and `pip wheel .` do not need this file.
 
   python setup.py bdist_wheel [--dist-dir DIR]    # the wheel, in dist/ by default
-  python setup.py install                         # builds it and has pip install it
+  python setup.py install                         # builds the wheel and installs it by pip
 """
 
 import argparse

@@ -1,26 +1,27 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Times DLRM-DCNv2 at the setting of HugeCTR's MLPerf entries, scaled to one GPU.
+"""Times DLRM-DCNv2 with the settings of HugeCTR's MLPerf entries, scaled to one GPU.
 
   python -m embedding_variable.gpu run DIR -- python benchmarks/dcnv2.py
 
-The setting: 26 tables of dim 128 in the sizes of Criteo's columns, 214 ids per sample
-(between 1 and 100 a table), summed; 13 numbers through an MLP of 512-256-128; three cross
-layers of rank 512; an MLP of 1024-1024-512-256-1; Adagrad everywhere. 8 GPUs take 55,296
-samples a step and hold tables of up to 40 million rows; one GPU's eighth is 6,912 samples
-and tables of up to 5 million rows. Theirs computes in mixed precision; here products are
-float32, or TF32 with NVIDIA_TF32_OVERRIDE=1.
+The model has 26 tables of dim 128 with the sizes of Criteo's columns. A sample has 214
+ids (1 to 100 per table), which are pooled by sum. 13 numbers go through an MLP of
+512-256-128, then come three cross layers of rank 512 and an MLP of 1024-1024-512-256-1.
+All variables use Adagrad. In the MLPerf entry 8 GPUs process 55,296 samples per step and
+the largest tables have 40 million rows; one eighth of it is 6,912 samples and 5 million
+rows. HugeCTR computes in mixed precision. This benchmark computes matrix products in
+float32, or in TF32 with NVIDIA_TF32_OVERRIDE=1.
 
-Ids are drawn by Zipf's law from each table's rows, all of which exist before the clock
-starts, and lie in CPU memory, as an input pipeline leaves them. One line of JSON for each
-graph:
+Ids are drawn by Zipf's law from each table's rows. All rows exist before the clock
+starts, and the ids are in CPU memory, where an input pipeline leaves them. The program
+prints one line of JSON for each graph:
 
   whole    lookups, model, gradients, update
   dense    the same with the pooled rows replaced by constants
   sparse   lookups and their update; the loss is the sum of the outputs
 
---variant=stock has TensorFlow's own tables, as far as they fit: tables of --stock_rows rows
-at most, and tf.nn.embedding_lookup_sparse.
+--variant=stock uses TensorFlow's own variables and tf.nn.embedding_lookup_sparse, with at
+most --stock_rows rows per table so that they fit.
 """
 
 import json
@@ -41,7 +42,7 @@ import ids as id_lib
 
 FLAGS = flags.FLAGS
 
-# Ids per sample of each table, and its rows, of the MLPerf benchmark.
+# Ids per sample and rows of each table, from the MLPerf benchmark.
 HOTNESS = (3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1,
            1)
 ROWS = (40000000, 39060, 17295, 7424, 20265, 3, 7122, 1543, 63, 40000000, 3067956, 405282,
@@ -77,12 +78,12 @@ _NUMBERS = 13
 _NUM_BATCHES = 4
 _FILL_ROWS = 200 * 1000
 
-# The collection of what the model is fed with.
+# Collection of the variables that hold the model's input.
 _DATA = "benchmark_data"
 
 
 def rows_of_tables():
-  """Returns the rows of each table, by the flags."""
+  """Returns the number of rows of each table, from the flags."""
   most = FLAGS.stock_rows if FLAGS.variant == STOCK else FLAGS.max_rows
   return [min(n, most) for n in ROWS]
 
@@ -96,7 +97,7 @@ def _mlp(x, widths, name, last_is_linear=False):
 
 
 def dcnv2(numbers, vectors):
-  """Returns the logits `[B]` of `[B, 13]` and a list of `[B, D]`."""
+  """Returns the logits `[B]` for numbers `[B, 13]` and a list of vectors `[B, D]`."""
   dim = vectors[0].shape.as_list()[1]
   bottom = _mlp(numbers, [int(w) for w in FLAGS.bottom] + [dim], "bottom")
   x0 = tf.concat([bottom] + vectors, axis=1)
@@ -110,7 +111,7 @@ def dcnv2(numbers, vectors):
 
 
 def _data(name, initializer, shape=None):
-  """A variable that is no part of the model."""
+  """Returns a variable that is not part of the model."""
   return tf.compat.v1.get_variable(
       name, shape, initializer=initializer, trainable=False, use_resource=True,
       collections=[_DATA])
@@ -130,7 +131,7 @@ def _tables():
   def option(rows):
     size = None
     if FLAGS.storage == "hbm_dram":
-      # Value and slot, and no fewer than 64 rows.
+      # Bytes of a value and a slot, for at least 64 rows.
       size = [max(64 * 8 * FLAGS.dim, int(FLAGS.gpu_gib * 2**30 * rows / in_all))]
     return tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
         storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()),
@@ -144,7 +145,7 @@ def _tables():
 
 
 def _features(batch_of):
-  """Returns RaggedTensors of the step's ids, and what to feed them from."""
+  """Returns RaggedTensors of the step's ids, and the placeholders that load them."""
   features, feeds = [], {}
   for t, (rows, hotness) in enumerate(zip(rows_of_tables(), HOTNESS)):
     size = FLAGS.batch * hotness
@@ -215,7 +216,7 @@ class StepGraph(object):
         self._make_fill(optimizer, tables)
 
   def _make_fill(self, optimizer, tables):
-    """Gradients of zero insert keys, and change nothing else under Adagrad."""
+    """Builds an update with zero gradients: it inserts keys and changes nothing else."""
     for table, rows in zip(tables, rows_of_tables()):
       keys = tf.compat.v1.placeholder(tf.int64, [None])
       zeros = tf.zeros([tf.size(keys), FLAGS.dim])
@@ -223,7 +224,7 @@ class StepGraph(object):
       self._fills.append((fill, keys, rows))
 
   def prepare(self, session):
-    """Initialises, loads ids and makes rows exist. Returns seconds."""
+    """Initializes, loads the ids and creates all rows. Returns seconds."""
     start = time.perf_counter()
     session.run(tf.compat.v1.global_variables_initializer())
     session.run(tf.compat.v1.variables_initializer(
@@ -236,12 +237,12 @@ class StepGraph(object):
 
 
 def measure(graph_name):
-  """Returns a dict: ms of a step, samples per second, the loss before and after."""
+  """Returns a dict: ms per step, samples per second, the loss before and after."""
   with tf.Graph().as_default():
     tf.compat.v1.set_random_seed(3)
     graph = StepGraph(graph_name)
     config = tf.compat.v1.ConfigProto(
-        # Parts of stock lookups have no kernels for GPUs.
+        # Parts of stock lookups have no GPU kernels.
         allow_soft_placement=FLAGS.variant == STOCK,
         intra_op_parallelism_threads=FLAGS.threads)
     config.gpu_options.allow_growth = True
@@ -252,7 +253,7 @@ def measure(graph_name):
       times = []
       for n in range(FLAGS.warmup_steps + FLAGS.steps):
         begin = time.perf_counter()
-        # The loss is waited for: what is only given out to a GPU takes no time.
+        # Fetches the loss, to wait for the GPU; enqueueing work alone takes no time.
         session.run([graph.train, graph.loss], feeds[n % _NUM_BATCHES])
         times.append(1000. * (time.perf_counter() - begin))
       last = session.run(graph.loss, feeds[0])

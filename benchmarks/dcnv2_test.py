@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of DCNv2 runs, in tiny sizes on the CPU, and trains."""
+"""Checks that the DCNv2 benchmark runs and trains, with tiny sizes on the CPU."""
 
 import json
 from unittest import mock

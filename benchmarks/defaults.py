@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The axes that every benchmark shares, so that their numbers can be compared.
+"""Parameters that all benchmarks share, so that their figures can be compared.
 
-The training benchmarks measure 26 tables (as many as Criteo has categorical
-columns), batch 4096, one or ten ids per sample and table, Adagrad.
+The training benchmarks use 26 tables (Criteo's number of categorical columns), batch
+4096, one or ten ids per sample and table, and Adagrad.
 """
 
 import dataclasses
@@ -14,16 +14,16 @@ LEARNING_RATE = 0.01
 ZIPF_EXPONENT = 1.05
 ZIPF_ROWS = 200 * 1000
 
-# Uniform ids draw from 2 M rows a table at dim 16. With Adagrad's slot that is
-# 26 x 2 M x 128 bytes = 6.7 GB; dim 64 keeps the bytes and takes a quarter of
-# the rows, because 27 GB do not fit the machines this is meant for.
+# Uniform ids are drawn from 2 M rows per table at dim 16. With Adagrad's slot that is 26
+# x 2 M x 128 bytes = 6.7 GB. Dim 64 has a quarter of the rows and thus the same number of
+# bytes, because 27 GB do not fit the machines that this benchmark is meant for.
 UNIFORM_ROWS_AT_DIM_16 = 2 * 1000 * 1000
 
 DIMS = (16, 64)
 HOTNESS = (1, 10)
 DISTRIBUTIONS = ("zipf", "uniform")
 
-# How the same graph looks its rows up.
+# How a graph looks up its rows.
 STOCK = "stock"            # tf.Variable + tf.nn.embedding_lookup_sparse
 RESOURCE = "resource"      # the same with use_resource=True
 EV_SOK = "ev_sok"          # embedding variables + sok.lookup_sparse, one call
@@ -31,16 +31,16 @@ EV_NN = "ev_nn"            # embedding variables + tf.nn.embedding_lookup_sparse
 VARIANTS = (STOCK, EV_SOK, EV_NN)
 ALL_VARIANTS = (STOCK, RESOURCE, EV_SOK, EV_NN)
 
-# The dense part behind the lookups.
+# The dense layers after the lookups.
 SUM_TOWER = "sum"          # loss = 2 * sum of all outputs: hardly any dense work
-TOTAL_TOWER = "total"      # the same number of the outputs' total: a few ops for all
+TOTAL_TOWER = "total"      # loss = 2 * sum of one total per output: few dense ops
 DLRM_TOWER = "dlrm"        # pairwise dot products and a 256-128-1 MLP
 TOWERS = (SUM_TOWER, TOTAL_TOWER, DLRM_TOWER)
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-  """One point of the training benchmark.
+  """One configuration of the training benchmark.
 
   Attributes:
     distribution: "zipf" or "uniform", of the ids over a table's rows.
@@ -74,7 +74,8 @@ class Workload:
 
 
 def training_workloads():
-  """The workloads of `make bench`: every axis, and one with a realistic tower."""
+  """Returns the workloads of `make bench`: each parameter varied, and a realistic
+  tower."""
   workloads = [
       Workload(distribution=distribution, hotness=hotness, dim=dim)
       for distribution in DISTRIBUTIONS

@@ -1,21 +1,22 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Times DLRM over ranks, a GPU of TensorFlow's each; every rank is a process of this program.
+"""Times DLRM on several ranks. Each rank is a process of this program with its own GPU.
 
   benchmarks/gpu/run_dlrm.sh            starts it for 1 and 2 GPUs and prints a table
   python benchmarks/dlrm_ranks.py       one rank
 
-Three graphs, one after the other, so that what a step is made of is seen apart:
+Measures three graphs, to separate the costs of a step:
 
   whole    lookups, DLRM, the gradients of both, Adagrad
   dense    the same with the pooled rows replaced by a constant
   sparse   lookups and their update alone; the loss is the sum of the outputs
 
 The model: 13 numbers through an MLP of 512-256-D, 26 tables, dot products of all pairs,
-an MLP of 1024-1024-512-256-1. Ids lie in a variable in CPU memory, as an input pipeline
-leaves them; with --ids=there in the GPU's, where lookups take them, with --ids=fetched
-there as well, and TensorFlow brings them to CPU memory before lookups take them. Rank 0
-prints one line of JSON for each graph: medians over steps, on the slowest rank.
+an MLP of 1024-1024-512-256-1. A variable in CPU memory holds the ids, where an input
+pipeline leaves them. With --ids=there the ids are in GPU memory and lookups read them
+from it. With --ids=fetched they are in GPU memory too, but TensorFlow copies them to CPU
+memory before the lookups. Rank 0 prints one line of JSON for each graph: medians over
+steps, of the slowest rank.
 """
 
 import json
@@ -27,11 +28,11 @@ from absl import app
 from absl import flags
 import numpy as np
 
-# Before TensorFlow is loaded: one GPU for each process.
+# Set before TensorFlow is loaded: each process sees one GPU.
 if "HOROVOD_LOCAL_RANK" in os.environ and "CUDA_VISIBLE_DEVICES" not in os.environ:
   os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["HOROVOD_LOCAL_RANK"]
 
-# Its generated code warns about NumPy's own changes.
+# TensorFlow's generated code triggers NumPy's FutureWarnings.
 warnings.simplefilter("ignore", FutureWarning)
 
 import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
@@ -70,7 +71,7 @@ flags.DEFINE_string("trace", "", "File for a Chrome trace of one step of the las
 
 _NUMBERS = 13
 
-# The collection of what the model is fed with.
+# Collection of the variables that hold the model's input.
 _DATA = "benchmark_data"
 _NUM_BATCHES = 4
 
@@ -84,15 +85,17 @@ def _mlp(x, widths, name, last_is_linear=False):
 
 
 def matmul_dots(vectors):
-  """The dot products of dot_interaction by TensorFlow's ops: `[B, n, D]` to pairs.
+  """The dot products of dot_interaction with TensorFlow's ops: `[B, n, D]` to pairs.
 
-  Two matrix products in all: the gradients of pairs are gathered into symmetric matrices
-  and multiplied by the vectors once. TensorFlow's own gradient multiplies twice.
+  The forward and the backward pass take one matrix product each: the gradients of pairs
+  are gathered into symmetric matrices, which are multiplied by the vectors once.
+  TensorFlow's own gradient needs two products.
   """
   count = vectors.shape.as_list()[1]
   pairs = [(i, j) for i in range(count) for j in range(i)]
   lower = [i * count + j for i, j in pairs]
-  # Of each entry of a matrix: which pair it is; the one behind the last on the diagonal.
+  # Index of the pair of each matrix entry; diagonal entries point behind the last pair,
+  # to a zero.
   number = np.full([count, count], len(pairs), np.int32)
   for k, (i, j) in enumerate(pairs):
     number[i, j] = number[j, i] = k
@@ -112,7 +115,7 @@ def matmul_dots(vectors):
 
 
 def dlrm(numbers, vectors):
-  """Returns the logits `[B]` of `[B, 13]` and a list of `[B, D]`."""
+  """Returns the logits `[B]` for numbers `[B, 13]` and a list of vectors `[B, D]`."""
   dim = vectors[0].shape.as_list()[1]
   bottom = _mlp(numbers, [int(w) for w in FLAGS.bottom] + [dim], "bottom")
   vectors = [bottom] + vectors
@@ -126,23 +129,24 @@ def dlrm(numbers, vectors):
 
 
 def _data(name, initializer, shape=None):
-  """A variable that is no part of the model."""
+  """Returns a variable that is not part of the model."""
   return tf.compat.v1.get_variable(
       name, shape, initializer=initializer, trainable=False, use_resource=True,
       collections=[_DATA])
 
 
 def _lookup(variables, batch_of):
-  """Returns pooled rows of the step's batch, and the variable that all ids are in."""
+  """Returns the pooled rows of the step's batch, and the variable that holds all ids."""
   workload = defaults.Workload("zipf", 1, FLAGS.dim, tables=FLAGS.tables,
                                batch=FLAGS.batch, rows=FLAGS.rows)
   with tf.device("/cpu:0"):
     all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, FLAGS.batch])
-    # In CPU memory, where a slice's arguments are wanted: nothing waits for a GPU.
+    # tf.slice reads its arguments from CPU memory; computing them there avoids a copy
+    # from the GPU.
     begin = tf.stack([batch_of, 0, 0])
   with tf.device("/cpu:0" if FLAGS.ids == "here" else FLAGS.device):
     kept = _data("ids", all_ids)
-    # A slice of the first dimension, and what it is cut into, are not copied.
+    # Neither a slice of the first dimension nor its parts are copied.
     batch = tf.slice(kept, begin, [1, FLAGS.tables, FLAGS.batch])[0]
     if FLAGS.ids == "here":
       ids = tf.unstack(batch, num=FLAGS.tables)
@@ -199,7 +203,7 @@ def build(graph_name):
 
 
 def _slowest(value):
-  """The largest of all ranks' values."""
+  """Returns the largest value of all ranks."""
   with tf.Graph().as_default(), _session() as session, tf.device("/cpu:0"):
     number = tf.compat.v1.placeholder(tf.float64, [1])
     return float(np.max(session.run(hvd.allgather(number, name="slowest"),
@@ -213,7 +217,8 @@ def _session():
 
 
 def measure(graph_name):
-  """Returns a dict: ms of a step, samples per second of all ranks, the loss before and after."""
+  """Returns a dict: ms per step, samples per second of all ranks, loss before and
+  after."""
   with tf.Graph().as_default():
     tf.compat.v1.set_random_seed(3)
     train, loss, batch_of, feeds = build(graph_name)
@@ -226,7 +231,7 @@ def measure(graph_name):
       first = session.run(loss, {batch_of: 0})
       for n in range(FLAGS.warmup_steps + FLAGS.steps):
         begin = time.perf_counter()
-        # The loss is waited for: what is only given out to a GPU takes no time.
+        # Fetches the loss, to wait for the GPU; enqueueing work alone takes no time.
         session.run([train, loss], {batch_of: n % _NUM_BATCHES})
         times.append(1000. * (time.perf_counter() - begin))
       last = session.run(loss, {batch_of: 0})

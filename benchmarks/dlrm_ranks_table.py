@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a table of what dlrm_ranks.py printed.
+"""Prints a table of the results of dlrm_ranks.py.
 
   python benchmarks/dlrm_ranks_table.py FILE
 """
@@ -46,12 +46,12 @@ def _ids(result):
 
 
 def losses(lines):
-  """Returns a list of lines: where the loss went, of steps with ids in several memories.
+  """Compares the losses of runs that differ only in the memory that holds the ids.
 
-  The same ids give the same rows wherever they are.
+  The same ids give the same rows, whatever memory they are in. Returns a list of lines.
 
   Args:
-    lines: as of `table`.
+    lines: as in `table`.
   """
   found = collections.OrderedDict()
   for line in lines:

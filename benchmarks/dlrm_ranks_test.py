@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of DLRM over ranks runs, in tiny sizes on the CPU, and trains."""
+"""Checks that dlrm_ranks.py runs and trains, with tiny sizes on the CPU."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class DlrmRanksTest(absltest.TestCase):
     self.assertRegex(page, r"\| 32 \| 2 \| horovod \| [\d.]+ \| [\d.]+ \| \d+ % \|")
     self.assertEmpty(dlrm_ranks_table.losses(lines))
 
-  def test_where_ids_are(self):
+  def test_memory_of_ids(self):
     lines = sum([self._run(2, "--graphs=sparse", "--ids=" + ids)
                  for ids in ("here", "fetched", "there")], [])
     self.assertEqual([json.loads(line)["ids"] for line in lines],
@@ -60,10 +60,10 @@ class DlrmRanksTest(absltest.TestCase):
                  for policy in ("counter", "step_evict") for ranks in (1, 2)], [])
     page = dlrm_ranks_table.table(lines)
     self.assertRegex(page, r"\| 32 \| 1 \| –, counter \|")
-    # Before the first step keys have come once, and the filter has admitted none.
+    # Before the first step each key occurred once, so the filter admitted none.
     self.assertEqual([json.loads(line)["loss"][0] == 0 for line in lines],
                      [True, True, False, False])
-    # Beside one rank with the same policy.
+    # The scaling is relative to one rank with the same policy.
     self.assertRegex(page, r"\| 32 \| 2 \| horovod, step_evict .* \d+ % \|")
 
   def test_both_interactions(self):
@@ -71,7 +71,7 @@ class DlrmRanksTest(absltest.TestCase):
         json.loads(self._run(1, "--graphs=dense", "--interaction=" + interaction)[0])
         for interaction in ("ours", "matmul")]
     self.assertEqual(matmul["interaction"], "matmul")
-    # Not the same: initial values depend on how many ops a graph has.
+    # Not equal: initial values depend on the number of ops of a graph.
     for one, other in zip(ours["loss"], matmul["loss"]):
       self.assertAlmostEqual(one, other, delta=.03)
 

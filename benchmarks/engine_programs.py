@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the engine's own benchmarks (C++) and keeps what they print."""
+"""Runs the engine's C++ benchmarks and stores their output."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ def build(root):
   """Builds the programs with Bazel. Returns their folder.
 
   Raises:
-    RuntimeError: there is no Bazel, or the build fails.
+    RuntimeError: Bazel is missing, or the build fails.
   """
   bazel = shutil.which("bazel")
   if bazel is None:
@@ -33,7 +33,7 @@ def build(root):
 
 
 def page(outputs, machine, command):
-  """The page as Markdown. outputs: list of (program, text it printed)."""
+  """Returns the page as Markdown. outputs: list of (program, text it printed)."""
   lines = [
       "# The engine alone: finds, inserts, pooled reads and updates",
       "",
@@ -56,7 +56,7 @@ def run(root, out, machine, command):
     root: the checkout.
     out: folder of the results.
     machine: from machine.describe.
-    command: string, what the user ran.
+    command: string, the user's command line.
 
   Returns:
     The path of the page.

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes and time per step of lookups over ranks, into benchmarks/results/exchange.md.
+"""Writes bytes and time per step of lookups over ranks to benchmarks/results/exchange.md.
 
   python benchmarks/exchange.py --ranks=2
 
-Each line is a job of its own under Horovod. "Naive" gathers all ids on all ranks and
-sends each rank a partial sum for every sample and table, as upstream's SOK does.
+Each line is measured by a Horovod job of its own. "Naive" gathers all ids on all ranks
+and sends each rank a partial sum for every sample and table, as NVIDIA's SOK does.
 """
 
 import itertools
@@ -25,7 +25,7 @@ import machine
 FLAGS = flags.FLAGS
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_COLUMNS = 118  # of a line of the page
+_COLUMNS = 118  # width of the page
 
 flags.DEFINE_integer("ranks", 2, "Number of processes.", lower_bound=2)
 flags.DEFINE_integer("rounds", 3, "Jobs per line; the median counts.", lower_bound=1)
@@ -35,24 +35,22 @@ flags.DEFINE_list("dims", [str(d) for d in defaults.DIMS], "Floats per row.")
 flags.DEFINE_list("exchanges", ["memory"], "Carriers to measure beside Horovod.")
 flags.DEFINE_string("out", os.path.join(_HERE, "results"), "Folder of the results.")
 
-# Label, and flags of the worker.
+# (label, flags of the worker).
 _VARIANTS = [
     ("naive all-gather", ["--variant=naive"]),
-    ("float32, no dedup", ["--nodedup"]),
-    ("float16, no dedup", ["--nodedup", "--dtype=float16"]),
-    ("float32, dedup", []),
-    ("float16, dedup", ["--dtype=float16"]),
+    ("float32", []),
+    ("float16", ["--dtype=float16"]),
 ]
 
 
 def variants():
-  """Returns (label, flags of the worker) of every line."""
-  ours = [("float32, dedup, by %s" % e, ["--exchange=" + e]) for e in FLAGS.exchanges]
+  """Returns (label, flags of the worker) of each line of the table."""
+  ours = [("float32, by %s" % e, ["--exchange=" + e]) for e in FLAGS.exchanges]
   return _VARIANTS + ours
 
 
 def run_job(hotness, dim, arguments):
-  """Runs one job. Returns what rank 0 measured."""
+  """Runs one job. Returns the result of rank 0."""
   command = [
       sys.executable, "-m", "horovod.runner.launch", "-np", str(FLAGS.ranks), "-H",
       "localhost:%d" % FLAGS.ranks, sys.executable,
@@ -70,12 +68,12 @@ def run_job(hotness, dim, arguments):
 
 
 def median_job(results):
-  """The job with the middle step time."""
+  """Returns the job with the median step time."""
   return sorted(results, key=lambda r: r["step_ms"])[len(results) // 2]
 
 
 def page(table, ranks, batch, description, command):
-  """The page as Markdown.
+  """Returns the page as Markdown.
 
   Args:
     table: list of (hotness, dim, list of (label, result)), naive first.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the benchmark of lookups over ranks: both ways give the same."""
+"""Tests of the benchmark of lookups over ranks: both kinds of lookup train alike."""
 
 import json
 import os
@@ -32,9 +32,9 @@ class ExchangeTest(absltest.TestCase):
   def test_both_ways_train_the_same(self):
     naive, ours = self._run("--variant=naive"), self._run()
     self.assertAlmostEqual(naive["loss"], ours["loss"], delta=1e-4 * naive["loss"])
-    # 3 tables: 16 lengths and 32 ids of 8 bytes, twice 16 sums of 4 floats.
+    # 3 tables, each with 16 lengths and 32 ids of 8 bytes, and twice 16 sums of 4 floats.
     self.assertEqual(naive["bytes"], 3 * (8 * (16 + 32) + 2 * 16 * 4 * 4))
-    # At most every id once, with its row and its gradient, behind a header.
+    # At most all ids, each with its row and its gradient, and a header.
     self.assertGreater(ours["bytes"], 0)
     self.assertLessEqual(ours["bytes"], 8 * 4 + 3 * 32 * (8 + 2 * 4 * 4))
 

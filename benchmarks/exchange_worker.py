@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Measures training steps over ranks; every rank is a process of this program.
+"""Measures training steps over ranks. Each rank is a process of this program.
 
 `benchmarks/exchange.py` starts it under Horovod. Rank 0 prints one line of JSON.
 """
@@ -14,7 +14,7 @@ from absl import app
 from absl import flags
 import numpy as np
 
-# Its generated code warns about NumPy's own changes.
+# TensorFlow's generated code triggers NumPy's FutureWarnings.
 warnings.simplefilter("ignore", FutureWarning)
 
 import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
@@ -37,7 +37,6 @@ flags.DEFINE_string("dtype", "float32", "What rows travel as between ranks.")
 flags.DEFINE_string("exchange", "horovod", "What carries lookups between ranks.")
 flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "What holds the rows.")
 flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
-flags.DEFINE_bool("dedup", True, "Whether each distinct id of a batch is sent once.")
 flags.DEFINE_integer("hotness", 1, "Ids per sample and table.")
 flags.DEFINE_integer("dim", 16, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
@@ -51,7 +50,7 @@ _NUM_BATCHES = 4
 
 
 def naive_lookup(variables, ids, hotness):
-  """The lookup that gathers all keys on all ranks and sends partial sums.
+  """Looks up by gathering all keys on all ranks and sending partial sums.
 
   Args:
     variables: list of T embedding variables; key k is on rank k % W.
@@ -59,12 +58,13 @@ def naive_lookup(variables, ids, hotness):
     hotness: ids per sample.
 
   Returns:
-    (outputs, bytes): float32 `[B, T * dim]`, and how many bytes a rank sends to others
-    in a step, forward and backward.
+    (outputs, bytes): float32 `[B, T * dim]`, and the number of bytes that a rank sends to
+    others in a step, forward and backward.
   """
   ranks, batch = hvd.size(), ids.shape.as_list()[1] // hotness
   lengths = tf.fill([len(variables) * batch], tf.constant(hotness, tf.int64))
-  # A variable would be folded: what travels is what the input gave.
+  # Adding a value that depends on the input keeps Grappler from folding the lengths, so
+  # that they are sent in every step.
   lengths += tf.reduce_min(ids[:, :1]) * 0
   all_ids = hvd.allgather(tf.reshape(ids, [-1]), name="naive/keys")
   all_lengths = hvd.allgather(lengths, name="naive/lengths")
@@ -92,9 +92,9 @@ def naive_lookup(variables, ids, hotness):
 
 
 def sok_lookup(variables, ids, hotness):
-  """As `naive_lookup`, by sok.lookup_sparse; the bytes are a tensor to fetch.
+  """Looks up by sok.lookup_sparse; like `naive_lookup`, but bytes is a function.
 
-  The gradient must have been built when `bytes` is called.
+  It returns a tensor to fetch and may be called once the gradient has been built.
   """
   batch = ids.shape.as_list()[1] // hotness
   splits = tf.range(0, batch * hotness + 1, hotness, dtype=tf.int64)
@@ -118,9 +118,9 @@ def sok_lookup(variables, ids, hotness):
 
 
 def profile(session, train, feeds):
-  """Prints what ops of rank 0 took 0.1 ms and more, in ms from the begin of a step.
+  """Prints the ops of rank 0 that took at least 0.1 ms, with ms from the step's start.
 
-  A traced step is slower than another: what counts is how ops follow each other.
+  A traced step is slower than an untraced one; only the order and overlap of ops matter.
   """
   options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
   for feed in feeds:
@@ -142,10 +142,10 @@ def profile(session, train, feeds):
 
 
 def measure():
-  """Returns a dict: what a training step takes.
+  """Measures a training step. Returns a dict.
 
-  step_ms (median), bytes (mean over ranks and steps) and loss; of this process, core_ms
-  (processor time, mean), of which system_ms the kernel's, and page_faults (mean).
+  step_ms (median), bytes (mean over ranks and steps) and loss. Of this process: core_ms
+  (mean processor time), system_ms (the kernel's share of it), and page_faults (mean).
   """
   workload = defaults.Workload(
       "zipf", FLAGS.hotness, FLAGS.dim, tables=FLAGS.tables, batch=FLAGS.batch,
@@ -166,7 +166,7 @@ def measure():
   loss = 2. * tf.reduce_sum(outputs)
   train = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE).minimize(loss)
   if callable(sent):
-    # One rank alone exchanges nothing.
+    # A single rank exchanges nothing.
     sent = sent() if hvd.size() > 1 else 0
   times, sizes = [], []
   usage = None
@@ -177,7 +177,7 @@ def measure():
       if step == FLAGS.warmup_steps:
         usage = resource.getrusage(resource.RUSAGE_SELF)
       begin = time.perf_counter()
-      # The loss is waited for: what is only given out to a GPU takes no time.
+      # Fetches the loss, to wait for the GPU; enqueueing work alone takes no time.
       session.run([train, loss], feed)
       if step >= FLAGS.warmup_steps:
         times.append(1000. * (time.perf_counter() - begin))
@@ -193,7 +193,7 @@ def measure():
     number = tf.compat.v1.placeholder(tf.float64, [1])
     mean = session.run(hvd.allreduce(number, op=hvd.Average, name="bytes"),
                        {number: mean})
-  user, system, faults = usage[0], usage[1], usage[6]  # as getrusage has them
+  user, system, faults = usage[0], usage[1], usage[6]  # fields of getrusage
   return {"step_ms": float(np.median(times)), "bytes": float(mean[0]),
           "loss": float(value), "core_ms": 1000. * (user + system) / FLAGS.steps,
           "system_ms": 1000. * system / FLAGS.steps,
@@ -204,7 +204,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   hvd.init()
-  sok.init(exchange=FLAGS.exchange, exchange_dtype=FLAGS.dtype, exchange_dedup=FLAGS.dedup,
+  sok.init(exchange=FLAGS.exchange, exchange_dtype=FLAGS.dtype,
            intra_op_parallelism_threads=FLAGS.threads or None)
   result = measure()
   if hvd.rank() == 0:

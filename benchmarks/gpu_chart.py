@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the GPU hash table's results beside their goals and HierarchicalKV's.
+"""Draws the GPU hash table's results with their goals and HierarchicalKV's results.
 
   python benchmarks/gpu_chart.py
 
-Reads gpu_table.md of benchmarks/results and writes gpu.png there.
+Reads gpu_table.md in benchmarks/results and writes gpu.png beside it.
 """
 
 import collections
@@ -20,7 +20,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 flags.DEFINE_string("results", os.path.join(_HERE, "results"),
                     "Folder of the page and of the chart.")
 
-# value, goal, peer: floats, the last two None where there is none.
+# value, goal, peer: floats; goal and peer are None if there is none.
 Bar = collections.namedtuple("Bar", ["label", "value", "goal", "peer"])
 
 
@@ -32,7 +32,7 @@ def _number(cell):
 
 
 def rows(page, *columns):
-  """Rows of the first table of a page that has all these columns.
+  """Returns the rows of the first table of a page that has all these columns.
 
   Args:
     page: string, Markdown.
@@ -62,7 +62,7 @@ def rows(page, *columns):
 
 
 def table_bars(page):
-  """Bars of gpu_table.md: G keys/s of every row that has a goal."""
+  """Returns bars of gpu_table.md: G keys/s of each row that has a goal."""
   name, peer = "what", "HierarchicalKV"
   return [
       Bar(r[name], _number(r["G keys/s"]), _number(r["goal"]), _number(r[peer]))

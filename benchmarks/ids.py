@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ids for benchmarks: reproducible batches of Zipf or uniform row numbers."""
+"""Reproducible batches of ids for benchmarks, by a Zipf or a uniform distribution."""
 
 import numpy as np
 
 
 def zipf_cdf(rows, exponent):
-  """Cumulative probability [rows] of a Zipf law cut off at `rows` values."""
+  """Returns the cumulative probabilities [rows] of a Zipf law over `rows` values."""
   weights = np.arange(1, rows + 1, dtype=np.float64) ** -exponent
   cdf = np.cumsum(weights)
   return cdf / cdf[-1]
@@ -17,8 +17,8 @@ def draw(rng, distribution, rows, shape, exponent):
 
   Args:
     rng: np.random.RandomState.
-    distribution: "zipf" (rank order is shuffled, so that hot rows are not
-      neighbours) or "uniform".
+    distribution: "zipf" (ranks are shuffled, so that hot rows are not adjacent) or
+      "uniform".
     rows: int, number of distinct values.
     shape: shape of the result.
     exponent: float, the Zipf exponent.
@@ -39,7 +39,7 @@ def draw(rng, distribution, rows, shape, exponent):
 
 
 def aligned(shape, dtype, alignment=64):
-  """An array that TensorFlow takes when it is fed; others it copies."""
+  """Returns an aligned array, which TensorFlow does not copy when it is fed."""
   size = int(np.prod(shape)) * np.dtype(dtype).itemsize
   memory = np.empty(size + alignment, np.uint8)
   begin = -memory.ctypes.data % alignment
@@ -47,7 +47,7 @@ def aligned(shape, dtype, alignment=64):
 
 
 def batches(workload, num_batches, seed, exponent):
-  """Makes the batches that a run rotates through.
+  """Returns the batches that a run cycles through.
 
   Args:
     workload: defaults.Workload.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What must be said beside a number: machine, commit, versions, command."""
+"""Describes a measurement's conditions: machine, commit, versions, command."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ def _field(text, name):
 
 
 def commit(folder):
-  """Commit of the checkout, with "+changes" when files differ from it."""
+  """Returns the checkout's commit, with "+changes" if files differ from it."""
 
   def git(*args):
     return subprocess.check_output(
@@ -40,7 +40,7 @@ def commit(folder):
 
 
 def describe(folder):
-  """Machine and software of this process.
+  """Returns the machine and the software of this process.
 
   Args:
     folder: the checkout.

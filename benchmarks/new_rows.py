@@ -1,19 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a training step whose rows are born in it, beside present rows.
+"""Compares a training step that creates its rows with one whose rows exist.
 
-Every id of every batch is another random 60-bit number, or with --new_part so many of
-them; the others are then, in every batch, ids drawn by Zipf's law. The first time a batch
-comes, the update inserts its keys, makes their rows and slots, and the tables grow; the
-second time the same rows are there. One line for each variant, in turn, each in a process
-of its own:
+Every id of every batch is a random 60-bit number. With --new_part only that part of the
+ids is, and the others are drawn by Zipf's law. The first time a batch is used, the update
+inserts its keys, creates their rows and slots, and the tables grow. The second time the
+same rows exist. Each variant prints one line; they run one after another, each in its own
+process:
 
   python benchmarks/new_rows.py
   python benchmarks/new_rows.py --variant=ev_sok --dim=64 --rounds=1
   python benchmarks/new_rows.py --variant=ev_sok --batch=65536 --new_part=0.02
 
-Memory is touched and given back before the clock starts: on a virtual machine the first
-touch of a page costs the host more than everything that is measured here.
+Memory is touched and freed before the clock starts, because on a virtual machine the
+first touch of a page costs the host more than the steps that are measured.
 """
 
 import os
@@ -45,7 +45,7 @@ _WARMUP = 5
 
 
 def new_ids(steps, workload):
-  """Returns int64 [steps, tables, batch * hotness]; hardly two ids are the same."""
+  """Returns int64 [steps, tables, batch * hotness]; duplicates are very unlikely."""
   shape = [steps, workload.tables, workload.batch * workload.hotness]
   result = id_lib.aligned(shape, np.int64)
   rng = np.random.RandomState(3)
@@ -60,7 +60,7 @@ def new_ids(steps, workload):
 
 
 def _pass(call, steps):
-  """Runs `steps` steps. Returns ms: median of a step, user and system time of one."""
+  """Runs `steps` steps. Returns ms per step: median, user time, system time."""
   seconds, before = [], None
   for step in range(steps):
     if step == _WARMUP:

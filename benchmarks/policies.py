@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark's tables note of their rows, as --policy says."""
+"""The --policy flag of benchmarks: the filter or eviction policy of the tables."""
 
 from absl import flags
 import tensorflow as tf
@@ -14,7 +14,7 @@ flags.DEFINE_enum("policy", "none", ("none", "counter", "step_evict"),
 
 
 def options():
-  """Returns arguments of `tf.EmbeddingVariableOption`."""
+  """Returns the arguments of `tf.EmbeddingVariableOption`."""
   if FLAGS.policy == "counter":
     return {"filter_option": tf.CounterFilter(filter_freq=2)}
   if FLAGS.policy == "step_evict":

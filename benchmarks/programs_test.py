@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every benchmark program is built, and runs: on tiny sizes, which measure nothing.
+"""Builds every benchmark program and runs it, with sizes too small to measure anything.
 
-Without a GPU the programs that need one must say so.
+Without a GPU, the programs that need one must report that.
 """
 
 import os
@@ -38,7 +38,7 @@ _ON_CPUS = [
      r"65536 bytes to each rank"),
 ]
 
-# Engine programs that need GPUs, in tiny sizes.
+# Engine programs that need GPUs, with tiny sizes.
 _ON_GPUS = [
     ("hbm_dram_benchmark", _TINY_ROWS),
     ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--storage=hbm"]),
@@ -59,7 +59,7 @@ def _path(program):
 
 
 def _run(command, **kwargs):
-  """Runs a command; returns (exit code, what it printed)."""
+  """Runs a command; returns (exit code, output)."""
   done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                         universal_newlines=True, timeout=120, **kwargs)
   return done.returncode, done.stdout
@@ -92,7 +92,7 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, r"steps/s before, \d+ steps meanwhile")
 
   @parameterized.parameters(*_ON_GPUS)
-  def test_runs_on_a_gpu_or_says_that_there_is_none(self, program, flags):
+  def test_runs_on_a_gpu_or_reports_its_absence(self, program, flags):
     code, text = _run([_path(program)] + flags)
     if _has_gpu() and _built_with_cuda():
       self.assertEqual(code, 0, text)
@@ -101,7 +101,7 @@ class ProgramsTest(parameterized.TestCase):
       self.assertRegex(text, _NO_GPU)
 
   @parameterized.parameters(*_GPU_PROGRAMS)
-  def test_gpu_program_says_that_there_is_no_gpu(self, program):
+  def test_gpu_program_reports_a_missing_gpu(self, program):
     if not _built_with_cuda():
       self.skipTest("built without nvcc")
     if _has_gpu():
@@ -111,7 +111,7 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, _NO_GPU)
 
   @parameterized.parameters(*_GPU_PROGRAMS)
-  def test_gpu_program_can_be_carried(self, program):
+  def test_gpu_program_needs_system_libraries_only(self, program):
     if not _built_with_cuda():
       self.skipTest("built without nvcc")
     code, text = _run(["readelf", "-dW", _path("//benchmarks/gpu:" + program)])
@@ -132,7 +132,7 @@ class ProgramsTest(parameterized.TestCase):
 
 
 class ScriptsTest(parameterized.TestCase):
-  """The scripts of benchmarks/gpu in a copy of the tree, with a Bazel that is none."""
+  """Runs the scripts of benchmarks/gpu in a copy of the tree, with a stub for Bazel."""
 
   def setUp(self):
     super().setUp()
@@ -155,7 +155,7 @@ class ScriptsTest(parameterized.TestCase):
     environ = {"PATH": os.path.join(self.root, "bin") + ":/usr/bin:/bin",
                "BUILD_DIR": os.path.join(self.root, "programs")}
     if not os.path.exists(os.path.join(self.root, "bin/bazel")):
-      # Not the machine's own.
+      # A PATH without the machine's own programs.
       for tool in ("bash", "basename", "dirname", "mkdir"):
         os.symlink(shutil.which(tool), os.path.join(self.root, "bin", tool))
       environ["PATH"] = os.path.join(self.root, "bin")
@@ -166,7 +166,7 @@ class ScriptsTest(parameterized.TestCase):
     script = "run_table.sh"
     if not _built_with_cuda():
       self.skipTest("built without nvcc")
-    # Bazel says what it was asked for; the programs are those of this test.
+    # The Bazel stub records its arguments; the programs are those of this test.
     self.stub("bin/bazel", 'echo "$@" >>%s/asked' % self.root)
     os.symlink(_ROOT, os.path.join(self.root, "bazel-bin"))
     code, text = self.run_script(script, "build")
@@ -177,8 +177,8 @@ class ScriptsTest(parameterized.TestCase):
     built = os.listdir(os.path.join(self.root, "programs"))
     self.assertCountEqual(
         built, [re.sub("_program$", "", t.split(":")[1]) for t in asked[1:]])
-    # Tests and benchmarks by that folder alone, with programs that only tell of
-    # themselves: the machine may have a GPU, and the true ones take their time.
+    # The scripts need only that folder for tests and benchmarks. The programs are
+    # replaced by stubs, because the machine may have a GPU and the real ones take long.
     os.remove(os.path.join(self.root, "bin/bazel"))
     for program in built:
       os.remove(os.path.join(self.root, "programs", program))
@@ -202,8 +202,8 @@ class ScriptsTest(parameterized.TestCase):
       self.assertEqual(code, 1)
       self.assertIn("no program ", text)
 
-  # What stands for the benchmarks in Python; what is read from standard input, the
-  # tables, is run.
+  # Stub for Python benchmarks. A program on standard input, which makes the tables, is
+  # run by the real Python.
   _PYTHON = """if [[ $1 == - ]]; then exec %s "$@"; fi
 echo "$@" >>%s/asked
 echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,' \\
@@ -214,7 +214,7 @@ echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,'
 """
 
   def run_with_stubs(self, script, **environ):
-    """Runs a script whose programs are Python's; returns (text, calls)."""
+    """Runs a script with stubs for its Python programs; returns (text, calls)."""
     self.stub("bin/python", self._PYTHON % (sys.executable, self.root))
     self.stub("bin/nvidia-smi", '[[ $1 == -L ]] && printf "0\\n1\\n" || echo a card')
     environ.update(PATH=os.path.join(self.root, "bin") + ":/usr/bin:/bin",
@@ -244,7 +244,7 @@ echo '[0]<stdout>:{"workload": "w", "batch": 65536, "tables": 26, "bytes": 3e7,'
   def test_ranks(self):
     text, calls = self.run_with_stubs("run_ranks.sh", EXCHANGES="nccl memory",
                                       CONTROL="1")
-    # One rank; two by each carrier; two jobs of one rank for the control.
+    # One rank; two with each carrier; two jobs of one rank for the control.
     self.assertLen(calls, 5)
     self.assertIn("-np 2 -H localhost:2 python benchmarks/exchange_worker.py", calls[1])
     self.assertIn("| 1 | – | 8.0 | 100 % | 30.0 | 50 |", text)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the measurements of a training benchmark into a page and a chart."""
+"""Writes the results of a training benchmark as a page and a chart."""
 
 import collections
 import statistics
@@ -8,10 +8,10 @@ import textwrap
 
 import defaults
 
-# How many times stock TensorFlow's speed sok.lookup_sparse is to reach.
+# Target speedup of sok.lookup_sparse over stock TensorFlow.
 GOALS = {"zipf": 3.0, "uniform": 2.0}
 
-_COLUMNS = 118  # of a line of the page
+_COLUMNS = 118  # width of the page
 
 _LABELS = {
     defaults.STOCK: "stock",
@@ -28,7 +28,7 @@ def _goal(workload):
 
 
 def combine(runs):
-  """Medians over rounds.
+  """Returns medians over rounds.
 
   Args:
     runs: list of results of stock_vs_ev.measure; the same variant of the same
@@ -60,7 +60,7 @@ def combine(runs):
 
 
 def ratio(variants, variant, key="net_ms"):
-  """How many times stock's speed `variant` has; None when one is missing."""
+  """Returns the speedup of `variant` over stock; None if either is missing."""
   if defaults.STOCK not in variants or variant not in variants:
     return None
   return variants[defaults.STOCK][key] / variants[variant][key]
@@ -120,12 +120,12 @@ def _time_table(table):
 
 
 def page(table, machine, command):
-  """The page as Markdown.
+  """Returns the page as Markdown.
 
   Args:
     table: from `combine`.
     machine: from `machine.describe`.
-    command: string, what was run.
+    command: string, the command line.
 
   Returns:
     string.
@@ -163,7 +163,7 @@ def page(table, machine, command):
 
 
 def chart(table, path):
-  """Draws the speed of each variant by workload, relative to stock, as a PNG."""
+  """Draws each variant's speedup over stock by workload, as a PNG."""
   # pylint: disable=g-import-not-at-top
   import matplotlib
   matplotlib.use("Agg")

@@ -52,7 +52,7 @@ class ReportTest(absltest.TestCase):
         report.ratio(variants, defaults.EV_SOK, "step_ms"), 41 / 11)
     self.assertIsNone(report.ratio(variants, defaults.RESOURCE))
 
-  def test_page_says_what_was_reached_and_what_was_not(self):
+  def test_page_has_goals_reached_and_missed(self):
     text = report.page(report.combine(_RUNS), {"cpu": "abacus"}, "python x")
     self.assertIn("reached (3.0x)", text)
     self.assertIn("50 % short of 2.0x", text)
@@ -69,7 +69,7 @@ class ReportTest(absltest.TestCase):
 
 
 class RunTest(absltest.TestCase):
-  """The whole of `make bench`, without what it measures."""
+  """Runs all of `make bench` with stubs for the measurements."""
 
   def test_writes_every_page(self):
     out, programs = self.create_tempdir().full_path, self.create_tempdir().full_path
@@ -112,7 +112,7 @@ class ScheduleTest(absltest.TestCase):
 
 class MachineTest(absltest.TestCase):
 
-  def test_says_what_a_number_needs(self):
+  def test_describes_the_machine(self):
     description = machine.describe(os.path.dirname(os.path.abspath(__file__)))
     self.assertGreaterEqual(description["cores"], 1)
     self.assertIn("commit", description)

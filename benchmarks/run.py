@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: measures against stock TensorFlow and writes benchmarks/results/.
 
-Each measurement is a process of its own; variants take turns, and every other round
-goes backwards, so that a machine that warms up or slows down favours none.
+Each measurement is a process of its own. Variants take turns, and every other round runs
+in reverse order, so that a machine that warms up or slows down favors none.
 
   python benchmarks/run.py                           # everything
   python benchmarks/run.py --only=zipf_hot10 --rounds=1
@@ -65,7 +65,7 @@ def measure(workload, variant, min_seconds):
 
 
 def schedule(workloads, variants, rounds):
-  """Yields (workload, variant) in the order of measuring."""
+  """Yields (workload, variant) in the order of measurement."""
   for workload in workloads:
     for i in range(rounds):
       for variant in variants[::-1] if i % 2 else variants:

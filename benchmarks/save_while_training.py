@@ -1,12 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a save costs a loop that trains the same table, and the loop a save.
+"""Measures how much a save slows down a training loop on the same table, and vice versa.
 
   bazel run //benchmarks:save_while_training
 
-One table with Adagrad, steps of Zipf-distributed ids on one thread, `Saver.save` on
-another. Prints one line per round. With `--storage=hbm --device=/gpu:0 --policy=counter`
-the table is on a GPU, which counts how often its keys occur until a save takes that.
+One thread trains a table with Adagrad and Zipf-distributed ids; another calls
+`Saver.save`. Prints one line per round. With `--storage=hbm --device=/gpu:0
+--policy=counter` the table is on a GPU, which counts the occurrences of its keys until a
+save collects them.
 """
 
 import os
@@ -48,7 +49,7 @@ class _Model(object):
               storage_option=storage, **policies.options()))
     self._ids = tf.placeholder(tf.int64, [None])
     if FLAGS.storage == "hbm":
-      # Rows in a GPU's memory are meant to be looked up so.
+      # Rows in GPU memory are best looked up by sok.lookup_sparse.
       import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
       sok.init()
       one_each = tf.RaggedTensor.from_row_lengths(self._ids, tf.ones_like(self._ids))
@@ -65,7 +66,7 @@ class _Model(object):
     weights = np.arange(1, FLAGS.rows + 1, dtype=np.float64)**-FLAGS.zipf
     cumulated = np.cumsum(weights) / np.sum(weights)
     places = random.permutation(FLAGS.rows)
-    # The last place may be beyond the end by rounding.
+    # Rounding can place an index beyond the end.
     self._batches = [
         places[np.minimum(np.searchsorted(cumulated, random.rand(FLAGS.batch)),
                           FLAGS.rows - 1)] for _ in range(100)
@@ -75,7 +76,7 @@ class _Model(object):
     self.session.run(self._train, {self._ids: ids})
 
   def train_until(self, stop):
-    """Returns the moments at which steps ended."""
+    """Trains until stop() returns true. Returns the end time of each step."""
     ends = [time.time()]
     while not stop():
       self.step(self._batches[len(ends) % len(self._batches)])
@@ -84,7 +85,7 @@ class _Model(object):
 
 
 def _save(model, folder):
-  """Returns the moments of begin and end."""
+  """Returns the begin and end times of the save."""
   begin = time.time()
   model.saver.save(model.session, os.path.join(folder, "model.ckpt"),
                    write_meta_graph=False)
@@ -92,7 +93,7 @@ def _save(model, folder):
 
 
 def _round(model, folder):
-  """Returns what one save while the table is trained costs."""
+  """Saves while the table is trained. Returns the costs of both."""
   ended = threading.Event()
   ends = []
   thread = threading.Thread(target=lambda: ends.extend(model.train_until(ended.is_set)))
@@ -103,7 +104,7 @@ def _round(model, folder):
   thread.join()
   ends = np.array(ends)
   before = ends[ends <= begin]
-  # A step that waits for the save ends with it.
+  # Includes a step that waits for the save, because it ends when the save does.
   within = ends[(ends > begin) & (ends <= end)]
   longest = np.max(np.diff(ends[len(before) - 1:]))
   return end - begin, (len(before) - 1) / (before[-1] - before[0]), len(within), longest

@@ -1,18 +1,17 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Measures one training step: dense variables or embedding variables.
+"""Measures one training step with dense variables or embedding variables.
 
-One process measures one variant of one workload and prints one line of JSON
-last, so that nothing of one variant (memory, threads, caches) is left for the
-next. `benchmarks/run.py` starts these processes in turn; alone:
+One process measures one variant of one workload and prints one line of JSON last, so that
+variants do not share memory, threads or caches. `benchmarks/run.py` starts these
+processes in turn. To run one alone:
 
   python benchmarks/stock_vs_ev.py --variant=stock --distribution=zipf \
       --hotness=10 --dim=16
 
-Both sides run the same graph but for the tables and their lookup. Ids are made
-beforehand and lie in a variable of the graph; a step takes one slice of it
-without copying, and the cost of that alone is measured too ("input").
-Every row exists before the clock starts.
+Both sides run the same graph except for the tables and their lookup. A variable of the
+graph holds all ids; a step takes a slice of it without a copy. The cost of the slice
+alone is measured too ("input"). Every row exists before the clock starts.
 """
 
 import collections
@@ -26,7 +25,7 @@ from absl import app
 from absl import flags
 import numpy as np
 
-# Its generated code warns about NumPy's own changes.
+# TensorFlow's generated code triggers NumPy's FutureWarnings.
 warnings.simplefilter("ignore", FutureWarning)
 
 import tensorflow as tf  # pylint: disable=g-import-not-at-top
@@ -70,14 +69,14 @@ _FILL_ROWS = 50 * 1000
 
 
 def storage_option(name, workload):
-  """Where the rows of one table are, by the flags."""
+  """Returns the storage options of one table, from the flags."""
   from embedding_variable.variables import config_pb2
   if FLAGS.storage != "ssd":
     return tf.StorageOption(
         storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()))
   if not FLAGS.storage_path:
     raise app.UsageError("--storage=ssd needs --storage_path")
-  # Value and Adagrad's slot, and 16 bytes per row in memory.
+  # A value and Adagrad's slot, and 16 bytes per row in memory.
   row_bytes = 2 * 4 * workload.dim + 16
   return tf.StorageOption(
       storage_type=config_pb2.StorageType.DRAM_SSDHASH,
@@ -87,7 +86,7 @@ def storage_option(name, workload):
 
 
 def table_option(name, workload):
-  """What the flags say of one table."""
+  """Returns the options of one table, from the flags."""
   return tf.EmbeddingVariableOption(storage_option=storage_option(name, workload),
                                     **policies.options())
 
@@ -140,7 +139,7 @@ def _dense(inputs, units, name, activation=tf.nn.relu):
 
 
 def dlrm_tower(outputs, batch):
-  """A DLRM's dense part: numeric MLP, pairwise dots, top MLP. Returns a loss."""
+  """DLRM's dense layers: numeric MLP, pairwise dots, top MLP. Returns a loss."""
   dim = outputs[0].shape.as_list()[1]
   numeric = tf.random.stateless_uniform([batch, 13], seed=[1, 2])
   labels = tf.cast(tf.random.stateless_uniform([batch, 1], seed=[3, 4]) < 0.25,
@@ -170,7 +169,7 @@ class StepGraph(object):
       self._train(workload, flat_ids)
 
   def _input(self, workload, num_batches):
-    """Ids of a step's tables, in turn: list of int64 [batch * hotness]."""
+    """Returns the ids of a step, table by table: list of int64 [batch * hotness]."""
     shape = [num_batches, workload.tables, workload.batch * workload.hotness]
     with tf.device("/cpu:0"):
       self.batches_in = tf.compat.v1.placeholder(tf.int64, shape)
@@ -178,15 +177,16 @@ class StepGraph(object):
           "cursor", [], tf.int64, initializer=tf.compat.v1.zeros_initializer(),
           trainable=False, use_resource=True)
       turn = cursor.assign_add(1, read_value=True) % num_batches
-      # In CPU memory, where a slice's arguments are wanted: nothing waits for a GPU.
+      # tf.slice reads its arguments from CPU memory; computing them there avoids a copy
+      # from the GPU.
       begin = tf.stack([turn, 0, 0])
       size = tf.constant([1] + shape[1:], tf.int64)
     with tf.device(FLAGS.ids_device):
-      # A resource variable hands out its buffer: slices of it are not copied.
+      # Slices of a resource variable's value share its buffer.
       self._batches = tf.compat.v1.get_variable(
           "batches", shape, tf.int64, initializer=tf.compat.v1.zeros_initializer(),
           trainable=False, use_resource=True)
-      # What is fed lies in NumPy's memory; what an op has made, in TensorFlow's.
+      # Fed values are in NumPy's memory. The result of an op is in TensorFlow's memory.
       made = tf.concat([self.batches_in[:1], self.batches_in[1:]], axis=0)
       self.load_batches = self._batches.assign(made)
       batch = tf.slice(self._batches, begin, size)[0]
@@ -195,14 +195,14 @@ class StepGraph(object):
         flat_ids = [batch[t] for t in range(shape[1])]
       else:
         flat_ids = tf.unstack(batch)
-      # One element of each: fetching a group would let TensorFlow prune the rest.
+      # Fetches one element of each: with a group, TensorFlow would prune the rest.
       firsts = [ids[0] for ids in flat_ids]
     with tf.device("/cpu:0"):
       self.input_only = tf.add_n(firsts)
     return flat_ids
 
   def _train(self, workload, flat_ids):
-    """Lookup, loss and update."""
+    """Builds lookup, loss and update."""
     samples = np.repeat(np.arange(workload.batch), workload.hotness)
     places = np.tile(np.arange(workload.hotness), workload.batch)
     with tf.device(FLAGS.ids_device):
@@ -219,7 +219,7 @@ class StepGraph(object):
     optimizer = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE)
     self.train_op = optimizer.minimize(self.loss)
     if self.tables.hashed:
-      # Zero gradients insert keys and change nothing else under Adagrad.
+      # Zero gradients insert keys; under Adagrad they change nothing else.
       self.fill_keys = tf.compat.v1.placeholder(tf.int64, [None])
       zeros = tf.zeros([tf.size(self.fill_keys), workload.dim])
       slices = tf.IndexedSlices(zeros, self.fill_keys)
@@ -227,7 +227,7 @@ class StepGraph(object):
           [(slices, v) for v in self.tables.variables])
 
   def prepare(self, session, batches):
-    """Initialises, loads the ids, and makes every row exist."""
+    """Initializes, loads the ids, and creates every row."""
     session.run(tf.compat.v1.global_variables_initializer())
     session.run(self.load_batches.op, {self.batches_in: batches})
     if self.tables.hashed:
@@ -237,7 +237,7 @@ class StepGraph(object):
 
 
 def time_steps(session, fetches, warmup_steps, min_steps, min_seconds):
-  """Runs `fetches` again and again.
+  """Runs `fetches` repeatedly.
 
   Returns:
     (seconds of each run, seconds of processor time per run).
@@ -256,7 +256,7 @@ def time_steps(session, fetches, warmup_steps, min_steps, min_seconds):
 
 
 def trace(session, fetches):
-  """Step statistics (RunMetadata) of one step."""
+  """Returns the step statistics (RunMetadata) of one step."""
   metadata = tf.compat.v1.RunMetadata()
   session.run(fetches, run_metadata=metadata, options=tf.compat.v1.RunOptions(
       trace_level=tf.compat.v1.RunOptions.FULL_TRACE))
@@ -264,9 +264,9 @@ def trace(session, fetches):
 
 
 def time_by_op(session, fetches, steps=5, top=8):
-  """Where a step's time goes: the op types that take most of it.
+  """Returns the op types that take most of a step's time.
 
-  Times of ops that run side by side add up to more than the step takes.
+  Times of ops that run in parallel add up to more than the step takes.
 
   Returns:
     dict of op type to milliseconds per step, the median of some steps.
@@ -279,7 +279,7 @@ def time_by_op(session, fetches, steps=5, top=8):
         try:
           kind = graph.get_operation_by_name(node.node_name).type
         except (KeyError, ValueError):
-          # Grappler and the executor add nodes of their own.
+          # Nodes that Grappler and the executor added.
           kind = "other"
         rows[kind][step] += (node.op_end_rel_micros - node.op_start_rel_micros) / 1e3
   medians = sorted(((np.median(v), k) for k, v in rows.items()), reverse=True)
@@ -287,14 +287,14 @@ def time_by_op(session, fetches, steps=5, top=8):
 
 
 def write_timeline(metadata, path):
-  """Writes a trace that chrome://tracing reads."""
+  """Writes a trace in the format of chrome://tracing."""
   from tensorflow.python.client import timeline
   with open(path, "w") as f:
     f.write(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
 
 
 def summary(seconds, cpu_seconds):
-  """Median, quartiles, processor time and count; times in milliseconds."""
+  """Returns median, quartiles, processor time and count; times in milliseconds."""
   ms = np.asarray(seconds) * 1e3
   low, median, high = np.percentile(ms, [25, 50, 75])
   return {"median_ms": round(median, 3), "q25_ms": round(low, 3),
@@ -303,7 +303,7 @@ def summary(seconds, cpu_seconds):
 
 
 def session_config(threads=0):
-  """Returns the ConfigProto of --device and --pinned; 0 threads: as many as cores."""
+  """Returns the ConfigProto for --device and --pinned; 0 threads means one per core."""
   config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads,
                                     allow_soft_placement=bool(FLAGS.device))
   config.gpu_options.allow_growth = True
@@ -317,7 +317,7 @@ def measure(variant, workload, num_batches, seed, threads, warmup_steps,
 
   Returns:
     dict: "step", "forward" and "input" (each with median_ms, quartiles, steps),
-    "net_ms" (step less input), "op_ms" (see time_by_op), the workload, unique ids
+    "net_ms" (step minus input), "op_ms" (see time_by_op), the workload, unique ids
     per step, peak memory and the first and the last loss.
   """
   batches = id_lib.batches(workload, num_batches, seed, defaults.ZIPF_EXPONENT)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark compares like with like: every variant computes the same."""
+"""Checks that every variant of the benchmark computes the same result."""
 
 import os
 import tempfile
@@ -55,7 +55,7 @@ class StockVsEvTest(parameterized.TestCase):
       with self.assertRaisesRegex(app.UsageError, "storage_path"):
         self._measure(defaults.EV_SOK, "zipf")
 
-  def test_policies_note_rows_and_change_no_loss(self):
+  def test_policies_change_no_loss(self):
     plain = self._measure(defaults.EV_SOK, "zipf")
     with flagsaver.flagsaver(policy="step_evict"):
       versions = self._measure(defaults.EV_SOK, "zipf")
@@ -63,7 +63,7 @@ class StockVsEvTest(parameterized.TestCase):
       counted = self._measure(defaults.EV_SOK, "zipf")
     self.assertEqual(versions["first_loss"], plain["first_loss"])
     self.assertEqual(versions["last_loss"], plain["last_loss"])
-    # Before the first step each key has come once, and none has a row.
+    # Before the first step each key occurred once, and none has a row.
     self.assertEqual(counted["first_loss"], 0)
     self.assertGreater(counted["last_loss"], 0)
 

@@ -1,15 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Area under the ROC curve, exact."""
+"""Exact area under the ROC curve."""
 
 import numpy as np
 
 
 def auc(labels, scores):
-  """Probability that a random positive scores above a random negative.
+  """Returns the probability that a random positive scores above a random negative.
 
-  Ties count one half. Not an approximation by thresholds: two sets of scores with
-  the same bits give the same bits.
+  Ties count one half. The result is exact, not an approximation by thresholds: the
+  same scores give the same bits.
 
   Args:
     labels: [n], 0 or 1.

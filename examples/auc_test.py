@@ -12,7 +12,7 @@ class AucTest(absltest.TestCase):
   def test_equals_counting_pairs(self):
     rng = np.random.RandomState(0)
     labels = rng.randint(0, 2, 200)
-    scores = np.round(rng.normal(labels, 2.0), 1)  # with ties
+    scores = np.round(rng.normal(labels, 2.0), 1)  # rounded, so that there are ties
     pairs = [(p > n) + 0.5 * (p == n)
              for p in scores[labels == 1] for n in scores[labels == 0]]
     self.assertAlmostEqual(auc.auc(labels, scores), np.mean(pairs), places=12)

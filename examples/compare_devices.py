@@ -4,13 +4,13 @@
 
   python -m embedding_variable.gpu run DIR -- python examples/compare_devices.py
 
-The same data, steps and seeds on both. The two do not draw the same initial rows, and
-add in other orders, so that their AUCs differ as those of two seeds do: each model is
-trained with several seeds on both, and the table has the mean AUC of each device, their
-difference, and the standard deviation of the AUC between seeds.
+Both devices use the same data, steps and seeds. They draw different initial rows and add
+in different orders, so their AUCs differ as those of two seeds do. Each model is trained
+with several seeds on both. The table has the mean AUC of each device, their difference,
+and the standard deviation of the AUC between seeds.
 
-The exit status is 1 if a difference is more than --bound standard errors of itself, or if
-a model did not restore to the same bits.
+The exit status is 1 if a difference exceeds --bound of its standard errors, or if a model
+did not restore to the same bits.
 """
 
 import collections
@@ -30,13 +30,13 @@ import train_ctr
 FLAGS = flags.FLAGS
 
 flags.DEFINE_list("models", sorted(models.MODELS), "The models.")
-flags.DEFINE_list("devices", ["cpu", "gpu"], "The two to compare.")
+flags.DEFINE_list("devices", ["cpu", "gpu"], "The two devices to compare.")
 flags.DEFINE_integer("num_seeds", 3, "Trainings of each model on each device.",
                      lower_bound=2)
-flags.DEFINE_float("bound", 4.0, "Standard errors that a difference may have.")
+flags.DEFINE_float("bound", 4.0, "Largest difference, in its standard errors.")
 
 # aucs: {device: list of float, one for each seed}; rates: {device: the same, samples/s}.
-# same_bits: whether all restored to the same bits.
+# same_bits: whether all models restored to the same bits.
 Row = collections.namedtuple("Row", ["model", "aucs", "rates", "same_bits"])
 
 
@@ -67,7 +67,7 @@ def spread(aucs):
 
 
 def within_noise(aucs, devices, bound):
-  """Whether the means differ by at most `bound` standard errors of their difference."""
+  """Returns whether the means differ by at most `bound` standard errors."""
   one, other = (np.mean(aucs[d]) for d in devices)
   seeds = len(aucs[devices[0]])
   return abs(other - one) <= bound * spread(aucs) * math.sqrt(2.0 / seeds)
@@ -101,7 +101,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError("unexpected arguments: %s" % " ".join(argv[1:]))
   if len(FLAGS.devices) != 2:
-    raise app.UsageError("--devices wants two, got %s" % ",".join(FLAGS.devices))
+    raise app.UsageError("--devices takes two, got %s" % ",".join(FLAGS.devices))
   FLAGS.steps = FLAGS.steps or 300
   tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
   for device in FLAGS.devices:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the CPU with itself, and judges made-up results."""
+"""Compares the CPU with itself, and checks reports of invented results."""
 
 from unittest import mock
 
@@ -40,7 +40,7 @@ class CompareDevicesTest(absltest.TestCase):
     self.assertEqual(status, 1)
     self.assertIn("did not restore to the same bits", text)
 
-  def test_the_cpu_beside_itself(self):
+  def test_the_cpu_agrees_with_itself(self):
     with mock.patch("builtins.print") as out:
       with flagsaver.flagsaver(models=["wdl"], devices=["cpu", "cpu"], num_seeds=2,
                                steps=5, batch_size=64, dim=4, eval_samples=500):

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Click logs in the format of Criteo's Kaggle `train.txt`, and a generator of them.
 
-A line is: label (0 or 1), 13 integers, 26 categories of 8 hexadecimal digits,
-separated by tabs; any field but the label may be empty.
+A line is: label (0 or 1), 13 integers, 26 categories of 8 hexadecimal digits, separated
+by tabs. Any field except the label may be empty.
 
-The generator plants a model: every category value has a weight, some pairs of
-features interact, the integers matter a little. It draws each label with the
-probability that this model gives, and returns the probabilities. Nothing that
-sees only the features can rank better than those do, so their AUC is the best
-that any trained model can reach on the same lines.
+The generator has a planted model: every category value has a weight, some pairs
+of features interact, and the integers have small weights. It draws each label
+with the model's probability, and returns the probabilities. No model that reads
+only the features can rank better than these probabilities, so their AUC is the
+best that a trained model can reach on the same lines.
 """
 
 import collections
@@ -20,14 +20,13 @@ NUM_NUMERIC = 13
 NUM_CATEGORICAL = 26
 NUM_FIELDS = 1 + NUM_NUMERIC + NUM_CATEGORICAL
 
-# Distinct values of each categorical feature: tiny, middling and large ones in the
-# order of magnitude of the real data, the largest cut so that a demo sees them.
+# Distinct values of each categorical feature: small, medium and large ones in the order
+# of magnitude of the real data. The largest are cut so that a demo meets their values.
 CARDINALITIES = (
     1400, 550, 100000, 60000, 300, 20, 11000, 600, 3, 30000, 5000, 80000, 3000,
     26, 10000, 70000, 10, 4500, 2000, 4, 75000, 17, 15, 40000, 90, 30000)
 
-# Pairs of categorical features whose product matters, as it does in a
-# factorization machine.
+# Pairs of categorical features that interact, as in a factorization machine.
 INTERACTIONS = ((0, 5), (1, 8), (4, 16), (7, 21), (13, 24))
 
 MISSING = -1                 # index of an empty category
@@ -41,24 +40,24 @@ _CHUNK_ROWS = 50 * 1000
 
 # numeric: int64 [n, 13]; MISSING_NUMERIC where empty.
 # categorical: int64 [n, 26], index of the value; MISSING where empty.
-# probability: float64 [n], that the label is 1.
+# probability: float64 [n], the probability that the label is 1.
 # label: int64 [n].
 Examples = collections.namedtuple(
     "Examples", ["numeric", "categorical", "probability", "label"])
 
 
 def _weight_scale(cardinality):
-  """How much one feature matters: values that are seen rarely matter less."""
+  """Returns the deviation of a feature's weights: rare values have smaller weights."""
   if cardinality <= 1000:
     return 0.42
   return 0.16 if cardinality <= 12000 else 0.06
 
 
 def token(feature, index):
-  """The text of a category: bytes of 8 hexadecimal digits, none for MISSING."""
+  """Returns the text of a category: 8 hexadecimal digits, empty for MISSING."""
   if index == MISSING:
     return b""
-  # A bijection of 32-bit numbers (odd factors, shifts): no two indices collide.
+  # A bijection of 32-bit numbers (odd factors, shifts): distinct indices stay distinct.
   x = (index + feature * 0x01000193) & 0xFFFFFFFF
   x = ((x ^ (x >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
   x = ((x ^ (x >> 15)) * 0x846CA68B) & 0xFFFFFFFF
@@ -66,7 +65,7 @@ def token(feature, index):
 
 
 class DataError(Exception):
-  """A file cannot be read, or is no such data. The message names the file."""
+  """A file cannot be read or has another format. The message names the file."""
 
 
 class PlantedModel(object):
@@ -82,7 +81,7 @@ class PlantedModel(object):
                        (NUM_CATEGORICAL, len(cardinalities)))
     rng = np.random.RandomState(seed)
     self.cardinalities = tuple(cardinalities)
-    # One more weight at the end: index MISSING.
+    # The last weight is that of MISSING (index -1).
     self._weights = [
         rng.normal(0, _weight_scale(n), n + 1) for n in cardinalities]
     in_pairs = sorted({f for pair in INTERACTIONS for f in pair})
@@ -93,7 +92,7 @@ class PlantedModel(object):
     self._numeric_means = rng.uniform(0.5, 4.0, NUM_NUMERIC)
     self._missing_rates = rng.uniform(0.0, 0.2, NUM_NUMERIC + NUM_CATEGORICAL)
     self._cdfs = [self._zipf_cdf(n) for n in cardinalities]
-    # Which value is the most frequent one has nothing to do with its index.
+    # The frequency of a value does not depend on its index.
     self._orders = [rng.permutation(n) for n in cardinalities]
 
   @staticmethod
@@ -115,7 +114,7 @@ class PlantedModel(object):
     missing = missing < self._missing_rates
     numeric = np.exp(rng.normal(self._numeric_means, 1.2, [n, NUM_NUMERIC]))
     numeric = numeric.astype(np.int64)
-    # The real data's second integer goes below zero.
+    # The real data's second integer can be negative.
     numeric[:, 1] += _MIN_NUMERIC
     numeric = np.clip(numeric, _MIN_NUMERIC, _MAX_NUMERIC)
     numeric[missing[:, :NUM_NUMERIC]] = MISSING_NUMERIC
@@ -130,7 +129,7 @@ class PlantedModel(object):
     return Examples(numeric, categorical, probability, label)
 
   def probability(self, numeric, categorical):
-    """The planted probability of a click: float64 [n]."""
+    """Returns the planted probability of a click: float64 [n]."""
     present = numeric != MISSING_NUMERIC
     features = np.log1p(np.maximum(numeric, 0)) - self._numeric_means
     logit = -1.2 + np.dot(features * present, self._numeric_weights)
@@ -143,7 +142,7 @@ class PlantedModel(object):
 
 
 class _Tokens(object):
-  """Text of the categories, made once for each value that occurs."""
+  """Texts of the categories; each is made once, when its value occurs."""
 
   def __init__(self, cardinalities):
     self._tokens = [np.full(n + 1, None, dtype=object) for n in cardinalities]
@@ -170,7 +169,7 @@ def write(path, num_rows, model, seed):
     path: file to write, replaced if it exists.
     num_rows: int, number of lines.
     model: PlantedModel.
-    seed: int, of the examples (the model has its own).
+    seed: int, seed of the examples (the model has its own seed).
 
   Returns:
     (probability float64 [num_rows], label int64 [num_rows]) of the lines.

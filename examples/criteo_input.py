@@ -15,13 +15,13 @@ import criteo_parquet
 # label: float32 [B].
 Batch = collections.namedtuple("Batch", ["numeric", "ids", "label"])
 
-# Texts are hashed to int64 as they are: no vocabulary, no modulo by a table's
-# size. Two of a million texts collide with probability 1e-7.
+# Texts are hashed to int64, without a vocabulary or a modulo by a table's size. Two of
+# a million texts collide with probability 1e-7.
 _HASH_BUCKETS = 2 ** 63 - 1
 
 
 def features(numbers, categories):
-  """Returns what a model takes.
+  """Returns a model's inputs.
 
   Args:
     numbers: float32 [B, 13].
@@ -34,12 +34,12 @@ def features(numbers, categories):
   ids = categories
   if categories.dtype == tf.string:
     ids = tf.strings.to_hash_bucket_fast(categories, _HASH_BUCKETS)
-  # Feature by feature, so that each feature's ids lie together.
+  # The ids of each feature are contiguous.
   return numeric, tf.transpose(ids)
 
 
 def _parse(lines):
-  """Vectorised over a batch: a handful of ops whatever the number of columns."""
+  """Parses a batch by a few ops, whatever the number of columns."""
   fields = tf.strings.split(lines, sep="\t", result_type="RaggedTensor")
   complete = tf.compat.v1.debugging.assert_equal(
       fields.row_lengths(), tf.constant(criteo.NUM_FIELDS, tf.int64),
@@ -79,20 +79,20 @@ def _parquet_features(label, numbers, categories):
 
 
 def dataset(path, batch_size, take=None, skip=0, repeat=False):
-  """Batches of parsed samples.
+  """Returns a dataset of batches of parsed samples.
 
   Args:
     path: a text file in Criteo's format, a Parquet file with its columns, or a folder of
       such Parquet files.
     batch_size: int. The last batch of a dataset that does not repeat may be
       smaller.
-    take: number of samples to use, None: all.
-    skip: number of samples to leave out first.
+    take: number of samples to use; None uses all.
+    skip: number of samples to skip first.
     repeat: whether to start over at the end.
 
   Returns:
-    tf.data.Dataset of (numeric, ids int64 [26, B], label); see `unpack`. A line
-    with another number of fields ends the iteration with InvalidArgumentError.
+    tf.data.Dataset of (numeric, ids int64 [26, B], label); see `unpack`. A line with a
+    wrong number of fields ends the iteration with InvalidArgumentError.
   """
   if criteo_parquet.is_parquet(path):
     rows, parse = _parquet_rows(path), _parquet_features
@@ -109,7 +109,7 @@ def dataset(path, batch_size, take=None, skip=0, repeat=False):
 
 
 def unpack(element):
-  """Batch of one element of `dataset`."""
+  """Returns the Batch of one element of `dataset`."""
   numeric, ids, label = element
   numeric.set_shape([None, criteo.NUM_NUMERIC])
   return Batch(numeric, tf.unstack(ids, criteo.NUM_CATEGORICAL), label)

@@ -51,7 +51,7 @@ class CriteoInputTest(absltest.TestCase):
     self.assertLen(batch.ids, 26)
     ids = np.stack(batch.ids)
     self.assertEqual(ids.dtype, np.int64)
-    # Equal texts, equal ids; an empty text is an id of its own.
+    # Equal texts have equal ids; an empty text has an id of its own.
     np.testing.assert_array_equal(ids[1:, 0], ids[1:, 1])
     self.assertNotEqual(ids[0, 0], ids[0, 1])
     self.assertLen(set(ids[:, 0].tolist()), 26)

@@ -3,8 +3,8 @@
 """Click logs in Parquet files with Criteo's columns, read a chunk at a time.
 
 Columns are found by name: `label`, `I1` to `I13`, `C1` to `C26`; others are ignored.
-Categories are text, which is hashed as that of Criteo's text files, or integers, which
-are the ids.
+Categories are text, which is hashed like that of Criteo's text files, or integers, which
+are the ids themselves.
 """
 
 import collections
@@ -19,7 +19,7 @@ NUMERIC = ["I%d" % (i + 1) for i in range(criteo.NUM_NUMERIC)]
 CATEGORICAL = ["C%d" % (i + 1) for i in range(criteo.NUM_CATEGORICAL)]
 _NAMES = ["label"] + NUMERIC + CATEGORICAL
 
-# The id of a null among integers.
+# The id of a null in an integer column.
 NULL_ID = np.iinfo(np.int64).min
 
 _MAGIC = b"PAR1"
@@ -48,7 +48,7 @@ def _files(path):
 
 def _arrow():
   """Returns pyarrow, made safe against files that hold code."""
-  # It imports TensorFlow, which a reader of text files need not wait for.
+  # Imported late: it imports TensorFlow, which text files do not need.
   from embedding_variable.tools import arrow  # pylint: disable=g-import-not-at-top
   try:
     return arrow.load()
@@ -57,7 +57,7 @@ def _arrow():
 
 
 def _kind(pa, data_type):
-  """Returns "text", "integer", "number", or the type's name if it is another one."""
+  """Returns "text", "integer", "number", or the name of another type."""
   types = pa.types
   if types.is_dictionary(data_type):
     data_type = data_type.value_type
@@ -91,7 +91,7 @@ def _check_file(pa, path, schema):
 
 
 def _opened(path):
-  """Yields (file's path, pyarrow.parquet.ParquetFile) of each file of a path."""
+  """Yields (path, pyarrow.parquet.ParquetFile) of each file of a path."""
   pa = _arrow()
   for name in _files(path):
     try:
@@ -101,10 +101,10 @@ def _opened(path):
 
 
 def check(path):
-  """Checks the columns of all files of a path, and reads no row.
+  """Checks the columns of all files of a path without reading rows.
 
   Args:
-    path: a Parquet file, or a folder that has some.
+    path: a Parquet file, or a folder of Parquet files.
 
   Returns:
     Facts.
@@ -145,14 +145,14 @@ def _categories(pa, column, ids):
 
 
 def chunks(path):
-  """Yields the rows of all files, some thousands at a time.
+  """Yields the rows of all files in chunks of some thousands.
 
   Args:
     path: as in `check`.
 
   Yields:
-    (label float32 [N], numbers float32 [N, 13], categories [N, 26]): int64, or an object
-    array of texts.
+    (label float32 [N], numbers float32 [N, 13], categories [N, 26]). Categories are int64,
+    or an object array of texts.
 
   Raises:
     DataError: a file is damaged, or a label is null.

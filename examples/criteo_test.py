@@ -41,7 +41,7 @@ class CriteoTest(absltest.TestCase):
     self.assertTrue(any("" in c for c in columns[14:]))
     self.assertLess(min(int(x) for x in columns[2] if x), 0)
 
-  def test_text_is_the_sampled_examples(self):
+  def test_text_equals_the_sampled_examples(self):
     (probability, labels), text = self._write(100)
     model = criteo.PlantedModel(seed=0)
     examples = model.sample(np.random.RandomState(1), 100)
@@ -79,7 +79,7 @@ class CriteoTest(absltest.TestCase):
 
   def test_labels_follow_the_probabilities(self):
     examples = criteo.PlantedModel(0).sample(np.random.RandomState(0), 50000)
-    # Calibrated: among examples of about equal probability, so many are clicks.
+    # Calibration: among examples of about equal probability, that share are clicks.
     for low, high in ((0.1, 0.2), (0.4, 0.6), (0.8, 0.9)):
       inside = (examples.probability >= low) & (examples.probability < high)
       self.assertAlmostEqual(examples.label[inside].mean(),
@@ -90,7 +90,7 @@ class CriteoTest(absltest.TestCase):
     examples = model.sample(np.random.RandomState(0), 50000)
     best = auc.auc(examples.label, examples.probability)
     self.assertBetween(best, 0.75, 0.9)
-    # The probabilities of a model that differs a little.
+    # These are probabilities of a slightly different model.
     noise = np.random.RandomState(1).normal(0, 0.5, 50000)
     logit = np.log(examples.probability / (1 - examples.probability))
     self.assertLess(auc.auc(examples.label, logit + noise), best)
@@ -98,7 +98,7 @@ class CriteoTest(absltest.TestCase):
   def test_ids_are_skewed(self):
     examples = criteo.PlantedModel(0).sample(np.random.RandomState(0), 20000)
     counts = np.sort(np.bincount(examples.categorical[:, 2] + 1)[1:])[::-1]
-    # Zipf: the hottest value is about ten times as frequent as the tenth.
+    # By Zipf's law the hottest value is about ten times as frequent as the tenth.
     self.assertBetween(counts[0] / counts[9], 8, 20)
 
   def test_wrong_number_of_cardinalities(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The data to train on: generated, or a user's files, which are checked first."""
+"""Training data: generated, or a user's files, which are checked first."""
 
 import collections
 import os
@@ -9,7 +9,7 @@ import auc as auc_lib
 import criteo
 import criteo_parquet
 
-# Lines of a text file that are checked before training starts.
+# Number of lines of a text file that are checked before training starts.
 _CHECKED_LINES = 1000
 
 _SHOWN = 60
@@ -20,7 +20,8 @@ Data = collections.namedtuple(
 
 
 def generate(folder, train_samples, eval_samples, seed):
-  """Writes train.txt and eval.txt from a planted model. Returns Data."""
+  """Writes train.txt and eval.txt with labels drawn from a planted model. Returns
+  Data."""
   model = criteo.PlantedModel(seed)
   train_path = os.path.join(folder, "train.txt")
   eval_path = os.path.join(folder, "eval.txt")
@@ -35,7 +36,7 @@ def generate(folder, train_samples, eval_samples, seed):
 
 
 def estimate_lines(path):
-  """Returns the number of lines of a file, from its size and its first lines."""
+  """Estimates the number of lines of a file from its size and its first lines."""
   with open(path, "rb") as f:
     head = f.read(1 << 20)
   return max(1, os.path.getsize(path) * max(1, head.count(b"\n")) // len(head))
@@ -75,8 +76,8 @@ def check(path, lines=None):
 
   Args:
     path: a text file, a Parquet file, or a folder of Parquet files.
-    lines: number of lines of a text file to check, and no rows of a Parquet file. None:
-      all of both.
+    lines: number of lines of a text file to check; of a Parquet file only the columns are
+      checked then. None: all lines or rows.
   """
   try:
     if criteo_parquet.is_parquet(path):
@@ -100,22 +101,22 @@ def check(path, lines=None):
 
 
 def samples(path):
-  """Returns the number of samples: exact of Parquet files, estimated of text."""
+  """Returns the number of samples: exact for Parquet files, estimated for text."""
   if criteo_parquet.is_parquet(path):
     return criteo_parquet.check(path).rows
   return estimate_lines(path)
 
 
 def of_files(path, eval_path, eval_samples):
-  """Returns Data of files that exist.
+  """Returns the Data of a user's files.
 
   Args:
     path: data to train on, as in `check`.
-    eval_path: data to evaluate on; "": the first samples of `path`.
+    eval_path: data to evaluate on; "" uses the first samples of `path`.
     eval_samples: number of samples to evaluate on.
 
   Raises:
-    DataError: a file cannot be read, is no such data, or has too few samples.
+    DataError: a file cannot be read, has another format, or has too few samples.
   """
   for each in filter(None, [path, eval_path]):
     check(each, _CHECKED_LINES)
@@ -123,7 +124,7 @@ def of_files(path, eval_path, eval_samples):
   if eval_path:
     kinds = [criteo_parquet.is_parquet(p) and criteo_parquet.check(p).ids
              for p in (path, eval_path)]
-    # Text and strings are hashed to the same ids.
+    # Text files and Parquet strings are hashed to the same ids.
     if kinds[0] != kinds[1]:
       raise criteo.DataError("%s and %s must both have categories of text, or both integers" %
                       (path, eval_path))

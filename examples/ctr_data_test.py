@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Data of users: Parquet gives what text gives, and mistakes are named."""
+"""A user's data: Parquet and text give the same samples, and errors name mistakes."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ pa = arrow.load()
 
 
 def _columns(lines):
-  """Returns {name: list of texts} of lines of Criteo's text."""
+  """Returns {name: list of texts} for lines of Criteo's text."""
   fields = zip(*[line.rstrip("\n").split("\t") for line in lines])
   names = ["label"] + criteo_parquet.NUMERIC + criteo_parquet.CATEGORICAL
   return dict(zip(names, map(list, fields)))
@@ -43,7 +43,8 @@ class CtrDataTest(parameterized.TestCase):
     cls.columns = _columns(cls.lines)
 
   def arrays(self):
-    """Returns {name: pyarrow.Array} of the text's columns, nulls where it is empty."""
+    """Returns {name: pyarrow.Array} of the text's columns, with nulls for empty
+    fields."""
     found = {"label": pa.array([int(x) for x in self.columns["label"]])}
     for name in criteo_parquet.NUMERIC:
       found[name] = pa.array([int(x) if x else None for x in self.columns[name]])
@@ -60,7 +61,7 @@ class CtrDataTest(parameterized.TestCase):
     return self.create_tempdir().create_file("data.txt", text).full_path
 
   def read(self, path, **kwargs):
-    """Returns the samples of a path, all batches as one."""
+    """Returns all samples of a path as one batch."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       element = tf.compat.v1.data.make_one_shot_iterator(
           criteo_input.dataset(path, 16, **kwargs)).get_next()
@@ -80,7 +81,7 @@ class CtrDataTest(parameterized.TestCase):
     return str(raised.exception)
 
   @parameterized.parameters("string", "dictionary", "binary")
-  def test_parquet_gives_what_text_gives(self, kind):
+  def test_parquet_equals_text(self, kind):
     arrays = self.arrays()
     for name in criteo_parquet.CATEGORICAL:
       arrays[name] = (arrays[name].dictionary_encode() if kind == "dictionary" else
@@ -128,12 +129,12 @@ class CtrDataTest(parameterized.TestCase):
     lines[at] = change(lines[at])
     self.assertRegex(self.error(self.file("".join(lines))), message)
 
-  def test_only_the_first_lines_are_checked_if_asked(self):
+  def test_lines_limits_the_check(self):
     path = self.file("".join(self.lines) + "x\n")
     ctr_data.check(path, lines=_LINES)
     self.assertIn("line %d:" % (_LINES + 1), self.error(path))
 
-  def test_files_that_are_not_there_or_empty(self):
+  def test_missing_and_empty_files(self):
     self.assertEndsWith(self.error("/no/such"), "/no/such: No such file or directory")
     self.assertEndsWith(self.error(self.file("")), "the file is empty")
     self.assertEndsWith(self.error(self.create_tempdir().full_path),

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The embedding side of a click model: one table per feature and group."""
+"""The embedding part of a click model: one table per feature and group."""
 
 import contextlib
 
@@ -11,13 +11,13 @@ TF = "tf"        # embedding variables, one tf.nn.embedding_lookup_sparse for ea
 DENSE = "dense"  # stock variables of fixed size, ids taken modulo the size
 LOOKUPS = (SOK, TF, DENSE)
 
-# Where rows of embedding variables are: CPU memory, GPU memory, the GPU's where there
-# is one.
+# The memory of embedding variables' rows: CPU memory, GPU memory, GPU memory if the
+# process has a GPU.
 STORAGES = ("dram", "hbm", "auto")
 
 
 def _one_per_sample(ids):
-  """SparseTensor [B, 1] of one id per sample."""
+  """Returns a SparseTensor [B, 1] of one id per sample."""
   size = tf.size(ids, out_type=tf.int64)
   samples = tf.range(size)
   return tf.SparseTensor(
@@ -26,7 +26,7 @@ def _one_per_sample(ids):
 
 
 def _embedding_variable(name, dim, initializer, storage):
-  # Importing it is what puts get_embedding_variable on tf.
+  # The import adds get_embedding_variable to tf.
   import sparse_operation_kit  # pylint: disable=unused-import
   from tensorflow.core.framework.embedding import config_pb2
   if storage != "auto":
@@ -38,15 +38,15 @@ def _embedding_variable(name, dim, initializer, storage):
 
 
 def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
-  """Creates the tables and looks the ids up.
+  """Creates the tables and looks up the ids.
 
   Args:
     ids: list of int64 [B], one per feature.
-    groups: {name: row length}, as a model's `tables` gives it.
+    groups: {name: row length}, as returned by a model's `tables`.
     how: SOK, TF or DENSE.
     dense_rows: rows of each table when `how` is DENSE.
-    storage: one of STORAGES; otherwise.
-    ids_on: device of the ops that prepare the ids, None: as the caller's.
+    storage: one of STORAGES, for the other values of `how`.
+    ids_on: device of the ops that prepare the ids; None: the caller's.
 
   Returns:
     {name: list of float32 [B, row length], one per feature}.
@@ -59,7 +59,7 @@ def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
     features = [_one_per_sample(x) for x in ids]
   for group in names:
     dim = groups[group]
-    # A row of one float is a weight of a linear model: it starts at zero.
+    # A row of one float is a weight of a linear model, and starts at zero.
     initializer = (tf.compat.v1.zeros_initializer() if dim == 1 else
                    tf.compat.v1.truncated_normal_initializer(stddev=0.05))
     for i, feature in enumerate(features):

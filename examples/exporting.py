@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Exports a trained model as a SavedModel, whose graph has no optimizer and no input files."""
+"""Exports a trained model as a SavedModel without optimizer and input files."""
 
 import tensorflow as tf
 
@@ -11,9 +11,9 @@ import criteo_input
 def export(directory, checkpoint, categories_type, probability, make_session):
   """Writes a SavedModel with the signature `serving_default`.
 
-  Inputs: `numbers` float32 [B, 13], as data files have them, 0 where empty; `categories`
-  [B, 26], strings or int64 as in the data that the model was trained on. Output:
-  `probability` float32 [B]. Ids are hashed in the graph, which needs the op library alone.
+  Inputs: `numbers` float32 [B, 13], as in data files, 0 where empty; `categories` [B, 26],
+  strings or int64 as in the training data. Output: `probability` float32 [B]. The graph
+  hashes the ids, and needs only the op library.
 
   Args:
     directory: string; must not exist.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar: redrawn on a terminal, a line now and then elsewhere."""
+"""A progress bar: redrawn on a terminal, a new line every 10 seconds elsewhere."""
 
 import sys
 import time
@@ -11,13 +11,13 @@ _LOG_SECONDS = 10.0
 
 
 class ProgressBar(object):
-  """Shows `done` of `total` and a note.
+  """Shows how much of the total is done, and a note.
 
-  Use as a context manager; the last state is always shown.
+  A context manager; the last state is shown on exit.
   """
 
   def __init__(self, total, title, stream=None, clock=time.time):
-    """Args: total, a positive int; title, a word; stream, stdout unless given."""
+    """Args: total, a positive int; title, a word; stream, stdout by default."""
     self._total = total
     self._title = title
     self._stream = stream or sys.stdout
@@ -38,7 +38,7 @@ class ProgressBar(object):
       self._stream.flush()
 
   def update(self, done, note=""):
-    """Shows the state, unless another one was shown a moment ago."""
+    """Shows the state, at most once per period."""
     now = self._clock()
     if self._shown_at is not None and now - self._shown_at < self._period:
       self._pending = (done, note)
@@ -52,6 +52,6 @@ class ProgressBar(object):
     line = "%s [%s%s] %d/%d  %s" % (
         self._title, "#" * filled, "." * (_WIDTH - filled), done, self._total,
         note)
-    # A shorter line must cover what a longer one left behind.
+    # Blanks overwrite the rest of a longer line.
     self._stream.write("\r%-78s" % line if self._terminal else line + "\n")
     self._stream.flush()

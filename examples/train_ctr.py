@@ -6,12 +6,12 @@
   python examples/train_ctr.py --demo --model=dcnv2
   python examples/train_ctr.py --data=train.txt            # Criteo's Kaggle data
   python examples/train_ctr.py --data=parquet/             # the same columns in Parquet
-  python examples/train_ctr.py --demo --device=gpu         # all but the input there
+  python examples/train_ctr.py --demo --device=gpu         # all but the input on a GPU
 
 Each of the 26 categories has an embedding variable of its own (two in models
-with a linear part), all looked up by one sok.lookup_sparse. After training it
-evaluates, writes a checkpoint, restores that into a fresh graph and evaluates
-again: the AUC must be the same to the bit.
+with a linear part); one sok.lookup_sparse looks up all of them. After training
+the program evaluates, writes a checkpoint, restores it into a fresh graph and
+evaluates again: the AUC must be the same to the bit.
 """
 
 import collections
@@ -26,7 +26,7 @@ from absl import app
 from absl import flags
 import numpy as np
 
-# TensorFlow 1.15 says a lot about its own age.
+# TensorFlow 1.15 logs many deprecation warnings.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 warnings.simplefilter("ignore", FutureWarning)
 
@@ -51,11 +51,11 @@ flags.DEFINE_string(
     "integers, which are taken as ids.")
 flags.DEFINE_string(
     "eval_data", "", "Data to evaluate on. Without it the first eval_samples "
-    "samples of --data are kept out of training for that.")
+    "samples of --data are evaluated on and not trained on.")
 flags.DEFINE_enum("model", "dlrm", sorted(models.MODELS), "The model.")
 flags.DEFINE_integer(
-    "steps", None, "Training steps. Unless given: 600 of --demo, and once through "
-    "--data.")
+    "steps", None, "Training steps. Default: 600 with --demo, one pass through the data "
+    "with --data.")
 flags.DEFINE_integer("batch_size", 2048, "Samples per step.", lower_bound=1)
 flags.DEFINE_integer("eval_samples", 100000, "Samples to evaluate on.",
                      lower_bound=1)
@@ -64,37 +64,37 @@ flags.DEFINE_enum(
     "lookup", embeddings.SOK, embeddings.LOOKUPS,
     "sok: embedding variables, one sok.lookup_sparse for all. tf: embedding "
     "variables, tf.nn.embedding_lookup_sparse for each. dense: stock variables of "
-    "--dense_rows rows, with the collisions that brings.")
+    "--dense_rows rows, in which ids collide.")
 flags.DEFINE_integer("dense_rows", 100000, "Rows per table of --lookup=dense.",
                      lower_bound=1)
 flags.DEFINE_enum(
     "device", None, ["cpu", "gpu"],
-    "Where lookups, model and optimizer run; the input is read by the CPU. Unless given, "
-    "where TensorFlow puts them. gpu wants a TensorFlow with GPU devices: "
+    "The device of lookups, model and optimizer; the CPU reads the input. Default: "
+    "TensorFlow's placement. gpu needs a TensorFlow with GPU devices: "
     "`python -m embedding_variable.gpu` sets one up.")
 flags.DEFINE_enum(
     "storage", None, embeddings.STORAGES,
-    "Where embedding variables have their rows: CPU memory, GPU memory, or GPU memory "
-    "if the process can use a GPU. Unless given, hbm with --device=gpu and else dram.")
-flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Of --model=dcnv2.",
+    "The memory of embedding variables' rows. dram: CPU memory. hbm: GPU memory. auto: GPU "
+    "memory if the process can use a GPU. Default: hbm with --device=gpu, else dram.")
+flags.DEFINE_integer("cross_layers", dcnv2.CROSS_LAYERS, "Cross layers of --model=dcnv2.",
                      lower_bound=1)
 flags.DEFINE_integer(
-    "cross_rank", dcnv2.CROSS_RANK, "Of the matrices of --model=dcnv2's cross layers; 0: "
-    "square matrices.", lower_bound=0)
+    "cross_rank", dcnv2.CROSS_RANK, "Rank of the matrices of --model=dcnv2's cross layers; "
+    "0: square matrices.", lower_bound=0)
 flags.DEFINE_enum("optimizer", "adam", ["adagrad", "adam", "ftrl", "sgd"],
                   "A stock optimizer.")
-flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad wants more, "
-                   "0.03 or so.")
-flags.DEFINE_integer("seed", 1, "Of the generated data and of the weights.")
+flags.DEFINE_float("learning_rate", 0.004, "Learning rate; adagrad needs more, "
+                   "about 0.03.")
+flags.DEFINE_integer("seed", 1, "Seed of the generated data and of the weights.")
 flags.DEFINE_string(
-    "work_dir", "", "Where generated data and checkpoints go; unless given, a "
+    "work_dir", "", "Folder for generated data and checkpoints. Default: a "
     "temporary folder that is removed at the end.")
 flags.DEFINE_string(
     "summaries", "", "A folder for TensorBoard: loss, samples per second, AUC, and size and "
     "growth of the tables.")
 flags.DEFINE_integer("summary_steps", 100, "Steps between summaries.", lower_bound=1)
 flags.DEFINE_string(
-    "export", "", "A folder that does not exist: the trained model as a SavedModel.")
+    "export", "", "A new folder, for the trained model as a SavedModel.")
 
 _DEMO_STEPS = 600
 _EVAL_BATCH = 8192
@@ -106,10 +106,10 @@ Graph = collections.namedtuple(
 
 
 def make_optimizer(name, learning_rate):
-  """A stock optimizer."""
+  """Returns a stock optimizer."""
   if name in ("adagrad", "ftrl"):
-    # A sample is one of thousands in the mean that the loss is, so squared
-    # gradients of a row are tiny; under the default 0.1 rows would hardly move.
+    # The loss is a mean over thousands of samples, so squared gradients of a row
+    # are tiny; with the default 0.1 rows would hardly change.
     optimizer = {
         "adagrad": tf.compat.v1.train.AdagradOptimizer,
         "ftrl": tf.compat.v1.train.FtrlOptimizer,
@@ -122,21 +122,21 @@ def make_optimizer(name, learning_rate):
 
 
 class NoGpu(Exception):
-  """TensorFlow has no GPU device; the message says what to do."""
+  """TensorFlow has no GPU device. The message has the remedy."""
 
 
 def make_session():
-  """Returns a session in which --device is there.
+  """Returns a session that has --device.
 
   Raises:
-    NoGpu: it is a GPU, and TensorFlow has none.
+    NoGpu: --device is a GPU, and TensorFlow has none.
   """
   config = tf.compat.v1.ConfigProto()
   if FLAGS.device == "gpu":
-    # What TensorFlow does not take is left for rows.
+    # Leaves GPU memory for rows.
     config.gpu_options.allow_growth = True
-    # TensorFlow 1.15 has no kernels for GPUs of parts of stock lookups, and of FTRL for
-    # dense variables. Those run on the CPU.
+    # TensorFlow 1.15 has no GPU kernels for parts of stock lookups and for FTRL of dense
+    # variables. Those run on the CPU.
     config.allow_soft_placement = (FLAGS.lookup == embeddings.DENSE or
                                    FLAGS.optimizer == "ftrl")
   session = tf.compat.v1.Session(config=config)
@@ -154,13 +154,13 @@ def make_session():
 
 
 def device():
-  """Returns the context that puts lookups, model and optimizer on --device."""
+  """Returns the context that places lookups, model and optimizer on --device."""
   return (tf.device("/%s:0" % FLAGS.device) if FLAGS.device else
           contextlib.nullcontext())
 
 
 def storage():
-  """Returns which of embeddings.STORAGES the rows are in."""
+  """Returns the one of embeddings.STORAGES that holds the rows."""
   return FLAGS.storage or ("hbm" if FLAGS.device == "gpu" else "dram")
 
 
@@ -171,7 +171,7 @@ def model_logits(numeric, ids, rows, ids_on=None):
     numeric: float32 [B, 13].
     ids: list of 26 int64 [B].
     rows: one of embeddings.STORAGES.
-    ids_on: device of the ops that prepare the ids, None: the caller's.
+    ids_on: device of the ops that prepare the ids; None for the caller's device.
   """
   model = models.MODELS[FLAGS.model]
   looked_up = embeddings.lookup(
@@ -183,13 +183,13 @@ def model_logits(numeric, ids, rows, ids_on=None):
 
 
 def served_probability(numeric, ids):
-  """Builds what --export writes, for CPUs: no device, and rows in CPU memory."""
+  """Builds the model for --export: without a device, with rows in CPU memory."""
   return tf.sigmoid(model_logits(numeric, ids, "dram"))
 
 
 def add_summaries(loss):
   """Returns the merged summaries of the loss and of the tables."""
-  # With --lookup=dense nothing else imports it.
+  # --lookup=dense does not import it otherwise.
   import embedding_variable  # pylint: disable=g-import-not-at-top
   with tf.device("/cpu:0"):
     return tf.compat.v1.summary.merge(
@@ -244,7 +244,7 @@ def train(session, graph, data, writer=None):
   steps = FLAGS.steps or -(-data.train_samples // FLAGS.batch_size)
   feed = {graph.source: session.run(graph.train_batches.string_handle())}
   losses = []
-  # The first step also builds the input pipeline; it is not timed.
+  # The time starts after the first step, which also builds the input pipeline.
   start = None
   with progress.ProgressBar(steps, "training") as bar:
     while not FLAGS.steps or len(losses) < steps:
@@ -292,7 +292,7 @@ Result = collections.namedtuple(
 
 
 def summary_writer():
-  """Returns the context of the FileWriter of --summaries, or of None."""
+  """Returns the context manager of the FileWriter of --summaries, or of None."""
   if not FLAGS.summaries:
     return contextlib.nullcontext()
   return tf.compat.v1.summary.FileWriter(FLAGS.summaries)
@@ -346,7 +346,7 @@ What to try next:
 
 
 def report(result):
-  """Prints the outcome. Returns the exit status: 0, or 1 if bits differ."""
+  """Prints the outcome. Returns the exit status: 1 if the restored AUC differs."""
   print("samples per second  %d" % result.samples_per_second)
   print("training loss       %.4f at the start, %.4f at the end" %
         (result.first_loss, result.last_loss))
@@ -365,7 +365,7 @@ def report(result):
 
 
 def check_device():
-  """Raises NoGpu as `make_session` does, before data is made."""
+  """Raises NoGpu as `make_session` does; called before data is generated."""
   with tf.Graph().as_default():
     make_session().close()
 
@@ -396,10 +396,10 @@ def main(argv):
 
 
 def train_and_report():
-  """Does what the flags say. Returns the exit status.
+  """Makes or reads the data, trains and reports. Returns the exit status.
 
   Raises:
-    criteo.DataError: a file of --data or --eval_data cannot be read or is no such data.
+    criteo.DataError: a file of --data or --eval_data cannot be read or has another format.
   """
   with tempfile.TemporaryDirectory() as temporary:
     folder = FLAGS.work_dir or temporary
@@ -413,7 +413,7 @@ def train_and_report():
     try:
       result = run(data, folder)
     except (tf.errors.InvalidArgumentError, tf.errors.UnknownError):
-      # TensorFlow's message names ops, and no line of a file: look for it.
+      # TensorFlow's message names ops. This search names the file and the line.
       for part in (data.train, data.evaluation):
         ctr_data.check(part["path"])
       raise

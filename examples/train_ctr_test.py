@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trains every model for a few steps on data with a signal that is quick to learn."""
+"""Trains every model for a few steps on data that is quick to learn."""
 
 import io
 import json
@@ -25,7 +25,7 @@ import embeddings
 import models
 import train_ctr
 
-# A program that serves a SavedModel without this project's Python.
+# A program that serves a SavedModel without this project's Python code.
 _SERVE = """
 import json, sys
 import tensorflow as tf
@@ -79,14 +79,14 @@ class TrainCtrTest(parameterized.TestCase):
   def test_other_lookups(self, lookup):
     self._check(self._run(lookup=lookup, dense_rows=1000))
 
-  def test_rows_where_there_is_room_for_them(self):
+  def test_auto_storage(self):
     self._check(self._run(storage="auto"))
 
-  def test_on_the_cpu_as_asked(self):
+  def test_device_cpu(self):
     self._check(self._run(device="cpu"))
 
   @parameterized.parameters(*sorted(models.MODELS))
-  def test_what_is_on_the_gpu(self, model):
+  def test_ops_placed_on_the_gpu(self, model):
     with tf.Graph().as_default() as graph:
       with flagsaver.flagsaver(model=model, device="gpu", dim=4):
         train_ctr.build(self.data)
@@ -103,7 +103,7 @@ class TrainCtrTest(parameterized.TestCase):
       self.assertEqual(op.device, "/device:GPU:0", op.name)
     for op in tables:
       self.assertEqual(op.get_attr("storage"), b"hbm")
-    # The optimizer's part, and none of the input's or the saver's.
+    # Ops of the optimizer are on the GPU, those of input and saver are not.
     self.assertIn("ApplyAdam", on_gpu)
     for op_type in ("OneShotIterator", "IteratorV2", "IteratorGetNext", "SaveV2",
                     "RestoreV2", "SparseSegmentSum"):
@@ -130,7 +130,7 @@ class TrainCtrTest(parameterized.TestCase):
 
   @parameterized.parameters(("adagrad", 0.03), ("ftrl", 0.05), ("sgd", 0.1))
   def test_other_optimizers(self, optimizer, learning_rate):
-    # FTRL soon forgets the initial values: the first loss has to be above log(2).
+    # FTRL soon forgets the initial values, so the first loss must be above log(2).
     result = self._run(optimizer=optimizer, learning_rate=learning_rate, seed=2)
     self.assertLess(result.last_loss, result.first_loss)
     self.assertTrue(result.same_bits)
@@ -174,7 +174,7 @@ class TrainCtrTest(parameterized.TestCase):
   def errors(self, **flags):
     """Returns the standard error of a run that must end with status 2."""
     with flagsaver.flagsaver(steps=3, batch_size=64, **flags), warnings.catch_warnings():
-      warnings.simplefilter("ignore")  # TensorFlow's own, of modules it imports late.
+      warnings.simplefilter("ignore")  # from TensorFlow modules that are imported late
       with mock.patch("sys.stderr", new_callable=io.StringIO) as err:
         self.assertEqual(train_ctr.main(["train_ctr"]), 2)
     self.assertLen(err.getvalue().splitlines(), 1)
@@ -211,7 +211,7 @@ class TrainCtrTest(parameterized.TestCase):
     self.assertEqual(steps["samples_per_second"], [21, 41])
     self.assertEqual(steps["evaluation/auc"], [_STEPS])
     self.assertTrue([tag for tag in steps if tag.endswith("rows")])
-    # A process that has the op library alone serves the same probabilities.
+    # A process with only the op library serves the same probabilities.
     batch = 50
     with open(os.path.join(self.folder, "eval.txt")) as f:
       fields = [f.readline().rstrip("\n").split("\t") for _ in range(batch)]

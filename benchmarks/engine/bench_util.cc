@@ -105,8 +105,8 @@ double RandomLineProbe(size_t bytes, int threads, double seconds) {
   for (size_t i = 0; i < bytes; i += kSmallPage) area[i] = 1;
   std::vector<double> rates(threads);
   const auto probe = [&](int t) {
-    // The addresses are made beforehand, as keys are: their making is not part
-    // of the limit.
+    // The addresses are generated beforehand, like keys, so that the probe does
+    // not include the cost of generating them.
     const size_t n = 8 << 20;  // far more lines than caches hold
     const size_t ahead = 32;
     std::vector<uint32_t> which(n + ahead);

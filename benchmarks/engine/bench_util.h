@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine's benchmarks share: flags, clock, the machine's own limit.
+// Utilities of the engine's benchmarks: flags, clocks, and a probe of the
+// machine's limit.
 
 #ifndef BENCHMARKS_ENGINE_BENCH_UTIL_H_
 #define BENCHMARKS_ENGINE_BENCH_UTIL_H_
@@ -16,49 +17,51 @@
 namespace ev {
 namespace bench {
 
-// Seconds of processor time of the calling thread: what a rate per core means,
-// also while something else runs on the machine.
+// Returns the processor time of the calling thread, in seconds. Rates per core
+// use it, because other work on the machine distorts it little.
 double ThreadSeconds();
 
-// Processor time of all threads of the process, which a loaded machine cannot
-// distort much.
+// Returns the processor time of all threads of the process, in seconds. Other
+// work on the machine distorts it little.
 double ProcessSeconds();
 
-// Seconds of a clock that only goes on.
+// Returns the seconds of a monotonic clock.
 double Now();
 
-// The middle of one value at least; the later one of two.
+// Returns the median of at least one value; of two middle values, the larger
+// one.
 double Median(std::vector<double> values);
 
-// Ends the program with the message of an error.
+// Prints the error and exits if `status` is not OK.
 void Check(const Status& status);
 
 struct Settings {
   bool full = false;
-  bool small = false;    // a thousandth of the data: to see that it runs
-  double seconds = 1.0;  // per figure
+  bool small = false;    // a thousandth of the data, to test that it runs
+  double seconds = 1.0;  // per measurement
   std::string only;      // one section; empty: all
 };
 
-// --full, --small, --seconds=S, --only=NAME. False, with a message, on anything
-// else.
+// Parses --full, --small, --seconds=S and --only=NAME. Prints a message and
+// returns false for any other argument.
 bool ParseFlags(int argc, char** argv, Settings* settings);
 
 void PrintMachine();
 
-// Lines per second, all threads together: one word of each of independent
-// random cache lines of an area of this many bytes in huge pages. 0 without
-// memory.
+// Returns cache lines read per second by all threads together: one word of each
+// of independent random lines in an area of `bytes` bytes in huge pages.
+// Returns 0 if the memory cannot be allocated.
 double RandomLineProbe(size_t bytes, int threads, double seconds);
 
-// One line: the rate and the share of the probe (lines per second).
+// Prints one line: the rate, and its share of the probe (lines per second).
 void Report(const char* what, double keys_per_second, double lines_per_key,
             double probe);
 
-// Keeps the compiler from dropping what led to value.
+// Keeps the compiler from removing the computation of value.
 void Use(double value);
 
-// Zipf over [0, n): P(i) ~ 1 / (i + 1)^exponent, from 64 uniform bits.
+// Zipf distribution over [0, n): P(i) ~ 1 / (i + 1)^exponent, from 64 uniform
+// bits.
 class ZipfSampler {
  public:
   ZipfSampler(int64_t n, double exponent);

@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one exchange between the ranks of a host costs.
+// Measures one exchange between the ranks of a host.
 //
 //   bazel run -c opt //benchmarks/engine:carrier_benchmark -- --kind=memory
 //   ... --kind=nccl --ranks=2
-//   ... --max_bytes=67108864: of the sizes that are sent, no larger one
+//   ... --max_bytes=67108864: the largest message size to send
 
 #include <algorithm>
 #include <chrono>

@@ -1,22 +1,22 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How close does the engine come to what this machine's memory can do?
+// Compares the engine's throughput with the limit of the machine's memory.
 //
-// The yardstick is the random-line probe: reading one word of independent
-// random cache lines of a large area in huge pages, each asked for a few dozen
-// lines ahead. No table whose keys are random can find more keys per second
-// than that, since each find must read at least one line.
+// The limit is the random-line probe: it reads one word of independent random
+// cache lines of a large area in huge pages, and prefetches each line a few
+// dozen lines ahead. No table with random keys can find more keys per second,
+// since each find must read at least one line.
 //
 //   bazel run -c opt //benchmarks/engine:engine_benchmark -- [--full]
 //       [--small] [--only=hostile|index|unique|pool] [--seconds=S]
 //
 // Rates are per second of processor time of a thread, so other work on the
-// machine disturbs them little. --full takes several minutes and larger tables,
-// --small a second and tables that say nothing: to see that the program runs.
-// Prints one line per figure: millions of keys per second and per core, and the
-// lines it reads per key times that rate as a share of the probe over an area
-// of the same size.
+// machine affects them little. --full uses larger tables and takes several
+// minutes. --small takes a second and only tests that the program runs; its
+// figures mean nothing. Prints one line per figure: millions of keys per second
+// and per core, and that rate times the lines read per key, as a share of the
+// probe over an area of the same size.
 
 #include <algorithm>
 #include <cstdio>
@@ -41,9 +41,9 @@ namespace ev {
 namespace bench {
 namespace {
 
-constexpr size_t kBatch = 4096;  // keys per call, as a training step has
+constexpr size_t kBatch = 4096;  // keys per call, as in a training step
 
-// Key i of the tables below; every other value of i is absent from them.
+// Key i of the tables. The values between them are absent.
 int64_t KeyOf(int64_t i) { return i * 2 + 1; }
 
 std::vector<int64_t> RandomKeys(int64_t num_keys, size_t n, uint64_t seed,
@@ -57,10 +57,10 @@ std::vector<int64_t> RandomKeys(int64_t num_keys, size_t n, uint64_t seed,
   return keys;
 }
 
-// Repeats body (which handles `keys` keys per call) for about `seconds`; keys
-// per second.
+// Repeats body (which handles `keys` keys per call) for about `seconds`.
+// Returns keys per second.
 double Rate(double seconds, int64_t keys, const std::function<void()>& body) {
-  body();  // warm
+  body();  // warm up
   int64_t done = 0;
   const double start = ThreadSeconds();
   double elapsed = 0;
@@ -107,7 +107,7 @@ void BenchIndex(const Settings& settings) {
   std::printf("  %-34s %7.1f M lines/s\n", "random-line probe, same area",
               probe / 1e6);
 
-  // Far more lines than caches hold.
+  // Far more lines than the caches hold.
   const size_t kStream = settings.small ? 2 * kBatch : 8 << 20;
   const std::vector<int64_t> present = RandomKeys(num_keys, kStream, 1, 0);
   const std::vector<int64_t> absent = RandomKeys(num_keys, kStream, 2, 1);
@@ -172,8 +172,8 @@ class NewRows : public RowSource {
   RowStore* rows_;
 };
 
-// Finds keys and sums their rows: each group's rows are asked for as soon as
-// their handles are known, and read one group later.
+// Finds keys and sums their rows. The rows of a group are prefetched once their
+// handles have been found, and read one group later.
 void BenchFindAndSum(const Settings& settings, int64_t dim) {
   const int64_t num_keys = (settings.full    ? 32000000
                             : settings.small ? 8000
@@ -241,14 +241,15 @@ void BenchFindAndSum(const Settings& settings, int64_t dim) {
   Use(sum[0]);
 }
 
-// Dedup of one feature's ids: time per id while everything stays in the caches
-// of the core.
+// Deduplicates one feature's ids: time per id while all data stay in the core's
+// caches.
 void BenchUnique(const Settings& settings) {
   std::printf("\nunique + inverse + counts, int64\n");
   for (const size_t n : {size_t{4096}, size_t{40960}, size_t{655360}}) {
     for (const char* kind : {"uniform", "Zipf", "hostile"}) {
       const bool zipf = kind[0] == 'Z', hostile = kind[0] == 'h';
-      // A ring of batches, so that the branch predictor cannot learn one.
+      // Cycles through several batches, so that the branch predictor cannot
+      // learn one.
       const size_t batches =
           settings.small ? 1 : std::max<size_t>(4, (1 << 20) / n);
       std::vector<int64_t> ids(n * batches);
@@ -280,8 +281,8 @@ void BenchUnique(const Settings& settings) {
   }
 }
 
-// Tables of keys that were made to share a bucket, and to share a segment,
-// beside one of random keys.
+// Tables whose keys all fall into one bucket or one segment, compared with a
+// table of random keys.
 void BenchHostile(const Settings& settings) {
   constexpr size_t kKeys = 60 * 1024;
   std::printf("\nan index of %zu keys that were made to collide\n", kKeys);

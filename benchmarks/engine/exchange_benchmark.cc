@@ -1,18 +1,19 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does each op of a lookup over ranks cost a rank, apart from what carries
-// the bytes? W ranks in one process take turns; rank 0's turn is measured, in
-// milliseconds and in milliseconds of processor time ("core-ms"), beside the
-// same ids looked up, differentiated and updated by one rank that has all rows.
+// Measures the cost of each op of a lookup over ranks, without the transport of
+// bytes. W ranks in one process take turns; only rank 0's turn is measured, in
+// milliseconds and in milliseconds of processor time ("core-ms"). For
+// comparison, one rank that has all rows looks up, differentiates and updates
+// the same ids.
 //
 //   exchange_benchmark [--ranks=2] [--threads=2] [--steps=10] [--tables=26]
 //                      [--batch=65536] [--hotness=1] [--dim=16] [--rows=200000]
 //                      [--wire=float32|float16|bfloat16] [--counts=0]
 //
-// Zipf 1.05 ids, sum pooling, Adagrad; rows are present before the clock
-// starts. Everything that the ops write to is kept from step to step, as the
-// framework's kernels keep it.
+// Zipf 1.05 ids, sum pooling, Adagrad. Rows exist before the clock starts.
+// Output buffers are reused from step to step, as the framework's kernels reuse
+// them.
 
 #include <algorithm>
 #include <cstdio>
@@ -55,10 +56,10 @@ struct Config {
   bool counts = false;
 };
 
-// Medians per op, in the order in which ops first came.
+// Medians per op, in the order of each op's first call.
 class Clock {
  public:
-  // Nothing is kept of a step that does not count.
+  // While false, times are not recorded.
   void set_counting(bool counting) { counting_ = counting; }
 
   void Measure(const std::string& op, const std::function<ev::Status()>& run) {
@@ -104,7 +105,7 @@ const std::vector<ev::SlotSpec>& Slots() {
   return *slots;
 }
 
-// Holds the rows of the keys k with k mod 'of' == which.
+// Makes tables that hold the rows of the keys k with k mod 'of' == which.
 Tables MakeTables(const Config& c, int which, int of, ev::Parallel* parallel) {
   Tables tables;
   for (int t = 0; t < c.tables; ++t) {
@@ -127,11 +128,11 @@ Tables MakeTables(const Config& c, int which, int of, ev::Parallel* parallel) {
   return tables;
 }
 
-// One array per table, kept from step to step.
+// One array per table, reused from step to step.
 struct Arrays {
   std::vector<std::vector<float>> floats;
 
-  // At least that many floats each.
+  // Returns an array per table of at least that many floats.
   std::vector<float*> Reserve(const std::vector<int64_t>& sizes) {
     floats.resize(std::max(floats.size(), sizes.size()));
     std::vector<float*> out;
@@ -172,7 +173,7 @@ class Job {
     ids_ = c.batch * c.hotness;
     splits_.resize(c.batch + 1);
     for (int64_t s = 0; s <= c.batch; ++s) splits_[s] = s * c.hotness;
-    // Which keys are frequent must not say whose they are.
+    // Shuffled, so that a key's frequency does not depend on its owner rank.
     std::vector<int64_t> key_of(c.rows);
     std::iota(key_of.begin(), key_of.end(), 0);
     std::mt19937_64 shuffle(7);
@@ -253,7 +254,7 @@ class Job {
   }
 
  private:
-  // Runs it for every rank; only rank 0's turn is measured.
+  // Runs the op for every rank; only rank 0's turn is measured.
   void ForEachRank(const std::string& op,
                    const std::function<ev::Status(Rank*)>& run) {
     for (Rank& rank : ranks_) {
@@ -265,8 +266,8 @@ class Job {
     }
   }
 
-  // What each rank sent becomes what each received. sizes(r, q): of the piece
-  // from rank r to rank q.
+  // Turns the messages that each rank sent into the messages that each
+  // received. sizes(r, q): size of the message from rank r to rank q.
   template <typename T>
   void Exchange(std::vector<T> Rank::*sent, std::vector<T> Rank::*received,
                 const std::function<int64_t(int, int)>& sizes) {
@@ -333,7 +334,7 @@ class Job {
       return sok::Serve(rank->layout, rank->keys.data(), rank->tables, c_.wire,
                         rank->rows.data(), &pool_, &rank->plan);
     });
-    // Rank q's rows for rank r are as many as rank r's keys for rank q.
+    // Rank q sends rank r one row for each key that it received from rank r.
     const auto sums_size = [&](int r, int q) {
       return ranks_[r].route->row_floats(q, all_tables_) * width;
     };

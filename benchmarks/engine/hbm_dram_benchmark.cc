@@ -1,17 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a table cost of which only a part fits in a GPU's memory? One
-// table, Adagrad, one id per sample: lookup, pooled, and update by the
-// gradients of the samples, with all rows in CPU memory, all in the GPU's, and
-// a part there and the others in CPU memory, in the same run.
+// Measures a table of which only a part fits in GPU memory: one table, Adagrad,
+// one id per sample, pooled lookup and update by the samples' gradients. The
+// same run compares all rows in CPU memory, all rows in GPU memory, and a part
+// in GPU memory with the others in CPU memory.
 //
 //   hbm_dram_benchmark [--rows=4000000] [--dim=64] [--batch=65536] [--part=0.1]
 //                      [--steps=40] [--warm=60] [--threads=8] [--lru]
 //                      [--only=zipf|uniform] [--skip=dram,hbm]
 //
-// Needs a GPU. 'ahead' is the same step while another thread brings the next
-// step's rows into the GPU's memory.
+// Needs a GPU. 'ahead' is the same step while another thread prefetches the
+// next step's rows into GPU memory.
 
 #include <algorithm>
 #include <cstdio>
@@ -51,8 +51,8 @@ int64_t KeyOf(int64_t rank) {
   return static_cast<int64_t>(ev::MixKey(rank) >> 1);
 }
 
-// What a lookup gives out: memory that the device reaches by itself, if there
-// is any.
+// Output buffer of a lookup, in memory that the device can access directly if
+// there is such memory.
 class Floats {
  public:
   explicit Floats(size_t count)
@@ -95,7 +95,8 @@ class Bench {
     const std::vector<const float*> slots = {values.data()};
     for (int64_t at = 0; at < config.rows; at += config.batch) {
       keys.resize(std::min(config.batch, config.rows - at));
-      // The hottest last, as no table is filled.
+      // The hottest rows last, an order in which tables are not filled in
+      // practice.
       for (size_t i = 0; i < keys.size(); ++i) {
         keys[i] = KeyOf(config.rows - 1 - (at + static_cast<int64_t>(i)));
       }
@@ -139,7 +140,7 @@ class Bench {
     unique_ += static_cast<int64_t>(update.keys.size());
   }
 
-  // Median milliseconds of a step.
+  // Returns the median milliseconds of a step.
   double Measure(const char* what, const ev::bench::ZipfSampler* zipf,
                  bool ahead) {
     std::vector<int64_t> ids = Ids(zipf);

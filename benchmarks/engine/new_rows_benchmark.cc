@@ -1,18 +1,18 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a row cost that is new in its step? Each batch of each table holds
-// only keys that never came before; a second pass over the same batches finds
-// every row.
+// Measures the cost of creating a row in a step. Each batch of each table holds
+// only keys that never occurred before. A second pass over the same batches
+// finds every row.
 //
 //   new_rows_benchmark [--tables=26] [--batch=4096] [--steps=60] [--dim=16]
 //                      [--threads=2] [--rounds=5] [--only=index|rows|step]
 //
 // index: the index alone, one table after another, by one thread. rows: the
-// same, and each insert allocates and fills a row and its Adagrad slot. step: a
-// training step of all tables (forward, backward, Adagrad). Prints for each
-// round the nanoseconds of processor time per new key and per key that is
-// there, and the bytes of the indexes per key; for steps the milliseconds of
+// same, but each insert also allocates and fills a row and its Adagrad slot.
+// step: a training step of all tables (forward, backward, Adagrad). Each round
+// prints the nanoseconds of processor time per new key and per existing key,
+// and the bytes of the indexes per key; for steps it prints the milliseconds of
 // the median step. The last line of a section is the median of its rounds.
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct Config {
   double keys() const { return double(tables) * batch * steps; }
 };
 
-// The keys of all steps of a table, batch after batch, all distinct.
+// Returns the keys of all steps of a table, batch after batch, all distinct.
 std::vector<int64_t> KeysOf(const Config& c, int table) {
   std::vector<int64_t> keys(size_t(c.batch) * size_t(c.steps));
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -68,7 +68,7 @@ std::vector<std::vector<int64_t>> AllKeys(const Config& c) {
   return keys;
 }
 
-// Rows of a value and one slot, filled as a table fills them.
+// A value and one slot per row, filled as a table fills them.
 class FilledRows : public ev::RowSource {
  public:
   explicit FilledRows(int dim) : dim_(dim), rows_(2 * dim, false) {}
@@ -89,7 +89,7 @@ struct Times {
   double born, present, bytes_per_key;
 };
 
-// One round of the index alone, or of the index and rows. make_source() is
+// Runs one round of the index alone, or of the index and rows. make_source() is
 // called once per table.
 template <typename MakeSource>
 Times InsertAndFind(const Config& c,
@@ -144,7 +144,7 @@ struct StepTimes {
   double cpu_ns;  // of all threads, per key
 };
 
-// All steps once.
+// Runs all steps once.
 StepTimes Pass(const Config& c, const std::vector<std::vector<int64_t>>& keys,
                const std::vector<std::shared_ptr<ev::EmbeddingTable>>& tables,
                ev::Parallel* parallel) {

@@ -1,16 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a table cost of which only a part fits in memory? One table,
-// Adagrad, one id per sample: forward, backward and update, first with all rows
-// in memory, then with a part there and the others in a file, in the same run.
+// Measures a table of which only a part fits in memory: one table, Adagrad, one
+// id per sample, forward, backward and update. The same run compares all rows
+// in memory with a part in memory and the others in a file.
 //
 //   ssd_benchmark --path=DIRECTORY [--rows=20000000] [--dim=64] [--batch=65536]
 //                 [--part=0.1] [--steps=60] [--warm=400] [--threads=2] [--lru]
 //                 [--only=zipf|uniform] [--skip_memory] [--skip_ahead]
 //
-// TF_SSDHASH_IO_SCHEME=directio goes around the page cache. 'ahead' is the same
-// step while another thread brings the next step's rows into memory.
+// TF_SSDHASH_IO_SCHEME=directio bypasses the page cache. 'ahead' is the same
+// step while another thread prefetches the next step's rows into memory.
 
 #include <algorithm>
 #include <cstdio>
@@ -74,7 +74,8 @@ class Bench {
     const std::vector<const float*> slots = {values.data()};
     for (int64_t at = 0; at < config.rows; at += config.batch) {
       keys.resize(std::min(config.batch, config.rows - at));
-      // The hottest last, as no table is filled.
+      // The hottest rows last, an order in which tables are not filled in
+      // practice.
       for (size_t i = 0; i < keys.size(); ++i) {
         keys[i] = KeyOf(config.rows - 1 - (at + static_cast<int64_t>(i)));
       }
@@ -120,7 +121,7 @@ class Bench {
     unique_ += static_cast<int64_t>(update.keys.size());
   }
 
-  // Median milliseconds of a step.
+  // Returns the median milliseconds of a step.
   double Measure(const char* what, const ev::bench::ZipfSampler* zipf,
                  bool ahead) {
     std::vector<int64_t> ids = Ids(zipf);

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does the sparse half of a training step cost? 26 tables, batch 4096:
-// forward (dedup, find, pool), backward (sum per row), update (Adagrad), each
-// in milliseconds and in nanoseconds per id, beside the time that the machine
-// needs to touch the same number of random cache lines.
+// Measures the sparse part of a training step. 26 tables, batch 4096: forward
+// (dedup, find, pool), backward (sum per row), update (Adagrad), each in
+// milliseconds and in nanoseconds per id. For comparison: the time that the
+// machine needs to touch the same number of random cache lines.
 //
 //   step_benchmark [--threads=2] [--steps=20] [--only=zipf_hot1_dim16]
 //                  [--rows=N] [--tables=26] [--batch=4096] [--storage=dram|hbm]
@@ -13,18 +13,18 @@
 //                  [--changes=1: record them, as for incremental checkpoints]
 //                  [--probe_mib=2048: memory whose random lines are timed]
 //
-// --storage=hbm: rows in GPU memory; the environment variable
-// TF_EV_GPU_DEDUP_MIN_IDS says from how many ids on the GPU deduplicates
-// (docs/gpu.md). --update=samples is what a session does then.
+// --storage=hbm: rows in GPU memory. The environment variable
+// TF_EV_GPU_DEDUP_MIN_IDS is the number of ids from which the GPU deduplicates
+// (docs/gpu.md). A session then updates as with --update=samples.
 //
-// --newcomers: that part of the ids are keys that never came before and never
-// come again. --policy: which key gets a row (a filter that admits at the third
-// occurrence) or loses it (a capacity of exactly the rows that are there before
-// the clock starts, so that each newcomer evicts one).
+// --newcomers: the part of the ids whose keys occur only once. --policy: a
+// filter that admits a key at its third occurrence, or an eviction policy whose
+// capacity is exactly the number of rows before the clock starts, so that each
+// newcomer evicts one.
 //
-// Uniform ids draw from 2 M rows per table at dim 16 and from a quarter of that
-// at dim 64; Zipf 1.05 ids from 200,000. Rows are all present before the clock
-// starts.
+// Uniform ids are drawn from 2 M rows per table at dim 16, and from a quarter
+// of that at dim 64; Zipf 1.05 ids from 200,000 rows. All rows exist before the
+// clock starts.
 
 #include <sys/mman.h>
 
@@ -66,7 +66,7 @@ struct Config {
   double newcomers;
   bool changes;
   size_t probe_bytes;
-  bool by_samples;  // the update takes the gradients of the samples
+  bool by_samples;  // the update takes the samples' gradients
 
   std::string name() const {
     return std::string(zipf ? "zipf" : "uniform") + "_hot" +
@@ -104,9 +104,9 @@ class Sampler {
   std::vector<int64_t> permutation_;
 };
 
-// Nanoseconds for one random access of 'lines' adjacent cache lines, by all
-// threads together, read-modify-write or read only, in an area of 'bytes'
-// bytes, the same in every call.
+// Returns the nanoseconds of one random access to 'lines' adjacent cache lines,
+// by all threads together, read-modify-write or read only, in an area of
+// 'bytes' bytes. Every call uses the same area.
 double ProbeNs(ev::Parallel* parallel, size_t bytes, int lines, bool write) {
   static char* memory = [&] {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -141,8 +141,8 @@ double ProbeNs(ev::Parallel* parallel, size_t bytes, int lines, bool write) {
   return (Now() - start) * 1e9 / n;
 }
 
-// What a framework would give the engine to write to: with a device, memory
-// that it reaches by itself.
+// Memory for the engine's outputs, as a framework would allocate it: with a
+// device, memory that the device can access directly.
 class Floats {
  public:
   Floats() {}
@@ -198,7 +198,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
     SetPolicy(c, &options);
     tables.push_back(std::make_shared<ev::EmbeddingTable>(options));
   }
-  // All rows present, keys scattered over the whole range of int64.
+  // All rows exist, with keys scattered over the whole range of int64.
   const auto key_of = [](int64_t row) {
     return static_cast<int64_t>(static_cast<uint64_t>(row) *
                                 0x9E3779B97F4A7C15ull);
@@ -324,9 +324,9 @@ void Run(const Config& c, ev::Parallel* parallel) {
       ns(cpu_forward), ns(cpu_backward), ns(cpu_update),
       ns(cpu_forward) + ns(cpu_backward) + ns(cpu_update));
 
-  // The limit where rows are in CPU memory: per distinct key one index line and
-  // the value's lines in the forward, the value's and the slot's in the update.
-  // Repeats are free.
+  // The limit with rows in CPU memory, per distinct key: in the forward pass
+  // one index line and the value's lines, in the update the value's and the
+  // slot's lines. Repeated keys are free.
   if (c.storage == ev::RowStorage::kDram) {
     const int value_lines = static_cast<int>((c.dim * 4 + 63) / 64);
     const double find_ns = ProbeNs(parallel, c.probe_bytes, 1, false);

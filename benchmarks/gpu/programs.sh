@@ -1,17 +1,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by the scripts beside it: where their programs come from. Bazel builds
-# them, so a script has no list of sources that could fall behind. A machine with a
-# GPU and no Bazel runs what was built on another: the step "build" there, its
-# folder carried over, the other steps here. The programs need a driver, libc and
-# libstdc++.
+# Functions that build the programs of the scripts in this folder. The scripts source this
+# file. Bazel builds the programs, so scripts need no list of source files. For a machine
+# that has a GPU but no Bazel, run the step "build" on another machine, copy its folder
+# and run the other steps. The programs need a driver, libc and libstdc++.
 
-# Prints "build" if this machine can: the first step of a script without arguments.
+# Prints "build" if Bazel is installed: the first default step of a script.
 default_build() { command -v bazel >/dev/null && echo build; }
 
-# build_programs FOLDER TARGET...: builds the targets, and puts each program into the
-# folder under its name; the program of X_test, X_test_program, as X_test.
+# build_programs FOLDER TARGET...: builds the targets and copies each program into the
+# folder under its own name. The program of X_test, X_test_program, is named X_test.
 build_programs() {
   local folder=$1 target program
   shift
@@ -32,7 +31,7 @@ build_programs() {
   done
 }
 
-# need_programs FOLDER NAME...: whether all of them are in the folder.
+# need_programs FOLDER NAME...: fails unless all of these programs are in the folder.
 need_programs() {
   local folder=$1 name
   shift

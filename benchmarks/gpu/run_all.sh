@@ -2,10 +2,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything that is measured on GPUs, one table after the other: the hash table, steps
-# in tf.Session, steps over several GPUs. Run from the repository's root on a machine
-# with a GPU and the wheel installed for $PYTHON, and either Bazel and nvcc or the
-# programs that run_table.sh has built on another.
+# Runs all GPU benchmarks, one after another: the hash table, steps in tf.Session, and
+# steps on several GPUs. Run it from the repository's root on a machine with a GPU and the
+# wheel installed for $PYTHON. It needs either Bazel and nvcc, or the programs that
+# run_table.sh built on another machine.
 set -u
 cd "$(dirname "$0")/../.."
 failed=0

@@ -2,23 +2,29 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# DLRM on 1 and 2 GPUs of one host, a rank and a GPU of TensorFlow's for each, every rank
-# with as many samples: weak scaling. Run from the repository's root where the wheel, a
-# TensorFlow that has GPUs and Horovod are installed for $PYTHON:
+# Measures weak scaling of DLRM on 1 and 2 GPUs of one host: one rank per GPU, and the
+# same number of samples for each rank. Run it from the repository's root, with the wheel,
+# a TensorFlow with GPU support and Horovod installed for $PYTHON:
 #
 #   benchmarks/gpu/run_dlrm.sh [RANKS]...
 #
-# No argument: 1 2, as far as there are GPUs. A rank has $THREADS threads (as many as its
-# share of the processors, when all GPUs have one). $BATCHES (default "16384 65536") are
-# samples per rank, $DIM (128) floats a row, $EXCHANGES (nccl) carry lookups. $IDS says
-# where ids are (here, in CPU memory; "here fetched there": in turn, and the last lines say
-# whether the losses agree; dlrm_ranks.py has what the words mean). $POLICIES ("none
-# counter step_evict": in turn) say what tables note of their rows (policies.py). $FLAGS are
-# more flags: FLAGS=--interaction=matmul has TensorFlow make the dot products. With TF32=1
-# products of float32 may be taken in TF32. "scaling" is one rank's time over this one's.
-# "sparse" and "dense" are steps of lookups alone, and of the model with pooled rows
-# replaced by constants; together they may take longer than the whole, where they run
-# beside each other.
+# Without arguments: 1 2, as far as there are GPUs. Environment variables:
+#
+#   $THREADS     threads of a rank (default: the processors divided by the GPUs)
+#   $BATCHES     samples per rank (default "16384 65536")
+#   $DIM         floats per row (128)
+#   $EXCHANGES   what carries lookups between ranks (nccl)
+#   $IDS         memory of the ids: --ids of dlrm_ranks.py (here, which is CPU memory).
+#                With several, as in "here fetched there", the last lines report
+#                whether their losses agree.
+#   $POLICIES    --policy of policies.py, one after another ("none counter step_evict")
+#   $FLAGS       more flags; --interaction=matmul computes the dot products with
+#                TensorFlow's ops
+#   $TF32=1      allows TF32 for products of float32
+#
+# "scaling" is the time of one rank divided by the time of this number of ranks. "sparse"
+# is a step of lookups alone, "dense" a step of the model with pooled rows replaced by
+# constants. Their sum may exceed "whole", in which the two overlap.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-.build/gpu_dlrm}
@@ -51,7 +57,7 @@ for batch in ${BATCHES:-16384 65536}; do
             >>"$out/gpu_dlrm.json"
         done
       done
-      # One rank exchanges nothing.
+      # A single rank exchanges nothing.
       if ((ranks == 1)); then break; fi
     done
   done

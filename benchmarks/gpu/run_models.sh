@@ -2,17 +2,18 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whole models and tables on one GPU of TensorFlow's, ours beside TensorFlow's own. Run
-# from the repository's root where the wheel and a TensorFlow that has GPUs are installed
-# for $PYTHON:
+# Compares whole models and tables on one GPU with TensorFlow's own tables. Run it from
+# the repository's root, with the wheel and a TensorFlow with GPU support installed for
+# $PYTHON:
 #
 #   benchmarks/gpu/run_models.sh [dcnv2|tables]...
 #
-# dcnv2: HugeCTR's published setting, one GPU's share of it (benchmarks/dcnv2.py), in
-# float32 and in TF32, and TensorFlow's own tables, of as many rows as $STOCK_ROWS, beside
-# ours of as many. tables: 26 tables, lookup and update alone (benchmarks/stock_vs_ev.py);
-# $CASES are DIM:HOT ("16:1 128:1 16:10"), $ROWS (500000) rows a table. Without argument:
-# both. One line of JSON for each measurement; the last block is the tables.
+# dcnv2: one GPU's share of HugeCTR's published setting (benchmarks/dcnv2.py), in float32
+# and in TF32. It also compares TensorFlow's own tables of $STOCK_ROWS rows with ours of
+# the same size. tables: lookup and update of 26 tables (benchmarks/stock_vs_ev.py) for
+# $CASES, given as DIM:HOT ("16:1 128:1 16:10"), with $ROWS (500000) rows per table.
+# Without arguments: both. Prints one line of JSON for each measurement; the last block is
+# the tables.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-.build/gpu_models}
@@ -20,7 +21,7 @@ mkdir -p "$out"
 python=${PYTHON:-.venv/bin/python}
 threads=${THREADS:-0}
 
-# run FILE PROGRAM ARGUMENTS...: adds lines of JSON to FILE, or says what failed.
+# run FILE PROGRAM ARGUMENTS...: appends lines of JSON to FILE, or reports the failure.
 run() {
   local file=$1
   shift

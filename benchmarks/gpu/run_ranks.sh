@@ -2,19 +2,25 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# The same training step on 1, 2, 4, ... GPUs of one host, a rank for each. Run from
-# the repository's root where the wheel is installed for $PYTHON:
+# Measures the same training step on 1, 2, 4, ... GPUs of one host, one rank per GPU. Run
+# it from the repository's root, with the wheel installed for $PYTHON:
 #
 #   benchmarks/gpu/run_ranks.sh [RANKS]...
 #
-# No argument: 1 2 4, as far as there are GPUs. A rank has $THREADS threads (as many as
-# its share of the processors, when all GPUs have one). $EXCHANGES (default "nccl memory
-# horovod") carry the lookups. A rank has $BATCH samples (65536) of $HOT ids (1), rows of
-# $DIM floats (16). "scaling" is one rank's time over this one's: each rank has as much
-# to do as the one. With CONTROL=1 as many jobs of one rank are run at once as well, each
-# on a GPU of its own and with as many threads, with nothing between them: "none" is what
-# sharing the host costs by itself (the jobs' mean, of 50 times as many steps, so that they
-# meet).
+# Without arguments: 1 2 4, as far as there are GPUs. Environment variables:
+#
+#   $THREADS     threads of a rank (default: the processors divided by the GPUs)
+#   $EXCHANGES   what carries lookups between ranks ("nccl memory horovod")
+#   $BATCH       samples per rank (65536)
+#   $HOT         ids per sample (1)
+#   $DIM         floats per row (16)
+#   $CONTROL=1   measures the cost of sharing the host: runs as many independent jobs of
+#                one rank at once, each on its own GPU with the same number of threads.
+#                Their line is "none", the jobs' mean. They run 50 times as many steps,
+#                so that they overlap.
+#
+# "scaling" is the time of one rank divided by the time of this number of ranks; each rank
+# has the same amount of work.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-.build/gpu_ranks}
@@ -24,7 +30,7 @@ gpus=$(nvidia-smi -L | wc -l)
 threads=${THREADS:-$(($(nproc) / gpus))}
 : >"$out/gpu_ranks.json"
 
-# keep RANKS EXCHANGE FILE: the results in a file of output, and whose they are.
+# keep RANKS EXCHANGE FILE: stores the results in a file of output with their labels.
 keep() {
   sed 's/^\[[0-9]*\]<stdout>://' "$3" | grep '^{' \
     | sed "s/^{/{\"ranks\": $1, \"exchange\": \"$2\", /" >>"$out/gpu_ranks.json"
@@ -44,7 +50,7 @@ for ranks in ${*:-1 2 4}; do
     continue
   fi
   for exchange in ${EXCHANGES:-nccl memory horovod}; do
-    # One rank exchanges nothing.
+    # A single rank exchanges nothing.
     if ((ranks == 1)); then exchange=horovod; fi
     measure "$ranks" "$exchange" "${STEPS:-12}" "${PROFILED_STEPS:-0}" \
       >"$out/stdout.txt" 2>"$out/stderr.txt" || {
@@ -82,7 +88,7 @@ for line in open(sys.argv[1]):
   last = rows[-1] if rows else row
   if row['exchange'] == 'none' and (last['ranks'], last['exchange']) == (row['ranks'], 'none') \
       and last is not row:
-    # A job beside the last one.
+    # Several jobs of the control: keeps their mean.
     for key in ('step_ms', 'core_ms'):
       last[key] = (last['jobs'] * last[key] + row[key]) / (last['jobs'] + 1)
     last['jobs'] += 1

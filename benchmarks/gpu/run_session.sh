@@ -2,17 +2,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Training steps inside tf.Session with rows in GPU memory and in CPU memory. Run
-# from the repository's root where the wheel is installed for $PYTHON and there is
-# a GPU:
+# Measures training steps in tf.Session with rows in GPU memory and in CPU memory. Run it
+# from the repository's root on a machine with a GPU and the wheel installed for $PYTHON:
 #
 #   benchmarks/gpu/run_session.sh [DIM:HOT:DISTRIBUTION]...
 #
-# No argument: the rows of benchmarks/results/gpu_session.md, in $STORAGES ("hbm dram"),
-# with $THREADS threads for one op (0: as many as processors). One line per
-# measurement; the last block is the table. "link" is the time that the pooled
-# rows and their gradients need at the card's pinned copy rate, one after the
-# other, at GB_PER_S (default 55.3).
+# Without arguments: the rows of benchmarks/results/gpu_session.md. $STORAGES ("hbm dram")
+# are the storages, $THREADS the threads of one op (0: the number of processors). Prints
+# one line per measurement; the last block is the table. "link" is the time that copying
+# the pooled rows and then their gradients takes at the card's pinned copy rate of
+# GB_PER_S (default 55.3).
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:-.build/gpu_session}

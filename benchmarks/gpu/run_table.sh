@@ -2,14 +2,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the GPU table, checks it and times it; prints one results table last.
-# Run from the repository's root:
+# Builds, checks and times the GPU hash table; prints one results table last. Run it from
+# the repository's root:
 #
 #   benchmarks/gpu/run_table.sh [build] [test] [sanitize] [bench] [profile]
 #
-# No argument: build (where there is a Bazel), test, bench. "build" needs nvcc and
-# leaves the programs in $BUILD_DIR (.build/gpu); the others need that folder and a
-# GPU. Logs go there or to $OUT.
+# Without arguments: build (if Bazel is installed), test, bench. "build" needs nvcc and
+# leaves the programs in $BUILD_DIR (.build/gpu); the other steps need that folder and a
+# GPU. Logs are written to it, or to $OUT.
 set -u -o pipefail
 cd "$(dirname "$0")/../.."
 source benchmarks/gpu/programs.sh
@@ -50,8 +50,8 @@ if has sanitize; then
   done
 fi
 
-# Time and bytes of each kernel of the first timed calls of a benchmark, given as
-# PROGRAM or PROGRAM:ARGUMENT in PROFILE.
+# Time and bytes of each kernel of the first timed calls of a benchmark, which PROFILE
+# names as PROGRAM or PROGRAM:ARGUMENT.
 if has profile; then
   metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
   metrics+=,sm__warps_active.avg.pct_of_peak_sustained_active

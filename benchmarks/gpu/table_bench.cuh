@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks of the GPU table share: keys, filling to a load, timing,
-// and the rows that they print.
+// Utilities of the GPU table's benchmarks: keys, filling to a load factor,
+// timing, and the rows of the results table.
 
 #ifndef BENCHMARKS_GPU_TABLE_BENCH_CUH_
 #define BENCHMARKS_GPU_TABLE_BENCH_CUH_
@@ -51,7 +51,7 @@ struct Array {
   DeviceBuffer buffer;
 };
 
-// The i-th key: distinct for distinct i, spread over 64 bits, and no relation
+// Returns the i-th key. Keys are distinct, spread over 64 bits, and unrelated
 // to the table's own hash.
 __host__ __device__ inline int64_t KeyAt(uint64_t i) {
   uint64_t z = i * 0x9E3779B97F4A7C15ULL + 0x1234567;
@@ -65,8 +65,8 @@ __global__ void NewKeysKernel(int64_t* keys, int64_t n, uint64_t first) {
   if (i < n) keys[i] = KeyAt(first + i);
 }
 
-// Key i is a uniform draw from present, or with probability 1 - hit_rate a new
-// key.
+// Draws key i uniformly from present, or with probability 1 - hit_rate makes a
+// new key.
 __global__ void MixKeysKernel(int64_t* keys, int64_t n, const int64_t* present,
                               int64_t num_present, float hit_rate,
                               uint64_t first_new, uint64_t seed) {
@@ -82,10 +82,11 @@ inline unsigned Blocks(int64_t n) {
   return static_cast<unsigned>((n + 255) / 256);
 }
 
-// One table (or more of equal size, summing up to kSlots) and a supply of keys.
+// One table (or several of equal size with kSlots slots in all) and a supply of
+// keys.
 class Bench {
  public:
-  // growth: how many times its size each table may grow to.
+  // growth: the factor by which each table may grow.
   explicit Bench(Eviction eviction, int num_tables = 1, int64_t growth = 0)
       : eviction(eviction),
         keys(kBatches * kBatch),
@@ -131,13 +132,13 @@ class Bench {
     return sum;
   }
 
-  // Inserts new keys until the share of slots in use is load, and lists what is
-  // in table 0.
+  // Inserts new keys until the share of slots in use is load, then lists the
+  // keys of table 0.
   void FillTo(double load) {
     const int64_t want = static_cast<int64_t>(load * total_slots());
     for (int64_t have = size(); have < want;) {
-      // Near the end new keys meet full buckets and evict; go on until it is
-      // full.
+      // Near the end new keys meet full buckets and evict, so continue until
+      // the table is full.
       const int64_t n = std::min(kBatch, std::max<int64_t>(want - have, 4096));
       NewKeysKernel<<<Blocks(kBatch), 256>>>(keys.get(), kBatch, next);
       next += kBatch;
@@ -157,7 +158,7 @@ class Bench {
     MustCuda(cudaMemcpy(&num_present, count.get(), 8, cudaMemcpyDeviceToHost));
   }
 
-  // Fills all batches; hit_rate 1: draws of present keys, 0: new keys.
+  // Fills all batches. hit_rate 1: draws of present keys; 0: new keys.
   void MakeKeys(float hit_rate) {
     for (int b = 0; b < kBatches; ++b) {
       MixKeysKernel<<<Blocks(kBatch), 256>>>(keys.get() + b * kBatch, kBatch,
@@ -178,14 +179,15 @@ class Bench {
   uint64_t next = 0, seed = 0;
 };
 
-// Median time of one call in microseconds; call(i) enqueues the i-th.
+// Returns the median time of one call in microseconds; call(i) enqueues the
+// i-th.
 inline double MedianUs(int warm_up, int calls,
                        const std::function<void(int)>& call) {
   std::vector<cudaEvent_t> events(2 * calls);
   for (cudaEvent_t& e : events) MustCuda(cudaEventCreate(&e));
   for (int i = 0; i < warm_up; ++i) call(i);
   MustCuda(cudaDeviceSynchronize());
-  MustCuda(cudaProfilerStart());  // a profiler sees the timed calls only
+  MustCuda(cudaProfilerStart());  // restricts a profiler to the timed calls
   for (int i = 0; i < calls; ++i) {
     MustCuda(cudaEventRecord(events[2 * i]));
     call(warm_up + i);
@@ -204,7 +206,7 @@ inline double MedianUs(int warm_up, int calls,
   return us[calls / 2];
 }
 
-// Microseconds of a growth: until the call returned, and until it was done.
+// Microseconds until a growth call returned, and until the growth was complete.
 struct GrowthTime {
   double host = 0, all = 0;
 };
@@ -224,7 +226,7 @@ inline GrowthTime TimeGrowth(const std::function<void()>& grow) {
   return time;
 }
 
-// One line of a results table. goal, peer, limit: G keys/s, 0: none.
+// Prints one line of a results table. goal, peer, limit: G keys/s; 0: none.
 inline void Report(const std::string& what, double us, double goal, double peer,
                    double limit, int64_t n = kBatch) {
   const double rate = n / us * 1e-3;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many keys per second does TableSet::Find look up?
+// Measures the keys per second that TableSet::Find looks up.
 
 #include "benchmarks/gpu/table_bench.cuh"
 
@@ -11,7 +11,8 @@ using namespace ev::gpu::bench;  // NOLINT
 int main() {
   const double loads[] = {0.5, 0.75, 1.0};
   const double goals[] = {15, 14, 11}, peer[] = {7.3, 6.5, 4.7};
-  // Buckets read per present / absent key, and the 33.9 G touches/s of a line.
+  // Buckets read per present and per absent key; a line is limited to 33.9 G
+  // touches/s.
   const double hit_reads[] = {1.001, 1.02, 1.08},
                miss_reads[] = {1.004, 1.1, 2};
   char what[128];
@@ -45,8 +46,8 @@ int main() {
   {
     Bench b(Eviction::kLru, 26);
     b.FillTo(0.75);
-    // Present keys are known of table 0 only, one of 26: the others see absent
-    // keys, which costs a little more.
+    // Only table 0's keys are listed, so the other 25 tables are searched for
+    // absent keys, which costs a little more.
     b.MakeKeys(0.5f);
     const double us = MedianUs(8, 64, [&](int i) {
       Must(b.set->Find(b.Batch(i), b.slots.get(), StreamView()));

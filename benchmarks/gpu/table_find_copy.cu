@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many keys per second does TableSet::FindAndCopy look up, rows copied?
+// Measures the keys per second that TableSet::FindAndCopy looks up, including
+// row copies.
 
 #include "benchmarks/gpu/table_bench.cuh"
 
@@ -33,8 +34,8 @@ int main() {
     b.MakeKeys(1.0f);
     for (int d = 0; d < 3; ++d) {
       const int64_t dim = dims[d];
-      // dim 8's rows are one 32-byte touch, dim 32's a line, dim 64's 256
-      // bytes.
+      // A row is one 32-byte touch at dim 8, one line at dim 32, and 256 bytes
+      // at dim 64.
       const double row_touches = dim == 8 ? 40.2 : dim == 32 ? 33.9 : 17.7;
       const double limit =
           1 / (reads[l] / 33.9 + 1 / row_touches + dim * 4 / 4300.0);

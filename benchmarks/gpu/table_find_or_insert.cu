@@ -1,15 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many keys per second does TableSet::FindOrInsert take, new and old ones
-// mixed, and how many does Erase take out again?
+// Measures the keys per second of TableSet::FindOrInsert for a mix of new and
+// present keys, and of Erase.
 
 #include "benchmarks/gpu/table_bench.cuh"
 
 using namespace ev::gpu;         // NOLINT: a program
 using namespace ev::gpu::bench;  // NOLINT
 
-// One argument, a policy's name as printed, times that policy only.
+// An optional argument, a policy's name as printed, restricts the timing to
+// that policy.
 int main(int argc, char** argv) {
   const double loads[] = {0.5, 0.75, 1.0};
   const double goals[] = {5, 4.6, 3.2}, peer[] = {2.4, 2.3, 1.3};
@@ -21,7 +22,8 @@ int main(int argc, char** argv) {
       if (eviction == Eviction::kNone && l == 2) continue;
       if (eviction == Eviction::kLfu && l == 1) continue;
       for (float hit_rate : {1.0f, 0.6f, 0.0f}) {
-        // The batches' new keys straddle the load that is reported.
+        // The load while the batches' new keys are inserted is on average the
+        // reported load.
         const double drift = (1 - hit_rate) * kBatches * kBatch / kSlots / 2;
         b.FillTo(l == 2 ? 0.9995 : loads[l] - drift);
         b.MakeKeys(hit_rate);

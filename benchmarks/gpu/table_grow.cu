@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does it cost to grow a table, and what does a table that has grown cost?
-// Growths are counted in slots that came; until done, memory included.
+// Measures the cost of growing a table, and the cost of using a table that has
+// grown. The rate of a growth is added slots per second until it is complete,
+// including memory allocation.
 
 #include "benchmarks/gpu/table_bench.cuh"
 
@@ -26,10 +27,10 @@ void TimeFinds(Bench* b, const char* when) {
   }
 }
 
-// Grows to twice kSlots in that many calls.
+// Grows to twice kSlots in `calls` calls.
 void Double(Bench* b, int calls, bool finds) {
   char what[128];
-  // A slot's key and score are read, written, and written once more.
+  // A slot's key and score are read, written, and written again.
   const double limit = 4300.0 / (b->eviction == Eviction::kNone ? 24 : 48);
   const int64_t first = b->set->num_slots(0);
   GrowthTime sum, worst;

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many new keys per second does a full table take, each evicting an old one
-// whose key, slot and score are reported? And how fast is a table listed?
+// Measures the new keys per second that a full table takes, where each evicts
+// an old key whose key, slot and score are reported. Also measures how fast a
+// table is listed.
 
 #include "benchmarks/gpu/table_bench.cuh"
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""DCNv2: cross layers, of low rank unless told otherwise, then an MLP."""
+"""DCNv2: cross layers, of low rank by default, then an MLP."""
 
 import tensorflow as tf
 
@@ -11,20 +11,20 @@ CROSS_RANK = 64
 
 
 def tables(dim):
-  """Groups of tables, one table per categorical feature: {group: row length}."""
+  """Returns {group: row length}; a group has a table per categorical feature."""
   return {"embedding": dim}
 
 
 def cross(x0, name, num_layers=CROSS_LAYERS, rank=CROSS_RANK):
-  """x <- x0 * (W x + b) + x, repeated: [B, n] to [B, n].
+  """Applies x <- x0 * (W x + b) + x repeatedly: [B, n] to [B, n].
 
-  The cross network of DCN V2 (Wang et al., 2021), equation (1); with a rank equation
-  (2) of one expert without activation.
+  This is the cross network of DCN V2 (Wang et al., 2021), equation (1). With a rank it
+  is equation (2) with one expert and without activation.
 
   Args:
     x0: float32 [B, n].
     name: string, the variable scope.
-    num_layers: int, how often.
+    num_layers: int, number of repetitions.
     rank: int: W is U V with V [n, rank] and U [rank, n]; None or 0: W is [n, n].
 
   Returns:
@@ -52,7 +52,7 @@ def logits(numeric, embeddings, cross_layers=CROSS_LAYERS, cross_rank=CROSS_RANK
   Args:
     numeric: float32 [B, N].
     embeddings: {group: list of float32 [B, row length]}, groups as in `tables`.
-    cross_layers: int, how many.
+    cross_layers: int, number of cross layers.
     cross_rank: int, as `rank` of `cross`.
 
   Returns:

@@ -8,7 +8,7 @@ from models import layers
 
 
 def tables(dim):
-  """Groups of tables, one table per categorical feature: {group: row length}."""
+  """Returns {group: row length}; a group has a table per categorical feature."""
   return {"linear": 1, "factors": dim}
 
 
@@ -24,8 +24,8 @@ def logits(numeric, embeddings):
   """
   linear = tf.squeeze(tf.add_n(embeddings["linear"]), axis=1)
   linear += layers.logit(numeric, name="linear_numeric")
-  # The sum over all pairs of dot products is half of (square of the sum, less
-  # the sum of the squares).
+  # The sum of all pairs' dot products is half of the square of the sum minus the
+  # sum of the squares.
   factors = tf.stack(embeddings["factors"], axis=1)
   square_of_sum = tf.square(tf.reduce_sum(factors, axis=1))
   sum_of_squares = tf.reduce_sum(tf.square(factors), axis=1)

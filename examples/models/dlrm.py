@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""DLRM: dot products of all pairs of embeddings, under an MLP."""
+"""DLRM: dot products of all pairs of embeddings, then an MLP."""
 
 import tensorflow as tf
 
@@ -10,7 +10,7 @@ from models import layers
 
 
 def tables(dim):
-  """Groups of tables, one table per categorical feature: {group: row length}."""
+  """Returns {group: row length}; a group has a table per categorical feature."""
   return {"embedding": dim}
 
 

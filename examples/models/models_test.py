@@ -35,7 +35,7 @@ class ModelsTest(parameterized.TestCase):
       for gradient in session.run(gradients):
         self.assertTrue(np.any(gradient != 0))
 
-  def test_dlrm_is_that_of_tensorflows_own_products(self):
+  def test_dlrm_equals_products_of_stock_ops(self):
 
     def plain(vectors):
       return tf.stack([tf.reduce_sum(vectors[i] * vectors[j], axis=1)

@@ -8,7 +8,7 @@ from models import layers
 
 
 def tables(dim):
-  """Groups of tables, one table per categorical feature: {group: row length}."""
+  """Returns {group: row length}; a group has a table per categorical feature."""
   return {"wide": 1, "deep": dim}
 
 

@@ -1,13 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcublas.so.10.0 in front of a newer cuBLAS.
+// libcublas.so.10.0 on top of a newer cuBLAS.
 //
-// Three functions tell the type in which products are summed. CUDA 10.0 told it
-// by cudaDataType, newer libraries by cublasComputeType_t, which begins at 64:
-// a program of CUDA 10.0 is not understood. These three translate it. All
-// others mean what they meant, and a look-up by name finds them in the library
-// that this one is linked to under the name libcublas_behind.so.
+// Three functions take the type in which products are summed: a cudaDataType in
+// CUDA 10.0, but in newer libraries a cublasComputeType_t, which begins at 64.
+// A newer library would reject the old values, so these three functions
+// translate them. All other functions are unchanged. The dynamic linker finds
+// them in the library that this one is linked to under the name
+// libcublas_behind.so.
 
 #include <dlfcn.h>
 

@@ -1,17 +1,18 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcudart.so.10.0 for TensorFlow 1.15.0's GPU build, on the driver alone.
+// libcudart.so.10.0 for TensorFlow 1.15.0's GPU build, implemented on the
+// driver alone.
 //
-// All kernels of that build, and what launches them, are in its
-// _pywrap_tensorflow_internal.so, with CUDA 10.0's runtime linked in: current
-// drivers still serve that. Only libtensorflow_framework.so.1 looks for a
-// libcudart.so.10.0, and calls the nine functions below, with CUDA 10.0's
-// structs and error numbers. No newer runtime can stand in for it: the structs
-// have grown and the numbers have changed. A library of kernels that was built
+// All kernels of that build, and the code that launches them, are in its
+// _pywrap_tensorflow_internal.so, with CUDA 10.0's runtime linked in; current
+// drivers still support that. Only libtensorflow_framework.so.1 needs a
+// libcudart.so.10.0. It calls the nine functions below, with CUDA 10.0's
+// structs and error numbers. No newer runtime can replace it, because the
+// structs have grown and the numbers have changed. A library of kernels built
 // for CUDA 10.0's shared runtime needs the real one.
 //
-// Every function may be called by any thread.
+// Every function is thread-safe.
 
 #include <cstdint>
 #include <mutex>
@@ -26,12 +27,12 @@ namespace {
 
 constexpr int kMaxDevices = 64;
 
-// The primary contexts that this library holds; they stay until the process
-// ends.
+// The primary contexts that this library retains until the process ends.
 std::mutex mutex;
 void* contexts[kMaxDevices];
 
-// The device that this thread has chosen while it has no context of it.
+// The device that this thread has chosen, until it has a context of that
+// device.
 thread_local int chosen = 0;
 thread_local int last_error = kSuccess;
 
@@ -51,7 +52,8 @@ int CurrentDevice(const Driver& driver, int* ordinal) {
   return FromDriver(driver.ctx_get_device(ordinal));
 }
 
-// Makes the device's primary context if it is not held yet, and this thread's.
+// Makes the device's primary context current on this thread; retains it first
+// if necessary.
 int Activate(const Driver& driver, int ordinal) {
   std::lock_guard<std::mutex> lock(mutex);
   if (contexts[ordinal] == nullptr) {
@@ -106,8 +108,8 @@ EXPORTED int cudaGetDevice(int* ordinal) {
   return cuda10::Note(cuda10::CurrentDevice(*driver, ordinal));
 }
 
-// Takes no memory of a device that this process does not use otherwise: the
-// context is made when something needs it, as CUDA 10.0 did.
+// Allocates no memory on a device that this process does not use otherwise: the
+// context is created when it is first needed, as in CUDA 10.0.
 EXPORTED int cudaSetDevice(int ordinal) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
@@ -126,7 +128,8 @@ EXPORTED int cudaSetDevice(int ordinal) {
   return cuda10::Note(cuda10::FromDriver(driver->ctx_set_current(context)));
 }
 
-// With null it makes the context of the thread's device, as it always did.
+// cudaFree(nullptr) also creates the context of the thread's device; programs
+// call it for that.
 EXPORTED int cudaFree(void* pointer) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);

@@ -10,8 +10,7 @@
 namespace cuda10 {
 namespace {
 
-// A field of cudaDeviceProp and the driver's number of the attribute that it
-// is.
+// A field of cudaDeviceProp and the driver's number of its attribute.
 struct IntField {
   int DeviceProperties::*field;
   int attribute;
@@ -91,7 +90,7 @@ int Attribute(const Driver& driver, int device, int attribute) {
   return value;
 }
 
-// Attributes of one field have consecutive numbers, except where told.
+// Attributes of one field have consecutive numbers.
 template <int n>
 void Fill(const Driver& driver, int device, int first, int (*field)[n]) {
   for (int i = 0; i < n; ++i) {
@@ -151,7 +150,7 @@ int GetAttributes(const Driver& driver, const void* pointer,
   unsigned char managed = 0;
   driver.pointer_get_attribute(&managed, kIsManaged, address);
   driver.pointer_get_attribute(&a.device, kDeviceOrdinal, address);
-  // CPU memory has both if it is mapped, a device's memory has the first.
+  // CPU memory has both if it is mapped; device memory has only the first.
   driver.pointer_get_attribute(&a.device_pointer, kDevicePointer, address);
   driver.pointer_get_attribute(&a.host_pointer, kHostPointer, address);
   a.is_managed = managed;

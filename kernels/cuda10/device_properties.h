@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA 10.0's two structs that a program of it reads, and how they are filled.
-// Later versions have put fields into the middle of both.
+// The two structs of CUDA 10.0 that a program compiled for it reads, and
+// functions that fill them. Later versions inserted fields into the middle of
+// both.
 
 #ifndef KERNELS_CUDA10_DEVICE_PROPERTIES_H_
 #define KERNELS_CUDA10_DEVICE_PROPERTIES_H_
@@ -17,7 +18,7 @@ namespace cuda10 {
 struct DeviceProperties {
   char name[256];
   char uuid[16];
-  char luid[8];  // Only Windows has it.
+  char luid[8];  // only on Windows
   unsigned luid_device_node_mask;
   size_t total_global_mem;
   size_t shared_mem_per_block;
@@ -93,14 +94,14 @@ struct DeviceProperties {
   int direct_managed_mem_access_from_host;
 };
 
-// What TensorFlow 1.15.0's machine code multiplies a device's number with.
+// TensorFlow 1.15.0's machine code multiplies a device's number by this size.
 static_assert(sizeof(DeviceProperties) == 712,
               "not CUDA 10.0's cudaDeviceProp");
 
 // cudaPointerAttributes.
 struct PointerAttributes {
-  int memory_type;  // 1: CPU memory, 2: a device's.
-  int type;         // The same, and 3: managed.
+  int memory_type;  // 1: CPU memory, 2: a device's
+  int type;         // the same, and 3: managed
   int device;
   void* device_pointer;
   void* host_pointer;
@@ -110,13 +111,14 @@ struct PointerAttributes {
 static_assert(sizeof(PointerAttributes) == 40,
               "not CUDA 10.0's cudaPointerAttributes");
 
-// Fills all of `*properties`. What this driver does not tell of a device is 0.
-// Returns an error number of CUDA 10.0's; `*properties` is unchanged then.
+// Fills all of `*properties`. Attributes that this driver does not return are
+// 0. Returns an error number of CUDA 10.0; on an error `*properties` is
+// unchanged.
 int GetProperties(const Driver& driver, int ordinal,
                   DeviceProperties* properties);
 
-// Likewise of a pointer; one that the driver does not know is kInvalidValue, as
-// CUDA 10.0's runtime has it.
+// Fills `*attributes` for a pointer in the same way. Returns kInvalidValue for
+// a pointer unknown to the driver, like CUDA 10.0's runtime.
 int GetAttributes(const Driver& driver, const void* pointer,
                   PointerAttributes* attributes);
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the NVIDIA driver that stand behind our libcudart.so.10.0.
-// They are looked up in libcuda.so.1 at the first call: a machine without a
-// driver can load the library, and every call then says
+// The functions of the NVIDIA driver that our libcudart.so.10.0 calls. They are
+// looked up in libcuda.so.1 at the first call. So a machine without a driver
+// can load the library, and every call then returns
 // cudaErrorInsufficientDriver.
 
 #ifndef KERNELS_CUDA10_DRIVER_H_
@@ -16,8 +16,8 @@ namespace cuda10 {
 
 using DriverCallback = void (*)(void* stream, int result, void* data);
 
-// Each function as the driver's interface has it; handles are pointers, devices
-// are ints, and a result of 0 is success.
+// The functions of the driver's interface. Handles are pointers, devices are
+// ints, and a result of 0 is success.
 struct Driver {
   int (*init)(unsigned flags);
   int (*device_get_count)(int* count);
@@ -36,9 +36,9 @@ struct Driver {
                              unsigned flags);
 };
 
-// Returns the initialised driver, or null where there is none, it lacks a
-// function, or it refuses to start; `*error` is then what to return of CUDA
-// 10.0's numbers. Any thread may call it.
+// Returns the initialised driver. Returns null if it is missing, lacks a
+// function or fails to start; `*error` is then the error number of CUDA 10.0 to
+// return. Thread-safe.
 const Driver* GetDriver(int* error);
 
 }  // namespace cuda10

@@ -36,7 +36,7 @@ constexpr Known kKnown[] = {
     {719, 4, "unspecified launch failure"},
     {801, 71, "operation not supported"},
     {803, kInsufficientDriver,
-     "no NVIDIA driver, or it does not fit its library libcuda.so.1"},
+     "no NVIDIA driver, or it does not match its library libcuda.so.1"},
 };
 
 }  // namespace

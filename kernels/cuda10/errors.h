@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA 10.0's error numbers. Its runtime counted otherwise than its driver;
-// since CUDA 10.1 both count as the driver does, so that cudaErrorInvalidValue
-// is 11 to a program of CUDA 10.0 and 1 to a newer one.
+// CUDA 10.0's error numbers. Its runtime and its driver had different numbers;
+// since CUDA 10.1 both use the driver's. So cudaErrorInvalidValue is 11 to a
+// program of CUDA 10.0 and 1 to a newer one.
 
 #ifndef KERNELS_CUDA10_ERRORS_H_
 #define KERNELS_CUDA10_ERRORS_H_
@@ -15,10 +15,10 @@ constexpr int kInvalidDevice = 10;
 constexpr int kInvalidValue = 11;
 constexpr int kInsufficientDriver = 35;
 
-// Returns the runtime's number for one of the driver's results.
+// Returns the runtime's number for a result of the driver.
 int FromDriver(int result);
 
-// Returns a sentence for a number of the runtime's; it lives forever.
+// Returns the text for a number of the runtime; it lives forever.
 const char* Text(int error);
 
 }  // namespace cuda10

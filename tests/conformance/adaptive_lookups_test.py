@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups that a mask sends to an embedding variable or to a shared dense table."""
+"""Lookups where a mask chooses between an embedding variable and a shared dense table."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -13,7 +13,7 @@ import pairs
 _DIM, _KEYS, _SHARED = 3, 40, 4
 _fc = tf.feature_column
 
-# Sample 2 has no id; id 13 comes twice, once for either table.
+# Sample 2 has no id; id 13 occurs twice, once for each table.
 _INDICES = np.array([[0, 0], [0, 1], [1, 0], [3, 0], [3, 1], [3, 2]], np.int64)
 _IDS = np.array([5, 13, 13, 38, 6, 5], np.int64)
 _MASK = np.array([1, 0, 1, 0, 0, 1], np.int32)
@@ -25,7 +25,7 @@ def _sparse(values, indices=_INDICES):
 
 
 def _expected(own, shared, combiner, weights=None, ids=_IDS, mask=_MASK):
-  """Pools by the definition, with float64 sums."""
+  """Pools as the definition does, with float64 sums."""
   weights = np.ones(len(ids)) if weights is None else weights
   out = np.zeros([4, _DIM])
   for sample in range(4):
@@ -69,7 +69,7 @@ class AdaptiveLookupTest(parameterized.TestCase):
       first, _ = session.run([output, train])
       np.testing.assert_allclose(
           first, _expected(self.own, self.shared, combiner, weights), rtol=1e-5)
-      # The gradient by differences of the definition, in float64.
+      # Finite differences of the definition in float64 give the expected gradient.
       for rows, read in ((self.own, pairs.read_all(table, _KEYS)),
                          (self.shared, shared)):
         gradient = np.zeros(rows.shape)
@@ -83,7 +83,7 @@ class AdaptiveLookupTest(parameterized.TestCase):
           gradient[at] = (sides[0] - sides[1]) / 2e-4
         np.testing.assert_allclose(session.run(read), rows - gradient, rtol=1e-4,
                                    atol=1e-4)
-      # Ids of the shared table got no row of their own.
+      # Ids of the shared table have no row in the embedding variable.
       keys = [session.run(p.export()[0]) for p in ev_parts(table)]
       self.assertCountEqual(np.concatenate(keys), [5, 13])
 
@@ -216,7 +216,7 @@ class AdaptiveColumnTest(parameterized.TestCase):
 
 
 def ev_parts(table):
-  """The parts of an embedding variable."""
+  """Returns the parts of an embedding variable."""
   return list(table) if hasattr(table, "_get_variable_list") else [table]
 
 

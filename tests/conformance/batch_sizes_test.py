@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of samples that no batch can have: an error from every lookup.
+"""Batch sizes that no batch can have are an error in every lookup.
 
-TensorFlow ends the process when it makes a shape of them, so a case that fails may show
-as a test program that dies.
+TensorFlow ends the process if it makes a shape of such a size, so a failing case may kill
+the test program.
 """
 
 from absl.testing import absltest

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`tf.train.Saver` on embedding variables."""
+"""`tf.train.Saver` with embedding variables."""
 
 import glob
 import os
@@ -36,15 +36,15 @@ class CheckpointTest(parameterized.TestCase):
       (tf.train.AdamOptimizer, None), (tf.train.AdagradOptimizer, None),
       (tf.train.FtrlOptimizer, 2), (tf.train.GradientDescentOptimizer, None),
       (tf.train.AdamAsyncOptimizer, 3),
-      # The generic path.
+      # Takes the generic path.
       (tf.train.ProximalAdagradOptimizer, None))
-  def test_going_on_equals_never_having_stopped(self, optimizer, parts):
+  def test_resumed_training_equals_uninterrupted_training(self, optimizer, parts):
     one = saved_model.Model(optimizer, parts).start()
     one.run(5, seed=1)
     path = self._save(one)
     expected = one.run(5, seed=2)
     two = saved_model.Model(optimizer, parts)
-    # Into a new session, and over what another one had learned.
+    # Restores first into a new session, then over trained rows.
     for _ in range(2):
       two.saver.restore(two.session, path)
       self.assertEqual(two.run(5, seed=2), expected)
@@ -76,7 +76,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(
         dict(zip(keys.tolist(), reader.get_tensor("v-values").tolist())),
         model.contents())
-    # Keys of bucket b are rows offset[b] to offset[b + 1] - 1.
+    # Rows offset[b] to offset[b + 1] - 1 have the keys of bucket b.
     offset = reader.get_tensor("v-partition_offset")
     self.assertEqual(offset.shape, (1001,))
     self.assertEqual(offset[0], 0)
@@ -95,7 +95,7 @@ class CheckpointTest(parameterized.TestCase):
     two.saver.restore(two.session, self._save(one))
     for a, b in zip(one.session.run(one.export)[0], two.session.run(two.export)[0]):
       np.testing.assert_array_equal(a, b)
-    # And a variable that does not record them takes the same checkpoint.
+    # A variable that does not record them restores the same checkpoint.
     three = saved_model.Model()
     three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
@@ -111,7 +111,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertGreater(len(one.contents()), 20)
     for i, (keys, _, _, _) in enumerate(two.session.run(two.export)):
       self.assertTrue(all(k % 1000 % (restored or 1) == i for k in keys.tolist()))
-    # Slots came along: training goes on the same, but for the order of sums.
+    # Slots are restored: training continues alike, except for the order of sums.
     np.testing.assert_allclose(two.run(3, seed=2), one.run(3, seed=2), rtol=1e-5)
 
   def test_a_missing_slot_starts_with_its_initial_value(self):
@@ -129,7 +129,7 @@ class CheckpointTest(parameterized.TestCase):
 
   @parameterized.parameters((None, False), (2, False), (None, True))
   def test_warnings_about_slots_that_are_left_out(self, parts, sharded):
-    """A Saver that was made before the optimizer, and what it saved."""
+    """Tests a Saver that was made before the optimizer, and its checkpoint."""
 
     def warnings(run):
       with mock.patch.object(left_out_slots.logging, "warning") as warning:
@@ -160,7 +160,7 @@ class CheckpointTest(parameterized.TestCase):
         self.assertRegex(
             message, "^embedding variable '%s': the Saver was made before the optimizer "
             "and does not save its slots Adam, Adam_1" % name)
-      # Once.
+      # The warning is logged only once.
       self.assertEmpty(warnings(lambda: early.save(session, self._path)))
     with tf.Graph().as_default(), tf.Session() as session:
       early, late, train, dense = model()
@@ -177,7 +177,7 @@ class CheckpointTest(parameterized.TestCase):
         self.assertRegex(message, "^embedding variable '%s': checkpoint .*model.ckpt has "
                          "no slots Adam, Adam_1" % name)
 
-  def test_into_a_graph_without_the_optimizer(self):
+  def test_restore_into_a_graph_without_the_optimizer(self):
     one = saved_model.Model().start()
     one.run(3, seed=1)
     path = self._save(one)
@@ -213,7 +213,7 @@ class CheckpointTest(parameterized.TestCase):
         tf.get_collection("embedding_variables")))
     two.saver.restore(two.session, path)
     keys = sorted(one.contents())
-    # Keys that are not there, and have the same default rows.
+    # Absent keys with the same default rows.
     expected = two.session.run(two.rows, {two.ids: [k + 4096 * 10**5 for k in keys]})
     self.assertTrue(expected.all())
     common = min(dim, _DIM)
@@ -270,7 +270,7 @@ class CheckpointTest(parameterized.TestCase):
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), one.contents())
 
-  def test_a_name_that_a_part_of_another_table_has(self):
+  def test_table_named_like_a_part_of_another_table(self):
     for first in (True, False):
       with tf.Graph().as_default():
         names = [("v", tf.fixed_size_partitioner(2)), ("v/part_3", None)]
@@ -284,7 +284,7 @@ class CheckpointTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, "'v/part_2' has the name that part 2 of 'v'"):
         tf.train.Saver()
 
-  def test_a_folder_that_is_not_there(self):
+  def test_missing_folders_are_created(self):
     model = saved_model.Model(saver=lambda: tf.train.Saver(sharded=True)).start()
     for i in range(5):
       path = os.path.join(os.path.dirname(self._path), "a%d" % i, "b", "c", "model.ckpt")
@@ -295,19 +295,19 @@ class CheckpointTest(parameterized.TestCase):
       model.saver.save(model.session, os.path.join(self._path, "x", "model.ckpt"))
 
   def _interrupted(self):
-    """Leaves a checkpoint whose replacement was interrupted; returns the new state."""
+    """Leaves a checkpoint whose replacement was interrupted; returns the new model."""
     model = saved_model.Model(tf.train.GradientDescentOptimizer).start()
     model.run(2, seed=1)
     self._save(model)
     model.run(3, seed=2)
     new = model.saver.save(model.session, self._path + "-new", write_meta_graph=False)
     for i, found in enumerate(sorted(glob.glob(new + ".*"))):
-      # The first data file has its name already.
+      # Only the first data file has its final name.
       os.rename(found, self._path + (".commit" if i else "") + found[len(new):])
     tf.train.update_checkpoint_state(os.path.dirname(self._path), self._path)
     return model
 
-  def test_reading_what_was_interrupted_writes_nothing(self):
+  def test_reading_an_interrupted_save_writes_nothing(self):
     one = self._interrupted()
     before = self._files()
 
@@ -319,14 +319,14 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(two.contents(), one.contents())
     self.assertEqual(tf.train.load_variable(os.path.dirname(self._path), "global_step"), 5)
     self.assertEqual(self._files(), before)
-    # Where nothing may be written.
+    # A file system that allows no writes.
     read_only = tf.errors.PermissionDeniedError(None, None, "Read-only file system")
     three = saved_model.Model(train=False)
     with absltest.mock.patch.object(file_io, "rename", side_effect=read_only):
       three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
     self.assertEqual(self._files(), before)
-    # And where the replacement may be finished.
+    # With writes, the restore completes the replacement.
     three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
     self.assertFalse(glob.glob(self._path + ".commit*"))
@@ -409,7 +409,7 @@ class CheckpointTest(parameterized.TestCase):
       train = optimizer.minimize(
           tf.reduce_sum(tf.square(tf.nn.embedding_lookup(v, [1, 2]))))
       reset = tf.variables_initializer(optimizer.variables())
-      # Before the table is there, there is nothing to reset.
+      # Resetting a table before its creation does nothing.
       session.run(reset)
       session.run(tf.global_variables_initializer())
       session.run(train)
@@ -461,7 +461,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(found, {"ckpt-2", "ckpt-3"})
 
   def _files(self):
-    """Returns name -> bytes of what lies in the checkpoint's folder."""
+    """Returns name -> bytes of all files in the checkpoint's folder."""
     folder, found = os.path.dirname(self._path), {}
     for name in os.listdir(folder):
       with open(os.path.join(folder, name), "rb") as f:
@@ -478,7 +478,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(files[0], files[1])
     self.assertCountEqual(
         files[0], ["checkpoint", "model.ckpt.index",
-                   # Keys, values, two slots; everything else.
+                   # Files of the keys, the values, two slots, and everything else.
                    *["model.ckpt.data-%05d-of-00005" % i for i in range(5)]])
 
     def train(keys):
@@ -495,7 +495,7 @@ class CheckpointTest(parameterized.TestCase):
         saver.save(session, self._path)
       return {name: data for name, data in self._files().items() if ".data-" in name}
 
-    # The order in which keys come does not matter.
+    # The order of the keys' insertion does not matter.
     self.assertEqual(train(range(-60, 60)), train(range(59, -61, -1)))
 
   def test_a_save_that_fails_leaves_the_last_checkpoint(self):
@@ -519,12 +519,12 @@ class CheckpointTest(parameterized.TestCase):
     two = saved_model.Model()
     two.saver.restore(two.session, path)
     self.assertEqual(two.contents(), expected)
-    # And the next one is whole again.
+    # The next checkpoint is complete again.
     two.saver.restore(two.session, model.saver.save(
         model.session, self._path, global_step=2))
     self.assertEqual(two.contents(), model.contents())
 
-  def test_tables_are_written_in_pieces(self):
+  def test_tables_are_written_in_chunks(self):
     for saver in (tf.train.Saver, lambda: tf.train.Saver(sharded=True)):
       model = saved_model.Model(saver=saver)
       saved = [op for op in model.graph.get_operations() if op.type == "SaveV2"]
@@ -538,7 +538,7 @@ class CheckpointTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "'v' can be saved .* V2 only"):
       saved_model.Model(saver=lambda: tf.train.Saver(write_version=tf.train.SaverDef.V1))
 
-  def test_a_savers_builder_of_ones_own(self):
+  def test_user_defined_saver_builder(self):
 
     class Builder(saver_lib.BulkSaverBuilder):
       """Writes all tensors itself."""
@@ -557,7 +557,7 @@ class CheckpointTest(parameterized.TestCase):
     self.assertEqual(two.contents(), one.contents())
     self.assertEqual([n for n, _ in tf.train.list_variables(self._save(two))], names)
 
-  def test_value_and_slot_belong_together_while_others_train(self):
+  def test_value_and_slot_are_consistent_during_training(self):
     # With rate 1, momentum 1 and gradient -1, n updates leave m = -n and
     # w = n (n + 1) / 2, whatever their order.
     with tf.Graph().as_default(), tf.Session() as session:
@@ -590,8 +590,8 @@ class CheckpointTest(parameterized.TestCase):
         coordinator.join(threads)
       self.assertGreater(n.max(), 3)
 
-  def test_a_saver_saves_while_others_train(self):
-    # Keys and slots are of one moment: all tensors have the same rows.
+  def test_saver_saves_during_training(self):
+    # Keys and slots are of the same moment: all tensors have the same rows.
     model = saved_model.Model().start()
     coordinator = tf.train.Coordinator()
     random = np.random.RandomState(0)
@@ -613,7 +613,7 @@ class CheckpointTest(parameterized.TestCase):
           np.testing.assert_array_equal(reader.get_tensor(name + "-keys"), keys)
           self.assertEqual(reader.get_tensor(name + "-values").shape,
                            (len(keys), _DIM))
-        # A row and its slots: a row with a second moment has moved.
+        # A row and its slots are of the same moment: each row has a second moment.
         moved = reader.get_tensor("v/Adam_1-values") != 0
         self.assertTrue(moved.all())
     finally:
@@ -621,7 +621,7 @@ class CheckpointTest(parameterized.TestCase):
       coordinator.join(threads)
 
   def test_many_rows(self):
-    # More than fits into one piece of the restore.
+    # More rows than one chunk of the restore holds.
     with tf.Graph().as_default(), tf.Session() as session:
       v = tf.get_embedding_variable("v", 64, initializer=tf.zeros_initializer())
       ids = tf.range(100000, dtype=tf.int64) * 7 - 50000

@@ -14,7 +14,7 @@ import pairs
 
 
 def _sparse():
-  """Three samples: {1, 5}, {}, {11}; and weights."""
+  """Returns ids of three samples, {1, 5}, {} and {11}, and weights."""
   indices = [[0, 0], [0, 1], [2, 0]]
   return (tf.SparseTensor(indices, tf.constant([1, 5, 11], tf.int64), [3, 2]),
           tf.SparseTensor(indices, [1., 3., 2.], [3, 2]))
@@ -35,7 +35,7 @@ class MultiHashTest(parameterized.TestCase):
       ("add", lambda q, r: q + r), ("mul", lambda q, r: q * r),
       ("mult", lambda q, r: q * r),
       ("concat", lambda q, r: np.concatenate([q, r], -1)))
-  def test_rows_are_put_together(self, operation, together):
+  def test_rows_are_combined(self, operation, together):
     variable = tf.get_multihash_variable("m", [[3, 2], [4, 2]], operation=operation)
     ids = np.arange(9).reshape(3, 3)
     rows = tf.nn.embedding_lookup(variable, tf.constant(ids, tf.int64))
@@ -44,14 +44,14 @@ class MultiHashTest(parameterized.TestCase):
     self.assertEqual((q.shape, r.shape), ((3, 2), (4, 2)))
     np.testing.assert_array_equal(got, together(q[ids // 3], r[ids % 4]))
 
-  def test_every_id_has_a_row_of_its_own_if_r_is_as_large_as_q(self):
+  def test_ids_have_distinct_rows_if_r_is_as_large_as_q(self):
     for q_rows, r_rows in ((3, 4), (4, 4), (5, 4)):
       tf.reset_default_graph()
       variable = tf.get_multihash_variable(
           "m", [[q_rows, 2], [r_rows, 2]], operation="concat",
           initializer=tf.random_uniform_initializer())
       got, = self.run_op(tf.nn.embedding_lookup(variable, tf.range(q_rows * q_rows)))
-      # By DeepRec's rule ids 0 and 4 share both rows when Q has 5 rows and R has 4.
+      # DeepRec's rule gives ids 0 and 4 the same two rows if Q has 5 rows and R has 4.
       self.assertLen(np.unique(got, axis=0), q_rows * min(q_rows, r_rows))
 
   def test_variables_are_dense_under_deeprecs_names(self):
@@ -77,16 +77,17 @@ class MultiHashTest(parameterized.TestCase):
         got, [first / divisors[0], [0, 0], 2 * rows[2] / divisors[1]], rtol=1e-5)
 
   @parameterized.parameters("sum", "mean", "sqrtn")
-  def test_safe_lookup_is_that_of_the_rows(self, combiner):
+  def test_safe_lookup_equals_that_of_dense_rows(self, combiner):
     variable = tf.get_multihash_variable("m", [[4, 2], [4, 2]])
-    # [1, 5 and -7], nothing, [11 and 3 of weight 0, 2]; each sample is a pair.
+    # Three samples of two entries each: [{1}, {5, -7}], [{}, {}], [{11, 3}, {2}]; id 3
+    # has weight 0.
     indices = [[0, 0, 0], [0, 1, 0], [0, 1, 1], [2, 0, 0], [2, 0, 1], [2, 1, 0]]
     ids = tf.SparseTensor(indices, tf.constant([1, 5, -7, 11, 3, 2], tf.int64), [3, 2, 2])
     weights = tf.SparseTensor(indices, [1., 3., 1., 2., 0., 1.], [3, 2, 2])
     rows = tf.nn.embedding_lookup(variable, tf.range(16))
 
     def both(weights, default_id=None):
-      # A dense table of the 16 rows, by the stock function.
+      # The stock function on a dense table of the 16 rows.
       return [tf.nn.safe_embedding_lookup_sparse(v, ids, weights, combiner, default_id)
               for v in (variable, rows)]
 
@@ -103,8 +104,9 @@ class MultiHashTest(parameterized.TestCase):
       session.run(tf.global_variables_initializer())
       session.run(train)
       q, r = session.run([variable.quotients, variable.remainders])
-    np.testing.assert_array_equal(q[:, 0], [0, 1, 1])  # 5 is 1 * 3 + 2, 6 is 2 * 3.
-    np.testing.assert_array_equal(r[:, 0], [0, 1, 1, 0])  # Modulo 4, of R's rows.
+    np.testing.assert_array_equal(q[:, 0], [0, 1, 1])  # 5 is 1 * 3 + 2, 6 is 2 * 3
+    # modulo 4, the number of R's rows
+    np.testing.assert_array_equal(r[:, 0], [0, 1, 1, 0])
 
   @parameterized.parameters(
       (dict(dims=[[3, 2]]), "dims must be 2 shapes"),
@@ -163,7 +165,7 @@ class DynamicDimensionTest(parameterized.TestCase):
                        [[0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]]], np.float32)
       np.testing.assert_array_equal(session.run(rows), want)
       session.run(train)
-      # A key is only in the blocks that it was looked up in.
+      # A key has rows only in the blocks in which it was looked up.
       self.assertEqual(session.run(counts), [3, 2, 1])
       np.testing.assert_allclose(session.run(rows), np.zeros([2, 2, 6]), atol=1e-6)
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lookups in conditions and loops of control flow v2.
 
-They work. Their gradients are an error when the graph is made, except where every branch
-of a condition looks the table up.
+Lookups work. Their gradients are an error when the graph is built, except if every branch
+of a condition looks up the table.
 """
 
 from absl.testing import absltest
@@ -35,7 +35,7 @@ class ControlFlowV2Test(parameterized.TestCase):
           lambda i, _: i < 1, lambda i, total: (i + 1, total + rows()), [0, 0.])[1]),
       ("tf.map_fn", lambda rows: tf.reduce_sum(tf.map_fn(
           lambda _: rows(), tf.zeros([1])))),
-      # One in the other, and a cond of a function, which is always v2.
+      # Nested, and the cond of a function, which always uses v2.
       ("tf.while_loop", lambda rows: tf.cond(
           tf.placeholder_with_default(True, []), lambda: tf.while_loop(
               lambda i, _: i < 1, lambda i, total: (i + 1, total + rows()), [0, 0.])[1],
@@ -52,14 +52,14 @@ class ControlFlowV2Test(parameterized.TestCase):
         v = pairs.table("scope/v", np.ones([9, 3], np.float32))
         w = tf.get_variable("w", [], use_resource=True)
         loss = w * use(lambda: tf.reduce_sum(lookup(v)))  # pylint: disable=cell-var-from-loop
-        # Looking up works.
+        # Lookups without gradients work.
         session.run(tf.global_variables_initializer())
         self.assertNotEqual(session.run(loss), 0)
         with self.assertRaisesRegex(
             NotImplementedError, "^embedding variable 'scope/v': control flow v2 has no "
             "gradient of a lookup in .*%s.*disable_control_flow_v2" % what):
           tf.train.AdagradOptimizer(.1).minimize(loss)
-        # The remedy that the error names works.
+        # The workaround that the error suggests works.
         rows = lookup(v)
         loss = w * use(lambda: tf.reduce_sum(rows))  # pylint: disable=cell-var-from-loop
         train = tf.train.AdagradOptimizer(.1).minimize(loss)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged checkpoints: either an error that names file and variable, or all is there."""
+"""Restoring a damaged checkpoint names file and variable, or restores everything."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ class DamageTest(absltest.TestCase):
     self._suffixes = sorted(
         f[len("whole"):] for f in os.listdir(self._folder) if f.startswith("whole."))
     self._datas = [self._path + s for s in self._suffixes if s.startswith(".data-")]
-    self._data = self._datas[0]  # The keys', and what is not rows.
+    self._data = self._datas[0]  # keys and everything that is not a row
     graph = tf.Graph()
     with graph.as_default():
       table, = golden.tables(golden.variable())
@@ -45,14 +45,14 @@ class DamageTest(absltest.TestCase):
       shutil.copyfile(self._whole + suffix, self._path + suffix)
 
   def _is_noticed(self, damaged):
-    """Returns whether restoring fails, as it must; else everything must be there."""
+    """Returns whether restoring fails. If it does not, the whole table must be intact."""
     try:
       self._saver.restore(self._session, self._path)
     except (tf.errors.OpError, ValueError) as e:
       self.assertIn(damaged, str(e))
-      if not isinstance(e, ValueError):  # A checkpoint that stock code does not find.
+      if not isinstance(e, ValueError):  # stock code does not find the checkpoint
         self.assertIn("embedding variable 'v': ", str(e))
-        # No op takes the table for whole.
+        # Ops treat the table as uninitialized.
         with self.assertRaisesRegex(tf.errors.FailedPreconditionError,
                                     "'v'.* is not initialized"):
           self._session.run(self._lookup)
@@ -61,7 +61,7 @@ class DamageTest(absltest.TestCase):
     return False
 
   def _flip_all(self, path, stride):
-    """Flips a bit of every byte; returns the share that was noticed."""
+    """Flips a bit of every byte; returns the share of detected flips."""
     with open(path, "rb") as f:
       whole = f.read()
     noticed, tried = 0, 0
@@ -80,14 +80,14 @@ class DamageTest(absltest.TestCase):
     self.assertGreater(self._flip_all(self._index, 3), .8)
 
   def test_flipped_bits_of_the_data(self):
-    # The offsets of the buckets are for other readers: nearly all of this file.
+    # Most of this file are bucket offsets, which only other readers use.
     self.assertGreater(self._flip_all(self._data, 11), .02)
-    # In the others each bit is of a row, its version or frequency.
+    # In the other files each bit belongs to a row, its version or its frequency.
     self.assertLen(self._datas, 1 + 1 + len(golden.SLOTS) + 2)
     for path in self._datas[1:]:
       self.assertEqual(self._flip_all(path, 11), 1)
     self._mend()
-    # The first key, the second, the end of the last.
+    # The first key, the second key, the end of the last key.
     with open(self._data, "rb") as f:
       keys = f.read().index(golden.KEYS[5:6].tobytes() + golden.KEYS[9:10].tobytes())
     for place in (keys - 8, keys, keys + 8 * len(golden.KEYS) - 9):
@@ -99,7 +99,7 @@ class DamageTest(absltest.TestCase):
       self.assertTrue(self._is_noticed(self._data))
       self._mend()
 
-  def test_files_that_end_early(self):
+  def test_truncated_files(self):
     for path in [self._index] + self._datas:
       size = os.path.getsize(path)
       for length in (0, 1, 20, size // 2, size - 50, size - 1):
@@ -107,7 +107,7 @@ class DamageTest(absltest.TestCase):
         self.assertTrue(self._is_noticed(path), (path, length))
         self._mend()
 
-  def test_an_index_that_claims_more_than_is_there(self):
+  def test_index_with_too_large_shapes(self):
     tensors = testing.read(self._whole)
     data = self._path + ".data-00000-of-00001"
     for name in ("v-default_rows", "v-values", "v-versions", "v-keys_filtered"):
@@ -120,7 +120,7 @@ class DamageTest(absltest.TestCase):
     testing.write_claiming(self._path, tensors, {})
     self.assertFalse(self._is_noticed(data))
 
-  def test_files_that_are_not_there(self):
+  def test_missing_files(self):
     for data in self._datas:
       os.remove(data)
       self.assertTrue(self._is_noticed(data))
@@ -128,7 +128,7 @@ class DamageTest(absltest.TestCase):
     os.remove(self._index)
     self.assertTrue(self._is_noticed(self._path))
 
-  def test_it_can_be_restored_again_afterwards(self):
+  def test_restore_after_a_failed_restore(self):
     os.truncate(self._data, 100)
     self.assertTrue(self._is_noticed(self._data))
     self._mend()

@@ -43,7 +43,7 @@ def _initializer(shape, dtype=None, partition_info=None):
 
 
 def _column(kind, key="ids", sequence=False, **kwargs):
-  """The categorical column of integers 0 to _ROWS - 1 of a kind."""
+  """Returns a categorical column of one kind for the integers 0 to _ROWS - 1."""
   if kind == "table":
     option = ev.EmbeddingVariableOption(
         init_option=ev.InitializerOption(default_value_dim=_ROWS))
@@ -56,7 +56,7 @@ def _column(kind, key="ids", sequence=False, **kwargs):
 
 
 def _run(build, kind):
-  """Returns (outputs, sum of all rows' gradients) of a model on either kind."""
+  """Returns (outputs, sum of all rows' gradients) of a model on one kind of variable."""
   with tf.Graph().as_default(), pairs.session() as session:
     output = build(kind)
     loss = tf.reduce_sum(tf.square(output))
@@ -248,7 +248,7 @@ class FeatureColumnsTest(parameterized.TestCase):
             _fc.embedding_column(_column(kind, "others", **kwargs), _DIM, "sum",
                                  initializer=_initializer),
             _fc.embedding_column(ids, _DIM, initializer=_initializer)]
-      # One more of another group, and one of none that clips its rows.
+      # One more column is in another group, and one without a group clips its rows.
       with _fc.group_embedding_column_scope("alone"):
         columns.append(_fc.embedding_column(_column(kind, "more"), _DIM,
                                             initializer=_initializer, max_norm=.5))
@@ -281,7 +281,7 @@ class FeatureColumnsTest(parameterized.TestCase):
     for a, b, c in zip(together[:2], alone[:2], dense[:2]):
       np.testing.assert_array_equal(a, b)
       np.testing.assert_allclose(a, c, rtol=1e-5, atol=1e-6)
-    # The clipped column reads rows; parts have an op each.
+    # The clipped column reads rows. Each part of a partitioned table has its own op.
     self.assertEqual(counts, [4 if layer == "partitioned" else 1])
 
   def test_a_group_keeps_names_when_its_layer_is_used_again(self):
@@ -358,7 +358,7 @@ class FeatureColumnsTest(parameterized.TestCase):
 
   @parameterized.parameters("input_layer", "dense_features")
   def test_multihash_by_default_and_in_parts(self, layer):
-    # Integers, and a row of Q before a row of R.
+    # The column takes integers and concatenates a row of Q and a row of R.
     got = []
     for parts in (None, 2):
       with tf.Graph().as_default(), pairs.session() as session:
@@ -425,7 +425,7 @@ class FeatureColumnsTest(parameterized.TestCase):
 
 
 class ContribLayersTest(parameterized.TestCase):
-  """The columns of `tf.contrib.layers`."""
+  """Columns of `tf.contrib.layers`."""
 
   def column(self, kind, key="ids", **kwargs):
     if kind == "table":
@@ -436,7 +436,7 @@ class ContribLayersTest(parameterized.TestCase):
     return contrib_layers.sparse_column_with_integerized_feature(key, _ROWS)
 
   def check(self, build, names):
-    """Compares a model of tables with one of dense variables."""
+    """Compares a model with tables with one with dense variables."""
     first, second, tables, got_names = _run(build, "table")
     dense = _run(build, "dense")
     self.assertEqual(got_names, names)
@@ -466,7 +466,7 @@ class ContribLayersTest(parameterized.TestCase):
                ["input_from_feature_columns/ids_weighted_by_weights_embedding/weights"])
 
   def test_shared(self):
-    # A column too many must not make a second table, whatever its place.
+    # The columns must share one table, whatever their order.
     self.check(lambda kind: contrib_layers.input_from_feature_columns(
         _features(), contrib_layers.shared_embedding_columns(
             [self.column(kind), self.column(kind, "others")], _DIM,
@@ -511,7 +511,7 @@ class ContribLayersTest(parameterized.TestCase):
     with tf.Graph().as_default(), pairs.session() as session:
       column = contrib_layers.sparse_column_with_embedding("words", steps_to_live=5)
       self.assertEqual(column.ev_option.evict.steps_to_live, 5)
-      # DeepRec's scripts and tests name columns that the dense shape does not have.
+      # DeepRec's scripts and tests use column indices beyond the dense shape.
       words = tf.SparseTensor([[0, 0], [1, 1], [2, 2], [3, 3]], ["a", "b", "a", "c"],
                               [5, 2])
       output = contrib_layers.input_from_feature_columns(
@@ -523,7 +523,8 @@ class ContribLayersTest(parameterized.TestCase):
       got = session.run(output)
       np.testing.assert_array_equal(got[0], got[2])
       np.testing.assert_array_equal(got[4], np.zeros(9))
-      # A table has no number of rows whose root the initializer could be divided by.
+      # Initialized without the usual division by the root of the row count, which a table
+      # does not have.
       self.assertBetween(np.abs(got[:4]).mean(), .05, 1)
       session.run(train)
       self.assertCountEqual(

@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoints in golden/, which every version must load, and how they were made.
+"""Makes the checkpoints in golden/, which every version must load.
 
   python tests/conformance/golden.py FOLDER     # with python/ on the PYTHONPATH
 
-ours: one table as this package writes it. partitioned: the same in three parts.
-deeprec: as DeepRec writes it: each slot has keys of its own, in the order of a hash table
-inside each bucket of `key % 1000`, and one that updates have overtaken while it was
-saved: key 5 has no row in the second slot, which has one of key 3005 that the table lacks.
+ours: one table as this package writes it. partitioned: the same in three parts. deeprec:
+in DeepRec's format. Each slot has its own keys, bucket by bucket (`key % 1000`) in the
+order of a hash table. It was saved during updates: the second slot has no row for key 5,
+but has a row for key 3005, which the table lacks.
 """
 
 import os
@@ -38,7 +38,7 @@ GLOBAL_STEP = 20
 
 
 def variable(parts=None):
-  """Returns the golden table in the default graph, and its optimizer's slots."""
+  """Returns the golden table in the default graph, with its optimizer's slots."""
   for flag in ("TF_RECORD_FREQ", "TF_RECORD_VERSION"):
     os.environ[flag] = "1"
   table = tf.get_embedding_variable(
@@ -55,7 +55,7 @@ def variable(parts=None):
 
 
 def tables(table):
-  """Returns the list of a variable's parts."""
+  """Returns a list of the variable's parts."""
   return [table] if isinstance(
       table, embedding_variable.EmbeddingVariable) else list(table)
 
@@ -86,7 +86,7 @@ def make_partitioned(path):
 
 
 def _in_buckets(keys, seed):
-  """Returns the order of keys bucket by bucket, shuffled inside, and the offsets."""
+  """Returns the order of keys by bucket, shuffled in each bucket, and the offsets."""
   order = np.random.RandomState(seed).permutation(len(keys))
   order = order[np.argsort(keys[order] % 1000, kind="stable")]
   counts = np.bincount(keys % 1000, minlength=1000)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of before load for ever."""
+"""Checkpoints of earlier versions can still be loaded."""
 
 import os
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import golden
 
-# Checkpoints with one data file, from before columns were written side by side.
+# Checkpoints with one data file, as versions wrote them that did not split columns.
 _IN_ONE_FILE = ("ours_in_one_file", "partitioned_in_one_file")
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 
@@ -42,7 +42,7 @@ class GoldenTest(parameterized.TestCase):
       })
       np.testing.assert_array_equal(session.run(frequencies),
                                     golden.FILTERED_FREQUENCIES)
-      # It is not admitted.
+      # Key 4242 is not admitted.
       self.assertFalse(session.run(new).any())
       saver.save(session, path)
     reader = tf.train.load_checkpoint(path)

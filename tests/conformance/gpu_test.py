@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Variables with `StorageOption(storage_type=HBM)` beside those in CPU memory.
+"""Compares `StorageOption(storage_type=HBM)` and HBM_DRAM with rows in CPU memory.
 
-And with HBM_DRAM, of which 64 rows at most are on the GPU.
+HBM_DRAM tables have at most 64 rows on the GPU.
 """
 
 import collections
@@ -27,7 +27,7 @@ _LRU = config_pb2.CacheStrategy.LRU
 
 
 def _why_no_gpu(storage=_HBM):
-  """Returns the error of a variable in GPU memory, or None if it works."""
+  """Returns the error of creating a variable in GPU memory, or None."""
   with tf.Graph().as_default(), tf.Session() as session:
     _variable("probe", storage)
     try:
@@ -38,7 +38,7 @@ def _why_no_gpu(storage=_HBM):
 
 
 def _variable(name, storage, capacity=None, **options):
-  # 64 rows without slots.
+  # Room for 64 rows without slots.
   size = [64 * _DIM * 4] if storage == _HBM_DRAM else None
   option = ev.EmbeddingVariableOption(
       storage_option=ev.StorageOption(storage_type=storage, storage_size=size,
@@ -81,7 +81,7 @@ class _Model(object):
       self.init = tf.global_variables_initializer()
     for flag in ("TF_RECORD_FREQ", "TF_RECORD_VERSION"):
       del os.environ[flag]
-    # One thread: the two lookups' gradients are added in one order.
+    # One thread, so that the gradients of the two lookups are added in a fixed order.
     self.session = tf.Session(graph=graph)
 
   def start(self):
@@ -112,7 +112,7 @@ _OPTIMIZERS = (
     ("adam", lambda: tf.train.AdamOptimizer(0.05)),
     ("ftrl", lambda: tf.train.FtrlOptimizer(0.05, l1_regularization_strength=.01)),
     ("rmsprop", lambda: tf.train.RMSPropOptimizer(0.01)),
-    # Runs through the generic path: rows are read, and written back.
+    # Takes the generic path: rows are read, updated by stock ops, and written.
     ("proximal", lambda: tf.train.ProximalAdagradOptimizer(0.05)),
 )
 
@@ -150,7 +150,7 @@ class GpuStorageTest(parameterized.TestCase):
           ("lfu", dict(capacity=dict(max_capacity=90))),
           ("bytes", dict(capacity=dict(max_capacity_bytes=9000))),
       ) for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM)))
-  def test_policies_are_those_of_cpu_memory(self, options, storage):
+  def test_policies_equal_those_in_cpu_memory(self, options, storage):
     optimizer = dict(_OPTIMIZERS)["adagrad"]
     cpu = _Model(_DRAM, optimizer, **options).start()
     gpu = _Model(storage, optimizer, **options).start()
@@ -163,7 +163,7 @@ class GpuStorageTest(parameterized.TestCase):
     self.assertGreater(cpu.session.run(cpu.evicted_count), 0)
     self.assertEqual(cpu.session.run(cpu.evicted_count),
                      gpu.session.run(gpu.evicted_count))
-    # What the policies know comes along with a checkpoint.
+    # A checkpoint includes the state of the policies.
     prefix = gpu.saver.save(gpu.session,
                             os.path.join(self.create_tempdir().full_path, "m"))
     for model in (cpu, gpu):
@@ -181,14 +181,14 @@ class GpuStorageTest(parameterized.TestCase):
     prefix = one.saver.save(one.session,
                             os.path.join(self.create_tempdir().full_path, "m"))
     other = _Model(restored, optimizer).start()
-    other.run(2, seed=9)  # what is there goes
+    other.run(2, seed=9)  # the restore removes these rows
     other.saver.restore(other.session, prefix)
     self._same(one, other)
-    # The slots came along.
+    # Slots are restored too.
     np.testing.assert_array_equal(one.run(3, seed=2), other.run(3, seed=2))
     self._same(one, other)
 
-  def test_where_rows_are(self):
+  def test_memory_of_rows(self):
     model = _Model(_HBM_DRAM, dict(_OPTIMIZERS)["adagrad"]).start()
     model.run(12, seed=1)
     ids = np.arange(-250, 250)
@@ -207,17 +207,17 @@ class GpuStorageTest(parameterized.TestCase):
     model.session.run(model.prefetch, feed)
     np.testing.assert_array_equal(model.session.run(model.tier, feed), np.zeros(20))
 
-  def test_which_way_was_taken(self):
+  def test_lookup_statistics(self):
     model = _Model(_HBM, dict(_OPTIMIZERS)["adagrad"]).start()
     model.run(3, seed=1)
     rows, _, _, by_gpu, by_cpu, _ = stats = model.session.run(model.stats)
     self.assertEqual(rows, model.session.run(model.count)[0])
     self.assertEqual([0, 0, 0], [stats[1], stats[2], stats[5]])
-    # Three lookups of 60 ids a step, so few that no GPU is asked.
+    # Each step has three lookups of 60 ids, too few for lookups on the GPU.
     self.assertEqual(by_gpu, 0)
     self.assertGreaterEqual(by_cpu, 3 * 60)
 
-  def test_a_budget_of_nothing(self):
+  def test_too_small_budget(self):
     with tf.Graph().as_default(), tf.Session() as session:
       option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
           storage_type=_HBM_DRAM, storage_size=[100]))
@@ -237,13 +237,13 @@ class GpuStorageTest(parameterized.TestCase):
 
 
 class UpdateBySamplesTest(parameterized.TestCase):
-  """Where rows may be on a GPU, updates take the gradients of a lookup's outputs.
+  """Updates take the gradients of lookup outputs if rows may be on a GPU.
 
-  "auto" is CPU memory on a machine without a GPU: this runs everywhere.
+  Runs on every machine: without a GPU "auto" is CPU memory.
   """
 
   def _train(self, storage, combiner, change):
-    """Returns what some steps leave, and the types of the graph's ops."""
+    """Returns the table after some steps, and the types of the graph's ops."""
     random = np.random.RandomState(3)
     with tf.Graph().as_default() as graph, tf.Session() as session:
       step = tf.train.get_or_create_global_step()
@@ -267,11 +267,11 @@ class UpdateBySamplesTest(parameterized.TestCase):
       return session.run(exports), {op.type for op in graph.get_operations()}
 
   @parameterized.parameters("sum", "mean", "sqrtn", "max")
-  def test_they_give_the_bits_of_updates_by_sums(self, combiner):
+  def test_same_bits_as_updates_by_sums(self, combiner):
     self._check_bits("auto", combiner)
 
   @parameterized.parameters("sum", "mean", "sqrtn", "max")
-  def test_so_do_rows_in_two_memories(self, combiner):
+  def test_same_bits_with_rows_in_two_memories(self, combiner):
     if _why_no_gpu() is not None:
       self.skipTest(_why_no_gpu())
     self._check_bits(_HBM_DRAM, combiner)
@@ -287,14 +287,14 @@ class UpdateBySamplesTest(parameterized.TestCase):
       for a, b in zip(one, other):
         np.testing.assert_array_equal(a, b)
 
-  def test_who_waits_for_something_still_does(self):
+  def test_gradients_with_control_dependencies_keep_them(self):
     def check(g):
       with tf.control_dependencies([tf.check_numerics(g.values, "no number")]):
         return tf.IndexedSlices(tf.identity(g.values), g.indices, g.dense_shape)
 
     self.assertNotIn("EvApplyPooled", self._train("auto", "sum", check)[1])
 
-  def test_gradients_that_were_changed_are_applied_as_they_are(self):
+  def test_changed_gradients_are_applied(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 
@@ -307,9 +307,9 @@ class UpdateBySamplesTest(parameterized.TestCase):
 
 
 class PartsTest(parameterized.TestCase):
-  """A lookup of many tables whose rows may be on a GPU is a few ops.
+  """A lookup of many tables whose rows may be on a GPU takes a few ops.
 
-  "auto" is CPU memory on a machine without a GPU: this runs everywhere.
+  Runs on every machine: without a GPU "auto" is CPU memory.
   """
 
   def setUp(self):
@@ -337,13 +337,13 @@ class PartsTest(parameterized.TestCase):
     return ids, loss, train, [v.export() for v in variables]
 
   def _count(self, **kwargs):
-    """How many ops of each type training has, of tables that may be on a GPU."""
+    """Counts the ops by type in the training graph of tables that may be on a GPU."""
     with tf.Graph().as_default() as graph:
       self._build("auto", **kwargs)
       return collections.Counter(op.type for op in graph.get_operations())
 
   def _train(self, storage, **kwargs):
-    """Returns the losses of some steps, and what the tables hold then."""
+    """Returns the losses of some steps and the tables' contents after them."""
     random = np.random.RandomState(3)
     with tf.Graph().as_default(), tf.Session() as session:
       ids, loss, train, exports = self._build(storage, **kwargs)

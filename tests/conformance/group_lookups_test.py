@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""DeepRec's group and fused lookups, and the arguments it adds to stock ones."""
+"""DeepRec's group and fused lookups, and its additional arguments of stock lookups."""
 
 import os
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import embedding_variable as ev
 import pairs
-# These are there since embedding_variable is imported.
+# Importing embedding_variable adds these modules.
 from tensorflow.python.ops import group_embedding_lookup_ops
 from tensorflow.python.ops import kv_variable_ops
 
@@ -22,7 +22,7 @@ _BATCH = 6
 
 
 def _sparse(seed, weights=False):
-  """Returns SparseTensorValues (ids, weights) of `_BATCH` samples, the last empty."""
+  """Returns SparseTensorValues (ids, weights) of `_BATCH` samples; the last is empty."""
   random = np.random.RandomState(seed)
   indices, ids = [], []
   for sample in range(_BATCH - 1):
@@ -37,7 +37,7 @@ def _sparse(seed, weights=False):
 
 
 def _expected(values, ids, weights, combiner):
-  """Pools by hand; returns float64 `[_BATCH, dim]`."""
+  """Pools with NumPy; returns float64 `[_BATCH, dim]`."""
   result = np.zeros([_BATCH, values.shape[1]])
   for sample in range(_BATCH):
     mine = ids.indices[:, 0] == sample
@@ -59,7 +59,7 @@ class GroupLookupTest(parameterized.TestCase):
     self.ids = [_sparse(10 + i) for i in range(len(_DIMS))]
 
   def variables(self, kinds):
-    """One variable for each kind: "table", "parts" or "dense"."""
+    """Returns one variable for each kind: "table", "parts" or "dense"."""
     made = []
     for i, kind in enumerate(kinds):
       name, values = "v%d" % i, self.values[i]
@@ -204,7 +204,7 @@ class FusedLookupTest(parameterized.TestCase):
   def test_equals_that_of_a_dense_variable(self, combiner, weighted, default_id, prune):
     values = pairs.rows(_ROWS, 4)
     ids, weights = _sparse(3)
-    # A sample without ids at the end, where stock gives no row.
+    # The last sample has no ids; stock functions leave out its row.
     ids, weights = [tf.SparseTensorValue(x.indices, x.values, [_BATCH - 1, 4])
                     for x in (ids, weights)]
     if prune:
@@ -218,7 +218,7 @@ class FusedLookupTest(parameterized.TestCase):
     with pairs.session() as session:
       session.run(tf.global_variables_initializer())
       got, want = session.run(outputs)
-    # Stock divides 0 by 0 for the weights of an empty sample.
+    # TensorFlow's functions divide 0 by 0 for an empty sample with weights.
     np.testing.assert_allclose(got[:len(want)], np.nan_to_num(want), rtol=1e-5,
                                atol=1e-6)
 
@@ -280,7 +280,7 @@ class ArgumentsTest(parameterized.TestCase):
       np.testing.assert_array_equal(session.run(plain),
                                     [[3., 3.], [5., 5.], [6., 6.], [1., 1.]])
       np.testing.assert_array_equal(session.run(tiers), [[0, -1], [0, 0]])
-      # Now that they are there, the rows are the table's.
+      # The rows now exist, so the table's values are read.
       np.testing.assert_array_equal(session.run(rows)[0], [[3., 3.], [5., 5.]])
 
   def test_ev_init_value_trains_as_a_table_that_starts_with_it(self):
@@ -330,7 +330,7 @@ class ArgumentsTest(parameterized.TestCase):
           keys, _, _, freqs = session.run(t.export())
           found.update(zip(keys.tolist(), freqs.tolist()))
         self.assertEqual([found[5], found[6]], expected)
-      self.assertEqual(found[-7], 2**32 - 1)  # As much as is counted.
+      self.assertEqual(found[-7], 2**32 - 1)  # counts saturate
 
   def test_wrong_arguments(self):
     table = self.table(0)

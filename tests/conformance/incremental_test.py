@@ -63,7 +63,7 @@ class _Model(object):
 
   def start(self):
     self.session.run(self.init)
-    # The slots are there from the first step on.
+    # Slots exist from the first step on.
     return self.run(1, 0)
 
   def run(self, steps, seed, low=-50, high=50):
@@ -73,7 +73,7 @@ class _Model(object):
     return self
 
   def state(self, slots=True):
-    """Returns all that a checkpoint holds, comparable."""
+    """Returns the whole content of a checkpoint, in a form that can be compared."""
     tables = {}
     for name, slot_names, export in self.exports:
       got = self.session.run(export)
@@ -133,16 +133,16 @@ class IncrementalTest(parameterized.TestCase):
       self._delta(one)
       two = self._restored(**kwargs)
       self.assertEqual(two.state(), one.state())
-    # Going on from there equals never having stopped.
+    # Training after the restore equals uninterrupted training.
     self.assertEqual(two.run(4, seed=9).state(), one.run(4, seed=9).state())
-    # The next full checkpoint begins anew.
+    # The next full checkpoint starts a new chain.
     self._full(one)
     self.assertEqual(self._restored(**kwargs).state(), one.state())
     one.run(2, seed=10)
     self._delta(one)
     self.assertEqual(self._restored(**kwargs).state(), one.state())
 
-  def test_a_delta_holds_what_changed_and_what_it_continues(self):
+  def test_a_delta_has_its_changes_and_its_predecessor(self):
     model = _Model().start()
     model.run(5, seed=1)
     full = self._full(model)
@@ -157,13 +157,13 @@ class IncrementalTest(parameterized.TestCase):
     for name in ("a", "b", "a/Adam", "a/Adam_1"):
       self.assertEqual(shapes[name + "-sparse_incr_values"], [1, _DIM])
       self.assertEqual(shapes[name + "-incr_partition_offset"], [1001])
-    # Dense variables whole.
+    # Dense variables are saved whole.
     self.assertEqual(reader.get_tensor("global_step"), 7)
     self.assertEqual(shapes["dense/Adam"], [_DIM])
     info = json.loads(reader.get_tensor("incremental_checkpoint"))
     self.assertEqual(info["full"], os.path.basename(full))
     self.assertEqual((info["sequence"], info["global_step"]), (1, 7))
-    # Nothing has changed since, so the next one has no rows.
+    # Nothing changed after this, so the next delta has no rows.
     self.assertEqual(
         tf.train.load_checkpoint(self._delta(model)).get_tensor(
             "a-sparse_incr_keys").tolist(), [])
@@ -188,7 +188,7 @@ class IncrementalTest(parameterized.TestCase):
     one.run(2, seed=3)
     self._delta(one)
     self.assertEqual(self._restored().state(), one.state())
-    # Also in a restored graph of another number of parts.
+    # The chain also restores into a graph with another number of parts.
     two = self._restored(parts=3)
     self.assertEqual(two.state()[0], one.state()[0])
 
@@ -209,7 +209,7 @@ class IncrementalTest(parameterized.TestCase):
                   "".join(logs.output))
     model.run(1, seed=2)
     second = self._full(model)
-    # An older checkpoint is what it says, unless deltas are asked for.
+    # An older checkpoint is restored without its deltas, unless the Saver enables them.
     self.assertEqual(self._restored(first, saver=tf.train.Saver).state(), at_first)
     self.assertEqual(self._restored(first).state(), at_delta)
     self.assertEqual(self._restored(second).state(), model.state())
@@ -228,7 +228,7 @@ class IncrementalTest(parameterized.TestCase):
     self._delta(model)
     self.assertEqual(self._restored().state(), model.state())
 
-  def test_a_chain_with_a_hole_or_damage_is_named(self):
+  def test_error_names_the_missing_or_damaged_delta(self):
     model = _Model().start()
     self._full(model)
     deltas = []
@@ -242,7 +242,7 @@ class IncrementalTest(parameterized.TestCase):
     def fails(pattern):
       with self.assertRaisesRegex(tf.errors.DataLossError, pattern):
         broken.saver.restore(broken.session, tf.train.latest_checkpoint(self._dir))
-      # Nothing was restored.
+      # The restore changed nothing.
       with self.assertRaises(tf.errors.FailedPreconditionError):
         broken.session.run(broken.dense)
 
@@ -272,14 +272,14 @@ class IncrementalTest(parameterized.TestCase):
           f.write(damaged)
         fails(os.path.basename(deltas[i]))
       mend()
-    # Deltas of another history under the same name.
+    # Deltas of another chain under the same name.
     shutil.copy(deltas[0] + ".index", deltas[1] + ".index")
     shutil.copy(deltas[0] + ".data-00000-of-00001", deltas[1] + ".data-00000-of-00001")
     fails("%s.*continues something else" % os.path.basename(deltas[1]))
     mend()
     self.assertEqual(self._restored().state(), state)
     self.assertEqual(self._restored(train=False).state(slots=False), before)
-    # Without its end a chain is a shorter one.
+    # Without its last delta a chain is valid but shorter.
     os.remove(deltas[2] + ".index")
     self._restored()
 
@@ -302,7 +302,7 @@ class IncrementalTest(parameterized.TestCase):
     self._full(model)
     model.run(3, seed=1)
     self._delta(model)
-    # Another history under the same name.
+    # Another training under the same name.
     other = _Model().start()
     other.run(4, seed=7)
     other.saver.save(other.session, self._path + "-1", write_meta_graph=False)
@@ -338,7 +338,7 @@ class IncrementalTest(parameterized.TestCase):
     for delta, state in reversed(found):
       deltas.incremental_restore(other.session, full, delta)
       self.assertEqual(other.state(), state)
-    # A stock restore takes the chain that the copies were made of.
+    # A stock restore reads the chain of deltas that the copies came from.
     self.assertEqual(self._restored(full).state(), found[-1][1])
     second = self._full(model)
     with self.assertRaisesRegex(tf.errors.DataLossError, "mine-77 is not one of the 0 that"):
@@ -347,7 +347,7 @@ class IncrementalTest(parameterized.TestCase):
       deltas.incremental_restore(other.session, full, self._path + "-9")
     self.assertEqual(other.state(), found[0][1])
 
-  def test_deeprecs_incremental_saver_of_its_own(self):
+  def test_deeprecs_incremental_saver(self):
     from tensorflow.python.training import incremental_saver  # pylint: disable=g-import-not-at-top
     model = _Model(saver=tf.train.Saver)
     with model.graph.as_default():
@@ -374,7 +374,7 @@ class IncrementalTest(parameterized.TestCase):
     for delta, state in states[1:]:
       restoring.incremental_restore(other.session, full, delta)
       self.assertEqual(other.state(), state)
-    # The full checkpoint alone, then what continues it.
+    # Restores the full checkpoint, then its deltas.
     off = _Model(saver=lambda: tf.train.Saver(incremental_save_restore=False))
     off.saver.restore(off.session, full)
     self.assertEqual(off.state(), states[0][1])
@@ -451,7 +451,7 @@ class IncrementalTest(parameterized.TestCase):
     names = sorted(
         os.path.basename(p)[:-6].split("-") for p in glob.glob(
             os.path.join(self._dir, ".incremental_checkpoint", "*.index")))
-    # Full at 0, 4 and at the end, 6.
+    # Full checkpoints are saved at steps 0 and 4 and at the end, step 6.
     self.assertEqual([(n[1], n[3]) for n in names],
                      [("0", "00001"), ("0", "00002"), ("0", "00003"), ("4", "00001"),
                       ("4", "00002")])
@@ -498,14 +498,14 @@ class IncrementalTest(parameterized.TestCase):
         tf.train.SingularMonitoredSession(hooks=[hook])
     self.assertEmpty(glob.glob(os.path.join(self._dir, "*.index")))
 
-  def test_a_state_file_that_is_no_text(self):
+  def test_state_file_that_is_not_text(self):
     model = _Model().start()
     path = self._full(model)
     with open(os.path.join(self._dir, "checkpoint"), "wb") as f:
       f.write(b"\xff\xfe")
     self.assertEqual(self._restored(path).state(), model.state())
 
-  def test_arguments_that_make_no_sense(self):
+  def test_invalid_arguments(self):
     with tf.Graph().as_default():
       with self.assertRaisesRegex(ValueError, "checkpoint_dir"):
         tf.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=1)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What importing the package does to TensorFlow, and what it leaves alone."""
+"""The effects of importing the package on TensorFlow."""
 
 import importlib
 import subprocess
@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
-# The package puts this module into TensorFlow.
+# The package adds this module to TensorFlow.
 from tensorflow.core.framework.embedding import config_pb2
 from embedding_variable.integration import patching
 import pairs
@@ -84,12 +84,12 @@ class InstallTest(parameterized.TestCase):
         importlib.import_module("ev_broken")
       self.assertLen(seen, 2)
 
-  def test_contrib_is_not_imported_for_nothing(self):
+  def test_contrib_is_not_imported_needlessly(self):
     waiting = [getattr(f, "waits_for", None) for f in sys.meta_path]
     for name in ("tensorflow.contrib.layers", "tensorflow.contrib.framework"):
       self.assertTrue(name in waiting or name in sys.modules)
 
-  def test_again(self):
+  def test_installing_twice(self):
     before = tf.nn.embedding_lookup_sparse, tf.train.Optimizer.apply_gradients
     ev.install()
     self.assertEqual(
@@ -113,7 +113,7 @@ assert tf.compat.v1.get_embedding_variable is not mine
     self.assertIn("patched tensorflow.python.training.optimizer._get_processor",
                   output.replace("tensorflow_core.", "tensorflow."))
 
-  def test_stock_names_still_say_what_they_are(self):
+  def test_patched_functions_keep_names_and_docstrings(self):
     self.assertEqual(tf.nn.embedding_lookup_sparse.__name__,
                      "embedding_lookup_sparse")
     self.assertIn("Computes embeddings", tf.nn.embedding_lookup_sparse.__doc__)
@@ -131,7 +131,7 @@ assert tf.compat.v1.get_embedding_variable is not mine
                if op.type == "EvLookupSparse"]
       self.assertLen(fused, 6)
 
-  def test_dense_variables_take_the_stock_way(self):
+  def test_dense_variables_take_the_stock_path(self):
     values = pairs.rows(9, 3)
     with tf.Graph().as_default(), pairs.session() as session:
       parts = tf.get_variable(
@@ -222,7 +222,7 @@ class SummariesTest(absltest.TestCase):
           tf.reduce_sum(tf.nn.embedding_lookup(v, ids)))
       self.assertLen(ev.summaries(), 6)
       merged = tf.summary.merge_all()
-      # No initializer besides the variables' own.
+      # Running the variables' own initializers is enough.
       session.run(tf.global_variables_initializer())
       found = _evaluated(session, merged)
       self.assertCountEqual(found, [
@@ -248,7 +248,7 @@ class SummariesTest(absltest.TestCase):
                                     partitioner=tf.fixed_size_partitioner(2))
       tags = [s.op.inputs[0].op.get_attr("value").string_val[0].decode()
               for s in ev.summaries()]
-    # The parts of a table are one.
+    # The parts of a table are summed.
     self.assertEqual(tags, ["C1/rows", "C1/bytes", "C1/new_rows",
                             "C2/rows", "C2/bytes", "C2/new_rows"])
 
@@ -287,7 +287,7 @@ class SummariesTest(absltest.TestCase):
                        found["small/new_rows"] - found["small/rows"])
       self.assertGreater(found["small/evicted"], 0)
       self.assertNotIn("small/filtered", found)
-      # Since the last evaluation.
+      # Counts since the last evaluation.
       self.assertEqual(_evaluated(session, merged)["small/evicted"], 0)
 
   def test_hits_of_a_table_with_rows_on_an_ssd(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Stock lookups of embedding variables against the same on dense variables."""
+"""Compares stock lookups of embedding variables with those of dense variables."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -14,7 +14,7 @@ _ROWS, _DIM = 29, 3
 
 
 def _sparse(seed, batch, max_ids, empty=True, dtype=np.int64, low=0):
-  """Returns SparseTensorValues of ids and weights; the last sample has an id."""
+  """Returns SparseTensorValues of ids and weights; the last sample is not empty."""
   random = np.random.RandomState(seed)
   indices, ids = [], []
   for sample in range(batch):
@@ -32,14 +32,14 @@ def _sparse(seed, batch, max_ids, empty=True, dtype=np.int64, low=0):
 
 
 def _weightless():
-  """Returns SparseTensors of ids and weights; those of samples 0, 1 and 3 sum to 0."""
+  """Returns SparseTensors of ids and weights that sum to 0 in samples 0, 1 and 3."""
   indices = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [3, 0], [3, 1], [4, 0]]
   return (tf.SparseTensor(indices, tf.constant([3, 5, 2, 2, 8, 1, 1, 9], tf.int64), [5, 2]),
           tf.SparseTensor(indices, [1., -1., .5, -.5, .5, 0., -0., .5], [5, 2]))
 
 
 def _both(use, make_inputs=lambda: ()):
-  """Runs `use(variable, *inputs)` on both kinds and trains one step of SGD on it.
+  """Runs `use(variable, *inputs)` on both kinds and trains one step of SGD.
 
   Returns:
     [(result, rows after the step), ...] of the table and the dense variable.
@@ -85,7 +85,8 @@ class LookupsTest(parameterized.TestCase):
       combiner=("sum", "mean", "sqrtn"), weighted=(False, True),
       dtype=(np.int64, np.int32), max_norm=(None, .7))
   def test_embedding_lookup_sparse(self, combiner, weighted, dtype, max_norm):
-    # Stock gives NaN for an empty sample with weights; here it is zeros.
+    # TensorFlow gives NaN for an empty sample with weights; embedding variables give
+    # zeros.
     ids, weights = _sparse(3, 7, 4, dtype=dtype, empty=not weighted)
 
     def use(v):
@@ -102,7 +103,7 @@ class LookupsTest(parameterized.TestCase):
   def test_safe_embedding_lookup_sparse(self, combiner, weighted, default_id,
                                         max_norm):
     ids, weights = _sparse(4, 9, 4, low=-4)
-    # Some weights are not positive.
+    # Includes weights that are not positive.
     weights = weights._replace(values=weights.values - .3)
 
     def use(v):
@@ -132,7 +133,8 @@ class LookupsTest(parameterized.TestCase):
   @parameterized.product(combiner=("mean", "sqrtn"), max_norm=(None, 100.),
                          parts=(1, 3))
   def test_weights_that_sum_to_zero(self, combiner, max_norm, parts):
-    # What stock gives, NaN or infinity, in the samples and rows that stock gives it.
+    # The NaNs and infinities must be in the same samples and rows as with dense
+    # variables.
     def use(v):
       return tf.nn.embedding_lookup_sparse(
           v, *_weightless(), combiner=combiner, max_norm=max_norm)
@@ -187,7 +189,7 @@ class LookupsTest(parameterized.TestCase):
         found, of_weights, _ = session.run([result, of_weights, train])
         after = session.run(pairs.read_all(v, _ROWS))
     if combiner == "mean":
-      # Samples 0, 1 and 3, with ids 0, 1, 2, 5, 6, 7 of them alone.
+      # Only samples 0, 1 and 3 have the ids 0, 1, 2, 5, 6 and 7.
       np.testing.assert_array_equal(found[[0, 1, 3]], np.zeros([3, _DIM]))
       np.testing.assert_array_equal(of_weights[[0, 1, 2, 3, 5, 6]], np.zeros(6))
       np.testing.assert_array_equal(after[[3, 5, 2, 1]], values[[3, 5, 2, 1]])
@@ -304,7 +306,7 @@ class LookupsTest(parameterized.TestCase):
       self._check(use)
 
   @parameterized.parameters((None,), (3,))
-  def test_lookup_of_other_ids_says_what_to_call(self, parts):
+  def test_error_for_other_ids_names_the_function_to_call(self, parts):
     with tf.Graph().as_default(), pairs.session() as session:
       values = pairs.rows(_ROWS, _DIM)
       v = pairs.table("v", values, partitioner=parts and tf.fixed_size_partitioner(parts))
@@ -420,7 +422,7 @@ class LookupsTest(parameterized.TestCase):
     self._check(use)
 
   def test_the_update_waits_for_the_lookup(self):
-    # The loss is linear in the rows, so nothing else orders them.
+    # The loss is linear in the rows, so no data dependency orders the ops.
     with tf.Graph().as_default():
       v = pairs.table("v", np.zeros([1, 2], np.float32))
       rows = tf.nn.embedding_lookup(v, [0])
@@ -543,7 +545,7 @@ class LookupSparseTest(parameterized.TestCase):
       self.assertEqual(session.run(b.export()[0]).tolist(), [4, 5])
 
   @parameterized.parameters(
-      # 12 x 1024 x 32 floats are six parts of 256 KB.
+      # 12 x 1024 x 32 floats are six times 256 KB.
       dict(tables=12, batch=1024, known=True, parts=3),
       dict(tables=40, batch=1024, known=True, parts=8),
       dict(tables=40, batch=1024, known=False, parts=4),
@@ -567,8 +569,8 @@ class LookupSparseTest(parameterized.TestCase):
         alone, = session.run(ev.lookup_sparse([variables[i]], [ragged]))
         np.testing.assert_array_equal(got[i], alone)
 
-  def test_a_table_that_comes_twice_is_in_one_op(self):
-    # Without its size in the graph, twelve tables that are distinct are three ops.
+  def test_a_table_used_twice_is_in_one_op(self):
+    # If the batch size is not in the graph, twelve distinct tables take three ops.
     splits = tf.placeholder_with_default(np.arange(65, dtype=np.int64), [None])
     ragged = tf.RaggedTensor.from_row_splits(np.arange(64, dtype=np.int64), splits)
     variables = [tf.get_embedding_variable("t%d" % i, 4) for i in range(12)]
@@ -587,7 +589,7 @@ class LookupSparseTest(parameterized.TestCase):
       loss = tf.reduce_sum(tf.concat(outputs, 1) * dense)
       if isinstance(optimizer, tf.train.Optimizer):
         gradients, variables = zip(*optimizer.compute_gradients(loss))
-        # Clipping keeps the keys, and so the plan.
+        # Clipping keeps the keys and therefore the lookup plan.
         gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
         train = optimizer.apply_gradients(zip(gradients, variables))
       else:
@@ -651,7 +653,7 @@ class LookupSparseTest(parameterized.TestCase):
       session.run(tf.global_variables_initializer())
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
         session.run(output)
-      # The process and the other table live on.
+      # The process and the other table still work.
       session.run(tf.nn.embedding_lookup(b, [1]))
 
   def test_empty(self):

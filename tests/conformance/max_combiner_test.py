@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The combiner "max" of embedding variables against segment_max on dense variables."""
+"""Compares the combiner "max" of embedding variables with segment_max on dense ones."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -14,12 +14,12 @@ _ROWS, _DIM = 29, 5
 
 
 def _rows():
-  """Few different values, most of them negative, so that elements tie."""
+  """Returns few distinct values, most of them negative, so that elements tie."""
   return np.random.RandomState(1).randint(-5, 2, [_ROWS, _DIM]).astype(np.float32)
 
 
 def _batch(seed, batch=30, max_ids=6, low=0):
-  """Returns a SparseTensorValue of ids: empty samples, ids twice in a sample."""
+  """Returns a SparseTensorValue of ids with empty samples and repeated ids."""
   random = np.random.RandomState(seed)
   lengths = random.randint(0, max_ids + 1, batch)
   lengths[-1] = 0
@@ -30,7 +30,7 @@ def _batch(seed, batch=30, max_ids=6, low=0):
 
 
 def _dense_max(rows, samples, batch):
-  """By its definition, with the gradient that TensorFlow gives it."""
+  """Computes "max" by its definition, with TensorFlow's gradient."""
   largest = tf.math.unsorted_segment_max(rows, samples, batch)
   counts = tf.math.unsorted_segment_sum(tf.ones_like(samples), samples, batch)
   return tf.where(counts > 0, largest, tf.zeros_like(largest))
@@ -45,7 +45,7 @@ def _optimizers():
   return {
       "sgd": lambda: tf.train.GradientDescentOptimizer(.25),
       "adagrad": lambda: tf.train.AdagradOptimizer(.25),
-      # What is not fused takes the generic path.
+      # An optimizer without a fused update takes the generic path.
       "generic": lambda: tf.train.ProximalGradientDescentOptimizer(.25),
   }
 
@@ -53,7 +53,7 @@ def _optimizers():
 class MaxCombinerTest(parameterized.TestCase):
 
   def _train(self, kind, look_up, batches, optimizer="sgd", make=None):
-    """Returns the outputs of some steps and the rows afterwards."""
+    """Returns the outputs of some steps and the rows after them."""
     with tf.Graph().as_default():
       variable = (make or pairs.make)(kind, "v", _rows())
       ids = tf.sparse_placeholder(tf.int64, [None, 6])
@@ -108,7 +108,7 @@ class MaxCombinerTest(parameterized.TestCase):
   def test_parts_of_a_partitioned_table(self):
 
     def make(unused_kind, name, values):
-      # No two elements tie: parts share by themselves.
+      # No two elements tie, because each part splits the gradient of ties on its own.
       values = values + np.linspace(0, .4, values.size).reshape(values.shape)
       option = ev.EmbeddingVariableOption(
           init_option=ev.InitializerOption(default_value_dim=len(values)))

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A wide and deep model, written as scripts for DeepRec are, trains and goes on.
+"""A wide and deep model in the style of DeepRec scripts trains and resumes.
 
-The model, its columns, partitioners, hooks and sessions use names and habits of such
-scripts and nothing of this package but its import.
+The model, its columns, partitioners, hooks and sessions use DeepRec's names. Apart from
+its import they use nothing of this package.
 """
 
 import glob
@@ -14,7 +14,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
 
-# First of all, as it makes the modules that the script imports.
+# Imported first, because it creates modules that the script imports.
 import embedding_variable  # pylint: disable=unused-import
 from tensorflow.core.framework.embedding import config_pb2
 from tensorflow.python.framework import ops
@@ -128,7 +128,7 @@ class WDL(object):
 
 def train(data, checkpoint_dir, steps, ps_num=0, ev_filter=None, ev_elimination=None,
           optimizer="adamasync"):
-  """Trains up to a number of steps; returns (first global step, losses)."""
+  """Trains up to a global step; returns (first global step, losses)."""
   input_layer_partitioner = dense_layer_partitioner = None
   if ps_num:
     input_layer_partitioner = partitioned_variables.min_max_variable_partitioner(
@@ -168,7 +168,7 @@ def train(data, checkpoint_dir, steps, ps_num=0, ev_filter=None, ev_elimination=
 
 
 def _write_data(path):
-  """Clicks that follow from C1 alone; C2 says nothing."""
+  """Writes clicks that depend on C1 alone; C2 is noise."""
   numbers = random.Random(7)
   with open(path, "w") as f:
     for _ in range(640):
@@ -183,7 +183,7 @@ class ModelzooTest(parameterized.TestCase):
   @parameterized.parameters(
       dict(ps_num=2, ev_filter="counter", ev_elimination="gstep"),
       dict(ev_filter="cbf", ev_elimination="l2", optimizer="adagraddecay"))
-  def test_trains_and_goes_on(self, **options):
+  def test_trains_and_resumes(self, **options):
     directory = self.create_tempdir().full_path
     data, model = os.path.join(directory, "train.csv"), os.path.join(directory, "model")
     _write_data(data)
@@ -195,7 +195,7 @@ class ModelzooTest(parameterized.TestCase):
     self.assertLess(sum(losses[-3:]), .8 * sum(losses[:3]))
     num_parts = options.get("ps_num") or 1
     self.assertLen(tables, 4 * num_parts)
-    # The deep tables are one group; the linear model's weights one after the other.
+    # The deep tables form one group; the linear model's weights are looked up one by one.
     self.assertLen(lookups, 4 * num_parts if num_parts > 1 else 3)
     names = [name for name, _ in tf.train.list_variables(model)]
     table = "deep/input_layer/input_layer/C1_embedding/embedding_weights"

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every optimizer on an embedding variable against itself on a dense variable."""
+"""Compares every optimizer on an embedding variable with itself on a dense variable."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -15,8 +15,8 @@ _ROWS, _DIM = 37, 5
 _TRAIN = tf.train
 _KERAS = tf.keras.optimizers
 
-# The rules use the correctly rounded root; TensorFlow's vector code approximates it in
-# the last bit. Three steps of values around 1 stay within this.
+# Update rules round square roots correctly, while TensorFlow's vector code approximates
+# the last bit. Three steps with values around 1 stay within this tolerance.
 _TOLERANCE = 2e-6
 
 
@@ -24,7 +24,7 @@ def _step():
   return tf.train.get_global_step()
 
 
-# name: (make, bits are equal, stock decays untouched rows too)
+# name: (make, whether bits are equal, whether stock code decays untouched rows too)
 _OPTIMIZERS = {
     "GradientDescent": (lambda: _TRAIN.GradientDescentOptimizer(.01), False, False),
     "Momentum": (lambda: _TRAIN.MomentumOptimizer(.01, .9), True, False),
@@ -85,7 +85,7 @@ def _cases(optimizers):
 
 
 def _batches(steps, all_rows):
-  """An even number of ids with duplicates; all rows occur in each step, or not."""
+  """Returns batches of an even number of ids with duplicates, optionally of all rows."""
   random = np.random.RandomState(1)
   batches = []
   for _ in range(steps):
@@ -97,7 +97,7 @@ def _batches(steps, all_rows):
 
 
 def _train(kind, make, lookup, keras, all_rows, steps=3):
-  """Trains and returns (rows, dense weights, losses)."""
+  """Trains; returns (rows, dense weights, losses)."""
   with tf.Graph().as_default():
     global_step = tf.train.get_or_create_global_step()
     variable = pairs.make(kind, "v", pairs.rows(_ROWS, _DIM))
@@ -107,7 +107,7 @@ def _train(kind, make, lookup, keras, all_rows, steps=3):
     if lookup == "rows":
       found = tf.nn.embedding_lookup(variable, ids)
     else:
-      # Two ids in each sample.
+      # Each sample has two ids.
       count = tf.size(ids, out_type=tf.int64)
       position = tf.range(count)
       sparse = tf.SparseTensor(
@@ -140,7 +140,7 @@ class OptimizersTest(parameterized.TestCase):
       table = _train("table", make, lookup, keras, all_rows)
       for kind in ("resource",) if keras else ("resource", "ref"):
         dense = _train(kind, make, lookup, keras, all_rows)
-        # Something moved, by moderate steps, and the same.
+        # Both kinds moved, by moderate steps, to the same values.
         self.assertTrue((dense[0] != pairs.rows(_ROWS, _DIM)).any())
         self.assertTrue((dense[1] != 1.0).all())
         self.assertLess(np.abs(dense[0]).max(), 10.0)
@@ -159,7 +159,7 @@ class OptimizersTest(parameterized.TestCase):
     self._check(make, equal_bits, decays_all, lookup, keras=True)
 
   def test_untouched_rows_do_not_move(self):
-    # Lazy semantics: Adam's momentum does not carry rows without a gradient.
+    # Updates are lazy: Adam's momentum does not move rows without a gradient.
     values = pairs.rows(4, 3)
     with tf.Graph().as_default():
       variable = pairs.table("v", values)
@@ -177,7 +177,7 @@ class OptimizersTest(parameterized.TestCase):
     self.assertTrue((after[[1, 2]] != before[[1, 2]]).all())
 
   def test_adam_w(self):
-    # Its decay is scaled by the rate on a table, and not at all on a dense variable.
+    # On a table the decay is scaled by the learning rate; on a dense variable it is not.
     decay, lr, beta1, beta2, epsilon = .05, .1, .9, .999, 1e-8
     values, rates = pairs.rows(4, 3), []
     expected = {"table": values.astype(np.float64), "ref": values.astype(np.float64)}
@@ -226,7 +226,7 @@ class OptimizersTest(parameterized.TestCase):
     length = np.sqrt((z ** 2).sum(axis=1, keepdims=True))
     expected = np.where(
         length > l1, (l1 / length - 1) * z / (np.sqrt(n) / lr + 2 * l2), 0)
-    # Some row goes as a whole; in one that stays a number is less than l1.
+    # One row becomes zero as a whole. In another row one number is below l1 but stays.
     self.assertEqual((expected == 0).all(axis=1).tolist(), [False, True, False])
     self.assertLess(np.abs(z[2, 1]), l1)
     for kind in ("table", "resource", "ref"):
@@ -274,7 +274,7 @@ class OptimizersTest(parameterized.TestCase):
                   for part in (0, 1) for slot in (2, 3)}))
 
   @parameterized.parameters(
-      # Earlier versions' names and shape, a scalar, and another number of parts.
+      # Names and shapes of earlier versions, as a scalar, and of another number of parts.
       (None, "v/AdamAsync/beta%d_power", [1]), (2, "v/AdamAsync/beta%d_power", [1]),
       (None, "v/AdamAsync_%d", []), (None, "v/part_0/AdamAsync_%d", [1]),
       (2, "v/AdamAsync_%d", []), (2, "v/part_0/AdamAsync_%d", [1]))
@@ -318,7 +318,7 @@ class OptimizersTest(parameterized.TestCase):
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
                                   "w/AdamAsync_2 .* one float, got float .2."):
         tf.train.Saver([other]).restore(session, path)
-      # A name that the user gives is the only one.
+      # A name that the user chooses is the only name that is searched.
       with self.assertRaisesRegex(tf.errors.NotFoundError, "Key mine not found"):
         tf.train.Saver({"mine": power}).restore(session, path)
 

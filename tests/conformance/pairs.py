@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An embedding variable and a dense variable with the same rows, to compare."""
+"""An embedding variable and a dense variable with the same rows, for comparisons."""
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,7 @@ def rows(num_rows, dim, seed=0):
 
 
 def table(name, values, **kwargs):
-  """Creates an embedding variable whose key k starts with row k of `values`."""
+  """Creates an embedding variable in which key k starts with row k of `values`."""
   num_rows, dim = values.shape
   option = ev.EmbeddingVariableOption(
       init_option=ev.InitializerOption(default_value_dim=num_rows))
@@ -24,12 +24,12 @@ def table(name, values, **kwargs):
 
 
 def dense(name, values, use_resource=True):
-  """Creates the dense variable of the same rows."""
+  """Creates a dense variable with the same rows."""
   return tf.get_variable(name, initializer=values, use_resource=use_resource)
 
 
 def make(kind, name, values):
-  """Creates the variable of a kind: "table", "resource" or "ref"."""
+  """Creates a variable of a kind: "table", "resource" or "ref"."""
   if kind == "table":
     return table(name, values)
   return dense(name, values, use_resource=kind == "resource")
@@ -41,7 +41,7 @@ def read_all(variable, num_rows):
 
 
 def session(threads=0):
-  """A session that writes nothing about its devices."""
+  """Returns a session that logs nothing about its devices."""
   return tf.Session(
       config=tf.ConfigProto(
           intra_op_parallelism_threads=threads,

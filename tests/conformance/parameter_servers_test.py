@@ -1,10 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on parameter servers: two of them and two workers, as servers of one process.
+"""Tables on two parameter servers with two workers, as servers in one process.
 
-What goes from one server to another is written into messages and read back, as between
-processes. Workers have two CPU devices and work on the second, which parameter servers
-lack.
+Data between servers is serialized into messages, as between processes. Workers have two
+CPU devices and use the second one, which parameter servers do not have.
 """
 
 import os
@@ -30,7 +29,7 @@ _servers = []
 
 
 def setUpModule():
-  """Starts the servers; they end with the process."""
+  """Starts the servers; they run until the process ends."""
   global _cluster
   sockets = [socket.socket() for _ in range(_NUM_PS + _NUM_WORKERS)]
   for s in sockets:
@@ -47,7 +46,7 @@ def setUpModule():
 
 
 def _on_worker(task):
-  """The device function of one worker's graph; None: of one process without others."""
+  """Returns the device function of a worker's graph; None for a single process."""
   if task is None:
     return None
   return tf.train.replica_device_setter(
@@ -59,7 +58,7 @@ def _target(task):
 
 
 def _sparse(ids):
-  """Returns the SparseTensor whose sample b has the one id `ids[b]`."""
+  """Returns a SparseTensor whose sample b has the single id `ids[b]`."""
   count = tf.size(ids, out_type=tf.int64)
   rows = tf.range(count)
   return tf.SparseTensor(tf.stack([rows, tf.zeros_like(rows)], 1), ids, [count, 1])
@@ -71,7 +70,7 @@ def _table(name, dim=2, **kwargs):
 
 
 def _many_lookups(ids):
-  """Looks up tables on all parameter servers in all ways; returns a list of outputs."""
+  """Looks up tables on all parameter servers by every function; returns the outputs."""
   two = tf.fixed_size_partitioner(2)
   a, b, c = _table("a"), _table("b", 3), _table("c", 2, partitioner=two)
   d = _table("d", 4, ev_option=tf.EmbeddingVariableOption(
@@ -95,13 +94,13 @@ def _many_lookups(ids):
 
 
 def _one_lookup(ids):
-  """A table of its own for each lookup, whose gradient then has the lookup's keys."""
+  """Looks up a table of its own, so that the gradient has the lookup's keys."""
   return ev.lookup_sparse([_table("a"), _table("b", 3), _table("c", 2)],
                           [_sparse(ids)] * 3)
 
 
 def _in_control_flow(ids):
-  """Lookups in a conditional and in a loop."""
+  """Looks up in a conditional and in a loop."""
   a, b = _table("a"), _table("b", 2)
   chosen = tf.cond(
       tf.size(ids) > 2,
@@ -120,12 +119,12 @@ def _sum_of_squares(outputs):
 
 
 def _minus_sum(outputs):
-  """A loss whose gradient is -1, whatever the rows are."""
+  """Returns a loss whose gradient is -1 for any rows."""
   return -tf.add_n([tf.reduce_sum(x) for x in outputs])
 
 
 class _Model(object):
-  """One worker's graph and session; task None: those of one process without others."""
+  """One worker's graph and session; with task None, those of a single process."""
 
   def __init__(self, task, scope, lookups, optimizer, loss=_sum_of_squares, clip=False):
     self.graph = tf.Graph()
@@ -146,12 +145,12 @@ class _Model(object):
                               tf.ConfigProto(allow_soft_placement=True))
 
   def step(self, ids):
-    """Trains; returns what the lookups gave."""
+    """Trains; returns the lookups' results."""
     return self.session.run([self.outputs, self.train], {self.ids: ids})[0]
 
 
 def _in_threads(function, arguments):
-  """Calls a function with each of the arguments at the same time."""
+  """Calls a function concurrently, once with each argument."""
   errors = []
 
   def call(argument):
@@ -172,7 +171,7 @@ def _in_threads(function, arguments):
 class ParameterServersTest(parameterized.TestCase):
 
   def _scope(self):
-    """A name for this test's variables: the servers keep those of all tests."""
+    """Returns a unique name for this test's variables, which the servers keep."""
     return self._testMethodName
 
   @parameterized.parameters(
@@ -195,7 +194,7 @@ class ParameterServersTest(parameterized.TestCase):
         np.testing.assert_array_equal(got, want)
 
   @parameterized.parameters((tf.train.GradientDescentOptimizer,),
-                            # Row by row, by its own code.
+                            # Updates row by row with its own code.
                             (tf.train.ProximalGradientDescentOptimizer,))
   def test_concurrent_workers(self, optimizer):
     models = [_Model(task, self._scope(), _one_lookup, lambda: optimizer(1.), _minus_sum)
@@ -273,12 +272,12 @@ class SyncReplicasTest(absltest.TestCase):
             stop_grace_period_secs=1) as session:
           for _ in range(rounds):
             session.run(train)
-            # Each worker takes one of a round's tokens.
+            # Each worker takes one token per round.
             barrier.wait()
           found[task] = session.run([step] + outputs, {wanted: keys})
           barrier.wait()
 
-    # A worker that is there before the chief has initialized looks again 30 s later.
+    # Workers that start before the chief has initialized would retry only after 30 s.
     manager = session_manager.SessionManager
     original = manager.__init__
     with absltest.mock.patch.object(

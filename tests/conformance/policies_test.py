@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Filters, eviction and capacity of embedding variables, as a script sees them."""
+"""Filters, eviction and capacity of embedding variables, as scripts use them."""
 
 import os
 
@@ -32,7 +32,7 @@ def _filtered(strategy, **kwargs):
 
 
 class _OwnOptimizer(tf.train.GradientDescentOptimizer):
-  """No fused rule knows it: it goes the generic way."""
+  """An optimizer without a fused update; it takes the generic path."""
 
 
 class _Model(object):
@@ -82,11 +82,11 @@ class _Model(object):
     self.session.run(self.train, {self.ids: ids})
 
   def look(self, ids):
-    """First elements of the rows."""
+    """Returns the first elements of the rows."""
     return self.session.run(self.rows, {self.ids: ids})[:, 0].tolist()
 
   def sum_of(self, tensors, ids=()):
-    """The sum over all parts."""
+    """Returns the sum over all parts."""
     return np.sum(self.session.run(tensors, {self.ids: ids}), axis=0).tolist()
 
   def save(self, path):
@@ -97,7 +97,7 @@ class FilterTest(parameterized.TestCase):
 
   @parameterized.product(strategy=(_counter, _bloom),
                          way=("fused", "gathered", "generic"))
-  def test_timing_is_deeprecs(self, strategy, way):
+  def test_admission_timing_equals_deeprecs(self, strategy, way):
     model = _Model(
         _filtered(strategy(3)), fused=way == "fused",
         optimizer=_OwnOptimizer if way == "generic" else
@@ -105,10 +105,10 @@ class FilterTest(parameterized.TestCase):
     batch = [1, 2, 3, 4, 1, 2, 3, 1, 2, 1]  # 4, 3, 2 and 1 times
     keys = [1, 2, 3, 4]
     no = _NO_PERMISSION
-    # Step 1 reads nothing yet; keys 1 and 2 are trained in it all the same.
+    # Step 1 reads no row of these keys, but admits and trains keys 1 and 2.
     self.assertEqual(model.look(batch), [no] * len(batch))
     model.step_on(batch)
-    # Keys 3 and 4 are counted, and have no row.
+    # Keys 3 and 4 are counted, but have no row.
     self.assertEqual(model.session.run(model.shape).tolist(), [2, _DIM])
     self.assertEqual(model.look(keys), [1 - 4, 1 - 3, no, no])
     self.assertEqual(model.sum_of(model.frequency, keys), [4, 3, 2, 1])
@@ -176,7 +176,7 @@ class FilterCheckpointTest(parameterized.TestCase):
     return os.path.join(self.create_tempdir().full_path, "m")
 
   @parameterized.parameters((None, None), (None, 2), (2, None), (2, 3))
-  def test_going_on_equals_never_having_stopped(self, parts, other_parts):
+  def test_resumed_training_equals_uninterrupted_training(self, parts, other_parts):
     option = lambda: _filtered(_counter(3))
     model = _Model(option(), parts=parts).start()
     random = np.random.RandomState(0)
@@ -197,7 +197,7 @@ class FilterCheckpointTest(parameterized.TestCase):
                      model.sum_of(model.frequency, keys))
     self.assertEqual(other.sum_of(other.counts)[0], model.sum_of(model.counts)[0])
 
-  def test_tensors_are_deeprecs(self):
+  def test_tensors_equal_deeprecs(self):
     os.environ["TF_RECORD_VERSION"] = "1"
     try:
       model = _Model(_filtered(_counter(3))).start()
@@ -209,7 +209,7 @@ class FilterCheckpointTest(parameterized.TestCase):
     load = lambda name: tf.train.load_variable(path, "v-" + name).tolist()
     self.assertEqual(load("keys"), [1])
     self.assertEqual(load("freqs"), [3])
-    self.assertEqual(load("keys_filtered"), [3, -2])  # by floormod(key, 1000)
+    self.assertEqual(load("keys_filtered"), [3, -2])  # sorted by floormod(key, 1000)
     self.assertEqual(load("freqs_filtered"), [2, 1])
     self.assertEqual(load("versions_filtered"), [1, 0])
     offsets = load("partition_filter_offset")
@@ -236,7 +236,7 @@ class FilterCheckpointTest(parameterized.TestCase):
     model = _Model(_filtered(_counter(3))).start()
     model.step_on([1, 1, 1, 2, 2, 3])
     path = model.save(self._path())
-    # Rows stay, whatever the threshold; counts are judged anew.
+    # Rows stay admitted under any threshold; counts are compared with the new one.
     for freq, expected in ((2, [1 - 3, 1.0, _NO_PERMISSION]),
                            (9, [1 - 3, _NO_PERMISSION, _NO_PERMISSION])):
       other = _Model(_filtered(_counter(freq)))
@@ -276,14 +276,14 @@ class EvictionTest(parameterized.TestCase):
     return os.path.join(self.create_tempdir().full_path, "m")
 
   @parameterized.parameters(None, 2)
-  def test_a_full_save_evicts_what_is_old(self, parts):
+  def test_full_save_evicts_old_rows(self, parts):
     option = ev.EmbeddingVariableOption(evict_option=ev.GlobalStepEvict(2))
     model = _Model(option, parts=parts).start()
     model.step_on([1, 2])  # version 0
-    model.step_on([2])     # 1
-    model.step_on([3])     # 2
+    model.step_on([2])     # version 1
+    model.step_on([3])     # version 2
     self.assertEqual(model.sum_of(model.count), 3)
-    path = model.save(self._path())  # at step 3: 3 - 0 > 2
+    path = model.save(self._path())  # at step 3, and 3 - 0 > 2
     self.assertEqual(model.sum_of(model.count), 2)
     self.assertEqual(model.sum_of(model.evicted), 1)
     name = "v-keys" if parts is None else "v/part_1-keys"
@@ -295,8 +295,8 @@ class EvictionTest(parameterized.TestCase):
   def test_l2_weight(self):
     option = ev.EmbeddingVariableOption(evict_option=ev.L2WeightEvict(1.5))
     model = _Model(option).start()
-    model.step_on([1, 2, 2])  # rows 0 and -1: 0 and 1
-    model.step_on([3, 3, 3])  # -2: 4
+    model.step_on([1, 2, 2])  # rows 0 and -1, norms 0 and 1
+    model.step_on([3, 3, 3])  # row -2, norm 4
     path = model.save(self._path())
     self.assertEqual(tf.train.load_variable(path, "v-keys").tolist(), [3])
     self.assertEqual(model.sum_of(model.evicted), 2)
@@ -306,7 +306,7 @@ class EvictionTest(parameterized.TestCase):
         _counter(2), evict_option=ev.L2WeightEvict(1.5))).start()
     model.step_on([1, 1, 2])
     model.save(self._path())
-    # Key 1 is counted from the beginning again.
+    # Key 1 is counted from zero again.
     self.assertEqual(model.look([1]), [_NO_PERMISSION])
     model.step_on([1, 2])
     self.assertEqual(model.look([1, 2]), [_NO_PERMISSION, 0.0])
@@ -329,7 +329,7 @@ class EvictionTest(parameterized.TestCase):
     self.assertEqual(model.sum_of(model.count), 0)
     self.assertEqual(model.sum_of(model.evicted), 3)
 
-  def test_what_cannot_be_evicted_is_an_error(self):
+  def test_invalid_evictions(self):
     with tf.Graph().as_default():
       v = tf.get_embedding_variable("v", _DIM)
       with self.assertRaisesRegex(ValueError, "'v': evict.. needs steps_to_live"):
@@ -386,7 +386,7 @@ class CapacityTest(parameterized.TestCase):
     self.assertEqual(model.sum_of(model.evicted), 1)
 
   @parameterized.parameters("generic", "fused")
-  def test_memory_stays(self, way):
+  def test_memory_is_bounded(self, way):
     optimizer = _OwnOptimizer if way == "generic" else (
         lambda rate: tf.train.AdamOptimizer(rate))
     model = _Model(self._option(0, max_capacity_bytes=4 << 20),
@@ -401,7 +401,8 @@ class CapacityTest(parameterized.TestCase):
       peak = max(peak, index_bytes + row_bytes)
     self.assertEqual(inserted, 300000)
     self.assertEqual(model.sum_of(model.evicted), 300000 - rows)
-    # Rows come in slabs of 2 MiB; a batch is there before its eviction.
+    # Rows are allocated in slabs of 2 MiB, and a batch is inserted before others are
+    # evicted.
     self.assertLess(peak, (4 << 20) + (4 << 20))
 
   def test_the_same_steps_evict_the_same_keys(self):
@@ -422,7 +423,7 @@ class CapacityTest(parameterized.TestCase):
     self.assertEqual(found[0], found[1])
     self.assertLen(found[0][0], 5000)
 
-  def test_restoring_more_than_there_is_room_for(self):
+  def test_restore_beyond_the_capacity(self):
     model = _Model(ev.EmbeddingVariableOption(
         evict_option=ev.GlobalStepEvict(1000))).start()
     for key in range(20):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory saving and restoring a large table needs beside the table."""
+"""Measures the memory that saving and restoring a large table needs beyond the table."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ _LIMIT_MIB = 256
 
 
 def _resident_mib(what):
-  """Returns VmRSS or VmHWM of this process."""
+  """Returns VmRSS or VmHWM of this process, in MiB."""
   with open("/proc/self/status") as f:
     for line in f:
       if line.startswith(what + ":"):
@@ -27,10 +27,10 @@ def _resident_mib(what):
 
 
 def _peak_of(body):
-  """Returns by how many MiB the process's memory exceeded its start in `body`."""
+  """Returns the peak growth of the process's memory during `body`, in MiB."""
   start = _resident_mib("VmRSS")
   with open("/proc/self/clear_refs", "w") as f:
-    f.write("5")  # the high-water mark begins anew
+    f.write("5")  # resets the high-water mark
   body()
   return _resident_mib("VmHWM") - start
 
@@ -45,7 +45,7 @@ def _main(task, path):
   saver = tf.train.Saver()
   init = tf.global_variables_initializer()
   stats, size = variable.stats(), variable.total_count()
-  # One thread: what each of several keeps for itself is no matter of the table.
+  # One thread, because per-thread buffers do not depend on the table.
   config = tf.ConfigProto(intra_op_parallelism_threads=1,
                           inter_op_parallelism_threads=2 if task == "train" else 1)
   with tf.Session(config=config) as session:
@@ -57,7 +57,7 @@ def _main(task, path):
       ended = threading.Event()
 
       def train_all():
-        """Changes row after row, for as long as the table is saved."""
+        """Changes row after row while the table is saved."""
         i = 0
         while not ended.is_set():
           session.run(train, {first: i})
@@ -75,7 +75,7 @@ def _main(task, path):
 
       peak = _peak_of(save)
     else:
-      # From an empty table, whose memory is given back.
+      # Restores into an empty table, whose memory has been freed.
       session.run(init)
       peak = _peak_of(lambda: saver.restore(session, path))
       peak -= session.run(stats)[1:3].sum() / _MIB
@@ -87,7 +87,7 @@ def _main(task, path):
 class SaveMemoryTest(absltest.TestCase):
 
   def _run(self, task, path):
-    """Returns the MiB of the table, and what the task needed beside it."""
+    """Returns the MiB of the table, and the MiB that the task needed beyond it."""
     done = subprocess.run(
         [sys.executable, os.path.abspath(__file__), task, path],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)

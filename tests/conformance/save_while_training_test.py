@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A table is trained while it is saved: what is saved is of one moment."""
+"""Saves a table during training: a checkpoint is the state at one moment."""
 
 import os
 import threading
@@ -14,13 +14,13 @@ import embedding_variable  # pylint: disable=unused-import
 from embedding_variable.ops import checkpoint_ops
 
 _DIM = 8
-# Several pieces of 4 MiB.
+# Several chunks of 4 MiB.
 _ROWS = 100000
 _RATE, _START = .5, .25
 
 
 class _Model(object):
-  """A table whose rows are all the same after each step, and tell which it was."""
+  """A table whose rows are all equal after each step and identify the step."""
 
   def __init__(self, **options):
     self.graph = tf.Graph()
@@ -60,7 +60,7 @@ def _value_after(steps):
 class SaveWhileTrainingTest(parameterized.TestCase):
 
   def _check(self, path, steps=None, num_keys=_ROWS):
-    """The checkpoint is of the state after `steps` steps, by default of some step."""
+    """Checks that the checkpoint is the state after `steps` steps (None: any step)."""
     reader = tf.train.load_checkpoint(path)
     slot = reader.get_tensor("v/Adagrad-values")
     steps = int(round(slot[0, 0] - _START)) if steps is None else steps
@@ -73,20 +73,20 @@ class SaveWhileTrainingTest(parameterized.TestCase):
     np.testing.assert_array_equal(np.sort(reader.get_tensor("v-keys")), range(num_keys))
     return steps
 
-  def test_steps_while_the_disk_takes_nothing(self):
-    """The values' file is a pipe that is not read from until some steps are done."""
+  def test_training_continues_while_the_disk_blocks(self):
+    """The file of values is a pipe, which is read only after some steps."""
     model = _Model()
     for _ in range(3):
       model.step()
     path = os.path.join(self.create_tempdir().full_path, "model.ckpt")
-    # Keys and the like, values, slots, versions.
+    # Files: keys and metadata, values, slots, versions.
     pipe = path + ".data-00001-of-00004"
     os.mkfifo(pipe)
     saving = threading.Thread(
         target=lambda: model.session.run(model.save, {model.path: path}))
     saving.start()
     with open(pipe, "rb") as f:
-      first = f.read(1)  # So the save has begun, and cannot go on for long.
+      first = f.read(1)  # the save has begun and will soon block
       for i in range(4):
         model.step([_ROWS + i])
       self.assertTrue(saving.is_alive())
@@ -98,13 +98,13 @@ class SaveWhileTrainingTest(parameterized.TestCase):
     with open(pipe, "wb") as f:
       f.write(written)
     self._check(path, steps=3)
-    # What was trained meanwhile is there, and can be saved.
+    # Rows that were trained meanwhile exist and can be saved.
     model.step(range(_ROWS, _ROWS + 4))
     model.session.run(model.save, {model.path: path})
     slot = tf.train.load_checkpoint(path).get_tensor("v/Adagrad-values")
     self.assertEqual(sorted(set(slot[:, 0])), [2 + _START, 8 + _START])
 
-  def test_saves_of_a_loop_that_trains(self):
+  def test_saves_during_a_training_loop(self):
     model = _Model()
     model.step()
     folder = self.create_tempdir().full_path

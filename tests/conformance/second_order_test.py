@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of gradients through lookups, against the same on dense variables."""
+"""Compares second-order gradients of lookups with those on dense variables."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -26,7 +26,7 @@ def _weights(values=None):
 
 
 def _dense_pool(variable, ids, weights, combiner):
-  """A pooled lookup of stock's ops that have gradients of any order."""
+  """Pools with stock ops that have gradients of any order."""
   samples = ids.indices[:, 0]
   rows = tf.gather(variable, ids.values)
   if combiner == "max":
@@ -44,14 +44,14 @@ def _dense_pool(variable, ids, weights, combiner):
 
 
 def _rows_of(gradient):
-  """Returns the gradient of a variable as all of its rows."""
+  """Returns a variable's gradient as a dense tensor of all its rows."""
   return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, _ROWS)
 
 
 class SecondOrderTest(parameterized.TestCase):
 
   def _gradients(self, kind, look_up, order=2, with_weights=False):
-    """Returns gradients by all variables of a loss with a penalty on gradients."""
+    """Returns all variables' gradients of a loss with a penalty on gradients."""
     with tf.Graph().as_default():
       variable = pairs.make(kind, "v", pairs.rows(_ROWS, _DIM))
       dense = tf.get_variable("dense", initializer=pairs.rows(_DIM, 2, seed=1))
@@ -76,7 +76,7 @@ class SecondOrderTest(parameterized.TestCase):
     table = self._gradients("table", look_up, **kwargs)
     dense = self._gradients("resource", oracle, **kwargs)
     for a, b in zip(table, dense):
-      # Sums of large addends of either sign: what is left is as exact as those.
+      # Sums of large addends of either sign, so the error is relative to the largest.
       np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5 * np.abs(b).max())
       self.assertTrue(b.any())
 
@@ -92,8 +92,8 @@ class SecondOrderTest(parameterized.TestCase):
                 with_weights=True)
 
   @parameterized.parameters("sum", "mean", "sqrtn")
-  def test_as_stock(self, combiner):
-    # Of stock's functions, weighted ones alone have such gradients with every combiner.
+  def test_equals_stock(self, combiner):
+    # Only weighted stock lookups have second-order gradients with every combiner.
     ids = tf.SparseTensorValue(np.array(_INDICES[:3] + [[1, 0]] + _INDICES[3:]),
                                np.array([3, 5, 3, 7, 1, 5, 8]), [4, 3])
 
@@ -124,7 +124,7 @@ class SecondOrderTest(parameterized.TestCase):
         pooled = ev.lookup_sparse(
             [v, other, v], [_ids(), _ids(), ragged(_ids().values, [0, 3, 3, 5, 6])],
             combiners=["mean", "sqrtn", "max"])
-        # Not all of a call's outputs lead to the loss.
+        # Not all outputs of a call contribute to the loss.
         ev.lookup_sparse([other, v], [_ids()] * 2)
       else:
         other = pairs.dense("other", values)
@@ -136,7 +136,7 @@ class SecondOrderTest(parameterized.TestCase):
     self._check(look_up, look_up)
 
   def test_one_of_two_tables_in_the_penalty(self):
-    # The other table's gradient is the first one alone.
+    # The other table has only the first-order gradient.
     results = []
     for kind in ("table", "resource"):
       with tf.Graph().as_default():
@@ -167,7 +167,8 @@ class SecondOrderTest(parameterized.TestCase):
         session.run(tf.global_variables_initializer())
         rows, of_weights = session.run([_rows_of(gradients[0]), gradients[1]])
     self.assertTrue(np.isfinite(rows).all())
-    np.testing.assert_array_equal(rows[3], np.zeros(_DIM))  # of the first sample alone
+    # key 3 occurs only in the first sample
+    np.testing.assert_array_equal(rows[3], np.zeros(_DIM))
     self.assertTrue(rows[[1, 5, 8]].any())
     np.testing.assert_array_equal(of_weights[:3], np.zeros(3))
 

@@ -1,23 +1,23 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What an embedding variable is, in plain Python: dictionaries and loops.
+"""A model of an embedding variable in plain Python, with dictionaries and loops.
 
-It says what a sequence of lookups, updates, evictions, saves and restores must leave
-behind, and is slow and obvious.
+Defines the result of any sequence of lookups, updates, evictions, saves and restores. It
+is slow and simple.
 """
 
 import collections
 
 import numpy as np
 
-# A key that has a row.
+# State of a key that has a row.
 Row = collections.namedtuple("Row", ["value", "slot", "freq", "version"])
-# A key that an exact filter has seen and not admitted.
+# State of a key that an exact filter has counted but not admitted.
 Counted = collections.namedtuple("Counted", ["count", "version"])
 
 
 def mix_key(key):
-  """The engine's hash, which breaks ties among rows of one rank."""
+  """Returns the engine's hash of a key, which breaks ties among rows of equal rank."""
   odd, mask = 0x9e3779b97f4a7c15, 2**64 - 1
   x = key & mask
   for _ in range(2):
@@ -39,10 +39,10 @@ class Model(object):
     """Creates an empty table.
 
     Args:
-      policy: `handle_ops.Policy`; a Bloom filter is taken to make no mistake.
+      policy: `handle_ops.Policy`; a Bloom filter is modelled without false positives.
       default_rows: float32 `[R, D]`.
       rate: Adagrad's learning rate.
-      initial: what its slot starts with.
+      initial: initial value of the slot.
     """
     self._policy = policy
     self._defaults = default_rows
@@ -52,7 +52,7 @@ class Model(object):
     self.counted = {}
     self._bloom = collections.Counter()
     self.evicted = 0
-    # Of each row the call that gave it to the table, which FIFO ranks by.
+    # Number of the call that inserted each row; FIFO ranks rows by it.
     self._first = {}
     self._calls = self._last_import = 0
 
@@ -61,7 +61,7 @@ class Model(object):
     return Row(value, np.full_like(value, self._initial), freq, version)
 
   def look(self, key):
-    """What a lookup reads."""
+    """Returns the row that a lookup reads."""
     if key in self.rows:
       return self.rows[key].value
     if self._policy.filter != "none":
@@ -81,7 +81,7 @@ class Model(object):
     return self.counted[key].version if key in self.counted else -1
 
   def train(self, ids, grad, step):
-    """One update with the gradient `grad` for every occurrence in `ids`."""
+    """Applies one update with the gradient `grad` for every occurrence in `ids`."""
     self._calls += 1
     for key, times in collections.Counter(ids).items():
       if key not in self.rows and not self._admit(key, times, step):
@@ -134,7 +134,7 @@ class Model(object):
     self._first.pop(key, None)
 
   def _stamp_imported(self):
-    """Rows that an import has brought are of one age."""
+    """Gives all imported rows the same age."""
     if self._calls != self._last_import or not self._calls:
       self._calls += 1
       self._last_import = self._calls
@@ -157,7 +157,7 @@ class Model(object):
       self.counted.pop(key, None)
 
   def save(self, step):
-    """Evicts what the options say and returns what a checkpoint holds."""
+    """Evicts as the options demand and returns the content of a checkpoint."""
     if self._policy.steps_to_live:
       self.evict_stale(step, self._policy.steps_to_live)
     if self._policy.l2_weight_threshold > 0:
@@ -165,17 +165,17 @@ class Model(object):
     return dict(self.rows), dict(self.counted)
 
   def content(self):
-    """Returns what an incremental checkpoint makes of the one before it."""
+    """Returns the content that an incremental checkpoint is computed from."""
     return dict(self.rows), dict(self.counted)
 
   def restore_chain(self, chain):
-    """Becomes what a full checkpoint and its deltas hold: a list of contents."""
+    """Restores a full checkpoint and its deltas, given as a list of contents."""
     self.restore(chain[0])
     for before, after in zip(chain, chain[1:]):
       self._apply(before, after)
 
   def _apply(self, before, after):
-    """Changes as a delta says, by this table's own policy."""
+    """Applies a delta, subject to this table's own policy."""
     gone = (set(before[0]) | set(before[1])) - set(after[0]) - set(after[1])
     rows = {k: r for k, r in after[0].items()
             if k not in before[0] or not self._same(r, before[0][k])}
@@ -207,7 +207,7 @@ class Model(object):
             np.array_equal(a.value, b.value) and np.array_equal(a.slot, b.slot))
 
   def restore(self, saved):
-    """Becomes what a checkpoint holds, by this table's own policy."""
+    """Restores a checkpoint, subject to this table's own policy."""
     rows, counted = saved
     freq = self._policy.filter_freq
     self.counted, self._bloom, self._first = {}, collections.Counter(), {}

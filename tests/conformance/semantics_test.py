@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Random sequences of everything, against the plain-Python model of a table."""
+"""Compares random sequences of operations with the plain-Python model of a table."""
 
 import os
 
@@ -22,7 +22,7 @@ _KEYS = list(range(-6, 7)) + [-2**63, 2**63 - 1, 2**31, 999, 1000]
 
 
 class _OwnAdagrad(tf.train.AdagradOptimizer):
-  """No fused rule knows it: it goes the generic way."""
+  """An optimizer without a fused update; it takes the generic path."""
 
 
 def _option(strategy=None, evict=None, **storage):
@@ -37,7 +37,7 @@ def _bloom(freq):
                       false_positive_probability=1e-9, counter_type=tf.uint32)
 
 
-# Any of them restores what any other has saved.
+# A variable with any of these options restores checkpoints of any other.
 _OPTIONS = {
     "plain": lambda: _option(),
     "counter": lambda: _option(ev.CounterFilter(3)),
@@ -52,7 +52,7 @@ _OPTIONS = {
 
 
 class _Table(object):
-  """A variable in a session of its own, and the model of it."""
+  """A variable in its own session, with its model."""
 
   def __init__(self, option, optimizer):
     self._graph = tf.Graph()
@@ -118,14 +118,15 @@ class _Table(object):
     self._session.run(self._erase, {self._ids: ids})
 
   def save(self, path):
-    """Returns (path, what the model says is in it and its deltas, in order)."""
+    """Returns (path, contents of the checkpoint and its deltas according to the
+    model)."""
     saved = self.model.save(self._now())
     path = self._saver.save(self._session, path, write_meta_graph=False)
     self._chain = path, [saved]
     return self._chain
 
   def save_delta(self):
-    """Returns the same after a delta; None without a full checkpoint."""
+    """Like `save`, but saves a delta; returns None without a full checkpoint."""
     if self._chain is None:
       return None
     path, chain = self._chain
@@ -139,7 +140,7 @@ class _Table(object):
     self._session.run(self._ensure)
 
   def check(self):
-    """Compares everything that can be seen."""
+    """Compares all observable state."""
     model = self.model
     looked, (freqs, versions), table, evicted = self._session.run(
         [self._rows, self._meta, self._export, self._evicted],
@@ -185,7 +186,7 @@ class SemanticsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ("fused", tf.train.AdagradOptimizer), ("generic", _OwnAdagrad))
-  def test_any_sequence_leaves_what_the_model_says(self, unused_way, optimizer):
+  def test_any_sequence_equals_the_model(self, unused_way, optimizer):
     tables = {name: _Table(option(), optimizer)
               for name, option in sorted(_OPTIONS.items())}
     directory = self.create_tempdir().full_path
@@ -196,7 +197,7 @@ class SemanticsTest(parameterized.TestCase):
         st.sampled_from(sorted(tables)), st.sampled_from(sorted(tables)),
         st.lists(_OPERATION, min_size=3, max_size=14))
     def run(first, second, operations):
-      # 'restore' goes over to the other variable.
+      # 'restore' switches to the other variable.
       names = [first, second]
       for name in names:
         tables[name].start()

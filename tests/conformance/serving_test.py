@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SavedModels with embedding variables, loaded by processes that know only the ops."""
+"""SavedModels with embedding variables, loaded by processes with only the op library."""
 
 import json
 import os
@@ -14,8 +14,8 @@ import tensorflow as tf
 
 import embedding_variable as ev
 
-# What a serving process runs. It gets the library's path (or none), the SavedModel and
-# lists of feeds; it writes what it saw as JSON.
+# Program of a serving process. Its arguments are the library's path (or none), the
+# SavedModel and lists of feeds. It writes its results as JSON.
 _SERVER = """
 import json, os, sys
 import tensorflow as tf
@@ -50,7 +50,7 @@ print("SEEN " + json.dumps(seen))
 
 
 def serve(library, directory, feeds, check=True):
-  """Runs `_SERVER`; returns what it saw, or all its output when not `check`."""
+  """Runs `_SERVER`; returns its results, or all its output if not `check`."""
   env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2")
   if library == "import":
     env["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -69,7 +69,7 @@ def serve(library, directory, feeds, check=True):
 
 
 class SimpleSaveTest(absltest.TestCase):
-  """A training graph as a whole, exported by `simple_save`."""
+  """A whole training graph, exported by `simple_save`."""
 
   @classmethod
   def setUpClass(cls):
@@ -100,7 +100,7 @@ class SimpleSaveTest(absltest.TestCase):
       cls.expected = [session.run(score, {ids: f["ids"]}).tolist() for f in cls.feeds]
       tf.saved_model.simple_save(session, cls.directory, {"ids": ids},
                                  {"score": score, "rows": rows})
-    # It serves wherever it lies.
+    # A moved SavedModel still works.
     cls.moved = cls.directory + "_moved"
     shutil.rmtree(cls.moved, ignore_errors=True)
     shutil.move(cls.directory, cls.moved)
@@ -110,7 +110,7 @@ class SimpleSaveTest(absltest.TestCase):
     self.assertEqual([o["score"] for o in seen["outputs"]], self.expected)
     self.assertEqual(sum(n for n, _ in seen["before"][:2]), 3)
     self.assertEqual(seen["before"][2], [3, 3])
-    # Reading neither inserts nor counts, known keys and unknown.
+    # Reading neither inserts nor counts keys, whether they exist or not.
     self.assertEqual(seen["after"], seen["before"])
     self.assertEqual(seen["still"], seen["counted"])
     self.assertEqual(seen["counted"][2], [[4, 8, 0], [3, 3, -1]])
@@ -135,13 +135,13 @@ class SimpleSaveTest(absltest.TestCase):
     self.assertTrue(seen["installed"])
     self.check(seen)
 
-  def test_a_process_without_the_library_says_what_is_missing(self):
+  def test_error_without_the_library(self):
     self.assertIn("Op type not registered 'Ev",
                   serve("", self.moved, self.feeds, check=False))
 
 
 class EstimatorTest(absltest.TestCase):
-  """A feature column's model, exported by `Estimator.export_saved_model`."""
+  """A model with a feature column, exported by `Estimator.export_saved_model`."""
 
   def test_export_and_serve(self):
     column = tf.feature_column.embedding_column(
@@ -179,7 +179,7 @@ class EstimatorTest(absltest.TestCase):
         os.path.join(directory, "export"), receiver, save_incr_model=True).decode()
     bundle = os.path.join(exported, "variables", "variables")
     names = [n for n, _ in tf.train.list_variables(bundle)]
-    self.assertLen([n for n in names if n.endswith("-keys")], 1)  # No slots.
+    self.assertLen([n for n in names if n.endswith("-keys")], 1)  # no slots
     seen = serve(ev.library_path(), exported,
                  [{"word": [["red"], ["green"]]}, {"word": [["unseen"], ["blue"]]}])
     self.assertEqual([o["score"] for o in seen["outputs"]], expected)

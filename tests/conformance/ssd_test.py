@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Variables with `StorageOption(storage_type=DRAM_SSDHASH)` beside those in memory.
+"""Compares `StorageOption(storage_type=DRAM_SSDHASH)` with rows in memory.
 
-The memory is so small (64 rows with a slot) that nearly all rows are in the file.
+The memory limit is so small (64 rows with a slot) that nearly all rows are in the file.
 """
 
 import os
@@ -19,7 +19,7 @@ from embedding_variable.lookup import embedding_lookup
 from embedding_variable.variables import config_pb2
 
 _DIM = 4
-_ROW_BYTES = 2 * 4 * _DIM + 20  # In memory, with a slot.
+_ROW_BYTES = 2 * 4 * _DIM + 20  # bytes of a row with a slot in memory
 _SSD = config_pb2.StorageType.DRAM_SSDHASH
 _DRAM = config_pb2.StorageType.DRAM
 _LRU = config_pb2.CacheStrategy.LRU
@@ -92,7 +92,7 @@ _OPTIMIZERS = (
     ("adam", lambda: tf.train.AdamOptimizer(0.05)),
     ("ftrl", lambda: tf.train.FtrlOptimizer(0.05, l1_regularization_strength=.01)),
     ("rmsprop", lambda: tf.train.RMSPropOptimizer(0.01)),
-    # Runs through the generic path: rows are read, and written back.
+    # Takes the generic path: rows are read, updated by stock ops, and written.
     ("proximal", lambda: tf.train.ProximalAdagradOptimizer(0.05)),
 )
 _ADAGRAD = dict(_OPTIMIZERS)["adagrad"]
@@ -148,7 +148,7 @@ class SsdStorageTest(parameterized.TestCase):
     np.testing.assert_array_equal(memory.run(8, seed=1), ssd.run(8, seed=1))
     self._same(memory, ssd)
     stats = ssd.session.run(ssd.stats)
-    # Without slots; with one; with two, whose 48 bytes are laid out as 64.
+    # Rows in memory without slots, with one, and with two (48 bytes, padded to 64).
     slots = len(ssd.variable.slot_columns)
     self.assertEqual(stats[0], [92, 64, 39][slots])
     self.assertGreater(stats[1], 1000)
@@ -165,7 +165,7 @@ class SsdStorageTest(parameterized.TestCase):
       ("lfu", dict(storage=dict(max_capacity=500))),
       ("fifo", dict(storage=dict(max_capacity=500, cache_strategy=_FIFO))),
   )
-  def test_policies_are_those_of_memory(self, options):
+  def test_policies_equal_those_in_memory(self, options):
     memory = _Model(None, _ADAGRAD, **options).start()
     ssd = _Model(self.path, _ADAGRAD, **options).start()
     np.testing.assert_array_equal(memory.run(8, seed=1), ssd.run(8, seed=1))
@@ -183,10 +183,10 @@ class SsdStorageTest(parameterized.TestCase):
     prefix = one.saver.save(one.session,
                             os.path.join(self.create_tempdir().full_path, "m"))
     other = _Model(self.path + "2" if restored else None, adam).start()
-    other.run(2, seed=9)  # what is there goes
+    other.run(2, seed=9)  # the restore removes these rows
     other.saver.restore(other.session, prefix)
     self._same(one, other)
-    # The slots came along.
+    # Slots are restored too.
     np.testing.assert_array_equal(one.run(3, seed=2), other.run(3, seed=2))
     self._same(one, other)
 
@@ -229,7 +229,7 @@ class SsdStorageTest(parameterized.TestCase):
     third.run(3, seed=1)
     self._same(one, third)
 
-  def test_initialising_again_empties(self):
+  def test_initializing_again_empties_the_table(self):
     model = _Model(self.path, _ADAGRAD).start()
     model.run(3, seed=1)
     model.start()
@@ -237,7 +237,7 @@ class SsdStorageTest(parameterized.TestCase):
     model.run(3, seed=1)
     self.assertLen([f for f in os.listdir(self.path) if f.endswith(".evrows")], 1)
 
-  def test_what_a_dead_process_left_goes(self):
+  def test_files_of_a_dead_process_are_removed(self):
     os.makedirs(self.path)
     stale = os.path.join(self.path, "rows-1-0.evrows")
     with open(stale, "w") as f:
@@ -259,7 +259,7 @@ class SsdStorageTest(parameterized.TestCase):
                          universal_newlines=True)
     self.assertEqual(out.returncode, 0, out.stderr)
     self.assertRegex(
-        # TensorFlow may tell of several errors, a line each.
+        # TensorFlow may report several errors, one per line.
         out.stdout, "(?s)FULL .*storage_path '%s' is full: .* bytes more, .* are free "
         ".*'clicks'" % self.path)
     self.assertIn("SAME True", out.stdout)

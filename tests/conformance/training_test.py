@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Embedding variables inside TensorFlow's training machinery."""
+"""Embedding variables with TensorFlow's training features."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ _ROWS, _DIM = 40, 4
 
 
 def _model_fn(features, labels, mode, params):
-  """A regression on one categorical feature."""
+  """A regression with one categorical feature."""
   column = tf.feature_column.embedding_column(
       tf.feature_column.categorical_column_with_embedding(
           "ids", dtype=tf.int64, partition_num=params.get("parts")),
@@ -83,7 +83,7 @@ class EstimatorTest(parameterized.TestCase):
     self._serve_without_the_package(exported, ids[:3], predicted[:3])
 
   def _serve_without_the_package(self, exported, ids, expected):
-    """A process with stock TensorFlow and the op library, nothing else of ours."""
+    """Serves in a process with only stock TensorFlow and the op library."""
     program = """
 import sys, numpy as np, tensorflow as tf
 tf.load_op_library(sys.argv[1])
@@ -115,7 +115,7 @@ print("RESULT", " ".join("%%.9g" %% x for x in y))
     self.assertLess(estimator.evaluate(_input_fn, steps=4)["average_loss"], first)
     tables = {name.rsplit("-", 1)[0] for name in estimator.get_variable_names()
               if name.endswith("-keys")}
-    # The wide part and the deep part, each with its optimizer's slots.
+    # The wide and the deep part each have their optimizer's slots.
     self.assertTrue(any("linear" in t and "Ftrl" in t for t in tables), tables)
     self.assertTrue(any("dnn" in t and "Adagrad" in t for t in tables), tables)
 
@@ -159,7 +159,7 @@ class SessionsTest(parameterized.TestCase):
       session.run(init)
       sgd = tf.train.GradientDescentOptimizer(.1).minimize(loss)
       session.run(sgd)
-      # Rows exist, and get wider.
+      # Rows exist and are then widened.
       before = session.run(pairs.read_all(v, 3))
       adam = tf.train.AdamOptimizer()
       train = adam.minimize(loss)
@@ -217,7 +217,7 @@ class SessionsTest(parameterized.TestCase):
       self.assertEqual(v.shape.as_list(), [_DIM])
       self.assertEqual(list(v.slot_columns), ["Adam", "Adam_1"])
       self.assertEqual(session.run(v).tolist(), [2, _DIM])
-      # Another saver, made from the imported variables, saves the slots as well.
+      # A Saver made from the imported variables saves the slots as well.
       tf.train.Saver().save(session, path + "_again")
       self.assertEqual(
           tf.train.load_variable(path + "_again", "v/Adam_1-values").shape,
@@ -226,7 +226,7 @@ class SessionsTest(parameterized.TestCase):
       losses = [session.run(["loss:0", train], {"ids:0": [1, 3]})[0]
                 for _ in range(3)]
       self.assertEqual(losses, expected)
-      # New lookups and a new optimizer work on the imported variable.
+      # New lookups and a new optimizer work with the imported variable.
       more = tf.train.AdagradOptimizer(.1).minimize(
           tf.reduce_sum(tf.nn.embedding_lookup(v, [9])))
       session.run(tf.variables_initializer([
@@ -276,7 +276,7 @@ class SessionsTest(parameterized.TestCase):
       for call in (freeze, tf.compat.v1.graph_util.convert_variables_to_constants):
         with self.assertRaisesRegex(ValueError, "constants: 'v'.*SavedModel"):
           call(session, graph_def, ["loss"])
-      # Neither outputs without a table nor tables that are to stay are refused.
+      # Outputs without a table, and tables that stay variables, are accepted.
       frozen = freeze(session, graph_def, ["dense_plus_one"])
       self.assertNotIn("EvHandle", [node.op for node in frozen.node])
       frozen = freeze(session, graph_def, ["loss"], variable_names_blacklist=[v.op.name])
@@ -315,10 +315,10 @@ class SessionsTest(parameterized.TestCase):
   @parameterized.parameters(
       (lambda: tf.train.AdagradOptimizer(.1),),
       (lambda: tf.train.GradientDescentOptimizer(.1),),
-      # The generic path.
+      # Takes the generic path.
       (lambda: tf.train.ProximalGradientDescentOptimizer(.1),))
   def test_concurrent_steps(self, optimizer):
-    # Every step adds the same to each of its rows, whatever the order.
+    # Every step adds the same value to each of its rows, so the order does not matter.
     with tf.Graph().as_default(), pairs.session() as session:
       v = tf.get_embedding_variable("v", 1, initializer=tf.zeros_initializer())
       ids = tf.placeholder(tf.int64, [None])
@@ -390,10 +390,10 @@ class SessionsTest(parameterized.TestCase):
       (lambda g: tf.check_numerics(g, "g"),),
       (lambda g: tf.debugging.assert_all_finite(g, "g"),),
       (tf.math.is_finite,), (tf.reduce_sum,), (lambda g: tf.constant(2.) * g,),
-      # Averages over towers.
+      # Gradients averaged over towers.
       (lambda g: tf.expand_dims(g, 0),), (lambda g: tf.stack([g, g]),),
       (lambda g: tf.concat([g, g], 0),), (lambda g: tf.add_n([g, g]),),
-      # A gradient that came through other ops.
+      # A gradient that passed through other ops.
       (lambda g: tf.identity(tf.clip_by_norm(g, 1.)),),
       (lambda g: tf.identity(tf.IndexedSlices(g.values, tf.unique(g.indices)[0])),),
       (lambda g: tf.identity(tf.cond(tf.constant(True), lambda: g, lambda: g)),))
@@ -403,7 +403,7 @@ class SessionsTest(parameterized.TestCase):
       ragged = tf.RaggedTensor.from_row_splits(tf.constant([1, 2], tf.int64), [0, 2])
       for loss in (tf.nn.embedding_lookup(v, [1, 2]),
                    ev.lookup_sparse([v], [ragged], combiners=["sum"])[0],
-                   # Two lookups of one variable; one in a loop.
+                   # Two lookups of one variable; a lookup in a loop.
                    tf.nn.embedding_lookup(v, [1]) + tf.nn.embedding_lookup(v, [2]),
                    tf.map_fn(lambda i: tf.nn.embedding_lookup(v, i), tf.range(3),
                              dtype=tf.float32)):
@@ -488,7 +488,7 @@ class LossScaleTest(parameterized.TestCase):
     tf.train.experimental.disable_mixed_precision_graph_rewrite()
 
   def _train(self, kind, scaled, optimizer, pooled, factors):
-    """Trains a step with each factor of the loss. Returns rows, tables' sizes, steps."""
+    """Trains one step for each factor of the loss. Returns rows, tables' sizes, steps."""
     with tf.Graph().as_default(), pairs.session() as session:
       v = pairs.make(kind, "v", pairs.rows(_ROWS, _DIM))
       w = tf.get_variable("w", initializer=np.ones(_DIM, np.float32), use_resource=True)
@@ -499,7 +499,7 @@ class LossScaleTest(parameterized.TestCase):
         rows = tf.nn.embedding_lookup_sparse(v, ids, None, combiner="sum")
       else:
         rows = tf.nn.embedding_lookup(v, [1, 2, 1])
-      # The casts of a script, or of the graph rewrite on a GPU.
+      # Casts as in a script, or as the graph rewrite inserts them on a GPU.
       rows = tf.cast(tf.cast(rows, tf.float16), tf.float32)
       loss = factor * tf.reduce_sum(tf.square(rows * w))
       made = scaled(optimizer())
@@ -533,15 +533,16 @@ class LossScaleTest(parameterized.TestCase):
     inf, nan = np.inf, np.nan
     factors = [inf, 1, 1, nan, 1]
     found, sizes, steps = self._train("table", scaled, optimizer, pooled, factors)
-    # A skipped step inserts no rows and counts no step.
+    # A skipped step inserts no rows and is not counted.
     self.assertEqual(sizes, [0, 2, 2, 2, 2])
     self.assertEqual(steps, 3)
-    # The same as without the skipped steps and without a loss scale, which is a power
-    # of two.
+    # Equal to training without the skipped steps and without a loss scale, because the
+    # scale is a power of two.
     expected, _, _ = self._train("table", lambda x: x, optimizer, pooled, [1, 1, 1])
     for a, b in zip(found, expected):
       np.testing.assert_array_equal(a, b)
-    if optimizer is not tf.train.AdamOptimizer:  # Its other rows decay in a dense one.
+    # in a dense variable Adam also decays the other rows
+    if optimizer is not tf.train.AdamOptimizer:
       dense, _, _ = self._train("resource", scaled, optimizer, pooled, factors)
       for a, b in zip(found, dense):
         np.testing.assert_allclose(a, b, rtol=1e-5)
@@ -594,7 +595,7 @@ class DeterminismTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (lambda: tf.train.AdagradOptimizer(.1),), (tf.train.AdamOptimizer,),
-      # The generic path.
+      # Takes the generic path.
       (lambda: tf.train.ProximalAdagradOptimizer(.1),))
   def test_same_bits_for_any_number_of_threads(self, optimizer):
     expected = self._train(optimizer, 1)

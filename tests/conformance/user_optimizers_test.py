@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers that users write, on embedding and on dense variables."""
+"""Optimizers that users write, on embedding variables and on dense variables."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -14,7 +14,7 @@ _ROWS, _DIM = 20, 3
 
 
 class WithSlots(tf.train.Optimizer):
-  """Momentum written by hand on gather and scatter."""
+  """Hand-written momentum with gather and scatter."""
 
   def __init__(self, learning_rate=.1, name="WithSlots"):
     super(WithSlots, self).__init__(False, name)
@@ -41,7 +41,7 @@ class WithSlots(tf.train.Optimizer):
 
 
 class ScaledAdagrad(tf.train.AdagradOptimizer):
-  """Changes the gradient on the way to the stock update."""
+  """Scales the gradient before the stock update."""
 
   def _resource_apply_sparse(self, grad, var, indices):
     return super(ScaledAdagrad, self)._resource_apply_sparse(
@@ -49,14 +49,14 @@ class ScaledAdagrad(tf.train.AdagradOptimizer):
 
 
 class RenamedAdagrad(tf.train.AdagradOptimizer):
-  """A subclass that changes nothing of the update."""
+  """A subclass that does not change the update."""
 
   def __init__(self):
     super(RenamedAdagrad, self).__init__(.1, name="Renamed")
 
 
 class OwnApply(tf.train.AdagradOptimizer):
-  """Changes all gradients, then lets the base class apply them."""
+  """Changes all gradients, then calls the base class to apply them."""
 
   def apply_gradients(self, grads_and_vars, global_step=None, name=None):
     halved = [(tf.IndexedSlices(g.values / 2, g.indices, g.dense_shape), v)
@@ -65,7 +65,7 @@ class OwnApply(tf.train.AdagradOptimizer):
 
 
 class OnlyReference(tf.train.Optimizer):
-  """Knows reference variables only."""
+  """Supports reference variables only."""
 
   def __init__(self):
     super(OnlyReference, self).__init__(False, "OnlyReference")
@@ -78,21 +78,21 @@ class OnlyReference(tf.train.Optimizer):
 
 
 class SharedAdam(tf.train.AdamOptimizer):
-  """Changes the part that Adam's two sparse updates share."""
+  """Overrides the code that Adam's two sparse updates share."""
 
   def _apply_sparse_shared(self, grad, var, indices, scatter_add):
     return scatter_add(var, indices, -.1 * tf.sign(grad))
 
 
 class ScatteringKeras(tf.keras.optimizers.Adam):
-  """Changes a part of the sparse update."""
+  """Overrides a part of the sparse update."""
 
   def _resource_scatter_add(self, x, i, v):
     return super(ScatteringKeras, self)._resource_scatter_add(x, i, 2 * v)
 
 
 class KerasSign(tf.keras.optimizers.Optimizer):
-  """A Keras optimizer of one's own."""
+  """A user's own Keras optimizer."""
 
   def __init__(self, name="KerasSign", **kwargs):
     super(KerasSign, self).__init__(name, **kwargs)
@@ -147,7 +147,7 @@ class UserOptimizersTest(parameterized.TestCase):
       (lambda: tf.contrib.opt.LazyAdamOptimizer(.1), "resource", False),
       (SharedAdam, "resource", False), (ScatteringKeras, "resource", True, True),
       (lambda: tf.contrib.opt.NadamOptimizer(.1), "resource", False, True),
-      # Moves rows without a gradient too, and knows reference variables only.
+      # Also moves rows without a gradient, and supports reference variables only.
       (lambda: tf.contrib.opt.PowerSignOptimizer(.1), "ref", False, True))
   def test_same_as_dense(self, make, kind, keras, all_rows=False):
     table = _train("table", make, keras, all_rows)
@@ -155,7 +155,7 @@ class UserOptimizersTest(parameterized.TestCase):
     self.assertTrue((table != pairs.rows(_ROWS, _DIM)).any())
 
   @parameterized.parameters((RenamedAdagrad,), (OwnApply, .1))
-  def test_fused_where_the_update_is_stock(self, make, *args):
+  def test_fused_if_the_update_is_stock(self, make, *args):
     np.testing.assert_allclose(
         _train("table", lambda: make(*args)),
         _train("resource", lambda: make(*args)), rtol=0, atol=1e-6)
@@ -164,7 +164,7 @@ class UserOptimizersTest(parameterized.TestCase):
   @parameterized.parameters((ScaledAdagrad, .1), (WithSlots,), (OnlyReference,),
                             (SharedAdam,), (ScatteringKeras,),
                             (tf.contrib.opt.NadamOptimizer,))
-  def test_generic_where_it_is_not(self, make, *args):
+  def test_generic_if_the_update_is_not_stock(self, make, *args):
     self.assertIsNone(registry.find(make(*args)))
 
   @parameterized.parameters((False, 1), (True, 1), (True, 0))
@@ -197,7 +197,7 @@ class UserOptimizersTest(parameterized.TestCase):
       self.assertEqual(graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES), [variable])
       self.assertEmpty(variable.slot_columns)
 
-  def test_a_method_of_the_object_itself_counts(self):
+  def test_method_replaced_on_the_object(self):
     optimizer = tf.train.AdagradOptimizer(.1)
     self.assertIsNotNone(registry.find(optimizer))
     optimizer._resource_apply_sparse = lambda *args: None  # pylint: disable=protected-access
@@ -231,7 +231,7 @@ class UserOptimizersTest(parameterized.TestCase):
     np.testing.assert_allclose(
         _train("table", make), _train("resource", make), rtol=0, atol=1e-6)
 
-  def test_a_failing_update_leaves_the_lock(self):
+  def test_failed_update_releases_the_lock(self):
     class Failing(tf.train.GradientDescentOptimizer):
 
       def _resource_apply_sparse_duplicate_indices(self, grad, handle, indices):
@@ -260,7 +260,7 @@ class UserOptimizersTest(parameterized.TestCase):
       self.assertEqual(tf.global_variables(), [v])
       self.assertEqual(tf.local_variables(), [])
       self.assertNotIn("critical_sections", graph.get_all_collection_keys())
-      # And what can be exported without a warning can be imported.
+      # A graph that is exported without a warning can be imported.
       tf.train.export_meta_graph()
 
 

@@ -63,7 +63,7 @@ class WarmStartTest(parameterized.TestCase):
 
     two = saved_model.Model(parts=restored, train=False, saver=warm()).start()
     self.assertEqual(two.contents(), one.contents())
-    # From another name.
+    # Restores from another name.
     three = saved_model.Model(parts=restored, train=False, name="scope/w",
                    saver=warm("scope/w", None, {"scope/w": "v"})).start()
     self.assertEqual(three.contents(), one.contents())
@@ -87,13 +87,12 @@ class WarmStartTest(parameterized.TestCase):
     first.train(input_fn, steps=2)
     keys, = [n for n, _ in tf.train.list_variables(first.model_dir)
              if re.search(r"embedding_weights(/part_\d+)?-keys$", n)]
-    # No step of its own: the optimizer's rate is what is left of it.
     second = estimator(first.model_dir)
     second.train(input_fn, steps=1)
     values = [tf.train.load_variable(e.model_dir, keys[:-len("keys")] + "values")
               for e in (first, second)]
     self.assertEqual(values[0].shape, (2, _DIM))
-    # A step of Adagrad at rate 0.05 from these rows, not from new ones.
+    # One Adagrad step moves a row by at most the rate, 0.05; new rows would differ more.
     self.assertLess(np.abs(values[1] - values[0]).max(), .051)
 
   def test_init_from_checkpoint_that_does_not_fit(self):

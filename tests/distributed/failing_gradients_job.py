@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A training of dense layers on GPUs of which the last rank goes wrong.
+"""Trains dense layers on GPUs; the last rank misbehaves.
 
   failing_gradients_job.py wait|less|raise|other_shape [LIMIT]
 
-LIMIT: the exchange timeout, in seconds, after some steps.
+LIMIT: the exchange timeout in seconds, set after some steps.
 """
 
 import sys

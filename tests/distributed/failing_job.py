@@ -1,11 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A training of which the last rank goes wrong after a few steps.
+"""Trains with lookups; the last rank misbehaves after a few steps.
 
   failing_job.py none|raise|extra|extra_and_wait|other_lookup|other_dtype|other_carrier|
                  wait [LIMIT]
 
-LIMIT: the exchange timeout after those steps, in seconds. Ranks may begin further apart.
+LIMIT: the exchange timeout in seconds after those steps. At the start ranks may be
+further apart.
 """
 
 import os

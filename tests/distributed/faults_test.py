@@ -1,9 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that goes wrong ends the others, with an error, in a bounded time.
+"""If a rank fails, the others end with an error within a bounded time.
 
-The ranks are not under horovodrun, which would end them: what they do by themselves is
-what is tested.
+The ranks do not run under horovodrun, because it would end the other ranks itself.
 """
 
 import os
@@ -18,15 +17,15 @@ import ranks
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PROGRAM = os.path.join(_HERE, "failing_job.py")
 _GRADIENTS_PROGRAM = os.path.join(_HERE, "failing_gradients_job.py")
-# What has stand-ins for GPUs and NCCL.
+# A library with stand-ins for GPUs and NCCL.
 _TEST_GPU = os.path.join(os.path.dirname(_HERE), "exchange_device", "test_gpu.py")
 
-# Seconds for what is noticed at once: a slow machine's share of it is large.
+# Seconds to wait for an immediate error; most of it is for slow machines.
 _SOON = 40.
 _LIMIT = 4.
 
-# What an error of an exchange begins with, whatever carries it; and how it goes on, by
-# Horovod, which does not say which rank it has lost.
+# Start of an exchange's error with any carrier, and the rest of Horovod's error, which
+# does not name the lost rank.
 _EXCHANGE = r"InternalError: sok_exchange/[a-z]+: the exchange between ranks failed: "
 _GONE = _EXCHANGE + "a rank is gone, or has ended before the others. Horovod says: "
 
@@ -56,7 +55,7 @@ class FaultsTest(absltest.TestCase):
     self._ends_with_an_error(job, 1, words=_GONE)
 
   def test_the_first_rank_is_killed(self):
-    # It coordinates all others.
+    # Horovod's coordinator.
     job = self._start("wait", 2)
     job.signal(0, signal.SIGKILL)
     self._ends_with_an_error(job, 1, words=_GONE)
@@ -68,19 +67,19 @@ class FaultsTest(absltest.TestCase):
     self._ends_with_an_error(job, 1, words=_EXCHANGE + "rank 2 is gone")
 
   def test_frozen_with_an_exchange_through_memory(self):
-    # The error comes first. Horovod ends when its transport has given the rank up.
+    # The error comes first. Horovod ends once its transport has given up on the rank.
     job = self._start("wait", 2, _LIMIT, SOK_EXCHANGE="memory",
                       HOROVOD_GLOO_TIMEOUT_SECONDS="5")
     job.signal(1, signal.SIGSTOP)
     self._ends_with_an_error(job, 0, words="a rank has waited too long")
 
-  def test_waits_elsewhere_with_an_exchange_through_memory(self):
+  def test_waits_outside_of_an_exchange_through_memory(self):
     job = self._start("extra_and_wait", 2, _LIMIT, SOK_EXCHANGE="memory")
     self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
     self.assertIn("a rank has waited too long", job.output(1))
     self.assertNotIn("got more than all others", job.output(1))
 
-  def test_one_lookup_more_with_an_exchange_through_memory(self):
+  def test_extra_lookup_with_an_exchange_through_memory(self):
     job = self._start("extra", 2, SOK_EXCHANGE="memory")
     self._ends_with_an_error(job, 1, words="rank 0 is gone")
     self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
@@ -95,12 +94,12 @@ class FaultsTest(absltest.TestCase):
     job.signal(1, signal.SIGSTOP)
     self._ends_with_an_error(job, 0, words=_GONE)
 
-  def test_one_lookup_more_while_the_others_end(self):
+  def test_extra_lookup_while_the_others_end(self):
     job = self._start("extra", 2)
     self._ends_with_an_error(job, 1, words=_GONE)
     self.assertEqual(job.wait(0, _SOON), 0, job.output(0))
 
-  def test_one_lookup_more_while_the_others_wait_elsewhere(self):
+  def test_extra_lookup_while_the_others_wait_outside_of_it(self):
     job = self._start("extra_and_wait", 2, _LIMIT)
     begin = time.time()
     self._ends_with_an_error(job, 1, words="Not all ranks take part in it")
@@ -126,7 +125,7 @@ class FaultsTest(absltest.TestCase):
                      "float32, this rank as bfloat16).*exchange_dtype")
 
   def test_ranks_that_ask_for_other_carriers(self):
-    # The last one has Horovod, and so it does not wait for the others in sok.init.
+    # The last rank uses Horovod, so it does not wait for the others in sok.init.
     job = ranks.Ranks(3, _PROGRAM, "other_carrier",
                       env=horovod_job.environment(SOK_EXCHANGE="memory"))
     self.addCleanup(job.__exit__)
@@ -162,7 +161,7 @@ class FaultsTest(absltest.TestCase):
           job, rank, words="summing the gradients of 'layer' over ranks failed")
 
   def test_raises_while_gradients_are_summed_by_nccl(self):
-    # It leaves as one that is through would, which must not keep the others waiting.
+    # The failed rank leaves like one that has finished; the others must not wait for it.
     job = self._start_gradients("raise", 2)
     self.assertTrue(job.wait_for(1, "trained", 150), job.output(1))
     begin = time.time()
@@ -170,7 +169,7 @@ class FaultsTest(absltest.TestCase):
     self._ends_with_an_error(job, 1, words="a bug in this rank's input")
     self.assertLess(time.time() - begin, 15.)
 
-  def test_waits_elsewhere_while_gradients_are_summed_by_nccl(self):
+  def test_waits_outside_while_gradients_are_summed_by_nccl(self):
     job = self._start_gradients("less", 2, str(_LIMIT))
     self.assertTrue(job.wait_for(0, "trained", 150), job.output(0))
     self._ends_with_an_error(job, 0, words="a rank has waited too long")
@@ -181,7 +180,7 @@ class FaultsTest(absltest.TestCase):
     job = self._start_gradients("other_shape", 2)
     for rank in range(2):
       self._ends_with_an_error(job, rank, timeout=150, words="gradients of 'layer'")
-    self.assertRegex(job.output(0) + job.output(1), "rank [01] sums other gradients")
+    self.assertRegex(job.output(0) + job.output(1), "rank [01] sums different gradients")
 
   def test_nothing_wrong(self):
     job = self._start("none", 2, _LIMIT)

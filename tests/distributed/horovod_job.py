@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a program on several ranks of this machine, and waits for the end of it."""
+"""Starts a program on several ranks of this machine, and waits until it ends."""
 
 import collections
 import os
@@ -9,23 +9,24 @@ import subprocess
 import sys
 import time
 
-# returncode: horovodrun's; None when it had to be killed. output: what all ranks
-# printed, each line after "[rank]<stdout>:" or "[rank]<stderr>:". seconds: how long.
+# returncode: horovodrun's; None if it was killed. output: what all ranks printed, with
+# "[rank]<stdout>:" or "[rank]<stderr>:" before each line. seconds: duration.
 Result = collections.namedtuple("Result", ["returncode", "output", "seconds"])
 
-# What belongs to the test that starts the job, and would confuse its ranks.
+# Variables of the test that starts the job, which would confuse its ranks.
 _OWN = ("XML_OUTPUT_FILE", "TEST_SHARD_INDEX", "TEST_SHARD_STATUS_FILE",
         "TEST_TOTAL_SHARDS", "TESTBRIDGE_TEST_ONLY", "GTEST_SHARD_INDEX",
         "GTEST_TOTAL_SHARDS", "TEST_PREMATURE_EXIT_FILE")
 
 
 def environment(**variables):
-  """Returns the environment of a rank: bounded waiting, quiet TensorFlow."""
+  """Returns the environment of a rank: short timeouts, a quiet TensorFlow."""
   env = {k: v for k, v in os.environ.items() if k not in _OWN}
   env.update(
       TF_CPP_MIN_LOG_LEVEL="1",
       PYTHONWARNINGS="ignore",
-      # A rank alone in a collective means that a test is wrong; say so soon.
+      # A rank that is alone in a collective means that a test is wrong, so report it
+      # soon.
       HOROVOD_STALL_CHECK_TIME_SECONDS="10",
       HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="40")
   env.update(variables)
@@ -33,7 +34,7 @@ def environment(**variables):
 
 
 def command(num_ranks, program, *arguments):
-  """Returns the list of words that starts a Python program on ranks."""
+  """Returns the command line that starts a Python program on ranks."""
   return [
       sys.executable, "-m", "horovod.runner.launch", "-np", str(num_ranks), "-H",
       "localhost:%d" % num_ranks, sys.executable, program
@@ -47,7 +48,7 @@ def run(num_ranks, program, *arguments, timeout=280, env=None):
     num_ranks: int.
     program: path.
     *arguments: of the program.
-    timeout: seconds after which all of it is killed.
+    timeout: seconds after which all processes are killed.
     env: dict, or None for `environment()`.
 
   Returns:

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A network of two hosts on one machine: two network namespaces with a wire between.
+"""Two network namespaces, connected by a virtual cable, as two hosts on one machine.
 
-A process in one of them sees no interface but its own end of the wire, so whatever
-ranks say to each other goes over it.
+A process in a namespace has no other network interface than its end of the cable, so all
+traffic between ranks passes through it.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Unavailable(Exception):
-  """This machine does not allow it; says why."""
+  """This machine does not allow network namespaces; the message has the reason."""
 
 
 def _set_namespace(path):
@@ -31,7 +31,7 @@ def _set_namespace(path):
 
 
 class Host(object):
-  """One end of the wire.
+  """One end of the cable.
 
   Attributes:
     address: string, its IP address.
@@ -46,7 +46,7 @@ class Host(object):
 
   @contextlib.contextmanager
   def inside(self):
-    """While open, sockets and processes that this thread makes are on this host."""
+    """Context: sockets and processes that this thread creates belong to this host."""
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
       _set_namespace(self._path)
@@ -56,10 +56,10 @@ class Host(object):
       os.close(before)
 
   def become(self):
-    """Gives the process that calls it this host's name; for Popen's preexec_fn.
+    """Gives the calling process this host's name; for Popen's preexec_fn.
 
-    Some of Horovod's connections go to what the machine's name resolves to, whatever
-    interface it was told; an address as a name resolves to itself.
+    Some of Horovod's connections go to the address that the machine's name resolves to,
+    whatever its interface is. An address as a name resolves to itself.
     """
     if _libc.unshare(_CLONE_NEWUTS):
       raise OSError(ctypes.get_errno(), "unshare")
@@ -68,14 +68,14 @@ class Host(object):
       raise OSError(ctypes.get_errno(), "sethostname")
 
   def sent_bytes(self):
-    """How many bytes have left it."""
+    """Returns the number of bytes that this host has sent."""
     output = _ip("netns", "exec", self._namespace, "cat",
                  "/sys/class/net/%s/statistics/tx_bytes" % self.interface)
     return int(output)
 
 
 class Localhost(object):
-  """This machine itself, through its loopback interface."""
+  """This machine, through its loopback interface."""
 
   address = "127.0.0.1"
   interface = "lo"
@@ -98,13 +98,13 @@ def _ip(*arguments):
 
 @contextlib.contextmanager
 def two_hosts():
-  """Makes two hosts, for the time of a with block.
+  """Context: yields two hosts that exist inside the with block.
 
   Yields:
     A list of two Hosts.
 
   Raises:
-    Unavailable: not on this machine.
+    Unavailable: this machine does not allow it.
   """
   names = ["sok_%d_%d" % (os.getpid(), i) for i in range(2)]
   interfaces = ["sokwire0", "sokwire1"]
@@ -113,7 +113,7 @@ def two_hosts():
     for name in names:
       _ip("netns", "add", name)
       made.append(name)
-    # Both ends are made inside: nothing of this machine's own network changes.
+    # Both ends are created inside the namespaces, so the machine's network is unchanged.
     _ip("-n", names[0], "link", "add", interfaces[0], "type", "veth", "peer", "name",
         interfaces[1], "netns", names[1])
     hosts = []

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this machine has a GPU, as its driver says."""
+"""Checks through the NVIDIA driver whether this machine has a GPU."""
 
 import ctypes
 
@@ -11,8 +11,8 @@ def why_no_gpu():
   """Returns why this machine has no GPU, or None if it has one.
 
   Raises:
-    RuntimeError: there is a driver, and it does not start. Tests have to fail then: a
-      GPU that is broken is no reason to skip them.
+    RuntimeError: there is a driver, but it does not start. Tests must fail then, not be
+      skipped, because the GPU is broken.
   """
   try:
     driver = ctypes.CDLL("libcuda.so.1")

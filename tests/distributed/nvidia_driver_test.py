@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of when tests of several ranks are skipped for want of a GPU."""
+"""Tests when multi-rank tests are skipped because there is no GPU."""
 
 from unittest import mock
 
@@ -10,7 +10,7 @@ import nvidia_driver
 
 
 class _Driver(object):
-  """What ctypes gives for a driver."""
+  """Stands for the driver library that ctypes loads."""
 
   def __init__(self, started, counted=0, gpus=0):
     self._started, self._counted, self._gpus = started, counted, gpus
@@ -30,15 +30,15 @@ def _why(**library):
 
 class NvidiaDriverTest(absltest.TestCase):
 
-  def test_a_machine_without_a_gpu_says_so(self):
+  def test_machine_without_a_gpu(self):
     self.assertRegex(_why(side_effect=OSError()), "no NVIDIA driver")
     self.assertRegex(_why(return_value=_Driver(100)), "sees no GPU")
     self.assertRegex(_why(return_value=_Driver(0)), "sees no GPU")
 
-  def test_one_with_a_gpu_has_no_reason(self):
+  def test_machine_with_a_gpu(self):
     self.assertIsNone(_why(return_value=_Driver(0, gpus=2)))
 
-  def test_one_that_is_broken_is_an_error(self):
+  def test_broken_driver_is_an_error(self):
     for driver in (_Driver(999), _Driver(0, counted=802)):
       with self.assertRaisesRegex(RuntimeError, "does not start: CUDA error (999|802)"):
         _why(return_value=driver)

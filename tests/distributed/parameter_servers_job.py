@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One task of a job with parameter servers, as TF_CONFIG says: a canned Estimator.
+"""One task of a parameter server job, given by TF_CONFIG, with a canned Estimator.
 
   parameter_servers_job.py MODEL_DIR STEPS
 
-A worker that is not the chief leaves after a few steps, long before the others.
+A worker other than the chief stops after a few steps, long before the others.
 """
 
 import json
@@ -21,7 +21,7 @@ _fc = tf.feature_column
 
 
 def _input():
-  """Batches of three ids each, whose label is the first one's lowest bit."""
+  """Returns batches of three ids each; the label is the lowest bit of the first id."""
   ids = np.random.RandomState(0).randint(-40, 40, [256, 3]).astype(np.int64)
   data = tf.data.Dataset.from_tensor_slices(({"ids": ids}, ids[:, 0] % 2))
   return data.repeat().batch(16)
@@ -37,7 +37,7 @@ def main(model_dir, steps):
       input_layer_partitioner=tf.fixed_size_partitioner(2),
       config=tf.estimator.RunConfig(model_dir, save_checkpoints_steps=steps // 2))
 
-  worker_is_there = os.path.join(model_dir, "worker_is_there")
+  worker_started = os.path.join(model_dir, "worker_started")
 
   class Report(tf.train.SessionRunHook):
 
@@ -46,12 +46,12 @@ def main(model_dir, steps):
                                   if ev.is_embedding_variable(v)}))
 
       if task == "worker":
-        open(worker_is_there, "w").close()
+        open(worker_started, "w").close()
 
     def after_run(self, run_context, run_values):
-      # A worker begins some seconds later, and not at all when all is trained.
+      # The worker starts some seconds later, and not at all if the training is complete.
       until = time.time() + 60
-      while task == "chief" and not os.path.exists(worker_is_there):
+      while task == "chief" and not os.path.exists(worker_started):
         if time.time() > until:
           raise RuntimeError("the worker did not begin within 60 s")
         time.sleep(.1)

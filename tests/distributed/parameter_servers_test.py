@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`train_and_evaluate` of a canned Estimator: a process for every task of TF_CONFIG."""
+"""Runs `train_and_evaluate` of a canned Estimator with one process per TF_CONFIG task."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _SECONDS = 500
 class ParameterServersTest(absltest.TestCase):
 
   def _start(self, cluster, task, index, *arguments):
-    """Starts one task; it is killed when the test ends."""
+    """Starts one task, which is killed at the end of the test."""
     config = {"cluster": cluster, "task": {"type": task, "index": index}}
     output = tempfile.TemporaryFile(mode="w+")
     process = subprocess.Popen(

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Starts ranks as horovodrun does, but leaves them alone afterwards.
+"""Starts ranks as horovodrun does, but does not end them when one fails.
 
-horovodrun ends all ranks when one fails. What a rank does by itself when another one is
-gone can be seen only without it.
+horovodrun ends all ranks if one fails, which hides how a rank itself handles the loss of
+another.
 """
 
 import os
@@ -21,13 +21,13 @@ import network
 
 
 class Ranks(object):
-  """Processes of one job, and what they print.
+  """The processes of one job, and their output.
 
-  Use it as a context: at its end every process that still runs is killed.
+  A context manager; on exit it kills all processes that still run.
   """
 
   def __init__(self, num_ranks, program, *arguments, env=None, hosts=None):
-    """Starts them.
+    """Starts the ranks.
 
     Args:
       num_ranks: int, a multiple of the number of hosts.
@@ -84,14 +84,16 @@ class Ranks(object):
     os.kill(self._processes[rank].pid, number)
 
   def wait(self, rank, timeout):
-    """Returns the exit code of a rank, or None when it runs on after `timeout` s."""
+    """Returns the exit code of a rank, or None if it still runs after `timeout`
+    seconds."""
     try:
       return self._processes[rank].wait(timeout)
     except subprocess.TimeoutExpired:
       return None
 
   def wait_for(self, rank, text, timeout):
-    """Returns whether a rank prints `text` before it ends and within `timeout` s."""
+    """Returns whether a rank prints `text` before it ends and within `timeout`
+    seconds."""
     end = time.time() + timeout
     while time.time() < end:
       if text in self.output(rank):
@@ -102,15 +104,15 @@ class Ranks(object):
     return text in self.output(rank)
 
   def output(self, rank):
-    """Returns what a rank printed so far."""
+    """Returns what a rank has printed so far."""
     size = os.fstat(self._files[rank].fileno()).st_size
     return os.pread(self._files[rank].fileno(), size, 0).decode("utf-8", "replace")
 
 
 def run(num_ranks, program, *arguments, timeout=280, env=None):
-  """Does what `horovod_job.run` does, without horovodrun, which takes seconds to start.
+  """Like `horovod_job.run`, but without horovodrun, which takes seconds to start.
 
-  A rank that fails ends the others, after they had time to say something.
+  If a rank fails, the others are killed after a short time for their own output.
   """
   begin, code = time.time(), 0
   with Ranks(num_ranks, program, *arguments, env=env) as job:

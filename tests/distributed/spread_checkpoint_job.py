@@ -1,10 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of the jobs that spread_checkpoint_test.py starts.
+"""One rank of the jobs that spread_checkpoint_test.py starts.
 
   spread_checkpoint_job.py MODE FOLDER STEPS
 
-Every rank trains its share of one batch, so that any number of ranks does the same work.
+Every rank trains its share of one global batch, so the result does not depend on the
+number of ranks.
 """
 
 import json
@@ -24,14 +25,14 @@ _BATCH = 12
 
 
 def keys_of_step(step):
-  """Returns int64 `[4, _BATCH]`: of each table, for the whole batch; some are new."""
+  """Returns the keys of a step: int64 `[tables = 4, _BATCH]`; some of them are new."""
   random = np.random.RandomState(step)
   return random.randint(-30, 40, [4, _BATCH]) * 10**9 * 7 + random.randint(
       0, 3, [4, _BATCH])
 
 
 class Model(object):
-  """Tables of all placements with Adagrad, and a dense variable."""
+  """Tables with every placement, trained by Adagrad, and a dense variable."""
 
   def __init__(self, ids=None):
     last = hvd.size() - 1
@@ -57,7 +58,7 @@ class Model(object):
         tf.SparseTensor(tf.cast(indices, tf.int64), self.ids[i],
                         tf.cast([count, 1], tf.int64)) for i in range(4)
     ], combiners=["sum"] * 4)
-    # Every sample weighs the same, whichever rank has it.
+    # Every sample has the same weight on any rank.
     loss = tf.add_n([tf.reduce_sum(tf.square(r - .7)) for r in rows])
     optimizer = _train.AdagradOptimizer(.1)
     update = optimizer.minimize(loss, global_step=self.step)
@@ -129,7 +130,7 @@ def _estimate(folder, steps):
 
 
 def other_ways(folder, steps):
-  """Each in a graph and a folder of its own."""
+  """Saves in other ways, each with its own graph and folder."""
   del steps
   for name, way, count in (("sharded", sharded, 3), ("by_seconds", by_seconds, 40),
                            ("estimator", _estimate, 9)):
@@ -154,7 +155,7 @@ def sharded(folder, steps):
 
 
 def saver(folder, steps):
-  """Saves by a plain Saver, at last in the midst of which rank 1 may be killed."""
+  """Saves by a plain Saver. During the last save rank 1 may be killed."""
   model = Model()
   saver_ = _train.Saver()
   path = os.path.join(folder, "model.ckpt")
@@ -174,7 +175,7 @@ def saver(folder, steps):
       model.run(session, step)
     saver_.save(session, path, global_step=model.step)
     model.run(session, steps)
-    # The ranks are as far by now.
+    # After this step no rank is far behind.
     sok.init(exchange_timeout=float(os.environ.get("TIMEOUT", "60")))
     session.armed = ends == "killed" and hvd.rank() == 1
     begin = time.time()
@@ -188,11 +189,11 @@ def saver(folder, steps):
     except Exception as e:  # pylint: disable=broad-except
       print("FAILED after %.1f s: %s: %s" % (time.time() - begin, type(e).__name__, e))
       sys.stdout.flush()
-      os._exit(3)  # Horovod may wait for a rank that is gone.
+      os._exit(3)  # Horovod may wait for a rank that is gone
 
 
 def restore(folder, steps):
-  """Restores by a plain Saver, also over what was there, and checks the placement."""
+  """Restores by a plain Saver into new and into trained tables; writes the keys."""
   del steps
   model = Model()
   saver_ = _train.Saver()
@@ -207,7 +208,7 @@ def restore(folder, steps):
 
 
 def late_lookup(folder, steps):
-  """The Saver is made before the lookup that spreads the table."""
+  """Makes the Saver before the lookup that spreads the table."""
   del folder, steps
   table = tf.get_embedding_variable("t", 2)
   saver_ = _train.Saver()
@@ -219,7 +220,7 @@ def late_lookup(folder, steps):
 
 
 def mistakes(folder, steps):
-  """Each is refused on every rank; prints how."""
+  """Prints the errors of mistakes that every rank must refuse."""
   for mistake in (rank_0_only, estimator_on_rank_0, late_lookup):
     try:
       with tf.Graph().as_default():

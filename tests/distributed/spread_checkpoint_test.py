@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One checkpoint of a job whose tables are spread over ranks."""
+"""Checkpoints of jobs whose tables are spread over ranks."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _TABLES = 4
 
 
 def _table(path, name):
-  """Returns key -> (value, slot) of a table, whole or in parts."""
+  """Returns key -> (value, slot) of a table, which may be saved in parts."""
   reader = tf.train.load_checkpoint(path)
   found = {}
   for tensor in reader.get_variable_to_shape_map():
@@ -57,7 +57,7 @@ def _counted(path, name):
 
 
 def setUpModule():
-  # This process is a job of one rank.
+  # This process is a job with one rank.
   hvd.init()
   sok.init()
 
@@ -92,12 +92,12 @@ class SpreadCheckpointTest(absltest.TestCase):
     with tf.Graph().as_default():
       spread_checkpoint_job.restore(folder or self._folder, 0)
 
-  def test_a_job_goes_on_at_other_numbers_of_ranks(self):
+  def test_a_job_resumes_with_other_numbers_of_ranks(self):
     alone = self.create_tempdir().full_path
     with tf.Graph().as_default():
       spread_checkpoint_job.train(alone, 14)
     expected, found = self._losses(14, alone), {}
-    # More ranks, fewer, as many, one.
+    # A job with more ranks, fewer, the same number, and one.
     for num_ranks, steps in ((2, 4), (3, 8), (2, 10), (2, 12), (1, 14)):
       self._run(num_ranks, "train", steps)
       found.update(self._losses(steps))
@@ -112,7 +112,7 @@ class SpreadCheckpointTest(absltest.TestCase):
                      tf.train.latest_checkpoint(alone))
     self.assertEqual(tf.train.load_variable(self._folder, "dense"), 14)
     self.assertEqual(tf.train.load_variable(self._folder, "global_step"), 14)
-    # Nothing but checkpoints; rank 0 keeps them as it would alone.
+    # The folder has only checkpoints, as rank 0 alone would leave it.
     self.assertFalse([n for n in os.listdir(self._folder) if "_part_" in n])
 
   def test_a_plain_saver_and_the_placement_of_rows(self):
@@ -134,14 +134,14 @@ class SpreadCheckpointTest(absltest.TestCase):
                for mode in ("sharded", "by_seconds", "estimator")}
     self._run(2, "other_ways", 0)
     self._restores(folders["sharded"])
-    # Ranks whose clocks differ save at the same steps.
+    # Ranks with different clocks save at the same steps.
     state = tf.train.get_checkpoint_state(folders["by_seconds"])
     self.assertGreater(len(state.all_model_checkpoint_paths), 2)
     self.assertEqual(tf.train.load_variable(folders["estimator"], "global_step"), 11)
     self._run(3, "restore", 0, folders["estimator"])
 
   def _fails(self, mode, message, env=None, num_ranks=2, gone=(), steps=3):
-    """Runs a job of which every rank fails by itself, and says `message`."""
+    """Runs a job in which every rank must fail on its own with the error `message`."""
     env = horovod_job.environment(**(env or {}))
     with ranks.Ranks(num_ranks, _PROGRAM, mode, self._folder, steps, env=env) as job:
       for rank in range(num_ranks):
@@ -169,20 +169,20 @@ class SpreadCheckpointTest(absltest.TestCase):
   def test_a_rank_that_is_killed_while_it_saves(self):
     self._fails("saver", r"FAILED after [0-9.]+ s: RankError: checkpoint/save: ",
                 {"RANK_1": "killed"}, num_ranks=3, gone=[1])
-    self._check_only_the_first_is_there()
+    self._check_only_the_first_is_left()
 
-  def test_a_rank_that_saves_elsewhere(self):
+  def test_a_rank_that_saves_to_another_path(self):
     self._fails("saver", r"FAILED after .*ValueError: checkpoint/save: the path of a "
                 r"checkpoint must be the same on all ranks, got rank 0: .*model.ckpt-4; "
                 r"rank 1: .*model.ckpt_of_mine-4", {"RANK_1": "another path"})
-    self._check_only_the_first_is_there()
+    self._check_only_the_first_is_left()
 
   def test_a_rank_that_does_not_save(self):
     self._fails("saver", r"FAILED after [0-9.]+ s: ",
                 {"RANK_1": "goes on", "TIMEOUT": "5"})
-    self._check_only_the_first_is_there()
+    self._check_only_the_first_is_left()
 
-  def _check_only_the_first_is_there(self):
+  def _check_only_the_first_is_left(self):
     self.assertEqual(tf.train.latest_checkpoint(self._folder),
                      os.path.join(self._folder, "model.ckpt-3"))
     left = {n.split(".")[1] for n in os.listdir(self._folder) if n != "checkpoint"}

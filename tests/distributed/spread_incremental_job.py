@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of the jobs that spread_incremental_test.py starts.
+"""One rank of the jobs that spread_incremental_test.py starts.
 
   spread_incremental_job.py MODE FOLDER TAG
 
-Ranks write what they have to `<name>_<TAG>_<rank>.pickle` of the folder.
+Ranks write their state to `<name>_<TAG>_<rank>.pickle` in the folder.
 """
 
 import os
@@ -30,7 +30,7 @@ _SAVE_DELTA = "save/deltas/save:0"
 
 
 class Contents(object):
-  """What is in a session's tables and variables."""
+  """The contents of a session's tables and variables."""
 
   def __init__(self, step, dense, tables):
     self._scalars = [step, dense]
@@ -38,14 +38,14 @@ class Contents(object):
 
   def _all_of(self, table):
     slots = table.slot_columns
-    # A slot that no update has used yet is made.
+    # Creates slots that no update has used yet.
     ready, _ = row_ops.read_rows(table.handle, tf.constant([], tf.int64), list(slots),
                                  list(slots.values()))
     with tf.control_dependencies([ready]):
       return checkpoint_ops.export_table(table.handle, list(slots))
 
   def dump(self, session, folder, name):
-    """Writes this rank's part of each table, bit for bit."""
+    """Writes the exact bits of this rank's part of each table."""
     step, dense = session.run(self._scalars)
     state = {"step": int(step), "dense": float(dense), "tables": []}
     for table in session.run(self._tables):
@@ -62,7 +62,7 @@ class Contents(object):
 
 
 class Model(spread_checkpoint_job.Model):
-  """Also erases keys, and shows what it has."""
+  """A model that can also erase keys and write its contents."""
 
   def __init__(self, ids=None):
     super(Model, self).__init__(ids)
@@ -72,7 +72,7 @@ class Model(spread_checkpoint_job.Model):
     self.dump = Contents(self.step, self.dense, self.tables).dump
 
   def erase_half(self, session, step):
-    """Erases half of the keys of a step, each where it is."""
+    """Erases half of the keys of a step, each on its owner rank."""
     keys = np.unique(spread_checkpoint_job.keys_of_step(step))[::2]
     session.run(self._erase, {self._erased: keys})
 
@@ -82,7 +82,7 @@ def _saver():
 
 
 def _start(model, saver, session, folder):
-  """Restores what is there; returns the step."""
+  """Restores the latest checkpoint if there is one; returns the step."""
   newest = _train.latest_checkpoint(folder)
   if newest:
     saver.restore(session, newest)
@@ -132,7 +132,7 @@ def imported(folder, tag):
 
 
 def chain(folder, tag):
-  """Goes on from what is there; saves a full checkpoint, three deltas, an export."""
+  """Resumes if it can; saves a full checkpoint, three deltas, and an export."""
   model = Model()
   saver = _saver()
   embedding_variable.prepare_export()
@@ -147,7 +147,8 @@ def chain(folder, tag):
     model.dump(session, folder, "restored_" + tag)
     for i in range(4):
       if i == 2 and hvd.rank() == 0:
-        # The next delta is all of this rank's part, and only changes of the others'.
+        # After this the next delta has all rows of this rank, but only changes of the
+        # others.
         session.run(model.empty_first)
       for _ in range(3):
         model.run(session, step)
@@ -173,7 +174,7 @@ class _MachineIsGone(Exception):
 
 
 def monitored(folder, tag):
-  """What a script asks a MonitoredTrainingSession for; ends without a last save."""
+  """Saves by a MonitoredTrainingSession, which is aborted before its final save."""
   model = Model()
   try:
     with _train.MonitoredTrainingSession(
@@ -194,7 +195,7 @@ def monitored(folder, tag):
 
 
 def _by_seconds(folder):
-  """The clocks of the ranks differ."""
+  """Saves by time on ranks whose clocks differ."""
   model = Model()
   hook = sok.CheckpointSaverHook(folder, save_steps=1000, incremental_save_secs=1)
   with _train.SingularMonitoredSession(hooks=[hook]) as session:
@@ -238,7 +239,7 @@ def hooks(folder, tag):
 
 
 class _Session(tf.compat.v1.Session):
-  """Has something happen when a delta is written."""
+  """Calls `before` and `after` around the save of a delta."""
 
   before = after = staticmethod(lambda: None)
 
@@ -257,7 +258,7 @@ def _die():
 
 
 def failing(folder, tag):
-  """Saves a chain; at its second delta the rank RANK does what DOES says."""
+  """Saves a chain; at its second delta rank RANK misbehaves as DOES specifies."""
   model = Model()
   saver = _saver()
   does = os.environ["DOES"] if hvd.rank() == int(os.environ["RANK"]) else ""
@@ -271,7 +272,7 @@ def failing(folder, tag):
     model.dump(session, folder, "first_" + tag)
     model.run(session, 6)
     model.dump(session, folder, "second_" + tag)
-    # The ranks are as far by now.
+    # After this step no rank is far behind.
     sok.init(exchange_timeout=float(os.environ.get("TIMEOUT", "60")))
     if does == "is killed before":
       session.before = _die
@@ -286,11 +287,11 @@ def failing(folder, tag):
     except Exception as e:  # pylint: disable=broad-except
       print("FAILED after %.1f s: %s: %s" % (time.time() - begin, type(e).__name__, e))
       sys.stdout.flush()
-      os._exit(3)  # Horovod may wait for a rank that is gone.
+      os._exit(3)  # Horovod may wait for a rank that is gone
 
 
 def mistakes(folder, tag):
-  """Deltas that fail on all ranks; the next one holds what they would have."""
+  """Saves deltas that fail on all ranks; the next delta must contain their changes."""
 
   def fail():
     raise tf.errors.ResourceExhaustedError(None, None, "the disk is full")
@@ -326,7 +327,7 @@ def mistakes(folder, tag):
 
 
 def saves(folder, tag):
-  """Saves for as long as it lives, and says what it had when."""
+  """Saves until it is killed, and writes the state of each save."""
   del tag
   model = Model()
   saver = _saver()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incremental checkpoints of a job whose tables are spread over ranks.
 
-More kills at any time:
+To kill a rank at more random times:
 
   bazel test //tests/distributed:spread_incremental_test --test_arg=--kills=50 \\
       --test_filter=SpreadIncrementalTest.test_a_rank_is_killed_at_any_time
@@ -37,13 +37,13 @@ _COUNTED = 3  # the table with a CounterFilter
 
 
 def _placements(num_ranks):
-  """Returns where each table's keys are, as the job places them."""
+  """Returns the owner rank of each table's keys, as the job places them."""
   everywhere, last = list(range(num_ranks)), num_ranks - 1
   return everywhere, [last], [last, 0, 0], everywhere
 
 
 def setUpModule():
-  # This process is a job of one rank.
+  # This process is a job with one rank.
   hvd.init()
   sok.init()
 
@@ -61,9 +61,9 @@ class SpreadIncrementalTest(absltest.TestCase):
     return result
 
   def _state(self, name, num_ranks):
-    """Returns (step, dense, [rows, counted] of each table) of all ranks together.
+    """Returns the combined (step, dense, [rows, counted] of each table) of all ranks.
 
-    Each key is on one rank, the one that lookups ask.
+    Each key must be on one rank, its owner rank.
     """
     tables = [({}, {}) for _ in range(4)]
     for rank in range(num_ranks):
@@ -77,7 +77,7 @@ class SpreadIncrementalTest(absltest.TestCase):
     return state["step"], state["dense"], tables
 
   def _deltas(self, folder=""):
-    """Returns [step of the full checkpoint, number] of each delta, in order."""
+    """Returns [step of the full checkpoint, sequence number] of each delta, in order."""
     paths = glob.glob(os.path.join(self._folder, folder, ".incremental_checkpoint",
                                    "*.index"))
     names = [os.path.basename(p)[:-len(".index")].split("-") for p in paths]
@@ -89,7 +89,7 @@ class SpreadIncrementalTest(absltest.TestCase):
                         if "part" in n])
 
   def _restores(self, name, num_ranks):
-    """Restores in this process; compares with what ranks had."""
+    """Restores in this process and compares with the ranks' contents."""
     with tf.Graph().as_default():
       spread_incremental_job.restore(self._folder, "alone")
     self.assertEqual(self._state("restored_alone", 1), self._state(name, num_ranks))
@@ -115,14 +115,15 @@ class SpreadIncrementalTest(absltest.TestCase):
     self._check_files()
 
   def _check_pulled(self, pulled, saved, since):
-    """The rows of the last steps came from the job before; without slots."""
+    """Checks that pulled rows of the last steps are the previous job's, without slots."""
     for (rows, _), (found, _) in zip(saved[2], pulled[2]):
       newer = {k: (v, m) for k, (v, _, m) in rows.items() if m[0] >= since}
       self.assertBetween(len(newer), 1, len(rows) - 1)
       self.assertEqual({k: (v, m) for k, (v, _, m) in found.items()}, newer)
 
   def _check_files(self):
-    """One checkpoint of all ranks: changes by key, each rank's in a part."""
+    """Checks that all ranks write one delta: changes by key, each rank's in its own
+    part."""
     reader = tf.train.load_checkpoint(glob.glob(os.path.join(
         self._folder, ".incremental_checkpoint", "model.ckpt-3-*-00002.index"))[0][:-6])
     self.assertEqual(reader.get_tensor("table_2-sparse_incr_placement").tolist(),
@@ -145,7 +146,7 @@ class SpreadIncrementalTest(absltest.TestCase):
       self.assertRegex(
           output, r"\[%d\]<stdout>:REFUSED: .*rank 0: CheckpointSaverHook\(.*, every 5 steps,"
           r" incremental every 2 steps\), rank 1: .*incremental every 3 steps\)" % rank)
-    # Full at 0 and at the end; in between by the clock of rank 0.
+    # Full checkpoints at 0 and at the end; between them, deltas by rank 0's clock.
     self.assertIn([0, 1], self._deltas("_by_seconds"))
     self.assertEqual(self._deltas("_estimator"), [[0, 1], [0, 2], [5, 1], [5, 2]])
     for folder in ("_by_seconds", "_estimator"):
@@ -174,7 +175,7 @@ class SpreadIncrementalTest(absltest.TestCase):
     self._restores("saved_a", 2)
 
   def _fails(self, num_ranks, gone=None, **env):
-    """Runs a job in whose second delta something is wrong; all ranks fail, and say so.
+    """Runs a job whose second delta fails; every rank must report an error.
 
     Args:
       gone: the rank that is killed.
@@ -216,7 +217,7 @@ class SpreadIncrementalTest(absltest.TestCase):
       with tf.Graph().as_default():
         spread_incremental_job.restore(self._folder, "alone")
       found = self._state("restored_alone", 1)
-      # The one after it may have been completed, but for saying so.
+      # The next save may be complete although its message was not printed.
       last = found[0] - 1
       print("complete: %d, restored: %d" % (complete, last), file=sys.stderr)
       self.assertIn(last, (complete, complete + 1))
@@ -224,7 +225,7 @@ class SpreadIncrementalTest(absltest.TestCase):
 
   def test_a_rank_that_does_not_save(self):
     said = self._fails(2, RANK="1", DOES="goes on", TIMEOUT="5")
-    # Whichever rank is the first to have waited for too long.
+    # Either rank may be the first to exceed the timeout.
     self.assertRegex(said[0], r"FAILED after [0-9.]+ s: RankError: checkpoint/save: "
                      r"(rank 0 has waited for 5 s. Not all ranks take part in it|another "
                      r"rank is gone)")

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Utests over two hosts with a network between them."""
+"""Utests on two hosts that are connected by a network."""
 
 import os
 import re
@@ -37,7 +37,7 @@ class TwoHostsTest(parameterized.TestCase):
           self.assertEqual(
               re.search(r"Ran (\d+) tests", job.output(rank)).group(1), str(len(cases)))
         for host in hosts:
-          # Rows, gradients and the rendezvous went over the wire.
+          # The rendezvous, rows and gradients passed through the network.
           self.assertGreater(host.sent_bytes(), 10 * 1000)
     except network.Unavailable as e:
       self.skipTest("no network namespaces: %s" % e)

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that run a program on several ranks."""
 
+load("//tools/build_defs:cuda.bzl", "if_cuda")
 load("//tools/build_defs:defs.bzl", "ev_py_test")
 
 _PROGRAMS = "addons/sparse_operation_kit/python"
 
-# What has stand-ins for GPU and NCCL.
+# Stand-ins for GPU and NCCL.
 _TEST_DEVICE = "//tests/exchange_device"
+
+# What the op library loads for rows in GPU memory.
+_CUDA_LIBRARY = "//kernels/tf:libembedding_variable_cuda.so"
 
 def utest_on_ranks(
         utest,
@@ -38,6 +42,7 @@ def utest_on_ranks(
     """
     suffix = "" if exchange == "horovod" else "_by_" + exchange
     args = []
+    data = []
     tags = ["cpu:2"]
     if storage != "dram":
         suffix += "_in_" + storage
@@ -45,12 +50,15 @@ def utest_on_ranks(
         if not on_test_device:
             tags.append("gpu")
             args.append("--needs_gpu")
+            data += if_cuda([_CUDA_LIBRARY])
     if horovodrun:
         args.append("--horovodrun")
     if on_test_device:
         args.append("--through=tests/exchange_device/test_device.py")
+        data.append(_TEST_DEVICE + ":libembedding_variable.so")
     if on_test_gpu:
         args.append("--through=tests/exchange_device/test_gpu.py")
+        data.append(_TEST_DEVICE + ":on_gpu/libembedding_variable.so")
     for n in ranks:
         ev_py_test(
             name = "%s_on_%d_ranks%s" % (utest, n, suffix),
@@ -61,11 +69,7 @@ def utest_on_ranks(
                 "--utest=%s/%s.py" % (folder, utest),
                 "--exchange=" + exchange,
             ] + args,
-            data = (
-                [_TEST_DEVICE + ":libembedding_variable.so"] if on_test_device else []
-            ) + (
-                [_TEST_DEVICE + ":on_gpu/libembedding_variable.so"] if on_test_gpu else []
-            ),
+            data = data,
             tags = tags,
             deps = [
                 ":nvidia_driver",

@@ -29,7 +29,7 @@ flags.mark_flag_as_required("utest")
 class UtestOnRanks(absltest.TestCase):
 
   def test_every_rank_passes(self):
-    # Told here, once, and not by every rank.
+    # Checked once, not by every rank.
     why = nvidia_driver.why_no_gpu() if FLAGS.needs_gpu else None
     if why:
       self.skipTest(why)
@@ -42,14 +42,14 @@ class UtestOnRanks(absltest.TestCase):
     tail = result.output[-20000:]
     self.assertIsNotNone(result.returncode, "ran too long:\n" + tail)
     self.assertEqual(result.returncode, 0, tail)
-    # Every rank says how many cases it ran; the same on all, and not none.
+    # Every rank prints its number of cases, which must be equal and not zero.
     counts = re.findall(r"Ran (\d+) tests? in", result.output)
     self.assertLen(counts, FLAGS.ranks, tail)
     self.assertLen(set(counts), 1, tail)
     self.assertGreater(int(counts[0]), 0, tail)
     skipped = re.findall(r"OK \(skipped=(\d+)\)", result.output)
     if skipped == counts:
-      # A test that was skipped as a whole has not passed.
+      # A test whose cases are all skipped counts as skipped, not as passed.
       why = re.search(r"every case is skipped: (.*)", result.output)
       self.skipTest(why.group(1) if why else "every case was skipped on every rank")
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs each complete Python script of the README and the guides; follows their links.
+"""Runs each complete Python script of the README and the guides; checks their links.
 
-A complete script is a fenced block that imports TensorFlow; others are fragments.
+A complete script is a fenced block that imports TensorFlow; other blocks are fragments.
 """
 
 import glob
@@ -85,13 +85,13 @@ class DocumentsTest(absltest.TestCase):
         if not target.endswith(".md") or "://" in target:
           continue
         if os.path.basename(target) in ("CONTRIBUTING.md", "CHANGELOG.md"):
-          continue  # in the root, not among the guides
+          continue  # in the root folder, not among the guides
         linked = os.path.realpath(
             os.path.join(os.path.dirname(path), target))
         # Runfiles are links into the source tree.
         base = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(path)),
                                              target))
-        # A page of results is no guide: it is in the source tree alone.
+        # Pages of results are not guides and exist only in the source tree.
         self.assertTrue(linked in known or base in known or os.path.isfile(base),
                         "%s links to %s, which is not there" % (path, target))
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TestExchangeCounts: what the stand-in did.
+// TestExchangeCounts: an op that returns the stand-in's counters.
 
 #include "kernels/engine/testing/host_device_rows.h"
 #include "kernels/engine/testing/host_device_step.h"

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups whose rows stay on the ranks' devices give the bits of those through Horovod.
+"""Lookups whose rows stay on devices give the same bits as lookups through Horovod.
 
-Every rank runs the same cases in the same order; any number of ranks will do. With
-SOK_UTEST_ON_GPU=1 the ranks' devices are GPUs; what stays there is then not counted.
+Every rank runs the same cases in the same order, with any number of ranks. With
+SOK_UTEST_ON_GPU=1 the devices are GPUs, which have no counters to check.
 """
 
 import os
@@ -14,7 +14,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-# These small models ask a rank for few keys; most calls have at least four.
+# These small models ask a rank for few keys, but most calls have at least four.
 os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
 if not _ON_GPU:
@@ -37,18 +37,19 @@ _ADAGRAD = lambda: _train.AdagradOptimizer(.1)
 _OPTIMIZERS = {
     "adagrad": _ADAGRAD,
     "adam": lambda: _train.AdamOptimizer(.01),
-    # One op for each variable.
+    # Takes one op for each variable.
     "adam_async": lambda: _train.AdamAsyncOptimizer(.01),
     "ftrl": lambda: _train.FtrlOptimizer(.1),
-    # Keras has a look at gradients before it applies them.
+    # Keras transforms gradients before it applies them.
     "keras_adagrad": lambda: tf.keras.optimizers.Adagrad(.1),
-    # Its own code, which wants the sums as tensors.
+    # Has its own code, which needs the sums as tensors.
     "proximal_adagrad": lambda: _train.ProximalAdagradOptimizer(.1),
 }
 
 
 def _tables():
-  """Lookups of mixed dims, combiners, forms and placements, without weights; one not used."""
+  """Returns tables of mixed dims, combiners, input types and placements; one has no
+  ids."""
   last = hvd.size() - 1
   return [
       model.Table(4, "sum", model.SPARSE, False, -1, 4),
@@ -60,9 +61,7 @@ def _tables():
 
 
 def _counts():
-  """Exchanges out of its memory, routes pooled, gradients spread, live
-  blocks, batches deduplicated by the device of the rows and, of these, fetched, tables
-  deduplicated in routes; of this process.
+  """Returns the stand-in's counters of this process, as TestExchangeCounts lists them.
 
   None with GPUs.
   """
@@ -79,17 +78,17 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.assertEqual(settings.exchange_carrier(), "nccl")
 
   def run_both(self, storages, make_optimizer=_ADAGRAD, clip=None, steps=4, parts=1):
-    """Trains a model by devices and one through Horovod; expects the same bits.
+    """Trains a model on devices and one through Horovod; expects the same bits.
 
     Args:
-      storages: of the first model's tables; the other's are in CPU memory.
+      storages: of the first model's tables; the second model's are in CPU memory.
       make_optimizer: callable.
       clip: None, or a function of a gradient's values.
       steps: int.
-      parts: int, that the call between devices has; each has as many tables.
+      parts: int, number of parts of the call between devices; each has as many tables.
 
     Returns:
-      What the device did meanwhile, as `_counts`.
+      The increase of the counters of `_counts`.
     """
     tables = _tables() * parts
     storages = storages * parts
@@ -99,7 +98,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       _train.create_global_step()
       models, trains = [], []
-      for carrier, prefix in (("nccl", "there"), ("horovod", "here")):
+      for carrier, prefix in (("nccl", "by_device"), ("horovod", "by_horovod")):
         settings.set_exchange_carrier(carrier)
         made = model.Model(prefix, tables, sok.lookup_sparse, initial,
                            storages=storages if carrier == "nccl" else None)
@@ -118,12 +117,12 @@ class DeviceExchangeTest(model.DistributedTestCase):
       for step in range(steps):
         batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
         feed = model.merge(*[m.feed(batches) for m in models])
-        there, here, _ = session.run(
+        by_device, by_horovod, _ = session.run(
             [models[0].outputs, models[1].outputs, trains], feed)
-        for a, b in zip(there, here):
+        for a, b in zip(by_device, by_horovod):
           self.assertEqual(a.tobytes(), b.tobytes())
-      there, here = session.run([m.contents() for m in models])
-      for (keys, columns), (other_keys, other_columns) in zip(there, here):
+      by_device, by_horovod = session.run([m.contents() for m in models])
+      for (keys, columns), (other_keys, other_columns) in zip(by_device, by_horovod):
         order, other = np.argsort(keys), np.argsort(other_keys)
         np.testing.assert_array_equal(keys[order], other_keys[other])
         self.assertLen(columns, len(other_columns))
@@ -132,7 +131,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     if _ON_GPU:
       return None
     counts = _counts()
-    self.assertEqual(counts[3], 0)  # All memory has come back.
+    self.assertEqual(counts[3], 0)  # all memory has been freed
     self.assertEqual(counts[1] - before[1], steps * parts)
     return counts - before
 
@@ -141,33 +140,26 @@ class DeviceExchangeTest(model.DistributedTestCase):
       return
     self.assertEqual(counts[0], 4 if gathers else 0)
     self.assertEqual(counts[2], spreads)
-    # Those with many ids, if there was memory.
+    # Tables with many ids, if there was memory.
     self.assertGreater(counts[6], 0)
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_same_bits(self, name):
     counts = self.run_both([_HBM] * 5, _OPTIMIZERS[name])
-    # Summed there, or the sums are tensors.
+    # Gradients are summed on the device, or the sums are tensors.
     stays = name in ("adagrad", "adam", "ftrl")
     self.expect_counts(counts, gathers=True, spreads=4 if stays else 0)
-    # The first rank has keys of most tables; not all ranks are asked for any.
+    # Rank 0 owns keys of most tables; other ranks may own none of a batch.
     if not _ON_GPU and hvd.rank() == 0:
       self.assertGreater(counts[13], 0)
-      # Keys come here for sums that are tensors only.
+      # Keys are fetched only for sums that are tensors.
       self.assertEqual(counts[5] > 0, not stays)
 
   @parameterized.parameters("float16", "bfloat16")
-  def test_same_bits_of_narrow_numbers(self, dtype):
+  def test_same_bits_with_narrow_types(self, dtype):
     sok.init(exchange="nccl", exchange_dtype=dtype)
     self.addCleanup(sok.init, exchange="nccl")
     self.expect_counts(self.run_both([_HBM] * 5), gathers=True, spreads=4)
-
-  def test_without_dedup(self):
-    sok.init(exchange="nccl", exchange_dedup=False)
-    self.addCleanup(sok.init, exchange="nccl")
-    counts = self.run_both([_HBM] * 5)
-    if not _ON_GPU:
-      self.assertEqual(counts[6], 0)
 
   def test_call_in_parts(self):
     for _ in range(2):
@@ -176,7 +168,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
         self.assertEqual(list(counts[:3]), [8, 8, 8])
 
   def test_tables_in_several_memories(self):
-    # Rows come from CPU memory then, and are pooled on the device all the same.
+    # Rows come from CPU memory and are still pooled on the device.
     counts = self.run_both([_HBM, _DRAM, _HBM, _HBM, _DRAM])
     self.expect_counts(counts, gathers=False, spreads=0)
 
@@ -185,7 +177,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.expect_counts(counts, gathers=hvd.rank() == 0,
                        spreads=4 if hvd.rank() == 0 else 0)
 
-  def test_gradients_that_someone_changed(self):
+  def test_changed_gradients(self):
     counts = self.run_both([_HBM] * 5, clip=lambda g: tf.clip_by_norm(g, .5, axes=[1]))
     self.expect_counts(counts, gathers=True, spreads=0)
 
@@ -194,12 +186,12 @@ class DeviceExchangeTest(model.DistributedTestCase):
     self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
     counts = self.run_both([_HBM] * 5)
     if not _ON_GPU:
-      # Keys stand for several occurrences: only a step takes such.
+      # A key stands for several occurrences, which only a GPU step supports.
       self.assertEqual(counts[4], 0)
       self.assertEqual(counts[5], 0)
       self.assertGreater(sum(self.gather(counts[13])), 0)
 
-  def test_weights_take_the_other_way(self):
+  def test_weights_take_the_host_path(self):
     tables = model.mixed_tables(hvd.size())
     initial = model.initial_rows(np.random.RandomState(1), tables)
     before = _counts()
@@ -216,5 +208,5 @@ class DeviceExchangeTest(model.DistributedTestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # A rank that continued after a failure would wait for the others.
   absltest.main(failfast=True)

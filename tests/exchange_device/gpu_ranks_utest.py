@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks whose models are on GPUs of TensorFlow's train as those through CPU memory do.
+"""Ranks with models on TensorFlow's GPUs train like ranks with models in CPU memory.
 
-Every rank runs the same cases in the same order; any number of ranks will do. With
-SOK_UTEST_ON_GPU=1 TensorFlow's own GPUs are used, a GPU for each rank; what is done there
-is then not counted. On a machine with one card, ranks share it by CUDA_VISIBLE_DEVICES=0 and
-SOK_NCCL_LIBRARY=bazel-bin/tests/exchange_device/libnccl_one_gpu.so, which stands in for NCCL.
+Every rank runs the same cases in the same order, with any number of ranks. With
+SOK_UTEST_ON_GPU=1 the ranks use real GPUs, one each, which have no counters to check. On
+a machine with one GPU, ranks share it with CUDA_VISIBLE_DEVICES=0 and
+SOK_NCCL_LIBRARY=bazel-bin/tests/exchange_device/libnccl_one_gpu.so, which replaces NCCL.
 """
 
 import os
@@ -16,11 +16,11 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-# These small models have few ids; most lookups have at least four.
+# These small models have few ids, but most lookups have at least four.
 os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
 if _ON_GPU:
-  # One for each process, before TensorFlow looks for them.
+  # One GPU per process, set before TensorFlow looks for GPUs.
   os.environ.setdefault("CUDA_VISIBLE_DEVICES", os.environ.get("HOROVOD_LOCAL_RANK", "0"))
 else:
   import test_gpu  # pylint: disable=unused-import,g-import-not-at-top
@@ -42,14 +42,14 @@ _HBM = config_pb2.StorageType.HBM
 
 
 def _session(graph=None):
-  # Soft: stock ops have no kernels for the stand-in.
+  # Soft placement, because stock ops have no kernels for the stand-in.
   return tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
       allow_soft_placement=True,
       gpu_options=tf.compat.v1.GPUOptions(allow_growth=True)))
 
 
 def _counts():
-  """What the stand-in did so far, as TestExchangeCounts says it; zeros with GPUs."""
+  """Returns the stand-in's counters (see TestExchangeCounts); zeros with GPUs."""
   if _ON_GPU:
     return np.zeros(14, np.int64)
   with tf.Graph().as_default(), _session() as session:
@@ -58,13 +58,14 @@ def _counts():
 
 
 def _sums():
-  """Calls that summed gradients so far in the device's memory, and in the CPU's."""
+  """Returns the number of calls that summed gradients in device memory and in CPU
+  memory."""
   return _counts()[7:9]
 
 
-def _expect_sums(test, before, there, here):
+def _expect_sums(test, before, on_gpu, on_cpu):
   if not _ON_GPU:
-    test.assertEqual((_sums() - before).tolist(), [there, here])
+    test.assertEqual((_sums() - before).tolist(), [on_gpu, on_cpu])
 
 
 class DenseGradientsTest(parameterized.TestCase):
@@ -99,7 +100,7 @@ class DenseGradientsTest(parameterized.TestCase):
       tf.keras.backend.set_session(session)
       x = tf.compat.v1.placeholder(tf.float32, [None, 7])
       trains, models = [], []
-      for name, device in (("there", _GPU), ("here", "/cpu:0")):
+      for name, device in (("on_gpu", _GPU), ("on_cpu", "/cpu:0")):
         variables = self._variables(name, device, dtype)
         if kind == "keras":
           optimizer = sok.DistributedOptimizer(tf.keras.optimizers.SGD(.1), **options)
@@ -118,10 +119,10 @@ class DenseGradientsTest(parameterized.TestCase):
       session.run(tf.compat.v1.global_variables_initializer())
       for _ in range(steps):
         session.run(trains, {x: rng.normal(0, 1, [6 + hvd.rank(), 7])})
-      there, here = session.run(models)
-    for a, b in zip(there, here):
+      on_gpu, on_cpu = session.run(models)
+    for a, b in zip(on_gpu, on_cpu):
       if hvd.size() == 2 and not _ON_GPU and kind != "float16":
-        # a + b = b + a: the same bits, however they are summed.
+        # Addition is commutative, so two ranks get the same bits by any method.
         self.assertEqual(a.tobytes(), b.tobytes())
       rtol = 1e-2 if kind == "float16" else 1e-5
       np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol / 10)
@@ -142,8 +143,8 @@ class DenseGradientsTest(parameterized.TestCase):
     for other in everything:
       self.assertEqual(flat.tobytes(), other.tobytes())
 
-  def test_gradients_that_the_device_is_late_with(self):
-    # What makes them is on the device, which has not done it when the op is run.
+  def test_gradients_of_a_late_device(self):
+    # The gradients are computed on the device, which is not finished when the op runs.
     if _ON_GPU:
       self.skipTest("needs the op of the stand-in")
     with tf.Graph().as_default(), _session() as session:
@@ -166,7 +167,7 @@ class DenseGradientsTest(parameterized.TestCase):
           np.testing.assert_array_equal(g, np.full(v.shape, 2. * (total - 1.)))
 
   def test_gradients_in_cpu_memory(self):
-    # TensorFlow may run the op on the CPU, on one rank and not on another.
+    # TensorFlow may run the op on the CPU on some ranks and on the GPU on others.
     before = _sums()
     with tf.Graph().as_default(), _session() as session:
       x = tf.compat.v1.placeholder(tf.float32, [3])
@@ -181,26 +182,26 @@ class DenseGradientsTest(parameterized.TestCase):
     self.assertLen(got[1], 0)
     _expect_sums(self, before, int(hvd.rank() == 0), int(hvd.rank() != 0))
 
-  def test_what_goes_which_way(self):
+  def test_path_of_each_gradient(self):
     with tf.Graph().as_default() as graph:
-      there = self._variables("there", _GPU)
-      here = self._variables("here", "/cpu:0")
+      on_gpu = self._variables("on_gpu", _GPU)
+      on_cpu = self._variables("on_cpu", "/cpu:0")
       rows = tf.compat.v1.get_variable("rows", [9, 2], use_resource=True)
       x = tf.ones([2, 7])
-      loss = (self._loss(x, there) + self._loss(x, here) +
+      loss = (self._loss(x, on_gpu) + self._loss(x, on_cpu) +
               tf.reduce_sum(tf.nn.embedding_lookup(rows, [1, 2])))
       sok.DistributedOptimizer(_train.GradientDescentOptimizer(.1)).minimize(loss)
       sums = [op for op in graph.get_operations() if op.type == "SokAllReduce"]
       self.assertLen(sums, 1)
       self.assertEqual([n.decode() for n in sums[0].get_attr("names")],
-                       [v.op.name for v in there])
+                       [v.op.name for v in on_gpu])
       self.assertEqual(sums[0].get_attr("exchange_name"), b"sok_gradients")
       names = " ".join(op.name for op in graph.get_operations()
                        if op.type.startswith("Horovod"))
     self.assertRegex(names, "HorovodAllreduce")
     self.assertRegex(names, "HorovodAllgather")
 
-  def test_long_lists_are_cut(self):
+  def test_long_lists_are_split(self):
     self.addCleanup(setattr, dense_gradients, "_BYTES_PER_CALL",
                     dense_gradients._BYTES_PER_CALL)  # pylint: disable=protected-access
     dense_gradients._BYTES_PER_CALL = 4 * (21 + 3)
@@ -212,7 +213,7 @@ class DenseGradientsTest(parameterized.TestCase):
     self.assertEqual([len(op.inputs) for op in sums], [2, 2])
 
   @parameterized.parameters("compression", "process_set", "groups")
-  def test_what_only_horovod_does_is_left_to_it(self, argument):
+  def test_options_of_horovod_use_horovod(self, argument):
     value = {"compression": hvd.Compression.fp16, "groups": 1,
              "process_set": hvd.global_process_set}[argument]
     with tf.Graph().as_default() as graph:
@@ -223,7 +224,7 @@ class DenseGradientsTest(parameterized.TestCase):
       types = {op.type for op in graph.get_operations()}
     self.assertNotIn("SokAllReduce", types)
 
-  def test_another_exchange_leaves_all_to_horovod(self):
+  def test_exchange_through_horovod_sums_by_horovod(self):
     settings.set_exchange_carrier("horovod")
     self.addCleanup(settings.set_exchange_carrier, "nccl")
     with tf.Graph().as_default() as graph:
@@ -237,13 +238,14 @@ class DenseGradientsTest(parameterized.TestCase):
 _OPTIMIZERS = {
     "adagrad": lambda: _train.AdagradOptimizer(.1),
     "adam": lambda: _train.AdamOptimizer(.01),
-    # Its own code, which wants the sums as tensors.
+    # Has its own code, which needs the sums as tensors.
     "proximal_adagrad": lambda: _train.ProximalAdagradOptimizer(.1),
 }
 
 
 def _tables(num=1):
-  """Lookups of mixed dims, combiners, forms and placements; one is not used."""
+  """Returns tables of mixed dims, combiners, input types and placements; one has no
+  ids."""
   last = hvd.size() - 1
   return [
       model.Table(4, "sum", model.SPARSE, False, -1, 4),
@@ -254,27 +256,27 @@ def _tables(num=1):
   ] * num
 
 
-def _made_there(x):
-  """Returns x, made by an op on the GPU."""
+def _on_gpu(x):
+  """Returns x as the output of an op on the GPU."""
   with tf.device(_GPU):
     return tf.identity(x) if _ON_GPU else _lib.load().test_ids(x=x)
 
 
-def _lookup_of_ids_there(params, ids, weights, combiners):
-  """`sok.lookup_sparse` of ids and samples that are made on the GPU."""
+def _lookup_of_ids_on_gpu(params, ids, weights, combiners):
+  """Calls `sok.lookup_sparse` with ids and samples that are computed on the GPU."""
   made = []
   for x in ids:
     if isinstance(x, tf.SparseTensor):
-      made.append(tf.SparseTensor(_made_there(x.indices), _made_there(x.values),
+      made.append(tf.SparseTensor(_on_gpu(x.indices), _on_gpu(x.values),
                                   x.dense_shape))
     else:
       made.append(tf.RaggedTensor.from_row_splits(
-          _made_there(x.values), _made_there(x.row_splits), validate=False))
+          _on_gpu(x.values), _on_gpu(x.row_splits), validate=False))
   return sok.lookup_sparse(params, made, weights, combiners)
 
 
 def _labels():
-  """Returns the set of labels of the graph's routes, None for one without."""
+  """Returns the kernel labels of the graph's SokRoute ops; None stands for no label."""
   ops = tf.compat.v1.get_default_graph().get_operations()
   return {op.node_def.attr["_kernel"].s.decode() or None
           for op in ops if op.type == "SokRoute"}
@@ -288,7 +290,7 @@ class LookupsTest(model.DistributedTestCase):
 
   def _check_same(self, a, b):
     if _ON_GPU:
-      # The losses' gradients are a GPU's here, and a processor's there.
+      # The first model computes the loss gradients on a GPU, the second on a CPU.
       np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
     else:
       self.assertEqual(a.tobytes(), b.tobytes())
@@ -298,13 +300,12 @@ class LookupsTest(model.DistributedTestCase):
                 options=None):
     """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
 
-    other_way: lookups whose gradients need rows in CPU memory; None: all stay on the
-      GPU.
+    other_way: tables whose gradients need rows in CPU memory; None: all stay on the GPU.
     lookup: of the model on the GPU.
     options: as of model.Model.
 
     Returns:
-      What the device did meanwhile, as `_counts`.
+      The increase of the counters of `_counts`.
     """
     tables = other_way or _tables(parts)
     storages = (storages * len(tables))[:len(tables)]
@@ -312,7 +313,7 @@ class LookupsTest(model.DistributedTestCase):
     initial = model.initial_rows(rng, tables)
     before = _counts()
     with tf.Graph().as_default(), _session() as session:
-      # Of both models, so it goes on when both are through.
+      # Both models share the step, so it is incremented after both have finished.
       next_step = tf.compat.v1.assign_add(_train.create_global_step(), 1)
       models, trains = [], []
       for carrier, device in (("nccl", _GPU), ("horovod", "/cpu:0")):
@@ -343,22 +344,22 @@ class LookupsTest(model.DistributedTestCase):
       for step in range(steps):
         batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
         feed = model.merge(*[m.feed(batches) for m in models])
-        there, here, _ = session.run(
+        on_gpu, on_cpu, _ = session.run(
             [models[0].outputs, models[1].outputs, trains], feed)
-        for a, b in zip(there, here):
+        for a, b in zip(on_gpu, on_cpu):
           self._check_same(a, b)
         session.run(next_step)
-      there, here = session.run([m.contents() for m in models])
-      for (keys, columns), (other_keys, other_columns) in zip(there, here):
+      on_gpu, on_cpu = session.run([m.contents() for m in models])
+      for (keys, columns), (other_keys, other_columns) in zip(on_gpu, on_cpu):
         order, other = np.argsort(keys), np.argsort(other_keys)
         np.testing.assert_array_equal(keys[order], other_keys[other])
         for a, b in zip(columns, other_columns):
           self._check_same(a[order], b[other])
-      for there, here in zip(*session.run([m.numbers() for m in models])):
-        for a, b in zip(there, here):
+      for on_gpu, on_cpu in zip(*session.run([m.numbers() for m in models])):
+        for a, b in zip(on_gpu, on_cpu):
           np.testing.assert_array_equal(a, b)
     counts = _counts()
-    self.assertEqual(counts[3], 0)  # All memory has come back.
+    self.assertEqual(counts[3], 0)  # all memory has been freed
     return counts - before
 
   def _expect(self, counts, pooled, summed, spread):
@@ -368,57 +369,54 @@ class LookupsTest(model.DistributedTestCase):
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_same_bits(self, name):
     counts = self._run_both([_HBM], _OPTIMIZERS[name])
-    # TensorFlow puts what the other optimizers add where a table is, and the tables'
-    # ops with it. That has no kernels for the stand-in, so all are on the CPU.
+    # TensorFlow places the other optimizers' ops with the table, and the table's ops with
+    # them. The stand-in has no kernels for them, so all these ops run on the CPU.
     self._expect(counts, 4 if name == "adagrad" else 0, 4,
                  0 if name == "proximal_adagrad" else 4)
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
-  def test_ids_that_are_there(self, name):
-    counts = self._run_both([_HBM], _OPTIMIZERS[name], lookup=_lookup_of_ids_there)
+  def test_ids_on_the_gpu(self, name):
+    counts = self._run_both([_HBM], _OPTIMIZERS[name], lookup=_lookup_of_ids_on_gpu)
     self._expect(counts, 4 if name == "adagrad" else 0, 4,
                  0 if name == "proximal_adagrad" else 4)
     if not _ON_GPU and name == "adagrad":
       self.assertGreater(counts[11], 0)
 
-  def test_ids_that_are_there_on_some_ranks(self):
-    # Ranks that take ids from either memory understand each other.
+  def test_ids_on_the_gpu_on_some_ranks(self):
+    # Ranks with ids in GPU memory and ranks with ids in CPU memory work together.
     def lookup(params, ids, weights, combiners):
       if hvd.rank() % 2:
-        return _lookup_of_ids_there(params, ids, weights, combiners)
+        return _lookup_of_ids_on_gpu(params, ids, weights, combiners)
       with tf.device("/cpu:0"):
-        here = [tf.SparseTensor(x.indices, tf.identity(x.values), x.dense_shape)
+        on_cpu = [tf.SparseTensor(x.indices, tf.identity(x.values), x.dense_shape)
                 if isinstance(x, tf.SparseTensor) else
                 x.with_values(tf.identity(x.values)) for x in ids]
-      return sok.lookup_sparse(params, here, weights, combiners)
+      return sok.lookup_sparse(params, on_cpu, weights, combiners)
 
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], lookup=lookup)
     self._expect(counts, 4, 4, 4)
     if not _ON_GPU:
       self.assertEqual(counts[11] > 0, bool(hvd.rank() % 2))
 
-  @parameterized.parameters("parts", "memories", "dedup", "counts", "narrow")
-  def test_ids_that_are_there_and_other_ways(self, kind):
+  @parameterized.parameters("parts", "memories", "counts", "narrow")
+  def test_ids_on_the_gpu_with_options(self, kind):
     storages, options = [_HBM], {}
     if kind == "parts":
       options["parts"] = 2
     elif kind == "memories":
       storages = [_HBM, _DRAM, _HBM, _HBM, _DRAM]
-    elif kind == "dedup":
-      sok.init(exchange="nccl", exchange_dedup=False)
-      self.addCleanup(sok.init, exchange="nccl")
     elif kind == "narrow":
       options["key_dtype"] = tf.int32
     else:
       os.environ["TF_RECORD_FREQ"] = "1"
       self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
     counts = self._run_both(storages, _OPTIMIZERS["adagrad"],
-                            lookup=_lookup_of_ids_there, **options)
+                            lookup=_lookup_of_ids_on_gpu, **options)
     if not _ON_GPU:
-      self.assertEqual(counts[11] > 0, kind != "dedup")
+      self.assertGreater(counts[11], 0)
 
   @parameterized.parameters("frequency", "counter", "bloom", "evict", "of_all_kinds")
-  def test_tables_that_note_something_of_rows_take_steps(self, kind):
+  def test_tables_with_row_metadata_take_gpu_steps(self, kind):
     kinds = {
         "plain": {},
         "frequency": {},
@@ -427,57 +425,57 @@ class LookupsTest(model.DistributedTestCase):
             filter_freq=3, max_element_size=1000, false_positive_probability=.01)},
         "evict": {"evict_option": tf.GlobalStepEvict(steps_to_live=1000)},
     }
-    # Of all kinds, each on a table with ids: the fourth has none.
+    # One table of each kind; the fourth table has no ids and is plain.
     options = [kinds[k] for k in (
         [kind] * 5 if kind in kinds else ["counter", "plain", "bloom", "plain", "evict"])]
     if kind == "frequency":
       os.environ["TF_RECORD_FREQ"] = "1"
       self.addCleanup(os.environ.pop, "TF_RECORD_FREQ")
-    # Enough for keys to be new, to be counted, and to be admitted.
+    # Enough steps for keys to be new, to be counted, and to be admitted.
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], steps=7, options=options)
     self._expect(counts, 7, 7, 7)
     if not _ON_GPU:
-      # Most calls have enough keys for a step on some rank; one may own no key. No keys
-      # were fetched.
+      # Most calls have enough keys for a GPU step on some rank; a rank may own no key. No
+      # keys were fetched.
       self.assertGreater(max(self.gather(counts[13])), 4)
       self.assertEqual(sum(self.gather(counts[5])), 0)
 
-  def test_ids_that_are_there_with_weights_come_down(self):
+  def test_weighted_ids_on_the_gpu_are_copied_to_the_host(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             other_way=model.mixed_tables(hvd.size()),
-                            lookup=_lookup_of_ids_there)
+                            lookup=_lookup_of_ids_on_gpu)
     self._expect(counts, 0, 0, 0)
     self.assertEqual(counts[11], 0)
 
-  def test_which_routes_take_ids_there(self):
+  def test_routes_that_take_ids_on_the_gpu(self):
     tables = _tables()
     initial = model.initial_rows(np.random.RandomState(1), tables)
 
-    def one_here(params, ids, weights, combiners):
+    def one_on_cpu(params, ids, weights, combiners):
       with tf.device("/cpu:0"):
         ids = [tf.SparseTensor(ids[0].indices, tf.identity(ids[0].values),
                                ids[0].dense_shape)] + ids[1:]
       return sok.lookup_sparse(params, ids, weights, combiners)
 
     for lookup, device, carrier, label in (
-        (_lookup_of_ids_there, _GPU, "nccl", "ids_on_gpu"),
-        (one_here, _GPU, "nccl", None),
-        (_lookup_of_ids_there, "/cpu:0", "nccl", None),
-        (_lookup_of_ids_there, _GPU, "horovod", None)):
+        (_lookup_of_ids_on_gpu, _GPU, "nccl", "ids_on_gpu"),
+        (one_on_cpu, _GPU, "nccl", None),
+        (_lookup_of_ids_on_gpu, "/cpu:0", "nccl", None),
+        (_lookup_of_ids_on_gpu, _GPU, "horovod", None)):
       settings.set_exchange_carrier(carrier)
       self.addCleanup(settings.set_exchange_carrier, "nccl")
       with tf.Graph().as_default(), tf.device(device):
         model.Model("m", tables, lookup, initial, storages=[_HBM] * len(tables))
         self.assertEqual(_labels(), {label})
 
-  def test_a_step_brings_no_ids_down(self):
+  def test_a_step_copies_no_ids_to_the_host(self):
     if _ON_GPU:
       self.skipTest("needs the ops of the stand-in")
     tables = [t._replace(max_hotness=2) for t in _tables()]
     gen = _lib.load()
     with tf.Graph().as_default(), _session() as session:
       with tf.device(_GPU):
-        made = model.Model("there", tables, _lookup_of_ids_there,
+        made = model.Model("on_gpu", tables, _lookup_of_ids_on_gpu,
                            model.initial_rows(np.random.RandomState(1), tables),
                            storages=[_HBM] * len(tables))
         grads = [gen.test_dense(x=x) for x in made.outputs]
@@ -488,7 +486,7 @@ class LookupsTest(model.DistributedTestCase):
       batches = model.draw(np.random.RandomState(2), tables, [16] * hvd.size(),
                            )[hvd.rank()]
       for batch in batches:
-        # Ids enough for the device, and room for them.
+        # Enough ids for the device, and enough memory for them.
         batch.splits = np.arange(17, dtype=np.int64)
         batch.rows = np.arange(16) % 7
       session.run(train, made.feed(batches))
@@ -497,33 +495,33 @@ class LookupsTest(model.DistributedTestCase):
       session.run(train, made.feed(batches))
       self.assertEqual(session.run(copied)[1], 0)
       self.assertEqual((_counts() - before)[11], len(tables))
-      # Without memory for all tables together the ids of all come down, for which the
-      # device is asked again.
+      # Without memory for all tables, the ids of all tables are copied to the host, and
+      # the device is tried again for them.
       batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 13)
       batches[0].rows = np.arange(13) % 7
       before = _counts()
       session.run(train, made.feed(batches))
       self.assertEqual(list((_counts() - before)[11:13]), [0, 2])
       self.assertGreater(session.run(copied)[1], 13)
-      # A table with few ids counts with the others.
+      # A table with few ids is handled together with the others.
       batches[0].splits = np.minimum(np.arange(17, dtype=np.int64), 1)
       batches[0].rows = np.arange(1)
       session.run(copied)
       session.run(train, made.feed(batches))
       self.assertEqual(session.run(copied)[1], 0)
-      # One without any comes down alone.
+      # Only the table without ids is handled on the host.
       batches[0].splits = np.zeros(17, np.int64)
       batches[0].rows = np.arange(0)
       before = _counts()
       session.run(train, made.feed(batches))
       self.assertEqual((_counts() - before)[11], len(tables) - 1)
 
-  def test_errors_of_ids_that_are_there_are_those_of_ids_here(self):
+  def test_errors_of_ids_on_the_gpu_equal_those_on_the_cpu(self):
     tables = _tables()
     initial = model.initial_rows(np.random.RandomState(1), tables)
     with tf.Graph().as_default(), _session() as session:
       models = []
-      for prefix, lookup in (("t", _lookup_of_ids_there), ("h", sok.lookup_sparse)):
+      for prefix, lookup in (("t", _lookup_of_ids_on_gpu), ("h", sok.lookup_sparse)):
         with tf.device(_GPU if prefix == "t" else "/cpu:0"):
           models.append(model.Model(prefix, tables, lookup, initial,
                                     storages=[_HBM] * len(tables)))
@@ -535,7 +533,7 @@ class LookupsTest(model.DistributedTestCase):
           feed = made.feed(good)
           value = feed[made.ids[2]]
           feed[made.ids[2]] = value._replace(indices=value.indices + [[wrong, 0]])
-          # On all ranks, so none waits for another.
+          # The error occurs on all ranks, so none waits for another.
           with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message) as caught:
             session.run(made.outputs, feed)
           said.append(caught.exception.message.partition(", table")[0].rpartition(
@@ -546,13 +544,8 @@ class LookupsTest(model.DistributedTestCase):
         session.run(made.outputs, made.feed(good))
 
   @parameterized.parameters("float16", "bfloat16")
-  def test_same_bits_of_narrow_numbers(self, dtype):
+  def test_same_bits_with_narrow_types(self, dtype):
     sok.init(exchange="nccl", exchange_dtype=dtype)
-    self.addCleanup(sok.init, exchange="nccl")
-    self._expect(self._run_both([_HBM], _OPTIMIZERS["adagrad"]), 4, 4, 4)
-
-  def test_without_dedup(self):
-    sok.init(exchange="nccl", exchange_dedup=False)
     self.addCleanup(sok.init, exchange="nccl")
     self._expect(self._run_both([_HBM], _OPTIMIZERS["adagrad"]), 4, 4, 4)
 
@@ -571,7 +564,7 @@ class LookupsTest(model.DistributedTestCase):
     self._run_both([_HBM], _OPTIMIZERS["proximal_adagrad"], sok.DistributedOptimizer)
 
   def test_tables_in_several_memories(self):
-    # Rows come from CPU memory then, and are pooled on the device all the same.
+    # Rows come from CPU memory and are still pooled on the device.
     counts = self._run_both([_HBM, _DRAM, _HBM, _HBM, _DRAM], _OPTIMIZERS["adagrad"],
                             sok.DistributedOptimizer)
     self._expect(counts, 4, 4, 0)
@@ -581,24 +574,24 @@ class LookupsTest(model.DistributedTestCase):
                             _OPTIMIZERS["adagrad"])
     self._expect(counts, 4, 4, 4 if hvd.rank() == 0 else 0)
 
-  def test_gradients_that_were_changed(self):
+  def test_changed_gradients(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             clip=lambda g: tf.clip_by_norm(g, .5, axes=[1]))
     self._expect(counts, 4, 4, 0)
 
-  def test_weights_take_the_other_way(self):
+  def test_weights_take_the_host_path(self):
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"],
                             other_way=model.mixed_tables(hvd.size()))
     self._expect(counts, 0, 0, 0)
 
-  def test_a_combiner_that_selects_takes_the_other_way(self):
+  def test_a_combiner_that_selects_takes_the_host_path(self):
     tables = _tables() + [model.Table(8, "max", model.RAGGED, False, -1, 5)]
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], other_way=tables)
     self._expect(counts, 0, 0, 0)
 
   @parameterized.parameters("adagrad", "adam")
   def test_ranks_train_as_one_process(self, name):
-    """Tables and a dense layer, all on the GPU: as one process on the merged batch."""
+    """Tables and a dense layer on the GPU train as in one process on the merged batch."""
     tables = _tables()
     rng = np.random.RandomState(23)
     initial = model.initial_rows(rng, tables)
@@ -646,7 +639,7 @@ class LookupsTest(model.DistributedTestCase):
     gen = _lib.load()
     with tf.Graph().as_default(), _session() as session:
       with tf.device(_GPU):
-        made = model.Model("there", tables, sok.lookup_sparse,
+        made = model.Model("on_gpu", tables, sok.lookup_sparse,
                            model.initial_rows(np.random.RandomState(1), tables),
                            storages=[_HBM] * len(tables))
         grads = [gen.test_dense(x=x) for x in made.outputs]
@@ -666,5 +659,5 @@ class LookupsTest(model.DistributedTestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # A rank that continued after a failure would wait for the others.
   absltest.main(failfast=True)

@@ -136,14 +136,14 @@ class HostRoute : public DeviceRoute {
 
   // Does nothing before it is waited for: a caller that forgets to is noticed.
   Status StartPool(const char* rows, WireType wire,
-                   const std::shared_ptr<StreamMark>& there,
+                   const std::shared_ptr<StreamMark>& ready,
                    Span<const int64_t> chunk_starts, Span<float* const> outputs,
                    const ev::DeviceStream* stream,
                    std::shared_ptr<StreamMark>* done) override {
     Check(!is_pooled_, "a route is pooled twice");
     is_pooled_ = true;
-    if (there != nullptr) {
-      EV_RETURN_IF_ERROR(there->Before(stream_.stream()));
+    if (ready != nullptr) {
+      EV_RETURN_IF_ERROR(ready->Before(stream_.stream()));
     }
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
     const std::vector<float*> out(outputs.begin(), outputs.end());
@@ -246,7 +246,7 @@ class HostRoute : public DeviceRoute {
     if (table.distinct == nullptr) return samples;
     const auto& there = static_cast<const HostDeviceDistinct&>(*table.distinct);
     const int32_t* const places =
-        table.is_sorted_there ? there.places().data() : table.places;
+        table.is_sorted_on_device ? there.places().data() : table.places;
     for (int32_t u : there.inverse()) samples.own.push_back(places[u]);
     samples.inverse = samples.own.data();
     samples.offsets = there.offsets().data();
@@ -406,11 +406,11 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire,
-                  const std::shared_ptr<StreamMark>& there,
+                  const std::shared_ptr<StreamMark>& ready,
                   Span<const WireChunk> chunks, float scale,
                   float* to) override {
     ++spread_gradients;
-    if (there != nullptr) EV_RETURN_IF_ERROR(there->Before(stream()));
+    if (ready != nullptr) EV_RETURN_IF_ERROR(ready->Before(stream()));
     const std::vector<WireChunk> given(chunks.begin(), chunks.end());
     stream_.Give([=] {
       for (const WireChunk& chunk : given) {
@@ -478,9 +478,9 @@ class DeviceCarrier : public Carrier {
   Status StartAllToAll(const char* send, Span<const int64_t> send_bytes,
                        const std::shared_ptr<StreamMark>& after, char* out,
                        Span<const int64_t> received_bytes, int when_failed,
-                       std::shared_ptr<StreamMark>* there) override {
+                       std::shared_ptr<StreamMark>* ready) override {
     (void)when_failed;
-    there->reset();
+    ready->reset();
     if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
     char* const received = Reach(out);
     if (received == nullptr) {
@@ -497,13 +497,13 @@ class DeviceCarrier : public Carrier {
       Check(Reach(send) == sent, "memory goes before it is sent");
       std::copy(arrived->begin(), arrived->end(), received);
     });
-    *there = HostMark::At(stream_.stream());
+    *ready = HostMark::At(stream_.stream());
     ++started;
     return Status::OK();
   }
   Status AllReduce(const Reduction& reduction,
-                   std::shared_ptr<StreamMark>* there) override {
-    there->reset();
+                   std::shared_ptr<StreamMark>* ready) override {
+    ready->reset();
     Reduction here = reduction;
     if (reduction.after != nullptr) EV_RETURN_IF_ERROR(reduction.after->Wait());
     std::vector<std::string> sums(here.pieces.size());
@@ -532,7 +532,7 @@ class DeviceCarrier : public Carrier {
         std::copy(sums[p].begin(), sums[p].end(), places[p]);
       }
     });
-    *there = HostMark::At(stream_.stream());
+    *ready = HostMark::At(stream_.stream());
     ++started;
     return Status::OK();
   }
@@ -541,8 +541,9 @@ class DeviceCarrier : public Carrier {
     *mark = HostMark::At(stream);
     return Status::OK();
   }
-  Status Tell(const char* send, Span<const int64_t> send_bytes, char* out,
-              Span<const int64_t> received_bytes) override {
+  Status AllToAllOnHost(const char* send, Span<const int64_t> send_bytes,
+                        char* out,
+                        Span<const int64_t> received_bytes) override {
     return control_->AllToAll(send, send_bytes, out, received_bytes);
   }
   Status CheckRanks(int64_t call) override {

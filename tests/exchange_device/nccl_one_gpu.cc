@@ -1,17 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL's calls that the exchange makes, for ranks of one host that share a GPU:
-// NCCL itself refuses two ranks on one. With it the programs for several ranks
-// run on a machine with one card:
+// Implements the NCCL calls of the exchange for ranks of one host that share a
+// GPU, because NCCL refuses two ranks on one GPU. With it, programs for several
+// ranks run on a machine with one card:
 //
 //   SOK_NCCL_LIBRARY=.../libnccl_one_gpu.so CUDA_VISIBLE_DEVICES=0
 //
-// What is sent passes through shared memory in pieces. A call, or a group of
-// them, is done when it returns; NCCL's are not. So this shows what is sent and
-// what becomes of it, and neither speed nor the order of streams beside NCCL.
-// Sums are of float32 and float64, by ranks in their order. A rank that dies
-// leaves the others waiting until they abort.
+// Data pass through shared memory in chunks. A call, or a group of calls, is
+// complete when it returns; NCCL's calls are not. So this library tests the
+// content of messages, but neither speed nor stream order. It sums float32 and
+// float64 in the order of ranks. If a rank dies, the others wait until they
+// abort.
 
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ struct Id {
   char name[128];
 };
 
-// From one rank to one: a piece under way.
+// A chunk in flight from one rank to another.
 struct Box {
   std::atomic<int> full;
   size_t bytes;
@@ -68,7 +68,7 @@ bool Failed(cudaError_t error) {
 struct Communicator {
   Shared* shared;
   int rank, num_ranks;
-  // Of the group under way.
+  // Transfers of the current group.
   std::deque<Transfer> sends[kMostRanks], receives[kMostRanks];
   cudaStream_t stream;
 };
@@ -76,7 +76,7 @@ struct Communicator {
 thread_local int group_depth = 0;
 thread_local std::vector<Communicator*> of_group;
 
-// A copy between memories of any kind, done when it returns.
+// Copies between memories of any kind; complete when it returns.
 int Copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
   if (Failed(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream)) ||
       Failed(cudaStreamSynchronize(stream))) {
@@ -207,7 +207,7 @@ SOK_NCCL_CALL int ncclCommInitRank(Communicator** made, int num_ranks, Id id,
                             MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) return kSystemError;
-  // Zeros are empty boxes, and the file begins with zeros.
+  // A new file is all zeros, which are empty boxes.
   Shared* const shared = static_cast<Shared*>(memory);
   shared->joined.fetch_add(1);
   while (shared->joined.load() < num_ranks) usleep(1000);
@@ -221,7 +221,7 @@ SOK_NCCL_CALL int ncclCommInitRank(Communicator** made, int num_ranks, Id id,
 
 SOK_NCCL_CALL int ncclCommAbort(Communicator* c) {
   c->shared->aborted.store(1);
-  return kSuccess;  // The memory stays: a call may be under way in it.
+  return kSuccess;  // not unmapped: a call may still use the memory
 }
 
 SOK_NCCL_CALL int ncclCommGetAsyncError(Communicator* c, int* result) {

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the package load another library than its own."""
+"""Makes the package load another library instead of its own."""
 
 import os
 import runpy
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 
 def use(folder):
-  """Has the package load the library in `folder`; the first call counts."""
+  """Makes the package load the library in `folder`; only the first call has an effect."""
   stock = tf.load_op_library
   if getattr(stock, "is_stand_in", False):
     return
@@ -23,7 +23,7 @@ def use(folder):
 
 
 def run():
-  """Runs the program that the command line names after this one."""
+  """Runs the program that the rest of the command line names."""
   sys.argv = sys.argv[1:]
   sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
   runpy.run_path(sys.argv[0], run_name="__main__")

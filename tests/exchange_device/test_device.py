@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the package load the library with stand-ins for GPU and NCCL.
 
-Import it before the package. As a program it runs another one with them:
+Import it before the package. As a program, it runs another program with the stand-ins:
 
   test_device.py PROGRAM [ARGUMENT]...
 """

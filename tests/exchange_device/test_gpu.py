@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""As test_device.py, in a TensorFlow that has a GPU, which is a stand-in, too."""
+"""Like test_device.py, but TensorFlow also has a stand-in for a GPU."""
 
 import os
 

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a folder looks like when a process is killed at each step that changes it.
+"""Reproduces the folders that a kill can leave at each change of a save.
 
-A kill leaves what the system had done by then. So all kills of one save are seen by
-running it once: inotify tells the order in which files and folders are made, written,
-renamed and removed, by whatever process, and a hard link keeps what is in each file. An
-image is the folder after one more of these steps; a file that is still open in it has the
-first half of what it will have.
+A kill leaves the files as of that moment. One recorded run of a save covers all moments:
+inotify reports the order in which any process creates, writes, renames and removes files
+and folders, and a hard link keeps each file's contents. An image is the folder after one
+more of these changes. A file that is still open in an image has the first half of its
+final contents.
 
   with crash_images.Recording(folder) as recording:
     save()
@@ -27,19 +27,19 @@ _CREATE, _DELETE, _IS_DIRECTORY = 0x100, 0x200, 0x40000000
 _EVENT = struct.Struct("iIII")
 _LAST = ".the_recording_ends"
 
-# kept: name of the link that has the file's contents; missing if it was gone too soon.
-# whole: whether it was closed.
+# kept: name of the link that has the file's contents; does not exist if the file was
+# removed too soon. whole: whether the file was closed.
 _File = collections.namedtuple("_File", ["kept", "whole"])
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Recording(object):
-  """Context: what happens in a folder, which must exist, meanwhile.
+  """Context manager that records the changes of an existing folder.
 
   Attributes:
-    images: list of dicts: path in the folder -> `_File`, or None for a folder; the
-      first is what was there before, the last what is there afterwards.
+    images: list of dicts: path in the folder -> `_File`, or None for a folder. The first
+      is the folder before the changes, the last the folder after them.
   """
 
   def __init__(self, folder):
@@ -72,7 +72,7 @@ class Recording(object):
       raise RuntimeError("the recording of %s did not end" % self._folder)
 
   def make(self, image, folder):
-    """Makes a folder as it is in an image."""
+    """Creates a folder with the contents of an image."""
     os.mkdir(folder)
     for path, file in sorted(image.items()):
       target = os.path.join(folder, path)
@@ -87,13 +87,13 @@ class Recording(object):
         f.write(data if file.whole else data[:len(data) // 2])
 
   def _watch(self, folder, whole):
-    """Watches a folder and what is in it, which is in the image from now on."""
+    """Watches a folder and adds its contents to the image."""
     path = os.path.join(self._folder, folder)
     number = _libc.inotify_add_watch(
         self._inotify, path.encode(),
         ctypes.c_uint32(_CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE))
     if number < 0:
-      return  # It is gone already.
+      return  # the folder is already gone
     self._watched[number] = folder
     try:
       names = sorted(os.listdir(path))
@@ -118,7 +118,7 @@ class Recording(object):
     return file
 
   def _keep(self, file, path):
-    """Links a file, if it still has this name and is not linked."""
+    """Links a file, unless it was renamed or is already linked."""
     try:
       os.link(os.path.join(self._folder, path), os.path.join(self._links, file.kept))
     except OSError:
@@ -139,7 +139,7 @@ class Recording(object):
           return
         if number in self._watched and name:
           self._happened(os.path.join(self._watched[number], name), mask, cookie)
-          # The step after a file was closed shows it as well.
+          # Closing a file adds no image of its own; the next image includes it.
           if not mask & _CLOSE_WRITE and self._tree != self.images[-1]:
             self.images.append(dict(self._tree))
 
@@ -147,7 +147,7 @@ class Recording(object):
     tree = self._tree
     if mask & _CREATE and mask & _IS_DIRECTORY:
       tree[path] = None
-      # Without the steps in it, so that the folder is there with nothing in it too.
+      # An image of the new folder while it is still empty.
       self.images.append(dict(tree))
       self._watch(path, whole=False)
     elif mask & _CREATE:
@@ -156,15 +156,15 @@ class Recording(object):
       if tree.get(path):
         tree[path] = tree[path]._replace(whole=True)
     elif mask & _MOVED_FROM:
-      # It has the new name in the same step, and no image is without both.
+      # The new name follows in the next event; no image lacks both names.
       self._moved[cookie] = path
     elif mask & _MOVED_TO:
       file = tree.pop(self._moved.pop(cookie, None), None)
       if file is None:
         file = self._new_file(path, whole=True)
       self._keep(file, path)
-      # A file that has its name already is not written to. That it was closed may have been
-      # missed, where a new folder was not watched yet.
+      # A file with its final name is no longer written. Its close event may have been
+      # missed if its new folder was not watched yet.
       tree[path] = file._replace(whole=True)
     elif mask & _DELETE:
       for below in [p for p in tree if p == path or p.startswith(path + "/")]:

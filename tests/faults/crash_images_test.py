@@ -1,6 +1,7 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every folder that a kill can leave in a save starts again, and is tidied up."""
+"""Training restarts from every folder that a kill during a save can leave, and cleans
+up."""
 
 import contextlib
 import copy
@@ -25,7 +26,7 @@ class CrashImagesTest(parameterized.TestCase):
 
   def setUp(self):
     super(CrashImagesTest, self).setUp()
-    # In memory: a thousand waits for a disk tell nothing.
+    # In memory, because waiting for a disk a thousand times tests nothing.
     memory = "/dev/shm"
     self._root = tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else None)
     self.addCleanup(shutil.rmtree, self._root)
@@ -34,7 +35,7 @@ class CrashImagesTest(parameterized.TestCase):
 
   @contextlib.contextmanager
   def _in(self, recording, image):
-    """Context in which the job's folder is as in an image."""
+    """Context: the job's folder has the contents of an image."""
     aside = self._dir + ".aside"
     os.rename(self._dir, aside)
     try:
@@ -45,7 +46,7 @@ class CrashImagesTest(parameterized.TestCase):
       os.rename(aside, self._dir)
 
   def _check_tidy(self):
-    """Nothing is there but checkpoints and the deltas of those that are there."""
+    """Checks that only checkpoints and their own deltas are left."""
     folder = self._dir
     names = [os.path.join(f, n)[len(folder):] for f, folders, files in os.walk(folder)
              for n in files + folders]
@@ -95,7 +96,7 @@ class CrashImagesTest(parameterized.TestCase):
           save(session)
         for image in recording.images:
           with self._in(recording, image), self._another_process():
-            # A MonitoredTrainingSession starts so.
+            # MonitoredTrainingSession starts in this way.
             start(again, {before, after})
             full(again)
             self._check_tidy()
@@ -107,7 +108,7 @@ class CrashImagesTest(parameterized.TestCase):
 
   @contextlib.contextmanager
   def _another_process(self):
-    """Context after which the saver knows what it knew."""
+    """Context that resets the saver's state on exit, as in a new process."""
     known = {k: copy.copy(v) if isinstance(v, (dict, list)) else v
              for k, v in self._saver.__dict__.items()}
     yield
@@ -115,7 +116,7 @@ class CrashImagesTest(parameterized.TestCase):
     self._saver.__dict__.update(known)
 
   def _begun_deltas(self, recording):
-    """Returns the images of an incremental save that had just begun, of each delta."""
+    """Returns the image of the start of each incremental save."""
     found = {}
     for image in recording.images:
       for path, file in sorted(image.items()):
@@ -125,7 +126,7 @@ class CrashImagesTest(parameterized.TestCase):
     return list(found.values())
 
   @parameterized.parameters("session", "estimator")
-  def test_what_saves_by_itself(self, kind):
+  def test_automatic_saves(self, kind):
 
     def model_fn(mode):
       step = tf.train.get_or_create_global_step()
@@ -161,7 +162,8 @@ class CrashImagesTest(parameterized.TestCase):
       with self._in(recording, image):
         train(1)
         self._check_tidy()
-        # A kill in the first delta leaves none, in the second one the first.
+        # A kill during the first delta leaves none; during the second, it leaves the
+        # first.
         self.assertEqual(tf.train.load_variable(self._dir, "global_step"), 2 * i + 1)
 
 

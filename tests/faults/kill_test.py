@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 while full and incremental checkpoints are saved; what was complete restores.
+"""Kills a process while it saves; complete full and incremental checkpoints restore.
 
-A process trains and saves, in a random order of full checkpoints and deltas, and logs the
-digest of all its state before and after each save. It is killed after a random time. The
-next one restores: it must have the state of the last save that was logged as complete, or
-of the one that was under way, bit for bit. Then it goes on. More kills:
+A process trains and saves full checkpoints and deltas in random order. It logs the digest
+of its state before and after each save and is killed after a random time. The next
+process restores and must have, bit for bit, the state of the last save that was logged as
+complete or of the save in progress. Then it continues. For more kills:
 
   bazel test //tests/faults:kill_test --test_arg=--kills=200
 """
@@ -29,12 +29,12 @@ import trained_model
 flags.DEFINE_integer("kills", 20, "Processes that are killed.")
 flags.DEFINE_integer("seed", 1, "Of the times at which they are.")
 
-_LONGEST = 0.5  # seconds that a process saves, at most
-_MOST_TIMES = 10  # as many kills as were asked for, at most
+_LONGEST = 0.5  # maximum seconds until a kill
+_MOST_TIMES = 10  # maximum multiple of the requested number of kills
 
 
 def _train_and_save(model, directory, log, seed, with_step):
-  """What a process does until it is killed."""
+  """The code of a process until it is killed."""
   draw = random.Random(seed)
   say = lambda *words: os.write(log, (" ".join(words) + "\n").encode())
   session = tf.Session(graph=model.graph, config=tf.ConfigProto(
@@ -68,7 +68,7 @@ def _train_and_save(model, directory, log, seed, with_step):
 class KillTest(parameterized.TestCase):
 
   @parameterized.parameters((True, False), (False, False), (True, True), (False, True))
-  def test_what_was_complete_restores(self, with_step, sharded):
+  def test_complete_saves_restore(self, with_step, sharded):
     model = trained_model.Model(sharded)
     directory = self.create_tempdir().full_path
     log_path = os.path.join(self.create_tempdir().full_path, "log")
@@ -76,7 +76,7 @@ class KillTest(parameterized.TestCase):
     kills = -(-flags.FLAGS.kills // 4)
     allowed, complete, under_way = {"nothing"}, {"full": 0, "delta": 0}, 0
     kill = -1
-    # More where none of them came amid a save.
+    # Continues if no kill happened during a save.
     while kill < kills or (not under_way and kill < _MOST_TIMES * kills):
       kill += 1
       log = os.open(log_path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND)
@@ -100,7 +100,7 @@ class KillTest(parameterized.TestCase):
       self.assertNotIn("failed", text, "after kill %d: %s" % (kill, text[-3000:]))
       lines = [line.split() for line in text.split("\n")[:-1]]
       self.assertIn(lines[0][1], allowed, "after kill %d" % kill)
-      # A checkpoint may be there now that was begun since the last complete one.
+      # A save that began after the last complete one may also be complete.
       allowed = {lines[0][1]}
       begun = None
       for words in lines[1:]:

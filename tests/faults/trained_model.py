@@ -21,7 +21,8 @@ class Model(object):
 
     Args:
       sharded, max_to_keep: of the Saver.
-      storage_path: string: table `a` has some of its rows on an SSD, there. Or None.
+      storage_path: string, folder in which table `a` stores some of its rows on an SSD; or
+        None.
     """
     self.graph = tf.Graph()
     os.environ["TF_RECORD_FREQ"] = os.environ["TF_RECORD_VERSION"] = "1"
@@ -48,7 +49,7 @@ class Model(object):
       self.graph.finalize()
 
   def digest(self, session):
-    """Returns a string that tells the session's state from any other."""
+    """Returns a string that is equal only for equal states."""
     sha = hashlib.sha256()
 
     def add(value):

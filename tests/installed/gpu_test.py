@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The installed wheel's command for TensorFlow's GPU build, on a machine without a card."""
+"""The wheel's command for TensorFlow's GPU build, on a machine without a GPU."""
 
 import ctypes
 import os
@@ -61,7 +61,7 @@ print(error, framework.cudaGetErrorString(error).decode())
         env=dict(os.environ, LD_LIBRARY_PATH=folder), stderr=subprocess.DEVNULL,
         universal_newlines=True)
     self.assertEqual(said.strip(),
-                     "35 no NVIDIA driver, or it does not fit its library libcuda.so.1")
+                     "35 no NVIDIA driver, or it does not match its library libcuda.so.1")
 
   def test_is_a_program(self):
     if _has_driver():

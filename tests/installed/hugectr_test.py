@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The installed hugectr checks a configuration, makes data for it and trains on them."""
+"""The installed hugectr checks a configuration, generates its data and trains on them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ _CONFIGURATION = os.path.join(
 
 
 def _hugectr(folder, *arguments):
-  """Returns what `python -m hugectr` prints; fails if it does."""
+  """Returns the output of `python -m hugectr`; fails the test if the command fails."""
   done = subprocess.run(
       [sys.executable, "-I", "-W", "ignore", "-m", "hugectr"] + list(arguments),
       cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The installed wheel: what is there, and that it comes from there."""
+"""The installed wheel is complete, and imports come from it."""
 
 import os
 import subprocess
@@ -25,6 +25,30 @@ _TOOLS = [
 ]
 
 
+# Uses a GPU, and prints whether the CUDA library is loaded before and after it, and the
+# error if there is one.
+_USE_A_GPU = """
+import tensorflow as tf
+import embedding_variable as ev
+from embedding_variable.variables import config_pb2
+def is_loaded():
+  with open("/proc/self/maps") as f:
+    return "libembedding_variable_cuda.so" in f.read()
+option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
+    storage_type=config_pb2.StorageType.%s))
+tf.get_embedding_variable("v", 4, ev_option=option)
+with tf.Session() as session:
+  print(is_loaded())
+  try:
+    session.run(tf.global_variables_initializer())
+    error = "none"
+  except tf.errors.OpError as e:
+    error = e.message
+print(is_loaded())
+print(error.replace(chr(10), " "))
+"""
+
+
 def _python(code):
   """Runs code in a fresh interpreter; returns its output."""
   return subprocess.check_output([sys.executable, "-I", "-c", code],
@@ -44,6 +68,19 @@ class PackageTest(absltest.TestCase):
     import embedding_variable  # pylint: disable=g-import-not-at-top
     folder = os.path.dirname(embedding_variable.__file__)
     self.assertTrue(os.path.exists(os.path.join(folder, "libembedding_variable.so")))
+
+  def test_the_cuda_library_is_loaded_when_a_gpu_is_first_used(self):
+    import embedding_variable  # pylint: disable=g-import-not-at-top
+    library = os.path.join(os.path.dirname(embedding_variable.__file__),
+                           "libembedding_variable_cuda.so")
+    is_there = os.path.exists(library)
+    before, after, error = _python(_USE_A_GPU % "HBM").splitlines()
+    self.assertEqual(before, "False")
+    self.assertEqual(after, str(is_there))
+    self.assertEqual("(there is no %s)" % library in error, not is_there, error)
+    self.assertEqual("built without nvcc" in error, not is_there, error)
+    _, after, error = _python(_USE_A_GPU % "DRAM").splitlines()
+    self.assertEqual((after, error), ("False", "none"))
 
   def test_nothing_that_it_requires_is_missing(self):
     requirements = pkg_resources.get_distribution(_DISTRIBUTION).requires()

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The installed wheel trains: the way of a user's script, in small."""
+"""A small training script, as a user writes it, with the installed wheel."""
 
 import os
 
@@ -29,7 +29,7 @@ class TrainTest(absltest.TestCase):
     sok.init()
 
   def model(self, name="var_0"):
-    """Returns (variable, pooled rows, train op) of one Adagrad step's graph."""
+    """Returns (variable, pooled rows, train op) of a graph for one Adagrad step."""
     var = tf.get_embedding_variable(
         name, embedding_dim=_DIM, initializer=tf.ones_initializer(tf.float32))
     pooled = sok.lookup_sparse([var], [_ids()], combiners=["sum"])
@@ -39,7 +39,7 @@ class TrainTest(absltest.TestCase):
     return var, pooled, opt.apply_gradients(opt.compute_gradients(loss))
 
   def rows_in(self, sess, var):
-    """Returns how many keys a variable has: the first of its two sizes."""
+    """Returns the number of keys of a variable: the first of its two sizes."""
     return sess.run(var.total_count())[0]
 
   def expected_row(self, gradient):
@@ -55,14 +55,14 @@ class TrainTest(absltest.TestCase):
       np.testing.assert_array_equal(before, [[2.0] * _DIM, [0.0] * _DIM, [1.0] * _DIM])
       self.assertEqual(self.rows_in(sess, var), 0)
       sess.run(train)
-      # Key 7 is in two samples, so its gradient is 4.
+      # Two samples contain key 7, so its gradient is 4.
       np.testing.assert_allclose(
           sess.run(rows),
           [self.expected_row(4.0), self.expected_row(2.0), np.ones([_DIM])],
           rtol=1e-6)
       self.assertEqual(self.rows_in(sess, var), 2)
 
-  def test_save_restore_and_go_on_equals_never_having_stopped(self):
+  def test_resumed_training_equals_uninterrupted_training(self):
     prefix = os.path.join(self.create_tempdir().full_path, "model")
     var, _, train = self.model()
     rows = tf.nn.embedding_lookup(var, tf.constant([7, -5], tf.int64))

@@ -1,19 +1,17 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Cases that say nothing about tables on a GPU, each with the reason.
+"""Cases that are skipped for tables on a GPU, each with the reason.
 
-Most count the ops of a graph: where rows may be on a GPU an update is another op, and a
-lookup is cut into another number of them. gpu_test.py counts those.
+Most of them count ops: if rows may be on a GPU, the update is another op and a lookup
+consists of another number of ops. gpu_test.py counts those.
 """
 
 import collections
 import fnmatch
 
-# program: name of the test program.
-# case: "Class.test_name", with wildcards.
-# why: the reason; run.py shows it.
-# test_device_only: whether it holds on a GPU, and only not on the test device.
-# storages: the storages that it is skipped for; None: all.
+# program: name of the test program. case: "Class.test_name", with wildcards. why: the
+# reason, which run.py prints. test_device_only: whether the case is skipped only on the
+# test device, not on a GPU. storages: the storages that it is skipped for; None: all.
 Exemption = collections.namedtuple(
     "Exemption", ["program", "case", "why", "test_device_only", "storages"])
 Exemption.__new__.__defaults__ = (False, None)
@@ -30,7 +28,7 @@ _TWO_DEVICES = ("a stock saver wants all tensors of a table on one device, and s
 LIST = [
     Exemption("composed_variables_test", "*.test_one_op_for_all_blocks*", _COUNTS),
     Exemption("group_lookups_test", "*.test_one_update_of_all_tables_*", _COUNTS),
-    Exemption("lookups_test", "*.test_a_table_that_comes_twice_is_in_one_op*", _COUNTS),
+    Exemption("lookups_test", "*.test_a_table_used_twice_is_in_one_op*", _COUNTS),
     Exemption("lookups_test", "*.test_many_tables_in_a_few_ops*", _COUNTS),
     Exemption("lookups_test", "*.test_one_update_for_all_tables*", _COUNTS),
     Exemption("gpu_test", "PartsTest.test_number_of_parts*", _CPU_DEVICE),
@@ -41,7 +39,7 @@ LIST = [
               "counts the charts of tables in CPU memory; those on a GPU have hits and "
               "misses besides"),
     Exemption("serving_test", "SimpleSaveTest.*", _TWO_DEVICES),
-    Exemption("policies_test", "CapacityTest.test_memory_stays*",
+    Exemption("policies_test", "CapacityTest.test_memory_is_bounded*",
               "bounds slabs of 2 MiB in CPU memory; a GPU's pieces have up to 8",
               storages=("hbm", "hbm_dram")),
     Exemption("optimizers_test", "*.test_rows_equal_those_of_a_dense_variable7*",
@@ -70,8 +68,8 @@ def why(program, case, storage, on_test_device):
 
   Args:
     program: string, "lookups_test".
-    case: string, "LookupsTest.test_empty"; "LookupsTest.*" asks whether all of a class
-      are skipped.
+    case: string, "LookupsTest.test_empty"; "LookupsTest.*" stands for all cases of a
+      class.
     storage: one of placement.STORAGES.
     on_test_device: bool, whether the GPU is the engine's test device.
   """

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""hugectr's sessions where TensorFlow has a GPU: here the engine's test device.
+"""Runs hugectr's session_test with the engine's test device as TensorFlow's GPU.
 
-A session then places its tables there by itself, so this is session_test as it is. On a
-machine with a card and TensorFlow's GPU build, run session_test.py.
+Sessions place their tables on a GPU if there is one, so session_test runs unchanged. On a
+machine with a GPU and TensorFlow's GPU build, run session_test.py itself.
 """
 
 import os

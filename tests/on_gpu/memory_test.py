@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""GPU memory of tables beside TensorFlow's: how much, and what is said when it is short.
+"""GPU memory of tables beside TensorFlow's: its size, and the errors if it runs out.
 
   python -m embedding_variable.gpu run DIR -- python tests/on_gpu/memory_test.py
 
-It fills a card, so nothing else may run on it, and run.py has it in no list. Without a GPU
-of TensorFlow's all cases are skipped.
+The test fills a GPU, so nothing else may use it, and run.py does not run it. If
+TensorFlow has no GPU, all cases are skipped.
 """
 
 import os
@@ -20,7 +20,7 @@ import tensorflow as tf  # pylint: disable=wrong-import-position
 import embedding_variable as ev  # pylint: disable=wrong-import-position
 from embedding_variable.variables import config_pb2  # pylint: disable=wrong-import-position
 
-# The part of the card that TensorFlow takes when its first session starts.
+# The share of the GPU that TensorFlow allocates when its first session starts.
 _FRACTION = .9
 
 _DIM = 4096
@@ -48,7 +48,8 @@ class MemoryTest(absltest.TestCase):
         per_process_gpu_memory_fraction=_FRACTION)))
 
   def _build(self):
-    """A table of wide rows in the default graph, and its training by many new keys."""
+    """Builds a table of wide rows in the default graph, and its training with new
+    keys."""
     option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
         storage_type=config_pb2.StorageType.HBM))
     with tf.device("/cpu:0"):
@@ -75,7 +76,7 @@ class MemoryTest(absltest.TestCase):
       for n in range(1, 1 + steps):
         session.run(self._train, {self._ids: self._keys(n)})
       taken = _gpu_mib("used") - before
-    # Value and Adagrad's slot.
+    # A value and Adagrad's slot.
     rows = steps * _KEYS * _DIM * 2 * 4 / 2.**20
     print("%d MiB of rows took %d MiB of the card" % (rows, taken))
     self.assertBetween(taken, rows - 16, 1.1 * rows + 64)
@@ -96,15 +97,15 @@ class MemoryTest(absltest.TestCase):
       print(error)
       self.assertRegex(error, r"'wide'")
       self.assertRegex(error, r"needs \d+ bytes of device memory, \d+ of \d+ are free")
-      # What was there is there, and right.
+      # Existing rows are unchanged.
       self.assertGreater(n, 0)
       for k in (0, n - 1):
         pooled = session.run(self._pooled, {self._ids: self._keys(k)})
         self.assertTrue(np.all(pooled < _HOTNESS))
         self.assertTrue(np.all(pooled == pooled[0, 0]))
-      # So is training, of rows that are there.
+      # Training existing rows still works.
       session.run(self._train, {self._ids: self._keys(0)})
-      # A table that is made empty gives its memory back, and can be filled again.
+      # Emptying a table frees its memory, and the table can be filled again.
       full = _gpu_mib("used")
       session.run(self._table.initializer)
       self.assertLess(_gpu_mib("used"), full - .5 * n * _KEYS * _DIM * 8 / 2**20)

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that move between a GPU of TensorFlow's and the CPU, and go on training.
+"""Checkpoints that move between TensorFlow's GPU and the CPU train on identically.
 
-run.py runs it on the device that EV_TEST_DEVICE names; every variable here has a device
-and a storage of its own.
+run.py runs it on the device in EV_TEST_DEVICE. Every variable in this test has an
+explicit device and storage.
 """
 
 import os
@@ -34,7 +34,7 @@ _OPTIMIZERS = {
     "adagrad": lambda: tf.train.AdagradOptimizer(.1),
     "adam": lambda: tf.train.AdamOptimizer(.05),
     "ftrl": lambda: tf.train.FtrlOptimizer(.1, l1_regularization_strength=.01),
-    # Its update is made of stock ops on rows that are read and written back.
+    # Updates rows by stock ops that read and write them.
     "proximal": lambda: tf.train.ProximalAdagradOptimizer(.1),
 }
 
@@ -51,7 +51,7 @@ def _variable(name, storage):
 
 
 class _Model(object):
-  """Two tables, a lookup of both and a dense weight; its session."""
+  """Two tables, a lookup of both, a dense weight, and a session."""
 
   def __init__(self, where, optimizer="adam"):
     device, storage = where
@@ -71,13 +71,13 @@ class _Model(object):
       self.saver = tf.train.Saver(incremental_save_restore=True)
       self.init = tf.global_variables_initializer()
     self.handles = [v.handle.op.device for v in self.variables]
-    # One thread: what stock code adds up it adds up in one order.
+    # One thread, so that stock code adds in a fixed order.
     self.session = tf.Session(graph=graph, config=tf.ConfigProto(
         intra_op_parallelism_threads=1, inter_op_parallelism_threads=1))
     self.session.run(self.init)
 
   def run(self, steps, seed):
-    """Trains; returns what was looked up."""
+    """Trains; returns the lookups' results."""
     random = np.random.RandomState(seed)
     seen = []
     for _ in range(steps):
@@ -90,7 +90,7 @@ class _Model(object):
     return seen
 
   def values(self):
-    """Everything that is saved, in one list; rows by key."""
+    """Returns all saved values in one list, with rows sorted by key."""
     values = []
     for value in self.session.run(self.state):
       if isinstance(value, np.ndarray):
@@ -113,7 +113,7 @@ class MovesTest(parameterized.TestCase):
       np.testing.assert_array_equal(a, b)
 
   def _check_goes_on(self, one, other):
-    """Both train on, to the same bits."""
+    """Checks that both models train on to the same bits."""
     np.testing.assert_array_equal(one.run(3, seed=5), other.run(3, seed=5))
     self._same(one, other)
 
@@ -140,7 +140,7 @@ class MovesTest(parameterized.TestCase):
     one.run(6, seed=1)
     prefix = one.saver.save(one.session,
                             os.path.join(self.create_tempdir().full_path, "m"))
-    other.run(2, seed=9)  # What is there goes.
+    other.run(2, seed=9)  # the restore removes these rows
     other.saver.restore(other.session, prefix)
     self._same(one, other)
     self._check_goes_on(one, other)
@@ -155,7 +155,7 @@ class MovesTest(parameterized.TestCase):
       model.run(4, seed=2)
     prefix = cpu.saver.save(cpu.session, os.path.join(folder, "back"))
     again.saver.restore(again.session, prefix)
-    # Saving evicts; so this model has to save, too.
+    # A save evicts, so this model must save too.
     gpu.saver.save(gpu.session, os.path.join(folder, "evicts"))
     self._same(gpu, cpu)
     self._same(gpu, again)

@@ -1,23 +1,22 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the tables of a program on a GPU of TensorFlow's, and everything else on the CPU.
+"""Places a program's tables on TensorFlow's GPU, and everything else on the CPU.
 
-A conformance suite that is written for tables in CPU memory is then the same suite for
-tables on a GPU: what the suite compares with, stock TensorFlow on the CPU or a model in
-Python, stays what it was, so the comparisons hold as they are, to the bit where the
-suite says so.
+With it, a conformance suite for tables in CPU memory also tests tables on a GPU. The
+reference of the suite (stock TensorFlow on the CPU or a model in Python) is unchanged, so
+its comparisons still hold, to the bit where the suite demands that.
 
-`place` changes how this process builds graphs, and is called once, before the suite is
-read. Whatever follows holds for every graph that the process makes:
+`place` changes how this process builds graphs. Call it once, before the suite is
+imported. From then on, for every graph of the process:
 
-* A table's handle is on the device, unless the program names a device type for it.
-* An op that takes a handle has no device of its own: TensorFlow puts it beside the
-  table, and fails if it cannot.
-* All other ops, initializers of default rows among them, are on the CPU, but for those
-  for which the program or the package names a device type.
-* With a test device in the place of a GPU, for which stock ops have no kernels, stock
-  ops that are placed on it run on the CPU.
-* A table in CPU memory, or in no named memory, is in the storage that is asked for.
+* A table's handle is on the device, unless the program gives it a device type.
+* An op that takes a handle has no explicit device: TensorFlow places it with the table,
+  and fails if it cannot.
+* All other ops, including initializers of default rows, are on the CPU, unless the
+  program or the package gives them a device type.
+* If a test device stands in for a GPU, stock ops that are placed on it run on the CPU,
+  because they have no kernels for it.
+* A table in CPU memory, or without an explicit memory, gets the requested storage.
 """
 
 import os
@@ -27,35 +26,35 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.client import session as session_lib
 from tensorflow.python.framework import ops
 
-# How a program, and the programs that it starts, is told.
+# Environment variables that configure a program and the programs that it starts.
 DEVICE = "EV_TEST_DEVICE"        # "/gpu:0"
 STORAGE = "EV_TEST_STORAGE"      # one of STORAGES
-LIBRARY = "EV_TEST_LIBRARY"      # path of an op library in the place of the package's
+LIBRARY = "EV_TEST_LIBRARY"      # path of an op library to load instead of the package's
 
-# "asked": each table is in the storage that the program says. "own": so it is, and the
+# "per_table": each table has the storage that the program gives it. "own": the same, and the
 # program places everything itself.
-STORAGES = ("hbm", "hbm_dram", "asked", "own")
+STORAGES = ("hbm", "hbm_dram", "per_table", "own")
 
-# Rows of an "hbm_dram" table that the GPU's memory has room for, without slots: few, so
-# that rows move between the memories in every suite.
+# Rows of an "hbm_dram" table that fit in GPU memory, without slots. The number is small,
+# so that rows move between the memories in every suite.
 ROWS_ON_GPU = 64
 
 _CPU = "/device:CPU:0"
 _HANDLE = "EvHandle"
 _OURS = ("Ev", "Sok")
 
-# Handles so far that are on the device, put there by `place` or by the program.
+# Number of handles on the device so far, placed by `place` or by the program.
 placed = 0
 
 
 def use_library(path):
-  """Has the package load the op library at `path`. Before it is imported."""
+  """Makes the package load the op library at `path`. Call it before the import."""
   load = tf.load_op_library
   tf.load_op_library = lambda unused_path: load(path)
 
 
 def place(device, storage, soft=False):
-  """Places the tables of all graphs from now on.
+  """Places the tables of all graphs that are built after this call.
 
   Args:
     device: string such as "/gpu:0".
@@ -70,7 +69,7 @@ def place(device, storage, soft=False):
                            device_index=device.device_index).to_string(),
              by_itself=storage == "own")
   _configure_sessions(soft)
-  if storage not in ("asked", "own"):
+  if storage not in ("per_table", "own"):
     _store_rows(storage)
 
 
@@ -108,7 +107,7 @@ def _place_ops(device, by_itself):
             list=attr_value_pb2.AttrValue.ListValue(
                 s=[("loc:@" + op.name).encode("utf-8")])))
       resources = _resource_inputs(op)
-      if resources:  # What hands a handle on is where the handle is.
+      if resources:  # an op that forwards a handle is on the handle's device
         op._set_device(resources[0].op.device)
       elif not _has_type(op.device) or list(
           graph._colocation_stack.peek_objs()):
@@ -118,7 +117,7 @@ def _place_ops(device, by_itself):
 
 
 def _configure_sessions(soft):
-  """TensorFlow leaves room on the GPU for rows, and for the suites beside this one."""
+  """Makes TensorFlow leave GPU memory to rows and to concurrent suites."""
   init = session_lib.BaseSession.__init__
 
   def configure_and_init(session, target="", graph=None, config=None):
@@ -147,7 +146,7 @@ def _store_rows(storage):
 
 
 def from_environment():
-  """Does what the environment's variables say; nothing without EV_TEST_DEVICE."""
+  """Applies the environment variables; does nothing without EV_TEST_DEVICE."""
   library = os.environ.get(LIBRARY)
   if library:
     use_library(library)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where ops are after `place`, and how a session takes it. Needs no GPU."""
+"""Tests where `place` puts ops, and how it configures sessions. Needs no GPU."""
 
 from absl.testing import absltest
 import tensorflow as tf
@@ -9,7 +9,7 @@ import embedding_variable as ev
 import placement
 from embedding_variable.variables import config_pb2
 
-# For this process: what is tested changes it for good.
+# Changes this process permanently.
 placement.place("/gpu:0", "hbm_dram", soft=True)
 
 _GPU = "/device:GPU:0"
@@ -30,7 +30,7 @@ class PlacementTest(absltest.TestCase):
     graph.__enter__()
     self.addCleanup(graph.__exit__, None, None, None)
 
-  def test_a_table_is_on_the_device_in_the_storage_asked_for(self):
+  def test_a_table_is_on_the_device_in_the_requested_storage(self):
     before = placement.placed
     handle = _table("v").handle.op
     self.assertEqual(placement.placed, before + 1)
@@ -55,7 +55,7 @@ class PlacementTest(absltest.TestCase):
     loss = tf.reduce_sum(tf.nn.embedding_lookup(table, [1, 2]) * dense)
     tf.train.AdamOptimizer().minimize(loss)
     stock = [op for op in tf.get_default_graph().get_operations()
-             # Stock code groups updates on the device of what is updated.
+             # Stock code groups updates on the device of the updated variable.
              if not op.type.startswith("Ev") and op.type != "NoOp" and not any(
                  t.op.type == "EvHandle" for t in op.inputs)]
     self.assertGreater(len(stock), 30)
@@ -77,7 +77,8 @@ class PlacementTest(absltest.TestCase):
       self.assertTrue(session._config.allow_soft_placement)
 
   def test_an_unknown_storage(self):
-    with self.assertRaisesRegex(ValueError, "must be one of hbm, hbm_dram, asked, own, got 'ssd'"):
+    with self.assertRaisesRegex(
+        ValueError, "must be one of hbm, hbm_dram, per_table, own, got 'ssd'"):
       placement.place("/gpu:0", "ssd")
 
 

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one test program with its tables on a GPU of TensorFlow's.
+"""Runs one test program with its tables on TensorFlow's GPU.
 
   EV_TEST_DEVICE=/gpu:0 EV_TEST_STORAGE=hbm python tests/on_gpu/program.py TEST.py [ARG ...]
 
-The package is the installed one. Test helpers that lie in the package's folders of this
-repository, and are in no wheel, are found there.
+The package is the installed one. Test helpers, which no wheel contains, are imported from
+the package's folders in this repository.
 """
 
 import importlib
@@ -19,7 +19,7 @@ import placement
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# Packages that have helpers for tests, and their folders here.
+# Packages with helpers for tests, and their folders in this repository.
 _WITH_HELPERS = (
     ("embedding_variable.ops", "python/embedding_variable/ops"),
     ("embedding_variable.tools", "python/embedding_variable/tools"),
@@ -28,10 +28,10 @@ _WITH_HELPERS = (
 
 
 def _find_helpers(path):
-  """Has the packages find the helpers that lie here.
+  """Lets the packages import their test helpers from this repository.
 
   Args:
-    path: of the program. The addon is imported for its own tests only.
+    path: of the program. The addon is imported only for its own tests.
   """
   for package, folder in _WITH_HELPERS:
     if not package.startswith("embedding_variable") and folder not in path:
@@ -40,7 +40,7 @@ def _find_helpers(path):
 
 
 def _skip_exempt(program):
-  """Has cases skip that exemptions.py names."""
+  """Skips the cases that exemptions.py lists."""
   storage = os.environ.get(placement.STORAGE, "hbm")
   on_test_device = bool(os.environ.get(placement.LIBRARY))
   init, run = unittest.TestCase.__init__, unittest.TestCase.run
@@ -52,7 +52,7 @@ def _skip_exempt(program):
     init(case, *args, **kwargs)
     cls = type(case)
     reason = why(cls.__name__ + ".*")
-    if reason is not None:  # Before what the class sets up.
+    if reason is not None:  # skipped before the class is set up
       print("not run: %s: %s" % (case.id(), reason))
       cls.__unittest_skip__, cls.__unittest_skip_why__ = True, reason
 

@@ -1,20 +1,20 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the conformance suites with their tables on a GPU of TensorFlow's.
+"""Runs the conformance suites with their tables on TensorFlow's GPU.
 
   python -m embedding_variable.gpu run DIR -- python tests/on_gpu/run.py
 
 Needs this repository's files, the installed wheel, absl-py and a TensorFlow with GPU
-devices; no Bazel and no network. Each test program is a process of its own, and runs
-once for each storage (suites.py). Tables are on the device, all else is on the CPU
-(placement.py), so the comparisons are those of the suites, to the bit where they say so.
+devices; it needs neither Bazel nor a network. Each test program runs in its own process,
+once for each storage (suites.py). Tables are on the device, everything else is on the CPU
+(placement.py), so the suites' own comparisons apply, to the bit where they demand that.
 
-The last line is `N passed, N failed, N skipped`; above it is what failed, with the last
-lines of each program's log. The exit status is 1 if a case failed, if a program ran
-none, or if no table of the whole run was placed.
+Prints the failures with the last lines of each program's log, and `N passed, N failed, N
+skipped` as the last line. The exit status is 1 if a case failed, if a program ran no
+case, or if no table of the whole run was on the device.
 
-It also runs where there is no GPU: `--device=/cpu:0` with `--storages=asked` runs the
-suites as they are, on the CPU. `--library` takes an op library with a test device.
+It also runs without a GPU: `--device=/cpu:0` with `--storages=per_table` runs the suites
+unchanged on the CPU. `--library` loads an op library with a test device.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _PLACED = re.compile(r"^tables that were placed: (\d+)$", re.MULTILINE)
 
 _NOT_RUN = re.compile(r"^not run: (?:__main__\.)?(.*)$", re.MULTILINE)
 
-# counts: test_log.Counts. placed: int, tables that were put on the device. log: string.
+# counts: test_log.Counts. placed: int, number of tables on the device. log: string.
 Outcome = collections.namedtuple("Outcome", ["name", "counts", "placed", "log", "seconds"])
 
 
@@ -49,7 +49,7 @@ def run_program(path, storage, options):
   Args:
     path: of the program, from the repository's root.
     storage: one of placement.STORAGES.
-    options: what `main` parsed.
+    options: the arguments that `main` parsed.
   """
   name = "%s (%s)" % (path, storage)
   environ = dict(os.environ, PYTHONUNBUFFERED="1")
@@ -84,7 +84,7 @@ def run_program(path, storage, options):
 
 
 def programs(storages, patterns):
-  """Returns [(path, storage)] of what is asked for.
+  """Returns [(path, storage)] of the selected programs.
 
   Args:
     storages: list of placement.STORAGES, or None for each suite's own.
@@ -97,7 +97,7 @@ def programs(storages, patterns):
 
 
 def run_all(todo, options):
-  """Runs the programs, some at a time; returns their Outcomes in order of their end."""
+  """Runs the programs, several at once; returns their Outcomes in order of completion."""
   outcomes = []
   with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
     futures = [pool.submit(run_program, path, storage, options)
@@ -112,7 +112,7 @@ def run_all(todo, options):
 
 
 def report(outcomes, log_lines):
-  """Prints what failed, why cases were skipped, and the sum. Returns the exit status."""
+  """Prints failures, reasons of skipped cases, and the sum. Returns the exit status."""
   counts = test_log.Counts()
   for outcome in outcomes:
     counts.add(outcome.counts)
@@ -139,7 +139,7 @@ def report(outcomes, log_lines):
 
 
 def has_device(options):
-  """Whether TensorFlow has the device, asked in a process of its own."""
+  """Returns whether TensorFlow has the device; checked in a separate process."""
   script = ("import tensorflow as tf, sys\n"
             "config = tf.ConfigProto()\n"
             "config.gpu_options.allow_growth = True\n"

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The launcher: what it runs, what it counts and how it ends. Needs no GPU."""
+"""Tests which programs run.py runs, what it counts and how it exits. Needs no GPU."""
 
 import os
 from unittest import mock
@@ -13,7 +13,7 @@ import run
 import suites
 import test_log
 
-_CPU = ["run", "--device=/cpu:0", "--storages=asked"]
+_CPU = ["run", "--device=/cpu:0", "--storages=per_table"]
 
 
 def _outcome(passed, failed=(), placed=1):
@@ -30,7 +30,7 @@ class RunTest(absltest.TestCase):
       status = run.main(_CPU + list(args))
     return status, "\n".join(str(call[0][0]) for call in out.call_args_list if call[0])
 
-  def test_suites_are_there(self):
+  def test_suites_exist(self):
     for path, storages in suites.SUITES:
       self.assertTrue(os.path.exists(os.path.join(run._ROOT, path)), path)
       self.assertContainsSubset(storages, placement.STORAGES)
@@ -48,19 +48,19 @@ class RunTest(absltest.TestCase):
     case = "CapacityTest.test_memory_stays1"
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm_dram", False))
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm", False))
-    self.assertIsNone(exemptions.why("policies_test", case, "asked", False))
+    self.assertIsNone(exemptions.why("policies_test", case, "per_table", False))
 
   def test_storages_and_patterns(self):
     every = run.programs([], [])
-    self.assertIn(("tests/conformance/gpu_test.py", "asked"), every)
+    self.assertIn(("tests/conformance/gpu_test.py", "per_table"), every)
     self.assertIn(("tests/conformance/ssd_test.py", "hbm_dram"), every)
     self.assertEqual(run.programs(["hbm"], ["conformance/gpu"]),
                      [("tests/conformance/gpu_test.py", "hbm")])
 
-  def test_runs_a_suite_where_it_is_told_to(self):
+  def test_runs_a_suite_on_the_given_device(self):
     status, text = self._main("presence_ops")
     self.assertEqual(status, 0, text)
-    self.assertRegex(text, r"presence_ops_test.py \(asked\): 6 passed, 0 failed, "
+    self.assertRegex(text, r"presence_ops_test.py \(per_table\): 6 passed, 0 failed, "
                      "0 skipped, 6 tables placed")
     self.assertEndsWith(text, "6 passed, 0 failed, 0 skipped")
 
@@ -80,7 +80,7 @@ class RunTest(absltest.TestCase):
     self.assertIn("  a_test.py X.y", text)
     self.assertEndsWith(text, "3 passed, 1 failed, 0 skipped")
 
-  def test_a_run_that_placed_nothing_shows_nothing(self):
+  def test_a_run_that_placed_no_table_fails(self):
     with mock.patch("builtins.print"):
       self.assertEqual(run.report([_outcome(2, placed=0)], 2), 1)
       self.assertEqual(run.report([_outcome(2, placed=1)], 2), 0)

@@ -1,20 +1,21 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on a GPU of TensorFlow's for a long time: right to the bit, in constant memory.
+"""Trains tables on TensorFlow's GPU for a long time and checks their bits and memory.
 
   python -m embedding_variable.gpu run DIR -- python tests/on_gpu/soak.py --minutes=15
 
-Keys come from a window that moves over a universe of keys and grows and shrinks, so that
-tables grow, keys go for good, and keys that went come back. In between: eviction by step
-and by weight, increments, full saves while a thread of its own trains on, and restores of
-what was saved, into the same session and on the CPU. Compared all the time:
+Keys come from a window that moves over a universe of keys, and that grows and shrinks. So
+tables grow, keys are evicted for good, and evicted keys come back. Meanwhile the program
+evicts by step and by weight, saves increments, saves full checkpoints while another
+thread trains, and restores them into the same session and on the CPU. It always compares
 
   exact_0, exact_1   with a closed form (soak_oracle.py), to the bit
   twin               Adam, a filter, mean: with the same model on the CPU, to the bit
 
-and what evictions and saves leave, key by key. At the end the memory of the last third of
-the time is compared with that of the middle one: the process's (resident) and the GPU's,
-as nvidia-smi gives it. The last line is `soak passed` or `soak failed: ...`.
+and, after evictions and saves, all keys and rows. At the end it compares the memory of
+the last third of the time with that of the middle third: the process's resident memory,
+and the GPU memory that nvidia-smi reports. The last line is `soak passed` or `soak
+failed: ...`.
 
   --device=/cpu:0 --storage=dram       the same without a GPU
 """
@@ -50,20 +51,20 @@ _MIB = 1 << 20
 
 
 class SoakError(Exception):
-  """Something is not as it must be; the message says what, and at which step."""
+  """A check failed; the message has the check and the step."""
 
 
 def resident_mib():
-  """MiB of this process that are in memory."""
+  """Returns the resident memory of this process, in MiB."""
   with open("/proc/self/statm") as f:
     return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / _MIB
 
 
 def gpu_mib():
-  """MiB of the GPU that the process sees first: of this process, if nvidia-smi tells them.
+  """Returns the MiB of the process's first GPU that this process uses.
 
-  In a container it may not; then all that is in use there is counted, and nothing else may
-  run on the card.
+  In a container nvidia-smi may not list processes. Then all used memory of the GPU is
+  counted, and nothing else may run on it.
   """
   first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 
@@ -79,7 +80,7 @@ def gpu_mib():
 
 
 class Soak(object):
-  """The two models, the oracles, and what was measured so far."""
+  """The two models, the oracles, and the measurements so far."""
 
   def __init__(self, options, folder):
     self._options = options
@@ -89,10 +90,10 @@ class Soak(object):
     self._model = soak_model.Model(options.device, options.storage, *shape,
                                    rows_on_gpu=options.rows_on_gpu)
     self._twin = soak_model.Model("/cpu:0", "dram", *shape)
-    self._other = None  # What checkpoints are restored into, on the CPU.
+    self._other = None  # model on the CPU that checkpoints are restored into
     self._oracles = [soak_oracle.Oracle(options.universe, options.dim)
                      for _ in soak_model.EXACT]
-    self._begin = 0  # Of the window.
+    self._begin = 0  # start of the window
     self.steps = self.restores = self.evicted = self.saves = self.increments = 0
     # (seconds, resident MiB, GPU MiB or 0, rows).
     self.memory = []
@@ -105,9 +106,9 @@ class Soak(object):
     raise SoakError("%s, at step %d after %.0f s" % (what, self.steps, self.seconds()))
 
   def _numbers(self):
-    """Draws the numbers of a step's keys, a list of int64 `[samples * hotness]`."""
+    """Draws the key numbers of a step: a list of int64 `[samples * hotness]`."""
     options = self._options
-    # A wave: the window is once to twice as wide.
+    # The width of the window oscillates between once and twice the configured width.
     width = options.window * (1.5 + .5 * np.sin(2 * np.pi * self.steps / options.wave))
     self._begin += options.window // 200
     size = options.samples * options.hotness
@@ -133,7 +134,7 @@ class Soak(object):
       self.steps += 1
 
   def _check_tables(self, tables, twin, what):
-    """Compares exported tables with the oracles, and the last with `twin`."""
+    """Compares exported tables with the oracles, and the last table with `twin`."""
     wanted = [oracle.table() for oracle in self._oracles] + [twin]
     for name, have, want in zip(soak_model.EXACT + (soak_model.TWIN,), tables, wanted):
       if not np.array_equal(have[0], want[0]):
@@ -164,7 +165,7 @@ class Soak(object):
     self.evicted += sum(gone)
 
   def _restore_on_cpu(self, prefix):
-    """Returns the tables of a checkpoint, restored on the CPU."""
+    """Restores a checkpoint on the CPU and returns its tables."""
     if self._other is None:
       options = self._options
       self._other = soak_model.Model("/cpu:0", "dram", options.dim, options.samples,
@@ -174,7 +175,7 @@ class Soak(object):
     return self._other.tables()
 
   def save(self):
-    """A full save at rest, and back: on the CPU, then where it came from."""
+    """Saves without training meanwhile, and restores on the CPU, then in the session."""
     prefix = self._model.saver.save(
         self._model.session, os.path.join(self._folder, "model"),
         global_step=self.steps)
@@ -186,7 +187,7 @@ class Soak(object):
     self._check_tables(self._model.tables(), twin, "restored")
 
   def save_increment(self):
-    """An increment, and the chain that it ends, on the CPU."""
+    """Saves an increment, and restores its chain on the CPU."""
     prefix = tf.train.latest_checkpoint(self._folder)
     if prefix is None:
       return self.save()
@@ -196,7 +197,8 @@ class Soak(object):
                        "restored with increments")
 
   def save_under_load(self, steps):
-    """A full save by a thread while this one trains: the state of one moment."""
+    """Saves in a thread while this one trains; checks that the save has one step's
+    state."""
     before = [oracle.copy() for oracle in self._oracles]
     done = []
 
@@ -220,7 +222,7 @@ class Soak(object):
     self.saves += 1
     tables = self._restore_on_cpu(done[0])
     last, now = self.steps, (self._random.get_state(), self._begin)
-    # The same batches again: the table is that of one of these moments.
+    # Repeats the same batches: the saved table must equal one of these states.
     missing = dict(enumerate(soak_model.EXACT))
     self.steps = first
     self._random.set_state(state[0])
@@ -254,7 +256,7 @@ class Soak(object):
               (self.evicted, self.saves, self.increments, self.restores)), flush=True)
 
   def run(self):
-    """Cycles until the time is over; raises SoakError."""
+    """Runs cycles until the time is over; raises SoakError."""
     cycle = 0
     while self.seconds() < self._options.minutes * 60. or cycle < 8:
       self.train(self._options.steps)
@@ -279,7 +281,7 @@ def check_memory(samples, slack_mib):
 
   Args:
     samples: list of (seconds, resident MiB, GPU MiB, rows).
-    slack_mib: MiB that a maximum may be above the earlier one.
+    slack_mib: MiB by which the last third's maximum may exceed the middle third's.
   """
   end = samples[-1][0]
   found = []

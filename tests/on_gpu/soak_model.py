@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the soak: tables of three kinds, and its session."""
+"""The soak test's model, with three kinds of tables, and its session."""
 
 import os
 
@@ -12,7 +12,7 @@ from embedding_variable.variables import config_pb2
 
 import soak_oracle
 
-# Tables: two that the oracle knows, one that a model on the CPU knows.
+# Two tables are checked by the oracle, and one by a model on the CPU.
 EXACT = ("exact_0", "exact_1")
 TWIN = "twin"
 
@@ -33,7 +33,7 @@ class Model(object):
       storage: "dram", "hbm" or "hbm_dram".
       dim: int, floats per row.
       samples, hotness: ints, the shape of a step's ids of each table.
-      rows_on_gpu: int, rows that an hbm_dram table has places for on the GPU.
+      rows_on_gpu: int, number of rows of an hbm_dram table that fit on the GPU.
     """
     self._hotness = hotness
     with tf.Graph().as_default() as graph:
@@ -42,7 +42,7 @@ class Model(object):
         self._ids = [tf.placeholder(tf.int64, [samples * hotness])
                      for _ in EXACT + (TWIN,)]
         splits = tf.constant(np.arange(samples + 1) * hotness, tf.int64)
-        # No GPU has a kernel for this conversion.
+        # TensorFlow has no GPU kernel for this conversion.
         features = [
             tf.RaggedTensor.from_row_splits(x, splits, validate=False).to_sparse()
             for x in self._ids
@@ -88,23 +88,24 @@ class Model(object):
       del os.environ["TF_RECORD_VERSION"]
 
   def train(self, ids):
-    """One step; returns what was looked up, a list of float32 `[samples, dim]`."""
+    """Trains one step; returns the lookups' results, a list of float32 `[samples,
+    dim]`."""
     return self.session.run([self._outputs, self._train], dict(zip(self._ids, ids)))[0]
 
   def step(self):
-    """The global step: an int."""
+    """Returns the global step."""
     return int(self.session.run(self._step))
 
   def evict_stale(self, step):
-    """Returns the rows that went, by table."""
+    """Returns the number of evicted rows, by table."""
     return [int(n) for n in self.session.run(self._stale, {self._live: step})]
 
   def evict_weak(self):
-    """Returns the rows that went, by table."""
+    """Returns the number of evicted rows, by table."""
     return [int(n) for n in self.session.run(self._weak)]
 
   def tables(self):
-    """Returns a list of (keys int64 [N] in rising order, rows float32 [N, dim])."""
+    """Returns a list of (keys int64 [N] in ascending order, rows float32 [N, dim])."""
     tables = []
     for export in self.session.run(self._exports):
       order = np.argsort(export[0])
@@ -112,16 +113,16 @@ class Model(object):
     return tables
 
   def sizes(self):
-    """Rows of each table."""
+    """Returns the number of rows of each table."""
     return [int(n) for n in self.session.run(self._sizes)]
 
 
-# Rows go that no update touched for more steps.
+# Rows without an update for more steps than this are evicted.
 STEPS_TO_LIVE = 60
 
-# Rows go with .5 * sum(w^2) below. A new row of dim 16 has 3.75.
+# Rows with .5 * sum(w^2) below this are evicted. A new row of dim 16 has 3.75.
 WEAK = 2.0
 
-# Whether stock ops without a kernel for the device may run on the CPU: with the engine's
-# test device alone.
+# Whether stock ops without a kernel for the device may run on the CPU: only with the
+# engine's test device.
 _SOFT = bool(os.environ.get("EV_TEST_LIBRARY"))

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a table that trains by SGD on constant gradients holds, in closed form.
+"""Closed form of a table that is trained by SGD with constant gradients.
 
-Every occurrence of a key in a batch has the gradient `weights`, so after n of them a row
-is `initial - rate * n * weights`. All three are multiples of a power of two and small, so
-float32 adds them without rounding, in any order: a table must hold these very bits.
+Every occurrence of a key in a batch has the gradient `weights`, so after n occurrences a
+row is `initial - rate * n * weights`. All three are small multiples of a power of two, so
+float32 adds them without rounding in any order, and a table must have exactly these bits.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def weights(dim):
 
 
 def keys_of(numbers):
-  """Returns the keys of keys' numbers: int64, spread over the whole range."""
+  """Returns the keys of key numbers: int64, spread over the whole range."""
   return (np.asarray(numbers, np.uint64) *
           np.uint64(0x9e3779b97f4a7c15)).astype(np.int64)
 
@@ -47,21 +47,21 @@ class Oracle(object):
     return other
 
   def rows(self, numbers):
-    """Returns float64 `numbers.shape + [dim]`: what lookups read."""
+    """Returns the rows that a lookup reads: float64 `numbers.shape + [dim]`."""
     counts = self.counts[numbers][..., np.newaxis]
     return initial_row(self._dim) - RATE * counts * weights(self._dim)
 
   def train(self, numbers, step):
-    """One step whose batch has the keys `numbers`, with repetitions."""
+    """Trains one step with the keys `numbers`, which may repeat."""
     np.add.at(self.counts, numbers, 1)
     self.versions[numbers] = step
 
   def evict_stale(self, step, steps_to_live):
-    """Returns how many rows went."""
+    """Returns the number of evicted rows."""
     return self._evict((self.counts > 0) & (step - self.versions > steps_to_live))
 
   def evict_weak(self, threshold):
-    """Returns how many rows went."""
+    """Returns the number of evicted rows."""
     present = np.flatnonzero(self.counts)
     weak = .5 * np.sum(np.square(self.rows(present)), axis=1) < threshold
     gone = np.zeros(len(self.counts), bool)
@@ -74,7 +74,7 @@ class Oracle(object):
     return int(np.count_nonzero(gone))
 
   def table(self):
-    """Returns (keys int64 [N] in rising order, rows float32 [N, dim])."""
+    """Returns (keys int64 [N] in ascending order, rows float32 [N, dim])."""
     present = np.flatnonzero(self.counts)
     keys = keys_of(present)
     order = np.argsort(keys)

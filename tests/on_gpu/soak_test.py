@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The soak for some seconds, and what it must find. Needs no GPU."""
+"""Runs the soak test for some seconds, and tests that it finds errors. Needs no GPU."""
 
 import os
 from unittest import mock
@@ -57,10 +57,10 @@ class GpuMemoryTest(absltest.TestCase):
     with mock.patch.object(soak.subprocess, "check_output", answer):
       return soak.gpu_mib()
 
-  def test_of_this_process_where_it_is_told(self):
+  def test_memory_of_this_process(self):
     self.assertEqual(self._asked(b"1, 40\n%d, 700\n" % os.getpid()), 700.)
 
-  def test_of_all_where_it_is_not(self):
+  def test_memory_of_all_processes_if_they_are_not_listed(self):
     self.assertEqual(self._asked(b""), 5000.)
     self.assertEqual(self._asked(b"%d, [N/A]\n" % os.getpid()), 5000.)
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test programs that run with their tables on a GPU.
 
-Left out are those that are about something else: about sizes of CPU memory and of files
-(save_memory), about servers of a cluster, which have their tables in CPU memory
-(parameter_servers), and about bytes of damaged files (damage).
+It omits programs about something else: sizes of CPU memory and of files (save_memory),
+clusters, whose servers have their tables in CPU memory (parameter_servers), and the bytes
+of damaged files (damage).
 """
 
 _CONFORMANCE = "tests/conformance/"
@@ -22,9 +22,9 @@ SUITES = tuple(
             "lookups", "max_combiner", "modelzoo_wdl", "optimizers", "policies",
             "save_while_training", "second_order", "semantics", "serving", "ssd",
             "training", "user_optimizers", "warm_start")),
-        # These compare storages with each other.
-        (_CONFORMANCE, ("asked",), ("gpu",)),
-        ("tests/on_gpu/", ("asked",), ("moves",)),
+        # These programs compare storages with each other.
+        (_CONFORMANCE, ("per_table",), ("gpu",)),
+        ("tests/on_gpu/", ("per_table",), ("moves",)),
         ("tests/on_gpu/", ("own",), ("whole_models",)),
         (_PACKAGE + "ops/", _BOTH, (
             "apply_ops", "checkpoint_ops", "delta_ops", "gather_ops", "handle_ops",

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The example's models, wholly on a GPU of TensorFlow's, beside the same on the CPU.
+"""Trains the example's models entirely on TensorFlow's GPU, and compares with the CPU.
 
-Both start with the same rows and weights and take the same batches. Products of the dense
-layers are summed in other orders, so results agree within bounds: losses to 1e-4 of
-themselves, rows to 1e-4 and 1e-3 of themselves. A step moves a row by about 1e-2.
+Both start with the same rows and weights and use the same batches. Dense layers sum
+products in different orders, so results agree within bounds: losses to 1e-4 relative,
+rows to 1e-4 absolute and 1e-3 relative. A step moves a row by about 1e-2.
 """
 
 import os
@@ -37,13 +37,13 @@ _CPU = "/cpu:0"
 
 
 def _values(name, shape):
-  """Returns float32 of `shape`: the same for the same name, and small."""
+  """Returns small float32 values of `shape` that depend only on the name."""
   random = np.random.RandomState(zlib.crc32(name.encode("utf-8")) & 0x7fffffff)
   return (.2 * random.randn(*shape)).astype(np.float32)
 
 
 class _Model(object):
-  """A model's tables, layers and optimizer on one device; its session."""
+  """A model's tables, layers and optimizer on one device, and a session."""
 
   def __init__(self, name, device, storage):
     module = models.MODELS[name]
@@ -87,19 +87,19 @@ class _Model(object):
                                      ev_option=option)
 
   def train(self, steps):
-    """Returns the losses."""
+    """Trains; returns the losses."""
     random = np.random.RandomState(2)
     losses = []
     for _ in range(steps):
       feed = {x: random.randint(0, 50, size=_SAMPLES) for x in self._ids}
       feed[self._numbers] = random.rand(_SAMPLES, _NUMBERS)
-      # A label that the first feature tells.
+      # The label depends on the first feature.
       feed[self._labels] = feed[self._ids[0]] % 2
       losses.append(self.session.run([self._loss, self._train], feed)[0])
     return losses
 
   def rows(self):
-    """Returns a list of (keys, rows), by key."""
+    """Returns a list of (keys, rows), sorted by key."""
     return [(e[0][np.argsort(e[0])], e[1][np.argsort(e[0])])
             for e in self.session.run(self._exports)]
 
@@ -129,7 +129,7 @@ class WholeModelsTest(parameterized.TestCase):
       np.testing.assert_array_equal(keys, same)
       np.testing.assert_allclose(rows, near, rtol=1e-3, atol=1e-4)
       moved = max(moved, np.abs(rows[np.isin(keys, old)] - first).max())
-    # The bound tells apart what trained and what did not.
+    # Training moves rows by more than the bound.
     self.assertGreater(moved, 1e-2)
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""BUILD files use the macros, which keep the rooms apart."""
+"""BUILD files use the project's macros, which check the dependencies of rooms."""
 
 import re
 
@@ -12,18 +12,18 @@ _NATIVE = re.compile(r"^\s*(?:native\.)?((?:cc|py)_(?:library|binary|test))\(", 
 
 _EXEMPT = ("third_party/", "tools/build_defs/", "tools/setup/")
 
-# These say who may use a target, not what it uses.
+# Visibility lists name the users of a target, not its dependencies.
 _VISIBILITY = re.compile(r"visibility = \[[^\]]*\]")
 
 
-# What may depend on an addon: itself, programs, and what puts the one library and
-# the wheel together.
+# Paths that may depend on an addon: addons, programs, and the packages that assemble the
+# library and the wheels.
 _ADDON_USERS = ("addons/", "tests/", "examples/", "benchmarks/", "kernels/tf/BUILD",
                 "tools/pip_package/")
 
 
 def violations(path, text):
-  """Returns a line for each native rule where a macro belongs, or wrong arrow."""
+  """Returns a line for each native rule instead of a macro, and each wrong dependency."""
   if path.startswith(_EXEMPT):
     return []
   found = ["%s: %s: use the macros of //tools/build_defs" % (path, rule)
@@ -36,7 +36,7 @@ def violations(path, text):
 def named_in_a_build_file(path):
   """Returns whether the nearest BUILD file above a source names it.
 
-  A list of tests may leave out the ending that they share.
+  A list of tests may omit the ending that they share.
   """
   parts = path.split("/")
   for depth in range(len(parts) - 1, 0, -1):

@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A command that a page prints can be typed: its program, target and flags are there.
+"""Commands on pages and in scripts work: their programs, targets and flags exist.
 
-Commands of the guides are also listed below, each with what runs it.
+The guides' commands are also listed below, each with the test that runs it.
 """
 
 import os
@@ -15,8 +15,8 @@ import tree
 _RESULTS = "benchmarks/results/"
 _SCRIPTS = "benchmarks/gpu/"
 
-# What runs the commands of the README, CONTRIBUTING.md and docs/, or why nothing does.
-# A command stands here up to where it varies; "…" is what may follow.
+# Commands of the README, CONTRIBUTING.md and docs/, with what runs them, or why nothing
+# does. A command is given up to the part that varies; "…" stands for that part.
 _CI = "continuous integration: .ci/run"
 _RUN_BY = {
     "make test": _CI,
@@ -66,7 +66,7 @@ _RUN_BY = {
     'python -c "import embedding_variable; …': "//tests/docs:documents_test",
 }
 
-# A span that names a tool is no command.
+# A code span with only a tool's name is not a command.
 _TOOLS = ("make", "pip", "pip install", "python", "bazel", "horovodrun")
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -77,7 +77,7 @@ _STARTS = re.compile(
 
 
 def guides_commands(text):
-  """Returns the commands of a guide: of its shell blocks and of its code spans."""
+  """Returns the commands in a guide's shell blocks and code spans."""
   found = []
   for language, block in _FENCE.findall(text):
     if language == "sh":
@@ -89,13 +89,13 @@ def guides_commands(text):
 
 
 def is_listed(command, listed):
-  """Returns whether a command is in the list, up to a "…"."""
+  """Returns whether the list has the command, up to a "…"."""
   return command in listed or any(
       (command + " ").startswith(known[:-1]) for known in listed if known.endswith("…"))
 
 
 def code(text):
-  """Returns the code of a page: its spans, and blocks that are fenced or indented."""
+  """Returns the code of a page: its code spans, and fenced or indented blocks."""
   parts = [block for _, block in _FENCE.findall(text)]
   text = _FENCE.sub("", text)
   parts += re.findall(r"^ {4,}(.*)$", text.replace("\\\n", " "), re.MULTILINE)
@@ -108,12 +108,12 @@ def targets(build_text):
 
 
 def violations(path, text, read):
-  """Returns a line for each program, target or flag that is not there.
+  """Returns a line for each program, target or flag that does not exist.
 
   Args:
     path: of the page or script, for the message.
     text: its code.
-    read: a function from a path to a file's text; raises OSError if it is not there.
+    read: a function from a path to a file's text; raises OSError if there is no file.
   """
   found, sources = [], []
 
@@ -123,7 +123,7 @@ def violations(path, text, read):
     except OSError:
       found.append("%s: there is no %s" % (path, what))
 
-  # Options of Bazel's own.
+  # Removes Bazel's own options.
   text = re.sub(r"\bbazel (?:run|test|build)\b.*?(?= -- |$)",
                 lambda m: re.sub(r"--\w\S*", "", m.group()), text, flags=re.MULTILINE)
   for package, name in set(re.findall(r"//([\w/]+):(\w+)", text)):
@@ -131,7 +131,7 @@ def violations(path, text, read):
       build = read(package + "/BUILD")
     except OSError:
       build = ""
-    # gpu_program_test makes NAME_program.
+    # The macro gpu_program_test makes NAME_program.
     if not {name, re.sub("_program$", "", name)} & (targets(build) | {"all"}):
       found.append("%s: there is no target //%s:%s" % (path, package, name))
     elif re.search(r"--\w", text):
@@ -184,7 +184,7 @@ class CommandsTest(absltest.TestCase):
       found += violations(path, code(tree.read(path)), tree.read)
     self.assertEmpty(found, "\n" + "\n".join(found))
 
-  def test_scripts_call_what_is_there(self):
+  def test_scripts_call_existing_programs(self):
     found = []
     for path in tree.files(".sh"):
       if path.startswith(_SCRIPTS):
@@ -219,17 +219,17 @@ class CommandsTest(absltest.TestCase):
     unused = [k for k in _RUN_BY if not any(is_listed(c, [k]) for c in used)]
     self.assertEmpty(unused, "no page prints it")
 
-  def test_targets_that_run_them_are_there(self):
+  def test_targets_that_run_commands_exist(self):
     found = violations("_RUN_BY", "\n".join(_RUN_BY.values()), tree.read)
     self.assertEmpty(found, "\n".join(found))
 
-  def test_make_knows_its_targets(self):
+  def test_make_targets_exist(self):
     makefile = tree.read("Makefile")
     for path in ["README.md", "CONTRIBUTING.md"] + tree.files(".md"):
       for target in re.findall(r"`make ([a-z]+)", tree.read(path)):
         self.assertRegex(makefile, r"(?m)^%s:" % target, path)
 
-  def test_refuses_what_is_not_there(self):
+  def test_refuses_missing_programs_targets_and_flags(self):
     files = {
         "benchmarks/BUILD": 'name = "save",',
         "benchmarks/save.py": 'DEFINE_integer("rows", 1)',

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which room of the C++ tree includes which (the design's table)."""
+"""Checks the includes between rooms of the C++ tree against the design's table."""
 
 import re
 
@@ -15,27 +15,27 @@ _ENGINE_ROOMS = frozenset([
     "gpu_step", "rows", "embedding", "checkpoint"
 ])
 
-# Each room and what it may include besides itself.
+# Each room with the rooms that it may include.
 MAY_USE = {
-    # Functions of an older system, which every library is linked with.
+    # Replacements for libc functions, which are linked into every library.
     "tools/build_defs": [],
     "kernels/engine/base": [],
     "kernels/engine/ids": ["kernels/engine/base"],
-    # The hash table of the parameter server's cache. Variables index their keys in
-    # host memory and do not use it.
+    # The hash table of the parameter server's cache. Embedding variables do not use it;
+    # they index their keys in host memory.
     "kernels/engine/table/gpu": ["kernels/engine/base"],
     "kernels/engine/table": ["kernels/engine/base"],
     "kernels/engine/policy": ["kernels/engine/base"],
     "kernels/engine/storage": ["kernels/engine/base", "kernels/engine/policy"],
     "kernels/engine/combine": ["kernels/engine/base"],
     "kernels/engine/optimizer": ["kernels/engine/base"],
-    # Kernels of a step over many tables, however their rows are found.
+    # Kernels of a step over many tables, independent of how rows are found.
     "kernels/engine/gpu_step": [
         _ENGINE + room for room in ("base", "combine", "optimizer")
     ],
-    # Dot products of a sample's vectors: no table, no rows.
+    # Dot products of a sample's vectors, without tables or rows.
     "kernels/engine/interaction": ["kernels/engine/base"],
-    # Where rows live: whole, behind one interface.
+    # Storages of rows, behind one interface.
     "kernels/engine/rows": [
         _ENGINE + room
         for room in ("base", "ids", "storage", "policy", "combine", "optimizer",
@@ -44,17 +44,17 @@ MAY_USE = {
     "kernels/engine/embedding": [
         _ENGINE + room for room in _ENGINE_ROOMS - {"checkpoint"}
     ],
-    # Tables into files and back: reads and fills a table through its public face.
+    # Saves and restores tables through their public interface.
     "kernels/engine/checkpoint": [
         _ENGINE + room for room in ("base", "ids", "embedding")
     ],
     "kernels/engine/testing": [_ENGINE + "interaction"] + [
         _ENGINE + room for room in _ENGINE_ROOMS
     ],
-    # CUDA 10.0's libraries for TensorFlow's GPU build: no part of the op library.
+    # CUDA 10.0's libraries for TensorFlow's GPU build, not part of the op library.
     "kernels/cuda10": [],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
-    # Names of combiners: an attribute lists them.
+    # The combiners' names are values of an op attribute.
     "kernels/tf/ops": ["tensorflow", "kernels/engine/base", "kernels/engine/combine"],
     "kernels/tf/resources": [
         "tensorflow", "kernels/tf/bridge"
@@ -63,10 +63,15 @@ MAY_USE = {
         "tensorflow", "kernels/tf/bridge", "kernels/tf/resources",
         _ENGINE + "interaction"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
-    # Readers of files: of the engine, its Status alone.
+    # File readers, which use only the engine's Status.
     "addons/hugectr/reader": ["kernels/engine/base"],
     "addons/sparse_operation_kit/exchange": [
         _ENGINE + room for room in _ENGINE_ROOMS
+    ],
+    # What the op library and its CUDA library exchange.
+    "addons/sparse_operation_kit/cuda": [
+        "addons/sparse_operation_kit/exchange", _ENGINE + "base", _ENGINE + "interaction",
+        _ENGINE + "rows"
     ],
     "addons/sparse_operation_kit/tf": [
         "tensorflow", "kernels/tf/bridge", "kernels/tf/ops", "kernels/tf/resources",
@@ -74,22 +79,24 @@ MAY_USE = {
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
 }
 
-# The hierarchical parameter server: its rooms, of which tf alone sees TensorFlow.
+# Rooms of the hierarchical parameter server; only tf includes TensorFlow.
 _HPS = "addons/hierarchical_parameter_server/"
 _HPS_ENGINE = [_ENGINE + "base"]
 MAY_USE.update({
     _HPS + "database/testing": [_HPS + "database"] + _HPS_ENGINE,
     _HPS + "source/testing": [_HPS + "source", _HPS + "database"] + _HPS_ENGINE,
     _HPS + "database": [_HPS + "files"] + _HPS_ENGINE,
-    # Table directories: keys and rows in files that are mapped.
+    # Table directories: keys and rows in memory-mapped files.
     _HPS + "files": _HPS_ENGINE,
     _HPS + "config": _HPS_ENGINE,
-    # Where rows that change come from.
+    # Sources of changing rows.
     _HPS + "source": [_HPS + "database", _HPS + "config"] + _HPS_ENGINE,
-    # The cache of the tests' device, and what every cache does.
+    # A cache on the test device, and tests that hold for every cache.
     _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
-    # Rows on a device, above the databases, in the engine's hash table there.
+    # Rows on a device, above the databases, in the engine's GPU hash table.
     _HPS + "cache": [_ENGINE + "table/gpu"] + _HPS_ENGINE,
+    # What the op library and its CUDA library exchange.
+    _HPS + "cuda": [_HPS + "cache"] + _HPS_ENGINE,
     _HPS + "server": [
         _HPS + room for room in ("database", "files", "config", "source", "cache")
     ] + _HPS_ENGINE,
@@ -97,30 +104,30 @@ MAY_USE.update({
     _HPS + "benchmark": [
         _HPS + room for room in ("config", "cache", "server")
     ] + _HPS_ENGINE,
-    # Its ops; distinct ids are the engine's.
+    # The server's ops; the engine finds distinct ids.
     _HPS + "tf": ["tensorflow", "kernels/tf/bridge", _ENGINE + "ids"] + [
         _HPS + room
         for room in ("database", "files", "config", "source", "cache", "server")
     ] + _HPS_ENGINE,
 })
 
-# What the tests of a room may include besides: a row home is tested under a table.
+# Additional rooms for the tests of a room: a row home is tested under a table.
 TESTS_MAY_USE = {"kernels/engine/rows": ["kernels/engine/embedding"]}
 
-# Programs that measure the engine from outside.
+# Programs outside the engine that measure it.
 _OUTSIDE = ("benchmarks/", "tests/")
 
 _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
-# What TensorFlow's headers bring along belongs to TensorFlow.
+# Headers that come with TensorFlow's.
 _FRAMEWORK = ("tensorflow/", "absl/", "google/protobuf/", "Eigen/", "unsupported/Eigen",
               "third_party/eigen3")
 _GTEST = ("gtest/", "gmock/")
 
 
 def room_of(path):
-  """Returns the room that a path lies in, or None."""
+  """Returns the room that contains a path, or None."""
   for room in MAY_USE:
     if path.startswith(room + "/"):
       return room
@@ -137,7 +144,7 @@ def target_of(header):
 
 
 def is_test(path):
-  """Returns whether a file is a test or a benchmark beside the code."""
+  """Returns whether a file is a test or a benchmark in a room's folder."""
   stem = path.rsplit(".", 1)[0]
   return stem.endswith(("_test", "_benchmark"))
 
@@ -161,7 +168,7 @@ def violations(path, text):
   for bracket, header in _INCLUDE.findall(text):
     target = target_of(header)
     if target == "unknown" and bracket == "<":
-      continue  # The system's.
+      continue  # a system header
     if target not in allowed:
       found.append("%s: %s may not include %s (%s)" % (path, room, header, target))
   return found
@@ -218,6 +225,10 @@ class ArrowsTest(parameterized.TestCase):
       (_HPS + "server/a.cc", "tensorflow/core/framework/op.h"),
       (_HPS + "server/a.cc", "kernels/engine/table/gpu/table_set.h"),
       (_HPS + "server/a.cc", _HPS + "cache/testing/host_device_cache.h"),
+      (_HPS + "cuda/a.cc", _HPS + "server/server.h"),
+      ("addons/sparse_operation_kit/cuda/a.cc", "tensorflow/core/framework/op.h"),
+      ("addons/sparse_operation_kit/exchange/a.cc",
+       "addons/sparse_operation_kit/cuda/cuda_library.h"),
       ("kernels/engine/base/a.cc", "kernels/cuda10/errors.h"),
   )
   def test_refuses(self, path, header):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""docs/environment_variables.md lists the variables that the sources read, and no other."""
+"""docs/environment_variables.md lists exactly the variables that the sources read."""
 
 import re
 
@@ -11,16 +11,16 @@ import tree
 
 _PAGE = "docs/environment_variables.md"
 
-# It has names for its own cases.
+# This file contains names for its own cases.
 _SELF = "tests/repo_rules/environment_test.py"
 
 _SOURCES = (".py", ".cc", ".h", ".cu", ".cuh", ".bzl")
 
-# Names that begin so are variables of this project, wherever a source has one as a string.
+# Names of this project's variables; a string with such a name counts as a use.
 _OWN = r"(?:TF_EV|TF_SSDHASH|TF_RECORD|SOK|HPS|EV_TEST)_[A-Z0-9_]+"
 
-# Reading with the name in place. The sources also read by a constant or a list of names:
-# those are found by _STRING in files that read any variable.
+# Matches reads with a literal name. Reads by a constant or a list of names are found by
+# _STRING, in files that read any variable.
 _READ = re.compile(
     r"(?:getenv\(|environ\.get\(|environ\.setdefault\(|environ\[|FromEnvVar\()\s*"
     r"[\"']([A-Z][A-Z0-9_]*)[\"']")
@@ -28,14 +28,14 @@ _READS_ANY = re.compile(r"getenv\(|\benviron\b|FromEnvVar\(")
 _STRING = re.compile(r"[\"']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)[\"']")
 _OWN_STRING = re.compile(r"[\"'](%s)[\"'=]" % _OWN)
 
-# Shell and make.
+# Sources in the syntax of shell and make.
 _SHELL_SOURCES = ("configure", "Makefile", "tools/setup/find_python.sh")
 _SHELL_READ = re.compile(r"\$[({]([A-Z][A-Z0-9_]*)\b")
 
 _ROW = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
 _NAME = re.compile(r"`([A-Z][A-Z0-9_]*)`")
 
-# Variables that are on no page, each with the reason.
+# Variables that no page lists, each with the reason.
 _NOT_LISTED = {
     "PATH": "the system's",
     "HOME": "the system's",
@@ -49,7 +49,7 @@ _NOT_LISTED = {
 
 
 def _is_test(path):
-  """Returns whether other projects' variables are of no interest in a file."""
+  """Returns whether other projects' variables do not matter in a file."""
   return (path.startswith(("tests/", "benchmarks/")) or "/benchmark/" in path or
           "/testing/" in path or
           path.endswith(("_test.py", "_utest.py", "_test.cc", "_benchmark.cc", "made_files.h")))

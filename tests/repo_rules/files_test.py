@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What every file has, and what none may have."""
+"""Rules for every file: required headers and forbidden text."""
 
 import re
 
@@ -20,7 +20,7 @@ _ROOT_SOURCES = {
 _LICENCE = ("Copyright 2026 The SparseOperationKit Authors.",
             "SPDX-License-Identifier: Apache-2.0")
 
-# Put together here, so that this file obeys too.
+# Split, so that this file does not break its own rule.
 _MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(%s)(?=/|\b)" % "|".join(
     ["ro" + "ot", "ho" + "me", "tm" + "p", "wo" + "rk"]))
 _HOST = re.compile("|".join([
@@ -63,7 +63,7 @@ class FilesTest(parameterized.TestCase):
         found += violations(path, text)
     self.assertEmpty(found, "\n" + "\n".join(found))
 
-  def test_the_licence_is_there(self):
+  def test_the_license_exists(self):
     self.assertIn("Apache License", tree.read("LICENSE"))
 
   @parameterized.parameters(

@@ -1,6 +1,7 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rooms include each other in no cycle, and docs/architecture.md shows them as they are."""
+"""Includes between rooms form no cycle, and docs/architecture.md has a current
+picture."""
 
 from absl.testing import absltest
 
@@ -19,7 +20,8 @@ class HousePictureTest(absltest.TestCase):
     self.assertGreater(len(_rooms()), 20)
     for cycle in house_picture.cycles(_rooms()):
       for room in cycle:
-        # The homes, their interface and what makes one; their targets have no cycle.
+        # Allowed: the row homes, their interface and their factory; their targets have no
+        # cycle.
         self.assertStartsWith(room, "kernels/engine/rows", cycle)
 
   def test_the_page_shows_the_tree(self):

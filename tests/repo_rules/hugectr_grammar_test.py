@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""docs/hugectr.md shows the schema as it is."""
+"""docs/hugectr_json.md shows the schema as it is."""
 
 import json
 
@@ -19,7 +19,7 @@ class HugectrGrammarTest(absltest.TestCase):
         page, hugectr_grammar.with_grammar(page, lines),
         "the schema has changed; run: " + hugectr_grammar.COMMAND)
 
-  def test_says_what_a_value_may_be(self):
+  def test_describes_values(self):
     for schema, expected in (
         ({"type": "integer", "minimum": 1}, "integer ≥ 1"),
         ({"type": ["string", "array"], "items": {"type": "string"}},

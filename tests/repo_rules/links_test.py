@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a page points at is there: the page and heading of a link, a source that it names."""
+"""Links and source paths on pages lead to existing pages, headings and sources."""
 
 import fnmatch
 import os
@@ -14,24 +14,24 @@ import tree
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _SPAN = re.compile(r"`([^`\n]+)`")
-# A path from any folder on: rows/row_home.h, ids/unique.*
+# A path that may start at any folder: rows/row_home.h, ids/unique.*
 _SOURCE = re.compile(r"^[\w./-]+\.(?:h|cc|cu|cuh|bzl)$|^[\w./-]+/\w+\.\*$")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
 def anchors(page):
-  """Returns the anchors that hosts of Markdown give to a page's headings."""
+  """Returns the anchors that Markdown hosts generate for a page's headings."""
   headings = _HEADING.findall(_FENCE.sub("", page))
   return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
 def broken_links(path, page, read):
-  """Returns a line for each link to a file or heading that is not there.
+  """Returns a line for each link to a file or heading that does not exist.
 
   Args:
     path: of the page.
     page: its text.
-    read: a function from a path to a file's text; raises OSError if it is not there.
+    read: a function from a path to a file's text; raises OSError if there is no file.
   """
   found = []
   for link in _LINK.findall(_FENCE.sub("", page)):
@@ -52,7 +52,7 @@ def broken_links(path, page, read):
 
 
 def missing_sources(path, page, files):
-  """Returns a line for each C++ or Bazel source in a code span that is not there.
+  """Returns a line for each C++ or Bazel source in a code span that does not exist.
 
   Args:
     path: of the page.
@@ -74,7 +74,7 @@ class LinksTest(parameterized.TestCase):
     for path in tree.files(".md"):
       page = tree.read(path)
       found += broken_links(path, page, tree.read)
-      # What was changed once may be there no more.
+      # The change log may name sources that were removed later.
       if path != "CHANGELOG.md":
         found += missing_sources(path, page, files)
     self.assertEmpty(found, "\n" + "\n".join(found))

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What Python modules import, and where stock TensorFlow is patched."""
+"""Checks the imports of Python modules, and where stock TensorFlow is patched."""
 
 import ast
 
@@ -17,17 +17,17 @@ _LOADER = _EV + "_lib.py"
 _HPS = "addons/hierarchical_parameter_server/"
 _HPS_LOADER = _HPS + "python/hierarchical_parameter_server/_lib.py"
 
-# The modules that import pyarrow, after pyarrow_hotfix: a Parquet file could run code
-# otherwise.
+# The modules that may import pyarrow. They import pyarrow_hotfix too, since otherwise a
+# Parquet file could run code.
 _ARROW = (_HUGECTR + "python/hugectr/data/arrow.py", _EV + "tools/arrow.py")
 
 # Functions of pandas that read files by pyarrow.
 _PANDAS_READERS = ("read_feather", "read_orc", "read_parquet")
 
-# Modules of packages that an addon uses from outside.
+# Internal modules of packages that an addon may not import.
 _INNER = ("embedding_variable.", "sparse_operation_kit.", "tensorflow.python")
 
-# What runs the product from outside may import all of it.
+# Code outside the product may import all of it.
 _OUTSIDE = ("tests/", "examples/", "benchmarks/", "docs/")
 
 
@@ -36,7 +36,7 @@ def is_test(path):
 
 
 def imported(module):
-  """Yields the dotted names that a parsed module imports, anywhere in it."""
+  """Yields the dotted names that a parsed module imports, at any depth."""
   for node in ast.walk(module):
     if isinstance(node, ast.Import):
       for alias in node.names:
@@ -52,7 +52,7 @@ def _is(name, package):
 
 
 def _tensorflow_names(module):
-  """Returns the local names that are bound to something of TensorFlow's."""
+  """Returns the local names that are bound to objects of TensorFlow."""
   names = set()
   for node in ast.walk(module):
     if isinstance(node, ast.Import):
@@ -82,7 +82,7 @@ def _targets(node):
 
 
 def patches(module):
-  """Returns the line numbers where something of TensorFlow's is replaced."""
+  """Returns the line numbers where an attribute of TensorFlow is replaced."""
   names = _tensorflow_names(module)
   lines = []
   for node in ast.walk(module):
@@ -102,7 +102,7 @@ def patches(module):
 
 
 def _imports_of(module, package):
-  """Returns the line numbers where a package or a module of it is imported."""
+  """Returns the line numbers where a package or one of its modules is imported."""
   return [node.lineno for node in ast.walk(module)
           if isinstance(node, (ast.Import, ast.ImportFrom)) and
           any(_is(name, package) for name in imported(node))]
@@ -145,7 +145,7 @@ def violations(path, text):
     found += ["%s: imports %s: it uses the packages' public names only" % (path, name)
               for name in sorted(names) if name.startswith(_INNER)]
   if path.startswith(_HPS) and not path.startswith(_HPS + "example/"):
-    # Its wheel goes without ours: the server needs the op library and TensorFlow.
+    # The HPS wheel is installed without ours: it needs the op library and TensorFlow.
     found += ["%s: imports %s: the package depends on TensorFlow and numpy alone" %
               (path, name) for name in sorted(names)
               if _is(name, "embedding_variable") and not is_test(path)]

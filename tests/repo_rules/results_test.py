@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A result says how to repeat it: its command, machine and commit."""
+"""Each results page has what is needed to repeat it: command, machine and commit."""
 
 import os
 
@@ -14,7 +14,7 @@ _CHARTS = (".png", ".svg")
 
 
 def violations(files):
-  """Returns a line for each result that does not say how it was made.
+  """Returns a line for each result without that information.
 
   Args:
     files: {path: text, or None if it is not text}.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SECURITY.md is about the versions that are pinned."""
+"""The versions in SECURITY.md are the pinned versions."""
 
 import re
 

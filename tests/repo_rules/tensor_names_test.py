@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The names of a checkpoint's tensors are spelled in one place of each language.
+"""The names of a checkpoint's tensors are spelled in one place per language.
 
-Tests may spell them: a test of a format says what the format is.
+Tests may spell them, because a test of a format must state the format.
 """
 
 import ast
@@ -16,11 +16,12 @@ import tree
 _ONLY = "python/embedding_variable/checkpoint/tensor_names.py"
 _CPP_ONLY = "kernels/engine/checkpoint/tensor_names.h"
 
-# What the tools for checkpoints, and what else the wheel has, lies in.
+# Folders of the checkpoint tools and of the rest of the wheel.
 _ROOTS = ("python/", "addons/", "tools/")
 
-# A folder of SOK's own, whose files have names like these; and the server's converter,
-# whose wheel goes without the others: its test reads checkpoints that a Saver wrote.
+# A folder in SOK's own format, whose files have similar names; and the server's
+# converter, whose wheel is installed without the others. Its test reads checkpoints that
+# a Saver wrote.
 _OTHER_FORMATS = {
     "addons/hierarchical_parameter_server/python/hierarchical_parameter_server/convert/"
     "checkpoints.py",
@@ -39,7 +40,7 @@ _CPP_ROOTS = ("kernels/", "addons/")
 _CPP_COMMENT = re.compile(r"//.*")
 _CPP_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _CPP_PART = re.compile(r"/part_")
-# RocksDB's own names of what it counts.
+# Names of RocksDB's statistics.
 _NOT_TENSORS = re.compile(r"^rocksdb\.[a-z-]+$")
 
 
@@ -59,7 +60,7 @@ def cpp_violations(path, text):
 def violations(path, text):
   """Returns a line for each string of a module that spells such a name."""
   module = ast.parse(text, path)
-  # A text that stands alone is a docstring.
+  # A string that is a statement of its own is a docstring.
   prose = {
       id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the build promises to every engine target.
+// Compiler settings that every engine target relies on.
 
 #include <string>
 
@@ -13,7 +13,7 @@ TEST(ToolchainTest, EngineIsCpp17) { EXPECT_GE(__cplusplus, 201703L); }
 
 TEST(ToolchainTest, EngineHasTensorFlowsStringAbi) {
 #ifdef _GLIBCXX_USE_CXX11_ABI
-  // One pointer in the old ABI, which TensorFlow 1.15's wheels have.
+  // One pointer in the old ABI, with which TensorFlow 1.15's wheels are built.
   EXPECT_EQ(sizeof(std::string), _GLIBCXX_USE_CXX11_ABI ? 32u : sizeof(void*));
 #else
   FAIL() << "the ABI must be set explicitly";

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the build promises to every Python test."""
+"""Settings that every Python test relies on."""
 
 import sys
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the source tree, for rules that hold of all of it."""
+"""Lists and reads the files of the source tree, for rules that apply to all of it."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ _IGNORED_FOLDERS = {".git", ".venv", ".build", "dist", "__pycache__", ".hypothes
 
 
 def root():
-  """Returns the source tree's root: where the runfiles' links lead."""
+  """Returns the source tree's root, to which the runfiles link."""
   runfiles = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
   return os.path.dirname(os.path.realpath(os.path.join(runfiles, "WORKSPACE")))
 
@@ -25,9 +25,10 @@ def _walk(top):
 
 
 def files(*suffixes, top=None):
-  """Returns sorted paths, relative to the root, of what belongs to the tree.
+  """Returns the sorted paths of the tree's files, relative to the root.
 
-  That is what git tracks or would add; without git, what is not a build product.
+  These are the files that git tracks or would add; without git, all except build
+  products.
 
   Args:
     *suffixes: only paths that end in one of these; all if empty.
@@ -35,7 +36,7 @@ def files(*suffixes, top=None):
   """
   top = top or root()
   try:
-    # Another user's clone is as good to read.
+    # The clone may belong to another user, because it is only read.
     listed = subprocess.check_output(
         ["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", "-z"],
         cwd=top,

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Visibility lists of BUILD files say no more than the table of rooms allows."""
+"""Visibility lists of BUILD files allow no more than the table of rooms."""
 
 import re
 
@@ -13,14 +13,14 @@ import tree
 _LIST = re.compile(r"visibility = \[([^\]]*)\]")
 _LABEL = re.compile(r'"(//[^"]*)"')
 
-# Programs, tests and what puts the library and the wheel together see every room.
-# Python includes no header: it loads libraries.
+# Programs, tests, and the packages that assemble the library and the wheels may use every
+# room. Python packages include no headers; they load libraries.
 _OUTSIDE = ("addons/hugectr/python", "benchmarks", "docs", "examples", "python", "tests",
             "tools")
 _ASSEMBLY = ("kernels/tf:__pkg__",
              "addons/hierarchical_parameter_server/python:__subpackages__")
 
-# What every macro uses, and what is not ours.
+# Packages that every macro uses, and packages of others.
 _EXEMPT = ("third_party/", "tools/build_defs/")
 
 
@@ -52,7 +52,7 @@ def violations(path, text):
       if user.startswith(_OUTSIDE) or label[2:] in _ASSEMBLY:
         continue
       rooms = [arrows.room_of(user + "/")]
-      if rooms == [None]:  # A folder of rooms: each of them.
+      if rooms == [None]:  # a folder of rooms: checks each of them
         rooms = [r for r in arrows.MAY_USE if r.startswith(user + "/")] or rooms
       if not all(_may_see(r, room) for r in rooms):
         found.append("%s: %s may not use %s" % (path, label, room))

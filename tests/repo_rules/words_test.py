@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sources, pages and commits keep the rules of wording in //tools/lint."""
+"""Sources, pages and commits follow the rules of wording in //tools/lint."""
 
 from absl.testing import absltest
 

@@ -1,8 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""lookup_speed.py --device=gpu, with the test device: what it compares, and what it prints.
+"""Tests the comparisons and the output of lookup_speed.py --device=gpu on the test
+device.
 
-Stock ops are placed softly: the CPU's wheel has none of them for a GPU.
+Stock ops use soft placement, because TensorFlow's CPU wheel has no GPU kernels for them.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ import tensorflow as tf
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load_op_library = tf.load_op_library
-# Before the package loads its library.
+# Replaced before the package loads its library.
 tf.load_op_library = lambda path: _load_op_library(
     os.path.join(_HERE, os.path.basename(path)))
 
@@ -45,9 +46,9 @@ class MeasuringOnGpuTest(absltest.TestCase):
     for stream in ("repeated", "zipf1.05", "zipf1.2", "uniform"):
       line = re.search("^%s +1024 (.*)$" % re.escape(stream), output, re.M).group(1)
       values = [float(v) for v in line.split()]
-      self.assertLen(values, 8)  # Three ways, hits, GB/s.
+      self.assertLen(values, 8)  # three methods, hits, GB/s
       hits[stream] = values[6]
-    # A fifth of the rows is there; which, their use decides.
+    # A fifth of the rows is cached; which ones depends on their use.
     self.assertBetween(hits["uniform"], 10, 30)
     self.assertGreater(hits["zipf1.2"], hits["uniform"])
 

@@ -1,10 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers placed on a GPU of TensorFlow's, which is a test device here.
+"""Layers placed on TensorFlow's GPU, for which a test device stands in.
 
-Each lookup is also run on the CPU, and must give the same bits. The test device has none of
-stock TensorFlow's kernels, which the CPU's wheel does not contain: where stock ops come in
-between, they are placed softly.
+Each lookup also runs on the CPU and must give the same bits. TensorFlow's CPU wheel has
+no GPU kernels of stock ops, so stock ops between lookups use soft placement.
 """
 
 import os
@@ -30,7 +29,7 @@ def _load_with_gpu(path):
   return _loaded[0]
 
 
-# Before the package loads its library.
+# Replaced before the package loads its library.
 tf.load_op_library = _load_with_gpu
 
 import hierarchical_parameter_server as hps  # pylint: disable=wrong-import-position
@@ -38,8 +37,9 @@ from hierarchical_parameter_server import testing  # pylint: disable=wrong-impor
 
 _ROWS, _DIM = 300, 12
 
-# What stock TensorFlow 1.15 has kernels for on GPUs, of the types that the layers give them.
-# The CPU's wheel has none of them and cannot be asked; lookup_speed.py --device=gpu asks.
+# Stock ops with GPU kernels in TensorFlow 1.15, for the layers' types. The CPU wheel does
+# not have these kernels, so this list cannot be checked with it; lookup_speed.py
+# --device=gpu checks it.
 _STOCK_ON_GPUS = frozenset([
     "Cast", "Const", "DivNoNan", "ExpandDims", "Fill", "GatherV2", "Greater", "Identity",
     "Maximum", "Mul", "Pad", "Pow", "RealDiv", "SegmentSum", "Select", "Shape", "Sqrt",
@@ -74,7 +74,7 @@ class ServingOnGpuTest(parameterized.TestCase):
         config=tf.compat.v1.ConfigProto(allow_soft_placement=soft))
 
   def devices(self, session, fetched, feed):
-    """Returns {op type: "CPU" or "GPU"} of what ran."""
+    """Returns {op type: "CPU" or "GPU"} of the ops that ran."""
     metadata = tf.compat.v1.RunMetadata()
     session.run(fetched, feed, tf.compat.v1.RunOptions(
         trace_level=tf.compat.v1.RunOptions.FULL_TRACE, output_partition_graphs=True),
@@ -83,34 +83,34 @@ class ServingOnGpuTest(parameterized.TestCase):
             for graph in metadata.partition_graphs for node in graph.node}
 
   @parameterized.product(
-      dtype=[tf.int32, tf.int64], ids_there=[False, True],
+      dtype=[tf.int32, tf.int64], ids_on_gpu=[False, True],
       cache=[dict(gpucache=False), dict(gpucacheper=.1), dict(gpucacheper=1.)])
-  def test_rows_are_those_of_the_cpu(self, dtype, ids_there, cache):
+  def test_rows_are_those_of_the_cpu(self, dtype, ids_on_gpu, cache):
     layer = self.layer(long_keys=dtype == tf.int64, **cache)
     random = np.random.RandomState(5)
     with tf.Graph().as_default(), self.session() as session:
       fed = tf.compat.v1.placeholder(dtype, [None, None])
       on_cpu = layer(fed)
       with tf.device("/gpu:0"):
-        ids = self.test.test_ids(x=fed) if ids_there else fed
+        ids = self.test.test_ids(x=fed) if ids_on_gpu else fed
         rows = layer(ids)
         result = self.test.test_dense(x=rows)
       expected = self.test.test_dense(x=on_cpu)
       for shape in ([3, 7], [1, 1], [0, 4], [40, 50], [3, 7]):
         asked = random.randint(-5, _ROWS + 5, shape)
-        there, here, dense, dense_here = session.run([rows, on_cpu, result, expected],
-                                                     {fed: asked})
+        rows_on_gpu, rows_on_cpu, dense, dense_on_cpu = session.run(
+            [rows, on_cpu, result, expected], {fed: asked})
         known = (asked >= 0) & (asked < _ROWS)
         np.testing.assert_array_equal(
-            there,
+            rows_on_gpu,
             np.where(known[..., None], self.rows[np.clip(asked, 0, _ROWS - 1)],
                      np.float32(.25)))
-        np.testing.assert_array_equal(there, here)
-        np.testing.assert_array_equal(dense, dense_here)
+        np.testing.assert_array_equal(rows_on_gpu, rows_on_cpu)
+        np.testing.assert_array_equal(dense, dense_on_cpu)
       devices = self.devices(session, result, {fed: asked})
       self.assertEqual((devices["HpsLookup"], devices["HpsInit"]), ("GPU", "CPU"))
 
-  def test_what_is_copied(self):
+  def test_copies_between_memories(self):
     layer = self.layer(gpucacheper=1.)
     with tf.Graph().as_default(), self.session() as session:
       fed = tf.compat.v1.placeholder(tf.int64, [None])
@@ -125,17 +125,17 @@ class ServingOnGpuTest(parameterized.TestCase):
         session.run(result, {fed: [1, 2, 3, 4, 1000]})
         floats, integers_copied = session.run(copied)
         if _WITHOUT_CUDA:
-          # Looked up in host memory; the ids come back for it.
+          # The rows are in host memory, so the ids are copied to the host.
           self.assertEqual(floats.tolist(), [5 * _DIM, 0])
           self.assertEqual(integers_copied.tolist(), [integers[0], integers[0]])
         else:
-          # The cache is in the GPU's memory, and takes the ids there.
+          # The cache is in GPU memory and reads the ids from GPU memory.
           self.assertEqual(floats.tolist(), [0, 0])
           self.assertEqual(integers_copied.tolist(), integers)
     table = hps.metrics()["models"][0]["tables"][0]
     self.assertEqual(table["from_cache"] > 0, not _WITHOUT_CUDA)
 
-  def test_a_layer_that_nobody_places_is_on_the_cpu(self):
+  def test_layer_without_a_device_is_on_the_cpu(self):
     layer = self.layer()
     with tf.Graph().as_default(), self.session() as session:
       fed = tf.compat.v1.placeholder(tf.int64, [None])
@@ -160,21 +160,21 @@ class ServingOnGpuTest(parameterized.TestCase):
       fed = tf.compat.v1.sparse_placeholder(tf.int64, [None, None])
       fed_weights = tf.compat.v1.sparse_placeholder(tf.float32, [None, None])
       given = fed_weights if weighted else None
-      here = layer(fed, given, combiner=combiner, max_norm=max_norm)
+      rows_on_cpu = layer(fed, given, combiner=combiner, max_norm=max_norm)
       before = set(graph.get_operations())
       with tf.device("/gpu:0"):
-        there = layer(fed, given, combiner=combiner, max_norm=max_norm)
+        rows_on_gpu = layer(fed, given, combiner=combiner, max_norm=max_norm)
       made = [op for op in graph.get_operations() if op not in before]
       feed = {fed: ids, fed_weights: weights}
-      found, expected = session.run([there, here], feed)
-      self.assertEqual(self.devices(session, there, feed)["HpsLookup"], "GPU")
+      found, expected = session.run([rows_on_gpu, rows_on_cpu], feed)
+      self.assertEqual(self.devices(session, rows_on_gpu, feed)["HpsLookup"], "GPU")
     self.assertEqual(found.shape, (len(lists), _DIM))
     if weighted and combiner == "sqrtn" or max_norm is not None:
-      # TensorFlow's optimizer turns a division by a root into a product, or does not.
+      # TensorFlow's optimizer may turn a division by a root into a product.
       np.testing.assert_allclose(found, expected, rtol=3e-7, atol=1e-8)
     else:
       np.testing.assert_array_equal(found, expected)
-    # Without soft placement a GPU has to have them all.
+    # Without soft placement all of these ops need GPU kernels.
     on_gpu = {op.type for op in made if "GPU" in op.device}
     self.assertContainsSubset({"HpsLookup", "SegmentSum", "GatherV2"}, on_gpu)
     self.assertEmpty(on_gpu - _STOCK_ON_GPUS - {"HpsLookup"})

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A wheel that is installed in .venv is not what Bazel's tests test.
+"""Bazel's tests do not import a wheel that is installed in .venv.
 
 This test depends on a part of the package, whose folder in the runfiles has no
 __init__.py of its own.

@@ -40,7 +40,7 @@ class HugectrTablesTest(parameterized.TestCase):
     self.assertEqual((checked["errors"], checked["notes"]), ([], []))
     for table in range(model.SLOTS if by_slot else 1):
       mine = rows[slots == table]
-      ids = np.append(mine["key"].astype(np.int64), 10 ** 12)  # The last has no row.
+      ids = np.append(mine["key"].astype(np.int64), 10 ** 12)  # the last id has no row
       with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         layer = hps.LookupLayer(
             model_name="ctr", table_id=table, emb_vec_size=model.FLOATS,

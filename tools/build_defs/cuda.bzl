@@ -3,26 +3,34 @@
 """Rules for the engine's CUDA code.
 
 Where ./configure found no nvcc they define nothing: what could use a CUDA target
-names it through if_cuda. The CUDA runtime is linked as an archive and loads the
-driver at its first call, so a library with CUDA code in it loads on any machine.
+names it through if_cuda. An op library links no CUDA code. It loads a CUDA library
+from its own folder when a GPU is first used, so only what has that library in its
+data waits for nvcc. The CUDA runtime is linked as an archive and loads the driver
+at its first call.
 """
 
 load("@local_config_cuda//:config.bzl", "HAVE_CUDA", "NVCC")
 load("//tools/build_defs:defs.bzl", "check_engine_deps", "engine_test")
+load("//tools/pip_package:version.bzl", "VERSION")
 
 _PRIVATE = ["//visibility:private"]
 
-# Machine code for these, and what later cards compile for themselves.
-_ARCHS = [
+# Machine code for sm_80 and sm_90, and PTX for the driver to compile on newer GPUs. One
+# pass of the compiler's front end is enough for code without __CUDA_ARCH__.
+_ARCHS = ["-gencode=arch=compute_80,code=[sm_80,sm_90,compute_80]"]
+
+# One pass for each architecture, for code that depends on it, as CUB does.
+ARCHS_APART = [
     "-gencode=arch=compute_80,code=sm_80",
     "-gencode=arch=compute_90,code=sm_90",
     "-gencode=arch=compute_90,code=compute_90",
 ]
 
-# The driver compiles a test program for the card it meets: less for the build to do.
+# Test programs contain only PTX, which the driver compiles for its GPU, to shorten the
+# build.
 _TEST_ARCHS = ["-gencode=arch=compute_80,code=compute_80"]
 
-# The rules round every operation (optimizer/rule.h).
+# No fused multiply-add: update rules round every operation (optimizer/rule.h).
 _NVCC_FLAGS = [
     "-std=c++17",
     "-O3",
@@ -81,7 +89,8 @@ def gpu_library(name, srcs = [], hdrs = [], deps = [], archs = _ARCHS, **kwargs)
       srcs: .cu sources, .cc sources that call the CUDA runtime, private headers.
       hdrs: headers, .h and .cuh.
       deps: targets of //kernels/engine only.
-      archs: nvcc's -gencode flags.
+      archs: nvcc's -gencode flags; ARCHS_APART for code that asks for its
+        architecture.
       **kwargs: visibility, testonly, alwayslink.
     """
     check_engine_deps(name, deps)
@@ -103,13 +112,105 @@ def gpu_library(name, srcs = [], hdrs = [], deps = [], archs = _ARCHS, **kwargs)
     native.cc_library(
         name = name,
         srcs = objects,
-        # Not parsed by a C++ compiler: .cuh.
+        # A .cuh header cannot be parsed by a C++ compiler.
         textual_hdrs = hdrs,
         linkstatic = True,
         visibility = kwargs.pop("visibility", _PRIVATE),
         deps = all_deps,
         **kwargs
     )
+
+def cuda_library(name, deps, visibility = _PRIVATE):
+    """Shared library with the CUDA code of an op library.
+
+    It exports the function of kernels/engine/base/gpu_library.h alone, has no
+    search path, and needs no newer symbol of the system than manylinux2014 has.
+
+    Args:
+      name: file name, lib*_cuda.so; in the package of the op library.
+      deps: gpu_library targets, and the engine_library with the function.
+      visibility: private unless told.
+    """
+    check_engine_deps(name, deps)
+    if not HAVE_CUDA:
+        return
+    script = "//tools/build_defs:cuda_library.lds"
+    native.cc_binary(
+        name = name,
+        additional_linker_inputs = [script],
+        linkopts = [
+            "-lpthread",
+            "-ldl",
+            "-lrt",
+            "-Wl,--version-script=$(location %s)" % script,
+            "-Wl,--no-undefined",
+            "-Wl,--gc-sections",
+        ],
+        linkshared = True,
+        linkstatic = True,
+        visibility = visibility,
+        deps = deps + ["//tools/build_defs:old_system"],
+    )
+
+def cuda_library_beside(name, library):
+    """Copy of a CUDA library for a test program that loads it from its own folder.
+
+    Args:
+      name: its file name.
+      library: the cuda_library.
+    """
+    if not HAVE_CUDA:
+        return
+    native.genrule(
+        name = name + "_copy",
+        testonly = True,
+        srcs = [library],
+        outs = [name],
+        cmd = "cp $< $@",
+    )
+
+def _border_build_id_impl(ctx):
+    header = ctx.actions.declare_file("build_id.h")
+    arguments = ctx.actions.args()
+    arguments.add_all([header.path, ctx.attr.version])
+    arguments.add_all(ctx.attr.border[CcInfo].compilation_context.headers)
+    ctx.actions.run_shell(
+        command = """
+            header="$1"; version="$2"; shift 2
+            hash="$(cat "$@" | sha256sum | cut -c1-16)"
+            cat > "$header" <<END
+// Written by border_build_id (tools/build_defs/cuda.bzl).
+#define EV_BUILD_ID_TEXT(abi) "$version-$hash-abi" #abi
+#define EV_BUILD_ID_OF(abi) EV_BUILD_ID_TEXT(abi)
+#define EV_BUILD_ID EV_BUILD_ID_OF(_GLIBCXX_USE_CXX11_ABI)
+END
+        """,
+        arguments = [arguments],
+        inputs = ctx.attr.border[CcInfo].compilation_context.headers,
+        outputs = [header],
+        mnemonic = "BorderBuildId",
+    )
+    return [DefaultInfo(files = depset([header]))]
+
+_border_build_id = rule(
+    implementation = _border_build_id_impl,
+    attrs = {
+        "border": attr.label(mandatory = True, providers = [CcInfo]),
+        "version": attr.string(mandatory = True),
+    },
+)
+
+def border_build_id(name, border):
+    """Writes build_id.h, which defines EV_BUILD_ID for both sides of a border.
+
+    It is the version, a hash of all headers that the border includes, and the ABI of
+    std::string: equal ids mean that both sides agree on every type that crosses.
+
+    Args:
+      name: the target.
+      border: engine_library of the header that both sides include.
+    """
+    _border_build_id(name = name, border = border, version = VERSION)
 
 def gpu_test(name, srcs, deps = [], tags = [], **kwargs):
     """GoogleTest that needs a GPU and skips its cases, by name, without one."""
@@ -211,7 +312,7 @@ def gpu_program_test(name, srcs, deps = [], **kwargs):
         deps,
         _TEST_ARCHS,
         True,
-        # benchmarks/ carries the program to machines with a GPU.
+        # Scripts in benchmarks/ copy the program to machines with a GPU.
         visibility = ["//benchmarks:__subpackages__"],
     )
     gpu_test(

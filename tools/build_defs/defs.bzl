@@ -49,12 +49,12 @@ _TF_COPTS = ["-std=c++14"] + _COPTS
 
 _LINKOPTS = ["-lpthread"]
 
-# A test may depend on a part of a package and not on its __init__.py. An empty one
-# is made then: a folder without any would lose against the same package in
+# Generates an empty __init__.py for a test that depends on a part of a package without
+# its __init__.py. A folder without one would be shadowed by the same package in
 # site-packages, where a wheel may be installed.
 _CREATE_INIT = 1
 
-# Where Python packages are imported from, relative to the workspace.
+# Roots from which Python packages are imported, relative to the workspace.
 _IMPORT_ROOTS = [
     "addons/hierarchical_parameter_server/python",
     "addons/hugectr/python",
@@ -62,9 +62,10 @@ _IMPORT_ROOTS = [
     "python",
 ]
 
-# Where engine targets are.
+# Packages with engine targets.
 _ENGINE = (
     "//kernels/engine/",
+    "//addons/sparse_operation_kit/cuda",
     "//addons/sparse_operation_kit/exchange",
     "//addons/hierarchical_parameter_server/",
     "//addons/hugectr/reader",

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What compilers and headers newer than manylinux2014 call, in terms of what it
-// has: see old_names.S. Hidden, so for this library's own calls alone.
+// Implements functions that newer compilers and headers call with functions
+// that manylinux2014 has; see old_names.S. They are hidden, so only this
+// library calls them.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +20,8 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-// Their own declarations are of the system's functions, and not hidden.
+// Renamed, because the system headers declare the same functions without hiding
+// them.
 extern "C" {
 int old_stat(const char* path, struct stat* about) asm("stat") HIDDEN;
 int old_lstat(const char* path, struct stat* about) asm("lstat") HIDDEN;
@@ -63,14 +65,14 @@ void* Aligned(size_t bytes, size_t alignment) {
 
 using Powf = float (*)(float x, float y);
 
-// The same bits, but where there is a newer one the old one is a third slower,
-// and FTRL calls it once for a float.
+// glibc 2.27 has a powf with the same results that is a third faster. FTRL
+// calls powf once per float.
 const Powf fast_powf = [] {
   void* found = dlvsym(RTLD_DEFAULT, "powf", "GLIBC_2.27");
   return found != nullptr ? reinterpret_cast<Powf>(found) : &old_powf;
 }();
 
-// Of glibc 2.30 and newer.
+// In glibc 2.30 and newer.
 using CondClockWait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t,
                               const timespec*);
 const CondClockWait cond_clock_wait = reinterpret_cast<CondClockWait>(
@@ -84,8 +86,8 @@ int64_t NanosecondsOf(const timespec& time) {
 
 }  // namespace
 
-// std::condition_variable::wait_for calls it. An older system can wait by the
-// clock of the day alone, so a wait there ends late if that clock is set back.
+// Called by std::condition_variable::wait_for. An older system can only wait by
+// the real-time clock, so a wait ends late if that clock is set back.
 int old_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                        clockid_t clock, const timespec* until) {
   if (cond_clock_wait != nullptr) {
@@ -122,8 +124,7 @@ int old_fstat(int file, struct stat* about) {
 
 ssize_t old_preadv2(int file, const struct iovec* parts, int count,
                     off_t offset, int flags) {
-  // The kernel takes the offset in two halves, the first of which has all of
-  // it.
+  // The kernel takes the offset in two halves; the first holds all of it.
   return syscall(SYS_preadv2, file, parts, count, offset, 0, flags);
 }
 
@@ -131,12 +132,13 @@ ssize_t old_preadv2(int file, const struct iovec* parts, int count,
 // threads.
 char old_single_threaded = 0;
 
-// std::bad_array_new_length is newer; it is a std::bad_alloc.
+// std::bad_array_new_length is newer; its base class std::bad_alloc is thrown
+// instead.
 [[noreturn]] HIDDEN void ThrowBadArrayNewLength() asm(
     "_ZSt28__throw_bad_array_new_lengthv");
 void ThrowBadArrayNewLength() { std::__throw_bad_alloc(); }
 
-// operator new and delete of aligned types, and delete with a size.
+// Operator new and delete for aligned types, and sized delete.
 HIDDEN void* AlignedNew(size_t bytes,
                         size_t alignment) asm("_ZnwmSt11align_val_t");
 HIDDEN void* AlignedNewArray(size_t bytes,
@@ -166,8 +168,9 @@ void AlignedSizedDeleteArray(void* memory, size_t, size_t) {
 void SizedDelete(void* memory, size_t) { ::operator delete(memory); }
 void SizedDeleteArray(void* memory, size_t) { ::operator delete[](memory); }
 
-// std::exception_ptr counts its owners by functions of its own since
-// CXXABI_1.3.13; before, its copy constructor and its destructor did.
+// Since CXXABI_1.3.13 std::exception_ptr counts its owners with functions of
+// their own. Older versions count them in the copy constructor and the
+// destructor.
 extern "C" {
 void OldCopyException(void* copy, const void* exception);
 void OldDestroyException(void* exception);

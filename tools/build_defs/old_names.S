@@ -1,10 +1,11 @@
 /* Copyright 2026 The SparseOperationKit Authors. */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of libc, libm and libstdc++ under the versions that they have had since
-   before manylinux2014. The linker would note the newest version that this machine
-   has, GLIBC_2.34 for all of the threads, and an older system would then refuse the
-   library although it has each of the functions. Ours are hidden, catch the calls of
-   this library alone, and jump on: arguments, results and exceptions pass.
+/* Binds functions of libc, libm and libstdc++ to the versions that they have had since
+   before manylinux2014. Otherwise the linker records the newest version of the machine
+   that builds, such as GLIBC_2.34 for all thread functions. An older system would then
+   refuse the library although it has each function. The definitions are hidden, so they
+   catch only calls of this library. They jump to the original function, so arguments,
+   results and exceptions pass through.
 
    Built only where these versions are the oldest ones: x86-64 with glibc. */
 

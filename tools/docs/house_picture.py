@@ -4,10 +4,10 @@
 
   bazel run //tools/docs:house_picture
 
-A room is a folder of C++ sources. A room stands one floor above the highest room that
-it includes; rooms that include each other are a cycle and share a floor. Tests,
-benchmarks and folders named testing are left out. The picture names for each room only
-what its other arrows do not lead to already.
+A room is a folder of C++ sources. It is drawn one floor above the highest room that it
+includes. Rooms that include each other form a cycle and share a floor. Tests, benchmarks
+and folders named testing are left out. An arrow is drawn only if no path of other arrows
+leads to the same room.
 """
 
 import collections
@@ -21,7 +21,7 @@ COMMAND = "bazel run //tools/docs:house_picture"
 _BEGIN = "<!-- house picture: begin (written by %s) -->" % COMMAND
 _END = "<!-- house picture: end -->"
 
-# Where rooms are, and how the picture shortens their paths.
+# Folders that contain rooms, and the prefixes that the picture shortens.
 _HOUSES = collections.OrderedDict([
     ("kernels/engine/", "engine/"),
     ("kernels/tf/", "tf/"),
@@ -35,14 +35,14 @@ _COLUMNS = 118
 
 
 def is_drawn(path):
-  """Returns whether a file is a C++ source of a room that the picture shows."""
+  """Returns whether a file is a C++ source of a room in the picture."""
   stem = os.path.splitext(path)[0]
   return (path.endswith(_SOURCES) and path.startswith(tuple(_HOUSES)) and
           "/testing/" not in path and not stem.endswith(("_test", "_benchmark")))
 
 
 def sources(root):
-  """Returns {path: text} of the sources under `root` that the picture is made of."""
+  """Returns {path: text} of the sources below `root` that the picture shows."""
   found = {}
   for house in _HOUSES:
     for folder, _, names in os.walk(os.path.join(root, house)):
@@ -72,7 +72,7 @@ def arrows(texts):
 
 
 def reached(graph):
-  """Returns {room: set of rooms that one or more arrows lead to from it}."""
+  """Returns {room: set of rooms that are reachable from it}."""
   found = {}
   for room in graph:
     seen, left = set(), list(graph[room])
@@ -86,7 +86,7 @@ def reached(graph):
 
 
 def floors(graph):
-  """Returns {room: floor}: 0 for a room that includes none.
+  """Returns {room: floor}; a room that includes no other is on floor 0.
 
   The rooms of a cycle have the same floor.
   """
@@ -105,11 +105,11 @@ def floors(graph):
 
 
 def direct(graph):
-  """Returns {room: set}: the arrows that no other way through the graph replaces."""
+  """Returns {room: set of rooms} with only the arrows that no other path replaces."""
   below = reached(graph)
   kept = {}
   for room, others in graph.items():
-    # In a cycle with `room` every way leads everywhere: such an arrow stays.
+    # Every room of a cycle reaches all others, so arrows within a cycle are kept.
     replaced = set()
     for other in others:
       if room not in below[other]:
@@ -169,7 +169,7 @@ def with_picture(page, lines):
   """Returns the page's text with the picture between its markers.
 
   Raises:
-    ValueError: the page has not each marker once, in their order.
+    ValueError: the page does not have each marker once and in order.
   """
   before, begin, rest = page.partition(_BEGIN)
   _, end, after = rest.partition(_END)

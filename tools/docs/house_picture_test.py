@@ -13,7 +13,7 @@ _ENGINE = "kernels/engine/"
 
 
 def _graph(**rooms):
-  """Returns a graph of rooms of the engine: a="b c" says that a includes b and c."""
+  """Returns a graph of engine rooms; a="b c" means that a includes b and c."""
   return {_ENGINE + room: {_ENGINE + other for other in others.split()}
           for room, others in rooms.items()}
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the grammar of HugeCTR's JSON into docs/hugectr.md, from the schema.
+"""Writes the grammar of HugeCTR's JSON into docs/hugectr_json.md, from the schema.
 
   bazel run //tools/docs:hugectr_grammar
 """
@@ -10,7 +10,7 @@ import os
 import sys
 import textwrap
 
-PAGE = "docs/hugectr.md"
+PAGE = "docs/hugectr_json.md"
 SCHEMA = "addons/hugectr/python/hugectr/config/schema.json"
 COMMAND = "bazel run //tools/docs:hugectr_grammar"
 
@@ -30,7 +30,7 @@ def _limits(schema):
 
 
 def kind(schema):
-  """Returns what a value may be, in words."""
+  """Returns a description of the values that a schema allows."""
   if "$ref" in schema:
     name = schema["$ref"].rpartition("/")[2]
     return "[%s](#%s)" % (name, "layers" if name == "layer" else name)
@@ -44,7 +44,7 @@ def kind(schema):
   for name in types:
     if name == "array":
       items = schema.get("items", {})
-      # Objects in a list have lines of their own.
+      # Objects in a list are described on lines of their own.
       inner = "objects" if "properties" in items else kind(items)
       words.append("list of %s" % inner)
     else:
@@ -53,7 +53,7 @@ def kind(schema):
 
 
 def _lines(schema, prefix=""):
-  """Returns a table's lines, one per key; those of inner objects after their own."""
+  """Returns a table's lines, one per key, followed by the lines of nested objects."""
   lines = []
   for key, child in schema["properties"].items():
     if key in ("name", "type") and not prefix and "const" in schema["properties"].get(
@@ -82,7 +82,7 @@ def _table(title, schema):
 
 
 def grammar(schema):
-  """Returns the lines of the grammar: the whole, clauses, then one section per layer."""
+  """Returns the grammar's lines: the whole file, its clauses, a section per layer."""
   definitions = schema["definitions"]
   layers = definitions["layer"]["properties"]["type"]["enum"]
   lines = ["### The whole", ""] + _table("configuration", schema)
@@ -100,7 +100,7 @@ def with_grammar(page, lines):
   """Returns the page's text with the grammar between its markers.
 
   Raises:
-    ValueError: the page has not each marker once, in their order.
+    ValueError: the page does not have each marker once and in order.
   """
   before, begin, rest = page.partition(_BEGIN)
   _, end, after = rest.partition(_END)

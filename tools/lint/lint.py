@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""make lint: the format of C++, the style of Python, clean text everywhere.
+"""make lint: checks the format of C++, the style of Python, and all text.
 
   tools/lint/lint.py [--fix] [FILE ...]        # default: the whole tree
 
---fix has clang-format and the whitespace rules mend what they can.
+--fix corrects C++ format and whitespace.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def _clang_format(files, fix):
 
 
 def _pyflakes(files):
-  """Returns what pyflakes finds, but for imports that are there to be seen."""
+  """Returns the findings of pyflakes, except those that a line or file excuses."""
   if not files:
     return []
   done = subprocess.run([sys.executable, "-m", "pyflakes"] + files,

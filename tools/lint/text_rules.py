@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Style rules that no pinned tool checks the way this house wants them."""
+"""Style rules that none of the pinned tools checks."""
 
 import io
 import re
@@ -11,21 +11,20 @@ _TABS_ALLOWED = ("Makefile",)
 _LONG_LINES_ALLOWED = (".md", ".txt", ".json", "BUILD", ".bzl", "Makefile", ".bazelrc",
                        ".sh", "configure", "tools/step", ".ci/run", ".lds")
 
-# Findings of pyflakes that a comment on the line may declare to be on purpose, and
-# the name that pylint has for them.
+# Findings of pyflakes that a comment on the line may excuse, with pylint's name for them.
 _EXCUSABLE = {
     "imported but unused": "unused-import",
     "undefined name": "undefined-variable",
 }
-# A remark to pylint stands on its line, however long that gets.
+# A line may be longer because of a pylint remark.
 _REMARK = re.compile(r"\s+# pylint: disable=[\w,-]+$")
 _PYFLAKES_LINE = re.compile(r"^(?P<path>[^:]+):(?P<line>\d+)(?::\d+)?:? (?P<text>.*)$")
 
 
 def is_excused(finding):
-  """Returns whether a finding of pyflakes is about something made on purpose.
+  """Returns whether a finding of pyflakes is intended.
 
-  That is an import in an __init__.py, and a line that says so in a comment:
+  It is if it is an unused import in an __init__.py, or if the line has the comment
   "pylint: disable=unused-import" or "pylint: disable=undefined-variable".
   """
   match = _PYFLAKES_LINE.match(finding)

@@ -1,14 +1,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of wording: words that hide what is meant, and lines of Markdown that are too long."""
+"""Rules of wording: vague pronouns in text, and Markdown lines that are too long."""
 
 import re
 
-# Put together here, so that this file obeys too.
+# Split, so that this file does not break its own rule.
 _NO_NAME = ["nobo" + "dy", "whoe" + "ver", "who" + "m", "whome" + "ver", "hi" + "mself",
             "her" + "self", "hi" + "m", "hi" + "s"]
 _HIDING = re.compile(r"\b(%s)\b" % "|".join(_NO_NAME), re.IGNORECASE)
-# No person is meant in a comment of C++: a caller, a thread, a table has a name.
+# Comments of C++ are about callers, threads and tables, which have names.
 _COMMENT_OF_A_PERSON = re.compile(r"//.*\b(wh" + r"o)\b(?!\()", re.IGNORECASE)
 
 _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
@@ -19,7 +19,7 @@ _FENCE = re.compile(r"^\s*```")
 
 
 def hidden_names(path, text):
-  """Returns a line for each word that stands where a name should."""
+  """Returns a line for each pronoun that should be a name."""
   if path.endswith(_LEGAL):
     return []
   found = []
@@ -35,8 +35,8 @@ def hidden_names(path, text):
 def long_lines(path, text):
   """Returns a line for each line of a Markdown page that is too long.
 
-  Lines that cannot be broken may be long: of tables, of code, headings, and a line that
-  has no space.
+  Lines that cannot be broken are exempt: tables, code, headings, and lines without a
+  space.
   """
   if not path.endswith(".md"):
     return []
@@ -54,5 +54,5 @@ def long_lines(path, text):
 
 
 def violations(path, text):
-  """Returns a line for each rule of wording that a text file breaks."""
+  """Returns a line for each breach of these rules in a text file."""
   return hidden_names(path, text) + long_lines(path, text)

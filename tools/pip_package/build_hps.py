@@ -1,9 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves sok_stock_tf_hps-<version>-<tag>.whl in a folder.
+"""Builds sok_stock_tf_hps-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_hps
   bazel-bin/tools/pip_package/build_hps [OUT_DIR]        # default: dist
+
+The CUDA library is in the wheel if ./configure found nvcc.
 """
 
 import argparse
@@ -21,8 +23,11 @@ _SUMMARY = "Embedding tables served inside a TensorFlow 1.15 graph"
 _ADDON = "addons/hierarchical_parameter_server"
 _PACKAGE = "hierarchical_parameter_server"
 
-# Beside the package.
+# In the same folder as the package.
 _LIBRARY = "libhierarchical_parameter_server.so"
+
+# Of builds with nvcc; the op library loads it for a cache in GPU memory.
+_CUDA_LIBRARY = "tf/libhierarchical_parameter_server_cuda.so"
 
 
 def fields(version):
@@ -40,7 +45,8 @@ def fields(version):
       ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
       ("Requires-Python", ">=3.7,<3.8"),
       ("Requires-Dist", "numpy"),
-      # TensorFlow 1.15 asks for no upper limit, and cannot be imported above it.
+      # TensorFlow 1.15 declares no upper bound, but cannot be imported with newer
+      # versions.
       ("Requires-Dist", "protobuf<3.21"),
       ("Requires-Dist", "tensorflow<1.16,>=1.15"),
       ("Description-Content-Type", "text/markdown"),
@@ -58,11 +64,13 @@ def main():
       "build_hps", root, {_PACKAGE: _ADDON + "/python/" + _PACKAGE}, (".py",))
   library = wheel_contents.read(os.path.join(root, _ADDON, "tf", _LIBRARY))
   files["%s/%s" % (_PACKAGE, _LIBRARY)] = library
-  # No Python symbol is used by the library.
-  tag = "py3-none-" + platform_tag.of_libraries([library])
+  cuda = wheel_contents.if_built(root, _PACKAGE, _ADDON + "/" + _CUDA_LIBRARY)
+  files.update(cuda)
+  # The libraries use no Python symbol.
+  tag = "py3-none-" + platform_tag.of_libraries([library] + list(cuda.values()))
   os.makedirs(out_dir, exist_ok=True)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag))
-  # Another run may be installing the old one: it is replaced in one step.
+  # Replaced atomically, because another process may be installing the old one.
   wheel_file.write(
       path + ".part", _NAME, version, tag, files,
       wheel_file.metadata_text(fields(version), description),

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the wheel that build_hps leaves."""
+"""Checks the contents of the wheel that build_hps builds."""
 
 import os
 import platform
@@ -14,9 +14,14 @@ from absl.testing import absltest
 _SOURCE = "addons/hierarchical_parameter_server/python/hierarchical_parameter_server"
 _LIBRARY = "hierarchical_parameter_server/libhierarchical_parameter_server.so"
 
-# What every Linux has, and TensorFlow's, which TensorFlow loads.
+# In the wheel if the build has nvcc.
+_CUDA_LIBRARY = "hierarchical_parameter_server/libhierarchical_parameter_server_cuda.so"
+_HAVE_CUDA = os.environ["HAVE_CUDA"] == "1"
+
+# Libraries that every Linux has, and TensorFlow's own, which TensorFlow loads.
 _KNOWN = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libpthread.so.0",
-          "libdl.so.2", "ld-linux-x86-64.so.2", "libtensorflow_framework.so.1"}
+          "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
+          "libtensorflow_framework.so.1"}
 
 
 class BuildHpsTest(absltest.TestCase):
@@ -43,30 +48,40 @@ class BuildHpsTest(absltest.TestCase):
         r"^sok_stock_tf_hps-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
         (tag, platform.machine()))
 
-  def test_auditwheel_says_the_same(self):
-    # Set-up installs it.
+  def test_auditwheel_agrees(self):
+    # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":
       self.skipTest("other machines' wheels are tagged linux")
     found = wheel_abi.analyze_wheel_abi(self.path)
-    # Its other name is manylinux2014.
+    # Another name of manylinux2014.
     self.assertEqual(found.sym_tag, "manylinux_2_17_x86_64")
     self.assertEqual(set(found.external_refs["manylinux_2_17_x86_64"]["libs"]) - _KNOWN,
                      set())
 
-  def test_the_library_needs_the_system_and_tensorflow_alone(self):
+  def needed(self, library):
+    """Returns the names of the libraries that one of the wheel's is linked to."""
     path = os.path.join(self.create_tempdir().full_path, "lib.so")
     with open(path, "wb") as f:
-      f.write(self.files[_LIBRARY])
+      f.write(self.files[library])
     dynamic = subprocess.check_output(["readelf", "-d", path], universal_newlines=True)
-    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH)\)")
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+
+  def test_the_library_needs_the_system_and_tensorflow_alone(self):
+    needed = self.needed(_LIBRARY)
     self.assertContainsSubset(needed, _KNOWN)
     self.assertIn("libtensorflow_framework.so.1", needed)
-    self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH)\)")
+
+  def test_the_cuda_library_needs_the_system_alone(self):
+    if not _HAVE_CUDA:
+      self.skipTest("built without nvcc")
+    self.assertContainsSubset(self.needed(_CUDA_LIBRARY),
+                              _KNOWN - {"libtensorflow_framework.so.1"})
 
   def test_every_module_but_tests_and_helpers_is_shipped_and_the_library(self):
     top = os.path.join(self.tree, _SOURCE)
-    expected = {_LIBRARY}
+    expected = {_LIBRARY} | ({_CUDA_LIBRARY} if _HAVE_CUDA else set())
     for folder, _, names in os.walk(top):
       relative = os.path.relpath(folder, top)
       expected.update(

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves sok_stock_tf_hugectr-<version>-<tag>.whl in a folder.
+"""Builds sok_stock_tf_hugectr-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_hugectr
   bazel-bin/tools/pip_package/build_hugectr [OUT_DIR]        # default: dist
@@ -22,7 +22,7 @@ _PACKAGES = {"hugectr": "addons/hugectr/python/hugectr"}
 
 _SHIPPED = (".py", ".json")
 
-# Beside the module that loads it.
+# In the package of the module that loads it.
 _LIBRARY = "hugectr/data/libhugectr_reader.so"
 _BUILT = "addons/hugectr/reader/libhugectr_reader.so"
 
@@ -42,11 +42,11 @@ def fields(version):
       ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
       ("Requires-Python", ">=3.7,<3.8"),
       ("Requires-Dist", "numpy"),
-      # The last one for Python 3.7.
+      # The last version for Python 3.7.
       ("Requires-Dist", "pyarrow<=12.0.1,>=6"),
-      # Below 14.0.1 pyarrow runs code that a file holds.
+      # Before 14.0.1 pyarrow executes code that a file contains.
       ("Requires-Dist", "pyarrow-hotfix>=0.7"),
-      # It calls modules of that distribution that another minor version may change.
+      # Requires the same minor version, because it calls internal modules of SOK.
       ("Requires-Dist", distributions.SOK + distributions.compatible(version)),
       ("Provides-Extra", "horovod"),
       ("Requires-Dist", distributions.SOK + "[horovod]; extra == 'horovod'"),
@@ -63,11 +63,11 @@ def main():
   description = wheel_contents.description(root, "addons/hugectr/README.md")
   files = wheel_contents.collect("build_hugectr", root, _PACKAGES, _SHIPPED)
   files[_LIBRARY] = wheel_contents.read(os.path.join(root, _BUILT))
-  # No Python symbol is used by the library.
+  # The library uses no Python symbol.
   tag = "py3-none-" + platform_tag.of_libraries([files[_LIBRARY]])
   os.makedirs(out_dir, exist_ok=True)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag))
-  # Another run may be installing the old one: it is replaced in one step.
+  # Replaced atomically, because another process may be installing the old one.
   wheel_file.write(
       path + ".part", _NAME, version, tag, files,
       wheel_file.metadata_text(fields(version), description),

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the wheel that build_hugectr leaves."""
+"""Checks the contents of the wheel that build_hugectr builds."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ _SOURCE = "addons/hugectr/python/hugectr"
 
 _LIBRARY = "hugectr/data/libhugectr_reader.so"
 
-# What every Linux has.
+# Libraries that every Linux has.
 _SYSTEM = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libpthread.so.0",
            "libdl.so.2", "ld-linux-x86-64.so.2"}
 
@@ -45,13 +45,13 @@ class BuildHugectrTest(absltest.TestCase):
         r"^sok_stock_tf_hugectr-\d+\.\d+\.\d+-py3-none-%s_%s\.whl$" %
         (tag, platform.machine()))
 
-  def test_auditwheel_says_the_same(self):
-    # Set-up installs it.
+  def test_auditwheel_agrees(self):
+    # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":
       self.skipTest("other machines' wheels are tagged linux")
     found = wheel_abi.analyze_wheel_abi(self.path)
-    # Its other name is manylinux2014.
+    # Another name of manylinux2014.
     self.assertEqual(found.sym_tag, "manylinux_2_17_x86_64")
     self.assertEqual(found.external_refs["manylinux_2_17_x86_64"]["libs"], {})
 

@@ -1,9 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves sok_stock_tf-<version>-<tag>.whl in a folder.
+"""Builds sok_stock_tf-<version>-<tag>.whl in a folder.
 
   bazel build //tools/pip_package:build_sok
   bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
+
+The CUDA library is in the wheel if ./configure found nvcc. build_sok_without_cuda leaves
+a wheel without it.
 """
 
 import argparse
@@ -19,8 +22,8 @@ _NAME = distributions.SOK
 _SUMMARY = ("Embedding variables and SparseOperationKit's pooled lookup for stock "
             "TensorFlow 1.15")
 
-# Where each package lies in the runfiles. A library goes beside the package that
-# uses it.
+# Folder of each package in the runfiles. A library is shipped in the package that uses
+# it.
 _PACKAGES = {
     "embedding_variable": "python/embedding_variable",
     "sparse_operation_kit":
@@ -35,6 +38,9 @@ _LIBRARIES = {
     ],
 }
 
+# Beside the op library, which loads it when a GPU is first used; of builds with nvcc.
+_CUDA_LIBRARY = "kernels/tf/libembedding_variable_cuda.so"
+
 _SHIPPED = (".py", ".so")
 
 _FIELDS = [
@@ -48,11 +54,11 @@ _FIELDS = [
     ("Classifier", "Operating System :: POSIX :: Linux"),
     ("Classifier", "Programming Language :: Python :: 3.7"),
     ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
-    # TensorFlow 1.15's last Python.
+    # TensorFlow 1.15 supports no newer Python.
     ("Requires-Python", ">=3.7,<3.8"),
     ("Requires-Dist", "absl-py"),
     ("Requires-Dist", "numpy"),
-    # TensorFlow 1.15 asks for no upper limit, and cannot be imported above it.
+    # TensorFlow 1.15 declares no upper bound, but cannot be imported with newer versions.
     ("Requires-Dist", "protobuf<3.21"),
     ("Requires-Dist", "tensorflow<1.16,>=1.15"),
     ("Provides-Extra", "horovod"),
@@ -68,14 +74,15 @@ def collect(root):
     for library in libraries:
       path = "%s/%s" % (folder, os.path.basename(library))
       files[path] = wheel_contents.read(os.path.join(root, library))
+  files.update(wheel_contents.if_built(root, "embedding_variable", _CUDA_LIBRARY))
   return files
 
 
 def tag(files):
   """Returns the wheel's tag.
 
-  No Python symbol is used by the libraries, so any Python 3 that TensorFlow 1.15
-  has will do. The platform follows from what they need of their system.
+  The libraries use no Python symbol, so any Python 3 of TensorFlow 1.15 will do. The
+  platform follows from the symbol versions that they need of the system.
 
   Args:
     files: {path in the wheel: bytes}.
@@ -95,7 +102,7 @@ def main():
   os.makedirs(out_dir, exist_ok=True)
   files = collect(root)
   path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag(files)))
-  # Another run may be installing the old one: it is replaced in one step.
+  # Replaced atomically, because another process may be installing the old one.
   wheel_file.write(
       path + ".part",
       _NAME,

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the wheel that build_sok leaves."""
+"""Checks the contents of the wheel that build_sok builds."""
 
 import os
 import platform
@@ -18,8 +18,14 @@ _OTHER_LIBRARIES = [
     "embedding_variable/gpu/libev_nothing.so",
 ]
 
-# What the library may need at run time: TensorFlow's, found by its soname, and
-# what every Linux has.
+# In the wheel if the build has nvcc.
+_CUDA_LIBRARY = "embedding_variable/libembedding_variable_cuda.so"
+_HAVE_CUDA = os.environ["HAVE_CUDA"] == "1"
+if _HAVE_CUDA:
+  _OTHER_LIBRARIES.append(_CUDA_LIBRARY)
+
+# Libraries that may be needed at run time: TensorFlow's, found by its soname, and those
+# that every Linux has.
 _ALLOWED_LIBRARIES = {
     "libtensorflow_framework.so.1", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
     "libc.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
@@ -129,17 +135,17 @@ class BuildSokTest(absltest.TestCase):
       self.skipTest("other machines' wheels are tagged linux")
     self.assertIn("-py3-none-manylinux2014_x86_64.whl", self.path)
 
-  def test_auditwheel_says_the_same(self):
-    # Set-up installs it.
+  def test_auditwheel_agrees(self):
+    # Imported late; `make setup` installs it.
     from auditwheel import wheel_abi  # pylint: disable=g-import-not-at-top
     if platform.machine() != "x86_64":
       self.skipTest("other machines' wheels are tagged linux")
     found = wheel_abi.analyze_wheel_abi(self.path)
-    # Its other name is manylinux2014.
+    # Another name of manylinux2014.
     tag = "manylinux_2_17_x86_64"
     self.assertEqual(found.sym_tag, tag)
     self.assertEqual(found.external_refs[tag]["blacklist"], {})
-    # TensorFlow loads its own library before ours; set-up puts cuBLAS beside ours.
+    # TensorFlow loads its own library before ours; the build puts cuBLAS beside ours.
     self.assertEqual(sorted(found.external_refs[tag]["libs"]),
                      ["libcublas_behind.so", "libtensorflow_framework.so.1"])
 
@@ -154,7 +160,7 @@ class BuildSokTest(absltest.TestCase):
   def test_library_has_no_search_path(self):
     self.assertNotRegex(self.readelf("--dynamic"), r"\((RPATH|RUNPATH)\)")
 
-  def test_library_needs_only_what_is_there(self):
+  def test_library_needs_only_allowed_libraries(self):
     needed = set(
         re.findall(r"\(NEEDED\).*\[(.*)\]", self.readelf("--dynamic")))
     self.assertIn("libtensorflow_framework.so.1", needed)
@@ -165,20 +171,46 @@ class BuildSokTest(absltest.TestCase):
       text = self.readelf("--dynamic", library=library)
       self.assertNotRegex(text, r"\((RPATH|RUNPATH)\)")
       needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
-      # What set-up puts beside the one that is named for it.
+      # The build puts this library beside the one that needs it.
       needed -= {"libcublas_behind.so"}
       self.assertEmpty(needed - _ALLOWED_LIBRARIES, library)
       self.assertNotIn("libtensorflow_framework.so.1", needed)
 
-  def test_library_exports_nothing(self):
-    exported = []
-    for line in self.readelf("--dyn-syms").splitlines():
+  def exported(self, library):
+    """Returns the names of the symbols that a library exports."""
+    names = []
+    for line in self.readelf("--dyn-syms", library=library).splitlines():
       fields = line.split()
       # Number, value, size, type, binding, visibility, section, name.
       if len(fields) >= 8 and fields[0].rstrip(":").isdigit() and fields[6] != "UND":
         if fields[4] != "LOCAL" and fields[5] != "HIDDEN":
-          exported.append(fields[7])
-    self.assertEmpty(exported)
+          names.append(fields[7])
+    return names
+
+  def test_library_exports_nothing(self):
+    self.assertEmpty(self.exported(_LIBRARY))
+
+  def test_the_cuda_library_exports_one_function(self):
+    self.assertEqual(_CUDA_LIBRARY in self.files, _HAVE_CUDA)
+    if not _HAVE_CUDA:
+      self.skipTest("built without nvcc")
+    self.assertEqual(self.exported(_CUDA_LIBRARY), ["ev_cuda_library"])
+
+  def test_both_libraries_are_of_one_build(self):
+    if not _HAVE_CUDA:
+      self.skipTest("built without nvcc")
+    ids = [set(re.findall(br"\d+\.\d+\.\d+-[0-9a-f]{16}-abi[01]", self.files[library]))
+           for library in (_LIBRARY, _CUDA_LIBRARY)]
+    self.assertLen(ids[0], 1)
+    self.assertEqual(ids[0], ids[1])
+
+  def test_the_wheel_without_cuda_lacks_that_library_alone(self):
+    path = subprocess.check_output(
+        [self.builder + "_without_cuda", self.create_tempdir().full_path],
+        universal_newlines=True).strip()
+    self.assertEqual(os.path.basename(path), os.path.basename(self.path))
+    with zipfile.ZipFile(path) as wheel:
+      self.assertEqual(set(wheel.namelist()), set(self.files) - {_CUDA_LIBRARY})
 
   def test_same_tree_gives_the_same_bytes(self):
     again = self.build(self.create_tempdir().full_path)

@@ -1,16 +1,17 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the distributions, and the range in which one requires another.
+"""Names of the distributions, and the version range that one requires of another.
 
-The names were free on the Python package index. `sparse-operation-kit`, the name of
-SOK's import, belongs to another project there: pip would upgrade to that one.
+These names were free on the Python package index. `sparse-operation-kit`, the name of
+SOK's import, belongs to another project on that index; with that name pip would replace
+this distribution by it.
 """
 
-# embedding_variable and sparse_operation_kit.
+# Contains embedding_variable and sparse_operation_kit.
 SOK = "sok-stock-tf"
-# hierarchical_parameter_server.
+# Contains hierarchical_parameter_server.
 HPS = SOK + "-hps"
-# hugectr.
+# Contains hugectr.
 HUGECTR = SOK + "-hugectr"
 
 

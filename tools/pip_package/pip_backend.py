@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What pip calls to make a wheel of a checkout (PEP 517): Bazel, which builds it.
+"""PEP 517 backend, which pip calls to build a wheel of a checkout by Bazel.
 
-A checkout that ./configure or make setup has configured is built as configured.
-Another is configured for this one build: with the TensorFlow of the environment that
-pip installs into, or with one that pip fetches for the build if there is none.
+A checkout that ./configure or make setup has configured is built as configured. Another
+checkout is configured for this one build. It uses the TensorFlow of the environment that
+pip installs into, or one that pip fetches for the build if there is none.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ _ROOT = os.path.dirname(
 _TARGET = "//tools/pip_package:build_sok"
 _PROGRAM = "bazel-bin/tools/pip_package/build_sok"
 
-# What the build needs of Python where there is no TensorFlow.
+# Packages that the build needs if the environment has no TensorFlow.
 _TENSORFLOW = ["tensorflow>=1.15,<1.16", "protobuf<3.21"]
 
 
@@ -35,8 +35,9 @@ def _configured():
 
 
 def _environment_has_tensorflow():
-  """Returns whether the environment itself has it, not pip's folder for a build."""
-  # -I: without the PYTHONPATH by which pip hides the environment.
+  """Returns whether TensorFlow is in the environment itself, not in pip's build
+  folder."""
+  # -I ignores PYTHONPATH, by which pip hides the environment.
   look = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('tensorflow'))"
   return subprocess.call([sys.executable, "-I", "-c", look]) == 0
 
@@ -53,7 +54,7 @@ def _check_tools():
 
 
 def _configure(output):
-  """Has configure.py write a bazelrc for this interpreter."""
+  """Runs configure.py, which writes a bazelrc for this interpreter."""
   command = [sys.executable]
   if _environment_has_tensorflow():
     command.append("-I")
@@ -78,12 +79,11 @@ def get_requires_for_build_wheel(config_settings=None):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
   """Builds the wheel into a folder; returns its file name.
 
-  Ends the program with a sentence if something that it needs is missing, or the
-  build fails.
+  Exits with a message if a tool is missing or the build fails.
   """
   del config_settings, metadata_directory
   _check_tools()
-  # By it pip shows a build other packages than those that Bazel was told of.
+  # Without PYTHONPATH, with which pip shows other packages than Bazel was configured for.
   environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
   with tempfile.TemporaryDirectory() as folder:
     bazel = ["bazel"]
@@ -104,6 +104,6 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-  """There is no source archive: the sources are the checkout."""
+  """Fails: there is no source archive, the sources are the checkout."""
   del sdist_directory, config_settings
   _fail("there is no source distribution; use a clone or git archive.")

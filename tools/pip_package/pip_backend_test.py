@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of pip_backend and setup.py in a checkout whose Bazel only tells of itself.
+"""Tests of pip_backend and setup.py in a checkout with a stub for Bazel.
 
-`make test` builds its wheel by `pip wheel .`, with the true one.
+`make test` builds its wheel by `pip wheel .` with the real Bazel.
 """
 
 import os
@@ -19,7 +19,7 @@ _FILES = ("setup.py", "pyproject.toml", "tools/pip_package/distributions.py",
           "tools/pip_package/pip_backend.py",
           "tools/setup/configure.py")
 
-# Leaves the program that writes the wheel, as the build does.
+# Writes the program that builds the wheel, as a real build does.
 _BAZEL = r"""#!/bin/bash
 echo "$@" >>asked
 for a in "$@"; do [[ $a == --bazelrc=* ]] && cp "${a#--bazelrc=}" configuration; done
@@ -93,7 +93,7 @@ class PipBackendTest(absltest.TestCase):
     self.assertIn("SOK_PYTHON=" + sys.executable, self.read("configuration"))
     self.assertFalse(os.path.exists(os.path.join(self.root, ".bazelrc.user")))
 
-  def test_without_tensorflow_pip_is_asked_for_it(self):
+  def test_without_tensorflow_pip_fetches_it(self):
     python = self.bare_python()
     code, out, err = self.hook("get_requires_for_build_wheel()", python=python)
     self.assertEqual(code, 0, err)
@@ -134,7 +134,7 @@ class PipBackendTest(absltest.TestCase):
 
   def test_pip_finds_the_backend(self):
     self.write(".bazelrc.user", "")
-    # It opens the wheel, which must be one.
+    # Fails, because pip would open the wheel and the stub's wheel is empty.
     self.write("bin/bazel", _BAZEL.replace(
         'touch "$1/a-1-py3-none-any.whl"', 'exit 7'))
     code, out, err = self.run_python(

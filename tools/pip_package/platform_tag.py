@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which platform tag a shared library may have: from the symbol versions it needs."""
+"""Computes the platform tag of shared libraries from the symbol versions they need."""
 
 import platform
 import struct
 
-# Tag, and the newest version of each name that its systems have (PEP 600 and the
-# profiles of auditwheel). The first that suffices is taken.
+# Each tag with the newest version of each name that its systems have (PEP 600 and the
+# profiles of auditwheel). The first sufficient tag is used.
 _PROFILES = (
     ("manylinux2014", {"GLIBC": "2.17", "GLIBCXX": "3.4.19", "CXXABI": "1.3.7",
                        "GCC": "4.8.0"}),
@@ -25,7 +25,7 @@ _SHT_VERNEED = 0x6ffffffe
 
 
 def needed_versions(library):
-  """Returns the versions of symbols that a library needs of others.
+  """Returns the versions of symbols that a library needs of other libraries.
 
   Args:
     library: bytes of a 64-bit little-endian ELF file.
@@ -34,7 +34,7 @@ def needed_versions(library):
     set of strings such as "GLIBC_2.17".
 
   Raises:
-    ValueError: it is no such file.
+    ValueError: the bytes are not such a file.
   """
   if library[:6] != b"\x7fELF\x02\x01":
     raise ValueError("not a 64-bit little-endian ELF file, it begins with %r" %
@@ -71,7 +71,7 @@ def _number(version):
 def _suffices(newest, versions):
   for version in versions:
     name, _, number = version.rpartition("_")
-    # Names that no profile has are other libraries' own affair.
+    # Other names belong to libraries that are not part of any profile.
     if name in newest and (
         not number.replace(".", "").isdigit() or
         _number(number) > _number(newest[name])):
@@ -88,13 +88,14 @@ def of_versions(versions, machine):
 
 
 def of_libraries(libraries):
-  """Returns the platform tag of libraries, given as bytes, built on this machine.
+  """Returns the platform tag of libraries, given as bytes, that were built on this
+  machine.
 
-  What they link to is not looked at: their own tests allow TensorFlow's library, which
-  TensorFlow loads, and what every profile has.
+  The names of the libraries they link to are not checked. Their own tests allow only
+  TensorFlow's library, which TensorFlow loads, and libraries that every profile has.
   """
   machine = platform.machine()
   if machine != "x86_64":
-    return "linux_" + machine  # Other profiles have not been tried.
+    return "linux_" + machine  # Other machines have not been tested.
   needed = set().union(*[needed_versions(library) for library in libraries])
   return of_versions(needed, machine)

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a packager finds in its own runfiles."""
+"""Collects the contents of a wheel from the packager's runfiles."""
 
 import os
 import re
 import sys
 
-# Code, which is skipped, or a link to something other than a URL: its text, then the path.
+# Code, which is left unchanged, or a link to a file: its text, then the path.
 _CODE_OR_LINK = re.compile(
     r"^```.*?^```|`[^`]*`|\[((?:[^\[\]`]|`[^`]*`)+)\]\((?!\w+:)([^()\s#]*)[^()\s]*\)",
     re.DOTALL | re.MULTILINE)
@@ -16,7 +16,7 @@ _NOTE = "\n\nPaths on this page are those of files in the source tree.\n"
 
 def runfiles(program):
   """Returns the root of a program's runfiles; program: its __file__."""
-  # Not resolved: the file is a link into the source tree, where this module is found.
+  # Symbolic links are not resolved, because they lead into the source tree.
   here = os.path.dirname(os.path.abspath(program))
   return os.path.dirname(os.path.dirname(here))
 
@@ -30,7 +30,7 @@ def read(path):
 def collect(program, root, packages, endings):
   """Returns {path in the wheel: bytes} of packages.
 
-  Ends the program if a package is not there.
+  Exits with a message if a package is missing.
 
   Args:
     program: string, for the message.
@@ -52,11 +52,25 @@ def collect(program, root, packages, endings):
   return files
 
 
-def plain_links(text, folder):
-  """Returns a page of the source tree as a page that stands alone.
+def if_built(root, package, library):
+  """Returns {path in the wheel: bytes} of a library if it is in the runfiles, or {}.
 
-  Links to files become their text and the file's path: a wheel has no source tree beside
-  it, and the tree has no public address that a link could lead to.
+  Args:
+    root: the runfiles' root.
+    package: the folder of the wheel that it goes into.
+    library: its path below the root.
+  """
+  path = os.path.join(root, library)
+  if not os.path.exists(path):
+    return {}
+  return {"%s/%s" % (package, os.path.basename(library)): read(path)}
+
+
+def plain_links(text, folder):
+  """Returns a page of the source tree with its links to files replaced by text.
+
+  A link becomes its text and the file's path, because a wheel contains no source tree and
+  the tree has no public address.
 
   Args:
     text: Markdown.
@@ -81,5 +95,5 @@ def description(root, page):
 
 
 def version(root):
-  """Returns the version of everything that is packaged here."""
+  """Returns the version of all distributions."""
   return read(os.path.join(root, "tools/pip_package/version.txt")).decode().strip()

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of wheel_contents and distributions: the text and the names of the wheels."""
+"""Tests of wheel_contents and distributions: the descriptions and names of the wheels."""
 
 from absl.testing import absltest
 from absl.testing import parameterized

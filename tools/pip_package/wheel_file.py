@@ -1,19 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a wheel file (PEP 427), the same bytes for the same contents."""
+"""Writes a wheel file (PEP 427). Equal contents give equal bytes."""
 
 import base64
 import hashlib
 import zipfile
 
-# The first moment that a zip file can express.
+# The earliest time that a zip file can express.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 _GENERATOR = "build_sok"
 
 
 def normalized(name):
-  """Returns a distribution name as file names spell it."""
+  """Returns a distribution name in the spelling of file names."""
   return name.replace("-", "_")
 
 
@@ -48,10 +48,10 @@ def write(path, name, version, tag, files, metadata, licence):
     tag: `python-abi-platform`.
     files: {path in the wheel: bytes}.
     metadata: the text of METADATA.
-    licence: bytes of the licence's text.
+    licence: bytes of the license's text.
 
   Raises:
-    ValueError: `files` is empty, or has a path that is absolute or leads out.
+    ValueError: `files` is empty, or has an absolute path or one that leaves the wheel.
   """
   if not files:
     raise ValueError("a wheel needs files, got none")
@@ -62,7 +62,7 @@ def write(path, name, version, tag, files, metadata, licence):
   wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: false\nTag: %s\n"
   wheel_text = wheel % (_GENERATOR, tag)
   entries = sorted(files.items())
-  # dist-info last, RECORD at the very end, as PEP 427 recommends.
+  # PEP 427 recommends dist-info last, with RECORD at its end.
   entries += [
       (info + "/LICENSE", licence),
       (info + "/METADATA", metadata.encode("utf-8")),

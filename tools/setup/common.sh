@@ -1,19 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by the setup scripts: speaking to the user.
+# Functions for the setup scripts, which source this file: messages and logs.
 
 # Prints one line of progress.
 say() { printf '[setup] %s\n' "$*" >&2; }
 
-# Prints one sentence (what is missing, how to get it) and gives up.
+# Prints an error (what is missing, how to get it) and exits.
 die() {
   printf '[setup] ERROR: %s\n' "$*" >&2
   exit 1
 }
 
-# Runs a command with its output in a log; shows the log's end if it fails.
-# Args: log file, sentence for the failure, command...
+# Runs a command with its output in a log. Shows the log's end and exits if it fails.
+# Args: log file, error message, command...
 logged() {
   local log="$1" sentence="$2"
   shift 2

@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes .bazelrc.user: what the build must know about this machine.
+"""Writes .bazelrc.user, which describes this machine to the build.
 
-Run by ./configure with the interpreter that the build is to use.
+./configure runs it with the interpreter that the build uses.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def _fail(sentence):
 
 
 def check_python():
-  """Ends the program unless it runs in a Python 3.7."""
+  """Exits with a message unless this is Python 3.7."""
   if sys.version_info[:2] != (3, 7):
     _fail("Python 3.7 is needed (TensorFlow 1.15 has no wheel for a newer one), "
           "got %d.%d at %s: set PYTHON to another, or run make setup." %
@@ -33,7 +33,7 @@ def check_python():
 def find_tensorflow():
   """Returns (name, value) pairs about the installed TensorFlow.
 
-  Ends the program with a sentence if there is none, or not a 1.15.
+  Exits with a message if there is none or its version is not 1.15.
   """
   remedy = ("run make setup, or %s -m pip install tensorflow==1.15.5 "
             "'protobuf<3.21'" % sys.executable)
@@ -73,7 +73,7 @@ def find_tensorflow():
 
 
 def find_packages():
-  """Returns {package: version} of everything that is installed."""
+  """Returns {package: version} of all installed packages."""
   import pkg_resources  # pylint: disable=g-import-not-at-top
   return {d.key: d.version for d in pkg_resources.working_set}
 
@@ -90,7 +90,7 @@ def find_nvcc():
 
 
 def cuda_release(nvcc):
-  """Returns what `nvcc --version` calls its release, for the report."""
+  """Returns the release that `nvcc --version` prints, for the report."""
   try:
     text = subprocess.check_output(
         [nvcc, "--version"], universal_newlines=True)
@@ -116,7 +116,7 @@ def main():
   facts = [("SOK_PYTHON", sys.executable)] + find_tensorflow()
   packages = find_packages()
   listed = "\n".join("%s==%s" % p for p in sorted(packages.items()))
-  # Has Bazel look again at the packages when one of them changed.
+  # Makes Bazel read the packages again when one of them changed.
   facts.append(("SOK_PACKAGES", hashlib.sha256(listed.encode()).hexdigest()[:16]))
   horovod = packages.get("horovod")
   facts.append(("SOK_HOROVOD", horovod or ""))
@@ -124,7 +124,8 @@ def main():
   facts.append(("SOK_NVCC", nvcc or ""))
 
   lines = [_HEADER]
-  # common: bazel query, fetch and the like load the same repositories as build.
+  # "common" also applies to bazel query, fetch and the like, so that they load the same
+  # repositories as build.
   lines += ["common --repo_env=%s=%s\n" % fact for fact in facts]
   text = "".join(lines)
   try:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of ./configure and of the search for an interpreter.
 
-Every failure is one sentence that says what is missing and how to get it.
+Every error is one sentence with what is missing and how to get it.
 """
 
 import os
@@ -28,11 +28,11 @@ class ConfigureTest(absltest.TestCase):
     return self.run_tool(["configure", "--output", self.output], environ)
 
   def find_python(self, **environ):
-    """Runs the search alone; returns (exit code, stdout, stderr)."""
+    """Runs only the search; returns (exit code, stdout, stderr)."""
     return self.run_tool(["tools/setup/find_python.sh"], environ)
 
   def run_tool(self, command, environ):
-    # HOME: an interpreter that pyenv or uv keeps there must not be found.
+    # HOME is replaced so that an interpreter that pyenv or uv keeps in it is not found.
     full = {"PATH": "/usr/bin:/bin", "HOME": self.folder}
     full.update(environ)
     done = subprocess.run(
@@ -75,7 +75,7 @@ class ConfigureTest(absltest.TestCase):
     with open(self.output) as f:
       text = f.read()
     self.assertIn("common --repo_env=SOK_PYTHON=%s\n" % sys.executable, text)
-    # An option of build alone is missing in bazel query and bazel fetch.
+    # bazel query and bazel fetch ignore options of "build".
     options = [line for line in text.splitlines() if not line.startswith("#")]
     self.assertEqual([o for o in options if not o.startswith("common --repo_env=")], [])
     self.assertRegex(text, r"SOK_TF_VERSION=1\.15\.\d+\n")

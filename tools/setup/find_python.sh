@@ -2,14 +2,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the path of a Python 3.7: $PYTHON, else one on the PATH, pyenv's or
-# uv's. With --install, has pyenv or uv install one if there is none.
+# Prints the path of a Python 3.7: $PYTHON, else one on the PATH, else one of pyenv or uv.
+# With --install, pyenv or uv installs one if there is none.
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# Prints the real interpreter behind a command (a shim of pyenv is none) if it
-# is a 3.7.
+# Prints the real interpreter behind a command, such as a pyenv shim, if it is a 3.7.
 python37() {
   "$1" -c 'import os, sys
 if sys.version_info[:2] != (3, 7): sys.exit(1)
@@ -47,7 +46,7 @@ if found="$(find_pyenv)"; then
   done
 fi
 
-# Prints the Python 3.7 that a uv knows.
+# Prints the path of uv's Python 3.7.
 uvs_python() {
   local python
   python="$("$1" python find 3.7 2>/dev/null)" && python37 "${python}"
@@ -76,7 +75,7 @@ if [[ -n "${pyenv_path}" ]]; then
     python37 "${pyenv_root}/versions/3.7.17/bin/python3.7" && exit 0
   fi
 fi
-# Newer ones no longer offer a Python 3.7.
+# Newer versions no longer offer Python 3.7.
 for python in python3 python; do
   if "${python}" -m venv .build/uv >>.build/uv.log 2>&1 </dev/null &&
     .build/uv/bin/pip install -q uv==0.5.31 >>.build/uv.log 2>&1 </dev/null; then

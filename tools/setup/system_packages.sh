@@ -2,12 +2,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes sure of a compiler, Bazel and GoogleTest's sources, from Debian's
-# packages where something is missing. The server and the libraries that the
-# tests of databases and queues talk to are installed too where that is possible;
-# without them those tests skip themselves by name.
+# Installs a compiler and Bazel from Debian's packages if they are missing. With "all" it
+# also installs GoogleTest's sources. The servers and libraries for tests of databases and
+# queues are optional: without one, its tests are skipped with its name. Args: "build" or
+# "all".
 
 set -euo pipefail
+part="${1:-all}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 missing=()
@@ -15,20 +16,24 @@ command -v bazel >/dev/null || missing+=(bazel-bootstrap)
 command -v g++ >/dev/null || missing+=(g++)
 command -v make >/dev/null || missing+=(make)
 command -v git >/dev/null || missing+=(git)
-[[ -f /usr/src/googletest/googletest/src/gtest-all.cc ]] || missing+=(libgtest-dev)
-# Without a Python 3.7, another one that can fetch it.
+if [[ "${part}" == all ]]; then
+  [[ -f /usr/src/googletest/googletest/src/gtest-all.cc ]] || missing+=(libgtest-dev)
+fi
+# If there is no Python 3.7, another Python is needed to fetch it.
 here="$(dirname "${BASH_SOURCE[0]}")"
 if [[ ! -x .venv/bin/python ]] && ! "${here}/find_python.sh" >/dev/null 2>&1 &&
   ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
   missing+=(python3-venv)
 fi
 
-# Opened at run time and never linked, so the build needs none of them.
+# Loaded at run time and never linked, so the build does not need them.
 optional=()
-command -v redis-server >/dev/null || optional+=(redis-server)
-[[ -f /usr/include/rocksdb/c.h ]] || optional+=(librocksdb-dev)
-[[ -f /usr/include/hiredis/hiredis.h ]] || optional+=(libhiredis-dev)
-[[ -f /usr/include/librdkafka/rdkafka.h ]] || optional+=(librdkafka-dev)
+if [[ "${part}" == all ]]; then
+  command -v redis-server >/dev/null || optional+=(redis-server)
+  [[ -f /usr/include/rocksdb/c.h ]] || optional+=(librocksdb-dev)
+  [[ -f /usr/include/hiredis/hiredis.h ]] || optional+=(libhiredis-dev)
+  [[ -f /usr/include/librdkafka/rdkafka.h ]] || optional+=(librdkafka-dev)
+fi
 [[ ${#missing[@]} -eq 0 && ${#optional[@]} -eq 0 ]] && exit 0
 
 as_root=()
@@ -45,8 +50,8 @@ elif [[ "$(id -u)" != 0 ]]; then
   fi
 fi
 
-# Installs packages; the lists may be old or absent, and are refreshed only if
-# needed. Says nothing, and leaves logs in .build. Args: package...
+# Installs packages quietly, with logs in .build. Package lists are refreshed only if the
+# first try fails. Args: package...
 install() {
   local command=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
     apt-get install -y --no-install-recommends "$@")

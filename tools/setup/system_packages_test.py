@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of system_packages.sh with tools that only pretend."""
+"""Tests of system_packages.sh with stubs for the tools that it calls."""
 
 import os
 import stat
@@ -12,11 +12,11 @@ _SCRIPT = os.path.join(
     os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
     "tools/setup/system_packages.sh")
 
-# What the script itself calls.
+# Tools that the script itself calls.
 _BASICS = ("bash", "cat", "dirname", "env", "head", "mkdir", "tail")
 _PRESENT = ("g++", "make", "git", "python3", "redis-server")
 
-# Asked for, and done without where they cannot be had.
+# Optional packages that this machine lacks.
 _OPTIONAL = [
     package for package, header in (
         ("librocksdb-dev", "rocksdb/c.h"),
@@ -54,10 +54,10 @@ class SystemPackagesTest(absltest.TestCase):
     except OSError:
       return []
 
-  def run_script(self):
+  def run_script(self, part="all"):
     """Returns (exit code, stderr)."""
     done = subprocess.run(
-        ["/bin/bash", _SCRIPT],
+        ["/bin/bash", _SCRIPT, part],
         cwd=self.folder,
         env={"PATH": self.bin},
         stdin=subprocess.DEVNULL,
@@ -66,7 +66,7 @@ class SystemPackagesTest(absltest.TestCase):
     return done.returncode, done.stderr
 
   def calls_for(self, *packages):
-    """Returns what apt-get is asked to install."""
+    """Returns the arguments of the expected apt-get calls."""
     asked = [_INSTALL + " ".join(packages)] if packages else []
     return asked + ([_INSTALL + " ".join(_OPTIONAL)] if _OPTIONAL else [])
 
@@ -76,7 +76,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("bazel")
     self.assertEqual(self.run_script(), (0, ""))
 
-  def test_a_server_that_cannot_be_had_is_named_and_done_without(self):
+  def test_an_unavailable_server_is_named_and_left_out(self):
     self.pretend("bazel")
     os.unlink(os.path.join(self.bin, "redis-server"))
     self.pretend("id", "echo 0")
@@ -85,7 +85,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 0, stderr)
     self.assertIn("not here and not installed: redis-server", stderr)
 
-  def test_a_server_is_not_asked_for_without_root(self):
+  def test_a_server_is_not_requested_without_root(self):
     self.pretend("bazel")
     os.unlink(os.path.join(self.bin, "redis-server"))
     self.pretend("id", "echo 1000")
@@ -94,6 +94,14 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 0, stderr)
     self.assertIn("not here and not installed: redis-server", stderr)
     self.assertEmpty(self.calls())
+
+  def test_the_build_needs_no_server(self):
+    os.unlink(os.path.join(self.bin, "redis-server"))
+    self.pretend("id", "echo 0")
+    self.pretend("apt-get", 'echo "$@" >>calls')
+    code, stderr = self.run_script("build")
+    self.assertEqual(code, 0, stderr)
+    self.assertEqual(self.calls(), [_INSTALL + "bazel-bootstrap"])
 
   def test_a_server_is_installed_after_what_the_build_needs(self):
     os.unlink(os.path.join(self.bin, "redis-server"))
@@ -106,7 +114,7 @@ class SystemPackagesTest(absltest.TestCase):
         _INSTALL + " ".join(["redis-server"] + _OPTIONAL)
     ])
 
-  def test_without_root_says_what_to_install(self):
+  def test_without_root_names_the_missing_packages(self):
     self.pretend("id", "echo 1000")
     self.pretend("apt-get", 'echo "$@" >>calls')
     code, stderr = self.run_script()
@@ -116,7 +124,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertIn("apt-get install bazel-bootstrap", stderr)
     self.assertEmpty(self.calls())
 
-  def test_without_apt_says_what_is_needed(self):
+  def test_without_apt_names_the_missing_tools(self):
     self.pretend("id", "echo 0")
     code, stderr = self.run_script()
     self.assertEqual(code, 1)
@@ -155,7 +163,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.assertEqual(code, 1)
     self.assertIn("is the network there?", stderr.splitlines()[-1])
 
-  def test_sudo_is_used_where_it_asks_no_password(self):
+  def test_sudo_is_used_if_it_needs_no_password(self):
     self.pretend("id", "echo 1000")
     self.pretend("apt-get", 'echo "$@" >>calls')
     self.pretend("sudo", 'shift\necho "sudo $1" >>calls\n"$@"')

@@ -2,18 +2,21 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes .venv with the pinned requirements. Args: a Python 3.7 to make it from.
+# Makes .venv with the pinned requirements. Args: a Python 3.7 to make it from, and
+# "build" (packages that the product needs) or "all" (also those of tests and lint, and
+# Horovod).
 
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
 source "${here}/common.sh"
 
 python="$1"
+part="$2"
 wheels=.build/wheels
 network="is the network (or the package index) there?"
 mkdir -p .build "${wheels}"
 
-# One that was interrupted, or whose interpreter went away, is made anew.
+# An incomplete .venv, or one whose interpreter is gone, is made again.
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
   rm -rf .venv
   "${python}" -m venv .venv || die "${python} cannot make a virtual environment:" \
@@ -25,11 +28,17 @@ pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input "$@"; }
 say "installing the pinned packages into .venv (TensorFlow 1.15.5 and its company)"
 logged .build/pip.log "pip could not install its pinned self: ${network}" \
   pip install -r "${here}/requirements-bootstrap.txt"
+requirements=(-r "${here}/requirements.txt")
+[[ "${part}" == build ]] || requirements+=(-r "${here}/requirements-dev.txt")
 logged .build/pip.log "pip could not install TensorFlow and the other pinned packages: ${network}" \
-  pip install --no-deps -r "${here}/requirements.txt" -r "${here}/requirements-dev.txt"
+  pip install --no-deps "${requirements[@]}"
+if [[ "${part}" == build ]]; then
+  logged .build/pip.log "the packages in .venv do not fit together" pip check
+  exit 0
+fi
 
-# Its setup.py imports TensorFlow, so it is compiled in .venv; the wheel is kept
-# for the next .venv.
+# Horovod's setup.py imports TensorFlow, so it is compiled in .venv. The wheel is kept for
+# the next .venv.
 pin="$(grep '^horovod==' "${here}/requirements-horovod.txt")"
 logged .build/pip.log "pip could not install what Horovod needs: ${network}" \
   pip install --no-deps -r <(grep -v '^horovod==' "${here}/requirements-horovod.txt")

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tests/installed against the wheels, installed in a clean environment.
+"""Runs tests/installed with the wheels, installed in a clean environment.
 
-Each TensorFlow version has its environment under .build/, which is kept: making
-one downloads some hundred MB. Nothing of the source tree is importable there.
+Each TensorFlow version has its own environment under .build/, which is kept because it
+downloads some hundred MB. Nothing of the source tree can be imported in it.
 """
 
 import glob
@@ -19,7 +19,7 @@ _TIMEOUT_S = 300
 
 
 class Unavailable(Exception):
-  """TensorFlow could not be had; the message says why."""
+  """TensorFlow could not be installed; the message has the reason."""
 
 
 def _pip(python, *args):
@@ -43,7 +43,7 @@ def environment(build_dir, tensorflow):
   """Returns the interpreter of a clean environment with that TensorFlow.
 
   Args:
-    build_dir: where environments are kept.
+    build_dir: folder of the environments.
     tensorflow: version.
 
   Raises:
@@ -66,9 +66,9 @@ def environment(build_dir, tensorflow):
 
 
 def install(python, wheels):
-  """Installs the wheels with what they require; returns an error or None."""
-  # The environment is kept: it may hold the wheels of an older checkout, whose names were
-  # others, and which the wheels refuse to be beside.
+  """Installs the wheels with their requirements; returns an error or None."""
+  # Uninstalls old wheels first. A kept environment may hold wheels of an older checkout
+  # under other names, which conflict with the new ones.
   names = [os.path.basename(wheel).split("-")[0] for wheel in wheels]
   _pip(python, "uninstall", "-y", "sparse-operation-kit", "sparse-operation-kit-hugectr",
        "sparse-operation-kit-hps", *names)
@@ -77,7 +77,7 @@ def install(python, wheels):
 
 
 def run_tests(python, tests, label):
-  """Returns the test_log.Counts of the tests, run by that interpreter."""
+  """Runs the tests with that interpreter and returns their test_log.Counts."""
   counts = test_log.Counts()
   environ = {
       k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "BAZEL"))
@@ -89,7 +89,7 @@ def run_tests(python, tests, label):
       xml = os.path.join(folder, "test.xml")
       environ["XML_OUTPUT_FILE"] = xml
       environ["TEST_TMPDIR"] = folder
-      # -I: neither this folder, nor the test's, nor PYTHONPATH is importable.
+      # -I: nothing can be imported from this folder, the test's folder or PYTHONPATH.
       try:
         done = subprocess.run(
             [python, "-I", os.path.abspath(test)],
@@ -111,15 +111,15 @@ def run_tests(python, tests, label):
 
 
 def test_wheels(build_dir, tensorflow, wheels, tests_dir, must):
-  """Returns the Counts of tests/installed beside one TensorFlow version.
+  """Returns the Counts of tests/installed with one TensorFlow version.
 
   Args:
-    build_dir: where environments are kept.
+    build_dir: folder of the environments.
     tensorflow: version.
     wheels: their paths.
     tests_dir: folder of the tests.
-    must: whether a TensorFlow that cannot be had is a failure. Otherwise each
-      test is reported as skipped.
+    must: whether a missing TensorFlow is a failure. Otherwise each test is reported as
+      skipped.
   """
   counts = test_log.Counts()
   tests = sorted(glob.glob(os.path.join(tests_dir, "*_test.py")))

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of installed: what is counted when something cannot run."""
+"""Tests of installed: the counts if something cannot run."""
 
 import os
 import sys
@@ -38,13 +38,13 @@ class InstalledTest(absltest.TestCase):
       return installed.test_wheels("build", "1.15.0", ["a.whl"],
                                    self.tests(a_test=_PASSING), must)
 
-  def test_a_tensorflow_that_cannot_be_had_is_a_skip_with_its_reason(self):
+  def test_missing_tensorflow_is_a_skip_with_its_reason(self):
     counts = self.wheel_test(False, side_effect=installed.Unavailable("no network"))
     self.assertEqual(counts.line(), "0 passed, 0 failed, 1 skipped")
     self.assertIn("a_test.py", counts.skipped[0])
     self.assertIn("no network", counts.skipped[0])
 
-  def test_but_a_failure_where_it_must_be_there(self):
+  def test_missing_tensorflow_is_a_failure_if_required(self):
     counts = self.wheel_test(True, side_effect=installed.Unavailable("no network"))
     self.assertLen(counts.failed, 1)
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """make test, make check and make sanitize, after make setup.
 
-The last line is `N passed, N failed, N skipped`, counted from the test logs; the
-exit code is 1 if a test failed or could not run.
+The last line is `N passed, N failed, N skipped`, counted from the test logs. The exit
+code is 1 if a test failed or could not run.
 """
 
 import argparse
@@ -20,18 +20,19 @@ import test_log
 _BUILD_DIR = ".build"
 _WHEEL_DIR = "dist"
 
-# Programs that failed, and lines of each one's log, that are shown.
+# Number of failed programs whose logs are shown, and of lines of each.
 _LOGS_SHOWN, _LOG_LINES = 4, 25
 
-# (TensorFlow version, whether it must be there).
+# (TensorFlow version, whether it is a failure if it cannot be installed).
 _TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
 
 
 def bazel_test(name, targets, flags=()):
   """Runs `bazel test`; returns its Counts.
 
-  A target or two that failed a check run again, alone and three times. If they pass
-  all three they count as passed, and are named as UNSTABLE at the end.
+  If only one or two targets failed a check, they run again, three times and one at a
+  time. If they pass all three runs they count as passed and are listed as UNSTABLE at the
+  end.
   """
   counts = _bazel_test(name, targets, flags)
   labels = counts.worth_another_run()
@@ -49,9 +50,11 @@ def _bazel_test(name, targets, flags):
   events = os.path.join(_BUILD_DIR, "%s_events.json" % name)
   if os.path.exists(events):
     os.remove(events)
+  profile = os.path.join(_BUILD_DIR, "%s_profile.gz" % name)
   terminal = sys.stdout.isatty()
   code = steps.run(
       ["bazel", "test", "--keep_going", "--build_event_json_file=" + events,
+       "--profile=" + profile,
        "--color=" + ("yes" if terminal else "no"),
        "--curses=" + ("yes" if terminal else "no"),
        "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] +
@@ -65,10 +68,10 @@ def _bazel_test(name, targets, flags):
 
 
 def build_wheels():
-  """Returns the paths of fresh wheels, ours and the addons', or None."""
+  """Builds the wheels of this project and of the addons. Returns their paths, or None."""
   for old in glob.glob(os.path.join(_WHEEL_DIR, "*.whl")):
     os.remove(old)
-  # As a user does. It has Bazel build; nothing is downloaded.
+  # Built by pip, as a user does. pip runs Bazel; nothing is downloaded.
   if steps.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel",
                 "--no-deps", "--no-index", "--no-cache-dir", "-w", _WHEEL_DIR,
                 "."]) != 0:
@@ -82,7 +85,7 @@ def build_wheels():
 
 
 def everything():
-  """Every Bazel test, then the installed wheels."""
+  """Runs every Bazel test, then tests the installed wheels."""
   counts = test_log.Counts()
   with steps.step("bazel test //..."):
     counts.add(bazel_test("test", ["//..."]))
@@ -99,7 +102,7 @@ def everything():
 
 
 def fast():
-  """The small tests."""
+  """Runs the small tests."""
   counts = test_log.Counts()
   with steps.step("bazel test //... (the fast part)"):
     flags = ["--test_size_filters=small", "--test_tag_filters=-slow"]
@@ -108,10 +111,10 @@ def fast():
 
 
 def _fixed_addresses():
-  """Returns bazel arguments that keep ThreadSanitizer's memory map free.
+  """Returns arguments for bazel that keep ThreadSanitizer's memory map free.
 
-  g++ 12's runtime ends at once where the kernel randomizes addresses by more
-  than 28 bits, unless the program runs without randomization.
+  g++ 12's runtime ends at once on kernels that randomize addresses by more than 28 bits,
+  unless the program runs without randomization.
   """
   setarch = ["setarch", platform.machine(), "-R"]
   try:
@@ -122,11 +125,11 @@ def _fixed_addresses():
 
 
 def sanitize():
-  """The C++ tests of the engine and of the addons under both sanitizers."""
+  """Runs the C++ tests of the engine and of the addons with both sanitizers."""
   counts = test_log.Counts()
   for config, name, more in (("asan", "AddressSanitizer", []),
                              ("tsan", "ThreadSanitizer", _fixed_addresses())):
-    # A test of one thread tells ThreadSanitizer nothing, and takes long there.
+    # ThreadSanitizer finds nothing in single-threaded tests, which take long with it.
     with steps.step("the engine under " + name):
       counts.add(
           bazel_test(
@@ -154,7 +157,7 @@ def main():
   steps.print_times()
   for line in counts.skipped_programs():
     print("SKIPPED " + line)
-  # Last, since of a long output often only the end is kept.
+  # Printed last, because often only the end of a long output is kept.
   for path in counts.failed_logs[:_LOGS_SHOWN]:
     print("\n== the end of %s\n%s" % (path, test_log.tail(path, _LOG_LINES)))
   for label in counts.unstable:

@@ -1,19 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the steps of a make target and says how long each took."""
+"""Runs the steps of a make target and prints how long each took."""
 
 import contextlib
 import subprocess
 import sys
 import time
 
-# (name, seconds) of the steps that are over.
+# (name, seconds) of the completed steps.
 _times = []
 
 
 @contextlib.contextmanager
 def step(name):
-  """Announces a step, and keeps its time for `print_times`."""
+  """Announces a step, and records its time for `print_times`."""
   print("\n== %s" % name, flush=True)
   start = time.time()
   try:
@@ -25,7 +25,7 @@ def step(name):
 
 
 def print_times():
-  """Prints what `step` kept."""
+  """Prints the times that `step` recorded."""
   print("")
   for name, seconds in _times:
     print("%6.0f s  %s" % (seconds, name))

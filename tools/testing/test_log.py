@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts test cases from the XML logs that gtest and absl write.
 
-A test program that ends without a log of its own, or fails with a log that
-shows no failed case (it crashed, or ran out of time), counts as one failed case.
+A test program without a log of its own counts as one failed case. So does one that failed
+with a log that shows no failed case, because it crashed or ran out of time.
 
-A failure may come of the machine: two busy processors, a thread that was off them
-for a second. Such a test is a bug that wants mending, and is named as UNSTABLE, but
-it does not stand for a broken product. What may be tried again, and when a second
-run excuses the first, is decided here.
+A check may fail because of a busy machine: a thread may not run for a second. Such a test
+is a bug to fix and is listed as UNSTABLE, but the product is not broken. This module
+decides which targets may run again, and when a second run excuses the first.
 """
 
 import collections
@@ -18,15 +17,15 @@ import xml.etree.ElementTree as ElementTree
 
 
 class Counts:
-  """Passed, failed and skipped cases, the latter two with a line each.
+  """Passed, failed and skipped cases; failed and skipped cases have a line each.
 
   Attributes:
-    passed: how many.
+    passed: number of cases.
     failed: a line for each.
     skipped: `PROGRAM CASE: REASON` for each.
-    failed_logs: paths of what the programs that failed have printed.
-    failed_checks: labels of the Bazel targets that failed a check, and neither
-      crashed, nor ran out of time, nor made a sanitizer speak.
+    failed_logs: paths of the output of the programs that failed.
+    failed_checks: labels of the Bazel targets that failed a check, but neither crashed, nor
+      ran out of time, nor had a sanitizer report.
     unstable: labels that failed a check once, and then passed alone.
   """
 
@@ -49,15 +48,15 @@ class Counts:
   def worth_another_run(self):
     """Returns the labels to run again: all that failed, or none.
 
-    None if one failed otherwise than by a check, or if many did: then it is not
-    the machine's doing.
+    None if any target failed in another way than by a check, or if many failed: then a
+    busy machine is not the cause.
     """
     labels = set(self.failed_checks)
     others = [name for name in self.failed if _label(name) not in labels]
     return sorted(labels) if len(labels) <= _UNSTABLE_AT_MOST and not others else []
 
   def excuse(self, again):
-    """Counts failures as passed after a second run, `again`, without any."""
+    """Counts failures as passed if the second run, `again`, had no failure."""
     if again.failed or not self.worth_another_run():
       return
     self.unstable += self.worth_another_run()
@@ -65,12 +64,12 @@ class Counts:
     self.failed, self.failed_checks = [], []
 
   def skipped_programs(self):
-    """Returns one line for each program and reason, which names its cases."""
+    """Returns one line for each program and reason, with the names of its cases."""
     cases = collections.OrderedDict()
     for line in self.skipped:
       name, _, reason = line.partition(": ")
       program, _, case = name.partition(" ")
-      # gtest begins a reason with a line that says where it was given.
+      # gtest puts the source location on the first line of a reason.
       reason = reason.strip().split("\n")[-1]
       cases.setdefault((program, reason), []).append(case)
     return [
@@ -84,10 +83,10 @@ class Counts:
         self.passed, len(self.failed), len(self.skipped))
 
 
-# Targets of one run that may be unstable.
+# Number of targets of one run that may be unstable.
 _UNSTABLE_AT_MOST = 2
 
-# Words in a program's log that no second run excuses.
+# Words in a program's log that make a failure final.
 _NEVER_EXCUSED = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
                   "runtime error:", "Segmentation fault", "Aborted", "core dumped")
 
@@ -115,7 +114,7 @@ def _case_name(case):
 
 
 def _skip_reason(case):
-  """Returns why a case was skipped, or None if it ran."""
+  """Returns the reason why a case was skipped, or None if it ran."""
   skipped = case.find("skipped")
   if skipped is not None:
     return skipped.get("message") or (skipped.text or "").strip() or "skipped"
@@ -124,13 +123,12 @@ def _skip_reason(case):
   return None
 
 
-# A method of tf.test.TestCase that unittest takes for a test, and TensorFlow then
-# skips.
+# A method of tf.test.TestCase that unittest takes for a test and TensorFlow skips.
 _NO_CASE = "test_session"
 
 
 def count_xml(path, program):
-  """Returns the Counts of one test.xml; names get `program` as prefix."""
+  """Returns the Counts of one test.xml, with `program` as prefix of names."""
   counts = Counts()
   for case in ElementTree.parse(path).getroot().iter("testcase"):
     name = "%s %s" % (program, _case_name(case))
@@ -183,16 +181,16 @@ def _local_path(uri):
 
 
 def _worst_status(results):
-  """Returns the status of a target whose summary is not there."""
+  """Returns the status of a target that has results but no summary."""
   statuses = {result.get("status", "NO_STATUS") for result in results}
   return sorted(statuses - {"PASSED", "FLAKY"} or statuses)[0]
 
 
 def _read_events(path):
-  """Returns the events of a build event file, and why it is cut or None.
+  """Returns (events of a build event file, why it is truncated or None).
 
-  A file is cut when the disk was full or Bazel was killed: its last line is not whole,
-  or the event that Bazel marks as the last one is not there.
+  A file is truncated if the disk was full or Bazel was killed: its last line is
+  incomplete, or the event that Bazel marks as the last one is missing.
   """
   events = []
   with open(path, errors="replace") as lines:
@@ -212,12 +210,12 @@ def _read_events(path):
 def count_build_events(path):
   """Returns the Counts of one `bazel test` from its build event file.
 
-  Targets that could not be built, and so never ran, are failures. Of a file that is
-  cut, the results that are there count, and the cut is one failure: it stands for all
-  targets of which the file says nothing.
+  Targets that could not be built, and so never ran, are failures. If the file is
+  truncated, the results in it count, and one additional failure stands for all targets
+  without a result.
 
   Args:
-    path: what --build_event_json_file named.
+    path: file of --build_event_json_file.
   """
   results, summaries, wanted = {}, {}, set()
   events, cut = _read_events(path)

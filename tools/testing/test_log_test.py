@@ -109,7 +109,7 @@ class TestLogTest(absltest.TestCase):
     self.assertEqual(counts.skipped_programs(), [
         "//a (2), no GPU: X.One X.Two", "//a (1), no disk: Y", "b.py (1), no network"])
 
-  def test_the_log_of_what_failed_is_known(self):
+  def test_logs_of_failed_programs_are_listed(self):
     log = self.file("\n".join("line %d" % i for i in range(9)), "test.log")
 
     def logged(label, status):
@@ -156,7 +156,7 @@ class TestLogTest(absltest.TestCase):
     self.assertEqual(counts.line(), "1 passed, 1 failed, 2 skipped")
     self.assertEmpty(counts.unstable)
 
-  def test_what_no_second_run_excuses(self):
+  def test_failures_that_no_second_run_excuses(self):
     check = ("FAILED", "1 vs 2", _GTEST)
     for name, failure in (("a race", ("FAILED", "WARNING: ThreadSanitizer: x", _GTEST)),
                           ("memory", ("FAILED", "ERROR: AddressSanitizer: x", _GTEST)),
@@ -182,7 +182,7 @@ class TestLogTest(absltest.TestCase):
             self.summary("//a", "TIMEOUT")))
     self.assertEqual(counts.failed, ["//a: ended as TIMEOUT"])
 
-  def test_build_events_that_are_cut_count_and_the_cut_is_one_failure(self):
+  def test_truncated_build_events_count_and_add_one_failure(self):
 
     def ran(label, name, status):
       event = self.result(label, self.file(_ONE, name + ".xml"))
@@ -196,8 +196,8 @@ class TestLogTest(absltest.TestCase):
         ran("//c", "c", "TIMEOUT"), self.summary("//b", "PASSED"))
     with open(whole) as f:
       lines = f.read().splitlines(True)
-    # The summary of //b in half, gone at a line's end, and after a line that is cut.
-    # Bytes that are no text stand for a disk that has put a block of zeros there.
+    # The summary of //b is cut in half, missing, or missing after a truncated line. The
+    # bytes that are not text stand for a block of zeros, as a failing disk may leave it.
     for name, text, why in (
         ("half", "".join(lines[:8]) + lines[8][:30], "line 9 is no whole event"),
         ("end", "".join(lines[:8]), "the last of 9 events is not there"),

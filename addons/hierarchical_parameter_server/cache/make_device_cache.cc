@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "kernels/engine/base/gpu_library.h"
+
 namespace hps {
 namespace {
 
@@ -18,12 +20,14 @@ bool RegisterDeviceCache(DeviceCacheFactory factory) {
   return true;
 }
 
+DeviceCacheFactory RegisteredDeviceCache() { return the_factory.load(); }
+
 ev::Status MakeDeviceCache(std::shared_ptr<DeviceCache>* cache) {
-  const DeviceCacheFactory factory = the_factory.load();
-  if (factory == nullptr) {
-    return ev::FailedPrecondition("this library was built without CUDA");
+  if (RegisteredDeviceCache() == nullptr) {
+    EV_RETURN_IF_ERROR(
+        ev::LoadGpuLibrary("this library was built without CUDA"));
   }
-  return factory(cache);
+  return RegisteredDeviceCache()(cache);
 }
 
 }  // namespace hps

@@ -1,19 +1,26 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The sample models on a GPU of TensorFlow's: AUC beside the CPU's, speed beside an example's.
+"""Trains the sample models on a TensorFlow GPU: AUC against the CPU, speed against an example.
 
   python addons/hugectr/benchmark/on_a_gpu.py --part=models    # AUC of the five models
   python addons/hugectr/benchmark/on_a_gpu.py --part=example   # DLRM beside train_ctr.py
   python addons/hugectr/benchmark/on_a_gpu.py --part=oversubscription
 
-Run it from the repository's root, where both wheels and a TensorFlow that has GPUs are
-installed. "models" trains each configuration by `python -m hugectr train`, without a GPU, with
-one, and with one in float16, on the same generated data and from the same dense parameters.
-"example" has examples/train_ctr.py generate its data and train its DLRM on the GPU; the data
-is converted, and the same model trained from a JSON. "oversubscription" trains with all rows
-in memory and with a fifth of them in GPU memory, the others in CPU memory, and compares the
-files byte by byte. Exit status 1: an AUC is further from the CPU's than 0.002, the example is
-more than 10 % faster, or bytes differ.
+Run it from the root of the repository, with both wheels and a TensorFlow with GPU
+support installed.
+
+"models" trains each configuration by `python -m hugectr train`: without a GPU, with a
+GPU, and with a GPU in float16, on the same generated data and from the same dense
+parameters.
+
+"example" makes examples/train_ctr.py generate its data and train its DLRM on the GPU;
+then the data is converted, and the same model is trained from a JSON.
+
+"oversubscription" trains with all rows in memory and with a fifth of them in GPU memory
+(the others in host memory), and compares the files byte by byte.
+
+Exit status 1: an AUC differs from the CPU's by more than 0.002, the example is more
+than 10 % faster, or bytes differ.
 """
 
 import json
@@ -28,19 +35,20 @@ from absl import flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_enum("part", "models", ["models", "example", "oversubscription"],
-                  "What is measured.")
+                  "The measurement to run.")
 flags.DEFINE_list("models", ["wdl", "dcn", "deepfm", "dlrm", "criteo_parquet"],
                   "Configurations of addons/hugectr/example.")
 flags.DEFINE_integer("steps", 200, "Training steps of each run.", lower_bound=4)
-flags.DEFINE_integer("batch_size", 4096, "Samples of a step.", lower_bound=1)
-flags.DEFINE_integer("eval_samples", 200000, "Samples to evaluate on.", lower_bound=1)
-flags.DEFINE_integer("dim", 128, "Floats of a row, of part example.", lower_bound=1)
-flags.DEFINE_integer("keys", 200000, "Keys of a slot, of part example.", lower_bound=2)
-flags.DEFINE_enum("example_device", "gpu", ["cpu", "gpu"], "Of part example's train_ctr.py.")
-flags.DEFINE_string("folder", "", "Where data goes; unless given, a temporary folder.")
+flags.DEFINE_integer("batch_size", 4096, "Samples per step.", lower_bound=1)
+flags.DEFINE_integer("eval_samples", 200000, "Evaluation samples.", lower_bound=1)
+flags.DEFINE_integer("dim", 128, "Floats per row, in part example.", lower_bound=1)
+flags.DEFINE_integer("keys", 200000, "Keys per slot, in part example.", lower_bound=2)
+flags.DEFINE_enum("example_device", "gpu", ["cpu", "gpu"],
+                  "Device of train_ctr.py in part example.")
+flags.DEFINE_string("folder", "", "Folder for data; default: a temporary folder.")
 
-# Writes the dense parameters that a configuration (first argument) starts with, on the CPU:
-# a GPU draws others.
+# Writes the initial dense parameters of a configuration (first argument) on the CPU,
+# since a GPU draws other values.
 _WRITE_START = """
 import sys, hugectr
 with hugectr.Session(hugectr.solver_parser_helper(i64_input_key=True), sys.argv[1]) as session:
@@ -51,7 +59,7 @@ _SAMPLES = "addons/hugectr/example/%s.json"
 
 
 def _run(arguments, **env):
-  """Runs Python with arguments; returns what it printed."""
+  """Runs Python with arguments; returns its output."""
   done = subprocess.run([sys.executable, "-W", "ignore"] + arguments, text=True,
                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                         env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", **env))
@@ -90,7 +98,7 @@ def _train(path, **env):
 
 
 def _sized(folder, name, **solver):
-  """Writes a sample configuration with our sizes; returns (path, its data's folder)."""
+  """Writes a sample configuration with our sizes; returns (path, folder of its data)."""
   with open(_SAMPLES % name) as f:
     configuration = json.load(f)
   data = configuration["layers"][0]
@@ -98,14 +106,14 @@ def _sized(folder, name, **solver):
   for key, part in (("source", "train"), ("eval_source", "val")):
     data[key] = os.path.join(place, part, "_file_list.txt")
   if configuration["optimizer"]["type"] == "SGD":
-    # The schedule is for 70,000 steps.
+    # The configuration's schedule is for 70,000 steps.
     configuration["optimizer"]["sgd_hparam"] = {"learning_rate": 1.0}
   configuration["solver"] = _solver(**solver)
   return _write(folder, name + ".json", configuration), place
 
 
 def models(folder):
-  """Prints a table; returns whether every AUC is near the CPU's."""
+  """Prints a table; returns whether every AUC is close to the CPU's."""
   print("| model | AUC on the CPU | on a GPU | float16 | samples/s on the CPU | on a GPU | "
         "float16 |\n| --- | --- | --- | --- | --- | --- | --- |")
   near = True
@@ -168,7 +176,7 @@ def _example_model(place):
 
 
 def example(folder):
-  """Prints both speeds; returns whether ours is at least nine tenths of the example's."""
+  """Prints both speeds; returns whether HugeCTR's is at least nine tenths of the example's."""
   printed = _run([
       "examples/train_ctr.py", "--demo", "--model=dlrm",
       "--device=%s" % FLAGS.example_device,
@@ -189,7 +197,7 @@ def example(folder):
 
 
 def _train_beyond_memory(path, prefix, storage, folder):
-  """Trains in this process, prints what was where, writes model files."""
+  """Trains in this process, prints where rows were, and writes model files."""
   import hugectr  # pylint: disable=g-import-not-at-top
   more = {} if storage is None else dict(
       use_model_oversubscriber=True, oversubscription_storage=storage,
@@ -208,7 +216,7 @@ def _train_beyond_memory(path, prefix, storage, folder):
 
 
 def oversubscription(folder):
-  """Prints an AUC each; returns whether all tiers gave the same bytes."""
+  """Prints the AUC of each storage; returns whether all gave the same bytes."""
   path, place = _sized(folder, "criteo_parquet")
   with open(path) as f:
     configuration = json.load(f)

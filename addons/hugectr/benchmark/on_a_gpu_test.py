@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The program for a GPU runs without one, on next to no data."""
+"""Tests that the program for a GPU runs without one, on very little data."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ class OnAGpuTest(absltest.TestCase):
     self.assertEqual(done.returncode, 0, done.stderr)
     cells = done.stdout.splitlines()[-1].split(" | ")
     self.assertEqual(cells[0], "| criteo_parquet")
-    # Without a GPU all three are the CPU's.
+    # Without a GPU all three columns are the CPU's.
     self.assertLen(set(cells[1:4]), 1)
     self.assertLen(cells, 7)
 

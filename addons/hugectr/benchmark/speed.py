@@ -1,23 +1,27 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How fast readers are, and what Session.train costs beside the step itself.
+"""Measures the speed of readers, and the cost of Session.train beyond the step itself.
 
   bazel run //addons/hugectr/benchmark:speed -- --config=$PWD/addons/hugectr/example/dlrm.json
 
-Data is generated in a temporary folder. Per format it prints how many samples the reader
-gives in a second of wall time and in a second of a processor's time, over all threads. For
-Norm and Raw it also prints the bytes of the files that are read in a second of a
-processor's time, and beside it those of memcpy of the same bytes (mapped and touched
-before, into memory that was touched before) and of read() into a small buffer, again and
-again: what a reader without mapped files cannot be faster than. For Parquet the other rate
-is that of pyarrow.parquet alone. A reader is opened and gives some batches before time
-runs, as memcpy's memory was touched before: a training job opens a reader once.
+Data is generated in a temporary folder. For each format the program prints how many
+samples the reader returns per second of wall time, and per second of CPU time over all
+threads.
 
-Then the step: the graph of a Session, driven by hand with tf.Session.run on batches that
-are ready, and by Session.train, in turn; and how often train waited for its reader.
+For Norm and Raw it also prints the bytes of the files read per second of CPU time.
+Beside it are two limits for a reader that does not map files: memcpy of the same bytes,
+and read() into a small buffer. memcpy copies from mapped to other memory, both of which
+were touched before. For Parquet the other rate is that of pyarrow.parquet alone.
 
-The ways to do one thing take turns, and each one's best round counts: another program
-that runs for a while disturbs all of them.
+A reader is opened and returns some batches before the measurement, because a training
+job opens a reader only once.
+
+Then it measures steps: the graph of a Session driven by tf.Session.run on ready
+batches, and Session.train, alternating. It also prints how often train waited for its
+reader.
+
+Alternatives are measured in alternation, and the best round of each counts, since
+another program that runs for a while disturbs all of them.
 """
 
 import json
@@ -42,22 +46,23 @@ from hugectr.data import writing
 FLAGS = flags.FLAGS
 flags.DEFINE_string("config", "addons/hugectr/example/dlrm.json", "A configuration.")
 flags.DEFINE_integer("samples", 1000000, "Samples to read.", lower_bound=1)
-flags.DEFINE_integer("batch_size", 16384, "Samples of a batch.", lower_bound=1)
-flags.DEFINE_integer("steps", 10, "Steps of a turn of each way to train.", lower_bound=1)
-flags.DEFINE_integer("rounds", 5, "Turns of each way to read or train.", lower_bound=1)
-flags.DEFINE_integer("keys", 100000, "Keys of each slot.", lower_bound=1)
+flags.DEFINE_integer("batch_size", 16384, "Samples per batch.", lower_bound=1)
+flags.DEFINE_integer("steps", 10, "Steps per round of each way to train.", lower_bound=1)
+flags.DEFINE_integer("rounds", 5, "Rounds of each way to read or train.", lower_bound=1)
+flags.DEFINE_integer("keys", 100000, "Keys per slot.", lower_bound=1)
 flags.DEFINE_integer("threads", 1, "Threads of a reader.", lower_bound=1)
 flags.DEFINE_bool("readers", True, "Whether to measure readers.")
 flags.DEFINE_bool("session", True, "Whether to measure steps.")
 
-# Batches that a reader gives before time runs, and how often the data is read then.
+# Batches that a reader returns before the measurement, and passes over the data during
+# it.
 _WARM = 8
 _PASSES = 3
 
-# Bytes of the small buffer for read(): it stays in a processor's second cache.
+# Bytes of the small buffer for read(), which fits the L2 cache.
 _BUFFER = 1 << 19
 
-# Name, format, what the configuration says of it.
+# Name, format, further keys of the configuration.
 _FORMATS = (
     ("Norm", "Norm", {"check": "None"}),
     ("Norm, checksums", "Norm", {"check": "Sum"}),
@@ -82,24 +87,24 @@ def _files(data):
 
 
 def _taken(function):
-  """Returns seconds of wall time and of the processors'."""
+  """Returns seconds of wall time and of CPU time."""
   wall, cpu = time.perf_counter(), time.process_time()
   function()
   return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def _best(functions):
-  """Returns each function's least (wall time, processors' time); they take turns.
+  """Returns the least (wall time, CPU time) of each function; the functions alternate.
 
   Args:
-    functions: list of functions that return (wall time, processors' time).
+    functions: list of functions that return (wall time, CPU time).
   """
   rounds = [[f() for f in functions] for _ in range(FLAGS.rounds)]
   return [tuple(min(times) for times in zip(*turns)) for turns in zip(*rounds)]
 
 
 def _read_once(data, layouts):
-  """Returns (wall time, processors' time) of reading the samples once."""
+  """Returns (wall time, CPU time) of reading the samples once."""
   read = sources.open_source(data.source, data, "I64", FLAGS.batch_size).reader(
       layouts, repeat=True)
   for _ in range(_WARM):
@@ -116,7 +121,7 @@ def _read_once(data, layouts):
 
 
 def _copies(paths):
-  """Returns functions that copy files' bytes by memcpy and by read(), and the bytes."""
+  """Returns functions that copy files' bytes by memcpy and by read(), and their size."""
   sizes = [os.path.getsize(p) for p in paths]
   target = np.ones([max(sizes)], np.uint8)
   mapped = []
@@ -188,7 +193,7 @@ def measure_steps(configuration, data, folder):
     session = trained._session  # pylint: disable=protected-access
     read = sources.open_source(here.source, here, "I64", FLAGS.batch_size).reader(
         graph.layouts, repeat=True)
-    # Arrays of NumPy's own, as a script has them.
+    # Arrays owned by NumPy, as in a script.
     ready = [[np.array(a) for a in graph.feeds_of(read.next())] for _ in range(8)]
     read.close()
     trained.start_data_reading()
@@ -201,7 +206,7 @@ def measure_steps(configuration, data, folder):
       for _ in range(FLAGS.steps):
         trained.train()
 
-    # All keys get their rows, and the reader is ahead.
+    # Afterwards all keys have rows, and the reader is ahead.
     by_hand()
     by_session()
     waits = trained.get_data_reader_train().waits

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The measuring program runs, on next to no data."""
+"""Tests that the measuring program runs, on very little data."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The five configurations against the same models written directly in TensorFlow."""
+"""Compares the five configurations with the same models written directly in TensorFlow."""
 
 from absl.testing import absltest
 from absl.testing import parameterized

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The five sample models, small, beside the same models written directly in TensorFlow."""
+"""The five sample models, reduced in size, and the same written directly in TensorFlow."""
 
 import collections
 import json
@@ -19,7 +19,7 @@ HERE = "addons/hugectr/example/"
 SIZE, DENSE = 20, 13
 BATCH, STEPS = 256, 20
 
-# Widths and lengths of rows that a test has time for.
+# Reduced widths and row lengths, for short tests.
 _WIDTHS = {1024: 24, 512: 16, 400: 16, 256: 16, 200: 24, 128: 8}
 
 
@@ -39,7 +39,7 @@ def _shrunk(value):
 
 
 class Direct(object):
-  """Ops of a model over parameters that come from one flat list of numbers."""
+  """Ops of a model whose parameters come from one flat list of numbers."""
 
   def __init__(self, dense, rows):
     self._numbers = dense
@@ -114,7 +114,8 @@ def _criteo_parquet(direct, dense, keys):
   return direct.fc(direct.mlp(x, 24, 24, 24), 1)
 
 
-# build: function (Direct, dense, keys) -> logits. slots: of its data. rate: to train with.
+# build: function (Direct, dense, keys) -> logits. slots: number of slots. rate:
+# learning rate.
 Model = collections.namedtuple("Model", ["name", "build", "slots", "rate"])
 
 MODELS = (
@@ -136,7 +137,7 @@ def _samples(rows, slots, seed):
 
 
 def write(model, folder):
-  """Writes data, a configuration and rows to start with into a folder."""
+  """Writes data, a configuration and initial rows into a folder."""
   with open(HERE + model.name + ".json") as f:
     configuration = _shrunk(json.load(f))
   data = configuration["layers"][0]
@@ -152,12 +153,12 @@ def write(model, folder):
 
 
 def train(model, folder, start, ranks=1):
-  """Trains by a Session what `write` wrote. Every rank calls it.
+  """Trains the data of `write` by a Session. Every rank calls it.
 
   Args:
     model: Model.
     folder: string.
-    start: prefix of the model files that are written before training.
+    start: prefix of the model files to write before training.
     ranks: int.
 
   Returns:
@@ -179,7 +180,7 @@ def train(model, folder, start, ranks=1):
 
 
 def train_directly(model, folder, start):
-  """Trains the same in TensorFlow alone, in this process; returns Found."""
+  """Trains the same model in TensorFlow alone, in this process; returns Found."""
   with open(folder + "/model.json") as f:
     configuration = json.load(f)
   dense = np.fromfile(start + "_dense_1.model", np.float32)

@@ -7,7 +7,7 @@
 
 import sys
 
-# Where containers have HugeCTR; here it does no harm.
+# The folder of HugeCTR in NVIDIA's containers; elsewhere it has no effect.
 sys.path.append("/usr/local/hugectr/lib")
 
 from hugectr import Session, solver_parser_helper, get_learning_rate_scheduler  # pylint: disable=g-import-not-at-top
@@ -18,7 +18,7 @@ EVALUATE_EVERY = 3000
 
 
 def train(json_config_file):
-  """Trains; prints the loss, and metrics of one batch, as it goes."""
+  """Trains; prints the loss, and metrics of one batch, on the way."""
   solver_config = solver_parser_helper(
       seed=0,
       batchsize=16384,

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the script with its paths and sizes changed, and nothing else."""
+"""Runs the script with only its paths and sizes changed."""
 
 import json
 import os
@@ -54,7 +54,7 @@ class TrainTest(absltest.TestCase):
     labels, dense, keys = planted.samples(20000, 3)
     best = metrics.auc(labels, planted.probabilities(dense, keys))
     self.assertBetween(aucs[-1], best - .06, best + .01)
-    self.assertEqual(done.stderr.count("TensorFlow has no GPU here"), 1)
+    self.assertEqual(done.stderr.count("TensorFlow has no GPU in this process"), 1)
 
 
 if __name__ == "__main__":

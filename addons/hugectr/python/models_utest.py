@@ -1,14 +1,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks train the five sample models as TensorFlow alone does in one process."""
+"""Tests that ranks train the five sample models like TensorFlow alone in one process."""
 
 import os
 import shutil
 import sys
 import tempfile
 
-# Python puts the folder that the program really lies in first, and the package beside it
-# in the source tree is without the compiled reader.
+# Python adds the program's real folder to the path first, but the package in that
+# folder of the source tree lacks the compiled reader.
 sys.path[:] = [p for p in sys.path
                if p != os.path.dirname(os.path.realpath(__file__))]
 

@@ -1,14 +1,14 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks train one model: as one process would, in NumPy, on the same batches."""
+"""Tests that ranks train one model like one process does in NumPy, on the same batches."""
 
 import os
 import shutil
 import sys
 import tempfile
 
-# Python puts the folder that the program really lies in first, and the package beside it
-# in the source tree is without the compiled reader.
+# Python adds the program's real folder to the path first, but the package in that
+# folder of the source tree lacks the compiled reader.
 sys.path[:] = [p for p in sys.path
                if p != os.path.dirname(os.path.realpath(__file__))]
 
@@ -31,7 +31,7 @@ class SessionUtest(parameterized.TestCase):
   def setUpClass(cls):
     super().setUpClass()
     hvd.init()
-    # Rank 0 makes the folder; the others learn its name.
+    # Rank 0 creates the folder and sends its name to the others.
     folder = tempfile.mkdtemp() if hvd.rank() == 0 else ""
     cls.folder = cls.of_rank_0(folder)
     if hvd.rank() == 0:
@@ -146,7 +146,7 @@ class SessionUtest(parameterized.TestCase):
     self.assertLen(others, 3)
 
   def check_files(self, session, out, localized, kind, update_type):
-    """Files of all ranks go into a new session, and come out the same."""
+    """Loads the files of all ranks into a new session, and checks that it writes the same."""
     again = self.session(
         model.configuration(self.folder, kind, update_type, localized),
         batchsize=30 * hvd.size(), batchsize_eval=14 * hvd.size(), seed=5,
@@ -178,7 +178,7 @@ class SessionUtest(parameterized.TestCase):
     self.assertBetween(value, 0, 1)
 
   def test_devices_are_as_many_as_ranks(self):
-    with self.assertRaisesRegex(RuntimeError, "vvgpu names 1 device and %d processes are "
+    with self.assertRaisesRegex(RuntimeError, "vvgpu names 1 device, but %d processes are "
                                 "running.*horovodrun -np 1 python" % hvd.size()):
       self.session(model.configuration(self.folder), vvgpu=[[0]])
 

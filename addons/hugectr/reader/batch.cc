@@ -16,11 +16,12 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// From this size on memory is asked for in pages of 2 MB, where the system has
-// them: fewer are touched for the first time, and translated.
+// Larger blocks use pages of 2 MB if the system has them: fewer page faults and
+// TLB misses.
 constexpr size_t kHugePage = 1 << 21;
 
-// Splits of a few sizes are kept: the last batch of the data may be shorter.
+// Splits of a few sizes are cached, since the last batch of the data may be
+// shorter.
 constexpr size_t kKeptSplits = 8;
 
 void* Allocate(size_t bytes) {
@@ -30,7 +31,7 @@ void* Allocate(size_t bytes) {
                      bytes + AlignedMemory::kPadding) != 0) {
     throw std::bad_alloc();
   }
-  // Without them it is as good, and slower.
+  // Only for speed, so errors are ignored.
   if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE);
   return memory;
 }

@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A batch's arrays, and the pool that batches come from and return to: the
-// memory of a batch that was used up serves a later one, so that no page is
-// touched for the first time but in the first batches.
+// The arrays of a batch, and a pool that recycles batches. Reusing their memory
+// avoids page faults after the first batches.
 
 #ifndef ADDONS_HUGECTR_READER_BATCH_H_
 #define ADDONS_HUGECTR_READER_BATCH_H_
@@ -19,12 +18,12 @@
 
 namespace hugectr {
 
-// Memory that begins at a multiple of 64 bytes, as TensorFlow asks for where it
-// is to take an array without a copy. What was stored is lost when it grows.
+// Memory aligned to 64 bytes, which TensorFlow requires to use an array without
+// a copy. Reserve does not keep the contents.
 class AlignedMemory {
  public:
-  // Bytes behind the end that may be read and written: loops may end in whole
-  // vectors.
+  // Readable and writable bytes beyond the capacity, so that loops may end in
+  // whole vectors.
   static constexpr size_t kPadding = 64;
 
   AlignedMemory() = default;
@@ -34,9 +33,9 @@ class AlignedMemory {
   AlignedMemory& operator=(AlignedMemory&&) = delete;
   ~AlignedMemory();
 
-  // Makes room for at least `bytes`; throws std::bad_alloc.
+  // Allocates at least `bytes`; throws std::bad_alloc.
   void Reserve(size_t bytes);
-  // The same, and keeps the first `used` bytes.
+  // Reserve that keeps the first `used` bytes.
   void Grow(size_t bytes, size_t used);
 
   template <typename T>
@@ -50,13 +49,13 @@ class AlignedMemory {
   size_t capacity_ = 0;
 };
 
-// keys: those of an input. splits: where keys of slots begin among them;
-// slot-major [slots, size + 1], each row beginning at 0; otherwise
-// [size * slots + 1].
+// The keys of one input. splits: start of each slot's keys; slot-major: [slots,
+// size + 1], each row starting at 0; otherwise [size * slots + 1].
 struct InputKeys {
   AlignedMemory keys;
   int64_t num_keys = 0;
-  // Of this batch, or shared by all batches whose samples have one key a slot.
+  // Own splits, or splits shared by all batches whose samples have one key per
+  // slot.
   AlignedMemory own_splits;
   std::shared_ptr<const AlignedMemory> one_key_splits;
   int64_t num_splits = 0;
@@ -69,9 +68,9 @@ struct InputKeys {
 
 class BatchPool;
 
-// labels, dense: [size, dim], row by row.
+// One rank's share of a batch. labels, dense: [size, dim], row-major.
 struct Batch {
-  // Where it is from; it keeps no pool alive.
+  // The pool to return to; does not keep it alive.
   BatchPool* pool = nullptr;
   int64_t size = 0;
   int64_t global_size = 0;
@@ -80,7 +79,7 @@ struct Batch {
   std::vector<InputKeys> inputs;
 };
 
-// Thread-safe. Batches that are out may outlive every other owner of the pool.
+// Thread-safe. Batches in use keep the pool alive.
 class BatchPool : public std::enable_shared_from_this<BatchPool> {
  public:
   explicit BatchPool(const Layout& layout) : layout_(layout) {}
@@ -91,10 +90,11 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
   };
   using Owned = std::unique_ptr<Batch, Return>;
 
-  // A batch with room for the labels and dense features of `size` samples.
+  // Returns a batch with memory for the labels and dense features of `size`
+  // samples.
   Owned Take(int64_t size, int64_t global_size);
 
-  // The splits of an input whose samples have one key in each slot.
+  // Returns the splits of an input whose samples have one key per slot.
   std::shared_ptr<const AlignedMemory> OneKeySplits(const Input& input,
                                                     int64_t size);
 
@@ -113,7 +113,7 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
   std::vector<Splits> splits_;
 };
 
-// The number of splits of an input.
+// Returns the number of splits of an input.
 inline int64_t NumSplits(const Input& input, int64_t size) {
   return input.is_slot_major ? input.count * (size + 1)
                              : input.count * size + 1;

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 
-// Waits until it is told or time has passed. Not wait_for: the function of the
-// C library that it calls is newer than the oldest system of the wheel.
+// Waits for a notification or the timeout. Does not use wait_for, which calls a
+// newer C library function than the oldest supported system has.
 void WaitFor(int64_t milliseconds, std::unique_lock<std::mutex>* lock,
              std::condition_variable* wake) {
   timespec until;
@@ -76,7 +76,7 @@ BatchReader::BatchReader(std::unique_ptr<Source> source,
       threads_.push_back(thread);
       continue;
     }
-    // Those that run are enough.
+    // The running threads are enough.
     if (!threads_.empty()) break;
     Accept(0,
            ev::ResourceExhausted(std::string("no thread to read the data: ") +
@@ -118,8 +118,8 @@ void BatchReader::Run(Worker* worker) {
   }
 }
 
-// Waits for room and for a known place; false: there is no further batch. The
-// caller has then to tell where its batch should end.
+// Waits for room and for a known place; false: no batch is left. The caller
+// must then publish where its batch should end.
 bool BatchReader::Begin(std::unique_lock<std::mutex>* lock, int64_t* number,
                         Place* place) {
   const auto may_begin = [this] {
@@ -146,7 +146,7 @@ void BatchReader::ReadOne(std::unique_lock<std::mutex>* lock, Worker* worker,
   const Span span = is_end ? Span() : SpanOf(number);
   lock->unlock();
 
-  // Where should it end?
+  // Publish the expected end.
   ev::Status status;
   Place end = place;
   bool is_scanned = false;
@@ -170,7 +170,7 @@ void BatchReader::ReadOne(std::unique_lock<std::mutex>* lock, Worker* worker,
   work_.notify_all();
   lock->unlock();
 
-  const Place told = end;
+  const Place published = end;
   const auto read = [&] {
     if (is_end) return worker->CheckEnd(place);
     if (batch == nullptr) batch = pool_->Take(span.size(), span.count);
@@ -190,7 +190,7 @@ void BatchReader::ReadOne(std::unique_lock<std::mutex>* lock, Worker* worker,
              [&] { return stop_ || accepted_ == number || last_ != kEndless; });
   if (stop_ || last_ != kEndless) return;
   if (!(place == accepted_end_)) {
-    // The batch before ended elsewhere. No other thread can accept one
+    // The previous batch ended elsewhere. No other thread can accept a batch
     // meanwhile.
     place = end = accepted_end_;
     is_lost_ = true;
@@ -198,7 +198,7 @@ void BatchReader::ReadOne(std::unique_lock<std::mutex>* lock, Worker* worker,
     guarded(read);
     lock->lock();
   }
-  if (!(end == told)) is_lost_ = true;
+  if (!(end == published)) is_lost_ = true;
   Accept(number, std::move(status), std::move(batch), end);
 }
 

@@ -1,15 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that read batches ahead, in the data's order, into a bounded queue.
+// Reads batches ahead in threads, in the order of the data, into a bounded
+// queue.
 //
-// Where a batch begins is known once the one before was read, since records
-// differ in size. Threads read side by side all the same: a thread that begins
-// a batch first tells the next thread where that batch should end (a guess that
-// holds as long as records are alike), or scans it, which is less than reading
-// it. Batches are accepted in order, and one is accepted only if it began where
-// the one before was found to end; else it is read again from there. So a wrong
-// guess costs time and changes nothing.
+// Records differ in size, so the start of a batch is known only after the
+// previous one was read. To read in parallel, a thread first publishes where
+// its batch should end: a guess, which is right while records are alike, or the
+// result of a scan, which costs less than reading. Then it reads the batch
+// while the next thread starts there. Batches are accepted in order. A batch
+// that did not start at the actual end of the previous one is read again from
+// there, so a wrong guess only costs time.
 
 #ifndef ADDONS_HUGECTR_READER_BATCH_READER_H_
 #define ADDONS_HUGECTR_READER_BATCH_READER_H_
@@ -29,36 +30,36 @@
 namespace hugectr {
 
 struct ReaderOptions {
-  // Samples of all ranks' parts of a batch together.
+  // Samples per batch, of all ranks together.
   int64_t batch_size = 0;
-  // The data begins again at its end, in the midst of a batch.
+  // Restart at the end of the data, even within a batch.
   bool repeat = false;
   int64_t rank = 0;
   int64_t ranks = 1;
   int64_t threads = 1;
-  // Finished batches that wait at most.
+  // Largest number of finished batches that wait to be taken.
   int64_t depth = 4;
 };
 
-// One thread at a time takes batches.
+// Next may be called by one thread at a time.
 class BatchReader {
  public:
   enum class Result { kBatch, kEnd, kNotYet };
 
   BatchReader(std::unique_ptr<Source> source, const ReaderOptions& options);
-  // Ends the threads, and waits for them.
+  // Stops the threads and waits for them.
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
-  // Takes the next batch. After `milliseconds` without one the result is
-  // kNotYet, so that the caller can look at signals. An error stays: each
-  // further call returns it.
+  // Takes the next batch. Returns kNotYet if there is none within
+  // `milliseconds`, so that the caller can check signals. After an error every
+  // call returns that error.
   ev::Status Next(int64_t milliseconds, Result* result,
                   BatchPool::Owned* batch);
 
-  // Batches that are finished and not taken; the end of the data, or an error,
-  // counts as one.
+  // Number of finished batches that wait to be taken; the end of the data, or
+  // an error, counts as one.
   int64_t ready();
 
  private:
@@ -84,33 +85,34 @@ class BatchReader {
   const std::unique_ptr<Source> source_;
   const ReaderOptions options_;
   const std::shared_ptr<BatchPool> pool_;
-  // Batches of the data; a number without end if it repeats.
+  // Number of batches; practically infinite if the data repeats.
   int64_t batches_;
   int64_t window_;
 
   std::mutex lock_;
-  // Of threads that read; of the thread that takes batches.
+  // work_ wakes reading threads, taker_ the thread in Next.
   std::condition_variable work_, taker_;
   bool stop_ = false;
-  // Whether a thread is between taking a number and telling where its batch
-  // should end.
+  // Whether a thread has taken a number but not yet published the end of its
+  // batch.
   bool is_beginning_ = false;
-  // Whether places that were told are wrong: no batch is begun until all that
-  // were begun have been accepted.
+  // Whether published places are wrong: then no batch is begun until all begun
+  // ones are accepted.
   bool is_lost_ = false;
-  // The next batch to begin, and where; the next to accept, and where it
-  // begins; the next to take.
+  // begun_: number of the next batch to begin, at next_place_. accepted_:
+  // number of the next batch to accept, at accepted_end_. taken_: number of the
+  // next batch to take.
   int64_t begun_ = 0;
   Place next_place_;
   int64_t accepted_ = 0;
   Place accepted_end_;
   int64_t taken_ = 0;
-  // The batch at which an error or the end is; none follows.
+  // Number of the batch with the error or the end of the data; none follows.
   int64_t last_;
   std::vector<Slot> slots_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Start> starts_;
-  // Not std::thread, which needs a newer C++ library than the wheel may.
+  // Not std::thread, which needs a newer C++ library than the wheel may use.
   std::vector<pthread_t> threads_;
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads, order, wrong guesses and errors, with data that is computed.
+// Tests threads, order, wrong guesses and errors, with computed data.
 
 #include "addons/hugectr/reader/batch_reader.h"
 
@@ -20,11 +20,11 @@
 namespace hugectr {
 namespace {
 
-// Bytes of sample n: what a format would have to read to know them.
+// Size of sample n, which a format would have to read.
 int64_t BytesOf(int64_t n) { return n % 11 == 7 ? 3 : 2; }
 
-// Sample n has n as its label. A place that is no sample's begin is refused, or
-// gives wrong labels, as a file's would.
+// Sample n has label n. A place where no sample begins gives an error or wrong
+// labels, as in a real file.
 class MadeSource : public Source {
  public:
   enum Guessing { kNever, kByTwo, kRightly };
@@ -128,7 +128,7 @@ ReaderOptions Options(int64_t batch_size, int64_t threads, bool repeat) {
   return options;
 }
 
-// Labels of the next batch; none at the end.
+// Sets *labels to those of the next batch; empty at the end.
 ev::Status Take(BatchReader* reader, std::vector<int64_t>* labels) {
   labels->clear();
   BatchReader::Result result = BatchReader::Result::kNotYet;
@@ -186,7 +186,7 @@ TEST_P(BatchReaderTest, RanksShareEachBatch) {
     options.ranks = 3;
     BatchReader reader(std::make_unique<MadeSource>(50, guessing), options);
     std::vector<int64_t> labels;
-    // The last batch has 2 samples, and the third rank none of them.
+    // The last batch has 2 samples, and the third rank gets none of them.
     const std::vector<std::vector<int64_t>> first = {
         {0, 16, 32, 48}, {6, 22, 38, 49}, {11, 27, 43, 50}};
     const std::vector<std::vector<size_t>> sizes = {

@@ -9,8 +9,8 @@
 namespace hugectr {
 namespace {
 
-// A random number of [0, last]: numbers of as many bits as `last` has are drawn
-// until one fits.
+// Returns a random number in [0, last]: draws numbers with as many bits as
+// `last` until one fits.
 uint64_t UpTo(uint64_t last, std::mt19937* random) {
   uint64_t mask = last;
   for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;

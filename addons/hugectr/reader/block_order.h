@@ -13,18 +13,18 @@
 
 namespace hugectr {
 
-// The numbers 0 to count - 1, shuffled as numpy.random.RandomState(seed)
-// .shuffle does: runs of an earlier version, whose readers were NumPy's, are
-// repeated exactly.
+// Returns the numbers 0 to count - 1 in the order of
+// numpy.random.RandomState(seed).shuffle. Runs of an earlier version, whose
+// readers used NumPy, can thus be repeated exactly.
 std::vector<int64_t> Shuffled(int64_t count, uint32_t seed);
 
 // Thread-safe.
 class BlockOrder {
  public:
-  // Pass p is shuffled by seed + p modulo 2^32.
+  // Pass p is shuffled with seed (seed + p) modulo 2^32.
   BlockOrder(int64_t blocks, int64_t seed) : blocks_(blocks), seed_(seed) {}
 
-  // The order of a pass; kept for the threads that ask next.
+  // Returns the order of a pass; cached for the next callers.
   std::shared_ptr<const std::vector<int64_t>> OfPass(int64_t pass);
 
  private:
@@ -36,8 +36,8 @@ class BlockOrder {
   const int64_t blocks_;
   const int64_t seed_;
   std::mutex lock_;
-  // Of even and of odd passes: batches that are read at a time are of two
-  // passes that follow each other at most, unless passes are tiny.
+  // Cache of one even and one odd pass. Batches in flight belong to at most two
+  // consecutive passes, unless passes are tiny.
   Kept kept_[2];
 };
 

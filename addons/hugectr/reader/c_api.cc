@@ -23,7 +23,8 @@ std::string& Error() {
   return error;
 }
 
-// Returns `failed`, and keeps why.
+// Calls function(); on an exception, returns `failed` and stores the error
+// message.
 template <typename Result, typename Function>
 Result Guarded(Result failed, const Function& function) {
   try {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Python calls, by ctypes. No function throws. A function that fails
-// leaves its sentence for hugectr_error.
+// The C functions that Python calls by ctypes. No function throws. After a
+// failure, hugectr_error returns the error message.
 
 #ifndef ADDONS_HUGECTR_READER_C_API_H_
 #define ADDONS_HUGECTR_READER_C_API_H_
@@ -13,23 +13,23 @@
 
 extern "C" {
 
-// Every number of 8 bytes, so that there is no gap.
+// All members have 8 bytes, so there is no padding.
 struct hugectr_options {
   int64_t label_dim;
   int64_t dense_dim;
   int64_t slots;
-  // first, count, is_slot_major of each input.
+  // first, count, is_slot_major of each input
   const int64_t* inputs;
   int64_t num_inputs;
-  // Samples of a batch of all ranks.
+  // Samples per batch, of all ranks together.
   int64_t batch_size;
   int64_t repeat;
   int64_t rank;
   int64_t ranks;
   int64_t threads;
-  // Finished batches that wait at most.
+  // Largest number of finished batches that wait to be taken.
   int64_t depth;
-  // Bytes that a thread reads at a time; 0: as many as are fast.
+  // Bytes per read of a thread; 0: a fast default.
   int64_t tile;
 };
 
@@ -37,7 +37,7 @@ struct hugectr_raw {
   const char* path;
   int64_t samples;
   int64_t is_float;
-  // Of each slot.
+  // One entry per slot.
   const int64_t* sizes;
   const int64_t* offsets;
   int64_t is_shuffled;
@@ -45,14 +45,14 @@ struct hugectr_raw {
   int64_t first_pass;
 };
 
-// An input's keys. Memory of a batch begins at multiples of 64 bytes, stays
-// until the batch is released, and is read only.
+// The keys of one input. A batch's memory is aligned to 64 bytes, valid until
+// the batch is released, and read-only.
 struct hugectr_keys {
   const int64_t* keys;
   int64_t num_keys;
   const int64_t* splits;
   int64_t num_splits;
-  // Whether splits are those of samples with one key in each slot.
+  // Whether the splits are those of samples with one key per slot.
   int64_t has_one_key;
 };
 
@@ -64,9 +64,9 @@ struct hugectr_batch {
   const float* dense;
 };
 
-// Samples in columns. labels, dense: of each column the first sample's number;
-// the next sample's is *_stride numbers further. keys: of each slot. added:
-// what is added to the keys of each slot.
+// Samples in columns. labels, dense: address of the first sample's number in
+// each column; consecutive samples are *_stride numbers apart. keys: one array
+// per slot. added: offset to add to the keys of each slot.
 struct hugectr_piece {
   int64_t count;
   const float* const* labels;
@@ -77,10 +77,11 @@ struct hugectr_piece {
   const int64_t* added;
 };
 
-// The last error of this thread in printable UTF-8; valid until its next call.
+// Returns the last error of this thread as printable UTF-8; valid until the
+// thread's next call.
 HUGECTR_EXPORT const char* hugectr_error();
 
-// A reader, or null. key_bytes: 4 or 8.
+// Returns a reader, or null on error. key_bytes: 4 or 8.
 HUGECTR_EXPORT void* hugectr_open_norm(const hugectr_options* options,
                                        const char* const* paths,
                                        int64_t num_paths, int64_t key_bytes,
@@ -88,31 +89,32 @@ HUGECTR_EXPORT void* hugectr_open_norm(const hugectr_options* options,
 HUGECTR_EXPORT void* hugectr_open_raw(const hugectr_options* options,
                                       const hugectr_raw* raw);
 
-// 1: a batch, to be released; keys is an array of as many as there are inputs.
-// 0: the data has ended. 2: there is none after `milliseconds`. -1: an error.
+// Returns 1: *batch is set and must be released; `keys` gets one element per
+// input. 0: end of the data. 2: no batch within `milliseconds`. -1: error.
 HUGECTR_EXPORT int hugectr_next(void* reader, int64_t milliseconds,
                                 hugectr_batch* batch, hugectr_keys* keys);
 
-// Finished batches that wait; the end of the data counts as one.
+// Number of finished batches that wait to be taken; the end of the data counts
+// as one.
 HUGECTR_EXPORT int64_t hugectr_ready(void* reader);
 
-// Batches that were taken may outlive their reader.
+// Batches may be released after their reader is closed.
 HUGECTR_EXPORT void hugectr_release(void* batch);
 
 HUGECTR_EXPORT void hugectr_close(void* reader);
 
-// Where batches of columns get their memory, or null. Of the options it needs
-// the first five.
+// Returns a pool for batches made of columns, or null on error. Only the first
+// five options are used.
 HUGECTR_EXPORT void* hugectr_open_pool(const hugectr_options* options);
 HUGECTR_EXPORT void hugectr_close_pool(void* pool);
 
-// 1: a batch of pieces one behind the other, of which each sample has one key
-// in each slot; to be released. -1: an error.
+// Concatenates pieces, whose samples have one key per slot, into a batch.
+// Returns 1: *batch is set and must be released. -1: error.
 HUGECTR_EXPORT int hugectr_join(void* pool, const hugectr_piece* pieces,
                                 int64_t num_pieces, int64_t global_size,
                                 hugectr_batch* batch, hugectr_keys* keys);
 
-// The place of the first key that is not in [0, size); -1: there is none.
+// Returns the position of the first key outside [0, size); -1 if there is none.
 HUGECTR_EXPORT int64_t hugectr_first_outside(const int64_t* keys, int64_t count,
                                              int64_t size);
 

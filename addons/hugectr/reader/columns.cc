@@ -8,11 +8,11 @@
 namespace hugectr {
 namespace {
 
-// Samples whose columns are written one after the other into rows: the lines of
-// the batch that they are in stay in the first cache until they are whole.
+// Samples whose columns are written to rows at a time: the batch's cache lines
+// stay in the L1 cache until they are complete.
 constexpr int64_t kBlock = 32;
 
-// Keys that are checked before the result is looked at.
+// Keys checked before the result is tested.
 constexpr int64_t kChecked = 4096;
 
 void CopyFloats(const FloatColumns& from, int64_t dim, int64_t count,
@@ -66,7 +66,7 @@ void FillFromColumns(const std::vector<ColumnPiece>& pieces, Batch* batch) {
   }
   int64_t sample = 0;
   for (const ColumnPiece& piece : pieces) {
-    // Arrays of no samples may be null.
+    // Arrays without samples may be null.
     if (piece.count == 0) continue;
     CopyFloats(piece.labels, layout.label_dim, piece.count,
                batch->labels.as<float>() + sample * layout.label_dim);
@@ -83,7 +83,7 @@ void FillFromColumns(const std::vector<ColumnPiece>& pieces, Batch* batch) {
 int64_t FirstOutside(const int64_t* keys, int64_t count, int64_t size) {
   for (int64_t done = 0; done < count; done += kChecked) {
     const int64_t end = std::min(count, done + kChecked);
-    // The sign is 1 if a key is negative, or larger than the last one.
+    // The sign bit is 1 if a key is negative or larger than the last valid one.
     uint64_t wrong = 0;
     for (int64_t i = done; i < end; ++i) {
       const uint64_t key = static_cast<uint64_t>(keys[i]);

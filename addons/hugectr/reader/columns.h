@@ -1,8 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches of samples that are in columns, as Parquet's are, with one key in
-// each slot.
+// Makes batches from columns, such as Parquet's, with one key per slot.
 
 #ifndef ADDONS_HUGECTR_READER_COLUMNS_H_
 #define ADDONS_HUGECTR_READER_COLUMNS_H_
@@ -14,15 +13,15 @@
 
 namespace hugectr {
 
-// Numbers of samples: of each column where the first sample's is, and how many
-// numbers further the next sample's. So rows are columns too.
+// Columns of floats: address of the first sample's number in each column;
+// consecutive samples are `stride` numbers apart, so rows can be described too.
 struct FloatColumns {
   const float* const* columns = nullptr;
   int64_t stride = 1;
 };
 
-// Samples that lie together. keys: of each slot of the layout, one a sample;
-// added: what is added to the keys of each slot.
+// A run of samples. keys: one array per slot of the layout, one key per sample.
+// added: offset to add to the keys of each slot.
 struct ColumnPiece {
   int64_t count = 0;
   FloatColumns labels;
@@ -31,10 +30,10 @@ struct ColumnPiece {
   const int64_t* added = nullptr;
 };
 
-// Puts pieces one behind the other into a batch, whose size is theirs together.
+// Concatenates pieces into a batch. The batch must have their total size.
 void FillFromColumns(const std::vector<ColumnPiece>& pieces, Batch* batch);
 
-// The place of the first key that is not in [0, size); -1: there is none.
+// Returns the position of the first key outside [0, size); -1 if there is none.
 int64_t FirstOutside(const int64_t* keys, int64_t count, int64_t size);
 
 }  // namespace hugectr

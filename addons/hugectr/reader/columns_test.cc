@@ -14,7 +14,7 @@
 namespace hugectr {
 namespace {
 
-// Numbers of samples, row by row or column by column, and where columns begin.
+// Numbers of samples, row-major or column-major, and the start of each column.
 struct MadeColumns {
   MadeColumns(const std::vector<std::vector<float>>& rows, int64_t dim,
               bool is_row_major) {
@@ -41,7 +41,7 @@ TEST(ColumnsTest, PiecesFollowEachOther) {
   layout.label_dim = 2;
   layout.dense_dim = 3;
   layout.slots = 5;
-  // Slot 4 is no input's.
+  // Slot 4 belongs to no input.
   layout.inputs = {Input{0, 3, false}, Input{2, 2, true}};
   const auto pool = std::make_shared<BatchPool>(layout);
   for (const auto& counts :

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file that is read at given places.
+// A file that is read at given positions.
 //
-// Files are read, not mapped: a file that becomes shorter while it is mapped
-// ends the process, and here is an error.
+// Not mapped: if a mapped file is truncated, accessing it kills the process; a
+// read returns an error.
 
 #ifndef ADDONS_HUGECTR_READER_FILE_H_
 #define ADDONS_HUGECTR_READER_FILE_H_
@@ -23,14 +23,14 @@ class File {
   File& operator=(const File&) = delete;
   ~File();
 
-  // Opens another file, and closes the one before.
+  // Opens a file, and closes the previous one.
   ev::Status Open(const std::string& path);
 
-  // Reads up to `bytes` from `place` on; *got is less at the end of the file.
+  // Reads up to `bytes` at `place`; *got is less at the end of the file.
   ev::Status Read(int64_t place, int64_t bytes, void* to, int64_t* got) const;
 
   const std::string& path() const { return path_; }
-  // When it was opened.
+  // Size when the file was opened.
   int64_t size() const { return size_; }
 
  private:

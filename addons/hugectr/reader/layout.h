@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sample holds and how the keys of a batch are ordered.
+// The contents of a sample, and the order of keys in a batch.
 
 #ifndef ADDONS_HUGECTR_READER_LAYOUT_H_
 #define ADDONS_HUGECTR_READER_LAYOUT_H_
@@ -12,8 +12,9 @@
 
 namespace hugectr {
 
-// Some slots of the data, which one embedding takes. Slot-major: all keys of
-// the first slot, then all of the second. Otherwise sample by sample.
+// A range of slots that one embedding reads. Slot-major: all keys of the first
+// slot, then all of the second. Otherwise all keys of the first sample, then of
+// the second.
 struct Input {
   int64_t first;
   int64_t count;
@@ -26,11 +27,11 @@ struct Layout {
   int64_t slots = 0;
   std::vector<Input> inputs;
 
-  // Numbers of a record before its first slot.
+  // Count of numbers in a record before its first slot.
   int64_t fixed() const { return label_dim + dense_dim; }
 };
 
-// Samples [low, high) of a batch of `count`: the part of one rank.
+// One rank's samples [low, high) of a batch of `count`.
 struct Span {
   int64_t count = 0;
   int64_t low = 0;
@@ -39,7 +40,7 @@ struct Span {
   int64_t size() const { return high - low; }
 };
 
-// Parts differ by one sample at most, the larger ones first.
+// Sizes differ by at most one sample; the larger shares come first.
 inline Span SpanOfRank(int64_t count, int64_t rank, int64_t ranks) {
   const int64_t share = count / ranks, more = count % ranks;
   Span span;
@@ -49,9 +50,9 @@ inline Span SpanOfRank(int64_t count, int64_t rank, int64_t ranks) {
   return span;
 }
 
-// Where a batch begins. Norm: the file, the number of the record in the file,
-// and the record's first byte. Raw: how often the file was read, and the number
-// of the sample among those of this pass.
+// Start of a batch. Norm: the file, the number of the record in the file, and
+// the record's first byte. Raw: `file` is the number of the pass, and `record`
+// the number of the sample in its order.
 struct Place {
   int64_t file = 0;
   int64_t record = 0;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files for tests, written number by number, and what readers should make of
-// them, by plain loops.
+// Test helpers: write files number by number, and compute the expected samples
+// by plain loops.
 
 #ifndef ADDONS_HUGECTR_READER_MADE_FILES_H_
 #define ADDONS_HUGECTR_READER_MADE_FILES_H_
@@ -23,7 +23,7 @@
 
 namespace hugectr {
 
-// Ends the test where a file cannot be made, or a batch is inconsistent.
+// Aborts the test if a file cannot be written or a batch is inconsistent.
 inline void Must(bool is_so, const char* what) {
   if (is_so) return;
   fprintf(stderr, "%s\n", what);
@@ -44,7 +44,8 @@ void Append(const T& number, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-// Samples with up to `most` keys in a slot, or always `most` if is_uniform.
+// Makes samples with up to `most` keys per slot, or exactly `most` if
+// is_uniform.
 inline std::vector<Sample> MakeSamples(const Layout& layout, int64_t count,
                                        int most, bool is_uniform,
                                        bool has_wide_keys, uint32_t seed) {
@@ -109,7 +110,7 @@ inline std::string NormBytes(const Layout& layout,
   return file;
 }
 
-// A folder that is removed with all files that were written into it.
+// A temporary folder that deletes the files written into it.
 class Folder {
  public:
   Folder() {
@@ -138,7 +139,7 @@ class Folder {
   std::vector<std::string> files_;
 };
 
-// Appends a batch's samples, taken apart by the layout's inputs.
+// Appends the samples of a batch, split up by the layout's inputs.
 inline void AppendSamples(const Layout& layout, const Batch& batch,
                           std::vector<Sample>* samples) {
   std::vector<Sample> found(batch.size);
@@ -178,8 +179,8 @@ inline void AppendSamples(const Layout& layout, const Batch& batch,
   samples->insert(samples->end(), found.begin(), found.end());
 }
 
-// Takes batches until the end, an error, or `most` of them. Batches are held
-// for a while, as a training step holds them.
+// Takes batches until the end, an error, or `most` batches. Holds a few
+// batches, as a training step does.
 inline ev::Status TakeAll(const Layout& layout, BatchReader* reader, int most,
                           std::vector<Sample>* samples) {
   std::vector<BatchPool::Owned> held;

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Norm files: a header of eight int64 (1 with checksums, else 0; number of
-// records; label_dim; dense_dim; slots; three reserved), then records: float32
-// labels and dense features, per slot an int32 number of keys and the keys,
-// uint32 or int64. With checksums an int32 before a record is the number of its
-// bytes, and a byte behind it their sum modulo 256.
+// records; label_dim; dense_dim; slots; three reserved), then the records. A
+// record has float32 labels and dense features, then for each slot an int32
+// count and that many keys, uint32 or int64. With checksums, an int32 before a
+// record gives its size in bytes, and one byte after it the sum of its bytes
+// modulo 256.
 
 #ifndef ADDONS_HUGECTR_READER_NORM_FORMAT_H_
 #define ADDONS_HUGECTR_READER_NORM_FORMAT_H_
@@ -23,7 +24,7 @@ namespace hugectr {
 
 constexpr int64_t kNormHeader = 64;
 
-// Bytes of a number of the file, and of the frame around a record.
+// Bytes of a number in the file, and of the parts of the frame around a record.
 constexpr int64_t kWord = 4;
 constexpr int64_t kLengthBytes = 4;
 constexpr int64_t kSumBytes = 1;
@@ -37,7 +38,7 @@ struct NormFormat {
   int64_t after() const { return with_sums ? kSumBytes : 0; }
 };
 
-// Numbers in a file may begin at any byte.
+// Reads a number that may start at any byte.
 inline int32_t WordAt(const char* at) {
   int32_t word;
   std::memcpy(&word, at, sizeof(word));

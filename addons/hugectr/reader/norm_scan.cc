@@ -10,15 +10,15 @@
 namespace hugectr {
 namespace {
 
-// Read beyond the records that are expected, for those that are larger.
+// Bytes read beyond the expected records, since some are larger.
 constexpr int64_t kSpare = 4096;
 
 }  // namespace
 
-// The bytes of one file's records, read as the scan reaches them.
+// The bytes of one file's records, read on demand.
 class NormScan::Piece {
  public:
-  // begin: where in the file; its bytes are appended to the scan's.
+  // begin: position in the file. The bytes are appended to those of the scan.
   Piece(NormScan* scan, const File& file, int64_t begin)
       : scan_(scan),
         file_(file),
@@ -26,11 +26,11 @@ class NormScan::Piece {
         offset_(scan->num_bytes_),
         data_(scan->bytes_.as<char>() + offset_) {}
 
-  // Leaves behind what was read and not needed.
+  // Keeps the first `used` bytes; drops the rest that was read.
   void End(int64_t used) { scan_->num_bytes_ = offset_ + used; }
 
-  // Has at least the piece's first `bytes` bytes read; *there is false if the
-  // file has fewer. expected: bytes that will be asked for, as far as known.
+  // Reads at least the first `bytes` bytes; *there is false if the file has
+  // fewer. expected: total number of bytes that will probably be needed.
   ev::Status Need(int64_t bytes, int64_t expected, bool* there) {
     *there = bytes <= have_;
     if (*there) return ev::Status::OK();
@@ -51,7 +51,7 @@ class NormScan::Piece {
 
   int64_t have() const { return have_; }
   const char* data() const { return data_; }
-  // Where the piece begins among the scan's bytes.
+  // Start of the piece in the scan's bytes.
   int64_t offset() const { return offset_; }
 
  private:
@@ -95,15 +95,13 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
                                std::to_string(*byte + where) + ": " + sentence);
   };
   const auto too_short = [&] {
-    return error(at,
-                 "the file ends within the record, and its header says that "
-                 "there are " +
-                     std::to_string(records));
+    return error(at, "the file ends within the record, but its header counts " +
+                         std::to_string(records) + " records");
   };
   const auto bad_count = [&](int64_t slot, int64_t where) {
     return error(where, "slot " + std::to_string(slot) + " has " +
                             std::to_string(counts[slot]) +
-                            " keys, which the record has no room for");
+                            " keys, which do not fit into the record");
   };
 
   for (int64_t n = 0; n < count; ++n, ++record) {
@@ -113,7 +111,7 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
         there = true;
         return ev::Status::OK();
       }
-      // What the records to come should take.
+      // Expected bytes of the remaining records.
       const int64_t more =
           mean_bytes_ > 0
               ? static_cast<int64_t>(mean_bytes_ * (count - n)) + kSpare
@@ -134,10 +132,10 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
       EV_RETURN_IF_ERROR(need(end + kSumBytes));
       if (!there) return too_short();
       const uint8_t found = ByteSum(piece.data() + begin, length);
-      const uint8_t told = static_cast<uint8_t>(piece.data()[end]);
-      if (found != told) {
-        return error(begin, "the checksum is " + std::to_string(told) +
-                                ", and the record's bytes sum up to " +
+      const uint8_t expected = static_cast<uint8_t>(piece.data()[end]);
+      if (found != expected) {
+        return error(begin, "the checksum is " + std::to_string(expected) +
+                                ", but the record's bytes sum to " +
                                 std::to_string(found));
       }
       if (length < fixed + slots * kWord) {
@@ -184,13 +182,13 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
 }
 
 void NormScan::Fill(Batch* batch) const {
-  // Where the next key of a slot goes, and where the next split.
+  // Destination of the next key and of the next split of a slot.
   struct Out {
     int64_t slot;
     int64_t* keys;
     int64_t* splits;
     int64_t split_stride;
-    int64_t end;  // Keys so far of the slot, or of the whole input.
+    int64_t end;  // keys so far of the slot, or of the whole input
   };
   struct Group {
     bool is_slot_major;

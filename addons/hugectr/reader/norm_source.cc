@@ -12,17 +12,18 @@
 namespace hugectr {
 namespace {
 
-// After as many batches with records of another shape, shapes are not tried.
+// After this many batches with records of another shape, the fast path is no
+// longer tried.
 constexpr int kMisses = 4;
 
-// More records than any disk holds; numbers of several files can be added.
+// More records than any disk holds; sums over several files do not overflow.
 constexpr int64_t kCountable = int64_t{1} << 40;
 
-// Tiles of more records than this have a multiple of it: the filler's loops
-// take as many at a time.
+// Larger tiles have a multiple of this many records, since the filler's loops
+// take that many at a time.
 constexpr int64_t kRound = 64;
 
-// Bytes of a file's first record that are looked at for its shape.
+// Bytes of the first record that are read to find its shape.
 constexpr int64_t kLook = 1 << 16;
 
 }  // namespace
@@ -52,7 +53,7 @@ class NormWorker : public Worker {
     return Place{place.file + 1 == files ? 0 : place.file + 1, 0, kNormHeader};
   }
   ev::Status Open(int64_t file);
-  // Checks that nothing follows a file's last record.
+  // Checks that the file ends after its last record.
   ev::Status CheckFileEnd(const Place& place);
   bool ReadUniform(const Place& place, const Span& span, Batch* batch);
 
@@ -152,7 +153,7 @@ ev::Status NormWorker::Scan(const Place& place, const Span& span, Place* end) {
     EV_RETURN_IF_ERROR(Open(at.file));
     const int64_t count = std::min(left, Of(at).records - at.record);
     EV_RETURN_IF_ERROR(
-        scan_.Add(file_, at.record, Of(at).told, count, &at.byte));
+        scan_.Add(file_, at.record, Of(at).header_records, count, &at.byte));
     at.record += count;
     left -= count;
   }
@@ -169,9 +170,9 @@ ev::Status NormWorker::CheckFileEnd(const Place& place) {
   if (more < 0) {
     return ev::InvalidArgument(where + "the file has become shorter");
   }
-  return ev::InvalidArgument(where + std::to_string(more) +
-                             " bytes follow the " +
-                             std::to_string(Of(place).told) + " records");
+  return ev::InvalidArgument(
+      where + std::to_string(more) + " bytes follow the " +
+      std::to_string(Of(place).header_records) + " records");
 }
 
 ev::Status NormWorker::CheckEnd(const Place& place) {
@@ -226,13 +227,13 @@ ev::Status NormSource::AddFile(const std::string& path) {
   Listed listed;
   listed.path = path;
   listed.size = file.size();
-  listed.told = header[1];
-  if (listed.told < 0) {
+  listed.header_records = header[1];
+  if (listed.header_records < 0) {
     return ev::InvalidArgument(path +
                                ": byte 8 of the header: number_of_records is " +
-                               std::to_string(listed.told));
+                               std::to_string(listed.header_records));
   }
-  listed.records = std::min(listed.told, kCountable);
+  listed.records = std::min(listed.header_records, kCountable);
   if (listed.records > 0 && samples_ == 0) {
     std::vector<char> look(std::min(kLook, listed.size - kNormHeader));
     EV_RETURN_IF_ERROR(file.Read(kNormHeader, look.size(), look.data(), &got));

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of a list of Norm files, in the list's order.
+// The records of a list of Norm files, in the order of the list.
 
 #ifndef ADDONS_HUGECTR_READER_NORM_SOURCE_H_
 #define ADDONS_HUGECTR_READER_NORM_SOURCE_H_
@@ -21,11 +21,11 @@ namespace hugectr {
 
 class NormSource : public Source {
  public:
-  // Bytes that a thread reads at a time unless told: what is made of them still
-  // finds them in the processor's second cache.
+  // Default number of bytes per read: the data is then still in the L2 cache
+  // when it is converted.
   static constexpr int64_t kTile = 1 << 18;
 
-  // Reads the headers. An error names the file and the byte of its header.
+  // Reads the headers. Errors name the file and the byte of its header.
   static ev::Status Open(const NormFormat& format,
                          const std::vector<std::string>& paths, int64_t tile,
                          std::unique_ptr<Source>* source);
@@ -41,8 +41,9 @@ class NormSource : public Source {
   struct Listed {
     std::string path;
     int64_t size = 0;
-    // What the header says, and as much of it as can be counted.
-    int64_t told = 0;
+    // Number of records in the header, and that number limited to what can be
+    // added.
+    int64_t header_records = 0;
     int64_t records = 0;
   };
 
@@ -54,9 +55,9 @@ class NormSource : public Source {
   const int64_t tile_;
   std::vector<Listed> files_;
   int64_t samples_ = 0;
-  // Of the first record of all.
+  // Shape of the first record.
   NormShape shape_;
-  // How many batches had records of another shape.
+  // Number of batches with records of another shape.
   std::atomic<int> misses_{0};
 };
 

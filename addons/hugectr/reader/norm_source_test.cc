@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norm files against the samples that they were written from, and damaged ones.
+// Compares Norm files with the samples they were written from, and tests
+// damaged files.
 
 #include "addons/hugectr/reader/norm_source.h"
 
@@ -36,7 +37,7 @@ NormFormat Format(int64_t key_bytes, bool with_sums) {
   return format;
 }
 
-// More slots than are copied at a time, and more dense features.
+// More slots and dense features than are copied at a time.
 NormFormat LargeFormat(int64_t key_bytes, bool with_sums) {
   NormFormat format = Format(key_bytes, with_sums);
   format.layout.dense_dim = 19;
@@ -56,7 +57,7 @@ ReaderOptions Options(int64_t batch_size, int64_t threads) {
 struct Case {
   int64_t key_bytes;
   bool with_sums;
-  // Keys of a slot: as MakeSamples has it; mixed: one file after another.
+  // Keys per slot as in MakeSamples; mixed: alternating between files.
   int most;
   bool is_uniform;
   bool is_mixed;
@@ -104,7 +105,7 @@ TEST_P(NormSourceTest, ReadsWhatWasWritten) {
             ASSERT_TRUE(found == written);
           }
           if (ranks == 2 && batch_size == 2000) {
-            // One batch: the first rank has its first half.
+            // There is one batch; the first rank has its first half.
             ASSERT_TRUE(found == written);
           }
         }
@@ -141,7 +142,8 @@ TEST(NormSourceTest, OneWrongRecordOfManySlots) {
     const int64_t stride = (bytes.size() - kNormHeader) / samples.size();
     std::mt19937 random(1);
     for (int turn = 0; turn < 60; ++turn) {
-      // One bit, of the length, of a number of keys or of what the sum tells.
+      // Flips one bit of the length, of a key count, or of a byte covered by
+      // the checksum.
       std::string damaged = bytes;
       const int64_t record = random() % samples.size();
       const int64_t at = kNormHeader + record * stride + random() % stride;
@@ -162,7 +164,7 @@ TEST(NormSourceTest, OneWrongRecordOfManySlots) {
 }
 
 TEST(NormSourceTest, OneSlotMajorAndOneSampleMajorInputOfOneKeyEach) {
-  // Inputs that leave slots out, and slots that two inputs take.
+  // Inputs that omit slots, and a slot in two inputs.
   NormFormat format = Format(8, false);
   format.layout.inputs = {Input{1, 1, true}, Input{1, 2, false}};
   const auto samples = MakeSamples(format.layout, 100, 1, true, true, 1);
@@ -203,7 +205,7 @@ TEST(NormSourceTest, AnErrorNamesFileRecordAndByte) {
   NormFormat format = Format(8, false);
   const auto samples = MakeSamples(format.layout, 10, 1, true, true, 1);
   const std::string good = NormBytes(format.layout, samples, 8, false);
-  // A record has 20 bytes of floats and 5 slots of 12.
+  // A record has 20 bytes of floats and 5 slots of 12 bytes.
   const auto at = [](int64_t record) { return 64 + 80 * record; };
   const auto with = [&good](int64_t byte, int32_t number) {
     std::string bad = good;
@@ -216,23 +218,23 @@ TEST(NormSourceTest, AnErrorNamesFileRecordAndByte) {
     EXPECT_THAT(
         ErrorOf(format, good.substr(0, good.size() - 1), threads, &read),
         testing::EndsWith("/f: record 9, byte 784: the file ends within "
-                          "the record, and its header says that there "
-                          "are 10"));
+                          "the record, but its header counts 10 "
+                          "records"));
     EXPECT_EQ(read, 8);
     EXPECT_THAT(
         ErrorOf(format, good + "abc", threads),
         testing::EndsWith("/f: byte 864: 3 bytes follow the 10 records"));
     EXPECT_THAT(ErrorOf(format, with(at(5) + 20 + 12, -1), threads, &read),
                 testing::EndsWith("/f: record 5, byte 496: slot 1 has -1 keys, "
-                                  "which the record has no room for"));
+                                  "which do not fit into the record"));
     EXPECT_EQ(read, 4);
     EXPECT_THAT(
         ErrorOf(format, with(at(5) + 20, 0x7fffffff), threads),
         testing::EndsWith("/f: record 5, byte 464: the file ends within "
-                          "the record, and its header says that there "
-                          "are 10"));
+                          "the record, but its header counts 10 "
+                          "records"));
     EXPECT_THAT(ErrorOf(format, with(12, 0x7fffffff), threads),
-                testing::EndsWith("there are 9223372032559808522"));
+                testing::EndsWith("counts 9223372032559808522 records"));
   }
 }
 
@@ -253,7 +255,8 @@ TEST(NormSourceTest, AFileThatBecomesShorterIsAnError) {
   EXPECT_EQ(found.size(), 50000);
 }
 
-// Damaged files: an error that says where, or samples; never anything else.
+// Damaged files must give an error that names the place, or samples, and
+// nothing else.
 TEST(NormSourceTest, DamagedFiles) {
   std::mt19937 random(7);
   int errors = 0;
@@ -265,7 +268,7 @@ TEST(NormSourceTest, DamagedFiles) {
         NormBytes(format.layout, samples, format.key_bytes, format.with_sums);
     if (k % 3 == 1) bytes.resize(random() % bytes.size());
     for (int i = 0; i < 3 && !bytes.empty(); ++i) {
-      // Every second file keeps its header.
+      // Half of the files keep their header.
       const size_t first = k % 4 < 2 ? 64 : 0;
       if (bytes.size() > first) {
         bytes[first + random() % (bytes.size() - first)] = random();

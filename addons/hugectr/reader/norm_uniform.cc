@@ -11,16 +11,17 @@
 namespace hugectr {
 namespace {
 
-// Records whose keys are copied slot by slot: they stay in the first cache.
+// Records whose keys are copied slot by slot at a time; they stay in the L1
+// cache.
 constexpr int64_t kBlock = 64;
 
-// Copies whole vectors: up to 15 bytes behind the end, on both sides.
+// Copies whole vectors: up to 15 bytes beyond the end, in both arrays.
 inline void CopyWide(const char* from, int64_t bytes, char* to) {
   for (int64_t i = 0; i < bytes; i += 16) std::memcpy(to + i, from + i, 16);
 }
 
-// A key of each of `slots` slots, side by side in the record; the numbers of
-// keys are compared with 1.
+// Copies the one key of each of `slots` consecutive slots of a record. The
+// result is 0 if all key counts are 1.
 template <int kKeyBytes>
 inline uint32_t CopyRow(const char* counts, int64_t slots, int64_t* to) {
   uint32_t wrong = 0;
@@ -231,8 +232,8 @@ bool UniformFiller::Add(const char* records, int64_t count, int64_t sample) {
   for (int64_t done = 0; done < count; done += kBlock) {
     const int64_t block = std::min(kBlock, count - done);
     if (shape_.has_one_key && takes_all_) {
-      // The pass over whole lines goes first: the others find them in the
-      // cache.
+      // Check sums first: that pass reads whole cache lines, so the others find
+      // them in the cache.
       if (!SumsAreRight(records, block)) return false;
       AddFloats(records, block, sample);
       if (!AddOneKeys(records, block, sample)) return false;

@@ -12,15 +12,15 @@
 namespace hugectr {
 namespace {
 
-// Samples that are copied slot by slot: they stay in the first cache. Fewer
-// would break the columns' stores into short runs.
+// Samples that are copied slot by slot at a time; they stay in the L1 cache.
+// With fewer, the stores into columns would be short runs.
 constexpr int64_t kBlock = 128;
 
-// Logarithms that are kept. The library's function takes as long as the rest of
-// a sample, and most dense features are small numbers. A power of two.
+// Size of the table of logarithms. The C library's log takes as long as the
+// rest of a sample, and most dense features are small. A power of two.
 constexpr int32_t kLogarithms = 1 << 15;
 
-// The sign bit of the result is 1 if one of the keys is not in [0, last].
+// The sign bit of the result is 1 if the key is not in [0, last].
 inline uint32_t Outside(int32_t key, int32_t last) {
   return static_cast<uint32_t>(key) |
          (static_cast<uint32_t>(last) - static_cast<uint32_t>(key));
@@ -88,7 +88,7 @@ bool RawRows::CopyFloats(const int32_t* rows, int64_t count, int64_t sample,
         std::memcpy(to_labels++, rows + i, sizeof(float));
       }
       if (is_wide) continue;
-      // Whole vectors: up to 12 bytes behind the end, on both sides.
+      // Whole vectors: up to 12 bytes beyond the end, in both arrays.
       for (int64_t i = 0; i < dense; i += 4) {
         std::memcpy(to_dense + i, rows + labels + i, 16);
       }
@@ -101,7 +101,8 @@ bool RawRows::CopyFloats(const int32_t* rows, int64_t count, int64_t sample,
     for (int64_t i = 0; i < labels; ++i) {
       *to_labels++ = static_cast<float>(rows[i]);
     }
-    // Without a branch, for small numbers; larger ones are done again.
+    // Without branches for small numbers; samples with larger ones are computed
+    // again.
     const int32_t* x = rows + labels;
     const float* logarithms = logarithms_.data();
     int32_t all = 0;

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The samples of Raw files: labels, dense features, a key per slot, 4 bytes
-// each. All are int32, and of a dense feature x log(x + 1) is taken; or labels
-// and dense features are float32.
+// The samples of Raw files: labels, dense features, and one key per slot, of 4
+// bytes each. Either all are int32, and dense features x become log(x + 1); or
+// labels and dense features are float32.
 
 #ifndef ADDONS_HUGECTR_READER_RAW_ROWS_H_
 #define ADDONS_HUGECTR_READER_RAW_ROWS_H_
@@ -20,11 +20,11 @@ namespace hugectr {
 struct RawFormat {
   Layout layout;
   bool is_float = false;
-  // Keys of slot s must be in [0, sizes[s]), and offsets[s] is added to them.
+  // Keys of slot s must be in [0, sizes[s]); offsets[s] is added to them.
   std::vector<int64_t> sizes;
   std::vector<int64_t> offsets;
 
-  // Numbers of a sample.
+  // Count of numbers per sample.
   int64_t width() const { return layout.fixed() + layout.slots; }
 };
 
@@ -33,18 +33,18 @@ class RawRows {
  public:
   explicit RawRows(const RawFormat& format);
 
-  // Makes room in a batch for all of its samples.
+  // Allocates a batch's memory for all of its samples.
   void Prepare(Batch* batch) const;
 
-  // Copies samples of a file into [sample, sample + count) of a batch. False:
-  // a number of them cannot be; Error tells which.
+  // Copies samples of a file into [sample, sample + count) of a batch. Returns
+  // false if one of their numbers is invalid; Error describes it.
   bool Copy(const int32_t* rows, int64_t count, int64_t sample,
             Batch* batch) const;
 
-  // Checks samples and copies nothing.
+  // Checks samples without copying them.
   bool Check(const int32_t* rows, int64_t count) const;
 
-  // The first number that cannot be: its row and column, and a sentence.
+  // Finds the first invalid number: its row and column, and an error message.
   void Error(const int32_t* rows, int64_t count, int64_t* row, int64_t* column,
              std::string* sentence) const;
 
@@ -56,9 +56,9 @@ class RawRows {
   float Logarithm(int32_t x) const;
 
   const RawFormat format_;
-  // The largest key of each slot that may be; -1: none may.
+  // Largest valid key of each slot; -1 if there is none.
   std::vector<int32_t> last_;
-  // log(x + 1) of small x, as the C library has it.
+  // Table of log(x + 1) for small x, with the results of the C library.
   std::vector<float> logarithms_;
 };
 

@@ -11,8 +11,8 @@
 namespace hugectr {
 namespace {
 
-// Tiles of more samples than this have a multiple of it: loops over samples
-// take as many at a time.
+// Larger tiles have a multiple of this many samples, since loops take that many
+// at a time.
 constexpr int64_t kRound = 128;
 
 }  // namespace
@@ -21,7 +21,7 @@ class RawWorker : public Worker {
  public:
   explicit RawWorker(RawSource* source) : source_(source) {}
 
-  // Samples are of one size: it is no guess.
+  // All samples have the same size, so this is exact.
   bool Guess(const Place& place, const Span& span, Place* end) override;
   ev::Status Read(const Place& place, const Span& span, Batch* batch,
                   Place* end) override;
@@ -121,7 +121,7 @@ ev::Status RawSource::Open(const RawFormat& format, const RawOptions& options,
   File file;
   EV_RETURN_IF_ERROR(file.Open(options.path));
   const int64_t row_bytes = format.width() * sizeof(int32_t);
-  // No product: samples may be any number.
+  // Compare without a product, since `samples` may be any number.
   if (file.size() % row_bytes != 0 ||
       file.size() / row_bytes != options.samples) {
     return ev::InvalidArgument(

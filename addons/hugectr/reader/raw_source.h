@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The samples of a Raw file, in blocks of a batch each: in the file's order, or
-// shuffled anew in each pass. A last block that is shorter stays the last one;
-// samples keep their order in a block.
+// The samples of a Raw file, in blocks of one batch each: in the file's order,
+// or shuffled anew in each pass. Samples keep their order within a block. A
+// shorter last block stays last.
 
 #ifndef ADDONS_HUGECTR_READER_RAW_SOURCE_H_
 #define ADDONS_HUGECTR_READER_RAW_SOURCE_H_
@@ -21,21 +21,21 @@ namespace hugectr {
 
 struct RawOptions {
   std::string path;
-  // How many the file has.
+  // Number of samples in the file.
   int64_t samples = 0;
-  // Samples of a block.
+  // Samples per block.
   int64_t block = 0;
   bool is_shuffled = false;
   int64_t seed = 0;
-  // The pass that is read first; it has an order of its own.
+  // The first pass to read; each pass has its own order.
   int64_t first_pass = 0;
-  // Bytes that a thread reads at a time.
+  // Bytes per read of a thread.
   int64_t tile = 0;
 };
 
 class RawSource : public Source {
  public:
-  // An error says that the file cannot be read or has another size.
+  // Returns an error if the file cannot be read or has another size.
   static ev::Status Open(const RawFormat& format, const RawOptions& options,
                          std::unique_ptr<Source>* source);
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Raw files against loops over their numbers, and the order of blocks.
+// Compares Raw files with loops over their numbers, and tests the order of
+// blocks.
 
 #include "addons/hugectr/reader/raw_source.h"
 
@@ -39,7 +40,7 @@ RawFormat Format(bool is_float) {
   return format;
 }
 
-// More slots than are copied at a time, and more dense features.
+// More slots and dense features than are copied at a time.
 RawFormat LargeFormat(bool is_float) {
   RawFormat format = Format(is_float);
   format.layout.dense_dim = 19;
@@ -53,7 +54,7 @@ RawFormat LargeFormat(bool is_float) {
   return format;
 }
 
-// Numbers of a file, row by row.
+// Numbers of a file, row-major.
 std::vector<int32_t> MakeNumbers(const RawFormat& format, int64_t samples) {
   std::mt19937 random(samples);
   std::vector<int32_t> numbers;
@@ -146,7 +147,7 @@ TEST(RawSourceTest, ShufflesWholeBlocksAnewInEachPass) {
   const auto numbers = MakeNumbers(format, samples);
   Folder folder;
   const std::string path = folder.Write("raw", Bytes(numbers));
-  // Passes follow each other within a batch.
+  // A batch can contain samples of consecutive passes.
   std::vector<Sample> expected;
   for (uint32_t pass = 4; pass < 9; ++pass) {
     std::vector<int64_t> order = Shuffled(10, 0xfffffffeu + pass);
@@ -174,7 +175,7 @@ TEST(RawSourceTest, ShufflesWholeBlocksAnewInEachPass) {
 }
 
 TEST(BlockOrderTest, IsNumPys) {
-  // numpy.random.RandomState(seed).shuffle(numpy.arange(count)).
+  // Computed by numpy.random.RandomState(seed).shuffle(numpy.arange(count)).
   EXPECT_EQ(Shuffled(10, 3),
             (std::vector<int64_t>{5, 4, 1, 2, 9, 6, 7, 0, 3, 8}));
   EXPECT_EQ(Shuffled(7, 0xffffffffu),

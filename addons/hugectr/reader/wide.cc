@@ -7,24 +7,24 @@
 
 #include <immintrin.h>
 
-// Of the headers' own vectors that are left undefined on purpose.
+// For vectors that the compiler's headers leave undefined on purpose.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 
-// Functions of this file alone are compiled for AVX-512. They call no inline
-// function of a header but intrinsics: the linker might keep such a function's
-// copy of this file for the whole library.
+// Only functions of this file are compiled for AVX-512. They call no inline
+// functions of headers except intrinsics: the linker might use this file's copy
+// of such a function in the whole library.
 #define HUGECTR_WIDE \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
 namespace hugectr {
 namespace {
 
-// What is kept of the words of many records: bits in which a word was not 1.
+// Accumulates the bits in which words of many records differ from 1.
 class OtherThanOne {
  public:
   HUGECTR_WIDE void Clear() { bits_ = _mm512_setzero_si512(); }
-  // In one instruction: bits | (words ^ 1).
+  // bits | (words ^ 1) in one instruction
   HUGECTR_WIDE void Add(__m512i words) {
     bits_ = _mm512_ternarylogic_epi32(bits_, words, _mm512_set1_epi32(1), 0xf6);
   }
@@ -36,8 +36,8 @@ class OtherThanOne {
   __m512i bits_;
 };
 
-// Loads 64 bytes once, where the compiler would load them for each use: most of
-// them are in two lines of the cache.
+// Loads 64 bytes exactly once. The compiler would load them for each use, and
+// most of them span two cache lines.
 HUGECTR_WIDE inline __attribute__((always_inline)) __m512i LoadOnce(
     const char* at) {
   __m512i words = _mm512_loadu_si512(at);
@@ -45,10 +45,11 @@ HUGECTR_WIDE inline __attribute__((always_inline)) __m512i LoadOnce(
   return words;
 }
 
-// Loaders: Load gives the keys of the 8 slots from SetSlot's on. IsRight: all
-// that was loaded since Start was as it must be.
+// Loaders. Load returns the keys of 8 slots, beginning at the slot of SetSlot.
+// IsRight returns whether everything loaded since Start is valid.
 
-// Keys of 8 slots of a Norm record, and whether each slot has one.
+// Loads the keys of 8 slots of a Norm record, and checks that each slot has
+// one.
 template <int kKeyBytes>
 struct NormLoader;
 
@@ -78,8 +79,8 @@ struct NormLoader<8> {
   }
   HUGECTR_WIDE void SetSlot(int64_t) {}
   HUGECTR_WIDE __m512i Load(const char* at) {
-    // Words 0 to 15 and 8 to 23 of the 24 that 8 slots have. A slot's first
-    // word is its number of keys.
+    // Words 0 to 15 and 8 to 23 of the 24 words of 8 slots. The first word of a
+    // slot is its key count.
     const __m512i low = LoadOnce(at);
     const __m512i high = LoadOnce(at + 32);
     low_counts.Add(low);
@@ -107,7 +108,8 @@ struct RawLoader {
   HUGECTR_WIDE __m512i Load(const char* at) {
     const __m256i keys =
         _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
-    // The sign is 1 if the key is negative or larger than the last one.
+    // The sign bit is 1 if the key is negative or larger than the last valid
+    // one.
     wrong = _mm256_ternarylogic_epi32(wrong, keys,
                                       _mm256_sub_epi32(last_keys, keys), 0xfe);
     return _mm512_add_epi64(_mm512_cvtepi32_epi64(keys), added);
@@ -147,7 +149,7 @@ HUGECTR_WIDE inline __attribute__((always_inline)) void StoreTransposed(
   }
 }
 
-// The last slots are loaded together with some that were stored before.
+// Start of a group of 8 slots; the last group overlaps slots already stored.
 inline int64_t GroupOf(int64_t slot, int64_t slots) {
   return slot + kWideKeys <= slots ? slot : slots - kWideKeys;
 }
@@ -191,7 +193,7 @@ HUGECTR_WIDE bool Rows(const WideRows& rows, Loader loader, int64_t* to) {
   return loader.IsRight();
 }
 
-// 8 numbers whose sum is that of the bytes.
+// Returns 8 numbers whose sum is the sum of the bytes.
 HUGECTR_WIDE inline __attribute__((always_inline)) __m512i SumParts(
     const char* at, int64_t bytes) {
   const __m512i zero = _mm512_setzero_si512();
@@ -206,12 +208,12 @@ HUGECTR_WIDE inline __attribute__((always_inline)) __m512i SumParts(
       sums, _mm512_sad_epu8(_mm512_maskz_loadu_epi8(rest, at + i), zero));
 }
 
-// The sum of the 8 parts of each of 8 numbers.
+// Returns the sums of the 8 parts of each of 8 numbers.
 HUGECTR_WIDE inline __attribute__((always_inline)) __m512i AddedParts(
     const __m512i* parts) {
   __m512i pairs[4];
   for (int i = 0; i < 4; ++i) {
-    // Lanes: number 2i, number 2i + 1, and so on.
+    // Lanes: number 2i, number 2i + 1, alternating.
     pairs[i] =
         _mm512_add_epi64(_mm512_unpacklo_epi64(parts[2 * i], parts[2 * i + 1]),
                          _mm512_unpackhi_epi64(parts[2 * i], parts[2 * i + 1]));
@@ -284,19 +286,19 @@ HUGECTR_WIDE bool WideSumsAreRight(const char* records, int64_t stride,
                                    int64_t count, int64_t bytes) {
   bool is_right = true;
   for (int64_t r = 0; r < count; r += 8) {
-    // Sums of 8 records, each in 8 parts; those beyond the last one are 0.
+    // Sums of 8 records, in 8 parts each; those beyond the last record are 0.
     const int left = count - r < 8 ? static_cast<int>(count - r) : 8;
     __m512i sums[8];
-    alignas(64) uint64_t told[8] = {};
+    alignas(64) uint64_t expected[8] = {};
     for (int i = 0; i < 8; ++i) {
       sums[i] = _mm512_setzero_si512();
       if (i >= left) continue;
       const char* record = records + (r + i) * stride;
       sums[i] = SumParts(record, bytes);
-      told[i] = static_cast<uint8_t>(record[bytes]);
+      expected[i] = static_cast<uint8_t>(record[bytes]);
     }
     const __m512i wrong =
-        _mm512_sub_epi64(AddedParts(sums), _mm512_load_si512(told));
+        _mm512_sub_epi64(AddedParts(sums), _mm512_load_si512(expected));
     is_right &= _mm512_test_epi64_mask(wrong, _mm512_set1_epi64(0xff)) == 0;
   }
   return is_right;
@@ -304,7 +306,7 @@ HUGECTR_WIDE bool WideSumsAreRight(const char* records, int64_t stride,
 
 }  // namespace hugectr
 
-#else  // Not x86-64: plain loops do it all.
+#else  // Not x86-64: callers use plain loops.
 
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wide copies against plain loops, between pages that must not be touched.
+// Compares wide copies with plain loops, on memory between inaccessible pages.
 
 #include "addons/hugectr/reader/wide.h"
 
@@ -18,7 +18,7 @@
 namespace hugectr {
 namespace {
 
-// Bytes that end where a page begins that ends the process when it is touched.
+// Memory that ends at an inaccessible page.
 class Guarded {
  public:
   explicit Guarded(int64_t bytes) {
@@ -83,7 +83,7 @@ TEST_F(WideTest, KeysOfNormRecords) {
             ASSERT_EQ(by_sample[r * slots + s], keys[r][s]);
           }
         }
-        // Each number of keys is looked at, whichever bit is wrong.
+        // Every key count is checked, whichever bit is wrong.
         for (int64_t r = 0; r < samples; ++r) {
           for (int64_t s = 0; s < slots; ++s) {
             char* at = file.data() + r * stride + before + s * (4 + key_bytes);
@@ -155,7 +155,7 @@ TEST_F(WideTest, Words) {
       Guarded file(count * stride);
       std::vector<char> expected;
       for (int64_t r = 0; r < count; ++r) {
-        // Its last byte is the file's.
+        // The sample's last byte is the last byte of the file.
         char* at = file.data() + r * stride + 3;
         for (int64_t i = 0; i < words * 4; ++i) {
           at[i] = static_cast<char>(random_());
@@ -199,7 +199,7 @@ TEST_F(WideTest, Sums) {
         ASSERT_FALSE(WideSumsAreRight(records, stride, count, bytes));
         *byte -= 1;
       }
-      // Errors of two records are two errors.
+      // Opposite errors in two records do not cancel.
       if (count > 1) {
         *sums[0] += 1;
         *sums[1] -= 1;

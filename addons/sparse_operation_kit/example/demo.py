@@ -26,14 +26,14 @@ flags.DEFINE_integer("steps", 10, "Training steps.", lower_bound=1)
 flags.DEFINE_integer("batch_size", 64, "Samples per step.", lower_bound=1)
 flags.DEFINE_integer("max_ids", 5, "A sample has up to this many ids per table.",
                      lower_bound=1)
-flags.DEFINE_integer("id_space", 1000, "Ids are drawn from so many.",
+flags.DEFINE_integer("id_space", 1000, "Number of different ids.",
                      lower_bound=1)
 flags.DEFINE_list("dims", ["3", "16"], "Row length of each table.")
 flags.DEFINE_enum("combiner", "sum", ["sum", "mean"], "How rows are pooled.")
 flags.DEFINE_enum("optimizer", "adagrad", ["adagrad", "adam", "sgd"],
                   "A stock optimizer.")
 flags.DEFINE_float("learning_rate", 0.1, "Learning rate.")
-flags.DEFINE_integer("seed", 0, "Of the ids.")
+flags.DEFINE_integer("seed", 0, "Seed of the ids.")
 
 
 def random_ids(rng):

@@ -12,7 +12,7 @@ from absl.testing import parameterized
 
 _DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo.py")
 
-# The script that must run unchanged, but for its remarks; only ids are added to it.
+# The script that must run unchanged except for its comments; only ids are added.
 _PROMISED_SCRIPT = """
 import tensorflow as tf, horovod.tensorflow as hvd
 sparse_ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([7, -3, 7], tf.int64), [3, 2])
@@ -32,7 +32,7 @@ with tf.Session() as sess:
 
 
 def _run(args):
-  # PYTHONPATH: this test's imports come from the build, the child's as well.
+  # PYTHONPATH: the child imports from the build too.
   env = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
   process = subprocess.run([sys.executable] + args, env=env, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, universal_newlines=True)
@@ -50,7 +50,7 @@ class DemoTest(parameterized.TestCase):
     losses = [float(x) for x in re.findall(r"loss (-?[\d.]+)", out)]
     self.assertLen(losses, 6)
     self.assertLess(losses[-1], losses[0])
-    # 64 samples with up to 5 of 20 ids name all of them in six steps.
+    # 64 samples with up to 5 of 20 ids contain every id within six steps.
     self.assertEqual(re.findall(r"var_\d has 20 rows of (\d+) floats", out),
                      ["3", "16", "5"])
 

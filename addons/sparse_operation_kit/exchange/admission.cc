@@ -12,7 +12,7 @@
 namespace sok {
 
 bool Draws(int64_t key, uint64_t seed, double ratio) {
-  // Twice: near keys and near seeds must not draw alike.
+  // Mix both, so that neighbouring keys or seeds do not draw alike.
   const uint64_t bits = ev::MixKey(static_cast<int64_t>(
       ev::MixKey(key) + ev::MixKey(~static_cast<int64_t>(seed))));
   constexpr double kOne = 9007199254740992.0;  // 2^53
@@ -40,7 +40,7 @@ ev::Status Admit(const MessageLayout& layout, const int64_t* message,
         const ev::Status status = ev::FindTiers(*tables[t], keys, tiers.data());
         if (!status.ok()) return status;
         for (size_t i = 0; i < keys.size(); ++i) {
-          // Another table draws by itself.
+          // Each table has its own draws.
           const bool shown = tiers[i] != ev::kAbsentTier ||
                              Draws(keys[i], seed + t, ratios[t]);
           *flags++ = shown ? 1.f : 0.f;

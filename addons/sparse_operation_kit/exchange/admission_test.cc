@@ -54,7 +54,7 @@ TEST(DrawsTest, OneKeyDrawsAnewWithEachSeedAndKeysDifferUnderOne) {
 
 class AdmitTest : public ::testing::Test {
  protected:
-  // Two ranks ask for keys of two tables.
+  // Two ranks send keys of two tables.
   void SetUp() override {
     const MessageFormat format = {2, false, 5};
     message_ = {5, 3, 1, 0, 10, 11, 12, 10,  // rank 0: table 0, table 1

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every ExchangeDevice promises of memory that it is given to keep: the
-// GPU, and the one in CPU memory.
+// Tests ExchangeDevice::KeepUntil on every device: the GPU and the stand-in in
+// host memory.
 
 #include <algorithm>
 #include <atomic>
@@ -30,10 +30,10 @@ class DeviceMemoryTest : public ::testing::Test {
   ExchangeDevice* device_ = nullptr;
 };
 
-// Three times a piece of work, which is late, and memory that it may read.
+// Enqueues late work three times; each keeps memory that it may read.
 TEST_F(DeviceMemoryTest, IsKeptUntilTheStreamIsDone) {
-  // Of the works; and of each memory how many of them were, when it was freed.
-  // They may outlive a test that fails.
+  // done: number of works that have finished. done_when_freed: its value when
+  // each memory was freed. Both may outlive a failing test.
   const auto done = std::make_shared<std::atomic<int>>(0);
   std::vector<std::shared_ptr<std::atomic<int>>> done_when_freed;
   for (int k = 0; k < 3; ++k) {
@@ -52,7 +52,7 @@ TEST_F(DeviceMemoryTest, IsKeptUntilTheStreamIsDone) {
     ASSERT_TRUE(marked.ok()) << marked.message();
     device_->KeepUntil(mark, std::move(noted));
   }
-  // Memory that is through goes, at the latest, when other is wanted.
+  // Finished memory is released at the latest when more is allocated.
   const auto all_are_freed = [&] {
     return std::none_of(done_when_freed.begin(), done_when_freed.end(),
                         [](const std::shared_ptr<std::atomic<int>>& freed) {

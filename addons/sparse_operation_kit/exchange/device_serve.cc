@@ -15,11 +15,11 @@ namespace {
 using ev::Span;
 using ev::Status;
 
-// Behind what the device's stream has, until when it keeps the buffer's memory;
-// which is there then.
+// Sets buffer->there to a mark after the device stream's work so far, and keeps
+// the buffer's memory until then.
 Status MarkAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
-  EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->there));
-  device->KeepUntil(buffer->there, buffer->memory);
+  EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->ready));
+  device->KeepUntil(buffer->ready, buffer->memory);
   return Status::OK();
 }
 
@@ -49,7 +49,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     }
     ServedKeys keys;
     EV_RETURN_IF_ERROR(keys.Read(layout, message, tables, parallel));
-    // Gathered as float32; what travels may be narrower.
+    // Gathered as float32; the message may be narrower.
     WireBuffer floats;
     EV_RETURN_IF_ERROR(WireBuffer::OnDevice(device, WireType::kFloat32,
                                             keys.num_floats(), &floats));
@@ -63,7 +63,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     }
     const Status gathered = ev::GatherRows(keys.inputs(), tables, places,
                                            device->stream(), parallel, plan);
-    // Also after an error: some rows may be under way.
+    // Also after an error: reads of some rows may be in flight.
     const Status kept = MarkAndKeep(device, &floats);
     EV_RETURN_IF_ERROR(gathered);
     EV_RETURN_IF_ERROR(kept);
@@ -75,7 +75,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
         WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
     const Status begun = device->ToWire(base, floats.count, wire, rows->data());
     EV_RETURN_IF_ERROR(MarkAndKeep(device, rows));
-    device->KeepUntil(rows->there, floats.memory);
+    device->KeepUntil(rows->ready, floats.memory);
     return begun;
   });
 }
@@ -88,7 +88,8 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
   if (!rows.on_device) {
     if (stream != nullptr) {
       return ev::InvalidArgument(
-          "lookup over ranks: rows in CPU memory are not pooled on a device");
+          "lookup over ranks: rows in host memory cannot be pooled on a "
+          "device");
     }
     return PoolReceived(plan, rows.data(), rows.count, rows.wire, outputs,
                         parallel);
@@ -98,27 +99,28 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
     EV_RETURN_IF_ERROR(ChunkStartsOf(plan, rows.count, &starts));
     if (route == nullptr) {
       return ev::InvalidArgument(
-          "lookup over ranks: rows came to a device that knows no route of "
-          "them");
+          "lookup over ranks: rows are in device memory, but the route was "
+          "made without a device");
     }
-    EV_RETURN_IF_ERROR(route->StartPool(rows.data(), rows.wire, rows.there,
+    EV_RETURN_IF_ERROR(route->StartPool(rows.data(), rows.wire, rows.ready,
                                         starts, outputs, stream, done));
     const Status grouped = occurrences == nullptr
                                ? Status::OK()
                                : GroupRoute(plan, parallel, occurrences);
     if (stream == nullptr) {
       EV_RETURN_IF_ERROR(route->Wait());
-      // Whether they were what other ranks sent.
-      if (rows.there != nullptr) EV_RETURN_IF_ERROR(rows.there->Wait());
+      // Return the error if the rows' transfer failed.
+      if (rows.ready != nullptr) EV_RETURN_IF_ERROR(rows.ready->Wait());
     }
     return grouped;
   });
 }
 
-Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
-                         Span<const int> tables, Span<const float* const> grads,
-                         const ev::DeviceStream& stream, WireType wire,
-                         ExchangeDevice* device, WireBuffer* message) {
+Status PoolGradientOnDevice(const RoutePlan& plan, DeviceRoute* route,
+                            Span<const int> tables,
+                            Span<const float* const> grads,
+                            const ev::DeviceStream& stream, WireType wire,
+                            ExchangeDevice* device, WireBuffer* message) {
   if (grads.size() != tables.size()) {
     return ev::InvalidArgument(std::to_string(grads.size()) +
                                " gradients came for " +
@@ -129,8 +131,8 @@ Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
     EV_RETURN_IF_ERROR(
         WireBuffer::OnDevice(device, wire, starts.back(), message));
     EV_RETURN_IF_ERROR(route->SumGradients(tables, grads, stream, starts, wire,
-                                           message->data(), &message->there));
-    device->KeepUntil(message->there, message->memory);
+                                           message->data(), &message->ready));
+    device->KeepUntil(message->ready, message->memory);
     return Status::OK();
   });
 }
@@ -161,7 +163,7 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
       }
     }
     const Status begun = device->FromWire(gradients.data(), gradients.wire,
-                                          gradients.there, chunks, scale, base);
+                                          gradients.ready, chunks, scale, base);
     std::shared_ptr<StreamMark> done;
     EV_RETURN_IF_ERROR(device->Mark(device->stream(), &done));
     device->KeepUntil(done, gradients.memory);

@@ -1,10 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// serve.h and pool.h with rows and gradients that stay on the device: the same
-// bits. What is on which side is decided rank by rank and call by call; ranks
-// need not agree. What is on the device is waited for by the device alone:
-// buffers say when they are there.
+// The functions of serve.h and pool.h with rows and gradients in device memory;
+// results have the same bits. Whether rows are in host or device memory is
+// decided per rank and per call, and ranks need not agree. The host does not
+// wait for data in device memory: each buffer holds a mark (WireBuffer::ready)
+// for its readers.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
@@ -26,44 +27,49 @@
 
 namespace sok {
 
-// Serve: *rows is on the device where all tables have theirs there, else in CPU
-// memory.
+// Serve (serve.h). *rows is in device memory if all tables keep their rows
+// there, else in host memory.
 ev::Status ServeRows(
     const MessageLayout& layout, const int64_t* message,
     const std::vector<std::shared_ptr<ev::EmbeddingTable>>& tables,
     WireType wire, ExchangeDevice* device, ev::Parallel* parallel,
     WireBuffer* rows, std::shared_ptr<const ev::LookupPlan>* plan);
 
-// PoolReceived, wherever the rows are. route: of the plan; used once where they
-// are on the device. stream: outputs are on the device, which then has to have
-// the rows (DeviceRoute::StartPool), and *done says until when rows, outputs
-// and the route stay; null: they are in CPU memory, and written. Not null:
-// *occurrences is set (pool.h) where the device pools, by processors that would
-// wait for it otherwise.
+// PoolReceived (pool.h) for rows in host or device memory. route: that of
+// 'plan'; used only if the rows are in device memory, and then only once.
+// stream: null if the outputs are in host memory; they are written when the
+// call returns. Otherwise outputs and rows are in device memory
+// (DeviceRoute::StartPool), and the caller keeps rows, outputs and route until
+// *done is reached.
+// occurrences: may be null. If it is not and the device pools, *occurrences is
+// set (GroupRoute of pool.h) by CPU threads that would otherwise wait for the
+// device.
 ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                     const WireBuffer& rows, ev::Span<float* const> outputs,
                     const ev::DeviceStream* stream, ev::Parallel* parallel,
                     std::shared_ptr<const RouteOccurrences>* occurrences,
                     std::shared_ptr<StreamMark>* done);
 
-// PoolGradient of gradients that are on the device, as the stream has them;
-// *message is there, too. route: of the plan, whose rows have been pooled; it
-// and the gradients stay until the message is there.
-ev::Status PoolGradientThere(const RoutePlan& plan, DeviceRoute* route,
-                             ev::Span<const int> tables,
-                             ev::Span<const float* const> grads,
-                             const ev::DeviceStream& stream, WireType wire,
-                             ExchangeDevice* device, WireBuffer* message);
+// PoolGradient (pool.h) for gradients in device memory, ordered after the
+// stream's work so far. *message is in device memory too. route: that of
+// 'plan', already pooled. The route and the gradients must stay until
+// message->ready is reached.
+ev::Status PoolGradientOnDevice(const RoutePlan& plan, DeviceRoute* route,
+                                ev::Span<const int> tables,
+                                ev::Span<const float* const> grads,
+                                const ev::DeviceStream& stream, WireType wire,
+                                ExchangeDevice* device, WireBuffer* message);
 
 // Gradients of served keys as float32, table by table, on the device.
 struct ServedGradients {
   std::shared_ptr<char> memory;
-  // For each of 'tables' the gradients [N, dim] of the keys of all ranks, in
-  // rank order, as they are samples of the plan.
+  // One entry per element of 'tables': the gradients [N, dim] of the keys of
+  // all ranks in rank order, which is the order of the plan's samples.
   std::vector<const float*> grads;
 };
-// gradients: on the device; otherwise as for ServeGradient. Each comes out
-// times 'scale', there for what stream() of the device is given afterwards.
+// gradients: in device memory; otherwise as in ServeGradient. Each is
+// multiplied by 'scale'. The result is complete for work enqueued on
+// device->stream() after this call.
 ev::Status SpreadGradients(const MessageLayout& layout,
                            const ev::LookupPlan& plan,
                            ev::Span<const int> tables,

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "kernels/engine/base/gpu_library.h"
+
 namespace sok {
 namespace {
 
@@ -20,13 +22,12 @@ struct Made {
 
 Made Make() {
   Made made;
-  const ExchangeDeviceFactory factory = Factory();
-  made.status = factory == nullptr
-                    ? ev::FailedPrecondition(
-                          "rows that stay on a GPU between ranks need a "
-                          "library with GPU code in it, and this one was built "
-                          "without nvcc")
-                    : factory(&made.device);
+  if (RegisteredExchangeDevice() == nullptr) {
+    made.status = ev::LoadGpuLibrary(
+        "rows that stay on a GPU between ranks need a library with GPU code in "
+        "it, and this one was built without nvcc");
+  }
+  if (made.status.ok()) made.status = RegisteredExchangeDevice()(&made.device);
   return made;
 }
 
@@ -36,6 +37,8 @@ bool RegisterExchangeDevice(ExchangeDeviceFactory factory) {
   Factory() = factory;
   return true;
 }
+
+ExchangeDeviceFactory RegisteredExchangeDevice() { return Factory(); }
 
 ev::Status ExchangeDevice::Get(ExchangeDevice** device) {
   static const Made* const made = new Made(Make());

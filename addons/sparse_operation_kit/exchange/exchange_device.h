@@ -1,14 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between a lookup over ranks and the device of its rank: what it has
-// rows and gradients done to there, so that they need not pass through CPU
-// memory. Where keys go is the processor's.
+// The interface between a lookup over ranks and the device of this rank. It
+// pools rows and sums gradients in device memory, so that they need not pass
+// through host memory. Routing of keys stays on the CPU.
 //
-// Calls begin work on the device, and do not wait for it unless they say so:
-// what it reads, and what it writes, stays until a mark is reached
-// (stream_mark.h). All calls are thread-safe. Results have the bits of the
-// calls in CPU memory that they are named after.
+// Calls enqueue work on the device and do not wait for it unless documented.
+// Their inputs and outputs must stay until a mark is reached (stream_mark.h).
+// All calls are thread-safe. Results have the same bits as the host functions
+// that they are named after.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_
@@ -25,31 +25,31 @@
 
 namespace sok {
 
-// What a device knows of a route: which rows make a sample.
+// A route's copy in device memory: which rows make up each sample.
 class DeviceRoute {
  public:
-  virtual ~DeviceRoute() {}  // waits for what is under way
+  virtual ~DeviceRoute() {}  // waits for work in flight
 
-  // Begins what PoolReceived (pool.h) does: rows, in the device's memory when
-  // 'there' (may be null) is reached; chunk_starts of row_chunks.h; outputs in
-  // CPU memory, or, with a stream, in the device's, where they are written when
-  // the device is through with what the stream has, and are there for what the
-  // stream is given afterwards. Once. Rows, outputs and the route stay until
-  // *done is reached.
+  // Starts PoolReceived (pool.h). May be called once.
+  // rows: in device memory, valid when 'there' is reached (null: now).
+  // chunk_starts: of row_chunks.h.
+  // outputs: in host memory if 'stream' is null. Otherwise in device memory:
+  // they are written after the stream's work so far, and are complete for work
+  // that is enqueued on the stream later.
+  // Rows, outputs and the route must stay until *done is reached.
   virtual ev::Status StartPool(const char* rows, WireType wire,
-                               const std::shared_ptr<StreamMark>& there,
+                               const std::shared_ptr<StreamMark>& ready,
                                ev::Span<const int64_t> chunk_starts,
                                ev::Span<float* const> outputs,
                                const ev::DeviceStream* stream,
                                std::shared_ptr<StreamMark>* done) = 0;
-  // Waits for outputs in CPU memory.
+  // Waits until outputs in host memory are written.
   virtual ev::Status Wait() = 0;
 
-  // What PoolGradient (pool.h) does, after StartPool: grads are in the device's
-  // memory, there when the device is through with what the stream has;
-  // chunk_starts of row_chunks.h, of these tables; message in the device's
-  // memory. Grads, message and the route stay until *done is reached. From any
-  // thread.
+  // Starts PoolGradient (pool.h); call it after StartPool, from any thread.
+  // grads: in device memory, valid after the stream's work so far.
+  // chunk_starts: of row_chunks.h for these tables. message: in device memory.
+  // Grads, message and the route must stay until *done is reached.
   virtual ev::Status SumGradients(ev::Span<const int> tables,
                                   ev::Span<const float* const> grads,
                                   const ev::DeviceStream& stream,
@@ -58,57 +58,60 @@ class DeviceRoute {
                                   std::shared_ptr<StreamMark>* done) = 0;
 };
 
-// A stretch of numbers that is copied, counted in numbers.
+// One contiguous copy; offsets and count are in elements, not bytes.
 struct WireChunk {
   int64_t from = 0, to = 0, count = 0;
 };
 
 class ExchangeDevice : public DistinctDevice {
  public:
-  // That of this process, made when it is first asked for and never destroyed.
-  // FailedPrecondition, with the reason, when there is none.
+  // Returns this process's device, which the first call creates and which is
+  // never destroyed. Loads the CUDA library if no factory is registered.
+  // FailedPrecondition, with the reason, if there is no device; Internal if the
+  // CUDA library cannot be loaded.
   static ev::Status Get(ExchangeDevice** device);
 
-  // Memory of the device, not initialised, aligned to 256 bytes; kept for the
-  // next caller that needs so much: nothing may be under way on it when it is
-  // given back. Not null. Where there is none it waits a while for what is kept
-  // (KeepUntil); ResourceExhausted.
+  // Allocates device memory: not initialised, aligned to 256 bytes, never null.
+  // Released memory is kept for the next caller of the same size, so no work
+  // may be in flight on it when it is released. If memory is short, waits a
+  // while for memory that KeepUntil holds. ResourceExhausted.
   virtual ev::Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) = 0;
-  // A stream with nothing to do of its own, for calls that want one: what they
-  // begin may go on after them.
+  // A stream without work of its own, for calls that take one. The work that
+  // such a call enqueues may go on after it returns.
   virtual ev::DeviceStream stream() = 0;
-  // Behind what a stream of the device has been given so far.
+  // Returns a mark for the work enqueued on 'stream' so far.
   virtual ev::Status Mark(const ev::DeviceStream& stream,
                           std::shared_ptr<StreamMark>* mark) = 0;
-  // Keeps something until the mark is reached, and a little longer. Where it
-  // finds no memory for that it waits.
+  // Keeps 'what' alive until the mark is reached, or a little longer. Waits for
+  // the mark if there is no host memory to record it.
   virtual void KeepUntil(std::shared_ptr<StreamMark> mark,
                          std::shared_ptr<const void> what) = 0;
-  // Of what is there; waits.
+  // Copies device memory that is valid now to host memory; waits.
   virtual ev::Status CopyDown(const char* from, int64_t bytes, char* to) = 0;
 
-  // As ToWire and FromWire of wire_type.h, both ends on the device, in the
-  // order of stream(): when it is through with what it has, and for what it is
-  // given afterwards. FromWire reads what is there when 'there' (may be null)
-  // is reached, and its result is times 'scale'.
+  // ToWire and FromWire of wire_type.h with both ends in device memory, in the
+  // order of stream(). FromWire reads 'from' when 'ready' (may be null) is
+  // reached and multiplies its result by 'scale'.
   virtual ev::Status ToWire(const float* from, int64_t count, WireType wire,
                             char* to) = 0;
   virtual ev::Status FromWire(const char* from, WireType wire,
-                              const std::shared_ptr<StreamMark>& there,
+                              const std::shared_ptr<StreamMark>& ready,
                               ev::Span<const WireChunk> chunks, float scale,
                               float* to) = 0;
 
-  // Begins to tell the device about a route, which may be of this device
-  // (RouteOptions::device) or of none; what was told stays with *route.
+  // Starts copying a route to the device. The plan may be deduplicated by this
+  // device (RouteOptions::device) or by the CPU. *route owns the copy.
   virtual ev::Status StartRoute(std::shared_ptr<const RoutePlan> plan,
                                 std::unique_ptr<DeviceRoute>* route) = 0;
 };
 
 using ExchangeDeviceFactory = ev::Status (*)(ExchangeDevice** device);
 
-// Called by the static initializer of the library that is linked in. Returns
-// true.
+// Called by a static initializer of the library that implements the device, or
+// with the factory of a loaded CUDA library. Returns true.
 bool RegisterExchangeDevice(ExchangeDeviceFactory factory);
+// Null: none is registered. Loads no CUDA library.
+ExchangeDeviceFactory RegisteredExchangeDevice();
 
 }  // namespace sok
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A combiner that selects over ranks: pooled where the ids are, its gradient
-// against the definition, beside a table that is summed.
+// Tests a combiner that selects ("max") over ranks: the rank that owns the
+// batch pools, and the gradient is compared with its definition. A table with a
+// sum is looked up beside it.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +25,8 @@ using ev::Combiner;
 
 constexpr int64_t kDim = 11;
 
-// Few keys, so that samples have a key twice; some samples have none.
+// Draws from few keys, so that some samples contain a key twice. Some samples
+// are empty.
 Bag RandomBag(int64_t batch_size, unsigned seed) {
   std::mt19937 random(seed);
   Bag bag;
@@ -37,7 +39,7 @@ Bag RandomBag(int64_t batch_size, unsigned seed) {
   return bag;
 }
 
-// Rows of this step's keys.
+// The rows of this step's keys.
 using KeyRows = std::map<int64_t, std::vector<float>>;
 
 class ExchangeMaxTest : public ::testing::TestWithParam<WireType> {
@@ -51,7 +53,8 @@ class ExchangeMaxTest : public ::testing::TestWithParam<WireType> {
         options_,
         std::vector<TableSpec>{{"sum", 3, Combiner::kSum, {0, 1}},
                                {"max", kDim, Combiner::kMax, {0, 1}}},
-        // Three keys in twelve share each: they tie. Nothing is above zero.
+        // Groups of three keys have equal rows, so they tie. No value is above
+        // zero.
         std::vector<float>{-1.0f, -0.5f, -2.0f, -1.5f});
   }
 
@@ -69,7 +72,8 @@ class ExchangeMaxTest : public ::testing::TestWithParam<WireType> {
     return rows;
   }
 
-  // Compares outputs and the gradients of all keys, in double.
+  // Compares outputs and the gradients of all keys with results in double
+  // precision.
   void ExpectDefinition(const std::vector<std::vector<Bag>>& bags,
                         const KeyRows& rows,
                         const std::vector<PerRank<float>>& outputs,
@@ -123,8 +127,8 @@ TEST_P(ExchangeMaxTest, TheGradientGoesToTheRowsThatHaveTheElement) {
   for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
                                  static_cast<ev::Parallel*>(&pool)}) {
     MakeJob(parallel);
-    // After an update the elements of a row differ; what a narrow type makes of
-    // them is not what the table has.
+    // After an update the elements of a row differ, and a narrow wire type
+    // changes them, so the table's rows no longer predict the outputs.
     const int steps = GetParam() == WireType::kFloat32 ? 3 : 1;
     for (int step = 0; step < steps; ++step) {
       std::vector<std::vector<Bag>> bags(2);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a lookup over ranks put together, against one table that holds
+// Tests all steps of a lookup over ranks together, against one table that holds
 // all keys.
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ std::vector<TableSpec> MixedTables(int num_ranks) {
   };
 }
 
-// Every rank's batch of its own size; rank 1's is empty.
+// Batches of different sizes; rank 1's is empty.
 std::vector<std::vector<Bag>> MixedBags(int num_ranks, uint32_t seed) {
   std::mt19937 rng(seed);
   std::vector<std::vector<Bag>> bags(num_ranks);
@@ -86,7 +86,7 @@ std::vector<PerRank<float>> RandomGrads(
   return grads;
 }
 
-// What one table that holds all keys gives for one rank's bag.
+// The result for one rank's bag of a single table that holds all keys.
 std::vector<float> OneTable(ev::EmbeddingTable* table, Combiner combiner,
                             const Bag& bag) {
   ev::PooledInput in;
@@ -119,19 +119,17 @@ std::map<int64_t, std::vector<float>> Rows(ev::EmbeddingTable* table) {
   return rows;
 }
 
-class ExchangeTest : public ::testing::TestWithParam<std::tuple<int, bool>> {
+class ExchangeTest : public ::testing::TestWithParam<int> {
  protected:
-  int num_ranks() const { return std::get<0>(GetParam()); }
-  bool dedup() const { return std::get<1>(GetParam()); }
+  int num_ranks() const { return GetParam(); }
 };
 
-// Forward bits equal those of one table; trained rows equal up to the order of
-// sums, and lie on their owners only.
+// Forward results have the bits of one table. Trained rows are equal up to the
+// order of sums, and exist only on their owners.
 TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
   const std::vector<TableSpec> specs = MixedTables(num_ranks());
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = num_ranks();
-  options.dedup = dedup();
   LoopbackJob job(options, specs, kDefaults);
   std::vector<std::shared_ptr<ev::EmbeddingTable>> whole;
   for (const TableSpec& spec : specs) {
@@ -166,7 +164,7 @@ TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
     status = job.Apply("Adagrad", {0.1f}, slots, step);
     ASSERT_TRUE(status.ok()) << status.message();
 
-    // One table on the merged batch.
+    // One table trained on the merged batch.
     for (int t : trained) {
       Bag merged;
       merged.splits.push_back(0);
@@ -237,12 +235,10 @@ TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ExchangeTest,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7),
-                                            ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Ranks, ExchangeTest, ::testing::Values(1, 2, 3, 4, 7));
 
-// The gradient of a key, to the bit: each rank's occurrences in order, then the
-// ranks in order.
+// Checks the gradient of a key to the bit: each rank's occurrences in order,
+// then the ranks in order.
 TEST(ExchangeGradient, IsSummedInRankOrder) {
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = 3;
@@ -298,14 +294,14 @@ TEST(ExchangeThreads, GiveTheSameBits) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-// So many that the owner deduplicates and finds them in parts.
+// Enough keys that the owner splits deduplication and search into tasks.
 TEST(ExchangeThreads, ManyKeysForOneOwner) {
   ev::testing::ThreadPool pool(3);
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = 2;
   options.parallel = &pool;
   LoopbackJob job(options, {{"t", 2, Combiner::kSum, {0}}}, {1.0f});
-  // Half of rank 1's keys are rank 0's, in another order.
+  // Half of rank 1's keys are also rank 0's, in another order.
   constexpr int64_t kKeys = 80000;
   std::vector<std::vector<Bag>> bags(2, std::vector<Bag>(1));
   std::vector<PerRank<float>> grads(2, PerRank<float>(1));
@@ -360,7 +356,7 @@ TEST(ExchangeWire, NarrowTypesRoundOnceEachWay) {
     }
     const auto grads = RandomGrads(outputs, 5);
     ASSERT_TRUE(job.Backward({0}, grads).ok());
-    // Key 1 (rank 1 owns it): samples 1 and 4 of both ranks.
+    // Key 1 is owned by rank 1 and occurs in samples 1 and 4 of both ranks.
     const auto keys = job.plan(1).unique_keys(0);
     for (size_t u = 0; u < keys.size(); ++u) {
       if (keys[u] != 1) continue;
@@ -426,16 +422,12 @@ TEST(ExchangeKeys, AnyValueIsLegal) {
 
 TEST(ExchangeVolume, DedupSendsEachKeyOnce) {
   const Bag bag = {{1, 1, 1, 2, 1}, {0, 2, 5}, {}};
-  for (bool dedup : {true, false}) {
-    LoopbackJob::Options options = TestOptions();
-    options.dedup = dedup;
-    LoopbackJob job(options, {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
-    std::vector<PerRank<float>> outputs;
-    ASSERT_TRUE(job.Forward({{bag}, {bag}}, &outputs).ok());
-    // Two messages of three numbers and the keys, from each of two ranks.
-    EXPECT_EQ(job.sent_numbers(), 2 * (2 * 3 + (dedup ? 2 : 5)));
-    EXPECT_EQ(job.num_floats(0), 4 * (dedup ? 2 : 5));
-  }
+  LoopbackJob job(TestOptions(), {{"t", 4, Combiner::kSum, {0, 1}}}, {0.0f});
+  std::vector<PerRank<float>> outputs;
+  ASSERT_TRUE(job.Forward({{bag}, {bag}}, &outputs).ok());
+  // Two ranks send two messages each: three numbers and the two keys.
+  EXPECT_EQ(job.sent_numbers(), 2 * (2 * 3 + 2));
+  EXPECT_EQ(job.num_floats(0), 4 * 2);
 }
 
 TEST_P(ExchangeTest, GivenRowsAreTheTransposeOfTheGradient) {
@@ -443,7 +435,6 @@ TEST_P(ExchangeTest, GivenRowsAreTheTransposeOfTheGradient) {
   specs.push_back({"m", 4, Combiner::kMax, AllRanks(num_ranks())});
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = num_ranks();
-  options.dedup = dedup();
   LoopbackJob job(options, specs, kDefaults);
   auto bags = MixedBags(num_ranks(), 3);
   std::mt19937 rng(4);
@@ -525,7 +516,7 @@ TEST(ExchangeWeights, GradientIsThatOfOneTable) {
   }
 }
 
-// --- What must be refused, by name ---
+// --- Rejected inputs; the error names what is wrong ---
 
 class RouteErrors : public ::testing::Test {
  protected:
@@ -574,7 +565,7 @@ TEST_F(RouteErrors, NegativeBatch) {
   in_.batch_size = -1;
   ExpectRefused(in_, "batch size");
 }
-TEST_F(RouteErrors, RankThatIsNotThere) {
+TEST_F(RouteErrors, RankOutsideTheJob) {
   placement_ = Placement({0, 2});
   ExpectRefused(in_, "rank 2 of 2");
 }
@@ -596,7 +587,7 @@ class MessageErrors : public ::testing::Test {
     EXPECT_NE(status.message().find(words), std::string::npos)
         << status.message();
   }
-  // Rank 0: keys 5 of table 0; rank 1: keys 6, 7 of table 1.
+  // Rank 0 sends key 5 of table 0; rank 1 sends keys 6 and 7 of table 1.
   std::vector<int64_t> message_ = {9, 1, 0, 0, 5, 9, 0, 2, 0, 6, 7};
   std::vector<int32_t> splits_ = {5, 6};
 };
@@ -629,7 +620,7 @@ TEST_F(MessageErrors, NegativeCount) {
 }
 TEST_F(MessageErrors, FewerKeysThanSent) {
   message_[1] = 0;
-  ExpectRefused("of no table");
+  ExpectRefused("belong to no table");
 }
 TEST_F(MessageErrors, SplitsBeyondTheMessage) {
   splits_ = {5, 7};

@@ -6,11 +6,11 @@
 
 namespace sok {
 
-// From now on what ops of a lookup over ranks hand to each other lies in memory
-// that is kept (base/transfer_memory.h), huge pages of this process unless a
-// device has pinned ones. It is tens of megabytes, which malloc takes from the
-// system and gives back in every step: each page of it would fault again.
-// Thread-safe; once is enough.
+// Makes the ops of a lookup over ranks keep the memory of their messages and
+// reuse it (base/transfer_memory.h): huge pages, or pinned memory if a device
+// provides it. Messages are tens of megabytes; with malloc, every step would
+// map them anew and fault on each page.
+// Thread-safe; one call is enough.
 void KeepMessages();
 
 }  // namespace sok

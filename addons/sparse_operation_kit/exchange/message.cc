@@ -83,7 +83,7 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
     if (at != end) {
       return Bad(r, "a message of " + std::to_string(length) +
                         " numbers of which " + std::to_string(end - at) +
-                        " are of no table");
+                        " belong to no table");
     }
     begin = end;
   }

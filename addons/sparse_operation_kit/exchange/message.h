@@ -1,18 +1,21 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The message of keys that a rank sends to another, all int64:
+// The message of keys from one rank to another. All numbers are int64:
+//
 //
 //   [fingerprint][keys of table 0: n_0] ... [n_T-1]
 //   [bytes of the traits][traits, padded to whole numbers]
-//   [n_0 keys][n_0 occurrences, if wanted][n_1 keys] ...
+//   [n_0 keys][n_0 occurrence counts, optional][n_1 keys] ...
 //
-// So sizes need no exchange of their own, and an empty batch still sends T + 2
-// numbers: every rank takes part in every exchange. The fingerprint stands for
-// the lookup as the graph describes it. Two ranks that differ in it would read
-// each other's keys as another table's; they get an error instead. Its two
-// lowest bits say how rows travel, so that the error can say when that is what
-// differs. The traits (traits.h) are compared by the op that serves the keys.
+// The message contains its sizes, so they need no exchange of their own. Every
+// rank takes part in every exchange: an empty batch still sends T + 2 numbers.
+//
+// The fingerprint identifies the lookup as the graph describes it. Ranks whose
+// graphs differ would read each other's keys as those of another table; the
+// fingerprint turns that into an error. Its two lowest bits are the wire type,
+// so that the error can name a difference in it. The op that serves the keys
+// compares the traits (traits.h).
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_MESSAGE_H_
@@ -26,21 +29,21 @@
 
 namespace sok {
 
-// A fingerprint of 'facts' for rows that travel as the wire type of this number
-// (0: float32, 1: float16, 2: bfloat16).
+// Returns the fingerprint of the lookup 'facts' with rows in this wire type (0:
+// float32, 1: float16, 2: bfloat16).
 inline int64_t FingerprintWith(int64_t facts, int wire) {
   return static_cast<int64_t>((static_cast<uint64_t>(facts) & ~uint64_t{3}) |
                               static_cast<uint64_t>(wire));
 }
 
-// What all ranks agree on.
+// The parts of the format on which all ranks agree.
 struct MessageFormat {
   int num_tables = 0;
   bool with_occurrences = false;
   int64_t fingerprint = 0;
-  std::string traits;  // what the writer sends; a reader takes any
+  std::string traits;  // of the sender; a reader accepts any
 
-  // Numbers before the keys.
+  // Number of int64 values before the keys.
   int64_t header() const { return header(traits.size()); }
   int64_t header(size_t traits_bytes) const {
     return 2 + num_tables + static_cast<int64_t>((traits_bytes + 7) / 8);
@@ -48,11 +51,12 @@ struct MessageFormat {
   int64_t per_key() const { return with_occurrences ? 2 : 1; }
 };
 
-// Where everything is in the messages of all ranks, laid end to end.
+// Index of the keys, counts and traits in the concatenated messages of all
+// ranks.
 class MessageLayout {
  public:
-  // splits: how many numbers came from each rank. InvalidArgument: sizes that
-  // do not fit, or a fingerprint that is not ours; the rank is named.
+  // splits: count of numbers received from each rank. InvalidArgument, naming
+  // the rank, if sizes do not fit or the fingerprint differs from this rank's.
   static ev::Status Parse(const MessageFormat& format,
                           ev::Span<const int64_t> message,
                           ev::Span<const int32_t> splits,
@@ -61,12 +65,12 @@ class MessageLayout {
   int num_ranks() const { return num_ranks_; }
   int num_tables() const { return format_.num_tables; }
   const MessageFormat& format() const { return format_; }
-  // Keys of table t from rank r, and where they begin in the message; their
-  // occurrences, if there are any, follow them.
+  // Number of keys of table t from rank r, and their start in the message.
+  // Their occurrence counts, if the format has them, follow the keys.
   int64_t num_keys(int r, int t) const { return num_keys_[Index(r, t)]; }
   int64_t key_start(int r, int t) const { return key_starts_[Index(r, t)]; }
   int64_t num_keys(int t) const;  // from all ranks
-  // The traits that rank r has sent in the message that was parsed.
+  // Traits in rank r's message.
   std::string traits(int r, const int64_t* message) const {
     return std::string(
         reinterpret_cast<const char*>(message + traits_starts_[r] + 1),
@@ -81,7 +85,7 @@ class MessageLayout {
   MessageFormat format_;
   int num_ranks_ = 0;
   std::vector<int64_t> num_keys_, key_starts_;  // [W * T]
-  std::vector<int64_t> traits_starts_;          // [W], where their sizes are
+  std::vector<int64_t> traits_starts_;          // [W], positions of their sizes
 };
 
 }  // namespace sok

@@ -14,7 +14,7 @@
 namespace sok {
 namespace {
 
-// The status of a message from ranks 0 and 1 with these fingerprints.
+// Parses messages from ranks 0 and 1 with these fingerprints.
 ev::Status ParseBetween(int64_t mine, int64_t theirs) {
   const MessageFormat format = {1, false, mine};
   const std::vector<int64_t> message = {mine, 0, 0, theirs, 1, 0, 42};
@@ -48,7 +48,7 @@ TEST(MessageTest, AnotherExchangeTypeIsNamed) {
 const TableTraits kUsers = {"sum", "int64", "int32", "Adagrad"};
 const TableTraits kItems = {"mean", "int64", "int32", "Adagrad"};
 
-// The error that rank 0 reports for the traits of rank 1.
+// Returns the error that rank 0 reports for the traits of rank 1.
 std::string DifferenceBetween(const std::string& mine,
                               const std::string& theirs) {
   MessageFormat format;

@@ -12,8 +12,9 @@
 
 namespace sok {
 
-// Which rank owns a key of a table: ranks[floormod(key, number of ranks)]. All
-// ranks 0, 1, ..., or one, or a list in which a rank may come several times.
+// Assigns each key of a table to its owner rank: ranks[floormod(key, number of
+// ranks)]. The list may be all ranks 0, 1, ..., one rank, or any ranks; a rank
+// may occur several times.
 class Placement {
  public:
   // REQUIRES: at least one rank.

@@ -27,7 +27,7 @@ using ev::Status;
 
 constexpr int64_t kIdsPerTask = 8192;
 constexpr int64_t kFloatsPerTask = 65536;
-// Floats converted at a time: they stay in the first-level cache.
+// Floats per conversion; they fit the L1 cache.
 constexpr int64_t kFloatsAtOnce = 4096;
 
 struct Buffer {
@@ -55,8 +55,8 @@ void ForSamples(const RoutedTable& table, ev::Parallel* parallel,
                 std::max<int64_t>(1, kIdsPerTask / IdsPerSample(table)), body);
 }
 
-// The addresses of table t's rows, which are chunk k of those of each rank. As
-// float32 they are used where they lie, else converted into *floats.
+// Returns the addresses of table t's rows, which are chunk k of each rank.
+// float32 rows are used in place; others are converted into *floats.
 const float* const* RowAddresses(const RoutePlan& plan, int t, int64_t k,
                                  const std::vector<int64_t>& starts,
                                  const void* rows, WireType wire,
@@ -88,7 +88,7 @@ const float* const* RowAddresses(const RoutePlan& plan, int t, int64_t k,
   return out;
 }
 
-// What the gradient of a table whose combiner selects needs besides.
+// Inputs for the gradient of a table whose combiner selects.
 struct Selected {
   LineBuffer addresses, floats;
   const float* const* rows = nullptr;
@@ -100,8 +100,8 @@ Recycler<Selected>& Selections() {
   return *selections;
 }
 
-// The gradients of keys [begin, end) of one table, all of one rank, to 'out'.
-// selected: null where the combiner does not select.
+// Writes the gradients of keys [begin, end) of one table, all for one rank, to
+// 'out'. selected: null if the combiner does not select.
 void SumKeys(const RoutedTable& table, const Grouped& grouped,
              const Selected* selected, const float* grads, int64_t begin,
              int64_t end, WireType wire, char* out) {
@@ -129,7 +129,7 @@ void SumKeys(const RoutedTable& table, const Grouped& grouped,
   }
 }
 
-// Groups tables[k] into *grouped[k]. A table in one task.
+// Groups tables[k] into *grouped[k], one task per table.
 Status GroupTables(const RoutePlan& plan, Span<const int> tables,
                    const std::vector<Recycler<Grouped>::Handle>& grouped,
                    ev::Parallel* parallel) {
@@ -147,8 +147,8 @@ Status GroupTables(const RoutePlan& plan, Span<const int> tables,
   });
 }
 
-// Fills *selected[k], null where the combiner of tables[k] does not select.
-// After the tables are grouped: the inverse is there then.
+// Fills *selected[k], which is null if the combiner of tables[k] does not
+// select. Call it after grouping, which fetches the inverse.
 Status ShareKeys(const RoutePlan& plan, Span<const int> tables,
                  Span<const float* const> grads, const ReceivedRows& rows,
                  WireType wire, const std::vector<Selected*>& selected,
@@ -175,20 +175,20 @@ Status ShareKeys(const RoutePlan& plan, Span<const int> tables,
   });
 }
 
-// Cuts a table's keys so that tasks read and write alike: a few keys may have
+// Cuts a table's keys into tasks of equal memory traffic: a few keys may have
 // most of the occurrences.
 void CutKeys(int item, const RoutedTable& table, const Grouped& grouped,
              ev::TaskList* sum) {
   const int64_t n = table.num_unique;
   const int32_t* const ends = grouped.ends;
-  // Rows that the keys before u read and write.
+  // Number of rows that the keys before u read and write.
   const auto rows_before = [&](int64_t u) {
     return u == 0 ? 0 : ends[u - 1] + u;
   };
   const int64_t at_once = std::max<int64_t>(1, kFloatsPerTask / table.dim);
   for (int64_t begin = 0; begin < n;) {
     const int64_t limit = rows_before(begin) + at_once;
-    int64_t low = begin + 1, high = n;  // the last end within the limit
+    int64_t low = begin + 1, high = n;  // becomes the last end within the limit
     while (low < high) {
       const int64_t middle = low + (high - low + 1) / 2;
       if (rows_before(middle) <= limit) {
@@ -203,8 +203,8 @@ void CutKeys(int item, const RoutedTable& table, const Grouped& grouped,
   }
 }
 
-// InvalidArgument unless there are as many of 'what' as tables, and these are
-// the plan's.
+// InvalidArgument unless there are as many of 'what' as tables, and all tables
+// are in the plan.
 Status CheckTables(const RoutePlan& plan, Span<const int> tables, size_t count,
                    const std::string& what) {
   if (count != tables.size()) {
@@ -400,8 +400,7 @@ Status PoolWeightGradient(const RoutePlan& plan, int t,
   }
   if (!table.has_weights) {
     return ev::InvalidArgument(
-        "the gradient of weights was asked for, but the lookup had none, table "
-        "'" +
+        "there is no gradient of weights: the lookup had none, table '" +
         table.name + "'");
   }
   return ev::CatchBadAlloc([&] {
@@ -413,8 +412,8 @@ Status PoolWeightGradient(const RoutePlan& plan, int t,
       EV_RETURN_IF_ERROR(ChunkStartsOf(plan, tables, rows.num_floats, &starts));
       k = std::find(tables.begin(), tables.end(), t) - tables.begin();
       if (k == static_cast<int64_t>(tables.size())) {
-        return ev::InvalidArgument("no rows came for table '" + table.name +
-                                   "'");
+        return ev::InvalidArgument("no rows were given for table '" +
+                                   table.name + "'");
       }
     }
     LineBuffer addresses, floats;

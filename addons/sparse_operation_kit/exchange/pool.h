@@ -1,12 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last step of a lookup over ranks, and the first of its gradient, both on
-// the rank whose batch it is. Rows and gradients lie as the message of keys
-// does: by rank, then by table, then by key, without a header.
+// The last step of a lookup over ranks (pooling) and the first step of its
+// gradient. Both run on the rank that owns the batch. Rows and gradients are
+// ordered like the message of keys: by rank, then by table, then by key; they
+// have no header.
 //
-// Samples are summed in the order of their ids, a key's gradient in the order
-// of its occurrences. Thread-safe; 'parallel' may be null.
+// Samples are summed in the order of their ids, and a key's gradient in the
+// order of its occurrences. All functions are thread-safe; 'parallel' may be
+// null.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_POOL_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_POOL_H_
@@ -22,29 +24,31 @@
 
 namespace sok {
 
-// rows: num_floats numbers of type 'wire', the rows of all of the plan's keys.
-// outputs[t]: [B_t, dim_t], overwritten; null: not wanted. A sample without ids
-// gives zeros. InvalidArgument: num_floats is not what the plan's keys need.
+// rows: the rows of all keys of the plan, num_floats numbers of type 'wire'.
+// outputs[t]: [B_t, dim_t], overwritten; null if not needed. A sample without
+// ids gives zeros. InvalidArgument if num_floats does not match the plan's
+// keys.
 ev::Status PoolReceived(const RoutePlan& plan, const void* rows,
                         int64_t num_floats, WireType wire,
                         ev::Span<float* const> outputs, ev::Parallel* parallel);
 
-// A route's occurrences, grouped by key: where every gradient begins, and what
-// can be done before there is one.
+// The occurrences of a route's ids, grouped by key. Every gradient needs this
+// grouping first, and it can be computed before the gradients exist.
 struct RouteOccurrences;
 ev::Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
                       std::shared_ptr<const RouteOccurrences>* occurrences);
 
-// Rows as PoolReceived got them.
+// The rows that PoolReceived read.
 struct ReceivedRows {
   const void* data = nullptr;
   int64_t num_floats = 0;
 };
 
-// grads[k]: d loss / d outputs[tables[k]], [B, dim]. occurrences: of the plan,
-// or null. message: the gradients of these tables' keys, by rank, then by table
-// in the order of 'tables'; plan.row_floats(r, tables) numbers for rank r.
-// rows: needed where the combiner of one of the tables selects (combiner.h).
+// Sums the gradients of each key. grads[k]: d loss / d outputs[tables[k]], [B,
+// dim]. occurrences: those of 'plan', or null to group here. message: gradients
+// of these tables' keys by rank, then by table in the order of 'tables';
+// plan.row_floats(r, tables) numbers for rank r. rows: required if the combiner
+// of one of the tables selects (combiner.h).
 ev::Status PoolGradient(const RoutePlan& plan,
                         const RouteOccurrences* occurrences,
                         ev::Span<const int> tables,
@@ -52,20 +56,21 @@ ev::Status PoolGradient(const RoutePlan& plan,
                         void* message, ev::Parallel* parallel,
                         const ReceivedRows& rows = ReceivedRows());
 
-// Pools given rows in place of the tables': the transpose of PoolGradient, for
-// gradients of gradients (ev::PoolGivenRows). given: rows of the keys of
-// 'tables' (each once), by rank, then by table in the order of 'tables'.
-// outputs[k]: [B, dim], overwritten. rows: as for PoolGradient.
-// InvalidArgument: the given rows are not as many as these tables' keys.
+// Pools 'given' in place of the tables' rows: the transpose of PoolGradient,
+// for gradients of gradients (ev::PoolGivenRows). given: rows of the keys of
+// 'tables' (each table once), by rank, then by table in the order of 'tables'.
+// outputs[k]: [B, dim], overwritten. rows: as for PoolGradient. InvalidArgument
+// if the number of given rows differs from that of the tables' keys.
 ev::Status PoolGivenRows(const RoutePlan& plan, ev::Span<const int> tables,
                          const ReceivedRows& given, WireType wire,
                          ev::Span<float* const> outputs, ev::Parallel* parallel,
                          const ReceivedRows& rows = ReceivedRows());
 
-// d loss / d weights of table t, [N]. rows: as PoolReceived got them; output:
-// its result. Or, with 'tables' not empty, the given rows and an output of
-// PoolGivenRows. Zeros when the combiner selects, which takes no weights.
-// InvalidArgument: the table was looked up without weights otherwise.
+// Computes d loss / d weights of table t, [N]. rows and output: input and
+// result of PoolReceived, or, if 'tables' is not empty, given rows and an
+// output of PoolGivenRows. The result is zero for a combiner that selects,
+// since it ignores weights. InvalidArgument if the lookup of the table had no
+// weights otherwise.
 ev::Status PoolWeightGradient(
     const RoutePlan& plan, int t, const ReceivedRows& rows, WireType wire,
     const float* grad, const float* output, float* weight_grad,

@@ -28,10 +28,10 @@ using ev::Span;
 using ev::Status;
 
 constexpr int64_t kIdsPerTask = 8192;
-// A quarter of a MiB, some 30 us of a core.
+// 256 KiB of ids, some 30 us of one core.
 constexpr int64_t kIdsPerPut = 32768;
 
-// What one table's distinct keys need until they are sorted by owner.
+// One table's distinct keys before they are sorted by owner.
 struct Unsorted {
   LineBuffer arrays;
   int64_t* keys = nullptr;    // [N]
@@ -63,7 +63,7 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   if (in.dim < 1) return Bad(in, "the dim must be at least 1");
   EV_RETURN_IF_ERROR(ev::CheckIds(in, in.name));
   if (in.placement == nullptr || in.placement->ranks().empty()) {
-    return Bad(in, "no rank holds it");
+    return Bad(in, "its placement names no rank");
   }
   for (int32_t rank : in.placement->ranks()) {
     if (rank < 0 || rank >= num_ranks) {
@@ -74,8 +74,8 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   return Status::OK();
 }
 
-// What a device has in its memory and cannot deduplicate.
-Status NotThere(const RouteInput& in, const std::string& why) {
+// The error for ids in device memory that the device cannot deduplicate.
+Status NotForDevice(const RouteInput& in, const std::string& why) {
   return NamedAfter(in.name, Status(ev::StatusCode::kUnimplemented, why));
 }
 
@@ -94,8 +94,8 @@ ev::DistinctRequest RequestOf(const RouteInput& in,
     request.there.stream = *in.stream;
   }
   request.brings_inverse = options.brings_inverse && !in.on_device;
-  // Where inverses are read in CPU memory the keys' places would have to come
-  // down for them, so the processors sort.
+  // If inverses are read on the host, they need the keys' places, and fetching
+  // those costs more than sorting on the CPU.
   if (!request.brings_inverse && options.num_ranks <= ev::kMaxKeyOwners) {
     request.owners = in.placement->ranks();
     request.num_owners = options.num_ranks;
@@ -103,7 +103,7 @@ ev::DistinctRequest RequestOf(const RouteInput& in,
   return request;
 }
 
-// Samples that a device has made the offsets of come here.
+// Fetches the sample offsets to host memory if only the device has them.
 Status FetchOffsets(const RoutedTable& table) {
   if (table.has_offsets) return Status::OK();
   EV_RETURN_IF_ERROR(
@@ -112,7 +112,7 @@ Status FetchOffsets(const RoutedTable& table) {
   return Status::OK();
 }
 
-// The planning of all tables' ids, and the sorting of their keys by owner.
+// Plans the ids of all tables and sorts their keys by owner.
 class RouteBuilder {
  public:
   RouteBuilder(Span<const RouteInput> inputs, const RouteOptions& options,
@@ -124,21 +124,22 @@ class RouteBuilder {
 
  private:
   int num_tables() const { return static_cast<int>(inputs_.size()); }
-  // Which tables a device deduplicates: their 'distinct' is set. Without memory
-  // there the processors do it.
+  // Sets 'distinct' of the tables that a device deduplicates. If device memory
+  // is short, sets none, and the CPU deduplicates.
   Status StartDistincts();
   void Prepare(int t);
   void FindFactors(int t);
   void SortByOwner(int t, const int64_t* keys, const int32_t* counts,
                    int32_t* places, ev::Parallel* parallel);
-  // What the table's plan calls its distinct keys and counts: the arrays that
-  // it keeps, or those of unsorted_[t].
+  // Swaps the table's arrays of distinct keys and counts with those of
+  // unsorted_[t].
   void SwapKeys(int t);
-  // Of a table that the processors have deduplicated, and of a device's.
+  // SortKeys is for tables that the CPU has deduplicated, TakeKeys for those of
+  // a device.
   void SortKeys(int t, ev::Parallel* parallel);
   Status TakeKeys(int t);
-  Status TakeSorted(int t);  // of a device that has sorted them
-  // Ids [begin, end) name their keys in send order.
+  Status TakeSorted(int t);  // of a device that has sorted its keys
+  // Makes inverse[begin, end) refer to keys in send order.
   void RouteIds(int t, int64_t begin, int64_t end);
 
   const Span<const RouteInput> inputs_;
@@ -151,16 +152,17 @@ class RouteBuilder {
 Status RouteBuilder::StartDistincts() {
   std::vector<ev::DistinctRequest> requests;
   std::vector<int> tables;
-  const RouteInput* first_there = nullptr;
+  const RouteInput* first_on_device = nullptr;
   const std::vector<bool> are_for_device = AreForDevice(inputs_, options_);
   for (int t = 0; t < num_tables(); ++t) {
     const RouteInput& in = inputs_[t];
     plan_->mutable_routed(t)->distinct.reset();
     if (in.on_device && !are_for_device[t]) {
-      return NotThere(in, "these ids are not for the device that has them");
+      return NotForDevice(
+          in, "the device that holds these ids does not deduplicate them");
     }
     if (!are_for_device[t]) continue;
-    if (in.on_device && first_there == nullptr) first_there = &in;
+    if (in.on_device && first_on_device == nullptr) first_on_device = &in;
     requests.push_back(RequestOf(in, options_));
     tables.push_back(t);
   }
@@ -168,8 +170,9 @@ Status RouteBuilder::StartDistincts() {
   std::vector<std::unique_ptr<ev::DeviceDistinct>> distincts;
   const Status status = options_.device->StartDistincts(requests, &distincts);
   if (status.code() == ev::StatusCode::kResourceExhausted) {
-    return first_there == nullptr ? Status::OK()
-                                  : NotThere(*first_there, status.message());
+    return first_on_device == nullptr
+               ? Status::OK()
+               : NotForDevice(*first_on_device, status.message());
   }
   EV_RETURN_IF_ERROR(status);
   for (size_t k = 0; k < tables.size(); ++k) {
@@ -236,7 +239,7 @@ Status RouteBuilder::TakeKeys(int t) {
     return NamedAfter(
         table->name,
         ev::Internal(
-            "a device without rows knows " +
+            "a device without rows found " +
             std::to_string(table->num_unique - distinct.num_unknown()) +
             " of " + std::to_string(table->num_unique) + " keys"));
   }
@@ -259,7 +262,7 @@ Status RouteBuilder::TakeSorted(int t) {
   RoutedTable* const table = plan_->mutable_routed(t);
   const ev::DeviceDistinct& distinct = *table->distinct;
   const int64_t n = table->num_unique;
-  table->is_sorted_there = true;
+  table->is_sorted_on_device = true;
   table->starts.assign(distinct.owner_starts(),
                        distinct.owner_starts() + options_.num_ranks + 1);
   std::copy_n(distinct.unknown_keys(), n, table->unique);
@@ -289,10 +292,9 @@ Status RouteBuilder::Build() {
   }
   ev::DistinctQueue devices(tables, [&](int t) { return TakeKeys(t); });
   ev::PlanIdsOptions plan_ids;
-  // Of a batch of any length, so that the owner of a key sees the same order
-  // whether the processors deduplicate or a device.
+  // First occurrence for batches of any length: the owner then sees keys in the
+  // same order whether the CPU or a device deduplicates.
   plan_ids.order = ev::DistinctOrder::kFirstOccurrence;
-  plan_ids.dedup = options_.dedup;
   plan_ids.ids_per_task = kIdsPerTask;
   plan_ids.ids_per_put = kIdsPerPut;
   plan_ids.samples_known = [&](int t) {
@@ -393,7 +395,7 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
 std::vector<bool> AreForDevice(Span<const RouteInput> inputs,
                                const RouteOptions& options) {
   std::vector<bool> are(inputs.size(), false);
-  if (options.device == nullptr || !options.dedup) return are;
+  if (options.device == nullptr) return are;
   int64_t together = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
     const RouteInput& in = inputs[t];
@@ -401,7 +403,7 @@ std::vector<bool> AreForDevice(Span<const RouteInput> inputs,
              in.num_ids > 0 && in.num_ids <= ev::kMaxDistinctIds;
     if (are[t]) together += in.num_ids;
   }
-  // A table's inverse that comes down has to be worth it by itself.
+  // Copying an inverse to the host must pay off for each table alone.
   const int64_t least = options.device->min_ids_to_deduplicate();
   const int64_t of_a_table =
       options.brings_inverse ? least : least / ev::kDistinctShares;
@@ -435,17 +437,17 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
 
 Status FetchInverse(const RoutePlan& plan, Span<const int> tables,
                     ev::Parallel* parallel) {
-  std::vector<int> there;
+  std::vector<int> on_device;
   for (int t : tables) {
-    if (plan.routed(t).distinct != nullptr) there.push_back(t);
+    if (plan.routed(t).distinct != nullptr) on_device.push_back(t);
   }
   return ev::RunTasksWithStatus(
-      parallel, static_cast<int64_t>(there.size()), [&](int64_t i) {
-        const RoutedTable& table = plan.routed(there[i]);
+      parallel, static_cast<int64_t>(on_device.size()), [&](int64_t i) {
+        const RoutedTable& table = plan.routed(on_device[i]);
         std::lock_guard<std::mutex> lock(table.fetch);
         if (table.is_fetched) return Status::OK();
         EV_RETURN_IF_ERROR(FetchOffsets(table));
-        if (table.is_sorted_there) {
+        if (table.is_sorted_on_device) {
           EV_RETURN_IF_ERROR(
               NamedAfter(table.name, table.distinct->Places(table.places)));
         }
@@ -474,7 +476,7 @@ void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
                   int64_t* message) {
   const MessageFormat& format = plan.options().format;
   const int num_tables = format.num_tables;
-  // Where the keys of (rank r, table t) go: [r * T + t].
+  // Start of the keys of (rank r, table t) at [r * T + t].
   std::vector<int64_t> begins;
   begins.reserve(plan.num_ranks() * num_tables);
   int64_t at = 0;
@@ -489,7 +491,7 @@ void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
       at += plan.num_keys(r, t) * format.per_key();
     }
     *header++ = static_cast<int64_t>(format.traits.size());
-    // The last number may have bytes behind the text.
+    // The last number may extend beyond the text: zero the rest.
     if (!format.traits.empty()) message[keys - 1] = 0;
     std::memcpy(header, format.traits.data(), format.traits.size());
   }

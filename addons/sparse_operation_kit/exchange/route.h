@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way out of a lookup over ranks: each table's ids become distinct keys,
-// the keys are sorted by the rank that owns them, and the messages to all ranks
-// are written. The plan remembers what the way back needs.
+// The sending half of a lookup over ranks: deduplicates each table's ids, sorts
+// the distinct keys by owner rank, and writes the messages to all ranks. The
+// plan keeps what pooling and gradients need later.
 //
 // Distinct keys of one table are numbered in send order: by owner, then by
-// first occurrence. A rank's keys, the rows that come back for them and the
-// gradients that go out are then one contiguous piece each.
+// first occurrence. So the keys for one rank, the rows that come back for them
+// and the gradients that are sent to it are each contiguous.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROUTE_H_
@@ -30,29 +30,30 @@ namespace sok {
 
 // One table's ids of this rank's batch.
 struct RouteInput : ev::IdsInput {
-  // With on_device: ids and samples are there when the device of RouteOptions
-  // is through with what the stream has.
+  // With on_device: ids and samples are valid after this stream's work so far,
+  // on the device of RouteOptions.
   const ev::DeviceStream* stream = nullptr;
-  std::string name;  // of the table, for messages
+  std::string name;  // of the table, for error messages
   int64_t dim = 0;
   ev::Combiner combiner = ev::Combiner::kMean;
   const Placement* placement = nullptr;
 };
 
-// What deduplicates the ids of long batches in place of the processors.
+// Deduplicates the ids of long batches on a device, in place of the CPU.
 // Thread-safe.
 class DistinctDevice {
  public:
   virtual ~DistinctDevice() {}
-  // From how many ids on. Where no inverse is brought all tables of a route
-  // count together, and a table has one of ev::kDistinctShares parts of that by
-  // itself.
+  // Least number of ids worth deduplicating on the device. If no inverse is
+  // copied to the host, it applies to the sum over a route's tables, and each
+  // table needs at least 1 / ev::kDistinctShares of it.
   virtual int64_t min_ids_to_deduplicate() const = 0;
-  // As GpuTableCompute::StartDistinct of rows/gpu_compute.h, for all tables of
-  // a route that it takes: one for each request, in their order. It knows no
-  // key. At least one request; none of a batch with fewer ids than that part,
-  // none, or more than ev::kMaxDistinctIds. Errors that are of one table have
-  // its name. ResourceExhausted: the processors do it.
+  // GpuTableCompute::StartDistinct of rows/gpu_compute.h for several tables of
+  // a route: makes one result per request, in their order. The device has no
+  // rows, so every key counts as unknown. There is at least one request. No
+  // request is empty, is shorter than the least number above, or has more than
+  // ev::kMaxDistinctIds ids. Errors of one table contain its name. After
+  // ResourceExhausted the caller deduplicates on the CPU.
   virtual ev::Status StartDistincts(
       ev::Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) = 0;
@@ -61,18 +62,17 @@ class DistinctDevice {
 struct RouteOptions {
   int num_ranks = 1;
   MessageFormat format;
-  bool dedup = true;  // false: every id is sent; for measurements
-  // Null, or what deduplicates the ids of tables without weights that have many
-  // (it outlives the plan). The same plan, but that which key an id is stays
-  // there until FetchInverse.
+  // Deduplicates the long batches of tables without weights; null: the CPU
+  // does. Must outlive the plan. The plan is the same, except that the inverse
+  // stays on the device until FetchInverse.
   DistinctDevice* device = nullptr;
-  // False: samples are pooled, and gradients summed, on the device as a rule.
+  // False if samples are usually pooled, and gradients summed, on the device.
   bool brings_inverse = true;
 };
 
-struct RoutedTable;  // routed_table.h, for this room's files
+struct RoutedTable;  // routed_table.h; internal
 
-// Immutable once made. Its memory is recycled.
+// Immutable once made. Plans are recycled with their memory.
 class RoutePlan {
  public:
   RoutePlan();
@@ -88,21 +88,22 @@ class RoutePlan {
   int64_t batch_size(int t) const;
   int64_t num_ids(int t) const;
 
-  // Keys of table t for rank r.
+  // Number of keys of table t that rank r owns.
   int64_t num_keys(int r, int t) const;
-  // Numbers in the message to rank r, and in all messages.
+  // Count of numbers in the message to rank r, and in all messages.
   int64_t message_size(int r) const;
   int64_t message_size() const;
-  // Floats of the rows (or gradients) of these tables' keys for rank r.
+  // Count of floats in the rows (or gradients) of these tables' keys for rank
+  // r.
   int64_t row_floats(int r, ev::Span<const int> tables) const;
 
-  // For this room's files.
+  // Internal.
   static std::shared_ptr<RoutePlan> Make(const RouteOptions& options);
   const RoutedTable& routed(int t) const { return *tables_[t]; }
   RoutedTable* mutable_routed(int t) { return tables_[t].get(); }
 
-  // For RecycledPlan (ids/recycled_plan.h): memory that the plan keeps, and the
-  // end of what a device has of it.
+  // For RecycledPlan (ids/recycled_plan.h): bytes of the memory that the plan
+  // keeps, and the release of its device results.
   size_t bytes() const;
   void GiveBack();
 
@@ -111,30 +112,33 @@ class RoutePlan {
   std::vector<std::unique_ptr<RoutedTable>> tables_;  // >= num_tables
 };
 
-// Whether the device of the options is asked to deduplicate each table's ids:
-// then they, and the samples, may be on_device. Reads no array.
+// Returns for each table whether options.device deduplicates its ids. Only such
+// tables may have ids and samples on_device. Reads no array.
 std::vector<bool> AreForDevice(ev::Span<const RouteInput> inputs,
                                const RouteOptions& options);
 
-// Makes the plan of a lookup of format.num_tables tables. The plan copies what
-// it needs. InvalidArgument, with the table's name: what ev::PooledForward
-// refuses, or more than 2^31 - 1 numbers for one rank; ResourceExhausted: no
-// memory; Unimplemented: of inputs that are on_device one is not for the
-// device, has samples out of order, or finds too little memory there. The same
-// in CPU memory has a plan, or says what is wrong. Thread-safe; 'parallel' may
-// be null.
+// Makes the plan of a lookup of format.num_tables tables. Copies what it needs
+// from the inputs. Thread-safe; 'parallel' may be null.
+// InvalidArgument, with the table's name: inputs that ev::PooledForward
+// rejects, or more than 2^31 - 1 numbers for one rank.
+// ResourceExhausted: out of memory.
+// Unimplemented: the device cannot take an input that is on_device:
+// AreForDevice is false, its samples are out of order, or device memory is
+// short. The caller copies the inputs to host memory and calls again.
 ev::Status Route(ev::Span<const RouteInput> inputs, const RouteOptions& options,
                  ev::Parallel* parallel,
                  std::shared_ptr<const RoutePlan>* plan);
 
-// For a caller that works on samples in CPU memory: brings down which key each
-// id of these tables is, where a device has deduplicated, and where samples
-// begin and keys are, if those were in its memory. Once, 4 bytes of the link
-// for an id, a sample and a key; later calls return at once. Thread-safe.
+// Copies the inverse of these tables to host memory if a device has
+// deduplicated them, and with it the sample offsets and key positions if only
+// the device has those. For callers that pool on the CPU. The first call
+// transfers 4 bytes per id, sample and key; later calls return at once.
+// Thread-safe.
 ev::Status FetchInverse(const RoutePlan& plan, ev::Span<const int> tables,
                         ev::Parallel* parallel);
 
-// The messages to rank 0, 1, ..., end to end. message: [plan.message_size()].
+// Writes the messages to ranks 0, 1, ..., one after the other. message:
+// [plan.message_size()].
 void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
                   int64_t* message);
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes of ids and samples that are in a device's memory, beside those of the
-// same in CPU memory: the same messages, the same plan.
+// Compares routes of ids and samples in device memory with routes of the same
+// batch in host memory: same messages, same plan.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ using ev::testing::Reach;
 constexpr int64_t kMinIds = 100;
 constexpr int kNumRanks = 3;
 
-// As the class it is made of, and counts what comes to CPU memory.
+// HostDeviceDistinct that counts copies to host memory.
 class TestDistinct : public HostDeviceDistinct {
  public:
   using HostDeviceDistinct::HostDeviceDistinct;
@@ -69,17 +69,17 @@ class TestDevice : public DistinctDevice {
         std::make_shared<std::atomic<int64_t>>(requests.size());
     for (const ev::DistinctRequest& request : requests) {
       EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
-      ++(request.is_there ? num_there : num_put);
+      ++(request.is_there ? num_on_device : num_put);
       distincts->emplace_back(new TestDistinct(
           request, std::make_shared<const HostKnownKeys>(), unstarted));
     }
     return Status::OK();
   }
   std::string fails;
-  int num_put = 0, num_there = 0;
+  int num_put = 0, num_on_device = 0;
 };
 
-// A framework's tensors on the device, written when its stream gets to it.
+// A framework's tensors in device memory, written by its stream.
 class Tensors {
  public:
   ~Tensors() {
@@ -101,7 +101,7 @@ class Tensors {
   std::vector<void*> blocks_;
 };
 
-// One table's batch, in CPU memory.
+// One table's batch in host memory.
 struct Batch {
   std::string name;
   int64_t dim;
@@ -111,8 +111,8 @@ struct Batch {
   std::vector<int64_t> ids, splits, indices;
   std::vector<int32_t> narrow;
 
-  // Samples of at most so many ids, of 'vocabulary' keys around 0; exactly one
-  // when most is 1.
+  // Draws samples of up to 'most' ids of 'vocabulary' keys around 0. If most is
+  // 1, every sample has exactly one id.
   void Draw(std::mt19937* rng, int64_t batch_size, int64_t most,
             int64_t vocabulary) {
     splits.push_back(0);
@@ -139,7 +139,7 @@ struct Batch {
     in.num_ids = ids.size();
     return in;
   }
-  RouteInput Here() const {
+  RouteInput InHostMemory() const {
     RouteInput in = Sizes();
     if (is_narrow) {
       in.ids32 = narrow.data();
@@ -150,7 +150,8 @@ struct Batch {
         by_indices ? indices.data() : splits.data();
     return in;
   }
-  RouteInput There(Tensors* tensors, const ev::DeviceStream* stream) const {
+  RouteInput InDeviceMemory(Tensors* tensors,
+                            const ev::DeviceStream* stream) const {
     RouteInput in = Sizes();
     if (is_narrow) {
       in.ids32 = tensors->Make(narrow);
@@ -191,9 +192,9 @@ std::vector<Batch> Batches(uint32_t seed) {
   return batches;
 }
 
-class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
+class RouteOfDeviceIds : public ::testing::TestWithParam<bool> {
  protected:
-  RouteOfIdsThere() {
+  RouteOfDeviceIds() {
     options_.num_ranks = kNumRanks;
     options_.brings_inverse = false;
     stream_ = tensors_.stream();
@@ -204,22 +205,23 @@ class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
   void SetTables(const std::vector<Batch>& batches) {
     options_.format.num_tables = static_cast<int>(batches.size());
   }
-  // Of tables that are for the device the inputs are there.
+  // The inputs of tables for which the device is used are in device memory.
   std::vector<RouteInput> Inputs(const std::vector<Batch>& batches) {
     options_.device = &device_;
     std::vector<RouteInput> sizes, inputs;
     for (const Batch& batch : batches) sizes.push_back(batch.Sizes());
-    const std::vector<bool> are_there = AreForDevice(sizes, options_);
+    const std::vector<bool> are_on_device = AreForDevice(sizes, options_);
     for (size_t t = 0; t < batches.size(); ++t) {
-      inputs.push_back(are_there[t] ? batches[t].There(&tensors_, &stream_)
-                                    : batches[t].Here());
+      inputs.push_back(are_on_device[t]
+                           ? batches[t].InDeviceMemory(&tensors_, &stream_)
+                           : batches[t].InHostMemory());
     }
     return inputs;
   }
   void ExpectUnimplemented(const Batch& batch, const std::string& words) {
     SetTables({batch});
     options_.device = &device_;
-    const RouteInput in = batch.There(&tensors_, &stream_);
+    const RouteInput in = batch.InDeviceMemory(&tensors_, &stream_);
     std::shared_ptr<const RoutePlan> plan;
     const Status status = Route({&in, 1}, options_, nullptr, &plan);
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.message();
@@ -236,31 +238,32 @@ class RouteOfIdsThere : public ::testing::TestWithParam<bool> {
   RouteOptions options_;
 };
 
-TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
+TEST_P(RouteOfDeviceIds, SameMessagesAndPlan) {
   ev::testing::ThreadPool pool(4);
   const std::vector<Batch> batches = Batches(5);
   const int num_tables = static_cast<int>(batches.size());
   SetTables(batches);
   options_.format.with_occurrences = GetParam();
-  std::vector<RouteInput> here;
-  for (const Batch& batch : batches) here.push_back(batch.Here());
+  std::vector<RouteInput> on_host;
+  for (const Batch& batch : batches) on_host.push_back(batch.InHostMemory());
   std::shared_ptr<const RoutePlan> expected;
-  ASSERT_TRUE(Route(here, options_, &pool, &expected).ok());
+  ASSERT_TRUE(Route(on_host, options_, &pool, &expected).ok());
   std::vector<int64_t> message(expected->message_size());
   WriteMessage(*expected, &pool, message.data());
   for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
                                  static_cast<ev::Parallel*>(&pool)}) {
-    device_.num_there = 0;
+    device_.num_on_device = 0;
     TestDistinct::num_samples_fetched = 0;
     TestDistinct::num_places_fetched = 0;
     std::shared_ptr<const RoutePlan> plan;
     const Status status = Route(Inputs(batches), options_, parallel, &plan);
     ASSERT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(device_.num_there, 4);
+    EXPECT_EQ(device_.num_on_device, 4);
     EXPECT_EQ(device_.num_put, 0);
-    // Where samples are divided; of the sum none have come.
+    // Only combiners that divide need offsets on the host; the sum fetches
+    // none.
     EXPECT_EQ(TestDistinct::num_samples_fetched, 3);
-    // Messages that say how often keys occur want them in their places.
+    // Messages with occurrence counts need the places.
     EXPECT_EQ(TestDistinct::num_places_fetched, GetParam() ? 4 : 0);
     std::vector<int64_t> other(plan->message_size());
     WriteMessage(*plan, parallel, other.data());
@@ -275,7 +278,7 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
       const RoutedTable& one = expected->routed(t);
       const RoutedTable& other = plan->routed(t);
       EXPECT_EQ(t < 4, other.distinct != nullptr);
-      EXPECT_EQ(t < 4, other.is_sorted_there);
+      EXPECT_EQ(t < 4, other.is_sorted_on_device);
       EXPECT_EQ(one.starts, other.starts);
       ASSERT_EQ(one.num_unique, other.num_unique);
       EXPECT_EQ(one.has_factors, other.has_factors) << one.name;
@@ -297,8 +300,8 @@ TEST_P(RouteOfIdsThere, SameMessagesAndPlan) {
   }
 }
 
-// As many owners as a device sorts by, and one more.
-TEST_P(RouteOfIdsThere, ManyRanks) {
+// The largest number of owners that a device sorts by, and one more.
+TEST_P(RouteOfDeviceIds, ManyRanks) {
   for (int num_ranks : {1, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
     std::vector<int32_t> ranks;
     for (int r = 0; r < num_ranks; ++r) ranks.push_back(num_ranks - 1 - r);
@@ -310,25 +313,26 @@ TEST_P(RouteOfIdsThere, ManyRanks) {
     options_.format.with_occurrences = GetParam();
     std::vector<int64_t> messages[2];
     std::shared_ptr<const RoutePlan> plans[2];
-    for (int there = 0; there < 2; ++there) {
-      options_.device = there == 0 ? nullptr : &device_;
-      const RouteInput in =
-          there == 0 ? batch.Here() : batch.There(&tensors_, &stream_);
-      ASSERT_TRUE(Route({&in, 1}, options_, nullptr, &plans[there]).ok());
-      messages[there].resize(plans[there]->message_size());
-      WriteMessage(*plans[there], nullptr, messages[there].data());
+    for (int on_device = 0; on_device < 2; ++on_device) {
+      options_.device = on_device == 0 ? nullptr : &device_;
+      const RouteInput in = on_device == 0
+                                ? batch.InHostMemory()
+                                : batch.InDeviceMemory(&tensors_, &stream_);
+      ASSERT_TRUE(Route({&in, 1}, options_, nullptr, &plans[on_device]).ok());
+      messages[on_device].resize(plans[on_device]->message_size());
+      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
     }
     EXPECT_TRUE(messages[0] == messages[1]);
-    EXPECT_EQ(plans[1]->routed(0).is_sorted_there,
+    EXPECT_EQ(plans[1]->routed(0).is_sorted_on_device,
               num_ranks <= ev::kMaxKeyOwners);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Occurrences, RouteOfIdsThere, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Occurrences, RouteOfDeviceIds, ::testing::Bool());
 
-class RouteOfIdsThereErrors : public RouteOfIdsThere {
+class RouteOfDeviceIdsErrors : public RouteOfDeviceIds {
  protected:
-  RouteOfIdsThereErrors()
+  RouteOfDeviceIdsErrors()
       : batch_(Table("item", Combiner::kSum, false, false)) {
     std::mt19937 rng(3);
     batch_.Draw(&rng, 150, 5, 40);
@@ -336,8 +340,8 @@ class RouteOfIdsThereErrors : public RouteOfIdsThere {
   Batch batch_;
 };
 
-// The caller brings them to CPU memory, where the error is made.
-TEST_F(RouteOfIdsThereErrors, SamplesOutOfOrder) {
+// The caller then copies the inputs to host memory, where the error is made.
+TEST_F(RouteOfDeviceIdsErrors, SamplesOutOfOrder) {
   Batch splits = batch_;
   splits.splits[7] = -1;
   Batch end = batch_;
@@ -347,14 +351,14 @@ TEST_F(RouteOfIdsThereErrors, SamplesOutOfOrder) {
   indices.indices[20] = 150;
   for (const Batch& bad : {splits, end, indices}) {
     ExpectUnimplemented(bad, "");
-    const RouteInput in = bad.Here();
+    const RouteInput in = bad.InHostMemory();
     std::shared_ptr<const RoutePlan> plan;
     EXPECT_EQ(Route({&in, 1}, options_, nullptr, &plan).code(),
               StatusCode::kInvalidArgument);
   }
 }
 
-TEST_F(RouteOfIdsThereErrors, BesideOthersInOrder) {
+TEST_F(RouteOfDeviceIdsErrors, BesideOthersInOrder) {
   std::vector<Batch> batches = Batches(9);
   batches[3].splits[5] = 1 << 20;
   SetTables(batches);
@@ -366,60 +370,57 @@ TEST_F(RouteOfIdsThereErrors, BesideOthersInOrder) {
   EXPECT_TRUE(Route(Inputs(batches), options_, nullptr, &plan).ok());
 }
 
-TEST_F(RouteOfIdsThereErrors, WhatIsNotForADevice) {
+TEST_F(RouteOfDeviceIdsErrors, WhatIsNotForADevice) {
   device_.fails = "memory";
   ExpectUnimplemented(batch_, "no memory");
   device_.fails = "";
   Batch few = Table("few", Combiner::kSum, false, false);
   std::mt19937 rng(3);
   few.Draw(&rng, kMinIds - 1, 1, 40);
-  ExpectUnimplemented(few, "not for the device");
+  ExpectUnimplemented(few, "does not deduplicate");
   Batch most = batch_;
   most.combiner = Combiner::kMax;
-  ExpectUnimplemented(most, "not for the device");
-  options_.dedup = false;
-  ExpectUnimplemented(batch_, "not for the device");
-  options_.dedup = true;
+  ExpectUnimplemented(most, "does not deduplicate");
   device_.fails = "begin";
   SetTables({batch_});
-  const RouteInput in = batch_.There(&tensors_, &stream_);
+  const RouteInput in = batch_.InDeviceMemory(&tensors_, &stream_);
   std::shared_ptr<const RoutePlan> plan;
   const Status status = Route({&in, 1}, options_, nullptr, &plan);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(), "a bad begin");
 }
 
-// Some ids are there, those of others are put.
-TEST_P(RouteOfIdsThere, BesideOthersThatArePut) {
+// Some tables have ids in device memory; the ids of others are uploaded by Put.
+TEST_P(RouteOfDeviceIds, BesideOthersThatArePut) {
   const std::vector<Batch> batches = Batches(5);
   SetTables(batches);
   options_.format.with_occurrences = GetParam();
-  std::vector<RouteInput> here, mixed = Inputs(batches);
-  for (const Batch& batch : batches) here.push_back(batch.Here());
-  mixed[1] = here[1];
-  mixed[3] = here[3];
+  std::vector<RouteInput> on_host, mixed = Inputs(batches);
+  for (const Batch& batch : batches) on_host.push_back(batch.InHostMemory());
+  mixed[1] = on_host[1];
+  mixed[3] = on_host[3];
   for (bool brings_inverse : {false, true}) {
     options_.brings_inverse = brings_inverse;
-    device_.num_there = device_.num_put = 0;
+    device_.num_on_device = device_.num_put = 0;
     std::vector<int64_t> messages[2];
     std::shared_ptr<const RoutePlan> plans[2];
-    for (int there = 0; there < 2; ++there) {
-      options_.device = there == 0 ? nullptr : &device_;
-      ASSERT_TRUE(
-          Route(there == 0 ? here : mixed, options_, nullptr, &plans[there])
-              .ok());
-      messages[there].resize(plans[there]->message_size());
-      WriteMessage(*plans[there], nullptr, messages[there].data());
+    for (int on_device = 0; on_device < 2; ++on_device) {
+      options_.device = on_device == 0 ? nullptr : &device_;
+      ASSERT_TRUE(Route(on_device == 0 ? on_host : mixed, options_, nullptr,
+                        &plans[on_device])
+                      .ok());
+      messages[on_device].resize(plans[on_device]->message_size());
+      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
     }
-    EXPECT_EQ(device_.num_there, 2);
+    EXPECT_EQ(device_.num_on_device, 2);
     EXPECT_EQ(device_.num_put, 2);
     EXPECT_TRUE(messages[0] == messages[1]);
-    EXPECT_EQ(plans[1]->routed(1).is_sorted_there, !brings_inverse);
-    EXPECT_TRUE(plans[1]->routed(2).is_sorted_there);
+    EXPECT_EQ(plans[1]->routed(1).is_sorted_on_device, !brings_inverse);
+    EXPECT_TRUE(plans[1]->routed(2).is_sorted_on_device);
   }
 }
 
-TEST_F(RouteOfIdsThereErrors, SamplesThatDoNotCome) {
+TEST_F(RouteOfDeviceIdsErrors, SamplesThatDoNotCome) {
   TestDistinct::samples_fail = true;
   batch_.combiner = Combiner::kMean;
   SetTables({batch_});
@@ -434,7 +435,7 @@ TEST_F(RouteOfIdsThereErrors, SamplesThatDoNotCome) {
   EXPECT_EQ(status.message(), "a bad fetch, table 'item'");
 }
 
-TEST_F(RouteOfIdsThereErrors, PlacesThatDoNotCome) {
+TEST_F(RouteOfDeviceIdsErrors, PlacesThatDoNotCome) {
   TestDistinct::places_fail = true;
   SetTables({batch_});
   std::shared_ptr<const RoutePlan> plan;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes whose ids a device deduplicates, beside those of the processors: the
-// same messages, the same bits.
+// Compares routes whose ids a device deduplicates with routes made on the CPU:
+// same messages, same bits.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using ev::testing::HostKnownKeys;
 
 constexpr int64_t kMinIds = 100;
 
-// Fails where it is told to.
+// HostDeviceDistinct that fails in the call named by the test.
 class TestDistinct : public HostDeviceDistinct {
  public:
   TestDistinct(const ev::DistinctRequest& request,
@@ -77,7 +77,7 @@ class TestDevice : public DistinctDevice {
     for (const ev::DistinctRequest& request : requests) {
       EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
       EXPECT_FALSE(request.is_there);
-      // Those whose inverse comes down are sorted by the processors.
+      // Keys are sorted on the CPU if the inverse is copied to the host.
       EXPECT_EQ(request.brings_inverse, request.owners.empty());
       ++num_started;
       distincts->emplace_back(new TestDistinct(
@@ -86,7 +86,7 @@ class TestDevice : public DistinctDevice {
     }
     return ev::Status::OK();
   }
-  std::string fails_in;  // which table; empty: all
+  std::string fails_in;  // table that fails; empty: all
   std::string fails;
   std::atomic<int> num_started{0}, num_calls{0};
   const std::shared_ptr<HostKnownKeys> known =
@@ -118,7 +118,7 @@ std::vector<TableSpec> Tables(int num_ranks) {
   };
 }
 
-// Rank 1's batch is empty. The longest is put in several pieces.
+// Rank 1's batch is empty. The longest batch is uploaded in several parts.
 std::vector<std::vector<Bag>> Bags(int num_ranks, uint32_t seed) {
   std::mt19937 rng(seed);
   std::vector<std::vector<Bag>> bags(num_ranks);
@@ -136,7 +136,7 @@ struct Trained {
   std::vector<std::vector<float>> grads;
 };
 
-// One step of all tables; 'job' stays as it was then.
+// Trains one step of all tables. 'job' keeps its state after it.
 Trained Train(LoopbackJob* job, int num_ranks) {
   Trained trained;
   ev::Status status = job->Forward(Bags(num_ranks, 5), &trained.outputs);
@@ -182,10 +182,10 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
     TestDistinct::num_fetched = 0;
     const Trained expected = Train(&by_processors, 3);
     const Trained got = Train(&by_device, 3);
-    // The long tables of two ranks, those of a rank by one call.
+    // The long tables of two ranks; those of a rank share one call.
     EXPECT_EQ(device_.num_started, 6);
     EXPECT_EQ(device_.num_calls, 2);
-    // By pooling; grouping finds it there.
+    // Fetched by pooling; grouping reuses it.
     EXPECT_EQ(TestDistinct::num_fetched, 6);
     EXPECT_TRUE(expected.outputs == got.outputs);
     EXPECT_TRUE(expected.grads == got.grads);
@@ -196,7 +196,7 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
         const RoutedTable& one = by_processors.route(r).routed(t);
         const RoutedTable& other = plan.routed(t);
         EXPECT_EQ(r != 1 && t != 1 && t != 3, other.distinct != nullptr);
-        EXPECT_FALSE(other.is_sorted_there);
+        EXPECT_FALSE(other.is_sorted_on_device);
         EXPECT_EQ(one.starts, other.starts);
         ASSERT_EQ(one.num_unique, other.num_unique);
         for (int64_t u = 0; u < one.num_unique; ++u) {
@@ -210,7 +210,7 @@ TEST_P(RouteOnDeviceTest, SameRouteAndBits) {
     }
   }
 }
-// As they are written, when nothing but keys has come down.
+// Checks messages when only keys were copied to the host.
 TEST_P(RouteOnDeviceTest, SameMessages) {
   const LoopbackJob job(Options(nullptr), Tables(3), {0.5f});
   const std::vector<Bag> bags = Bags(3, 8)[2];
@@ -221,19 +221,19 @@ TEST_P(RouteOnDeviceTest, SameMessages) {
   options.format.num_tables = 5;
   options.format.with_occurrences = GetParam();
   std::vector<int64_t> messages[2];
-  // Both live: the other's memory must not be used again.
+  // Both plans stay alive, so that neither reuses the other's memory.
   std::shared_ptr<const RoutePlan> plans[2];
-  for (int there = 0; there < 2; ++there) {
-    options.device = there == 0 ? nullptr : &device_;
-    ASSERT_TRUE(Route(inputs, options, nullptr, &plans[there]).ok());
-    messages[there].resize(plans[there]->message_size());
-    WriteMessage(*plans[there], nullptr, messages[there].data());
+  for (int on_device = 0; on_device < 2; ++on_device) {
+    options.device = on_device == 0 ? nullptr : &device_;
+    ASSERT_TRUE(Route(inputs, options, nullptr, &plans[on_device]).ok());
+    messages[on_device].resize(plans[on_device]->message_size());
+    WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
   }
   EXPECT_EQ(device_.num_started, 3);
   EXPECT_TRUE(messages[0] == messages[1]);
 }
 
-// One table's batch, and the table.
+// One table and its batch.
 struct OfTable {
   std::string name;
   Placement placement;
@@ -242,8 +242,8 @@ struct OfTable {
   RouteInput input;
 };
 
-// Tables of very different sizes whose ids a GPU's ops put: the device sorts
-// their keys by owner. One id a sample, or up to four.
+// Tables of very different sizes, with the options of GPU ops: the device sorts
+// keys by owner. Samples have one id, or up to four.
 std::vector<OfTable> ManyTables(int num_tables, int num_ranks) {
   std::mt19937 rng(11);
   std::vector<OfTable> tables;
@@ -285,7 +285,7 @@ std::vector<OfTable> ManyTables(int num_tables, int num_ranks) {
   return tables;
 }
 
-TEST_P(RouteOnDeviceTest, ManyTablesSortedThere) {
+TEST_P(RouteOnDeviceTest, ManyTablesSortedOnDevice) {
   ev::testing::ThreadPool pool(4);
   const int num_tables = 40, num_ranks = 3;
   const std::vector<OfTable> tables = ManyTables(num_tables, num_ranks);
@@ -315,9 +315,9 @@ TEST_P(RouteOnDeviceTest, ManyTablesSortedThere) {
     std::vector<int64_t> other(plan->message_size());
     WriteMessage(*plan, parallel, other.data());
     EXPECT_TRUE(message == other);
-    // Nothing has to go up for a device that pools.
+    // A pooling device needs nothing more from the host.
     for (int t = 0; t < num_tables; ++t) {
-      EXPECT_TRUE(plan->routed(t).is_sorted_there);
+      EXPECT_TRUE(plan->routed(t).is_sorted_on_device);
       EXPECT_EQ(plan->routed(t).for_pooling_bytes(), 0u);
     }
     ASSERT_TRUE(FetchInverse(*plan, all, parallel).ok());
@@ -335,7 +335,7 @@ TEST_P(RouteOnDeviceTest, ManyTablesSortedThere) {
   }
 }
 
-// Beyond what a device sorts by, the processors do.
+// With more ranks than the device can sort by, the CPU sorts.
 TEST_P(RouteOnDeviceTest, ManyRanks) {
   for (int num_ranks : {1, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
     const std::vector<OfTable> tables = ManyTables(3, num_ranks);
@@ -347,16 +347,16 @@ TEST_P(RouteOnDeviceTest, ManyRanks) {
     options.format.with_occurrences = GetParam();
     std::vector<int64_t> messages[2];
     std::shared_ptr<const RoutePlan> plans[2];
-    // The stand-in wants owners of all that bring no inverse.
+    // The stand-in expects owners for every request without an inverse.
     options.brings_inverse = num_ranks > ev::kMaxKeyOwners;
-    for (int there = 0; there < 2; ++there) {
-      options.device = there == 0 ? nullptr : &device_;
-      ASSERT_TRUE(Route(inputs, options, nullptr, &plans[there]).ok());
-      messages[there].resize(plans[there]->message_size());
-      WriteMessage(*plans[there], nullptr, messages[there].data());
+    for (int on_device = 0; on_device < 2; ++on_device) {
+      options.device = on_device == 0 ? nullptr : &device_;
+      ASSERT_TRUE(Route(inputs, options, nullptr, &plans[on_device]).ok());
+      messages[on_device].resize(plans[on_device]->message_size());
+      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
     }
     EXPECT_TRUE(messages[0] == messages[1]) << num_ranks;
-    EXPECT_EQ(plans[1]->routed(0).is_sorted_there,
+    EXPECT_EQ(plans[1]->routed(0).is_sorted_on_device,
               num_ranks <= ev::kMaxKeyOwners);
   }
 }
@@ -386,7 +386,7 @@ class RouteOnDeviceErrors : public ::testing::Test {
     return Route(ev::Span<const RouteInput>(&in_, 1), options_, nullptr,
                  &plan_);
   }
-  // The table's name is not in what a device says of all of them.
+  // A device error that concerns all tables does not contain a table's name.
   void ExpectFails(const std::string& words) {
     const ev::Status status = Run();
     EXPECT_EQ(plan_, nullptr);
@@ -414,7 +414,8 @@ TEST_F(RouteOnDeviceErrors, EveryCall) {
   }
 }
 
-// Others were put and started, some of which a thread may be asking about.
+// Other tables were uploaded and started, and a pool thread may be polling
+// them.
 TEST_F(RouteOnDeviceErrors, EveryCallForOneOfManyTables) {
   ev::testing::ThreadPool pool(4);
   const std::vector<OfTable> tables = ManyTables(9, 2);
@@ -437,7 +438,7 @@ TEST_F(RouteOnDeviceErrors, EveryCallForOneOfManyTables) {
   }
 }
 
-TEST_F(RouteOnDeviceErrors, WithoutMemoryForOneThereIsNoneForAll) {
+TEST_F(RouteOnDeviceErrors, NoTableIsOnDeviceIfMemoryIsShortForOne) {
   const std::vector<OfTable> tables = ManyTables(9, 2);
   std::vector<RouteInput> inputs;
   for (const OfTable& table : tables) inputs.push_back(table.input);
@@ -457,7 +458,7 @@ TEST_F(RouteOnDeviceErrors, BadSplitsBesideGoodIds) {
 
 TEST_F(RouteOnDeviceErrors, KeysOfADeviceWithoutRows) {
   device_.known->Put(3, 0);
-  ExpectFails("knows 1 of 7 keys");
+  ExpectFails("found 1 of 7 keys");
 }
 
 TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {
@@ -484,10 +485,6 @@ TEST_F(RouteOnDeviceErrors, WhatIsNotForADevice) {
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
   in_.weights = nullptr;
-  options_.dedup = false;
-  ASSERT_TRUE(Run().ok());
-  EXPECT_FALSE(IsOnDevice());
-  options_.dedup = true;
   in_.num_ids = in_.batch_size = kMinIds - 1;
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
@@ -511,8 +508,6 @@ TEST_F(RouteOnDeviceErrors, ShortTablesCountTogether) {
   options_.brings_inverse = true;
   EXPECT_EQ((std::vector<bool>{true, false}),
             are_for_device({kMinIds, kMinIds - 1}));
-  options_.dedup = false;
-  EXPECT_EQ((std::vector<bool>{false}), are_for_device({kMinIds}));
 }
 
 TEST_F(RouteOnDeviceErrors, NarrowIds) {
@@ -525,7 +520,7 @@ TEST_F(RouteOnDeviceErrors, NarrowIds) {
   EXPECT_EQ(keys, (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5}));
 }
 
-// Pooling and its gradient may begin at once.
+// Pooling and its gradient may call it at the same time.
 TEST_F(RouteOnDeviceErrors, FetchedByManyAtOnce) {
   TestDistinct::num_fetched = 0;
   ASSERT_TRUE(Run().ok());

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the rows of a route's keys lie, on their way back.
+// Positions of the rows of a route's keys in the message that brings them back.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROW_CHUNKS_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_ROW_CHUNKS_H_
@@ -16,8 +16,8 @@
 
 namespace sok {
 
-// Where the chunk of (rank r, k-th of 'tables') begins: [r * K + k], in
-// numbers; one more at the end: their total.
+// Returns the start, in numbers, of each chunk (rank r, k-th of 'tables') at [r
+// * K + k], and the total at the end.
 inline std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
                                         ev::Span<const int> tables) {
   std::vector<int64_t> starts(1, 0);
@@ -29,7 +29,7 @@ inline std::vector<int64_t> ChunkStarts(const RoutePlan& plan,
   return starts;
 }
 
-// The same, into *starts. InvalidArgument: num_floats is not their total.
+// ChunkStarts into *starts. InvalidArgument if the total is not num_floats.
 inline ev::Status ChunkStartsOf(const RoutePlan& plan,
                                 ev::Span<const int> tables, int64_t num_floats,
                                 std::vector<int64_t>* starts) {
@@ -43,7 +43,7 @@ inline ev::Status ChunkStartsOf(const RoutePlan& plan,
       "'. All ranks must build the same graph");
 }
 
-// The same of all tables.
+// ChunkStartsOf for all tables.
 inline ev::Status ChunkStartsOf(const RoutePlan& plan, int64_t num_floats,
                                 std::vector<int64_t>* starts) {
   std::vector<int> all(plan.num_tables());

@@ -32,7 +32,7 @@ ev::Recycler<Buffer>& Buffers() {
   return *buffers;
 }
 
-// Copies rows to where they are sent from.
+// Copies rows into the message.
 void WriteRows(const float* const* rows, int64_t count, int64_t dim,
                WireType wire, char* out) {
   if (wire == WireType::kFloat32) {
@@ -150,7 +150,7 @@ Status ServeGivenRows(const MessageLayout& layout, const ev::LookupPlan& plan,
     for (size_t k = 0; k < tables.size(); ++k) {
       const ServedTable& table = served[tables[k]];
       const int64_t num_keys = table.first_key[layout.num_ranks()];
-      // Each key is a sample of one id in this plan, so pooling copies rows.
+      // In this plan each key is a sample of one id, so pooling copies rows.
       float* const rows = buffer->line.ReserveOf<float>(num_keys * table.dim);
       EV_RETURN_IF_ERROR(
           ev::PoolGivenRows(plan, tables[k], given[k], rows, parallel));

@@ -39,9 +39,10 @@ ev::Status LayOutGradients(const MessageLayout& layout,
   served->assign(num_tables, ServedTable());
   for (int t : tables) {
     if (t < 0 || t >= num_tables || (*served)[t].dim != 0) {
-      return ev::InvalidArgument(
-          "table " + std::to_string(t) + " of a lookup of " +
-          std::to_string(num_tables) + ", or named twice");
+      return ev::InvalidArgument("table " + std::to_string(t) +
+                                 " is given twice, or is not one of the " +
+                                 std::to_string(num_tables) +
+                                 " tables of the lookup");
     }
     (*served)[t].dim = plan.table(t)->options().dim;
   }
@@ -62,8 +63,9 @@ ev::Status ServedKeys::Read(const MessageLayout& layout, const int64_t* message,
                             const Tables& tables, ev::Parallel* parallel) {
   const int num_tables = layout.num_tables();
   if (tables.size() != static_cast<size_t>(num_tables)) {
-    return ev::InvalidArgument("a message about " + std::to_string(num_tables) +
-                               " tables met " + std::to_string(tables.size()));
+    return ev::InvalidArgument("a message of " + std::to_string(num_tables) +
+                               " tables came for " +
+                               std::to_string(tables.size()));
   }
   const bool with_occurrences = layout.format().with_occurrences;
   served_.assign(num_tables, ServedTable());

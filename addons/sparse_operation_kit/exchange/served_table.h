@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an owner reads out of the messages of all ranks; for this room's files.
+// The layout of keys and rows that an owner reads from the messages of all
+// ranks. Internal to this folder.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_SERVED_TABLE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_SERVED_TABLE_H_
@@ -21,32 +22,33 @@
 
 namespace sok {
 
-// One table's keys of all ranks as one list, and where each rank's lie in it
-// and in the rows.
+// One table: the keys of all ranks in one list, with the start of each rank's
+// keys in the list and of its rows in the message.
 struct ServedTable {
   int64_t dim = 0;
   std::vector<int64_t> first_key;  // [W + 1]
-  std::vector<int64_t> chunk;      // [W]: of the rows, in numbers
+  std::vector<int64_t> chunk;      // [W]: starts of the rows, in numbers
 };
 
-// The chunks of 'tables', one after the other for each rank, of [T] tables of
-// which those have a dim. Returns the total.
+// Lays out the chunks of 'tables' by rank, then by table. served: one entry per
+// table of the message; those of 'tables' have their dim set. Returns the total
+// count of numbers.
 int64_t LayOut(const MessageLayout& layout, ev::Span<const int> tables,
                std::vector<ServedTable>* served);
 
-// LayOut of the gradients of 'tables', each once. InvalidArgument: they are not
-// num_floats, or the plan is another's.
+// LayOut for the gradients of 'tables', each once. InvalidArgument if they are
+// not num_floats numbers, or if 'plan' is not of this message.
 ev::Status LayOutGradients(const MessageLayout& layout,
                            const ev::LookupPlan& plan,
                            ev::Span<const int> tables, int64_t num_floats,
                            std::vector<ServedTable>* served);
 
-// The keys of a message, table by table.
+// The keys of a message, grouped by table.
 class ServedKeys {
  public:
   using Tables = std::vector<std::shared_ptr<ev::EmbeddingTable>>;
 
-  // InvalidArgument: another number of tables. Throws std::bad_alloc.
+  // InvalidArgument if the number of tables differs. Throws std::bad_alloc.
   ev::Status Read(const MessageLayout& layout, const int64_t* message,
                   const Tables& tables, ev::Parallel* parallel);
 

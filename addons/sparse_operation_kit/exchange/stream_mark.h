@@ -9,18 +9,18 @@
 
 namespace sok {
 
-// A point of the work of the rank's device. Where a null mark may come, it is
-// one that has been reached. All calls are thread-safe.
+// A position in the work of this rank's device. Where a parameter may be null,
+// null stands for a mark that is reached. All calls are thread-safe.
 class StreamMark {
  public:
   virtual ~StreamMark() {}
-  // Whether the device is through with what came before, or has failed: what
-  // uses the mark then says so.
+  // True if the device has finished the work before the mark, or has failed.
+  // After a failure, Before and Wait return the error.
   virtual bool IsReached() = 0;
-  // What the stream, of the same device, is given from now on comes after the
-  // mark. Waits for nothing.
+  // Makes work that is enqueued on 'stream', of the same device, after this
+  // call wait for the mark. The host does not wait.
   virtual ev::Status Before(const ev::DeviceStream& stream) = 0;
-  // The processor waits. Internal where what came before has failed.
+  // Blocks the calling thread. Internal if the work before the mark failed.
   virtual ev::Status Wait() = 0;
 };
 

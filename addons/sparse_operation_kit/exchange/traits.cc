@@ -33,7 +33,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return pieces;
 }
 
-// What a rank does with a table, by one of its fields.
+// Describes how a rank uses a table, for one of the fields.
 std::string InWords(int field, const std::string& table,
                     const std::string& value) {
   switch (field) {

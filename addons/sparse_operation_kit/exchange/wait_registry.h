@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which exchanges of this process wait for other ranks, and since when. A
-// collective that not all ranks take part in never ends by itself; a reader of
-// this registry can end it.
+// Lists the exchanges of this process that wait for other ranks, with their
+// start times. A collective that some rank never joins does not end by itself;
+// a thread that reads this registry can end it.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WAIT_REGISTRY_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WAIT_REGISTRY_H_
@@ -19,14 +19,15 @@ namespace sok {
 // Thread-safe.
 class WaitRegistry {
  public:
-  // Never destroyed: waits may end while the process does.
+  // Never destroyed: waits may end during process exit.
   static WaitRegistry& Global();
 
-  // 'what' waits from now on, until End of the number returned.
+  // Records that 'what' waits from now until End with the returned number.
   uint64_t Begin(std::string what);
   void End(uint64_t number);
 
-  // Seconds since the oldest wait began, and what it is; 0 and "" when none is.
+  // Returns the age of the oldest wait in seconds and its name; 0 and "" if
+  // there is none.
   double Longest(std::string* what) const;
 
  private:
@@ -40,7 +41,8 @@ class WaitRegistry {
   std::map<uint64_t, Entry> entries_;  // numbers ascend with time
 };
 
-// One wait at a time; it ends with the object at the latest. Not thread-safe.
+// A scoped entry: one wait at a time, which ends at the latest with the object.
+// Not thread-safe.
 class Wait {
  public:
   Wait() {}

@@ -17,7 +17,7 @@ ev::Status WireBuffer::OnHost(WireType wire, int64_t count,
     buffer->wire = wire;
     buffer->count = count;
     buffer->on_device = false;
-    // An empty buffer has an address, too.
+    // An empty buffer has an address too.
     char* const data = static_cast<char*>(
         scratch->Reserve(std::max<int64_t>(1, buffer->bytes())));
     buffer->memory = std::shared_ptr<char>(scratch, data);
@@ -43,7 +43,7 @@ ev::Status WireBuffer::ToHost(ExchangeDevice* device, WireBuffer* copy) const {
     return ev::Status::OK();
   }
   EV_RETURN_IF_ERROR(OnHost(wire, count, copy));
-  if (there != nullptr) EV_RETURN_IF_ERROR(there->Wait());
+  if (ready != nullptr) EV_RETURN_IF_ERROR(ready->Wait());
   return device->CopyDown(data(), bytes(), copy->data());
 }
 

@@ -14,26 +14,26 @@
 
 namespace sok {
 
-// Rows or gradients on their way, flat, in CPU memory or in the device's. Its
-// memory goes back with the last copy, to be used again: what the device may
-// still do with it has a copy (ExchangeDevice::KeepUntil).
+// A flat array of rows or gradients for an exchange, in host or device memory.
+// Copies share the memory, and it is reused after the last one is destroyed:
+// ExchangeDevice::KeepUntil holds a copy while the device may still use it.
 struct WireBuffer {
   WireType wire = WireType::kFloat32;
-  int64_t count = 0;  // numbers of that type
+  int64_t count = 0;  // numbers of type 'wire'
   bool on_device = false;
   std::shared_ptr<char> memory;
-  std::shared_ptr<StreamMark> there;  // null: the numbers are there
+  std::shared_ptr<StreamMark> ready;  // when they are valid; null: now
 
   int64_t bytes() const { return count * WireBytes(wire); }
   char* data() const { return memory.get(); }
 
-  // Not initialised. ResourceExhausted.
+  // Allocates a buffer, not initialised. ResourceExhausted.
   static ev::Status OnHost(WireType wire, int64_t count, WireBuffer* buffer);
   static ev::Status OnDevice(ExchangeDevice* device, WireType wire,
                              int64_t count, WireBuffer* buffer);
 
-  // These numbers in CPU memory: itself, if it is there. 'device': whose the
-  // memory is. Waits.
+  // Sets *copy to the same numbers in host memory: this buffer itself if it is
+  // there already. 'device' owns the device memory. Waits for the device.
   ev::Status ToHost(ExchangeDevice* device, WireBuffer* copy) const;
 };
 

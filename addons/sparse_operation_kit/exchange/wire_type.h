@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows and gradients on their way between ranks. All sums are formed in
-// float32; only what travels may be narrower.
+// The number type of rows and gradients in messages between ranks. All sums are
+// computed in float32; only the messages may be narrower.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WIRE_TYPE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_WIRE_TYPE_H_
@@ -18,8 +18,8 @@ inline size_t WireBytes(WireType type) {
   return type == WireType::kFloat32 ? 4 : 2;
 }
 
-// Rounds to the nearest, ties to even. float16: beyond 65504 infinite, below
-// 2^-24 zero. NaN stays NaN. The ranges must not overlap.
+// Round to nearest, ties to even. To float16: values beyond 65504 become
+// infinite, below 2^-24 zero. NaN stays NaN. The ranges must not overlap.
 void ToWire(const float* from, int64_t count, WireType type, void* to);
 void FromWire(const void* from, int64_t count, WireType type, float* to);
 

@@ -26,7 +26,7 @@ uint16_t Encode(WireType type, float f) {
   return bits;
 }
 
-// From the definition of the formats, digit by digit.
+// Decodes a number by the definition of its format.
 double Meaning(WireType type, uint16_t bits) {
   const int mantissa_bits = type == WireType::kFloat16 ? 10 : 7;
   const int exponent_bits = 15 - mantissa_bits;
@@ -62,7 +62,8 @@ TEST_P(WireTypeTest, EveryValueSurvives) {
   }
 }
 
-// Between two neighbours: the nearer one, the even one when both are as near.
+// Numbers between two neighbours round to the nearer one, and to the even one
+// from the middle.
 TEST_P(WireTypeTest, RoundsToNearestEven) {
   const uint16_t infinity = GetParam() == WireType::kFloat16 ? 0x7C00 : 0x7F80;
   for (uint16_t bits = 0; bits + 1 < infinity; ++bits) {

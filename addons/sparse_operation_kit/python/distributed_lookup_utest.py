@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.lookup_sparse over ranks: W ranks on W shards train as one process does.
+"""Tests that sok.lookup_sparse on W ranks trains like one process.
 
   horovodrun -np 2 -H localhost:2 python distributed_lookup_utest.py
 
-Every rank runs the same cases in the same order; any number of ranks will do.
+Every rank runs the same cases in the same order, with any number of ranks.
 """
 
 from absl.testing import absltest
@@ -34,7 +34,7 @@ def _sgd():
   return _train.GradientDescentOptimizer(.5)
 
 
-# name: (optimizer, whether stock moves every row at every step and ours does not)
+# name: (optimizer, whether TensorFlow's dense version updates every row at every step)
 _AGAINST_DENSE = {
     "adagrad": (_adagrad, False),
     "adam": (_adam, True),
@@ -51,12 +51,9 @@ class DistributedLookupTest(model.DistributedTestCase):
     self.train(model.mixed_tables(hvd.size()), optimizer, seed=2, all_rows=all_rows,
                reference="dense")
 
-  @parameterized.product(weighted=(False, True), reference=("dense", "table"),
-                         dedup=(True, False))
-  def test_max(self, weighted, reference, dedup):
-    # Beside tables of other combiners, with weights and without.
-    sok.init(exchange_dedup=dedup)
-    self.addCleanup(sok.init)
+  @parameterized.product(weighted=(False, True), reference=("dense", "table"))
+  def test_max(self, weighted, reference):
+    # Mixed with tables of other combiners, with weights and without.
     last = hvd.size() - 1
     tables = [
         model.Table(5, "max", model.SPARSE, False, -1, 6),
@@ -140,7 +137,7 @@ class DistributedLookupTest(model.DistributedTestCase):
                     default_value_dim=model.ROWS),
                 storage_option=tf.StorageOption(storage_type=model.storage_of(i)))))
         variables[-1].target_gpu = target
-      # Each rank has keys of its own: the first sample's weights sum to 0.
+      # Each rank has different keys; the first sample's weights sum to 0.
       keys = tf.constant([3, 4, 5, 6], tf.int64) + 4 * rank % model.ROWS
       ids = tf.RaggedTensor.from_row_splits(keys, [0, 3, 4])
       w = tf.constant([1., .25, -1.25, 4.])
@@ -170,8 +167,8 @@ class DistributedLookupTest(model.DistributedTestCase):
       for a, b in zip(first[1], second[1]):
         self.assertEqual(a.tobytes(), b.tobytes())
 
-  # The outputs' rounding is that of their parts, of which a sum of bfloat16 parts may be
-  # several times smaller.
+  # Outputs are rounded as their addends are, and a sum of bfloat16 addends may be
+  # several times smaller than they are.
   @parameterized.parameters(("float16", 2. ** -9, 2. ** -9),
                             ("bfloat16", 2. ** -6, 2. ** -5))
   def test_narrow_exchange(self, dtype, rtol, atol):
@@ -181,8 +178,8 @@ class DistributedLookupTest(model.DistributedTestCase):
 
   @parameterized.parameters(("float16", 2. ** -11), ("bfloat16", 2. ** -8))
   def test_narrow_exchange_rounds_each_part_once(self, dtype, unit):
-    # Whatever a rank sends is rounded once and summed in float32: an element is off by
-    # no more than the unit times the sum of its addends' magnitudes.
+    # Every number that a rank sends is rounded once and summed in float32. So the error
+    # of an element is at most the unit times the sum of its addends' magnitudes.
     sok.init(exchange_dtype=dtype)
     self.addCleanup(sok.init)
     tables = [t for t in model.mixed_tables(hvd.size()) if t.max_hotness]
@@ -208,13 +205,8 @@ class DistributedLookupTest(model.DistributedTestCase):
             np.testing.assert_array_less(error, bound * unit * 1.01 + 1e-7)
             worst = max([worst] + list(error))
       if hvd.size() > 1:
-        # It did go through the narrow type.
+        # Values were sent in the narrow type.
         self.assertGreater(worst, unit / 100)
-
-  def test_without_dedup(self):
-    sok.init(exchange_dedup=False)
-    self.addCleanup(sok.init)
-    self.train(model.mixed_tables(hvd.size()), _adagrad, seed=6)
 
   def test_one_variable_twice_and_in_several_calls(self):
     table = model.Table(6, "sum", model.SPARSE, False, -1, 3)
@@ -241,7 +233,7 @@ class DistributedLookupTest(model.DistributedTestCase):
       self.assertEqual(sum(self.gather(len(mine[0]))), len(everything[0]))
 
   def test_many_calls_and_several_gradients(self):
-    # Independent exchanges of one run; Horovod takes them in any order.
+    # Independent exchanges in one run, which Horovod may do in any order.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       outputs, variables = [], []
       ids = tf.SparseTensor([[0, 0], [0, 1]], tf.constant([3, 4 + hvd.rank()],
@@ -252,7 +244,7 @@ class DistributedLookupTest(model.DistributedTestCase):
         outputs.append(sok.lookup_sparse(variables[-1], ids, combiners="sum"))
       losses = [tf.reduce_sum(o) for o in outputs]
       sgd = _train.GradientDescentOptimizer(1.)
-      # Two gradients of each lookup, as a second loss or a clipping rule needs them.
+      # Two gradients per lookup, as a second loss or a clipping rule needs.
       first = tf.gradients(losses, variables)
       second = tf.gradients([2. * l for l in losses], variables)
       train = sgd.apply_gradients(zip(first, variables))
@@ -262,8 +254,8 @@ class DistributedLookupTest(model.DistributedTestCase):
         np.testing.assert_array_equal(2 * a, b)
       session.run(train)
       for output in session.run(outputs):
-        # Key 3 came from every rank, the other one from this rank alone, except
-        # where 4 + rank is another rank's owned key: still one sample each.
+        # Key 3 was in every rank's batch, the other key in this rank's only, except if
+        # 4 + rank is another rank's key: still one sample each.
         np.testing.assert_allclose(output, [[1. - hvd.size() + 0.] * 2])
       names = [e.name for e in exchange.exchanges()] if hvd.size() > 1 else []
       self.assertLen(set(names), len(names))
@@ -281,7 +273,7 @@ class DistributedLookupTest(model.DistributedTestCase):
       self.assertEqual(session.run(variable.total_count())[0], 0)
 
   def test_evaluation_graph_and_several_sessions(self):
-    """Train, evaluate with another lookup of the same variable, go on."""
+    """Trains, evaluates with another lookup of the same variable, and trains again."""
     with tf.Graph().as_default():
       variable = tf.get_embedding_variable(
           "v", embedding_dim=1, initializer=tf.zeros_initializer())
@@ -297,7 +289,7 @@ class DistributedLookupTest(model.DistributedTestCase):
             session.run(train)
             self.assertEqual(session.run(evaluated)[0, 0], -step * hvd.size())
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      # Another graph's lookups have the same names.
+      # Lookups of another graph have the same names.
       variable = tf.get_embedding_variable(
           "v", embedding_dim=1, initializer=tf.ones_initializer())
       output = sok.lookup_sparse(variable, ids_of(5), combiners="sum")
@@ -342,7 +334,7 @@ class DistributedLookupTest(model.DistributedTestCase):
       np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
 
   def test_bad_ids_are_an_error_that_names_the_variable(self):
-    # The same on all ranks, before anything is sent.
+    # An equal error on all ranks, before any exchange.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       variable = tf.get_embedding_variable("clicks", embedding_dim=1)
       ids = tf.SparseTensor([[1, 0], [0, 0]], tf.constant([1, 2], tf.int64), [2, 1])
@@ -376,5 +368,5 @@ def ids_of(key):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the multi-rank tests train: random batches for every rank, and two models.
+"""The models of the multi-rank tests: random batches for every rank, and two models.
 
-Every rank draws the batches of all ranks from one seed. The model under test sees its
-own rank's batch through sok.lookup_sparse; the reference, on each rank for itself, sees
-the merged batch through lookups that know nothing of ranks.
+Every rank draws the batches of all ranks from one seed. The model under test looks up
+its own rank's batch by sok.lookup_sparse. The reference, built on each rank, looks up
+the merged batch without any exchange.
 """
 
 import collections
@@ -23,13 +23,13 @@ from sparse_operation_kit import experiment as sok
 FLAGS = flags.FLAGS
 flags.DEFINE_enum(
     "storage", "dram", ["dram", "hbm", "mixed"],
-    "Where the tables under test have their rows: CPU memory, GPU memory, or in turn "
-    "one and the other, beginning with another one on each rank.")
+    "Memory of the rows of the tables under test: host, GPU, or alternating between both, "
+    "in a different order on each rank.")
 
 ROWS = 19
 STEPS = 3
 
-# Sums over ranks are formed in another order than those over one batch.
+# Sums over ranks have another order than sums over one batch.
 RTOL = 2e-5
 ATOL = 2e-6
 
@@ -42,7 +42,7 @@ Table = collections.namedtuple(
 
 
 def mixed_tables(num_ranks):
-  """Tables of mixed dims, combiners, forms and placements; the fourth is not used."""
+  """Returns tables of mixed dims, combiners, forms and placements; the fourth is unused."""
   last = num_ranks - 1
   return [
       Table(3, "sum", SPARSE, False, -1, 4),
@@ -54,7 +54,7 @@ def mixed_tables(num_ranks):
 
 
 def key_of(row):
-  """Far apart keys, negative ones too, that start as default row `row`."""
+  """Returns the key with default row `row`; keys are far apart, and some are negative."""
   return row + ROWS * ((row * 7919 - 60000) * 10 ** 12)
 
 
@@ -74,7 +74,7 @@ class Batch(object):
 
   @staticmethod
   def merge(batches):
-    """Returns one batch that holds the samples of all, in order."""
+    """Returns one batch with the samples of all batches, in order."""
     merged = Batch.__new__(Batch)
     merged.size = sum(b.size for b in batches)
     merged.rows = np.concatenate([b.rows for b in batches])
@@ -102,7 +102,7 @@ def draw(rng, tables, sizes, all_rows=False):
     rng: RandomState.
     tables: list of Table.
     sizes: list of ints, one per rank.
-    all_rows: whether one sample of each table names every row.
+    all_rows: whether one sample of each table contains every row.
   """
   largest = int(np.argmax(sizes))
   return [[Batch(rng, t, size, all_rows and r == largest) for t in tables]
@@ -115,14 +115,14 @@ class Model(object):
   Attributes:
     variables: list of embedding variables.
     outputs: list of float32 `[batch, dim]`.
-    loss: scalar, a sum over samples that is different for each column.
+    loss: scalar, a sum over samples with different weights per column.
   """
 
   def __init__(self, prefix, tables, lookup, initial, key_dtype=tf.int64,
                storages=None, options=None):
-    """`storages`: one StorageType per table; None: as --storage says.
+    """`storages`: one StorageType per table; None: chosen by --storage.
 
-    `options`: for each table more arguments of EmbeddingVariableOption; None: none.
+    `options`: further arguments of EmbeddingVariableOption per table; None: none.
     """
     is_under_test = lookup is not local_lookup
     self._tables = tables
@@ -163,7 +163,7 @@ class Model(object):
     total = 0.
     for output, table in zip(outputs, self._tables):
       if not table.max_hotness:
-        continue  # A table that does not lead to the loss.
+        continue  # A table without influence on the loss.
       scale = tf.constant(np.linspace(.5, 1.5, table.dim), tf.float32)
       total += tf.reduce_sum(tf.tanh(output * scale) + .1 * tf.square(output))
     return total
@@ -190,7 +190,7 @@ class Model(object):
   def numbers(self):
     """Returns per variable keys, versions and frequencies to fetch.
 
-    Those of rows, then those of keys that a filter counts and has not admitted.
+    First those of rows, then those of keys that a filter counts but has not admitted.
     """
     result = []
     for variable in self.variables:
@@ -202,19 +202,19 @@ class Model(object):
 
 
 def local_lookup(*args, **kwargs):
-  """The lookup of one process, whatever the number of ranks."""
+  """The lookup of one process, regardless of the number of ranks."""
   return embedding_variable.lookup_sparse(*args, **kwargs)
 
 
 def storage_of(table):
-  """Returns what holds this rank's rows of the table with that number."""
+  """Returns the storage of this rank's rows of table number `table`."""
   on_gpu = {"dram": False, "hbm": True, "mixed": (table + hvd.rank()) % 2 == 0}
   return (config_pb2.StorageType.HBM
           if on_gpu[FLAGS.storage] else config_pb2.StorageType.DRAM)
 
 
 def why_not(storage):
-  """Returns why this process cannot have rows there, or None if it can."""
+  """Returns the reason why this process cannot use this storage, or None if it can."""
   option = tf.EmbeddingVariableOption(
       storage_option=tf.StorageOption(storage_type=storage))
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -231,13 +231,13 @@ def initial_rows(rng, tables):
 
 
 def sizes_of(step):
-  """Batch sizes of all ranks: different, and in turn one of them is empty."""
+  """Batch sizes of all ranks: all different; one rank's batch is empty, in rotation."""
   return [0 if hvd.size() > 1 and (r + step) % (hvd.size() + 1) == 0 else 5 + 3 * r
           for r in range(hvd.size())]
 
 
 def merge(*feeds):
-  """Returns one feed_dict of several."""
+  """Merges several feed_dicts into one."""
   merged = {}
   for feed in feeds:
     merged.update(feed)
@@ -245,10 +245,10 @@ def merge(*feeds):
 
 
 def minimize(optimizer, loss, variables):
-  """Returns the op that trains by any optimizer, stock or Keras."""
+  """Returns the training op of any optimizer, TensorFlow's or Keras's."""
   if isinstance(optimizer, tf.keras.optimizers.Optimizer):
     gradients = tf.gradients(loss, variables)
-    # Keras refuses a variable without a gradient.
+    # Keras rejects a variable without a gradient.
     return optimizer.apply_gradients(
         [(g, v) for g, v in zip(gradients, variables) if g is not None])
   return optimizer.minimize(
@@ -256,7 +256,7 @@ def minimize(optimizer, loss, variables):
 
 
 def dense_lookup(tables, initial):
-  """A lookup on dense variables, from gathers and segment sums."""
+  """A lookup on dense variables, by gathers and segment sums."""
   variables = []
 
   def lookup(unused_params, ids, weights, combiners):
@@ -268,7 +268,7 @@ def dense_lookup(tables, initial):
         samples, size = x.value_rowids(), x.nrows()
       else:
         samples, size = x.indices[:, 0], x.dense_shape[0]
-      # The keys floormod the number of default rows are the rows.
+      # Keys modulo the number of default rows are row numbers.
       rows = tf.gather(variables[-1], tf.math.floormod(x.values, ROWS))
       w = tf.ones_like(samples, tf.float32) if w is None else w.values
       if combiner == "max":
@@ -303,7 +303,7 @@ class DistributedTestCase(parameterized.TestCase):
     """Trains both models; compares outputs at every step, contents at the end.
 
     Args:
-      loss_of: function of a `Model` that returns what is minimized.
+      loss_of: function of a `Model` that returns the loss to minimize.
 
     Returns:
       The trained contents of this rank.
@@ -351,13 +351,13 @@ class DistributedTestCase(parameterized.TestCase):
       return contents
 
   def gather(self, number):
-    """What every rank says."""
+    """Returns the number of every rank."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       value = tf.compat.v1.placeholder(tf.int64, [1])
       return session.run(hvd.allgather(value, name="gather"), {value: [number]})
 
   def compare(self, table, mine, everything, rtol, atol):
-    """This rank holds the keys that it owns, with the reference's rows and slots."""
+    """Checks that this rank has its owned keys, with the reference's rows and slots."""
     keys, columns = mine
     all_keys, all_columns = everything
     place = {k: i for i, k in enumerate(all_keys.tolist())}

@@ -1,11 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Dense layers and tables trained together over ranks, by Horovod's optimizers.
+"""Trains dense layers and tables together over ranks, by Horovod's optimizers.
 
   horovodrun -np 2 -H localhost:2 python distributed_optimizer_utest.py
 
-W ranks, each with its shard of a batch, must train as one process does on the whole
-batch: the dense layer that every rank has a copy of, and the rows that one rank has.
+W ranks, each with its shard of a batch, must train like one process on the whole batch:
+both the dense layer, of which every rank has a copy, and the rows, each of which is on
+one rank.
 """
 
 from absl.testing import absltest
@@ -97,8 +98,8 @@ class DistributedOptimizerTest(parameterized.TestCase):
       train_whole = whole.train(make_optimizer())
       session.run(tf.compat.v1.global_variables_initializer())
       for _ in range(_STEPS):
-        # No key twice in a batch of a rank would be too easy; of all keys, each at
-        # least once over the ranks, since stock Adam moves what is not named too.
+        # Repeat keys within a rank's batch, and use every key at least once over all
+        # ranks, since TensorFlow's dense Adam also updates rows without a gradient.
         ids = rng.randint(-30, 30, [size * _BATCH, 2])
         labels = rng.randint(0, 2, size * _BATCH)
         mine = slice(rank * _BATCH, (rank + 1) * _BATCH)
@@ -138,7 +139,7 @@ class DistributedOptimizerTest(parameterized.TestCase):
     self._compare(_OPTIMIZERS["adagrad"], _WRAPPERS[wrapper], spread=False)
 
   def test_by_hand_with_filter_variables(self):
-    """What scripts for SOK do: allreduce the others, divide SOK's."""
+    """Does what SOK scripts do: allreduces dense gradients, divides those of tables."""
 
     class ByHand(object):
 
@@ -220,5 +221,5 @@ class DistributedOptimizerTest(parameterized.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every optimizer over ranks: rows and slots equal those of one process.
+"""Tests every optimizer over ranks: rows and slots equal those of one process.
 
   horovodrun -np 2 -H localhost:2 python distributed_rules_utest.py
 """
@@ -21,7 +21,7 @@ def _step():
   return tf.compat.v1.train.get_global_step()
 
 
-# Fused ones, and at the end three that run the optimizer's own code.
+# Fused optimizers, and at the end three that run the optimizer's own code.
 _OPTIMIZERS = {
     "sgd": lambda: _train.GradientDescentOptimizer(.5),
     "momentum": lambda: _train.MomentumOptimizer(.1, .9),
@@ -54,5 +54,5 @@ class DistributedRulesTest(model.DistributedTestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

@@ -41,7 +41,7 @@ class _Model(object):
     ]
     self.optimizer = sok.OptimizerWrapper(_train.AdagradOptimizer(.1))
     keys = [_KEYS, _KEYS, np.arange(_ROWS), np.arange(_ROWS)]
-    # Ranks name other keys; together all.
+    # Each rank uses other keys; together they use all.
     outputs = [sok.all2all_dense_embedding(v, k[hvd.rank()::hvd.size()])
                for v, k in zip(self.variables, keys)]
     gradients = tf.gradients([tf.reduce_sum(o ** 2) for o in outputs], self.variables)
@@ -74,7 +74,7 @@ class DumpLoadTest(absltest.TestCase):
     collectives.channel("test").gather_text("written")
 
   def test_training_goes_on(self):
-    before, dump_load._PIECE_BYTES = dump_load._PIECE_BYTES, 50  # several pieces
+    before, dump_load._PIECE_BYTES = dump_load._PIECE_BYTES, 50  # several chunks
     self.addCleanup(setattr, dump_load, "_PIECE_BYTES", before)
     with tf.Graph().as_default():
       model = _Model()
@@ -126,13 +126,13 @@ class DumpLoadTest(absltest.TestCase):
           dump_format.open_array(path + "-weight", dump_format.ROWS).reshape(-1, 3),
           rows[i][places])
 
-  def test_keys_that_are_not_there_read_the_same_rows_on_all_ranks(self):
+  def test_keys_without_a_row_read_the_same_rows_on_all_ranks(self):
     channel = collectives.channel("test")
 
     def rows_of(seed):
       tf.compat.v1.set_random_seed(seed)
       if hvd.rank():
-        tf.constant(0)  # ranks need not make the same graph
+        tf.constant(0)  # the graphs of the ranks may differ
       made = [
           sok.DynamicVariable(2, "random", name="v"),
           sok.DynamicVariable(2, "uniform", name="w", mode="localized:0"),
@@ -154,7 +154,7 @@ class DumpLoadTest(absltest.TestCase):
       self.assertLen({mine.tobytes() for mine in found}, 5)
       sok.dump(self._folder, made[:3], session=session)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      # What has a seed keeps it: x, y of the graph, z of its own.
+      # Variables with a seed keep it: x and y that of the graph, z its own.
       made, rows = rows_of(3)
       seeded = session.run(rows)
       for before, after in zip(found[:4], seeded):
@@ -166,7 +166,7 @@ class DumpLoadTest(absltest.TestCase):
         np.testing.assert_array_equal(before, after)
 
   def test_from_another_number_of_ranks(self):
-    # Five ranks wrote them.
+    # The files look as if five ranks had written them.
     order = np.concatenate([np.arange(r, _ROWS, 5) for r in range(5)])
     for name in ("static_0", "static_local_0"):
       self._write(name + "-key", dump_format.KEYS, order)
@@ -190,7 +190,7 @@ class DumpLoadTest(absltest.TestCase):
       v = sok.DynamicVariable(3, name="v")
       w = sok.DynamicVariable(3, name="w")
       session.run(tf.compat.v1.global_variables_initializer())
-      # Rank 0 alone writes, and cannot.
+      # Only rank 0 writes; its write fails.
       if hvd.rank() == 0:
         os.makedirs(self._folder + "/w_0-weight.part")
       with self.assertRaisesRegex((OSError, RuntimeError),
@@ -227,5 +227,5 @@ class DumpLoadTest(absltest.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

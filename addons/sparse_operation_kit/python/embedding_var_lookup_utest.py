@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.lookup_sparse on embedding variables against stock TensorFlow on dense ones.
+"""Compares sok.lookup_sparse on embedding variables with TensorFlow on dense ones.
 
-Two models with the same initial rows see the same batches for several steps: one
-has embedding variables and one sok.lookup_sparse for all, the other dense variables
-and tf.nn.embedding_lookup_sparse. Losses must agree at every step, and so must the
-trained rows at the end. Run it with Python or with Bazel.
+Two models with the same initial rows get the same batches for several steps. One has
+embedding variables and one sok.lookup_sparse for all; the other has dense variables and
+tf.nn.embedding_lookup_sparse. Losses must agree at every step, and trained rows at the
+end. Run it with Python or with Bazel.
 """
 
 import collections
@@ -29,7 +29,7 @@ RAGGED = "ragged"
 
 Table = collections.namedtuple("Table", ["dim", "combiner", "kind", "weighted"])
 
-# Dims that are no multiple of 4, of a vector register, of a cache line.
+# Dims that are not multiples of 4, of a vector register, or of a cache line.
 _TABLES = (
     Table(3, "sum", SPARSE, False),
     Table(16, "mean", RAGGED, False),
@@ -51,23 +51,23 @@ _OPTIMIZERS = {
     "adadelta": lambda: tf.compat.v1.train.AdadeltaOptimizer(1.0),
 }
 
-# Stock Adam moves every row of a dense variable at every step, also those that the
-# batch does not name; an embedding variable's Adam leaves those alone. The two are
-# the same thing only when each batch names every row.
+# TensorFlow's Adam updates every row of a dense variable at every step; an embedding
+# variable's Adam updates only the rows of the batch. The results are equal only if each
+# batch contains every row.
 _NEEDS_ALL_ROWS = ("adam",)
 
 
 def key_of(row):
-  """A key for a row of the dense table: far apart, negative ones too.
+  """Returns a key for a row of the dense table; keys are far apart, and some are negative.
 
-  An absent key starts as default row floormod(key, R), so that key_of(r) starts as
-  row r of the dense table.
+  Key k starts as default row floormod(k, R), so key_of(r) starts as row r of the dense
+  table.
   """
   return row + _ROWS * ((row * 7919 - 60000) * 10 ** 12)
 
 
 class Batch(object):
-  """Random ids and weights of one table; some samples have none."""
+  """Random ids and weights of one table; some samples are empty."""
 
   def __init__(self, rng, all_rows):
     lengths = rng.randint(0, _MAX_HOTNESS + 1, _BATCH)
@@ -93,10 +93,10 @@ class Batch(object):
 
 
 class Feed(object):
-  """Placeholders of one table's ids: sparse ones, and of either kind for sok.
+  """Placeholders of one table's ids: sparse ones for TensorFlow, either kind for SOK.
 
-  Stock lookups give NaN for samples without ids (weighted mean) or leave the last
-  ones out, so the dense side reads the other samples only; sok's are zeros.
+  TensorFlow's lookups give NaN for empty samples (weighted mean) or omit trailing ones.
+  So the dense model only reads the other samples; SOK's empty ones are zeros.
   """
 
   def __init__(self, table, key_dtype):
@@ -112,7 +112,7 @@ class Feed(object):
       self.weights = tf.compat.v1.sparse_placeholder(tf.float32)
 
   def values(self, batch, keys):
-    """feed_dict of a Batch whose rows sok names by `keys`."""
+    """Returns the feed_dict of a Batch; SOK's ids are `keys`."""
     wrap = batch.ragged if self._table.kind == RAGGED else batch.sparse
     feed = {self.dense_ids: batch.sparse(batch.rows), self.ids: wrap(keys),
             self.nonempty: batch.nonempty}
@@ -123,7 +123,7 @@ class Feed(object):
 
 
 def _loss(outputs):
-  # Nonlinear and different for each column, so that every gradient differs.
+  # Nonlinear, with different weights per column, so that all gradients differ.
   total = 0.0
   for output, dim in outputs:
     scale = tf.constant(np.linspace(0.5, 1.5, dim), tf.float32)
@@ -178,7 +178,7 @@ class EmbeddingVarLookupTest(parameterized.TestCase):
           batch = Batch(rng, all_rows)
           seen[t].update(batch.rows.tolist())
           feed.update(f.values(batch, all_keys[batch.rows]))
-        # In one run: the losses are those before the step, on both sides.
+        # Both losses in one run, before either model trains.
         losses = session.run([dense_loss, ev_loss], feed)
         session.run([dense_train, ev_train], feed)
         dense_losses.append(losses[0])
@@ -191,7 +191,7 @@ class EmbeddingVarLookupTest(parameterized.TestCase):
         np.testing.assert_allclose(got, expected, rtol=_RTOL, atol=_ATOL)
         changed = np.any(expected != initial[t], axis=1)
         self.assertTrue(changed.any())
-        # Rows that no batch named are as they were.
+        # Rows outside all batches are unchanged.
         untouched = sorted(set(range(_ROWS)) - seen[t])
         np.testing.assert_array_equal(got[untouched], initial[t][untouched])
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What carries lookups between ranks: sok.init(exchange=...).
+"""Tests the exchanges of lookups between ranks: sok.init(exchange=...).
 
   horovodrun -np 2 -H localhost:2 python exchange_utest.py
 """
@@ -27,7 +27,7 @@ def types_of(graph):
 
 
 class _Keras(object):
-  """A Keras optimizer with the method of tf.train's."""
+  """A Keras optimizer with the minimize method of tf.train."""
 
   def __init__(self, optimizer):
     self._optimizer = optimizer
@@ -44,7 +44,7 @@ class ExchangeUtest(absltest.TestCase):
     if hvd.size() == 1:
       self.skipTest("needs several ranks")
 
-  # The first of all: a carrier stays for the life of the process.
+  # Runs first: a process keeps its carrier for life.
   def test_1_what_a_rank_cannot_have_is_an_error_on_all(self):
     if os.path.exists("/dev/nvidiactl"):
       self.skipTest("this machine has a GPU")
@@ -65,14 +65,14 @@ class ExchangeUtest(absltest.TestCase):
   def _check_difference(self, words, combiner="sum", ids_type=tf.int64,
                         key_dtype=tf.int64,
                         optimizer=tf.train.GradientDescentOptimizer, lookups=1):
-    """The first rank looks up and trains as said, the others as the defaults say."""
+    """Rank 0 looks up and trains by the arguments, the other ranks by the defaults."""
     if hvd.rank() != 0:
       combiner, ids_type, key_dtype = "sum", tf.int64, tf.int64
       optimizer = tf.train.GradientDescentOptimizer
     with tf.Graph().as_default():
       table = tf.get_embedding_variable("users", embedding_dim=1, key_dtype=key_dtype)
       ids = tf.SparseTensor([[0, 0]], tf.constant([1], ids_type), [1, 1])
-      # Training is asked of what is there first; the second lookup is not trained.
+      # The optimizer is recorded in existing lookups; the second lookup is not trained.
       out = sok.lookup_sparse(table, ids, combiners=combiner)
       train = optimizer(.1).minimize(tf.reduce_sum(out))
       evaluated = sok.lookup_sparse(table, ids, combiners=combiner)
@@ -91,7 +91,7 @@ class ExchangeUtest(absltest.TestCase):
 
   def _check_differences(self):
     if hvd.size() > 2:
-      return  # A rank that fails late would meet the next case's names.
+      return  # A rank that fails late would run into the names of the next case.
     self._check_difference(None)
     self._check_difference(("combiner 'mean'", "combiner 'sum'"), combiner="mean")
     self._check_difference(("ids of type int32", "ids of type int64"), ids_type=tf.int32)
@@ -124,14 +124,14 @@ class ExchangeUtest(absltest.TestCase):
       with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         session.run(train)
-        # Key 7 was in every rank's batch, the other in this rank's alone.
+        # Key 7 was in every rank's batch, the other key in this rank's only.
         np.testing.assert_array_equal(
             session.run(out), [[0, 0], [1 - hvd.size(), 1 - hvd.size()]])
 
   def test_3_there_is_one(self):
     for other in ("nccl", "horovod"):
       with self.assertRaisesRegex(RuntimeError,
-                                  "is '%s' and this process has 'memory'" % other):
+                                  "='%s', but this process already uses 'memory'" % other):
         sok.init(exchange=other)
 
   def test_3_lookups_in_another_order_on_each_rank(self):
@@ -163,7 +163,7 @@ class ExchangeUtest(absltest.TestCase):
         for thread in threads:
           thread.join()
         self.assertEmpty(failures)
-        # All ranks are done when all have come here.
+        # All ranks are done when all have joined this sum.
         session.run(hvd.allreduce(tf.constant(0.), name="done"))
         np.testing.assert_array_equal(
             session.run(sok.lookup_sparse(table, ids_of(0, 1, 49, 51, 52)))[:, 0],
@@ -173,5 +173,5 @@ class ExchangeUtest(absltest.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init(exchange="horovod")
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

@@ -1,12 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of the gradients of tables that are spread over ranks, and what depends on them.
+"""Tests norms of gradients of tables that are spread over ranks.
 
-Clipping, and loss scaling, which skips a step whose gradients are not finite.
+They are used by clipping, and by loss scaling, which skips a step if gradients are not
+finite.
 
   horovodrun -np 2 -H localhost:2 python gradient_norms_utest.py
 
-W ranks, each with its shard of a batch, must clip as one process does on the whole batch.
+W ranks, each with its shard of a batch, must clip like one process on the whole batch.
 The dense layer must have the same bits on all ranks.
 """
 
@@ -24,7 +25,7 @@ _DIM = 3
 _ROWS = 11
 _STEPS = 4
 
-# Less than the norm of every step; and what norms are above and below, for 2 and 3 ranks.
+# Below the norm of every step; and a value between the norms, for 2 and 3 ranks.
 _CLIP = .2
 _BETWEEN = {2: 1.9, 3: 1.25}
 
@@ -40,7 +41,7 @@ def _variable(name, seed):
 
 
 class _Net(object):
-  """Two tables, one looked up twice, and one dense layer."""
+  """Two tables, one of them looked up twice, and one dense layer."""
 
   def __init__(self, name, lookup, target_gpu=-1):
     self.ids = tf.compat.v1.placeholder(tf.int64, [None, 2])
@@ -97,7 +98,7 @@ def _skip_if_large(optimizer, net):
 
 
 def _skip_if_large_inside(optimizer, net):
-  """The norm is asked for in a branch."""
+  """Computes the norm inside a branch."""
   pairs = optimizer.compute_gradients(net.loss, var_list=net.variables)
 
   def apply():
@@ -109,7 +110,7 @@ def _skip_if_large_inside(optimizer, net):
 
 
 def _scale_and_unscale(gradients):
-  """What a gradient goes through by hand on its way to a norm."""
+  """Changes gradients by hand before the norm, without changing their values."""
   gradients = [
       tf.IndexedSlices(tf.debugging.check_numerics(tf.identity(g.values) * 8., "rows"),
                        tf.identity(g.indices), g.dense_shape)
@@ -167,7 +168,7 @@ def _minimize(optimizer, net):
 class GradientNormsUtest(parameterized.TestCase):
 
   def _gather(self, session, value):
-    """Returns what every rank gives, by rank."""
+    """Returns the values of all ranks, by rank."""
     return session.run(hvd.allgather(tf.constant(np.asarray(value)[None])))
 
   def _compare(self, train, whole_train=None, wrap=sok.DistributedOptimizer,
@@ -224,7 +225,7 @@ class GradientNormsUtest(parameterized.TestCase):
   @parameterized.parameters(_rewrite, _contrib_loss_scale)
   def test_dynamic_loss_scale(self, scaled):
     self._compare(_minimize, outer=scaled)
-    # The last rank has the sample; no rank may train by this step.
+    # The last rank has the NaN sample; no rank may apply this step.
     self._compare(_minimize, outer=scaled, step_of_nan=1)
 
   def test_own_allreduce(self):
@@ -241,7 +242,7 @@ class GradientNormsUtest(parameterized.TestCase):
 
   @parameterized.parameters((True, False), (False, False), (True, True), (False, True))
   def test_norm_that_one_rank_fetches(self, before, keras):
-    """Summaries are written by rank 0 only: its norm must not wait for the others."""
+    """Only rank 0 writes summaries, so its norm must not wait for the other ranks."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       net = _Net("net", sok.lookup_sparse)
       gradients = tf.gradients(net.loss, net.tables)
@@ -254,7 +255,7 @@ class GradientNormsUtest(parameterized.TestCase):
       of_a_table = tf.linalg.global_norm([gradients[0].values])
       if before:
         train = optimizer.apply_gradients(pairs)
-      # Later than the training itself, as a script may order it.
+      # After the training op, as a script may order it.
       with tf.control_dependencies([train]):
         scaled = tf.linalg.global_norm([2. * gradients[0].values])
       session.run(tf.compat.v1.global_variables_initializer())
@@ -280,7 +281,7 @@ class GradientNormsUtest(parameterized.TestCase):
       self.assertEqual(value, 0.)
 
   def test_gradients_of_copies_stay_local(self):
-    """A table that each rank has a copy of is like a dense variable."""
+    """A table of which each rank has a copy is treated like a dense variable."""
     with tf.Graph().as_default() as graph:
       copied = _variable("copied", seed=1)
       rows = tf.nn.embedding_lookup(copied, [hvd.rank(), 7])
@@ -307,5 +308,5 @@ class GradientNormsUtest(parameterized.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

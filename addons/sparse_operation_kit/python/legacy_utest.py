@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The interface before 2.0, and the filter of rare keys, over ranks.
+"""Tests the interface of SOK before 2.0, and the filter of rare keys, over ranks.
 
   horovodrun -np 2 -H localhost:2 python legacy_utest.py
 """
@@ -79,7 +79,7 @@ class LegacyTest(parameterized.TestCase):
       saver = sok.Saver()
       variables = [layer.embedding_variable for layer in layers]
       load = [saver.load_embedding_values(v, [table[:7], table[7:]]) for v in variables]
-      # All in one run: which ends first differs from rank to rank.
+      # All in one run: the order in which they end differs between ranks.
       dump = [saver.dump_to_file(v, folder) for v in variables]
       restore = [saver.restore_from_file(v, folder) for v in variables]
       session.run(tf.compat.v1.global_variables_initializer())
@@ -110,7 +110,7 @@ class LowFrequencyTest(absltest.TestCase):
       tf.compat.v1.set_random_seed(5 + hvd.rank())
       variables = [sok.DynamicVariable(2, "2", filter_ratio=.5),
                    sok.DynamicVariable(3, "3", filter_ratio=.5, mode="localized:0")]
-      # The same ids on all ranks, on some of them fewer.
+      # The same ids on all ranks, but fewer on some of them.
       count = 100 - 10 * hvd.rank()
       splits = tf.range(count + 1, dtype=tf.int64)
       ids = tf.RaggedTensor.from_row_splits(tf.range(count, dtype=tf.int64), splits)
@@ -127,7 +127,7 @@ class LowFrequencyTest(absltest.TestCase):
         for other in everyone:
           both = min(len(other), len(shown))
           np.testing.assert_array_equal(other[:both], shown[:both])
-        # The keys that were shown were trained, once for each rank that asked.
+        # Admitted keys were trained once for each rank that looked them up.
         keys, values = session.run(sok.export(var))
         all_keys = np.concatenate(collectives.channel("test").gather(keys))
         np.testing.assert_array_equal(np.sort(all_keys), np.flatnonzero(everyone[0]))
@@ -139,5 +139,5 @@ class LowFrequencyTest(absltest.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.Variable and sok.DynamicVariable over ranks: they train as dense variables do.
+"""Tests that sok.Variable and sok.DynamicVariable over ranks train like dense variables.
 
   horovodrun -np 2 -H localhost:2 python sok_variables_utest.py
 """
@@ -21,8 +21,8 @@ _DIMS = [4, 3, 10]
 _COMBINERS = ["sum", "mean", "sum"]
 _STEPS = 3
 
-# Optimizers whose momentum of rows without a gradient would decay are left out: every
-# step names every row of every table.
+# Without optimizers whose momentum decays for rows without a gradient, because every
+# step uses every row of every table.
 _OPTIMIZERS = {
     "sok_sgd": lambda: sok.SGD(.5),
     "adam": lambda: sok.OptimizerWrapper(_train.AdamOptimizer(.1)),
@@ -36,7 +36,7 @@ def _initial():
 
 
 def _dynamic(initial):
-  """Tables that start empty and get their rows by sok.assign, each rank its own."""
+  """Tables that start empty; each rank assigns its own rows by sok.assign."""
   modes = [None, "localized:%d" % (hvd.size() - 1), "distributed"]
   variables, ops = [], []
   for i, (value, mode) in enumerate(zip(initial, modes)):
@@ -58,7 +58,7 @@ def _static(initial):
 
 
 def _ids(step, rank, table):
-  """Ids of one rank's batch: rows of a table at random, and each row once."""
+  """Ids of one rank's batch: random rows of a table, and each row once."""
   rng = np.random.RandomState(1000 * step + 10 * rank + table)
   size = 3 + 2 * rank
   sample = [list(rng.randint(0, _ROWS[table], rng.randint(0, 4))) for _ in range(size)]
@@ -137,10 +137,10 @@ class SokVariablesTest(parameterized.TestCase):
       local_rows = session.run(local)
       np.testing.assert_array_equal(
           local_rows, value if hvd.rank() == last else value[:0])
-      # The table that one process would have.
+      # The table of a single process.
       got, expected = session.run([drawn, whole])
       np.testing.assert_array_equal(got, expected[hvd.rank()::hvd.size()])
-      # Rows of this rank by their numbers here.
+      # Rows of this rank by local row number.
       keys = np.arange(hvd.rank(), 7, hvd.size())
       here = session.run(spread.key_map(tf.constant(keys)))
       np.testing.assert_array_equal(here, np.arange(len(keys)))
@@ -149,7 +149,7 @@ class SokVariablesTest(parameterized.TestCase):
       np.testing.assert_array_equal(session.run(local.key_map(tf.constant(keys))), keys)
       session.run(spread.assign(-mine))
       rows = session.run(sok.all2all_dense_embedding(spread, np.arange(7)))
-      # Reading does not wait for the other ranks' assignment.
+      # Reading does not wait for the assignment on other ranks.
       np.testing.assert_array_equal(rows[keys], -mine)
       np.testing.assert_array_equal(np.abs(rows), value)
       np.testing.assert_array_equal(session.run(spread.assign_add(3. * mine)), 2. * mine)
@@ -161,7 +161,7 @@ class SokVariablesTest(parameterized.TestCase):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       v = sok.DynamicVariable(2, "1")
       w = sok.Variable(np.ones([50, 2]))
-      # Another number of ids on each rank, none on the last one.
+      # The number of ids differs between ranks; the last rank has none.
       n = (hvd.size() - 1 - hvd.rank()) * 2
       ids = tf.constant(np.arange(n) // 2 * 3, tf.int64)
       losses = []
@@ -181,7 +181,7 @@ class SokVariablesTest(parameterized.TestCase):
         np.testing.assert_array_equal(values, expected[keys])
 
   def test_variables_beside_embedding_variables(self):
-    # One exchange carries all three kinds.
+    # One exchange for all three kinds.
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       variables = [
           sok.DynamicVariable(2, "1"), sok.Variable(np.ones([9, 2])),
@@ -189,7 +189,7 @@ class SokVariablesTest(parameterized.TestCase):
                                     initializer=tf.ones_initializer())]
       ids = tf.SparseTensor([[0, 0], [0, 1]], tf.constant([3, 4], tf.int64), [1, 2])
       outputs = sok.lookup_sparse(variables, [ids] * 3, combiners=["sum"] * 3)
-      # Stamped with times, with steps and not at all: several update ops.
+      # Versions are times, steps or none, so there are several update ops.
       train = _train.AdagradOptimizer(.1).minimize(tf.add_n(
           [tf.reduce_sum(o) for o in outputs]))
       session.run(tf.compat.v1.global_variables_initializer())
@@ -210,7 +210,7 @@ class SokVariablesTest(parameterized.TestCase):
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "user"):
         session.run(rows)
 
-  def test_a_rank_that_is_not_there(self):
+  def test_a_rank_outside_the_job(self):
     with tf.Graph().as_default():
       mode = "localized:%d" % hvd.size()
       with self.assertRaisesRegex(RuntimeError, "names rank"):
@@ -222,5 +222,5 @@ class SokVariablesTest(parameterized.TestCase):
 if __name__ == "__main__":
   hvd.init()
   sok.init()
-  # A rank that went on after a failure would wait for the others.
+  # After a failure, a rank that continued would wait for the others.
   absltest.main(failfast=True)

@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads TensorFlow has for one op once ranks are connected.
+"""Tests how many threads TensorFlow has for one op once ranks are connected.
 
   horovodrun -np 2 -H localhost:2 python threads_utest.py
 
-The first session of a process decides it for all that follow, so this program is one of
-its own: no session comes before the one that is looked at.
+The first session of a process sets the number for all later ones. So this program has
+one case, and opens no session before the one under test.
 """
 
 import os
@@ -19,7 +19,7 @@ import tensorflow as tf
 from sparse_operation_kit import experiment as sok
 from sparse_operation_kit import settings
 
-# More than any other reason to start threads has here.
+# More threads than are started here for any other reason.
 _MANY = 61
 
 
@@ -36,12 +36,13 @@ class ThreadsUtest(absltest.TestCase):
     sok.init(intra_op_parallelism_threads=_MANY)
     own = settings.exchange_carrier() != "horovod"
     if own:
-      # It opened a session, to find the other ranks, and took what it was told.
+      # sok.init opened a session to connect the ranks, with the given number of
+      # threads.
       self.assertGreaterEqual(num_threads() - before, _MANY)
     ids = tf.SparseTensor([[0, 0]], tf.constant([hvd.rank()], tf.int64), [1, 1])
     output = sok.lookup_sparse(tf.get_embedding_variable("t", embedding_dim=2), ids)
     self.assertIn("sok_watch", [thread.name for thread in threading.enumerate()])
-    # The thread that watches over waits has time to open a session, if it would.
+    # Wait: the thread of watch.py could open a session in this time.
     time.sleep(3.)
     before = num_threads()
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=_MANY)

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokAdmit.
+// Kernel of SokAdmit.
 
 #include <memory>
 #include <vector>
@@ -55,7 +55,7 @@ class AdmitOp : public OpKernel {
     for (int r = 0; r < layout.num_ranks(); ++r) {
       int64_t keys = 0;
       for (int t = 0; t < n; ++t) keys += layout.num_keys(r, t);
-      // As many as came in one message, whose length is an int32.
+      // Fits: the keys came in one message, whose length is an int32.
       splits->vec<int32>()(r) = static_cast<int32>(keys);
       total += keys;
     }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokApplyServed.
+// Kernel of SokApplyServed.
 
 #include <algorithm>
 #include <memory>
@@ -46,7 +46,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     for (const int32 t : plan_tables_) {
       const auto found = std::find(tables_.begin(), tables_.end(), t);
       OP_REQUIRES(context, found != tables_.end(),
-                  InvalidArgument("there is no gradient of table ", t));
+                  InvalidArgument("there is no gradient for table ", t));
       numbers_.push_back(found - tables_.begin());
     }
     OP_REQUIRES(context, numbers_.size() == num_tables_,
@@ -75,8 +75,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
 
     std::vector<EvResourcePtr> resources(n);
     std::vector<ev::UpdateInput> inputs(n);
-    // Gradients are divided there before they are summed, and here after: the
-    // same bits for a power of two.
+    // The device divides gradients before summing, the CPU divides the sums.
+    // The bits are equal only if the divisor is a power of two.
     bool on_device = gradients.on_device && (divisor_ & (divisor_ - 1)) == 0;
     for (int k = 0; k < n; ++k) {
       OP_REQUIRES_OK(context, GetTable(context, k, inputs, &resources[k]));
@@ -93,22 +93,23 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     }
     PoolParallel parallel(context);
     OP_REQUIRES_OK(
-        context, ToTf(on_device ? ApplyThere(layout, *plan, gradients, device,
-                                             hyper, step, &inputs, &parallel)
-                                : ApplyHere(layout, *plan, gradients, device,
-                                            hyper, step, &inputs, &parallel)));
+        context,
+        ToTf(on_device ? ApplyOnDevice(layout, *plan, gradients, device, hyper,
+                                       step, &inputs, &parallel)
+                       : ApplyOnHost(layout, *plan, gradients, device, hyper,
+                                     step, &inputs, &parallel)));
   }
 
  private:
-  // Gradients are summed where the rows are; keys come here where they are
-  // wanted.
-  ev::Status ApplyThere(const sok::MessageLayout& layout,
-                        const ev::LookupPlan& plan,
-                        const sok::WireBuffer& gradients,
-                        sok::ExchangeDevice* device,
-                        const std::vector<float>& hyper, int64_t step,
-                        std::vector<ev::UpdateInput>* inputs,
-                        ev::Parallel* parallel) const {
+  // Sums gradients on the device that holds the rows; fetches keys to the host
+  // only if the update needs them.
+  ev::Status ApplyOnDevice(const sok::MessageLayout& layout,
+                           const ev::LookupPlan& plan,
+                           const sok::WireBuffer& gradients,
+                           sok::ExchangeDevice* device,
+                           const std::vector<float>& hyper, int64_t step,
+                           std::vector<ev::UpdateInput>* inputs,
+                           ev::Parallel* parallel) const {
     sok::ServedGradients served;
     EV_RETURN_IF_ERROR(SpreadGradients(layout, plan, tables_, gradients,
                                        1.0f / static_cast<float>(divisor_),
@@ -120,22 +121,22 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     }
     const ev::Status applied =
         ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);
-    // Also after an error: some tables' updates may have begun.
+    // Also after an error: updates of some tables may be in flight.
     std::shared_ptr<sok::StreamMark> done;
     EV_RETURN_IF_ERROR(device->Mark(stream, &done));
     device->KeepUntil(done, served.memory);
     return applied;
   }
 
-  ev::Status ApplyHere(const sok::MessageLayout& layout,
-                       const ev::LookupPlan& plan,
-                       const sok::WireBuffer& gradients,
-                       sok::ExchangeDevice* device,
-                       const std::vector<float>& hyper, int64_t step,
-                       std::vector<ev::UpdateInput>* inputs,
-                       ev::Parallel* parallel) const {
-    sok::WireBuffer here;
-    EV_RETURN_IF_ERROR(gradients.ToHost(device, &here));
+  ev::Status ApplyOnHost(const sok::MessageLayout& layout,
+                         const ev::LookupPlan& plan,
+                         const sok::WireBuffer& gradients,
+                         sok::ExchangeDevice* device,
+                         const std::vector<float>& hyper, int64_t step,
+                         std::vector<ev::UpdateInput>* inputs,
+                         ev::Parallel* parallel) const {
+    sok::WireBuffer on_host;
+    EV_RETURN_IF_ERROR(gradients.ToHost(device, &on_host));
     std::vector<ev::TransferScratch> memory(tables_.size());
     std::vector<float*> sums(tables_.size());
     try {
@@ -152,9 +153,9 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     } catch (const std::bad_alloc&) {
       return ev::ResourceExhausted("lookup over ranks: out of memory");
     }
-    EV_RETURN_IF_ERROR(sok::ServeGradient(layout, plan, tables_, here.data(),
-                                          here.count, here.wire, sums, parallel,
-                                          divisor_));
+    EV_RETURN_IF_ERROR(sok::ServeGradient(layout, plan, tables_, on_host.data(),
+                                          on_host.count, on_host.wire, sums,
+                                          parallel, divisor_));
     for (int k = 0; k < num_tables_; ++k) {
       const int t = plan_tables_[k];
       EV_RETURN_IF_ERROR(plan.Fetch(t));
@@ -167,7 +168,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
   sok::MessageFormat format_;
   int divisor_ = 1;
   std::vector<int32> tables_;
-  std::vector<size_t> numbers_;  // of the tables to update in 'tables'
+  std::vector<size_t> numbers_;  // entries of 'tables' that are updated
 };
 
 const embedding_variable::RegisterKernel<ApplyServedOp> kApplyServed(

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokCarry, SokCarrierId, SokStartCarrier, SokStopCarrier.
+// Kernels of SokCarry, SokCarrierId, SokStartCarrier, SokStopCarrier and
+// SokDrainCarrier.
 
 #include <chrono>
 #include <limits>
@@ -46,8 +47,8 @@ class CarryOp : public AsyncOpKernel {
     OP_REQUIRES_ASYNC(
         context, queue != nullptr,
         FailedPrecondition(name_,
-                           ": sok.init has made no exchange of this kind "
-                           "in this process"),
+                           ": sok.init has not started an exchange of this "
+                           "kind in this process"),
         done);
     const Tensor& values = context->input(0);
     const Tensor& splits = context->input(1);
@@ -64,8 +65,8 @@ class CarryOp : public AsyncOpKernel {
     sok::Transfer transfer;
     transfer.name = name_;
     int64_t size, count;
-    // What a device is sent, and gets, is kept while it is under way; of other
-    // values the input's tensor keeps what it holds.
+    // Keeps WireVariant buffers alive while a transfer is in flight. Other
+    // values are kept by the input tensor.
     struct Ends {
       sok::WireBuffer sent, received;
     };
@@ -76,8 +77,8 @@ class CarryOp : public AsyncOpKernel {
       size = sok::WireBytes(sent.wire);
       count = sent.count;
       transfer.send = sent.data();
-      transfer.after = sent.there;
-      // As floats of any width these bytes are NaN.
+      transfer.after = sent.ready;
+      // These bytes are NaN in float types of any width.
       transfer.when_failed = nan_if_lost_ ? 0xff : 0;
     } else {
       transfer.in_cpu_memory = values.dtype() == tensorflow::DT_INT64;
@@ -108,16 +109,16 @@ class CarryOp : public AsyncOpKernel {
     };
     transfer.done = [context, done, is_wire, ends, this](
                         const ev::Status& status,
-                        const std::shared_ptr<sok::StreamMark>& there) {
+                        const std::shared_ptr<sok::StreamMark>& ready) {
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": the exchange between ranks failed: ", status.message()));
       } else if (is_wire) {
         sok::WireBuffer received = ends->received;
-        received.there = there;
+        received.ready = ready;
         sok::ExchangeDevice* device = nullptr;
-        if (there != nullptr && sok::ExchangeDevice::Get(&device).ok()) {
-          device->KeepUntil(there, ends);
+        if (ready != nullptr && sok::ExchangeDevice::Get(&device).ok()) {
+          device->KeepUntil(ready, ends);
         }
         context->SetStatus(SetWireOutput(context, 0, std::move(received)));
       }
@@ -132,7 +133,8 @@ class CarryOp : public AsyncOpKernel {
                        : ev::ResourceExhausted(status.error_message());
   }
 
-  // The output that says how many values of 'size' bytes come from each rank.
+  // Allocates the output with the number of values, of 'size' bytes each, from
+  // each rank.
   static ev::Status AllocateSplits(OpKernelContext* context, int64_t size,
                                    ev::Span<const int64_t> received,
                                    int64_t* total) {
@@ -145,7 +147,7 @@ class CarryOp : public AsyncOpKernel {
           n > std::numeric_limits<int32>::max()) {
         return ev::Internal("rank " + std::to_string(r) + " sends " +
                             std::to_string(received[r]) +
-                            " bytes, not a number of values of " +
+                            " bytes, not a multiple of the value size " +
                             std::to_string(size));
       }
       splits->vec<int32>()(r) = static_cast<int32>(n);
@@ -163,7 +165,7 @@ class CarryOp : public AsyncOpKernel {
     return ev::Status::OK();
   }
 
-  // On the device, wherever it was sent from.
+  // Received in device memory, wherever it was sent from.
   static ev::Status AllocateWire(sok::WireType wire, int64_t total,
                                  sok::WireBuffer* received, char** out) {
     sok::ExchangeDevice* device = nullptr;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a lookup over ranks. Between them the caller's collectives carry
-// what the ops write; docs/design/0004-exchange.md draws the way.
+// The ops of a lookup over ranks. The caller's collectives exchange their
+// outputs between them; docs/design/0004-exchange.md shows the sequence.
 
 #include <vector>
 
@@ -32,7 +32,7 @@ Status GetInts(InferenceContext* c, const char* name, size_t size,
                          size);
 }
 
-// Rows or gradients on their way: a vector, or a scalar variant.
+// Shape of rows or gradients on the wire: a vector, or a scalar variant.
 Status SetWireShape(InferenceContext* c, int output, const char* type_name) {
   tensorflow::DataType type;
   TF_RETURN_IF_ERROR(c->GetAttr(type_name, &type));
@@ -60,7 +60,6 @@ REGISTER_OP("SokRoute")
     .Attr("placement_sizes: list(int)")
     .Attr("num_ranks: int >= 1")
     .Attr("with_occurrences: bool = false")
-    .Attr("dedup: bool = true")
     .Attr("fingerprint: int")
     .Attr("call: string")
     .Attr("on_device: bool = false")
@@ -104,30 +103,30 @@ REGISTER_OP("SokRoute")
       return Status::OK();
     })
     .Doc(R"doc(
-Deduplicates the ids of T tables and writes to each rank a message of the keys that
-it owns, table by table behind a header.
+Deduplicates the ids of T tables and writes a message to each rank with the keys that
+the rank owns: a header, then the keys of each table.
 
-ids, rows, batch_sizes, weights: As of EvLookupSparse.
-message: The messages to rank 0, 1, ..., end to end.
-splits: [W], how long each is.
-plan: What SokPool and SokPoolGrad need.
+ids, rows, batch_sizes, weights: As for EvLookupSparse.
+message: The messages to ranks 0, 1, ..., concatenated.
+splits: [W], the length of each message.
+plan: The route, an input of SokPool and SokPoolGrad.
 num_tables: T.
 num_weights: 0 or T.
-names: T names, for messages.
+names: T variable names, for error messages.
 combiners: T names of combiners.
 dims: T row lengths.
-placements: The ranks that hold table 0, 1, ...; key k is on entry
-  floormod(k, length) of its table's.
-placement_sizes: T lengths.
+placements: The owner ranks of tables 0, 1, ..., concatenated. The owner of key k is
+  entry floormod(k, length) of its table's list.
+placement_sizes: T lengths of these lists.
 num_ranks: W.
-with_occurrences: Whether the message says how often each key occurs.
-dedup: False sends every id, for measurements.
-fingerprint: Of the lookup; the same on all ranks.
+with_occurrences: Whether the message contains the occurrence count of each key.
+fingerprint: Fingerprint of the lookup, the same on all ranks.
 call: The lookup's name.
-ids_types, key_types, optimizers: Nothing, or for each table the type of the batch's
-  ids, that of the table's keys, and what trains it, if that is known. SokServe
+ids_types, key_types, optimizers: Empty, or for each table the type of the batch's
+  ids, the type of the table's keys, and the optimizer if it is known. SokServe
   compares them, and the combiners, with those of the other ranks.
-on_device: Whether rows come to the device, which is then told of the route.
+on_device: Whether the rows arrive in device memory. If so, the route is copied to the
+  device.
 )doc");
 
 REGISTER_OP("SokServe")
@@ -159,17 +158,16 @@ REGISTER_OP("SokServe")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads the rows of the keys that all ranks asked for. Inserts nothing; an absent
-key gives its default row.
+Reads the rows of the keys that all ranks sent. Inserts nothing; a key without a row
+gives its default row.
 
 resources: T handles.
-message, splits: What came from rank 0, 1, ...
-rows: The rows by rank, table, key, flat. As bfloat16 they travel in a tensor of
-  type half, whose values then mean nothing. A variant scalar may have them in
-  the memory of the device that has the tables.
-row_splits: [W], how many numbers go to each rank.
-plan: For SokServeGrad and EvApply: each key is found once.
-combiners, ids_types, key_types, optimizers: As of SokRoute.
+message, splits: The messages of ranks 0, 1, ...
+rows: The rows by rank, table, key, flat. bfloat16 rows are the bits of a tensor of type
+  half. A variant scalar may hold them in the memory of the tables' device.
+row_splits: [W], the count of numbers for each rank.
+plan: The lookup plan for SokServeGrad and EvApply, so that each key is found once.
+combiners, ids_types, key_types, optimizers: As for SokRoute.
 )doc");
 
 REGISTER_OP("SokAdmit")
@@ -202,14 +200,14 @@ REGISTER_OP("SokAdmit")
       return Status::OK();
     })
     .Doc(R"doc(
-Says which of the keys that all ranks asked for have a row or are admitted.
+Returns which of the keys that all ranks sent have a row or are admitted.
 
 resources: T handles.
-message, splits: What came from rank 0, 1, ...
-seed: Scalar. The same key draws the same for one seed, whichever rank asks.
-flags: 1 (show it) or 0 for each key by rank, table, key.
-flag_splits: [W], how many go to each rank.
-ratios: T numbers in [0, 1]: what fraction of keys without a row is admitted.
+message, splits: The messages of ranks 0, 1, ...
+seed: Scalar. For one seed, a key gets the same result whichever rank sent it.
+flags: For each key by rank, table, key: 1 (has a row or is admitted) or 0.
+flag_splits: [W], the count of flags for each rank.
+ratios: T numbers in [0, 1]: the fraction of keys without a row to admit.
 )doc");
 
 REGISTER_OP("SokPool")
@@ -243,13 +241,14 @@ REGISTER_OP("SokPool")
       return Status::OK();
     })
     .Doc(R"doc(
-Pools the rows that came back for this rank's batch.
+Pools the rows received for this rank's batch.
 
-resources, weights, served, message, splits: Of the lookup, for its gradient.
-plan: Of SokRoute.
+resources, weights, served, message, splits: Inputs and outputs of the lookup's other
+  ops, for its gradient.
+plan: Output of SokRoute.
 rows: The rows of the plan's keys, by rank, table, key.
 outputs: T matrices [B, D].
-call: The name of the lookup, which its collectives' names begin with.
+call: The name of the lookup, the prefix of its collectives' names.
 gradient_needs_rows: Whether the combiner of one of the tables selects.
 )doc");
 
@@ -285,14 +284,14 @@ REGISTER_OP("SokPoolGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradients of the distinct keys of this rank's batch, for their owners.
+Sums the gradients of the distinct keys of this rank's batch, for their owners.
 
-plan: Of SokRoute.
+plan: Output of SokRoute.
 grads: K gradients of outputs [B, D].
-rows: As SokPool got them, where the combiner of one of the tables selects.
-weights: The weights of the K tables, or nothing. Not read, as the plan has them: a
-  gradient of this op goes to them.
-message: For each rank the sums over the occurrences of its keys, by table, key.
+rows: The input of SokPool, if the combiner of one of the tables selects.
+weights: The weights of the K tables, or nothing. The op does not read them, since the
+  plan holds them; they are inputs so that this op can have a gradient for them.
+message: For each rank, the sum over the occurrences of each of its keys, by table, key.
 splits: [W].
 tables: The K tables' numbers in the lookup.
 call: The lookup's name.
@@ -318,14 +317,14 @@ REGISTER_OP("SokPoolWeightGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradient of one table's weights.
+Computes the gradient of one table's weights.
 
-plan, rows: As SokPool got them; with 'tables', as SokPoolGivenRows did.
+plan, rows: The inputs of SokPool, or, with 'tables', of SokPoolGivenRows.
 grad: The gradient of the table's output [B, D].
-output: That output.
+output: The table's output.
 weight_grad: [N].
 table: The table's number in the lookup.
-tables: Empty, or the tables that the rows are of.
+tables: Empty, or the tables of the rows.
 )doc");
 
 REGISTER_OP("SokServeGivenRows")
@@ -358,16 +357,16 @@ REGISTER_OP("SokServeGivenRows")
       return Status::OK();
     })
     .Doc(R"doc(
-Gives each rank the given rows of the keys that it asked for: the gradient of
-SokServeGrad by its gradients.
+Sends each rank the given rows of its keys: the gradient of SokServeGrad with respect
+to its input gradients.
 
-plan, message, splits, route: As of SokServeGrad.
-rows: K matrices [U, D], beside the keys of SokServeGrad.
+plan, message, splits, route: The inputs of SokServeGrad.
+rows: K matrices [U, D], in the order of SokServeGrad's keys.
 values: The rows by rank, table, key, flat, divided by 'divisor'.
-value_splits: [W], how many numbers go to each rank.
+value_splits: [W], the count of numbers for each rank.
 num_tables: T of the lookup.
 tables: The K tables' numbers in it.
-divisor: Of SokServeGrad.
+divisor: That of SokServeGrad.
 call: The lookup's name.
 )doc");
 
@@ -397,13 +396,13 @@ REGISTER_OP("SokPoolGivenRows")
       return Status::OK();
     })
     .Doc(R"doc(
-Pools given rows for this rank's batch: the gradient of SokPoolGrad by its gradients.
+Pools given rows for this rank's batch: the gradient of SokPoolGrad with respect to its
+input gradients.
 
-plan: Of SokRoute.
-values: What came from rank 0, 1, ... of SokServeGivenRows.
-received: The rows as SokPool got them, where the combiner of one of the tables
-  selects.
-weights: As of SokPoolGrad.
+plan: Output of SokRoute.
+values: The values that SokServeGivenRows of ranks 0, 1, ... sent.
+received: The rows input of SokPool, if the combiner of one of the tables selects.
+weights: As for SokPoolGrad.
 outputs: K matrices [B, D].
 tables: The K tables' numbers in the lookup.
 dims: K row lengths.
@@ -444,15 +443,15 @@ REGISTER_OP("SokServeGrad")
 Sums the gradients of the keys that this rank owns over all ranks, in rank order,
 and divides the sums.
 
-plan, message, splits: Of SokServe.
-gradients: What came from rank 0, 1, ... for the keys it had asked for.
-route: Of SokRoute, which notes that the wait is over.
+plan, message, splits: Output and inputs of SokServe.
+gradients: The gradients that ranks 0, 1, ... sent for their keys.
+route: Output of SokRoute; this op ends its wait.
 keys: K vectors of distinct keys [U].
 unique_grads: K matrices [U, D].
 num_tables: T of the lookup.
 tables: The K tables' numbers in it.
 dims: K row lengths.
-divisor: What each sum is divided by.
+divisor: Divisor of each sum.
 )doc");
 
 REGISTER_OP("SokApplyServed")
@@ -479,18 +478,18 @@ REGISTER_OP("SokApplyServed")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
     .Doc(R"doc(
-SokServeGrad and EvApply one after the other, to the same bits. Where all rows
-are on the device gradients are summed there.
+Does SokServeGrad and then EvApply, with the same bits. If the device holds all rows, it
+sums the gradients too.
 
 resources: The K tables to update.
-hyper, step, rule, slot_names, slot_inits: As of EvApply.
-plan, message, splits: Of SokServe.
-gradients: What came from rank 0, 1, ... for the keys of 'tables'.
-route: Of SokRoute, which notes that the wait is over.
+hyper, step, rule, slot_names, slot_inits: As for EvApply.
+plan, message, splits: Output and inputs of SokServe.
+gradients: The gradients that ranks 0, 1, ... sent for the keys of 'tables'.
+route: Output of SokRoute; this op ends its wait.
 plan_tables: The K tables' numbers in the lookup.
 num_tables: T of the lookup.
-tables: The tables that the gradients are of.
-divisor: Of SokServeGrad.
+tables: The tables of the gradients.
+divisor: That of SokServeGrad.
 )doc");
 
 REGISTER_OP("SokCarry")
@@ -514,16 +513,16 @@ REGISTER_OP("SokCarry")
       return Status::OK();
     })
     .Doc(R"doc(
-Sends numbers to all ranks, by the carrier that SokStartCarrier has made.
+Sends numbers to all ranks through the carrier that SokStartCarrier made.
 
-values: What goes to rank 0, 1, ... [sum of splits]; as a variant scalar, what
-  SokServe or SokPoolGrad has made.
-splits: How many go to each rank [W].
-received: What has come from rank 0, 1, ...
-received_splits: How many from each rank [W].
-exchange_name: The same on all ranks for what belongs together.
-nan_if_lost: Whether NaN stands in a device's memory in place of what a rank that
-  is gone did not send. Otherwise zeros, which as gradients change no row.
+values: The numbers for ranks 0, 1, ... [sum of splits], or a variant scalar of SokServe
+  or SokPoolGrad.
+splits: [W], the count of numbers for each rank.
+received: The numbers of ranks 0, 1, ...
+received_splits: [W], the count of numbers from each rank.
+exchange_name: Name of the exchange, the same on all ranks.
+nan_if_lost: If a rank is gone, fills the missing numbers in device memory with NaN.
+  Otherwise with zeros: as gradients they change no row.
 )doc");
 
 REGISTER_OP("SokAllReduce")
@@ -540,13 +539,13 @@ REGISTER_OP("SokAllReduce")
       return Status::OK();
     })
     .Doc(R"doc(
-Sums tensors over all ranks in one call of the carrier that SokStartCarrier has
-made, whose kind sums numbers ("nccl").
+Sums tensors over all ranks in one call of the carrier that SokStartCarrier made. The
+carrier must be of a kind that can sum ("nccl").
 
 values: The gradients of K variables; the same shapes on all ranks.
 sums: Their sums over ranks, divided by 'divisor'; the same bits on all ranks.
 names: The K variables' names, for errors.
-exchange_name: The same on all ranks for what belongs together.
+exchange_name: Name of the sum, the same on all ranks.
 )doc");
 
 REGISTER_OP("SokCarrierId")
@@ -560,9 +559,9 @@ REGISTER_OP("SokCarrierId")
       return Status::OK();
     })
     .Doc(R"doc(
-Sees whether this process can take part in an exchange, and prepares it on rank 0.
+Checks that this process can take part in an exchange, and prepares it on rank 0.
 
-id: Any bytes, for SokStartCarrier on all ranks; empty on ranks but 0.
+id: Bytes for SokStartCarrier on all ranks; empty on all ranks except 0.
 kind: 'memory' or 'nccl'.
 )doc");
 
@@ -574,9 +573,9 @@ REGISTER_OP("SokStartCarrier")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
     .Doc(R"doc(
-Makes this process's part of an exchange, once. Waits for all ranks.
+Starts this process's part of an exchange, once per process. Waits for all ranks.
 
-id: Of SokCarrierId.
+id: Output of SokCarrierId on rank 0.
 )doc");
 
 REGISTER_OP("SokStopCarrier")
@@ -584,9 +583,9 @@ REGISTER_OP("SokStopCarrier")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
     .Doc(R"doc(
-Ends this process's part of an exchange, if there is one: all SokCarry fail.
+Ends this process's part of an exchange, if there is one. Every SokCarry then fails.
 
-why: What their errors say.
+why: The reason in their errors.
 )doc");
 
 REGISTER_OP("SokDrainCarrier")
@@ -594,11 +593,11 @@ REGISTER_OP("SokDrainCarrier")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
     .Doc(R"doc(
-Waits until what this process has begun to exchange is through, here and on the
-ranks of this host that run this, too. Nothing is exchanged afterwards. Internal: the
-exchange has failed.
+Waits until the exchanges that this process has started are complete, on this rank and
+on the ranks of this host that run this op too. Nothing can be exchanged afterwards.
+Internal if the exchange has failed.
 
-seconds: So long at most.
+seconds: Limit of the wait.
 )doc");
 
 REGISTER_OP("SokSendParts")
@@ -621,14 +620,15 @@ REGISTER_OP("SokSendParts")
       return Status::OK();
     })
     .Doc(R"doc(
-Writes this rank's parts of K sums over ranks as a message to every rank.
+Writes this rank's terms of K sums over ranks as a message to every rank.
 
-parts: [K], this rank's.
-message: The same 1 + K numbers for rank 0, 1, ..., end to end.
+parts: [K], the terms of this rank.
+message: The same 1 + K numbers for ranks 0, 1, ..., concatenated.
 splits: [W], each 1 + K.
-wait: For SokSumParts: this process waits for the other ranks until it runs.
+wait: Input of SokSumParts. Until that op runs, this process counts as waiting for the
+  other ranks.
 num_ranks: W.
-fingerprint: Of the sums; the same on all ranks.
+fingerprint: Fingerprint of the sums, the same on all ranks.
 call: The name of the sums.
 )doc");
 
@@ -648,12 +648,12 @@ REGISTER_OP("SokSumParts")
       return Status::OK();
     })
     .Doc(R"doc(
-Adds the parts of all ranks in the order of ranks: the same bits on every rank.
+Adds the terms of all ranks in rank order, so all ranks get the same bits.
 
-message, splits: What came from rank 0, 1, ... by SokSendParts.
-wait: As SokSendParts made it.
+message, splits: The messages that SokSendParts of ranks 0, 1, ... sent.
+wait: Output of SokSendParts.
 sums: [K].
-fingerprint: As of SokSendParts.
+fingerprint: That of SokSendParts.
 )doc");
 
 REGISTER_OP("SokLongestWait")
@@ -666,10 +666,10 @@ REGISTER_OP("SokLongestWait")
       return Status::OK();
     })
     .Doc(R"doc(
-Says which lookup of this process has waited longest for other ranks.
+Returns the lookup of this process that has waited longest for other ranks.
 
-seconds: Since when it waits; 0 when none does.
-what: Which one; empty when none does.
+seconds: Age of the wait; 0 if there is none.
+what: Name of the lookup; empty if there is none.
 )doc");
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokServeGivenRows, SokPoolGivenRows: the gradients of SokServeGrad and
-// SokPoolGrad.
+// Kernels of SokServeGivenRows and SokPoolGivenRows, the gradients of
+// SokServeGrad and SokPoolGrad.
 
 #include <algorithm>
 #include <limits>
@@ -39,7 +39,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
-// The attribute "tables", which has as many entries as num_rows says.
+// Reads the attribute "tables", which must have num_rows entries.
 tensorflow::Status GetTables(OpKernelConstruction* context,
                              std::vector<int32>* tables) {
   TF_RETURN_IF_ERROR(context->GetAttr("tables", tables));
@@ -130,10 +130,11 @@ class PoolGivenRowsOp : public OpKernel {
     tensorflow::DataTypeVector received;
     OP_REQUIRES_OK(context, context->GetAttr("Received", &received));
     has_received_ = !received.empty();
-    OP_REQUIRES(context,
-                received.size() <= 1 && (!has_received_ || received[0] == type),
-                InvalidArgument("rows that were received came ",
-                                received.size(), " times, of another type"));
+    OP_REQUIRES(
+        context,
+        received.size() <= 1 && (!has_received_ || received[0] == type),
+        InvalidArgument("expected received rows at most once and of type ",
+                        DataTypeString(type), ", got ", received.size()));
   }
 
   void Compute(OpKernelContext* context) override {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attributes and inputs that several exchange kernels read.
+// Reads attributes and inputs that several exchange kernels share.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_TF_KERNEL_ATTRS_H_
 #define ADDONS_SPARSE_OPERATION_KIT_TF_KERNEL_ATTRS_H_
@@ -18,7 +18,8 @@
 
 namespace sparse_operation_kit {
 
-// The attributes wire and Twire, which must fit each other; a variant fits all.
+// Reads the attributes wire and Twire. Twire must match the wire type or be a
+// variant.
 inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
                                   sok::WireType* wire) {
   std::string name;
@@ -39,7 +40,8 @@ inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
   if (type != tensorflow::DT_VARIANT &&
       wide != (type == tensorflow::DT_FLOAT)) {
     return tensorflow::errors::InvalidArgument(
-        name, " does not travel as ", tensorflow::DataTypeString(type));
+        "rows of wire type ", name, " cannot be tensors of type ",
+        tensorflow::DataTypeString(type));
   }
   return tensorflow::Status::OK();
 }
@@ -55,7 +57,8 @@ inline tensorflow::Status GetFormat(tensorflow::OpKernelConstruction* context,
   return tensorflow::Status::OK();
 }
 
-// The text of the attributes that ranks compare; empty if the op has none.
+// Returns the traits text of the attributes that ranks compare; empty if the op
+// has none.
 inline tensorflow::Status GetTraits(tensorflow::OpKernelConstruction* context,
                                     std::string* text) {
   int num_tables;
@@ -86,7 +89,7 @@ inline tensorflow::Status GetTraits(tensorflow::OpKernelConstruction* context,
   return tensorflow::Status::OK();
 }
 
-// The layout of the message in inputs `message` and `message + 1` (its splits).
+// Parses the message in inputs `message` and `message + 1` (its splits).
 inline tensorflow::Status ParseMessage(tensorflow::OpKernelContext* context,
                                        int message,
                                        const sok::MessageFormat& format,
@@ -104,7 +107,7 @@ inline tensorflow::Status ParseMessage(tensorflow::OpKernelContext* context,
       layout));
 }
 
-// Rows or gradients on the wire: the bytes of a vector of float or half.
+// The bytes of rows or gradients in wire type: a vector of float or half.
 inline const void* WireData(const tensorflow::Tensor& tensor) {
   return tensor.tensor_data().data();
 }

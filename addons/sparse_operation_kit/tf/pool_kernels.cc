@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokPool, SokPoolGrad, SokPoolWeightGrad.
+// Kernels of SokPool, SokPoolGrad and SokPoolWeightGrad.
 
 #include <memory>
 #include <mutex>
@@ -40,8 +40,8 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
-// Names of lookups that something was trained by in this process: what their
-// gradients need is made ahead, while there is nothing else to do.
+// Names of the lookups that this process has trained. Their gradients' grouping
+// is computed early, while the CPU would otherwise wait.
 class CallsWithGradients {
  public:
   static CallsWithGradients& Global() {
@@ -62,7 +62,7 @@ class CallsWithGradients {
   std::set<std::string> calls_;
 };
 
-// Copies in CPU memory of what is on the GPU of a kernel's.
+// Host copies of tensors in GPU memory, for kernels on a GPU.
 class HostCopies {
  public:
   explicit HostCopies(int count) : staged_(count) {}
@@ -109,8 +109,8 @@ class PoolOp : public OpKernel {
     if (IsWireVariant(rows.dtype())) {
       OP_REQUIRES_OK(context, GetWireInput(context, plan_input + 1, &buffer));
     }
-    // Otherwise outputs in the GPU's memory are pooled here, and copied.
-    const bool there = on_gpu_ && buffer.on_device;
+    // False: outputs in GPU memory are pooled on the host and copied.
+    const bool pools_on_device = on_gpu_ && buffer.on_device;
     std::vector<float*> outputs(num_tables_);
     HostCopies staged(num_tables_);
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
@@ -125,7 +125,7 @@ class PoolOp : public OpKernel {
       }
       Tensor* output = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(t, shape, &output));
-      if (there) {
+      if (pools_on_device) {
         outputs[t] = MutableData<float>(output);
         continue;
       }
@@ -142,20 +142,21 @@ class PoolOp : public OpKernel {
       OP_REQUIRES_OK(context, embedding_variable::CopyToGpu(context, copies));
       return;
     }
-    // After the allocations: the memory may still be in use before.
+    // After the allocations: previous work may still use their memory.
     ev::DeviceStream stream;
-    if (there) {
+    if (pools_on_device) {
       OP_REQUIRES_OK(context,
                      embedding_variable::GetDeviceStream(context, &stream));
     }
-    // Gradients in the GPU's memory are grouped there.
+    // Gradients in GPU memory are grouped on the GPU.
     const bool groups = !on_gpu_ && is_trained;
     std::shared_ptr<const sok::RouteOccurrences> occurrences;
     std::shared_ptr<sok::StreamMark> done;
-    OP_REQUIRES_OK(context, ToTf(sok::PoolRows(
-                                *plan, route->on_device().get(), buffer,
-                                outputs, there ? &stream : nullptr, &parallel,
-                                groups ? &occurrences : nullptr, &done)));
+    OP_REQUIRES_OK(
+        context,
+        ToTf(sok::PoolRows(*plan, route->on_device().get(), buffer, outputs,
+                           pools_on_device ? &stream : nullptr, &parallel,
+                           groups ? &occurrences : nullptr, &done)));
     if (done != nullptr) {
       sok::ExchangeDevice* device = nullptr;
       OP_REQUIRES_OK(context, GetExchangeDevice(&device));
@@ -193,8 +194,10 @@ class PoolGradOp : public OpKernel {
     num_rows_ = static_cast<int>(rows.size());
     OP_REQUIRES(context,
                 num_rows_ <= 1 && (num_rows_ == 0 || !IsWireVariant(type_)),
-                InvalidArgument("rows for a gradient came ", num_rows_,
-                                " times, of type ", DataTypeString(type_)));
+                InvalidArgument(
+                    "a gradient takes rows once at most, and none as variants, "
+                    "got ",
+                    num_rows_, " of type ", DataTypeString(type_)));
     CallsWithGradients::Global().Add(call_);
   }
 
@@ -223,7 +226,7 @@ class PoolGradOp : public OpKernel {
                                 1, TensorShape({num_ranks_}), &splits));
     int64_t total = 0;
     for (int r = 0; r < num_ranks_; ++r) {
-      // The route saw to it that this fits.
+      // Fits: checked when the route was made.
       const int64_t floats = plan->row_floats(r, tables_);
       splits->vec<int32>()(r) = static_cast<int32>(floats);
       total += floats;
@@ -239,12 +242,12 @@ class PoolGradOp : public OpKernel {
       rows.num_floats = received.NumElements();
     }
     if (on_gpu_ && IsWireVariant(type_) && route->on_device() != nullptr) {
-      OP_REQUIRES_OK(context, SumThere(context, route, grads));
+      OP_REQUIRES_OK(context, SumOnDevice(context, route, grads));
       route->BeginWait(call_ + ", gradients");
       return;
     }
     HostCopies staged(static_cast<int>(tables_.size()));
-    OP_REQUIRES_OK(context, BringHere(context, &staged, &grads));
+    OP_REQUIRES_OK(context, CopyToHost(context, &staged, &grads));
     PoolParallel parallel(context);
     const std::shared_ptr<const sok::RouteOccurrences> occurrences =
         route->occurrences();
@@ -269,30 +272,31 @@ class PoolGradOp : public OpKernel {
   }
 
  private:
-  // Gradients are summed where they are, and sent from there.
-  tensorflow::Status SumThere(OpKernelContext* context, RouteState* route,
-                              const std::vector<const float*>& grads) {
+  // Sums the gradients in GPU memory, from where they are sent.
+  tensorflow::Status SumOnDevice(OpKernelContext* context, RouteState* route,
+                                 const std::vector<const float*>& grads) {
     ev::DeviceStream stream;
     TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
     sok::ExchangeDevice* device = nullptr;
     TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
-    // Made first: when something is under way it must not fail.
+    // Allocate before work is enqueued, so that nothing fails while it is in
+    // flight.
     const auto inputs = std::make_shared<std::vector<Tensor>>();
     for (size_t k = 0; k < tables_.size(); ++k) {
       inputs->push_back(context->input(1 + k));
     }
     sok::WireBuffer message;
-    TF_RETURN_IF_ERROR(ToTf(
-        sok::PoolGradientThere(route->plan(), route->on_device().get(), tables_,
-                               grads, stream, wire_, device, &message)));
-    device->KeepUntil(message.there, inputs);
-    device->KeepUntil(message.there, route->on_device());
+    TF_RETURN_IF_ERROR(ToTf(sok::PoolGradientOnDevice(
+        route->plan(), route->on_device().get(), tables_, grads, stream, wire_,
+        device, &message)));
+    device->KeepUntil(message.ready, inputs);
+    device->KeepUntil(message.ready, route->on_device());
     return SetWireOutput(context, 0, std::move(message));
   }
 
-  // Those in a GPU's memory as copies in CPU memory.
-  tensorflow::Status BringHere(OpKernelContext* context, HostCopies* staged,
-                               std::vector<const float*>* grads) const {
+  // Replaces gradients in GPU memory by host copies.
+  tensorflow::Status CopyToHost(OpKernelContext* context, HostCopies* staged,
+                                std::vector<const float*>* grads) const {
     if (!on_gpu_) return tensorflow::Status::OK();
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
     for (size_t k = 0; k < grads->size(); ++k) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokAllReduce.
+// Kernel of SokAllReduce.
 
 #include <algorithm>
 #include <memory>
@@ -26,7 +26,7 @@ using tensorflow::Tensor;
 using tensorflow::errors::FailedPrecondition;
 using tensorflow::errors::InvalidArgument;
 
-// So many of the names that an error says.
+// Names listed in an error.
 constexpr size_t kMostNames = 3;
 
 class AllReduceOp : public AsyncOpKernel {
@@ -61,7 +61,8 @@ class AllReduceOp : public AsyncOpKernel {
     OP_REQUIRES_ASYNC(
         context, queue != nullptr,
         FailedPrecondition(name_, ", ", what_,
-                           ": sok.init has made no exchange in this process"),
+                           ": sok.init has not started an exchange in this "
+                           "process"),
         done);
     sok::Transfer transfer;
     transfer.name = name_;
@@ -83,7 +84,7 @@ class AllReduceOp : public AsyncOpKernel {
     }
     ev::DeviceStream stream;
     if (on_gpu_) {
-      // After the allocations: the memory may still be in use before.
+      // After the allocations: previous work may still use their memory.
       OP_REQUIRES_OK_ASYNC(
           context, embedding_variable::GetDeviceStream(context, &stream), done);
       OP_REQUIRES_OK_ASYNC(
@@ -91,11 +92,11 @@ class AllReduceOp : public AsyncOpKernel {
     }
     transfer.done = [context, done, stream, this](
                         const ev::Status& ended,
-                        const std::shared_ptr<sok::StreamMark>& there) {
-      // TensorFlow's stream has the sums before what it is given from now on,
-      // and with it what uses the gradients' memory again.
+                        const std::shared_ptr<sok::StreamMark>& ready) {
+      // TensorFlow's stream waits for the sums before later work, including
+      // work that reuses the gradients' memory.
       const ev::Status status =
-          ended.ok() && there != nullptr ? there->Before(stream) : ended;
+          ended.ok() && ready != nullptr ? ready->Before(stream) : ended;
       if (!status.ok()) {
         context->SetStatus(tensorflow::errors::Internal(
             name_, ": summing ", what_,
@@ -113,8 +114,9 @@ class AllReduceOp : public AsyncOpKernel {
   double scale_ = 1.0;
 };
 
-// Unlike what takes a handle, it runs where its gradients are: TensorFlow takes
-// a GPU, where there is one, for what no device was named for.
+// SokAllReduce takes no handle, so it also has a kernel on the GPU: without a
+// named device, TensorFlow places it on a GPU if there is one, beside its
+// gradients.
 REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_CPU),
                         embedding_variable::GuardedKernel<AllReduceOp>);
 REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_GPU),

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokRoute.
+// Kernel of SokRoute.
 
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
-#include "kernels/tf/op_kernels/ids_brought_here.h"
+#include "kernels/tf/op_kernels/ids_in_cpu_memory.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 
@@ -27,7 +27,7 @@ namespace sparse_operation_kit {
 namespace {
 
 using embedding_variable::BadInput;
-using embedding_variable::IdsBroughtHere;
+using embedding_variable::IdsInCpuMemory;
 using embedding_variable::MutableData;
 using embedding_variable::PoolParallel;
 using embedding_variable::ToTf;
@@ -40,19 +40,17 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
-// kIdsOnGpu: ids and rows are inputs in the memory of the device that runs the
-// op.
+// kIdsOnGpu: the inputs ids and rows are in the memory of the op's device.
 template <bool kIdsOnGpu>
 class RouteOp : public OpKernel {
  public:
   explicit RouteOp(OpKernelConstruction* context)
       : OpKernel(context), on_gpu_(embedding_variable::IsOnGpu(*context)) {
-    // Where it is on a GPU so are, as a rule, outputs and their gradients.
+    // If the op is on a GPU, outputs and their gradients usually are too.
     options_.brings_inverse = !on_gpu_;
     OP_REQUIRES_OK(context, GetFormat(context, &options_.format));
     OP_REQUIRES_OK(context, GetTraits(context, &options_.format.traits));
     OP_REQUIRES_OK(context, context->GetAttr("num_ranks", &options_.num_ranks));
-    OP_REQUIRES_OK(context, context->GetAttr("dedup", &options_.dedup));
     OP_REQUIRES_OK(context, context->GetAttr("on_device", &on_device_));
     OP_REQUIRES_OK(context, context->GetAttr("num_weights", &num_weights_));
     OP_REQUIRES_OK(context, context->GetAttr("call", &call_));
@@ -78,7 +76,7 @@ class RouteOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      ToTf(ev::ParseCombiner(combiners[t], &combiners_[t])));
       OP_REQUIRES(context, sizes[t] >= 1 && at + sizes[t] <= ranks.size(),
-                  BadInput(names_[t], "no rank holds it"));
+                  BadInput(names_[t], "its placement names no rank"));
       placements_.emplace_back(std::vector<int32_t>(
           ranks.begin() + at, ranks.begin() + at + sizes[t]));
       at += sizes[t];
@@ -93,12 +91,13 @@ class RouteOp : public OpKernel {
     }
     PoolParallel parallel(context);
     sok::ExchangeDevice* device = nullptr;
-    // First of all: it makes the memory pinned that a route lies in.
+    // First: the device provides pinned memory for the route's buffers.
     if (on_device_) OP_REQUIRES_OK(context, GetExchangeDevice(&device));
     sok::RouteOptions options = options_;
     options.device = device;
     std::shared_ptr<const sok::RoutePlan> plan;
-    // Copies of ids and rows, which inputs point to until the route is made.
+    // Host copies of ids and rows. The inputs point into them until the route
+    // is made.
     IdsBroughtHere not_for_device, rest;
     ev::DeviceStream stream;
     if (kIdsOnGpu && on_gpu_) {
@@ -113,20 +112,20 @@ class RouteOp : public OpKernel {
           AddTo(&not_for_device, context, t, &inputs[t]);
         }
       }
-      OP_REQUIRES_OK(context, not_for_device.Bring(context));
+      OP_REQUIRES_OK(context, not_for_device.CopyAll(context));
     }
     ev::Status status = sok::Route(inputs, options, &parallel, &plan);
     if (status.code() == ev::StatusCode::kUnimplemented) {
       for (int t = 0; t < num_tables(); ++t) {
         if (inputs[t].on_device) AddTo(&rest, context, t, &inputs[t]);
       }
-      OP_REQUIRES_OK(context, rest.Bring(context));
+      OP_REQUIRES_OK(context, rest.CopyAll(context));
       status = sok::Route(inputs, options, &parallel, &plan);
     }
     OP_REQUIRES_OK(context, ToTf(status));
-    std::unique_ptr<sok::DeviceRoute> there;
+    std::unique_ptr<sok::DeviceRoute> device_route;
     if (on_device_) {
-      OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &there)));
+      OP_REQUIRES_OK(context, ToTf(device->StartRoute(plan, &device_route)));
     }
     Tensor message;
     const TensorShape message_shape({plan->message_size()});
@@ -143,7 +142,7 @@ class RouteOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(2, TensorShape({}), &route));
     const auto state = std::make_shared<RouteState>(std::move(plan));
-    state->set_on_device(std::move(there));
+    state->set_on_device(std::move(device_route));
     state->BeginWait(call_ + ", keys and rows");
     route->scalar<tensorflow::Variant>()() = RouteVariant(state);
   }
@@ -151,9 +150,9 @@ class RouteOp : public OpKernel {
  private:
   int num_tables() const { return options_.format.num_tables; }
 
-  void AddTo(IdsBroughtHere* here, OpKernelContext* context, int t,
+  void AddTo(IdsBroughtHere* copies, OpKernelContext* context, int t,
              sok::RouteInput* in) const {
-    here->Add(context->input(t), context->input(num_tables() + t), in);
+    copies->Add(context->input(t), context->input(num_tables() + t), in);
   }
 
   Status MakeInput(OpKernelContext* context, int t, sok::RouteInput* in) const {
@@ -168,7 +167,8 @@ class RouteOp : public OpKernel {
         embedding_variable::GetIds(context, name, t, 2 * n + t, in));
     TF_RETURN_IF_ERROR(embedding_variable::GetSamples(
         context, name, n + t, num_weights_ > 0 ? 3 * n + t : -1, in));
-    // Those of a combiner that selects are ones, beside another's table.
+    // A combiner that selects ignores weights; another table's combiner may
+    // need the input, so it holds ones.
     if (ev::Selects(in->combiner)) in->weights = nullptr;
     return Status::OK();
   }
@@ -187,7 +187,7 @@ class RouteOp : public OpKernel {
 const embedding_variable::RegisterKernel<RouteOp<false>> kRoute(
     "SokRoute",
     {"ids", "rows", "batch_sizes", "weights", "message", "splits", "plan"});
-// Python's exchange.py asks for it.
+// Selected by exchange.py.
 const embedding_variable::RegisterKernel<RouteOp<true>> kRouteOfIdsOnGpu(
     "SokRoute", {"batch_sizes", "weights", "message", "splits", "plan"},
     "ids_on_gpu");

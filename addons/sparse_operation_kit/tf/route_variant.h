@@ -3,8 +3,8 @@
 //
 // A route plan as a DT_VARIANT scalar. It never leaves the process.
 //
-// It also says while its lookup waits for other ranks. TensorFlow drops the
-// variant at the end of a step, also of one that failed, and with it the wait.
+// It also owns the lookup's entry in the WaitRegistry. TensorFlow drops the
+// variant at the end of a step, even a failed one, and the entry ends with it.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_TF_ROUTE_VARIANT_H_
 #define ADDONS_SPARSE_OPERATION_KIT_TF_ROUTE_VARIANT_H_
@@ -26,7 +26,7 @@
 
 namespace sparse_operation_kit {
 
-// What the ops of one lookup share during one step.
+// State that the ops of one lookup share during one step.
 class RouteState {
  public:
   explicit RouteState(std::shared_ptr<const sok::RoutePlan> plan)
@@ -34,8 +34,8 @@ class RouteState {
 
   const sok::RoutePlan& plan() const { return *plan_; }
 
-  // What a device knows of the route; null: no device has a part of it. Set
-  // before any other op has the state.
+  // The route on a device, or null if no device is used. Set before any other
+  // op gets the state.
   const std::shared_ptr<sok::DeviceRoute>& on_device() const {
     return on_device_;
   }
@@ -43,7 +43,7 @@ class RouteState {
     on_device_ = std::move(route);
   }
 
-  // Grouped before there is a gradient, or null.
+  // The grouping made before the gradient exists, or null.
   std::shared_ptr<const sok::RouteOccurrences> occurrences() {
     std::lock_guard<std::mutex> lock(mu_);
     return occurrences_;
@@ -53,18 +53,19 @@ class RouteState {
     occurrences_ = std::move(grouped);
   }
 
-  // The messages of 'what' are out; what comes back is awaited from now on.
+  // Call when the messages of 'what' are written: the wait for other ranks
+  // begins.
   void BeginWait(const std::string& what) {
     std::lock_guard<std::mutex> lock(mu_);
     wait_.Begin(what);
   }
-  // What was awaited has come; a gradient that was expected, too.
+  // Call when the answer has arrived. Also ends ExpectGradient.
   void EndWait() {
     std::lock_guard<std::mutex> lock(mu_);
     wait_.End();
     expected_.reset();
   }
-  // The lookup's gradient is expected to be exchanged in this step.
+  // Announces that this step will exchange the lookup's gradient.
   void ExpectGradient() {
     std::lock_guard<std::mutex> lock(mu_);
     if (expected_ == nullptr) expected_.reset(new sok::ExpectedGradient);
@@ -103,7 +104,7 @@ class RouteVariant {
   std::shared_ptr<RouteState> state_;
 };
 
-// The route in input `input`; it lives as long as that tensor.
+// Returns the route in input `input`, valid while that tensor lives.
 inline tensorflow::Status GetRoute(tensorflow::OpKernelContext* context,
                                    int input, RouteState** state) {
   const tensorflow::Tensor& tensor = context->input(input);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokServe, SokServeGrad.
+// Kernels of SokServe and SokServeGrad.
 
 #include <algorithm>
 #include <limits>
@@ -166,16 +166,16 @@ class ServeGradOp : public OpKernel {
   }
 
  private:
-  // In CPU memory.
+  // Reads gradients in host memory.
   tensorflow::Status GetGradients(OpKernelContext* context,
                                   sok::WireBuffer* gradients) const {
     const Tensor& tensor = context->input(3);
     if (IsWireVariant(tensor.dtype())) {
-      sok::WireBuffer there;
-      TF_RETURN_IF_ERROR(GetWireInput(context, 3, &there));
+      sok::WireBuffer received;
+      TF_RETURN_IF_ERROR(GetWireInput(context, 3, &received));
       sok::ExchangeDevice* device = nullptr;
       TF_RETURN_IF_ERROR(GetExchangeDevice(&device));
-      return ToTf(there.ToHost(device, gradients));
+      return ToTf(received.ToHost(device, gradients));
     }
     if (tensor.dims() != 1) {
       return InvalidArgument(
@@ -184,7 +184,7 @@ class ServeGradOp : public OpKernel {
     }
     gradients->wire = wire_;
     gradients->count = tensor.NumElements();
-    // The tensor lives as long as the call.
+    // Does not own the bytes: the tensor outlives the call.
     gradients->memory = std::shared_ptr<char>(
         std::shared_ptr<char>(),
         const_cast<char*>(static_cast<const char*>(WireData(tensor))));

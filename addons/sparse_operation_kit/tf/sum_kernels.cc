@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokSendParts and SokSumParts.
+// Kernels of SokSendParts and SokSumParts.
 
 #include <cstring>
 #include <memory>
@@ -27,9 +27,9 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
-// The wait for the other ranks' parts, of which each rank sends as many.
-// TensorFlow destroys it at the end of a step, also of one that failed, and the
-// wait ends with it.
+// The WaitRegistry entry of a sum over ranks, in which each rank sends its part
+// to all. TensorFlow destroys it at the end of a step, even a failed one, and
+// the entry ends with it.
 class WaitVariant {
  public:
   WaitVariant() {}
@@ -136,7 +136,7 @@ class SumPartsOp : public OpKernel {
     OP_REQUIRES_OK(
         context, context->allocate_output(0, TensorShape({length - 1}), &sums));
     for (int64 k = 0; k < length - 1; ++k) {
-      // In the order of ranks: the same bits on all of them.
+      // Summed in rank order, so all ranks get the same bits.
       double sum = 0;
       for (int r = 0; r < num_ranks; ++r) {
         double part;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SokLongestWait.
+// Kernel of SokLongestWait.
 
 #include <string>
 

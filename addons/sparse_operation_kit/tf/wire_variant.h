@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows or gradients on their way as a DT_VARIANT scalar: TensorFlow passes them
-// on from op to op and cannot touch them, since they may be in the memory of a
-// device that it knows nothing of. It never leaves the process.
+// Rows or gradients for an exchange as a DT_VARIANT scalar. TensorFlow passes
+// it between ops but cannot read it, since the memory may be that of a device
+// that TensorFlow does not manage. It never leaves the process.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_TF_WIRE_VARIANT_H_
 #define ADDONS_SPARSE_OPERATION_KIT_TF_WIRE_VARIANT_H_
@@ -26,13 +26,13 @@ class WireVariant {
   WireVariant() {}
   explicit WireVariant(sok::WireBuffer buffer) : buffer_(std::move(buffer)) {}
 
-  // Null memory: none.
+  // Its memory is null in an empty variant.
   const sok::WireBuffer& buffer() const { return buffer_; }
 
   std::string TypeName() const { return "sparse_operation_kit::WireVariant"; }
   std::string DebugString() const {
     return tensorflow::strings::StrCat(
-        buffer_.count, " numbers on their way between ranks",
+        buffer_.count, " numbers of an exchange between ranks",
         buffer_.on_device ? ", on a device" : "");
   }
   void Encode(tensorflow::VariantTensorData* data) const {
@@ -44,7 +44,7 @@ class WireVariant {
   sok::WireBuffer buffer_;
 };
 
-// Whether a type stands for such numbers.
+// Whether an op's Twire is a WireVariant.
 inline bool IsWireVariant(tensorflow::DataType type) {
   return type == tensorflow::DT_VARIANT;
 }
@@ -67,7 +67,7 @@ inline tensorflow::Status GetWireInput(tensorflow::OpKernelContext* context,
           : nullptr;
   if (variant == nullptr || variant->buffer().memory == nullptr) {
     return tensorflow::errors::InvalidArgument(
-        "input ", input, " must be numbers on their way between ranks, got ",
+        "input ", input, " must be rows or gradients of an exchange, got ",
         tensor.DebugString());
   }
   *buffer = variant->buffer();

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A newer cuBLAS that multiplies nothing: it keeps the arguments of the last
-// call for the test to read, in their order.
+// A fake of a newer cuBLAS that multiplies nothing. It stores the arguments of
+// the last call, in their order, for the test.
 
 #include <cstdint>
 #include <initializer_list>
@@ -31,7 +31,7 @@ EXPORTED int cublasStandInArguments(int64_t* to) {
   return count;
 }
 
-// A function that means the same in both.
+// A function with the same meaning in both versions.
 EXPORTED int cublasGetVersion_v2(void* handle, int* version) {
   *version = 130000;
   return handle == nullptr ? 1 : 0;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A driver with two devices and no GPU: each attribute has a value from which
-// the test knows the attribute and the device, and calls are counted.
+// A fake driver with two devices and no GPU. The value of each attribute
+// identifies the attribute and the device, and calls are counted.
 
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace {
 constexpr int kDevices = 2;
 constexpr int kInvalidValue = 1, kInvalidDevice = 101;
 
-// A context is its device's number plus one, in an address of its own.
+// The context of a device is the address of its byte in this array.
 char context_bytes[kDevices];
 thread_local void* current = nullptr;
 int retained = 0;
@@ -57,10 +57,10 @@ EXPORTED int cuDeviceTotalMem_v2(size_t* bytes, int device) {
 }
 
 EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  // A driver that no longer tells one attribute.
+  // This attribute is not supported, as in newer drivers.
   if (attribute == 44) return kInvalidValue;
   *value = 1000 * (device + 1) + attribute;
-  // A compute capability that there is.
+  // A plausible compute capability.
   if (attribute == 75) *value = 9;
   if (attribute == 76) *value = device;
   return 0;
@@ -93,7 +93,7 @@ EXPORTED int cuMemFree_v2(uint64_t pointer) {
   return 0;
 }
 
-// Pointers below 4096 are a device's, 4096 is managed, others are unknown.
+// Pointers below 4096 are device memory, 4096 is managed, others are unknown.
 EXPORTED int cuPointerGetAttribute(void* value, int attribute,
                                    uint64_t pointer) {
   if (pointer > 4096) return kInvalidValue;
@@ -130,7 +130,7 @@ EXPORTED int cuStreamAddCallback(void* stream,
   return 0;
 }
 
-// What the tests ask of the stand-in itself.
+// Functions with which the tests inspect the fake itself.
 EXPORTED int cuStandInRetained() { return retained; }
 
 EXPORTED uint64_t cuStandInFreed() { return freed; }

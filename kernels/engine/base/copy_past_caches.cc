@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SSE2, which every x86-64 has: memory is what these wait for.
+// Uses SSE2, which every x86-64 processor has. Wider vectors would not help:
+// these functions are bound by memory.
 
 #include "kernels/engine/base/copy_past_caches.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr size_t kLine = 64, kWidth = sizeof(__m128i);
 
-// Bytes from there to the next line, which is written whole.
+// Returns the bytes from 'to' up to the next cache line. From there on whole
+// lines are written.
 size_t BytesToLine(const void* to) {
   return (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine;
 }
@@ -24,7 +26,8 @@ __m128i Load(const void* from) {
   return _mm_loadu_si128(static_cast<const __m128i*>(from));
 }
 
-// Four of the eight halves: the lower of each value, or the upper.
+// Returns four of the eight 32-bit halves: the lower or the upper half of each
+// value.
 template <int kHalves>
 __m128i Halves(__m128i a, __m128i b) {
   return _mm_castps_si128(
@@ -77,7 +80,7 @@ bool NarrowPastCaches(const int64_t* from, size_t count, int32_t* to) {
       const __m128i a = Load(from + i + k * kIds);
       const __m128i b = Load(from + i + k * kIds + kIds / 2);
       line[k] = Halves<_MM_SHUFFLE(2, 0, 2, 0)>(a, b);
-      // A value that fits has its lower half's sign all over the upper.
+      // A value fits if its upper half repeats the sign bit of its lower half.
       misfits = _mm_or_si128(
           misfits, _mm_xor_si128(Halves<_MM_SHUFFLE(3, 1, 3, 1)>(a, b),
                                  _mm_srai_epi32(line[k], 31)));

@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
-// Every length around some lines, and every place of the two in a line.
+// Every length around a few lines, at every offset of source and target within
+// a line.
 TEST(CopyPastCachesTest, CopiesWhatItIsGivenAndNoMore) {
   std::vector<char> from(400), to(400);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7);
@@ -55,7 +56,7 @@ TEST(NarrowPastCachesTest, KeepsEveryValueThatFits) {
   }
 }
 
-// One value that does not fit, at every place.
+// One value that does not fit, at every position.
 TEST(NarrowPastCachesTest, FindsTheOneThatDoesNotFit) {
   const int64_t wide[] = {kMost + 1,
                           kLeast - 1,

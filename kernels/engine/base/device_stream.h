@@ -6,13 +6,13 @@
 
 namespace ev {
 
-// A stream of a framework on the device that has the rows. What comes with one
-// is in that device's memory: it may be read, or written, when the device is
-// through with what the stream has been given so far; the receiver waits for
-// that. Memory that the framework gave out for an output counts too: work
-// before may still be using it.
+// A framework's stream on the device that holds the rows. Pointers passed along
+// with a stream are in that device's memory. The callee reads or writes them
+// only after all work that the stream holds at the time of the call, and
+// arranges that wait itself. This includes memory that the framework allocated
+// for an output: earlier work may still be using it.
 struct DeviceStream {
-  void* native = nullptr;  // of a GPU: cudaStream_t
+  void* native = nullptr;  // for a GPU: cudaStream_t
 };
 
 }  // namespace ev

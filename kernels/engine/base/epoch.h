@@ -1,16 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// When may memory go that a reader without a lock may still be looking at?
+// Epoch-based reclamation: decides when memory that readers without a lock may
+// still be reading can be freed.
 //
-// Time is cut into epochs. A reader counts itself into the current epoch for
-// the length of one batch. The epoch moves on only when no reader is left in
-// the one before it, so two epochs at most have readers. What was taken out of
-// sight in epoch s can therefore be freed in epoch s + 2: every reader that
-// could have seen it has left.
+// Time is divided into epochs. A reader counts itself into the current epoch
+// for the length of one batch. The epoch advances only when the previous one
+// has no reader left, so at most two epochs have readers. An object that was
+// unlinked in epoch s can be freed in epoch s + 2: every reader that could have
+// seen it has left.
 //
-// One domain serves the whole process: a reader costs two atomic additions to a
-// line that it shares with few threads, whatever the number of tables.
+// One domain serves the whole process. A reader costs two atomic additions to a
+// cache line that few threads share, however many tables there are.
 
 #ifndef KERNELS_ENGINE_BASE_EPOCH_H_
 #define KERNELS_ENGINE_BASE_EPOCH_H_
@@ -27,8 +28,8 @@ class EpochDomain {
  public:
   static EpochDomain& Global();
 
-  // Everything that this thread reaches while a Guard lives, and that was in
-  // sight when it was made, stays. Guards nest. Never waits for a writer.
+  // Keeps alive every object that was linked when the guard was made. Guards
+  // nest. Never waits for a writer.
   class Guard {
    public:
     Guard() : counter_(Global().Enter()) {}
@@ -40,21 +41,21 @@ class EpochDomain {
     std::atomic<int64_t>* counter_;
   };
 
-  // Call after something was taken out of sight: its stamp.
+  // Returns the stamp of an object. Call it after the object was unlinked.
   uint64_t Stamp() {
     // A read-modify-write, so that a reader that enters a later epoch also sees
-    // that it is out of sight; a plain load could be done before that store
-    // lands.
+    // that the object is unlinked. A plain load could execute before the
+    // unlinking store becomes visible.
     return epoch_.fetch_add(0, std::memory_order_acq_rel);
   }
 
-  // Whether what has this stamp may be freed now. Moves the epoch on if it can;
-  // never waits.
+  // Returns whether an object with this stamp may be freed now. Advances the
+  // epoch if possible; never waits.
   bool Expired(uint64_t stamp);
 
  private:
   static constexpr unsigned kStripes = 32;
-  // Readers per epoch modulo 3: the one before, the current, the next.
+  // Readers per epoch modulo 3: the previous, the current and the next epoch.
   struct alignas(kCacheLine) Stripe {
     std::atomic<int64_t> readers[3];
   };
@@ -65,7 +66,7 @@ class EpochDomain {
       const uint64_t epoch = epoch_.load(std::memory_order_acquire);
       std::atomic<int64_t>* counter = &stripe.readers[epoch % 3];
       counter->fetch_add(1, std::memory_order_seq_cst);
-      // Counted in time only if the epoch is still the same now.
+      // The count is in time only if the epoch has not changed meanwhile.
       if (epoch_.load(std::memory_order_seq_cst) == epoch) return counter;
       counter->fetch_sub(1, std::memory_order_release);
     }

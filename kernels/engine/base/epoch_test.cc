@@ -37,8 +37,8 @@ TEST(EpochTest, LaterReadersDoNotHoldWhatIsOutOfSight) {
   EXPECT_FALSE(domain.Expired(domain.Stamp()));
 }
 
-// Readers follow a pointer that a writer keeps replacing; what they see must
-// never have been freed (here: marked dead).
+// Readers follow a pointer that a writer keeps replacing. The objects they
+// reach must never have been freed (in this test: marked dead).
 TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
   struct Object {
     std::atomic<bool> alive{true};
@@ -62,8 +62,8 @@ TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
   }
   std::vector<std::pair<Object*, uint64_t>> retired;
   int64_t freed = 0;
-  // At least so often, and until something was freed: a reader that is off the
-  // processor inside its guard rightly holds everything back.
+  // At least this many rounds, and until something was freed. A reader that is
+  // descheduled inside its guard rightly blocks all reclamation.
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::seconds(30);
   for (int i = 0;

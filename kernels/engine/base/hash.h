@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hash of a key: two rounds of an odd multiplication, which carries every
-// bit upwards, and a fold of the upper half onto the lower, which brings them
-// down. Each is invertible, so distinct keys never share a full hash. One round
-// less and ids that differ in their high bits only would pile up; a third would
-// change nothing that a table can notice (hash_test.cc fills tables with a
-// thousand patterns of keys).
+// MixKey, the public hash of a key: two rounds. Each round multiplies by an odd
+// number, which carries every bit upwards, and folds the upper half onto the
+// lower, which brings bits down. Both steps are invertible, so distinct keys
+// never share a full hash. With one round, ids that differ only in their high
+// bits would collide. A third round makes no measurable difference to a table
+// (hash_test.cc fills tables with a thousand patterns of keys).
 
 #ifndef KERNELS_ENGINE_BASE_HASH_H_
 #define KERNELS_ENGINE_BASE_HASH_H_
@@ -25,8 +25,8 @@ inline uint64_t MixKey(int64_t key) {
   return x;
 }
 
-// Maps 32 uniformly random bits to [0, n) without a division; monotonic in
-// bits.
+// Maps 32 uniformly random bits to [0, n) without a division. Monotonic in
+// 'bits'.
 inline uint32_t FastRange(uint32_t bits, uint32_t n) {
   return static_cast<uint32_t>((static_cast<uint64_t>(bits) * n) >> 32);
 }

@@ -17,8 +17,8 @@
 namespace ev {
 namespace {
 
-// How often n keys, thrown into n cells by the part of the hash that chooses a
-// bucket, meet another: (pairs in one cell) / n is 1/2 for a random function.
+// Throws n keys into n cells by the bits of the hash that choose a bucket.
+// Returns (pairs in one cell) / n, which is 1/2 for a random function.
 template <typename Key, typename Hash>
 double Collisions(const Key& key, int64_t n, int shift, const Hash& hash) {
   std::vector<int> cells(n, 0);
@@ -33,8 +33,8 @@ double Collisions(const Key& key, int64_t n, int shift, const Hash& hash) {
 
 constexpr int64_t kKeys = 1 << 14;
 
-// Keys made of two fields of bits anywhere in the word: runs, strides, ids with
-// a feature number in the high bits. The worst of them all.
+// Returns the worst result over keys made of two bit fields anywhere in the
+// word: runs, strides, ids with a feature number in the high bits.
 template <typename Hash>
 double WorstPattern(const Hash& hash, const std::vector<int>& shifts) {
   double worst = 0;
@@ -72,7 +72,7 @@ void ExpectSpreadsStrides(const Hash& hash, const std::vector<int>& shifts,
 }
 
 TEST(MixKeyTest, SpreadsPatternsAsWellAsRandomKeys) {
-  // Both halves of the hash choose something.
+  // Both halves of the hash are used to choose something.
   EXPECT_LT(WorstPattern(MixKey, {0, 32}), 1.5);
   ExpectSpreadsStrides(MixKey, {0, 32}, 0.6);
 }
@@ -98,7 +98,8 @@ TEST(KeyedHashTest, KeysThatWereMadeToCollideDoNot) {
   for (const int64_t h : {int64_t{0}, int64_t{1}, int64_t{12345678901}}) {
     ASSERT_EQ(MixKey(KeyOfMix(h)), static_cast<uint64_t>(h));
   }
-  // One lower half, one upper half, nothing but the bits in the middle.
+  // Keys that share a lower half, share an upper half, or differ only in the
+  // middle bits.
   const auto low = testing::KeyOfOneLowerHalf;
   const auto high = testing::KeyOfOneUpperHalf;
   const auto mid = [](int64_t i) { return KeyOfMix(uint64_t(i) << 24); };
@@ -128,7 +129,7 @@ TEST(KeyedHashTest, OneSecretPerProcess) {
     as_seed = as_seed && hash(key) == KeyedHash::FromSeed(0)(key);
   }
   EXPECT_FALSE(as_seed);
-  // A forked process keeps it; any other draws its own.
+  // A forked process keeps it; any other process draws its own.
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EV_HOST_DEVICE: a function that the CPU's code and a GPU's both call, so that
+// EV_HOST_DEVICE marks a function that both CPU code and GPU code call, so that
 // its arithmetic is written once.
 
 #ifndef KERNELS_ENGINE_BASE_HOST_DEVICE_H_

@@ -15,11 +15,12 @@
 namespace ev {
 namespace {
 
-std::atomic<const KeyedHash*> hash_for_testing{nullptr};
+// Replaces the drawn hash if not null.
+std::atomic<const KeyedHash*> given_hash{nullptr};
 
-// The system call itself: its name in the C library is younger than some that
-// TensorFlow runs with.
-bool AskKernel(void* to, size_t bytes) {
+// Makes the system call directly: the C library's getrandom is newer than some
+// C libraries that TensorFlow runs with.
+bool GetRandom(void* to, size_t bytes) {
 #if defined(SYS_getrandom)
   return syscall(SYS_getrandom, to, bytes, 0) == static_cast<long>(bytes);
 #else
@@ -39,11 +40,11 @@ bool ReadDevice(void* to, size_t bytes) {
 
 KeyedHash KeyedHash::Draw() {
   uint64_t words[4];
-  if (!AskKernel(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
+  if (!GetRandom(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
     throw std::runtime_error(
-        "the system gives no random bytes, neither by getrandom nor by "
-        "/dev/urandom; tables need a secret against ids that are made to "
-        "collide");
+        "cannot read random bytes from getrandom or from /dev/urandom; tables "
+        "need them for the secret of their hash, which protects against ids "
+        "chosen to collide");
   }
   KeyedHash hash;
   hash.mask0_ = words[0];
@@ -54,11 +55,14 @@ KeyedHash KeyedHash::Draw() {
 }
 
 KeyedHash KeyedHash::OfProcess() {
-  const KeyedHash* const given =
-      hash_for_testing.load(std::memory_order_acquire);
+  const KeyedHash* const given = given_hash.load(std::memory_order_acquire);
   if (given != nullptr) return *given;
   static const KeyedHash drawn = Draw();
   return drawn;
+}
+
+void KeyedHash::SetOfProcess(const KeyedHash& hash) {
+  given_hash.store(new KeyedHash(hash), std::memory_order_release);
 }
 
 KeyedHash KeyedHash::FromSeed(uint64_t seed) {
@@ -75,7 +79,8 @@ KeyedHash KeyedHash::FromSeed(uint64_t seed) {
 
 int64_t KeyedHash::KeyOf(uint64_t hash) const {
   const auto inverse = [](uint64_t odd) {
-    uint64_t result = odd;  // right in 3 bits, then in twice as many each time
+    // correct in 3 bits, then in twice as many each time
+    uint64_t result = odd;
     for (int i = 0; i < 5; ++i) result *= 2 - odd * result;
     return result;
   };
@@ -85,10 +90,8 @@ int64_t KeyedHash::KeyOf(uint64_t hash) const {
 }
 
 ScopedHashForTesting::ScopedHashForTesting(KeyedHash hash)
-    : hash_(hash), before_(hash_for_testing.exchange(&hash_)) {}
+    : hash_(hash), before_(given_hash.exchange(&hash_)) {}
 
-ScopedHashForTesting::~ScopedHashForTesting() {
-  hash_for_testing.store(before_);
-}
+ScopedHashForTesting::~ScopedHashForTesting() { given_hash.store(before_); }
 
 }  // namespace ev

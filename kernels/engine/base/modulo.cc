@@ -8,8 +8,8 @@
 namespace ev {
 
 // With l = ceil(log2 n), the multiplier 2^64 * (2^l - n) / n + 1 makes the
-// quotient of every 64-bit x exact; it stands for a 65-bit one whose top bit is
-// the '(x - high) >> 1'.
+// quotient of every 64-bit x exact. It represents a 65-bit multiplier whose top
+// bit is the '(x - high) >> 1'.
 FastModulo::FastModulo(int64_t n) : n_(static_cast<uint64_t>(n)) {
   int log2 = 0;
   while ((uint64_t{1} << log2) < n_) ++log2;

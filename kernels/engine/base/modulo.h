@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Remainders that are never negative: which of n default rows, partitions or
-// ranks a key belongs to, for negative keys too.
+// Remainders that are never negative: they assign a key, also a negative one,
+// to one of n default rows, partitions or ranks.
 
 #ifndef KERNELS_ENGINE_BASE_MODULO_H_
 #define KERNELS_ENGINE_BASE_MODULO_H_
@@ -11,14 +11,14 @@
 
 namespace ev {
 
-// a mod b, in [0, b). b >= 1.
+// Returns a mod b, in [0, b). REQUIRES: b >= 1.
 inline int64_t FloorMod(int64_t a, int64_t b) {
   const int64_t r = a % b;
   return r < 0 ? r + b : r;
 }
 
-// x mod n for any 64-bit x by two multiplications instead of a division, whose
-// latency is several times as long. 1 <= n < 2^31.
+// Computes x mod n for any 64-bit x by two multiplications instead of a
+// division, whose latency is several times as long. REQUIRES: 1 <= n < 2^31.
 class FastModulo {
  public:
   explicit FastModulo(int64_t n);
@@ -32,10 +32,10 @@ class FastModulo {
     return x - quotient * n_;
   }
 
-  // FloorMod(key, n).
+  // Returns FloorMod(key, n).
   int64_t Floor(int64_t key) const {
-    // Shifted up by 2^63, so that every key is a natural number; the shift's
-    // own remainder is taken off again.
+    // Adds 2^63, so that every key is a natural number, and subtracts the
+    // remainder of 2^63 again.
     const uint64_t x = static_cast<uint64_t>(key) ^ (uint64_t{1} << 63);
     const int64_t r = static_cast<int64_t>(Unsigned(x)) - bias_;
     return r < 0 ? r + static_cast<int64_t>(n_) : r;

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
-// In a wider type, where the key can be made a natural number.
+// Uses a wider type, in which the key can be made a natural number.
 int64_t ByDivision(int64_t key, int64_t n) {
   const __int128 shift = (__int128{1} << 70) / n * n;
   return static_cast<int64_t>((shift + key) % n);

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Linux 6.1; older ones answer EINVAL, which is fine
+#define MADV_COLLAPSE 25  // Linux 6.1; older kernels return EINVAL
 #endif
 
 namespace ev {
@@ -34,8 +34,8 @@ void* MapPages(size_t bytes, PageKind kind) {
   if (!Allowed(bytes)) return nullptr;
   const size_t length = RoundUp(bytes, kSmallPage);
   if (length < bytes) return nullptr;  // bytes near 2^64
-  // Any 2 MiB boundary lies within the first 2 MiB of a longer mapping; what is
-  // left over on both sides goes back at once.
+  // Any 2 MiB boundary lies within the first 2 MiB of a longer mapping. The
+  // surplus on both sides is unmapped at once.
   const size_t slack = length >= kHugePage ? kHugePage - kSmallPage : 0;
   if (length + slack < length) return nullptr;
   void* raw = mmap(nullptr, length + slack, PROT_READ | PROT_WRITE,
@@ -49,7 +49,7 @@ void* MapPages(size_t bytes, PageKind kind) {
     if (head != slack) munmap(begin + head + length, slack - head);
     begin += head;
   }
-  // Advice only: where the system has no huge pages it all works, slower.
+  // Advice only: without huge pages everything works, but slower.
   if (length >= kHugePage) {
     madvise(begin, length,
             kind == PageKind::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);

@@ -1,10 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory straight from the system, for what is big, touched at random and must
-// really go away when it is given back. Random reads of 4 KiB pages pay for a
-// page walk on most touches (about a third of the rate on a large table), so
-// big arrays start on a 2 MiB boundary and ask for huge pages.
+// Memory mapped directly from the system, for large blocks that are read at
+// random and must really be returned when they are freed. With 4 KiB pages most
+// random reads pay for a page walk, which costs about a third of the rate on a
+// large table. So large arrays start on a 2 MiB boundary and request huge
+// pages.
 
 #ifndef KERNELS_ENGINE_BASE_PAGES_H_
 #define KERNELS_ENGINE_BASE_PAGES_H_
@@ -26,24 +27,25 @@ enum class PageKind {
   kHuge,   // 2 MiB pages wherever a whole one fits
 };
 
-// Zeroed memory that costs nothing until it is touched, aligned to 2 MiB (to
-// 4 KiB when bytes < 2 MiB). Null when the system refuses. Thread-safe.
+// Returns zeroed memory that takes no physical pages until it is touched,
+// aligned to 2 MiB (to 4 KiB if bytes < 2 MiB). Null if the system refuses.
+// Thread-safe.
 void* MapPages(size_t bytes, PageKind kind);
 
 // bytes: as given to MapPages.
 void UnmapPages(void* address, size_t bytes);
 
-// Turns a kSmall mapping into a kHuge one, the pages that are already touched
-// included where the system can do that.
+// Turns a kSmall mapping into a kHuge one. Pages that were touched already are
+// included if the system supports that.
 void MakeHuge(void* address, size_t bytes);
 
-// Zeroed memory aligned to a cache line: from the heap below 2 MiB, from huge
-// pages above. Null when there is none. Thread-safe.
+// Returns zeroed memory aligned to a cache line: from the heap below 2 MiB,
+// from huge pages above. Null if no memory is free. Thread-safe.
 void* AllocateLines(size_t bytes);
 void FreeLines(void* address, size_t bytes);
 
-// Tests only: every allocation of this file asks 'allow' first and fails when
-// it says no. Null takes it away.
+// Tests only: every allocation of this file first calls 'allow' and fails if
+// that returns false. Null removes the hook.
 void SetAllocationHookForTesting(bool (*allow)(size_t bytes));
 
 }  // namespace ev

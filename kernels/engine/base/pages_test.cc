@@ -50,7 +50,7 @@ TEST(PagesTest, TooMuchIsNull) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The system's own refusal, in a child that gives up its right to more memory.
+// The system itself refuses, in a child process that lowers its memory limit.
 TEST(PagesTest, TheSystemsLimitIsNull) {
   const pid_t child = fork();
   if (child == 0) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine's view of a thread pool. It owns no threads: kernels/tf/bridge
-// lends TensorFlow's, tests and benchmarks lend their own (engine/testing).
+// passes TensorFlow's, tests and benchmarks pass their own (engine/testing).
 
 #ifndef KERNELS_ENGINE_BASE_PARALLEL_H_
 #define KERNELS_ENGINE_BASE_PARALLEL_H_
@@ -27,8 +27,8 @@ class Parallel {
   virtual void For(int64_t num_tasks,
                    const std::function<void(int64_t)>& body) = 0;
 
-  // Calls work() once, by any thread, before it returns or later; the caller
-  // does not wait for it. Work must not throw, and must hold what it needs.
+  // Calls work() once, on any thread, before or after this returns. The caller
+  // does not wait for it. 'work' must not throw and must own what it uses.
   virtual void Later(std::function<void()> work) { work(); }
 };
 

@@ -11,12 +11,12 @@
 
 namespace ev {
 
-// Asks for one cache line, to be read soon. Never faults.
+// Prefetches one cache line for reading. Never faults.
 inline void PrefetchLine(const void* address) {
   __builtin_prefetch(address, 0, 3);
 }
 
-// Asks for every line that [address, address + bytes) touches.
+// Prefetches every line that [address, address + bytes) touches.
 inline void PrefetchBytes(const void* address, size_t bytes) {
   const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
   for (uintptr_t line = begin & ~uintptr_t{kCacheLine - 1};

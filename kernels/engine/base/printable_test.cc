@@ -24,8 +24,8 @@ TEST(PrintableTest, OtherBytesAreEscapedOneByOne) {
   } cases[] = {
       {"\xFF", "\\xff"},
       {"caf\xE9.json", "caf\\xe9.json"},
-      {"\xEF\xBC", "\\xef\\xbc"},           // cut off
-      {"\xEF\xBCx", "\\xef\\xbcx"},         // cut off by a character
+      {"\xEF\xBC", "\\xef\\xbc"},           // truncated
+      {"\xEF\xBCx", "\\xef\\xbcx"},         // truncated by a character
       {"\xBC", "\\xbc"},                    // without a first byte
       {"\xC0\x80", "\\xc0\\x80"},           // overlong
       {"\xE0\x9F\xBF", "\\xe0\\x9f\\xbf"},  // overlong

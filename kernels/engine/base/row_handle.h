@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between the index (key -> handle) and the storage (handle -> row).
+// Row handles: the interface between the index (key -> handle) and the storage
+// (handle -> row).
 
 #ifndef KERNELS_ENGINE_BASE_ROW_HANDLE_H_
 #define KERNELS_ENGINE_BASE_ROW_HANDLE_H_
@@ -10,8 +11,8 @@
 
 namespace ev {
 
-// Names a row of one table in CPU memory. Values >= kFirstReservedHandle name
-// no row: the top half is kept for states of a key that has no row (an
+// Number of a row of one table in CPU memory. Values >= kFirstReservedHandle
+// are no row: they encode states of a key without a row in CPU memory (an
 // admission counter, a row on a slower tier).
 using RowHandle = uint32_t;
 constexpr RowHandle kNoRow = 0xFFFFFFFFu;

@@ -8,22 +8,23 @@
 
 namespace ev {
 
-// What a row counts about itself, 16 bytes, kept with the table's handles in
-// CPU memory, only when the table records it. A GPU's tally
-// (rows/gpu_compute.h) has the same form.
+// Counters of a row, 16 bytes. They are kept beside the table's handles in CPU
+// memory, and only if the table records them. A GPU's tally
+// (rows/gpu_compute.h) has the same layout.
 struct RowMeta {
-  // Global step of the last update + 1; 0: none yet. Steps may be times, in
-  // milliseconds or finer.
+  // Global step of the last update + 1; 0: no update yet. Steps may be
+  // timestamps, in milliseconds or finer.
   uint64_t version_plus1;
   uint32_t frequency;  // occurrences in training batches; saturates
-  // Number of a call of the table: the one that updated the row last, or, if
-  // the table's cache strategy keeps the first, the one that gave the row to
-  // the table; 0: none has. It tells calls apart whose versions are equal, and
-  // wraps.
+  // Number of a call on the table: the one that updated the row last or, if the
+  // table's cache strategy keeps the first, the one that brought the row into
+  // the table. 0: none. It distinguishes calls with equal versions, and wraps
+  // around.
   uint32_t call;
 
   int64_t version() const { return static_cast<int64_t>(version_plus1 - 1); }
-  // What version_plus1 is of a version; -1 and below: none.
+  // Returns version_plus1 for a version; 0 for versions below 0, which mean
+  // none.
   static uint64_t PlusOne(int64_t version) {
     return version < 0 ? 0 : static_cast<uint64_t>(version) + 1;
   }

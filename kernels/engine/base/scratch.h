@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that a step needs and the next step needs again. Allocating megabytes
-// anew each step costs more than the work on them: every page faults in again.
+// Memory that each step needs again. Allocating megabytes in each step costs
+// more than the work on them, because every page faults in again.
 
 #ifndef KERNELS_ENGINE_BASE_SCRATCH_H_
 #define KERNELS_ENGINE_BASE_SCRATCH_H_
@@ -19,7 +19,7 @@
 
 namespace ev {
 
-// A block that only grows; its contents are lost when it does.
+// A block that only grows; growing loses its contents.
 class LineBuffer {
  public:
   LineBuffer() {}
@@ -30,7 +30,8 @@ class LineBuffer {
   // At least 'bytes' bytes, aligned to a cache line. Throws std::bad_alloc.
   void* Reserve(size_t bytes) {
     if (bytes <= bytes_) return data_;
-    // A quarter more, so that a batch that varies does not reallocate for ever.
+    // A quarter more, so that batches of varying size do not reallocate
+    // forever.
     const size_t wanted = RoundUp(bytes + bytes / 4, kCacheLine);
     void* fresh = AllocateLines(wanted);
     if (fresh == nullptr) throw std::bad_alloc();
@@ -51,7 +52,8 @@ class LineBuffer {
   size_t bytes_ = 0;
 };
 
-// Several arrays in one LineBuffer: announce all, then take them in order.
+// Lays out several arrays in one LineBuffer: Add all of them, then take them in
+// the same order.
 class ArrayLayout {
  public:
   template <typename T>
@@ -66,11 +68,11 @@ class ArrayLayout {
   size_t bytes_ = 0;
 };
 
-// Objects that wait to be used again. Thread-safe.
+// Pool of idle objects for reuse. Thread-safe.
 template <typename T>
 class Recycler {
  public:
-  // Returns its object when it dies.
+  // Returns its object to the pool when destroyed.
   class Handle {
    public:
     Handle(Recycler* home, std::unique_ptr<T> object)
@@ -95,7 +97,7 @@ class Recycler {
     if (!object) object.reset(new T);
     return Handle(this, std::move(object));
   }
-  // The one that was released last, or null.
+  // Returns the object that was released last, or null.
   std::unique_ptr<T> Take() {
     std::lock_guard<std::mutex> lock(mu_);
     if (idle_.empty()) return nullptr;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's result of a call that can fail. No exception leaves the engine;
-// a message says what was expected, what came, and of which table.
+// The result of an engine call that can fail. No exception leaves the engine. A
+// message contains what was expected, what came, and the table.
 
 #ifndef KERNELS_ENGINE_BASE_STATUS_H_
 #define KERNELS_ENGINE_BASE_STATUS_H_

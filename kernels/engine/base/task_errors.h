@@ -1,10 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tasks of one parallel call throw. An exception must not leave a
-// task: on a pool's thread it would end the process, and on the caller's own
-// the others would go on with what the caller has destroyed. So each is kept
-// until all tasks have returned, and then the caller throws one.
+// Collects the exceptions that the tasks of one parallel call throw. An
+// exception must not leave a task. On a pool thread it would end the process;
+// on the caller's thread it would unwind while other tasks still use what the
+// caller destroys. So each is kept until all tasks have returned, and then the
+// caller throws one.
 
 #ifndef KERNELS_ENGINE_BASE_TASK_ERRORS_H_
 #define KERNELS_ENGINE_BASE_TASK_ERRORS_H_
@@ -19,7 +20,7 @@ namespace ev {
 // Thread-safe.
 class TaskErrors {
  public:
-  // body(task).
+  // Calls body(task) and keeps its exception.
   template <typename Body>
   void Run(int64_t task, const Body& body) {
     try {
@@ -29,7 +30,7 @@ class TaskErrors {
     }
   }
 
-  // Throws what the first of the tasks has thrown, in task order: which it is
+  // Throws the exception of the first failed task in task order, so the result
   // does not depend on threads. REQUIRES: all Run have returned.
   void Rethrow() {
     if (error_ != nullptr) {
@@ -48,7 +49,7 @@ class TaskErrors {
 
   std::mutex mu_;
   std::exception_ptr error_;  // null: nothing was thrown
-  int64_t task_ = 0;          // that has thrown it
+  int64_t task_ = 0;          // the task that threw error_
 };
 
 }  // namespace ev

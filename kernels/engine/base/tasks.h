@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How this room cuts work: by its size alone, into tasks of some ten to a
-// hundred microseconds, never by the number of threads.
+// How the engine cuts work into tasks of some ten to a hundred microseconds: by
+// size alone, never by the number of threads.
 
 #ifndef KERNELS_ENGINE_BASE_TASKS_H_
 #define KERNELS_ENGINE_BASE_TASKS_H_
@@ -18,7 +18,8 @@
 
 namespace ev {
 
-// parallel->For, or the calling thread when there is nothing to share.
+// Runs body(task) for each task by parallel->For, or on the calling thread if
+// parallel is null or there is only one task.
 template <typename Body>  // void(int64_t task)
 void RunTasks(Parallel* parallel, int64_t num_tasks, const Body& body) {
   if (num_tasks == 1 || parallel == nullptr) {
@@ -28,7 +29,7 @@ void RunTasks(Parallel* parallel, int64_t num_tasks, const Body& body) {
   }
 }
 
-// body(begin, end) over [0, count) in pieces of 'piece'.
+// Calls body(begin, end) over [0, count) in ranges of 'piece'.
 template <typename Body>  // void(int64_t begin, int64_t end)
 void ForRanges(Parallel* parallel, int64_t count, int64_t piece,
                const Body& body) {
@@ -37,7 +38,8 @@ void ForRanges(Parallel* parallel, int64_t count, int64_t piece,
   });
 }
 
-// A task must not throw: it may run on a thread that the engine does not own.
+// Runs the body and turns bad_alloc into an error. A task must not throw: it
+// may run on a thread that the engine does not own.
 template <typename Body>  // Status()
 Status CatchBadAlloc(const Body& body) {
   try {
@@ -47,7 +49,7 @@ Status CatchBadAlloc(const Body& body) {
   }
 }
 
-// RunTasks of a body that can fail: the first task's error, in task order.
+// RunTasks for a body that can fail. Returns the first error in task order.
 template <typename Body>  // Status(int64_t task)
 Status RunTasksWithStatus(Parallel* parallel, int64_t num_tasks,
                           const Body& body) {
@@ -68,20 +70,21 @@ Status ForRangesWithStatus(Parallel* parallel, int64_t count, int64_t piece,
       });
 }
 
-// A part of one table's work: rows, samples or ids [begin, end) of item 'item'.
+// A range of one table's work: rows, samples or ids [begin, end) of item
+// 'item'.
 struct Piece {
   int item;
   int64_t begin, end;
 };
 
-// Work on several items as tasks of about 'weight' units: an item of more is
-// cut into pieces, small ones share a task. Task i is pieces [starts[i],
-// starts[i + 1]).
+// Cuts work on several items into tasks of about 'weight' units. A larger item
+// is cut into pieces; small items share a task. Task i consists of pieces
+// [starts[i], starts[i + 1]).
 class TaskList {
  public:
   explicit TaskList(int64_t weight) : weight_(std::max<int64_t>(1, weight)) {}
 
-  // count units of item; a unit weighs 'unit', >= 1.
+  // Adds 'count' units of item; each weighs 'unit', >= 1.
   void Add(int item, int64_t count, int64_t unit) {
     const int64_t at_once = std::max<int64_t>(1, weight_ / unit);
     for (int64_t begin = 0; begin < count; begin += at_once) {
@@ -89,13 +92,13 @@ class TaskList {
       AddPiece(item, begin, end, (end - begin) * unit);
     }
   }
-  // Units [begin, end) of item as one piece.
+  // Adds units [begin, end) of item as one piece.
   void AddPart(int item, int64_t begin, int64_t end, int64_t weight) {
     AddPiece(item, begin, end, weight);
   }
-  // All of an item as one piece.
+  // Adds all of an item as one piece.
   void AddWhole(int item, int64_t weight) { AddPiece(item, 0, 0, weight); }
-  // count units of item, at_once in a task of their own.
+  // Adds 'count' units of item; each 'at_once' of them are a task of their own.
   void AddAlone(int item, int64_t count, int64_t at_once) {
     for (int64_t begin = 0; begin < count; begin += at_once) {
       AddPiece(item, begin, std::min(count, begin + at_once), weight_);
@@ -126,9 +129,8 @@ class TaskList {
   std::vector<size_t> starts_;
 };
 
-// body(piece) for every piece. The body returns nothing, or a Status: then the
-// result is the first task's error, in task order, and a task stops at its
-// first.
+// Calls body(piece) for every piece. If the body returns a Status, a task stops
+// at its first error, and the result is the first error in task order.
 template <typename Body>
 auto RunPieces(Parallel* parallel, const TaskList& list, const Body& body)
     -> decltype(body(Piece{})) {

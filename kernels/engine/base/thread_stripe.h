@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small number per thread, for structures that keep one cache line per group
-// of threads instead of one contended line for all.
+// A small number per thread, for structures with one cache line per group of
+// threads instead of one contended line for all.
 
 #ifndef KERNELS_ENGINE_BASE_THREAD_STRIPE_H_
 #define KERNELS_ENGINE_BASE_THREAD_STRIPE_H_
@@ -11,8 +11,8 @@
 
 namespace ev {
 
-// The same number on every call of one thread; threads get 0, 1, 2, ... in the
-// order of their first call.
+// Returns the same number on every call of one thread. Threads get 0, 1, 2, ...
+// in the order of their first call.
 inline unsigned ThisThreadStripe() {
   static std::atomic<unsigned> next{0};
   static thread_local const unsigned stripe =

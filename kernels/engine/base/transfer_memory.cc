@@ -4,6 +4,7 @@
 #include "kernels/engine/base/transfer_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
@@ -16,24 +17,30 @@ constexpr size_t kPage = 4096;
 struct Block {
   void* data;
   size_t bytes;
-  void (*free)(void*);  // of the source that it is from
+  void (*free)(void*);  // from the source that allocated it
 };
 
-struct Pool {
+std::atomic<TransferMemoryPool*> shared_pool{nullptr};
+
+}  // namespace
+
+struct TransferMemoryPool {
   std::mutex mu;
   TransferMemorySource source;
   std::unordered_map<void*, Block> live;
-  std::deque<Block> idle;  // given back first comes first
+  std::deque<Block> idle;  // idle blocks, in the order they were freed
   size_t live_bytes = 0, idle_bytes = 0;
 };
 
 // Never destroyed: outputs may outlive whatever is destroyed at exit.
-Pool* ThePool() {
-  static Pool* const pool = new Pool;
-  return pool;
+TransferMemoryPool* GetTransferMemoryPool() {
+  TransferMemoryPool* const shared = shared_pool.load();
+  if (shared != nullptr) return shared;
+  static TransferMemoryPool* const own = new TransferMemoryPool;
+  return own;
 }
 
-}  // namespace
+void UseTransferMemoryPool(TransferMemoryPool* pool) { shared_pool = pool; }
 
 size_t TransferBlockBytes(size_t bytes) {
   size_t step = kPage;
@@ -42,7 +49,7 @@ size_t TransferBlockBytes(size_t bytes) {
 }
 
 void RegisterTransferMemory(const TransferMemorySource& source) {
-  Pool* const pool = ThePool();
+  TransferMemoryPool* const pool = GetTransferMemoryPool();
   std::deque<Block> surplus;
   {
     std::lock_guard<std::mutex> lock(pool->mu);
@@ -59,7 +66,7 @@ void RegisterTransferMemory(const TransferMemorySource& source) {
 
 void* AllocateTransferMemory(size_t bytes) {
   const size_t wanted = TransferBlockBytes(bytes);
-  Pool* const pool = ThePool();
+  TransferMemoryPool* const pool = GetTransferMemoryPool();
   TransferMemorySource source;
   {
     std::lock_guard<std::mutex> lock(pool->mu);
@@ -75,7 +82,7 @@ void* AllocateTransferMemory(size_t bytes) {
       return block.data;
     }
   }
-  void* const data = source.allocate(wanted);  // slow: not under the lock
+  void* const data = source.allocate(wanted);  // slow, so not under the lock
   if (data == nullptr) return nullptr;
   std::lock_guard<std::mutex> lock(pool->mu);
   pool->live[data] = Block{data, wanted, source.free};
@@ -84,7 +91,7 @@ void* AllocateTransferMemory(size_t bytes) {
 }
 
 void FreeTransferMemory(void* data) {
-  Pool* const pool = ThePool();
+  TransferMemoryPool* const pool = GetTransferMemoryPool();
   std::deque<Block> surplus;
   {
     std::lock_guard<std::mutex> lock(pool->mu);
@@ -94,7 +101,7 @@ void FreeTransferMemory(void* data) {
     pool->live.erase(found);
     pool->live_bytes -= block.bytes;
     if (block.free != pool->source.free) {
-      surplus.push_back(block);  // of a source that was replaced
+      surplus.push_back(block);  // its source was replaced
     } else {
       pool->idle.push_back(block);
       pool->idle_bytes += block.bytes;
@@ -109,7 +116,7 @@ void FreeTransferMemory(void* data) {
 }
 
 TransferMemoryStats GetTransferMemoryStats() {
-  Pool* const pool = ThePool();
+  TransferMemoryPool* const pool = GetTransferMemoryPool();
   std::lock_guard<std::mutex> lock(pool->mu);
   return TransferMemoryStats{pool->live_bytes, pool->idle_bytes};
 }

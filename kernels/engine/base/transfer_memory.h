@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of this process that a device reads and writes by itself, at the full
-// rate of its link: pinned pages. What a lookup gives out lies best there, and
-// what an update takes in. Pinning costs more than copying, so blocks are kept
-// and given out again, which spares the page faults of fresh memory as well.
+// Host memory that a device reads and writes directly, at the full rate of its
+// link: pinned pages. It is the best place for outputs of a lookup and inputs
+// of an update. Pinning costs more than copying, so blocks are kept for reuse,
+// which also avoids the page faults of fresh memory.
 //
 // All calls are thread-safe.
 
@@ -16,35 +16,44 @@
 
 namespace ev {
 
-// Where blocks come from; allocate gives null when there is nothing.
+// Allocator of the blocks; allocate returns null if it has no memory.
 struct TransferMemorySource {
   void* (*allocate)(size_t bytes) = nullptr;
   void (*free)(void* block) = nullptr;
-  // Whether a device reads and writes the blocks by itself.
+  // Whether a device accesses the blocks directly.
   bool is_pinned = true;
 };
 
-// Called by code that has a device, once it is in use, or that has another use
-// for memory that is kept. The first source stays, but a pinned one takes the
-// place of one that is not.
+// Sets the allocator. Called by code that uses a device, once the device is in
+// use, or that benefits from recycled memory for another reason. The first
+// source stays, except that a pinned source replaces an unpinned one.
 void RegisterTransferMemory(const TransferMemorySource& source);
 
-// At least that many bytes, aligned to a page, not initialised. Null without a
-// device or without memory: ordinary memory does as well, more slowly.
+// Returns at least that many bytes, aligned to a page, uninitialised. Null
+// without a device or without memory: use ordinary memory, which is slower, but
+// correct.
 void* AllocateTransferMemory(size_t bytes);
-// Takes blocks of AllocateTransferMemory only. Keeps at most
-// kMaxIdleTransferBytes; the block that was given back first goes first.
+// Frees a block of AllocateTransferMemory; ignores other pointers. Keeps at
+// most kMaxIdleTransferBytes of idle blocks and releases the oldest first.
 void FreeTransferMemory(void* block);
 
 constexpr size_t kMaxIdleTransferBytes = size_t{2} << 30;
+
+// The blocks and their source. Code that is linked twice in a process, into an
+// op library and into its CUDA library, shares the op library's pool.
+struct TransferMemoryPool;
+TransferMemoryPool* GetTransferMemoryPool();
+// From now on this copy of the code uses that pool. Call it before any other
+// function of this file.
+void UseTransferMemoryPool(TransferMemoryPool* pool);
 
 struct TransferMemoryStats {
   size_t live_bytes, idle_bytes;
 };
 TransferMemoryStats GetTransferMemoryStats();
 
-// What a request of that many bytes takes: at most an eighth more, so that
-// batches of nearly one size share blocks.
+// Returns the block size for a request of that many bytes: at most an eighth
+// more, so that batches of similar size share blocks.
 size_t TransferBlockBytes(size_t bytes);
 
 }  // namespace ev

@@ -12,7 +12,7 @@
 namespace ev {
 namespace {
 
-// A source whose blocks are only numbers: no test touches them.
+// A source whose blocks are only numbers: the test does not touch them.
 size_t handed_out = 0;
 size_t next_address = 1 << 20;
 std::set<void*>* Taken() {
@@ -42,7 +42,7 @@ void GiveBackOrdinary(void*) { --ordinary_live; }
 TEST(TransferMemoryTest, BlocksAreRecycledUpToABound) {
   EXPECT_EQ(nullptr, AllocateTransferMemory(100));
 
-  // Ordinary memory, until there is pinned memory.
+  // Unpinned memory, until a pinned source is registered.
   TransferMemorySource ordinary{&TakeOrdinary, &GiveBackOrdinary, false};
   RegisterTransferMemory(ordinary);
   void* const old = AllocateTransferMemory(5000);
@@ -61,14 +61,14 @@ TEST(TransferMemoryTest, BlocksAreRecycledUpToABound) {
   void* const second = AllocateTransferMemory(1000000);
   EXPECT_NE(first, second);
   FreeTransferMemory(first);
-  // Nearly the same size is the same block; another size is another.
+  // A similar size reuses the block; another size does not.
   EXPECT_NE(first, AllocateTransferMemory(100));
   EXPECT_EQ(first, AllocateTransferMemory(999000));
   EXPECT_EQ(3u, handed_out);
   EXPECT_EQ(0u, GetTransferMemoryStats().idle_bytes);
   EXPECT_EQ(nullptr, AllocateTransferMemory(size_t{1} << 41));
 
-  // Beyond the bound the blocks that came back first go.
+  // Beyond the limit the oldest blocks are freed.
   constexpr size_t kQuarter = kMaxIdleTransferBytes / 4;
   std::vector<void*> blocks;
   for (int i = 0; i < 6; ++i) {

@@ -11,8 +11,8 @@
 
 namespace ev {
 
-// A block that only grows, as LineBuffer, for what goes to a device or comes
-// from one: in memory that the device reaches by itself, if there is any.
+// A LineBuffer, a block that only grows, for data that is copied to or from a
+// device. It uses transfer memory if available.
 class TransferScratch {
  public:
   TransferScratch() {}
@@ -22,8 +22,8 @@ class TransferScratch {
   TransferScratch(const TransferScratch&) = delete;
   TransferScratch& operator=(const TransferScratch&) = delete;
 
-  // At least 'bytes' bytes, aligned to a cache line; what was there is lost
-  // when it grows. Throws std::bad_alloc.
+  // Returns at least 'bytes' bytes, aligned to a cache line; growing loses the
+  // contents. Throws std::bad_alloc.
   void* Reserve(size_t bytes) {
     if (bytes <= bytes_) return data_;
     const size_t wanted = bytes + bytes / 4;

@@ -16,7 +16,7 @@ namespace {
 
 using PartOfKey = std::function<int64_t(int64_t key)>;
 
-// Visits the keys with a row and those that a filter counts.
+// Visits the keys with a row and the filtered keys.
 Status ForEachKey(const EmbeddingTable& table,
                   const std::function<void(int64_t)>& visit) {
   std::unique_ptr<TableReader> reader;
@@ -31,8 +31,8 @@ Status ForEachKey(const EmbeddingTable& table,
   return reader->FilteredKeys(piece);
 }
 
-// Removes the rows that belong to those stored parts that replace all there is
-// of theirs.
+// Removes the table's rows that belong to stored parts that replace a whole
+// part.
 Status RemoveReplaced(const std::vector<StoredDelta>& stored,
                       const PartOfKey& part_of, const KeyFilter& wanted,
                       EmbeddingTable* table) {
@@ -50,7 +50,7 @@ Status RemoveReplaced(const std::vector<StoredDelta>& stored,
       return table->Erase(keys);
     }
   }
-  // Nothing stays, so keys to come can start as where the table was.
+  // No row remains, so new keys can start with the stored default rows.
   const std::vector<float>& defaults =
       stored[wanted.place() % stored.size()].default_rows();
   if (defaults.empty()) return table->Clear();
@@ -74,7 +74,7 @@ Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
   };
   std::vector<StoredDelta> stored(parts.size());
   for (int64_t i = 0; i < num_parts; ++i) {
-    // Of as many parts as are stored, each finds its keys in its own.
+    // With as many parts as are stored, each finds its keys in its own part.
     if (placement.empty() && num_parts == wanted.num_parts &&
         i != wanted.part) {
       continue;
@@ -82,7 +82,7 @@ Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
     EV_RETURN_IF_ERROR(
         stored[i].Read(checkpoint, parts[i], slots, table->options().dim));
     stored[i].Keep([&](int64_t key) {
-      // A rank may have rows that no lookup finds there.
+      // A rank may have saved rows that lookups do not find on it.
       return wanted.Takes(key) && (placement.empty() || part_of(key) == i);
     });
   }

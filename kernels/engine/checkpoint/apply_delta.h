@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// An incremental checkpoint onto a table that is as the checkpoint before left
-// it; whatever number of parts or ranks saved it.
+// Applies an incremental checkpoint to a table in the state of the previous
+// checkpoint, whatever number of parts or ranks saved it.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_APPLY_DELTA_H_
 #define KERNELS_ENGINE_CHECKPOINT_APPLY_DELTA_H_
@@ -17,11 +17,11 @@
 
 namespace ev {
 
-// Erases, inserts and overwrites what the checkpoint says under 'name' of the
-// keys that 'wanted' takes. All parts are read and checked before the table
-// changes; they must fit in memory. REQUIRES an initialized table. NotFound,
-// InvalidArgument, and what the checkpoint answers: the table is as it was. May
-// throw std::bad_alloc.
+// Erases, inserts and overwrites the keys that the checkpoint has under 'name'
+// and that the filter takes. All parts are read and checked before the table
+// changes; they must fit in memory. REQUIRES: an initialized table. On
+// NotFound, InvalidArgument and errors of the checkpoint the table is
+// unchanged. May throw std::bad_alloc.
 Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
                   const std::vector<SlotSpec>& slots, const KeyFilter& wanted,
                   EmbeddingTable* table);

@@ -38,7 +38,7 @@ class ApplyDeltaTest : public ::testing::Test {
     return options;
   }
 
-  // Keys 0 to 5, value 1, and key 6, counted twice.
+  // Keys 0 to 5 with value 1, and key 6, counted twice.
   void SetUp() override {
     ASSERT_OK(table_.Initialize(Floats{9}, 1));
     const Floats ones(6, 1);
@@ -56,7 +56,7 @@ class ApplyDeltaTest : public ::testing::Test {
                            Floats(n, 3));
   }
 
-  // What DeepRec does not store.
+  // Tensors that DeepRec does not store.
   void PutOwn(const std::string& name, const Ints& erased, bool replaces) {
     const int64_t n = erased.size();
     checkpoint_.Put<int64_t>(name + "-sparse_incr_erased_keys", {n}, erased);
@@ -98,7 +98,7 @@ TEST_F(ApplyDeltaTest, ErasesThenWritesThenCounts) {
   checkpoint_.Put<int64_t>("user-sparse_incr_freqs", {2}, {21, 91});
   ASSERT_OK(Apply());
   const TableSnapshot found = Exported();
-  // Key 3 has a count and no row any more.
+  // Key 3 is counted and has no row any more.
   EXPECT_EQ(found.keys, Ints({2, 4, 5, 9}));
   EXPECT_EQ(found.versions, Ints({20, -1, -1, 90}));
   EXPECT_EQ(found.frequencies, Ints({21, 10, 10, 91}));
@@ -151,8 +151,8 @@ TEST_F(ApplyDeltaTest, OfOtherPartsAKeyIsTakenWhereItBelongs) {
   EXPECT_EQ(Exported().values, Floats({1, 1, 1, 1, 2, 1, 2}));
 }
 
-TEST_F(ApplyDeltaTest, APlacementSaysWhoseRowCounts) {
-  // Rank 1 has a row of key 2 that no lookup finds there.
+TEST_F(ApplyDeltaTest, APlacementDecidesWhichRowIsUsed) {
+  // Rank 1 has a row of key 2 that lookups do not find on it.
   Put("user/part_0", {2});
   Put("user/part_1", {2, 3});
   checkpoint_.Put<float>("user/part_1-sparse_incr_values", {2, 1}, {5, 5});

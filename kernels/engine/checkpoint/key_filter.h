@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Re-sharding: which keys of a checkpoint belong to the table that is restored,
-// whatever number of parts or ranks saved them.
+// Re-sharding: decides which keys of a checkpoint belong to the table being
+// restored, whatever number of parts or ranks saved them.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_KEY_FILTER_H_
 #define KERNELS_ENGINE_CHECKPOINT_KEY_FILTER_H_
@@ -15,10 +15,10 @@
 namespace ev {
 
 struct KeyFilter {
-  // Of a variable in parts, the table is this one (key_partition.h); 1: whole.
+  // The table is this part of a variable (key_partition.h); 1 part: the whole.
   int part = 0, num_parts = 1;
-  // placement[floormod(key, length)] is the rank that holds the key; empty: the
-  // table is not spread over ranks.
+  // placement[floormod(key, length)] is the rank that holds the key. Empty: the
+  // table is not distributed over ranks.
   std::vector<int> placement;
   int rank = 0;  // of this process
 
@@ -28,8 +28,7 @@ struct KeyFilter {
            (placement.empty() ||
             placement[FloorMod(key, placement.size())] == rank);
   }
-  // The table's place among those that are saved together: its part, or the
-  // rank.
+  // Number of the table among those saved together: its part, or the rank.
   int place() const { return placement.empty() ? part : rank; }
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
-TEST(KeyFilterTest, TakesEveryKeyUnlessTold) {
+TEST(KeyFilterTest, TakesEveryKeyByDefault) {
   const KeyFilter filter;
   EXPECT_TRUE(filter.TakesAll());
   for (const int64_t key : {int64_t{0}, int64_t{-1}, kLowest, kHighest}) {
@@ -46,7 +46,7 @@ TEST(KeyFilterTest, PartsAreOfTheRemainderOf1000) {
   EXPECT_TRUE(filter.Takes(1001));
 }
 
-TEST(KeyFilterTest, ARankTakesWhatIsPlacedThere) {
+TEST(KeyFilterTest, ARankTakesTheKeysPlacedOnIt) {
   KeyFilter filter;
   filter.placement = {4, 2, 4};
   filter.rank = 4;

@@ -12,7 +12,7 @@
 namespace ev {
 namespace {
 
-// Leaves *rows empty when the checkpoint has none.
+// Leaves *rows empty if the checkpoint has none.
 Status ReadDefaults(TensorReader* checkpoint, const std::string& name,
                     int64_t dim, bool custom_dim, std::vector<float>* rows) {
   const std::string tensor = name + tensor_names::kDefaultRows;
@@ -22,7 +22,7 @@ Status ReadDefaults(TensorReader* checkpoint, const std::string& name,
   std::unique_ptr<StoredTensor> stream;
   EV_RETURN_IF_ERROR(checkpoint->Open(tensor, &stream));
   const std::vector<int64_t>& shape = stream->shape();
-  // Rows of another length start as the variable's initializer says.
+  // For default rows of another length the variable's initializer is used.
   if (custom_dim && shape.size() == 2 && shape[1] != dim) return Status::OK();
   if (stream->type() != ElementType::kFloat || shape.size() != 2 ||
       shape[0] < 1 || shape[1] != dim) {
@@ -41,7 +41,7 @@ Status RestoreTable(TensorReader* checkpoint, const std::string& name,
   std::vector<std::string> parts;
   EV_RETURN_IF_ERROR(
       FindParts(checkpoint, name, tensor_names::kKeys, "checkpoint", &parts));
-  // Everything is opened and checked before the table changes.
+  // Open and check everything before the table changes.
   std::vector<StoredTable> stored(parts.size());
   std::vector<StoredFiltered> filtered(parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table out of a checkpoint: rows, slots, numbers, what a filter counts,
-// default rows; whatever number of parts or ranks saved them.
+// Restores a table from a checkpoint: rows, slots, versions, frequencies,
+// filtered keys and default rows, whatever number of parts or ranks saved them.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_RESTORE_TABLE_H_
 #define KERNELS_ENGINE_CHECKPOINT_RESTORE_TABLE_H_
@@ -17,15 +17,15 @@
 
 namespace ev {
 
-// Replaces the table's content by what a checkpoint has under 'name'. Reads in
-// pieces, so that it needs little memory beyond the table. A slot that the
+// Replaces the table's contents by what the checkpoint has under 'name'. Reads
+// in pieces, so it needs little memory beyond the table. A slot that the
 // checkpoint lacks starts with its initial value; without stored default rows
-// the table keeps its own. REQUIRES an initialized table.
+// the table keeps its own. REQUIRES: an initialized table.
 //
-// Errors name the tensor and the checkpoint. NotFound, or InvalidArgument for a
-// tensor of another type or shape: the table is as it was. Any later error
-// (damage, no memory) leaves it half filled: the caller uninitializes it. May
-// throw std::bad_alloc.
+// Errors name the tensor and the checkpoint. On NotFound, and on
+// InvalidArgument for a tensor of another type or shape, the table is
+// unchanged. Any later error (damage, no memory) leaves it half filled, and the
+// caller must uninitialize it. May throw std::bad_alloc.
 Status RestoreTable(TensorReader* checkpoint, const std::string& name,
                     const std::vector<SlotSpec>& slots,
                     const RestoreOptions& options, EmbeddingTable* table);

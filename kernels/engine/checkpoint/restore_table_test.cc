@@ -42,9 +42,9 @@ class RestoreTableTest : public ::testing::Test {
 
   void SetUp() override { ASSERT_OK(table_.Initialize(Floats{9, 9}, 1)); }
 
-  // Rows of 'keys' with value (key, 1), slot m (-key, 2), version key and
-  // frequency key + 10, stored under 'name' with default row (3, 4); and one
-  // key 77, counted 5 times, version 6.
+  // Stores the rows of 'keys' under 'name', with value (key, 1), slot m (-key,
+  // 2), version key, frequency key + 10 and default row (3, 4); and one
+  // filtered key 77, counted 5 times, version 6.
   void Store(const std::string& name, const Ints& keys) {
     EmbeddingTable table(Options());
     ASSERT_OK(table.Initialize(Floats{3, 4}, 1));
@@ -137,7 +137,7 @@ TEST_F(RestoreTableTest, PartsAndAWholeTableAreTheSame) {
   }
 }
 
-TEST_F(RestoreTableTest, ARankTakesTheKeysThatArePlacedThere) {
+TEST_F(RestoreTableTest, ARankTakesTheKeysPlacedOnIt) {
   Store("user", {0, 1, 2, 3, -1});
   RestoreOptions options;
   options.keys.placement = {0, 2};
@@ -196,7 +196,7 @@ TEST_F(RestoreTableTest, RowsOfAnotherLengthAreCutOrCompleted) {
   EXPECT_EQ(Exported().slots[0], Floats({8, 0.5f}));
   checkpoint_.Put<float>("user-values", {1, 1}, {5});
   ASSERT_OK(Restore(options));
-  // Completed from the default rows that were stored.
+  // Completed from the stored default rows.
   EXPECT_EQ(Exported().values, Floats({5, 4}));
 }
 
@@ -253,7 +253,7 @@ TEST_F(RestoreTableTest, WhatDoesNotFitIsRefusedBeforeTheTableChanges) {
   refused("checkpoint memory has no tensor user-values");
 }
 
-TEST_F(RestoreTableTest, DamageIsTheAnswer) {
+TEST_F(RestoreTableTest, DamageIsReported) {
   Store("user", {1, 2});
   for (const char* name :
        {"user-keys", "user-values", "user-versions", "user-freqs",

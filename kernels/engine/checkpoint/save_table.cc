@@ -15,9 +15,9 @@ namespace {
 
 namespace names = tensor_names;
 
-// The stream of everything but rows and their numbers.
+// The stream of everything except rows and their numbers.
 constexpr int kMainStream = 0;
-// The value is column 0, then come slots, then the numbers that are recorded.
+// Column 0 is the value, followed by the slots and the recorded numbers.
 int RowStream(size_t column) { return static_cast<int>(1 + column); }
 
 class TableSaver {
@@ -37,7 +37,7 @@ class TableSaver {
           "a checkpoint holds at most 2^31 - 1 rows of a table, got " +
           std::to_string(n));
     }
-    // What a filter counts keeps updates waiting: first.
+    // First, because updates wait while filtered keys are read.
     EV_RETURN_IF_ERROR(SaveFiltered());
     EV_RETURN_IF_ERROR(SaveDefaults());
     EV_RETURN_IF_ERROR(
@@ -66,15 +66,16 @@ class TableSaver {
         options_.int32_keys ? ElementType::kInt32 : ElementType::kInt64, n);
   }
 
-  // In the stored type.
+  // Appends keys in the stored type.
   Status AppendKeys(Span<const int64_t> keys) {
     if (!options_.int32_keys) return Append(kMainStream, keys);
     narrow_.clear();
     for (const int64_t key : keys) {
       narrow_.push_back(static_cast<int32_t>(key));
       if (narrow_.back() != key) {
-        return InvalidArgument("keys are stored as int32, and key " +
-                               std::to_string(key) + " is none");
+        return InvalidArgument("key " + std::to_string(key) +
+                               " does not fit into int32, the type of the "
+                               "stored keys");
       }
     }
     return Append<int32_t>(kMainStream, narrow_);
@@ -98,7 +99,7 @@ class TableSaver {
   Status SaveFiltered() {
     const int64_t n = options_.with_filtered ? reader_->num_filtered() : 0;
     EV_RETURN_IF_ERROR(BeginKeys(names::kFilteredKeys, n));
-    // The reader is asked for nothing where there is none.
+    // Do not call the reader without filtered keys.
     if (n > 0) {
       EV_RETURN_IF_ERROR(reader_->FilteredKeys(
           [this](Span<const int64_t> piece) { return AppendKeys(piece); }));
@@ -119,8 +120,8 @@ class TableSaver {
                              : std::vector<int64_t>(kKeyPartitions + 1));
   }
 
-  // All columns side by side, since rows are read once. Of what is not recorded
-  // there is an empty column.
+  // Writes all columns side by side, so that rows are read once. A number that
+  // is not recorded becomes an empty column.
   Status SaveRows(int64_t n) {
     int stream = RowStream(1 + options_.slots.size());
     for (int i = 0; i < kNumRowNumbers; ++i) {
@@ -155,7 +156,8 @@ class TableSaver {
     return Status::OK();
   }
 
-  // The format has keys and numbers for each slot: the same elements.
+  // The format has keys and numbers for each slot: they refer to the same
+  // elements.
   Status NameForSlot(const std::string& slot) {
     std::vector<const char*> suffixes = {names::kKeys, names::kPartitionOffset,
                                          names::kFilteredKeys,

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table into a checkpoint, in pieces: as it was at one moment, while lookups
-// and updates go on (table_reader.h says what it needs besides the table).
+// Saves a table to a checkpoint, in pieces, as it was at one moment while
+// lookups and updates continue (table_reader.h describes the memory this
+// needs).
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_SAVE_TABLE_H_
 #define KERNELS_ENGINE_CHECKPOINT_SAVE_TABLE_H_
@@ -17,19 +18,20 @@
 namespace ev {
 
 struct SaveOptions {
-  std::string name;         // what the names of the table's tensors start with
-  bool int32_keys = false;  // the keys' type in the checkpoint
-  std::vector<SlotSpec> slots;  // those that the table lacks are made
-  bool with_filtered = true;    // whether keys that a filter counts are stored
+  std::string name;             // prefix of the table's tensor names
+  bool int32_keys = false;      // the keys' type in the checkpoint
+  std::vector<SlotSpec> slots;  // slots that the table lacks are created
+  bool with_filtered = true;    // whether filtered keys are stored
 };
 
-// The streams that SaveTable writes to: stream 0 (keys last, after all that is
-// small), one for the value and each slot, one for each number that the table
-// records. Tables that are saved after each other share streams.
+// Returns the number of streams that SaveTable writes: stream 0 for keys and
+// everything small, one for the value and for each slot, and one for each
+// number that the table records. Tables saved one after the other share
+// streams.
 int NumSaveStreams(const SaveOptions& options, const TableOptions& table);
 
-// Writes the tensors of one table. InvalidArgument: 2^31 rows or more, a key
-// that is not int32 where keys are to be. May throw std::bad_alloc.
+// Writes the tensors of one table. InvalidArgument: 2^31 rows or more, or a key
+// that does not fit in int32 with int32_keys. May throw std::bad_alloc.
 Status SaveTable(const SaveOptions& options, EmbeddingTable* table,
                  TensorWriter* checkpoint);
 

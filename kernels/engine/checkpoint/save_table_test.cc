@@ -122,7 +122,7 @@ TEST(SaveTableTest, AnEmptyTableHasAllTensors) {
   EXPECT_EQ(checkpoint.tensors().size(), 10u);
 }
 
-TEST(SaveTableTest, CountedKeysAreStoredUnlessTheyAreNotWanted) {
+TEST(SaveTableTest, CountedKeysAreStoredUnlessDisabled) {
   TableOptions options = Options();
   options.admission.filter = AdmissionOptions::Filter::kCounter;
   options.admission.threshold = 10;
@@ -161,11 +161,12 @@ TEST(SaveTableTest, KeysMayBeInt32) {
   MemoryCheckpoint second;
   const Status status = SaveTable(options, &table, &second);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            "keys are stored as int32, and key 2147483648 is none");
+  EXPECT_EQ(
+      status.message(),
+      "key 2147483648 does not fit into int32, the type of the stored keys");
 }
 
-TEST(SaveTableTest, AFullDiskIsTheAnswer) {
+TEST(SaveTableTest, AFullDiskIsReported) {
   EmbeddingTable table(Options());
   Fill(&table);
   MemoryCheckpoint whole;

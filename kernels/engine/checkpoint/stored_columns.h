@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all readers of a checkpoint share: finding a table's parts, opening
-// columns with a check of type and shape, reading pieces of them.
+// Shared by all readers of a checkpoint: finding a table's parts, opening
+// columns with a check of type and shape, and reading pieces of them.
 //
-// Every error names the tensor and the checkpoint. All may throw
+// Every error names the tensor and the checkpoint. All functions may throw
 // std::bad_alloc.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_STORED_COLUMNS_H_
@@ -21,21 +21,23 @@
 
 namespace ev {
 
-// The tables that a checkpoint has under the name 'table': itself, or its parts
-// in order. keys: the suffix by which one is known. kind: what the message
-// calls the checkpoint. NotFound: neither is there.
+// Returns the stored tables under the name 'table': the table itself, or its
+// parts in order. keys: the suffix of the tensor that identifies a stored
+// table. kind: what the message calls the checkpoint. NotFound: neither exists.
 Status FindParts(TensorReader* checkpoint, const std::string& table,
                  const char* keys, const char* kind,
                  std::vector<std::string>* names);
 
-// InvalidArgument: "tensor T of checkpoint P must be EXPECTED, got float [3]".
+// Returns InvalidArgument: "tensor T of checkpoint P must be EXPECTED, got
+// float [3]".
 Status Misfit(const TensorReader& checkpoint, const std::string& tensor,
               const std::string& expected, const StoredTensor& got);
 
 // Opens a vector of int64 or int32.
 Status OpenKeys(TensorReader* checkpoint, const std::string& tensor,
                 std::unique_ptr<StoredTensor>* keys);
-// Opens int64 [n]. Leaves *numbers null when the checkpoint has none or [0].
+// Opens int64 [n]. Leaves *numbers null if the checkpoint has no such tensor,
+// or [0].
 Status OpenNumbers(TensorReader* checkpoint, const std::string& tensor,
                    int64_t n, std::unique_ptr<StoredTensor>* numbers);
 
@@ -45,11 +47,11 @@ Status ReadInto(StoredTensor* tensor, int64_t count, std::vector<T>* elements) {
   elements->resize(count);
   return tensor->Read(count * sizeof(T), elements->data());
 }
-// The same of int64 or int32.
+// Reads the next 'count' elements of type int64 or int32.
 Status ReadKeys(StoredTensor* tensor, int64_t count,
                 std::vector<int64_t>* keys);
 
-// Leaves the rows [width] at the places that 'kept' names, which ascend.
+// Keeps only the rows [width] at the positions in 'kept', which ascend.
 template <typename T>
 void KeepRows(const std::vector<int64_t>& kept, int64_t width,
               std::vector<T>* rows) {

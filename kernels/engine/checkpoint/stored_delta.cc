@@ -16,8 +16,8 @@ namespace names = tensor_names;
 
 constexpr int64_t kAnyLength = -1;
 
-// A vector of integers: int64 [n], or [0] where that is allowed too. Vectors of
-// kAnyLength that may be int32 are those of keys.
+// Reads a vector of integers: int64 [n], or [0] if may_be_empty. With
+// kAnyLength the vector holds keys, which may be int32.
 Status ReadIntegers(TensorReader* checkpoint, const std::string& tensor,
                     int64_t n, bool may_be_int32, bool may_be_empty,
                     std::vector<int64_t>* values) {
@@ -48,7 +48,7 @@ Status ReadNumbers(TensorReader* checkpoint, const std::string& tensor,
                       /*may_be_empty=*/true, numbers);
 }
 
-// float [n, dim].
+// Reads float [n, dim].
 Status ReadRows(TensorReader* checkpoint, const std::string& tensor, int64_t n,
                 int64_t dim, std::vector<float>* values) {
   std::unique_ptr<StoredTensor> stream;
@@ -75,8 +75,8 @@ std::vector<int64_t> Places(const std::vector<int64_t>& keys,
   return kept;
 }
 
-// Leaves the rows [width] at these places and gives memory back; what is not
-// recorded stays empty.
+// Keeps only the rows [width] at these positions, and frees memory. A column
+// that is not recorded stays empty.
 template <typename T>
 void ShrinkTo(const std::vector<int64_t>& kept, int64_t width,
               std::vector<T>* rows) {
@@ -95,7 +95,7 @@ Status StoredDelta::Read(TensorReader* checkpoint, const std::string& name,
   EV_RETURN_IF_ERROR(
       ReadRows(checkpoint, name + names::kDeltaValues, n, dim, &values_));
   bool found;
-  // A checkpoint of DeepRec's has no more than the keys and values.
+  // DeepRec's checkpoints have only keys and values.
   for (int i = 0; i < kNumRowNumbers; ++i) {
     const std::string tensor = name + names::Of(i).delta_rows;
     EV_RETURN_IF_ERROR(checkpoint->Find(tensor, &found));
@@ -117,7 +117,7 @@ Status StoredDelta::Read(TensorReader* checkpoint, const std::string& name,
   return Status::OK();
 }
 
-// What DeepRec's incremental checkpoints do not have.
+// Reads the tensors that DeepRec's incremental checkpoints do not have.
 Status StoredDelta::ReadOwn(TensorReader* checkpoint, const std::string& name,
                             int64_t dim) {
   std::vector<int64_t> replaces;
@@ -156,8 +156,8 @@ void StoredDelta::Keep(const std::function<bool(int64_t)>& wants) {
 
 Status StoredDelta::Apply(EmbeddingTable* table) const {
   EV_RETURN_IF_ERROR(table->Erase(erased_));
-  // They have no row where they come from; here a lower threshold may have
-  // given them one.
+  // Filtered keys have no row in the saved table, but a lower threshold may
+  // have given them one in this table.
   EV_RETURN_IF_ERROR(table->Erase(filtered_keys_));
   std::vector<const float*> slot_values;
   for (const std::vector<float>& values : slot_values_) {

@@ -12,7 +12,7 @@
 namespace ev {
 namespace {
 
-// Keys that are in memory at once.
+// Number of keys in memory at once.
 constexpr int64_t kPieceKeys = 1 << 18;
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of a checkpoint that a filter had counted and not admitted.
+// The filtered keys of a checkpoint: keys that an admission filter has counted
+// and not admitted.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_STORED_FILTERED_H_
 #define KERNELS_ENGINE_CHECKPOINT_STORED_FILTERED_H_
@@ -20,15 +21,15 @@ namespace ev {
 class StoredFiltered {
  public:
   // Opens the tensors whose names start with 'name' and checks their types and
-  // shapes. A checkpoint without such keys, or without their numbers, is fine.
+  // shapes. All of them are optional.
   Status Open(TensorReader* checkpoint, const std::string& name);
 
-  // Gives the table those keys that 'wanted' takes; after its rows. Call it
-  // once.
+  // Adds the keys that the filter takes to the table. Call it once, after the
+  // table's rows have been imported.
   Status Import(const KeyFilter& wanted, EmbeddingTable* table);
 
  private:
-  // Null where the checkpoint has none.
+  // Null if the checkpoint has none.
   std::unique_ptr<StoredTensor> keys_;
   PerRowNumber<std::unique_ptr<StoredTensor>> numbers_;
 };

@@ -14,11 +14,12 @@ namespace {
 
 namespace names = tensor_names;
 
-// Rows that are in memory at once.
+// Limits of the rows in memory at once.
 constexpr int64_t kPieceBytes = 8 << 20;
 constexpr int64_t kPieceKeys = 1 << 18;
 
-// Rows [n, from] become rows [n, to]: cut, or with what complete(i, j) gives.
+// Changes rows [n, from] to rows [n, to]: cuts them, or completes them with
+// complete(i, j).
 template <typename Complete>
 void ChangeDim(int64_t n, int64_t from, int64_t to, const Complete& complete,
                std::vector<float>* rows) {
@@ -34,12 +35,12 @@ void ChangeDim(int64_t n, int64_t from, int64_t to, const Complete& complete,
 
 }  // namespace
 
-// Some rows on their way into the table.
+// Rows being moved into the table.
 struct StoredTable::Piece {
   std::vector<int64_t> keys;
   std::vector<float> values;
   PerRowNumber<std::vector<int64_t>> numbers;
-  std::vector<std::vector<float>> slots;  // those in step
+  std::vector<std::vector<float>> slots;  // slots with in_step only
 
   void Keep(const std::vector<int64_t>& kept, int64_t dim) {
     KeepRows(kept, 1, &keys);
@@ -70,7 +71,7 @@ Status StoredTable::OpenRows(const std::string& tensor, int64_t num_rows,
                 **stream);
 }
 
-// Whether these keys are those of the value, in the same order.
+// Sets *same: whether these keys equal those of the value, in the same order.
 Status StoredTable::SameKeys(const std::string& tensor, bool* same) const {
   const std::string own = name_ + names::kKeys;
   EV_RETURN_IF_ERROR(checkpoint_->SameBytes(own, tensor, same));
@@ -132,8 +133,8 @@ Status StoredTable::Open(TensorReader* checkpoint, const std::string& name,
   return Status::OK();
 }
 
-// Reads the keys alone: of what another rank or part has saved, usually none
-// belongs here, and the rows need not be read.
+// Reads only the keys. Usually none of the keys that another rank or part saved
+// belong to this table, and then the rows need not be read.
 Status StoredTable::HasWantedKeys(bool* any) const {
   *any = num_keys_ > 0;
   if (!*any || options_.keys.TakesAll()) return Status::OK();
@@ -149,7 +150,7 @@ Status StoredTable::HasWantedKeys(bool* any) const {
   return Status::OK();
 }
 
-// The next n rows, as long as they are stored.
+// Reads the next n rows in their stored length.
 Status StoredTable::ReadPiece(int64_t n, const std::vector<Slot*>& in_step,
                               Piece* piece) {
   EV_RETURN_IF_ERROR(ReadKeys(keys_.get(), n, &piece->keys));

@@ -1,14 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one stored table, from a checkpoint into an embedding table, in
-// pieces.
+// Reads the rows of one stored table into an embedding table, in pieces.
 //
-// Slots have keys of their own in the format. Here they are those of the value,
-// and the same bytes; DeepRec writes every slot from a hash table of its own,
-// in an order of its own. Where the keys of a slot differ, its rows are given
-// to the keys that have them, after the values; a key without one keeps the
-// slot's initial value.
+// In the format each slot has its own keys. This package writes the keys of the
+// value, as the same bytes. DeepRec writes each slot from a separate hash
+// table, in another order. If the keys of a slot differ from those of the
+// value, its rows are assigned by key after the values. A key without such a
+// row keeps the slot's initial value.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_STORED_TABLE_H_
 #define KERNELS_ENGINE_CHECKPOINT_STORED_TABLE_H_
@@ -26,32 +25,32 @@
 
 namespace ev {
 
-// What may differ between a checkpoint and the table that takes it.
+// Permitted differences between a checkpoint and the restored table.
 struct RestoreOptions {
   KeyFilter keys;
-  bool custom_dim = false;     // rows are cut, or completed
-  bool reset_version = false;  // versions become 0
+  bool custom_dim = false;     // cut or complete rows of another length
+  bool reset_version = false;  // set versions to 0
 };
 
 class StoredTable {
  public:
   // Opens the tensors whose names start with 'name' and checks their types and
-  // shapes. Slots that the checkpoint lacks are left out. The checkpoint
-  // outlives this.
+  // shapes. Slots that the checkpoint lacks are skipped. The checkpoint must
+  // outlive this object.
   Status Open(TensorReader* checkpoint, const std::string& name,
               const std::vector<SlotSpec>& slots, int64_t dim,
               const RestoreOptions& options);
 
-  // Puts all rows that are wanted into the table. Call it once.
+  // Adds all rows that options.keys takes to the table. Call it once.
   Status Import(EmbeddingTable* table);
 
  private:
   using Stream = std::unique_ptr<StoredTensor>;
-  // A slot that the checkpoint has.
+  // A stored slot.
   struct Slot {
     SlotSpec spec;
-    std::string name;  // what its tensors' names start with
-    bool in_step;      // its keys are those of the value, in the same order
+    std::string name;  // prefix of its tensor names
+    bool in_step;      // same keys as the value, in the same order
     Stream values;
     int64_t num_rows, dim;
   };

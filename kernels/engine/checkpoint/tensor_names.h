@@ -1,12 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of a table's tensors in a checkpoint: the only C++ file that knows
-// a suffix (python/embedding_variable/checkpoint/tensor_names.py is Python's).
-// The strings are DeepRec's, but for those that say otherwise.
+// Names of a table's tensors in a checkpoint. No other C++ file contains a
+// suffix; for Python it is
+// python/embedding_variable/checkpoint/tensor_names.py. The strings are
+// DeepRec's, except where a comment marks them as our own.
 //
-// The tensors of table 'v' start with "v", those of its slot 's' with "v/s",
-// and those of a table that was stored in parts with "v/part_0" and so on.
+// The tensor names of table 'v' start with "v", those of its slot 's' with
+// "v/s", and those of a table stored in parts with "v/part_0" and so on.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_TENSOR_NAMES_H_
 #define KERNELS_ENGINE_CHECKPOINT_TENSOR_NAMES_H_
@@ -19,8 +20,8 @@
 namespace ev {
 namespace tensor_names {
 
-// A full checkpoint. N: rows; M: keys that a filter counts and has not
-// admitted. Keys are int64 or int32; both ascend by (floormod(key, 1000), key).
+// A full checkpoint. N: rows; M: filtered keys. Keys are int64 or int32; both
+// ascend by (floormod(key, 1000), key).
 constexpr char kKeys[] = "-keys";                         // [N]
 constexpr char kValues[] = "-values";                     // float [N, dim]
 constexpr char kPartitionOffset[] = "-partition_offset";  // int32 [1001]
@@ -29,18 +30,18 @@ constexpr char kFilteredPartitionOffset[] =
     "-partition_filter_offset";                   // int32 [1001]
 constexpr char kDefaultRows[] = "-default_rows";  // float [R, dim]; our own
 
-// An incremental checkpoint: what changed since the one before.
+// An incremental checkpoint: the changes since the previous checkpoint.
 constexpr char kDeltaKeys[] = "-sparse_incr_keys";      // [N]
 constexpr char kDeltaValues[] = "-sparse_incr_values";  // float [N, dim]
-// Our own from here on.
+// The following are our own.
 constexpr char kDeltaErasedKeys[] = "-sparse_incr_erased_keys";
 constexpr char kDeltaReplaces[] = "-sparse_incr_replaces";  // int64 [1]
 constexpr char kDeltaDefaultRows[] = "-sparse_incr_default_rows";
 constexpr char kDeltaFilteredKeys[] = "-sparse_incr_keys_filtered";  // [M]
 constexpr char kDeltaPlacement[] = "-sparse_incr_placement";  // int64 [any]
 
-// The tensors of one number that every row and every counted key has: int64
-// [N] and [M], or [0] where the table does not record it.
+// The tensors of one number that every row and every filtered key has: int64
+// [N] and [M], or [0] if the table does not record it.
 struct NumberNames {
   const char* rows;
   const char* filtered;
@@ -59,12 +60,12 @@ static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) == kNumRowNumbers,
 
 constexpr const NumberNames& Of(int number) { return kNumbers[number]; }
 
-// What the names of a slot's tensors start with.
+// Returns the prefix of a slot's tensor names.
 inline std::string SlotOf(const std::string& table, const std::string& slot) {
   return table + "/" + slot;
 }
 
-// What the names of one part's tensors start with.
+// Returns the prefix of a part's tensor names.
 inline std::string PartOf(const std::string& table, int64_t part) {
   return table + "/part_" + std::to_string(part);
 }

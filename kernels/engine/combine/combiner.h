@@ -3,30 +3,30 @@
 //
 // Combiners: how the rows e_i of a sample, with weights w_i, become one row.
 //
-// Each combiner is a struct that has all of its arithmetic, for the CPU and for
-// GPUs. The loops are elsewhere and take the struct as a template argument, so
-// an element costs no call. A struct has
+// Each combiner is a struct with all of its arithmetic, for the CPU and for
+// GPUs. The loops are in other files and take the struct as a template
+// argument, so that an element costs no call. Members of a struct:
 //
-//   kName      what ops and Python call the combiner.
+//   kName      name in ops and in Python.
 //   kDivides   whether a sample's joined rows are divided. If not, Divisor
-//              gives 1.
-//   kSelects   whether an element of the result is the element of one of the
-//              rows, not a sum. Then its gradient goes to the rows that have it
-//              (selected_gradient.h), so copies of the rows are kept in CPU
-//              memory, and samples are pooled there, as with weights. There are
-//              no weights then.
-//   Join       the next row, element by element, to what the rows before it
-//              gave. The sample's first row is taken as it is. T: float, or
-//              several floats in a vector.
+//              returns 1.
+//   kSelects   whether each element of the result is an element of one of the
+//              rows, not a sum. The gradient then goes only to the rows that
+//              have the element (selected_gradient.h). Rows in other memories
+//              are copied to CPU memory and pooled there, as they are with
+//              weights. A combiner that selects takes no weights.
+//   Join       combines the next row, element by element, with the result of
+//              the rows before it. The sample's first row is taken unchanged.
+//              T: float, or a vector of floats.
 //   Term       what a weight adds to the sample's total. An id without a weight
 //              adds 1.
-//   Divisor    what divides the joined rows of a sample with that total.
-//   WeightGradient  of a weight w: d loss / d w, where g is the gradient of the
-//              sample, g_row = g . e, g_out = g . the sample's result (0 if
-//              kDivides is false) and divisor the sample's.
+//   Divisor    divisor of a sample with that total.
+//   WeightGradient  d loss / d w for a weight w. g is the sample's gradient,
+//              g_row = g . e, g_out = g . (the sample's result), or 0 if
+//              kDivides is false, and divisor is the sample's.
 //
-// To add a combiner: a struct here, its line in Combiner, kCombiners and
-// VisitCombiner, and its line in the table of Python
+// To add a combiner, add a struct to this file, lines to Combiner, kCombiners
+// and VisitCombiner, and a line to the table in Python
 // (embedding_variable/lookup/combiners.py).
 
 #ifndef KERNELS_ENGINE_COMBINE_COMBINER_H_
@@ -39,7 +39,7 @@
 
 namespace ev {
 
-// Python and files know combiners by name; these numbers stay in the process.
+// Python and files identify combiners by name; these numbers are never stored.
 enum class Combiner {
   kSum,    // sum w_i e_i
   kMean,   // sum w_i e_i / sum w_i
@@ -50,7 +50,7 @@ enum class Combiner {
 constexpr Combiner kCombiners[] = {Combiner::kSum, Combiner::kMean,
                                    Combiner::kSqrtN, Combiner::kMax};
 
-// What combiners that add rows share.
+// Base of combiners that add rows.
 struct AddsRows {
   static constexpr bool kSelects = false;
   template <typename T>
@@ -59,8 +59,8 @@ struct AddsRows {
   }
 };
 
-// What combiners that select share. They take no weights, so their total is
-// nothing and the gradient of a weight is never asked for.
+// Base of combiners that select. They take no weights, so their total is unused
+// and WeightGradient is never called.
 struct SelectsElements {
   static constexpr bool kDivides = false;
   static constexpr bool kSelects = true;
@@ -108,7 +108,7 @@ struct SqrtNCombiner : AddsRows {
   }
 };
 
-// Where one of the elements is not a number, neither is the result.
+// If an element of one row is NaN, so is that element of the result.
 struct MaxCombiner : SelectsElements {
   static constexpr const char* kName = "max";
   template <typename T>
@@ -117,7 +117,7 @@ struct MaxCombiner : SelectsElements {
   }
 };
 
-// visitor(struct of the combiner), whose result is returned.
+// Returns visitor(C()), where C is the struct of the combiner.
 template <typename Visitor>
 EV_HOST_DEVICE auto VisitCombiner(Combiner combiner, const Visitor& visitor) {
   switch (combiner) {
@@ -133,7 +133,7 @@ EV_HOST_DEVICE auto VisitCombiner(Combiner combiner, const Visitor& visitor) {
   return visitor(SumCombiner());
 }
 
-// The structs' members, of a combiner that is known when the program runs.
+// Members of the structs, for a combiner that is given at run time.
 namespace combiner_internal {
 
 struct Divides {

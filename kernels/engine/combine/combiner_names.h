@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Combiners by name, for what comes from a graph. Header only, so that the
-// definitions of ops, which link no engine, have the same list.
+// Names of combiners, as graphs have them. Header only, so that op definitions,
+// which do not link the engine, use the same list.
 
 #ifndef KERNELS_ENGINE_COMBINE_COMBINER_NAMES_H_
 #define KERNELS_ENGINE_COMBINE_COMBINER_NAMES_H_
@@ -19,8 +19,8 @@ inline std::string CombinerName(Combiner combiner) {
       combiner, [](auto rule) { return std::string(decltype(rule)::kName); });
 }
 
-// All names, each between two 'quote's; 'between' two of them, and 'last'
-// before the last.
+// Returns all names, each enclosed in 'quote', joined by 'between', or by
+// 'last' before the last name.
 inline std::string CombinerNames(const std::string& quote,
                                  const std::string& between,
                                  const std::string& last) {
@@ -33,12 +33,13 @@ inline std::string CombinerNames(const std::string& quote,
   return names;
 }
 
-// An op's attribute "combiners: list({'sum', 'mean', ...})".
+// Returns the op attribute "combiners: list({'sum', 'mean', ...})".
 inline std::string CombinersAttr() {
   return "combiners: list({" + CombinerNames("'", ", ", ", ") + "})";
 }
 
-// InvalidArgument, with all names: there is no such combiner.
+// Finds a combiner by its name. InvalidArgument, with a list of all names, if
+// there is none.
 inline Status ParseCombiner(const std::string& name, Combiner* combiner) {
   for (Combiner known : kCombiners) {
     if (CombinerName(known) != name) continue;

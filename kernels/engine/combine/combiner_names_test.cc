@@ -16,7 +16,7 @@ TEST(CombinerNamesTest, EachNameIsThatOfOneCombiner) {
   for (Combiner combiner : kCombiners) {
     const std::string name = CombinerName(combiner);
     EXPECT_TRUE(names.insert(name).second) << name << " comes twice";
-    // Not what ParseCombiner is to set.
+    // A combiner that differs from the one ParseCombiner must set.
     Combiner parsed =
         combiner == Combiner::kSum ? Combiner::kMean : Combiner::kSum;
     EXPECT_TRUE(ParseCombiner(name, &parsed).ok()) << name;

@@ -1,14 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of very many gradients by a block of a GPU, in the order of the key's
-// occurrences (pooling_gradient.h).
+// Sums very many gradients of one key in one GPU block, in the order of the
+// key's occurrences (pooling_gradient.h).
 //
-// The order of a sum is its bits, so one addition follows the other, and a
-// column's sum cannot be faster than the adder's latency, 4 cycles per
-// occurrence. So that it is not much slower one warp of a block does nothing
-// but add, a column per lane, from shared memory, and the others bring there
-// what comes next.
+// The bits of a sum depend on the order of its additions, so one addition
+// follows the other. A column's sum takes at least the adder's latency, 4
+// cycles, per occurrence. To stay close to that, one warp of the block only
+// adds, a column per lane, from shared memory; the other warps load the next
+// gradients into shared memory.
 
 #ifndef KERNELS_ENGINE_COMBINE_ORDERED_SUM_CUH_
 #define KERNELS_ENGINE_COMBINE_ORDERED_SUM_CUH_
@@ -22,14 +22,15 @@ namespace ev {
 namespace gpu {
 
 constexpr int kSumLanes = 32;
-// The last warp adds. With as many loading threads a stage is one vector, or
-// four floats, for each: what a thread does for a stage takes longer than the
-// additions else.
+// Threads that load gradients; the last warp adds them. With this many, each
+// loads eight floats per stage. With fewer, loading a stage takes longer than
+// adding it.
 constexpr int kSumLoaders = 256;
 constexpr int kSumThreads = kSumLoaders + kSumLanes;
-// Columns of one block; a wider row takes several.
+// Columns per block; a wider row takes several blocks.
 constexpr int kSumColumns = kSumLanes;
-// Occurrences come in stages; while one is added the others are on their way.
+// Occurrences are loaded in stages; while one is added, the next ones are in
+// flight.
 constexpr uint32_t kSumStages = 4;
 constexpr int kStageFloatsLog2 = 11;
 constexpr int kStageRowsLog2 = 7;  // at most
@@ -38,13 +39,14 @@ constexpr int kMinStrideLog2 = 2;  // a vector
 struct SumStages {
   alignas(16) float grads[kSumStages][1 << kStageFloatsLog2];
   alignas(16) float scales[kSumStages][1 << kStageRowsLog2];
-  // Twice as many: they are read while later ones come.
+  // Twice as many stages: samples are read while those of later stages are
+  // loaded.
   int32_t samples[2 * kSumStages][1 << kStageRowsLog2];
 };
 
-// What is added: occurrence i's gradient is row samples[i] of grads, times
-// weights[i] or factors[samples[i]], at most one of which there is. Device
-// memory.
+// Addends of a sum: the gradient of occurrence i is row samples[i] of grads,
+// times weights[i] or factors[samples[i]]. At most one of weights and factors
+// is set. Arrays are in device memory.
 struct SumSource {
   const int32_t* samples = nullptr;
   const float* weights = nullptr;
@@ -52,7 +54,8 @@ struct SumSource {
   const float* grads = nullptr;  // [B, dim]
 };
 
-// Columns [first, first + columns) of 'count' occurrences from 'begin' on.
+// A sum over 'count' occurrences from 'begin' on, of columns [first, first +
+// columns).
 struct Sum {
   SumSource from;
   int64_t dim;
@@ -60,7 +63,8 @@ struct Sum {
   int columns;  // 1 to kSumColumns
   int32_t begin;
   uint32_t count;  // 1 to 2^31 - 1
-  // Floats of a row in shared memory: a power of two that columns fit.
+  // log2 of the floats between two rows in shared memory, enough for all
+  // columns.
   int stride_log2;
 
   // Sets columns and stride_log2; REQUIRES dim and first.
@@ -73,7 +77,7 @@ struct Sum {
   __device__ __forceinline__ int rows_log2() const {  // of a stage
     return min(kStageRowsLog2, kStageFloatsLog2 - stride_log2);
   }
-  // Rows of a stage; none beyond the last.
+  // Rows of a stage; 0 beyond the last stage.
   __device__ __forceinline__ int rows(uint32_t stage) const {
     const uint32_t at = stage << rows_log2();
     return at >= count ? 0
@@ -81,7 +85,7 @@ struct Sum {
   }
 };
 
-// What one thread brings of every stage. Unit: float, or float4 where rows are
+// Loads one thread's part of every stage. Unit: float, or float4 if rows are
 // aligned to it.
 template <typename Unit>
 struct Loader {
@@ -90,7 +94,7 @@ struct Loader {
       (1 << kStageFloatsLog2) / (kSumLoaders * kFloats);
 
   const int thread;
-  const int row, column;  // of the first unit; of none if there is no column
+  const int row, column;  // of the first unit; not used if !has_column
   const int rows_apart;
   const bool has_column;
 
@@ -110,7 +114,7 @@ struct Loader {
                             sizeof(int32_t));
   }
 
-  // REQUIRES that the stage's samples are there.
+  // REQUIRES: the stage's samples have been loaded.
   __device__ __forceinline__ void Gradients(const Sum& sum, uint32_t stage,
                                             SumStages* stages) const {
     const int rows = sum.rows(stage);
@@ -139,9 +143,10 @@ struct Loader {
 };
 static_assert(1 << kStageRowsLog2 <= kSumLoaders, "a sample for each");
 
-// sum + grads[0] + grads[stride] + ..., each times its scale if it has one: one
-// lane's share of a stage. What is added next is read before. The stride is a
-// constant, so that an address costs nothing.
+// Returns sum + grads[0] + grads[stride] + ..., each times its scale if there
+// is one: one lane's work for a stage. The next addends are read before the
+// current ones are added. The stride is a constant, so that addresses cost
+// nothing.
 template <bool kIsScaled, int kStrideLog2>
 __device__ __forceinline__ float AddRows(float sum, const float* grads,
                                          const float* scales, int rows) {
@@ -187,8 +192,8 @@ __device__ __forceinline__ float AddStage(float sum, const float* grads,
   }
 }
 
-// By all threads of a block of kSumThreads. The sum of column first + l is lane
-// l's of the last warp.
+// Called by all threads of a block of kSumThreads. Lane l of the last warp
+// returns the sum of column first + l.
 template <typename Unit>
 __device__ float SumByBlock(const Sum& sum, SumStages* stages) {
   const bool adds = threadIdx.x >= kSumLoaders;
@@ -213,10 +218,10 @@ __device__ float SumByBlock(const Sum& sum, SumStages* stages) {
       sum.from.weights != nullptr || sum.from.factors != nullptr;
   const int column =
       min(static_cast<int>(threadIdx.x) % kSumLanes, sum.columns - 1);
-  float total = -0.0f;  // which leaves every first addend as it is
+  float total = -0.0f;  // leaves every first addend unchanged
   for (uint32_t s = 0; s < num_stages; ++s) {
     if (!adds) __pipeline_wait_prior(kAhead - 1);
-    // Group s is there, and stage s - 1 has been added.
+    // Group s has been loaded, and stage s - 1 has been added.
     __syncthreads();
     if (!adds) {
       loader.Gradients(sum, s + kAhead, stages);

@@ -10,7 +10,7 @@
 namespace ev {
 namespace {
 
-// Of a sample with ids.
+// Returns the divisor of a sample with at least one id.
 template <typename C>
 inline float Divisor(const float* weights, int64_t begin, int64_t end) {
   if (!C::kDivides) return 1.0f;
@@ -20,13 +20,13 @@ inline float Divisor(const float* weights, int64_t begin, int64_t end) {
   return C::Divisor(total);
 }
 
-// Whether a sample with ids gives zeros because its weights come to 0.
+// Returns whether a sample's result is zeros because its divisor is 0.
 template <typename C, bool kWeighted>
 inline bool GivesZeros(const PoolingBatch& batch, float divisor) {
   return kWeighted && C::kDivides && batch.no_nan && divisor == 0.0f;
 }
 
-// The prefetch of the row some ids ahead of id i, not beyond id 'last'.
+// Prefetches the row of id i, or of id 'last' if i is beyond it.
 EV_READS_LIVE_ROWS_INLINE void PrefetchAhead(const PoolingBatch& batch,
                                              int64_t i, int64_t last,
                                              int64_t floats) {
@@ -34,8 +34,9 @@ EV_READS_LIVE_ROWS_INLINE void PrefetchAhead(const PoolingBatch& batch,
   PrefetchFloats(batch.rows[batch.inverse[next]], floats);
 }
 
-// out[column .. column + 8 * kVectors) of a sample whose ids are [i, i_end), at
-// least one. With kPrefetch, each id but the first asks for the row 'ahead'.
+// Computes out[column .. column + 8 * kVectors) of a sample with ids [i,
+// i_end), at least one. With kPrefetch, each id except the first prefetches the
+// row that is 'ahead' ids later.
 template <typename C, int kVectors, bool kWeighted, bool kPrefetch>
 EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
                                            int64_t i_end, int64_t column,
@@ -72,7 +73,7 @@ EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
 template <typename C, int kVectors, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
                                   int64_t end, float* out) {
-  const PoolingBatch batch = batch_in;  // which no store to out can change
+  const PoolingBatch batch = batch_in;  // a local: stores cannot change it
   constexpr int64_t dim = 8 * kVectors;
   const int64_t ahead = RowsAhead(dim);
   const int64_t last = batch.offsets[end] - 1;

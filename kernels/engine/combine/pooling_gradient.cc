@@ -10,7 +10,7 @@
 namespace ev {
 namespace {
 
-// How an occurrence's gradient is scaled.
+// Kinds of factors that an occurrence's gradient is multiplied by.
 enum class Scale { kNone, kPerSample, kPerOccurrence };
 
 template <Scale kScale>
@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) void SumColumns(
   for (int k = 0; k < kVectors; ++k) Store8(out + column + 8 * k, sum[k]);
 }
 
-// kVectors: dim / 8 when that is a constant worth having, else 0.
+// kVectors: dim / 8 if it is a compile-time constant, else 0.
 template <int kVectors, Scale kScale>
 void SumRows(const Occurrences& occurrences_in, const float* factors,
              const float* grads, int64_t dim_in, int64_t begin, int64_t end,
@@ -138,7 +138,7 @@ bool SampleFactors(Combiner combiner, const int32_t* offsets,
     const float divisor =
         SampleDivisor(combiner, weights, offsets[s], offsets[s + 1]);
     factors[s] = 1.0f;
-    if (divisor == 1.0f) continue;  // all samples of a batch with one id each
+    if (divisor == 1.0f) continue;  // always so for samples of one id
     factors[s] = no_nan && divisor == 0.0f ? 0.0f : 1.0f / divisor;
     any = true;
   }
@@ -155,7 +155,7 @@ void GroupOccurrences(const int32_t* inverse, const int32_t* counts,
     ends[u] = begin;
     begin += counts[u];
   }
-  // ends[u] moves from the first place of row u to one past its last.
+  // ends[u] advances from the first place of row u to one past its last.
   for (int64_t s = 0; s < num_samples; ++s) {
     const int32_t sample = static_cast<int32_t>(s);
     const float factor = factors != nullptr ? factors[s] : 1.0f;

@@ -3,18 +3,18 @@
 //
 // The gradient of pooling, for the rows and for the weights.
 //
-// Every occurrence of a row adds (its weight / its sample's divisor) times its
-// sample's gradient. Two passes give each distinct row its sum, in the order of
-// its occurrences, however the work is divided:
+// The gradient of a distinct row is a sum over its occurrences: each adds (its
+// weight / its sample's divisor) times its sample's gradient. Two passes
+// compute the sums in the order of the occurrences, however the work is split:
 //
-//   group  a counting sort of the occurrences by row (the lookup counted them
-//          already): sample numbers, and weights if there are any, lie together
-//          per row. 4 bytes per id written at random within the second cache.
-//   sum    per row, its samples' gradients are added in registers and written
-//          once; rows are independent, so this part is cut at will.
+//   group  a counting sort of the occurrences by row, with the counts of the
+//          lookup. A row's sample numbers, and weights if there are any, become
+//          adjacent. Writes 4 bytes per id at random, within the L2 cache.
+//   sum    adds the gradients of a row's samples in registers and writes each
+//          sum once. Rows are independent, so this pass can be split anywhere.
 //
-// When no row occurs twice there is nothing to group: row i's sum is its one
-// sample's gradient, copied.
+// If no row occurs twice, nothing is grouped: the sum of a row is a scaled copy
+// of its one sample's gradient.
 
 #ifndef KERNELS_ENGINE_COMBINE_POOLING_GRADIENT_H_
 #define KERNELS_ENGINE_COMBINE_POOLING_GRADIENT_H_
@@ -25,15 +25,16 @@
 
 namespace ev {
 
-// factors[s] = 1 / divisor of sample s, the factor of its gradient, for s in
-// [begin, end). Returns whether any is not 1; if none is, factors need not be
-// read. no_nan: as in PoolingBatch; the factor is then 0 where the divisor is.
+// Computes factors[s] = 1 / divisor of sample s, the factor of its gradient,
+// for s in [begin, end). Returns whether any is not 1; if none is, factors may
+// be left unwritten. no_nan: as in PoolingBatch; the factor of a divisor of 0
+// is then 0.
 bool SampleFactors(Combiner combiner, const int32_t* offsets,
                    const float* weights, bool no_nan, int64_t begin,
                    int64_t end, float* factors);
 
-// Occurrences of each distinct row, in order: those of row u are
-// [ends[u - 1], ends[u]), from 0 for the first.
+// Occurrences grouped by distinct row, in order. Those of row u are [ends[u -
+// 1], ends[u]), or [0, ends[0]) for row 0.
 struct Occurrences {
   const int32_t* ends = nullptr;     // [U]
   const int32_t* samples = nullptr;  // [N]
@@ -48,11 +49,11 @@ void GroupOccurrences(const int32_t* inverse, const int32_t* counts,
                       const float* factors, int32_t* ends, int32_t* samples,
                       float* grouped_weights);
 
-// The same for a part of the batch that has rows [row_begin, row_end) to
-// itself: its occurrences k in [begin, end), in order, are of row rows[k],
+// Groups a part of the batch: the rows [row_begin, row_end), which occur in no
+// other part. Occurrence k of the part, k in [begin, end), is of row rows[k],
 // sample samples[k] and weight weights[positions[k]]. Fills the part's ranges
-// of ends, grouped_samples and grouped_weights; all of these arrays are the
-// batch's.
+// of ends, grouped_samples and grouped_weights; all arrays are those of the
+// whole batch.
 struct OccurrencePart {
   const int32_t* rows = nullptr;
   const int32_t* samples = nullptr;
@@ -64,21 +65,22 @@ void GroupPart(const OccurrencePart& part, const int32_t* counts,
                const float* weights, const float* factors, int32_t* ends,
                int32_t* grouped_samples, float* grouped_weights);
 
-// out[u - begin] = sum over the occurrences of row u, u in [begin, end).
-// factors as above; not used when there are weights. grads: [B, dim].
+// Computes out[u - begin] = the sum over the occurrences of row u, for u in
+// [begin, end). factors as above; not used if there are weights. grads: [B,
+// dim].
 void SumOccurrences(const Occurrences& occurrences, const float* factors,
                     const float* grads, int64_t dim, int64_t begin, int64_t end,
                     float* out);
 
-// When every row occurs once, in order: out[i] = the gradient of id i's sample
-// times its weight and factor, for the ids of samples [begin, end). out points
-// to id 0's row.
+// Computes the gradients of a batch in which every row occurs once, in order:
+// out[i] = the gradient of id i's sample times its weight and factor, for the
+// ids of samples [begin, end). out points to id 0's row.
 void SpreadGradients(const int32_t* offsets, const float* weights,
                      const float* factors, const float* grads, int64_t dim,
                      int64_t begin, int64_t end, float* out);
 
-// weight_grad[i] for the ids of samples [begin, end), from the gradient and the
-// forward's result of the batch (WeightGradient of combiner.h).
+// Computes weight_grad[i] (WeightGradient in combiner.h) for the ids of samples
+// [begin, end). grads, outputs: the gradient and the result of the forward.
 void WeightGradients(const PoolingBatch& batch, const float* grads,
                      const float* outputs, int64_t begin, int64_t end,
                      float* weight_grad);

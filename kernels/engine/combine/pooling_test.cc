@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling and its gradients against loops that follow the definition, and
+// Tests pooling and its gradients against loops that follow the definition, and
 // against numerical gradients.
 
 #include "kernels/engine/combine/pooling.h"
@@ -107,7 +107,7 @@ class RandomBatch {
     occurrences.samples = samples.data();
     occurrences.weights = weights == nullptr ? nullptr : grouped.data();
     std::vector<float> out(num_rows() * dim_, -1.0f);
-    // In pieces, as tasks would do it.
+    // Split into ranges, as tasks do it.
     for (int64_t u = 0; u < num_rows(); u += 7) {
       const int64_t end = std::min(num_rows(), u + 7);
       SumOccurrences(occurrences, factors_or_null, grads.data(), dim_, u, end,
@@ -232,7 +232,8 @@ TEST_P(PoolingTest, WeightGradientsAreTheNumericalOnes) {
   }
 }
 
-// When all ids are distinct, spreading is grouping and summing.
+// If all ids are distinct, SpreadGradients computes the same as grouping and
+// summing.
 TEST_P(PoolingTest, SpreadGradientsAreTheSumsOfSingleOccurrences) {
   for (int64_t dim : {3, 16, 70}) {
     std::vector<int32_t> offsets = {0, 0, 3, 4, 4, 9};
@@ -347,7 +348,7 @@ TEST(PoolingEdgeTest, EmptyBatchWritesNothing) {
   EXPECT_EQ(7.0f, out);
 }
 
-// Rows are asked for ahead of their use, up to the last one.
+// Rows are prefetched ahead of their use, but never beyond the last one.
 TEST(PoolingEdgeTest, NothingBeyondTheBatchIsRead) {
   using testing::GuardedArray;
   for (const int64_t dim : {5, 8, 16, 32, 64, 100}) {

@@ -23,7 +23,7 @@ void ShareGradients(const PoolingBatch& batch, const float* grads,
     const float* const pooled = selected->pooled + s * dim;
     const float* const grad = grads + s * dim;
     float* const share = selected->shares + s * dim;
-    std::fill_n(share, dim, 0.0f);  // first how many ids tie
+    std::fill_n(share, dim, 0.0f);  // first counts the ids that tie
     for (int64_t j = i; j < i_end; ++j) {
       const float* const row = batch.rows[batch.inverse[j]];
       for (int64_t c = 0; c < dim; ++c) {

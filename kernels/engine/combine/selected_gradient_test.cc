@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Combiners that select, and their gradient, against the definition. Values
-// are few, so that elements tie all the time.
+// Tests combiners that select, and their gradient, against the definition.
+// There are only a few distinct values, so that elements often tie.
 
 #include "kernels/engine/combine/selected_gradient.h"
 
@@ -58,7 +58,7 @@ struct Batch {
     return out;
   }
 
-  // In pieces of that many samples and rows, as tasks would do it.
+  // Works on ranges of 'piece' samples and rows, as tasks do it.
   std::vector<float> RowGradients(const std::vector<float>& grads,
                                   int64_t piece) const {
     SelectedShares selected;
@@ -87,7 +87,7 @@ struct Batch {
 Batch Random(int64_t dim, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<float> values(9 * dim);
-  // Negative ones only in the first columns: zeros must not win there.
+  // The first columns are all negative: an initial 0 must not win the maximum.
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 0.5f * static_cast<int>(random() % 4) -
                 (static_cast<int64_t>(i) % dim < 3 ? 4.0f : 0.5f);
@@ -141,7 +141,7 @@ TEST(SelectedGradientTest, AnySplitGivesTheSameBits) {
 }
 
 TEST(SelectedGradientTest, IdsThatTieShareAndAnIdTwiceHasTwoShares) {
-  // Row 0 twice and row 1 once tie, row 2 is smaller.
+  // Row 0, which occurs twice, and row 1 tie; row 2 is smaller.
   const Batch batch(1, {3.0f, 3.0f, 2.0f}, {{0, 1, 0, 2}});
   EXPECT_EQ(std::vector<float>({3.0f}), batch.Pool());
   const std::vector<float> third = {1.0f / 3.0f};
@@ -156,7 +156,8 @@ TEST(SelectedGradientTest, OneIdGetsTheGradientUnchanged) {
 }
 
 TEST(SelectedGradientTest, WhatIsNotANumberStaysInItsElementAndTrainsNoRow) {
-  // In both orders, in the vector part (8) and behind it.
+  // NaN in the first and in the second row, in the vector part (8 columns) and
+  // in the remainder.
   for (const bool nan_first : {true, false}) {
     std::vector<float> values(18, 1.0f);
     for (int c = 9; c < 18; ++c) values[c] = 2.0f;
@@ -171,7 +172,7 @@ TEST(SelectedGradientTest, WhatIsNotANumberStaysInItsElementAndTrainsNoRow) {
       EXPECT_EQ(other, out[9 + c]);
       if (c == 4 || c == 8) {
         EXPECT_TRUE(std::isnan(out[c])) << c;
-        // The second sample has one id, whose row is a number there.
+        // The second sample has one id, whose row has no NaN in this column.
         EXPECT_EQ(nan_first ? 0.0f : 1.0f, grads[c]);
         EXPECT_EQ(nan_first ? 1.0f : 0.0f, grads[9 + c]);
       } else {

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters on a table: which keys are trained, when, and what is counted.
+// Tests a table with an admission filter: which keys are trained, when, and
+// what is counted.
 
 #include <algorithm>
 #include <atomic>
@@ -65,7 +66,7 @@ std::shared_ptr<EmbeddingTable> MakeTable(const TableOptions& options) {
 
 float Default(int64_t key) { return 10.0f + ((key % 3) + 3) % 3; }
 
-// First elements of the rows that a lookup gives.
+// Returns the first elements of the rows that a lookup returns.
 std::vector<float> Look(const EmbeddingTable& table, const Keys& keys) {
   const int64_t dim = table.options().dim;
   std::vector<float> out(keys.size() * dim);
@@ -75,8 +76,9 @@ std::vector<float> Look(const EmbeddingTable& table, const Keys& keys) {
   return first;
 }
 
-// SGD with rate 1 and gradient 1 for every occurrence: a trained row falls by
-// the number of its occurrences. With a plan, as a training step does it.
+// Trains by SGD with rate 1 and gradient 1 for every occurrence, so the
+// elements of a trained row fall by the number of its occurrences. Uses a plan,
+// as a training step does.
 void Train(const std::shared_ptr<EmbeddingTable>& table, const Keys& keys,
            int64_t step, Parallel* parallel = nullptr) {
   const int64_t n = keys.size();
@@ -142,7 +144,8 @@ TEST_P(AdmissionTest, TheOccurrenceThatReachesTheThresholdIsTrained) {
   const Keys keys = {1, 2, 3, 4};
   EXPECT_EQ(Look(*table, keys), std::vector<float>(4, kNoPermission));
   Train(table, batch, 0);
-  // Keys 1 and 2 start from their default rows in that very step.
+  // Keys 1 and 2 are trained in the same step, starting from their default
+  // rows.
   EXPECT_EQ(Look(*table, keys),
             (std::vector<float>{Default(1) - 4, Default(2) - 3, kNoPermission,
                                 kNoPermission}));
@@ -202,7 +205,7 @@ TEST_P(AdmissionTest, AdmitIsTheGenericPathsHalf) {
   EXPECT_EQ(MetaOf(*table, keys).frequencies[2], 2);
   ASSERT_OK(table->Admit(keys, nullptr, 1, &admitted));
   EXPECT_EQ(admitted, (std::vector<int32_t>{1, 2}));
-  // ReadRows shows what a new row would be, whatever the filter says.
+  // ReadRows returns what a new row would be, regardless of the filter.
   std::vector<float> values(2 * 3);
   ASSERT_OK(table->ReadRows(keys, {}, values.data(), {}, nullptr));
   EXPECT_EQ(values[0], Default(1));
@@ -224,7 +227,7 @@ TEST_P(AdmissionTest, WithoutAFilterAdmitTakesAllAndInsertsNone) {
 }
 
 TEST_P(AdmissionTest, ThreadsDoNotChangeWhatIsAdmitted) {
-  // So few Bloom counters that keys meet in them all the time.
+  // The Bloom filter is so small that keys often share counters.
   TableOptions options = Options(GetParam(), 4);
   options.admission.max_keys = 500;
   options.admission.false_positive = 0.2;
@@ -281,8 +284,8 @@ TEST_P(AdmissionTest, ConcurrentUpdatesLoseNoOccurrence) {
   EXPECT_EQ(table->size(), 64);
   EXPECT_EQ(table->stats().filtered_keys, 0);
   const Meta meta = MetaOf(*table, keys);
-  // A Bloom filter is read after all of a batch was added: two batches at once
-  // can both be in the count that the row starts with.
+  // A Bloom filter is read after all keys of a batch were added: the count that
+  // a row starts with may include two concurrent batches.
   const int64_t slack = GetParam() == Filter::kBloom ? kThreads - 1 : 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     EXPECT_GE(meta.frequencies[i], kThreads * kRounds);
@@ -361,7 +364,7 @@ TEST(CounterFilterTest, ExportAndImportGoOnAsIfNothingHadBeen) {
   EXPECT_EQ(a.filtered_keys, b.filtered_keys);
   EXPECT_EQ(a.filtered_frequencies, b.filtered_frequencies);
 
-  // Part 0 of 2 gets the even remainders only.
+  // Part 0 of 2 imports only the even remainders.
   const auto part = MakeTable(Options(Filter::kCounter, 3));
   import(part.get(), 0, 2);
   EXPECT_EQ(part->size(), 0);
@@ -375,13 +378,13 @@ TEST_P(AdmissionTest, AnUpdateThatFailsCountsNothing) {
   int failures = 0;
   for (int64_t allowed = 0; allowed < 60; ++allowed) {
     const auto table = MakeTable(Options(GetParam(), 3));
-    // Key k was seen k % 5 times; 3 and 4 have rows.
+    // Key k has occurred k % 5 times; 3 and 4 have rows.
     Keys batch, keys;
     for (int64_t key = 0; key < 200; ++key) {
       batch.insert(batch.end(), key % 5, key);
     }
     Train(table, batch, 4);
-    // Many that are new, some seen often enough to be admitted.
+    // Many keys are new; some have occurred often enough to be admitted.
     Keys more = batch;
     for (int64_t key = 0; key < 9000; ++key) {
       more.insert(more.end(), 1 + key % 4, key);
@@ -420,8 +423,8 @@ TEST_P(AdmissionTest, AnUpdateThatFailsCountsNothing) {
 
 TEST_P(AdmissionTest, AnotherThresholdAtImport) {
   const auto lower = MakeTable(Options(GetParam(), 2));
-  // A row keeps its place, with a count of the threshold at least; a counted
-  // key is judged anew; one that has a row by now is left alone.
+  // A row stays, with a count of at least the threshold. A counted key is
+  // admitted by the new threshold, unless it has a row by now.
   ASSERT_OK(lower->Import(Keys{1}, std::vector<float>{7, 7}.data(), {}, {}, {},
                           Keys{1}, 0, 1));
   ASSERT_OK(
@@ -431,7 +434,7 @@ TEST_P(AdmissionTest, AnotherThresholdAtImport) {
             (std::vector<float>{7, Default(5), kNoPermission}));
   EXPECT_EQ(MetaOf(*lower, {1, 5, 6}).frequencies, (Keys{2, 2, 1}));
   EXPECT_EQ(MetaOf(*lower, {5}).versions, Keys{8});
-  // Without a filter there is nothing to keep.
+  // Without a filter counts are dropped.
   const auto none = MakeTable(Options(Filter::kNone, 0));
   ASSERT_OK(none->ImportFiltered(Keys{5, 6}, {}, {}, 0, 1));
   EXPECT_EQ(none->size(), 0);

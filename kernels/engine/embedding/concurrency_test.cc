@@ -1,13 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything at once on the same tables, against what must hold whatever the
-// order. Meant to be run under ThreadSanitizer and AddressSanitizer too.
+// Tests concurrent calls on the same tables by properties that hold for every
+// order of the calls. Also meant to be run under ThreadSanitizer and
+// AddressSanitizer.
 //
-// The trick of most cases: Momentum with momentum 1, rate 1 and gradient -1
-// makes n updates of a row leave m = -n and w = w0 + n (n + 1) / 2 in every
-// element, in whatever order they come. An update that is lost, doubled or torn
-// between value and slot shows.
+// Most cases use Momentum with momentum 1, rate 1 and gradient -1: n updates of
+// a row leave m = -n and w = w0 + n (n + 1) / 2 in every element, in whatever
+// order they come. So the tests detect an update that is lost, applied twice,
+// or torn between value and slot.
 
 #include <atomic>
 #include <functional>
@@ -89,7 +90,8 @@ void Train(const std::vector<std::shared_ptr<EmbeddingTable>>& tables,
                       slots, 7, parallel));
 }
 
-// Every row of the snapshot is as some number of whole updates leaves it.
+// Expects every row of the snapshot to be the result of some number of whole
+// updates.
 void ExpectWhole(const TableSnapshot& snapshot, int64_t dim) {
   for (size_t i = 0; i < snapshot.keys.size(); ++i) {
     const float n = -snapshot.slots[0][i * dim];
@@ -149,7 +151,7 @@ TEST(ConcurrencyTest, CallsOnTheSameTablesInAnyOrderDoNotDeadlock) {
       }
     });
   }
-  // A thread that wants each table alone, again and again.
+  // A thread that exports each table again and again.
   bodies.push_back([&] {
     for (int i = 0; !stop; i = (i + 1) % 4) {
       TableSnapshot snapshot;
@@ -172,7 +174,7 @@ TEST(ConcurrencyTest, CallsOnTheSameTablesInAnyOrderDoNotDeadlock) {
   }
 }
 
-// Training, reading, erasing, widening, exporting and counting together: every
+// Trains, reads, erases, widens, exports and counts concurrently. Every
 // snapshot in between must be whole.
 TEST(ConcurrencyTest, EverythingAtOnce) {
   constexpr int64_t kDim = 8;
@@ -193,7 +195,7 @@ TEST(ConcurrencyTest, EverythingAtOnce) {
       stop = true;
     });
   }
-  bodies.push_back([&] {  // reads: never anything but a legal element
+  bodies.push_back([&] {  // reads: every element must be a legal value
     std::vector<int64_t> keys;
     for (int64_t k = 0; k < 700; ++k) keys.push_back(k);
     std::vector<float> rows(keys.size() * kDim);

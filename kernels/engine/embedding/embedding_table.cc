@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an EmbeddingTable is made of and how large it is; its slots; emptying
-// it. table_rows.cc has the calls that read and write rows.
+// Creation, sizes, slots and clearing of an EmbeddingTable. table_rows.cc has
+// the calls that read and write rows.
 
 #include "kernels/engine/embedding/embedding_table.h"
 
@@ -71,7 +71,7 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
                            " values, " + impl_->QuotedName());
   }
   return NoThrow(*impl_, [&] {
-    // All that can fail, first.
+    // First everything that can fail.
     const AdmissionOptions& admission = impl_->options.admission;
     std::vector<float> defaults(default_rows.begin(), default_rows.end());
     if (admission.filters()) {
@@ -84,8 +84,8 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     options.default_rows = defaults;
     options.with_meta =
         impl_->options.record_frequency || impl_->options.record_version;
-    // What is evicted while training goes on is chosen by what rows count, and
-    // a tally does not say which call was a row's first.
+    // Evictions during training choose rows by their metadata, and a tally does
+    // not record which call was a row's first.
     options.keeps_tally = impl_->options.tallies_on_gpu && options.with_meta &&
                           !impl_->options.capacity.bounded() &&
                           !KeepsFirstCall(impl_->options.capacity.strategy);
@@ -99,7 +99,7 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     ExclusiveGate alone(&impl_->gate);
     ++impl_->generation;
     impl_->index.Clear();
-    // The home before what it reads.
+    // The home is replaced before the data that it reads.
     impl_->home = std::move(made.home);
     impl_->rows = std::move(made.handles);
     impl_->defaults = std::move(defaults);

@@ -123,7 +123,8 @@ TEST_F(EmbeddingTableTest, SlotsWidenLiveRowsAndKeepWhatIsThere) {
                                &columns));
   EXPECT_EQ((std::vector<int>{0, 1}), columns);
   EXPECT_EQ(values, Read(keys));
-  // A third slot later, asked for among known ones and in another order.
+  // A third slot is added later, given among existing ones and in another
+  // order.
   EXPECT_OK(table_.EnsureSlots(std::vector<SlotSpec>{{"u", 3.0f}, {"v", 2.0f}},
                                &columns));
   EXPECT_EQ((std::vector<int>{2, 1}), columns);
@@ -241,7 +242,7 @@ TEST_F(EmbeddingTableTest, EraseForgetsAndGivesMemoryBack) {
   EXPECT_EQ(9.0f, Read({0})[0]);
   int64_t frequency, version;
   EXPECT_OK(table_.GetMeta(std::vector<int64_t>{0}, &frequency, &version));
-  EXPECT_EQ(1, frequency);  // not what the erased row had counted
+  EXPECT_EQ(1, frequency);  // without the count of the erased row
 }
 
 TEST_F(EmbeddingTableTest, ClearKeepsDefaultRowsAndSlots) {
@@ -407,7 +408,7 @@ TEST_F(EmbeddingTableTest, ImportSlotGoesToKeysThatHaveARow) {
   const std::vector<int64_t> keys = {7, -5, 2000};
   EXPECT_OK(table_.Import(keys, std::vector<float>(6, 1.0f).data(), {}, {}, {},
                           {}, 0, 1));
-  // In another order, one twice and one that is not there.
+  // In another order, with one key twice and one that has no row.
   const std::vector<int64_t> given = {2000, 99, 7, 7};
   const std::vector<float> rows = {1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_OK(table_.ImportSlot(given, slot, rows.data()));
@@ -527,7 +528,7 @@ TEST(Int32KeysTest, NoOtherKeyComesInAnyWay) {
     EXPECT_EQ(4, table.size()) << "nothing was inserted";
     EXPECT_EQ(0, table.stats().filtered_keys);
   }
-  // A key of another part is none of the table's business.
+  // Keys of another part are not checked.
   EXPECT_OK(table.Import(std::vector<int64_t>{2, kMost + 2}, ones.data(), {},
                          {}, {}, {}, 0, 2));
   std::vector<float> out(4);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that go: by age, by weight, by capacity.
+// Tests eviction: by age, by weight, by capacity.
 
 #include <algorithm>
 #include <map>
@@ -82,7 +82,7 @@ TEST(EvictStaleTest, RowsThatNoStepTouchedGoWithTheirSlots) {
   EXPECT_EQ(evicted, 1);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 3}));
   EXPECT_EQ(table->stats().evicted_rows, 1);
-  // It comes back as any new key, slots included.
+  // A key that returns is a new key, slots included.
   Train(table.get(), {1}, 17);
   TableSnapshot snapshot;
   ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &snapshot));
@@ -210,7 +210,7 @@ TEST(CapacityTest, LruKeepsWhatWasUpdatedLast) {
 TEST(CapacityTest, LfuKeepsWhatOccursOften) {
   const auto table = MakeTable(Rows(3, CacheStrategy::kLfu));
   Train(table.get(), {1, 1, 1, 2, 2, 3}, 0);
-  // A newcomer stays for its step, whatever it weighs.
+  // A new row stays in its step, however low its frequency.
   Train(table.get(), {4}, 1);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{1, 2, 4}));
   Train(table.get(), {5, 5}, 2);
@@ -236,25 +236,24 @@ TEST(CapacityTest, FifoKeepsWhatCameLast) {
   Train(table.get(), {3, 1, 1}, 2);  // a use makes no row younger
   Train(table.get(), {4}, 3);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 3, 4}));
-  // A row of the step at hand stays; then it is the oldest again.
+  // A row of the current step stays; afterwards it is the oldest again.
   Train(table.get(), {2, 5}, 4);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 4, 5}));
   Train(table.get(), {6}, 5);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{4, 5, 6}));
-  // Writing a row, or reading it so that it is inserted, is no other way to
-  // become younger.
+  // Writing or reading an existing row does not make it younger either.
   ASSERT_OK(table->WriteRows(Keys{4}, {}, std::vector<float>{4}.data(), {},
                              nullptr, 6, nullptr));
   std::vector<int64_t> gone;
   std::vector<float> values, out(2);
   ASSERT_OK(table->ReadAndEvict(Keys{7}, 7, out.data(), &gone, &values));
   EXPECT_EQ(gone, Keys{4});
-  // One that went and comes again is new.
+  // A row that was evicted and returns is new.
   Train(table.get(), {4}, 8);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{4, 6, 7}));
 }
 
-// What a table with kFifo must hold, in maps.
+// Model of a table with kFifo, built of maps.
 class FifoModel {
  public:
   explicit FifoModel(size_t most) : most_(most) {}
@@ -266,7 +265,7 @@ class FifoModel {
     }
     Evict(call, step);
   }
-  // All rows of a snapshot are of one age; their versions are as they were.
+  // All restored rows have one age; their versions stay.
   void Restore() {
     const int64_t call = ++calls_;
     for (auto& row : rows_) row.second.first_call = call;
@@ -320,7 +319,7 @@ TEST(CapacityTest, FifoIsWhatTheModelSays) {
     ASSERT_OK(table->Export(std::vector<std::string>{"Adagrad"}, &saved));
     table = MakeTable(Rows(kMost, CacheStrategy::kFifo));
     const std::vector<SlotSpec> slots = {{"Adagrad", 0.1f}};
-    // In two parts, as a checkpoint of two files comes.
+    // In two parts, as from a checkpoint of two files.
     for (int part = 0; part < 2; ++part) {
       const std::vector<const float*> slot_values = {saved.slots[0].data()};
       ASSERT_OK(table->Import(saved.keys, saved.values.data(), slots,
@@ -338,8 +337,8 @@ Keys Range(int64_t begin, int64_t end) {
   return keys;
 }
 
-// What calls leave that all have one step: as without a global step, or of one
-// second where steps are times.
+// All calls have one step, as without a global step, or with timestamps within
+// one second.
 TEST(CapacityTest, ACallsOwnRowsStay) {
   for (const bool are_times : {false, true}) {
     for (const CacheStrategy strategy :
@@ -360,11 +359,11 @@ TEST(CapacityTest, ACallsOwnRowsStay) {
         EXPECT_EQ(gone, 0) << "strategy " << static_cast<int>(strategy)
                            << ", are_times " << are_times;
       };
-      // Old rows are frequent ones.
+      // Old rows have a high frequency.
       for (int i = 0; i < 3; ++i) Train(&table, Range(0, 8192), 7);
       Train(&table, Range(10000, 14000), 7);
       expect_stayed(Range(10000, 14000));
-      // Nearly all of what there is are the call's own.
+      // Nearly all rows are the call's own.
       Keys keys = Range(20000, 24192);
       for (const int64_t key : KeysOf(table)) {
         if (keys.size() < 8192) keys.push_back(key);
@@ -435,7 +434,8 @@ TEST(ReadAndEvictTest, GivesWhatItPushesOut) {
   Keys gone = {77};
   std::vector<float> gone_values;
   std::vector<float> out(8, -1.0f);
-  // 3 is there, 8 is new and comes twice, 9 is new: two must go, by age.
+  // 3 exists, 8 is new and occurs twice, 9 is new: two rows must be evicted, by
+  // age.
   ASSERT_OK(table->ReadAndEvict(Keys{3, 8, 9, 8}, 7, out.data(), &gone,
                                 &gone_values));
   EXPECT_EQ(out, (std::vector<float>{3, 30, 0, 0, 0, 0, 0, 0}));
@@ -449,7 +449,7 @@ TEST(ReadAndEvictTest, GivesWhatItPushesOut) {
                                                                {2, {2, 20}}}));
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{3, 8, 9}));
   EXPECT_EQ(table->stats().evicted_rows, 2);
-  // Read again: nothing is new, nothing goes.
+  // The same read again inserts and evicts nothing.
   ASSERT_OK(
       table->ReadAndEvict(Keys{9, 3}, 8, out.data(), &gone, &gone_values));
   EXPECT_TRUE(gone.empty());
@@ -499,11 +499,11 @@ TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {
   }
   // 16 floats of value, 16 of slot, 16 bytes of meta, 24 of index.
   EXPECT_EQ(most, (8 << 20) / (128 + 40));
-  // Rows come in slabs of 2 MiB, and a batch is there before the eviction.
-  // Where rows are in two memories the few on a GPU take a piece of 8 MiB
-  // there, and 8 bytes say where each of some 54,000 rows is.
+  // Rows are allocated in slabs of 2 MiB, and a batch is inserted before the
+  // eviction. If rows are in two memories, the few on a GPU take a block of 8
+  // MiB in its memory, and the place of each of some 54,000 rows takes 8 bytes.
   const bool has_piece = testing::StorageUnderTest() == RowStorage::kHbmDram;
-  // A GPU that has all rows has their keys too, 16 to 32 bytes each.
+  // A GPU that has all rows also has their keys, 16 to 32 bytes each.
   const bool has_keys = testing::StorageUnderTest() == RowStorage::kHbm;
   const TableStats stats = table->stats();
   EXPECT_LE(stats.row_bytes + stats.index_bytes,
@@ -512,8 +512,9 @@ TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {
 }
 
 TEST(CapacityTest, ABigTableKeepsMostOfWhatIsHot) {
-  // 20,000 rows, more than are looked at one by one. Half of each batch is of
-  // 5,000 keys that come again and again, the other half never returns.
+  // 20,000 rows are too many to consider all for eviction. Half of each batch
+  // is of 5,000 keys that return again and again; the keys of the other half
+  // never return.
   for (const CacheStrategy strategy :
        {CacheStrategy::kLru, CacheStrategy::kLfu}) {
     const auto table = MakeTable(Rows(20000, strategy));
@@ -602,7 +603,7 @@ TEST(EvictionHandTest, GoesRoundAndMeetsEveryKeyOnce) {
     }
   }
   EXPECT_EQ(met.size(), 45000u);
-  // Across the end of the round, and with keys that are gone since.
+  // Across the end of a round, with keys that have been erased since.
   index.Erase(Span<const int64_t>(keys.data(), 20000), nullptr);
   hand.Next(index, 29000, &candidates);
   std::set<int64_t> again;
@@ -611,7 +612,7 @@ TEST(EvictionHandTest, GoesRoundAndMeetsEveryKeyOnce) {
     EXPECT_TRUE(again.insert(candidate.key).second);
   }
   EXPECT_EQ(again.size(), 29000u);
-  // All of a small table, or when all are asked for.
+  // All keys of a small table, and all if that many are requested.
   hand.Next(index, 30000, &candidates);
   EXPECT_EQ(candidates.size(), 30000u);
   index.Erase(Span<const int64_t>(keys.data(), 49000), nullptr);

@@ -10,10 +10,10 @@
 namespace ev {
 namespace {
 
-// What a copy costs beside its floats: its entry in a hash map.
+// Bytes of a copy beside its floats: its entry in a hash map.
 constexpr size_t kBytesBesideCopy = 48;
 constexpr size_t kAllocatedBytes = 256 << 10;
-// Copies made while the reader is kept waiting.
+// Maximum number of copies made while the reader waits for the lock.
 constexpr size_t kKeptAtOnce = 1024;
 constexpr size_t kMetaFloats = sizeof(RowMeta) / sizeof(float);
 
@@ -66,7 +66,7 @@ void FrozenRows::BeforeChange(Span<const RowHandle> handles) {
       }
     }
     while (!left.empty()) {
-      // Let go in between, for the reader.
+      // Unlocked between iterations, for the reader.
       std::unique_lock<std::mutex> lock(mu_);
       if (closed_) return;
       left.erase(
@@ -115,7 +115,7 @@ Status FrozenRows::Keep(Span<const RowHandle> handles) {
       const uint32_t first =
           static_cast<uint32_t>(copies_.size() * copies_at_once_);
       copies_.emplace_back(new float[copies_at_once_ * copy_floats_]);
-      // Given out from the end of the list.
+      // Places are taken from the end of the list.
       for (size_t k = copies_at_once_; k > 0; --k) {
         free_.push_back(first + static_cast<uint32_t>(k - 1));
       }

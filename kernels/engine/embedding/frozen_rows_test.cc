@@ -15,7 +15,7 @@
 namespace ev {
 namespace {
 
-// Rows that can be written and, while 'broken', not be read.
+// A home whose rows can be written but, while 'broken', not be read.
 class BrokenRows : public RowHome {
  public:
   static std::atomic<bool> broken;
@@ -64,7 +64,7 @@ class FrozenRowsTest : public ::testing::Test {
     options.dim = 1;
     return options;
   }
-  // By another thread, as the reader's must not.
+  // On another thread, as the reader's thread must not write.
   void Write(const std::vector<int64_t>& keys) {
     std::thread([&] {
       const std::vector<float> values(keys.size());
@@ -85,7 +85,7 @@ TEST_F(FrozenRowsTest, WhatCannotBeKeptIsTheReadersErrorAndNotTheUpdates) {
   BrokenRows::broken = true;
   Write({2});
   BrokenRows::broken = false;
-  // The row is another one now, though it can be read again.
+  // The row has changed, so the error stays although it can be read again.
   const Status status = reader->Rows(Ignore);
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(status.message(), "the disk is broken, table 't'");

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// No exception leaves the engine: the one that the standard library can throw
-// in here, for want of memory, becomes a status.
+// Turns std::bad_alloc, the only exception that the standard library can throw
+// in this folder, into a status, so that no exception leaves the engine.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_GUARD_H_
 #define KERNELS_ENGINE_EMBEDDING_GUARD_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables place keys by a secret that each process draws. Nothing of it may be
-// seen: the same training gives the same bytes under any secret.
+// Tables place keys by a secret that each process draws. Nothing may depend on
+// it: the same training gives the same bits under any secret.
 
 #include <memory>
 #include <random>
@@ -31,7 +31,7 @@ using Keys = std::vector<int64_t>;
 
 const std::vector<std::string> kSlots = {"Adagrad"};
 
-// Everything that a caller saw, as bytes.
+// All results that a caller sees, as bytes.
 class Record {
  public:
   template <typename T>
@@ -77,7 +77,7 @@ std::shared_ptr<EmbeddingTable> MakeTable(int64_t max_rows,
   return table;
 }
 
-// A step of a training: a lookup, whose output is seen, and an update.
+// A training step: a lookup, whose output is recorded, and an update.
 void Step(const std::shared_ptr<EmbeddingTable>& table, const Keys& ids,
           int64_t step, Parallel* parallel, Record* record) {
   const int64_t n = ids.size();
@@ -118,8 +118,8 @@ void AddExport(const EmbeddingTable& table, Record* record) {
   record->Add(snapshot);
 }
 
-// A table of more rows than are looked at one by one when it evicts, a small
-// one, and one with a filter.
+// Trains a table too large to consider all rows for eviction, a small one, and
+// one with a filter.
 void Train(Parallel* parallel, Record* record) {
   std::mt19937_64 random(17);
   const auto ids = [&](size_t n, uint64_t range) {
@@ -136,7 +136,7 @@ void Train(Parallel* parallel, Record* record) {
     Step(large, ids(5000, 20000), step, parallel, record);
     Step(small, ids(300, 1000), step, parallel, record);
     Step(filtered, ids(2000, 3000), step, parallel, record);
-    // What goes is seen here, in its order.
+    // Evicted keys are recorded in their order.
     const Keys asked = ids(100, 100000);
     Keys gone;
     std::vector<float> out(asked.size() * 2), gone_values;

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that rows count about themselves, as what is read from and
-// written to a table end to end (checkpoints, snapshots) has them: int64 each.
-// Another number is another entry here. Readable by C++14.
+// Numbers that are recorded per row (version, frequency), as checkpoints and
+// snapshots hold them: int64 each. To add a number, add an entry here. Compiles
+// as C++14.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_ROW_NUMBERS_H_
 #define KERNELS_ENGINE_EMBEDDING_ROW_NUMBERS_H_
@@ -22,23 +22,23 @@
 
 namespace ev {
 
-// The place of each number in a list of all.
+// Index of each number in a list of all.
 enum RowNumber { kVersion, kFrequency, kNumRowNumbers };
 
-// One entry for each number: T is a vector, a span or the like.
+// One T for each number: a vector, a span or the like.
 template <typename T>
 using PerRowNumber = std::array<T, kNumRowNumbers>;
 
 struct RowNumberSpec {
   const char* plural;  // in messages
-  // Whether a table of these options has the number for each row.
+  // Whether a table with these options records the number for each row.
   bool (*is_recorded)(const TableOptions& options);
-  // Whether it has the number for the keys that an exact filter counts.
+  // Whether it records the number for the keys that an exact filter counts.
   bool (*is_counted)(const TableOptions& options);
   int64_t (*of_row)(const RowMeta& meta);
-  // REQUIRES an exact filter that counts the handle.
+  // REQUIRES: the filter is exact and has the handle.
   int64_t (*of_counted)(const AdmissionFilter& filter, RowHandle handle);
-  // What an imported row gets of which the number is not known.
+  // The number of an imported row for which none is given.
   int64_t unknown;
   void (*set)(int64_t number, RowMeta* meta);
 };
@@ -80,7 +80,7 @@ inline const RowNumberSpec& SpecOf(int number) {
   return kSpecs[number];
 }
 
-// What an import knows of the numbers of N rows: [N] each, or [0]: unknown.
+// Numbers of N imported rows: [N] each, or [0] if they are not given.
 struct ImportedNumbers {
   PerRowNumber<Span<const int64_t>> of;
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys of an update get a row.
+// Admission: decides which keys of an update get a row.
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +18,7 @@ int64_t CountOf(const int32_t* counts, size_t i) {
   return counts == nullptr ? 1 : std::max<int32_t>(0, counts[i]);
 }
 
-// A new row of a key that was seen before.
+// Creates a row of a key that has occurred before.
 class SeenRow : public RowSource {
  public:
   SeenRow(EmbeddingTable::Impl* table, int64_t seen)
@@ -109,8 +109,8 @@ Status EmbeddingTable::Impl::AdmitAbsent(Span<const int64_t> keys,
   if (filter == nullptr) {
     EV_RETURN_IF_ERROR(FindOrInsert(absent, found.data(), part));
   } else {
-    // Another update may have brought some of them, and what is read for the
-    // rest is in the cache from here on.
+    // Another update may have inserted some of them. This also brings the
+    // memory read for the others into the cache.
     index.Find(absent, found.data());
     if (!filter->is_bloom()) filter->Warm(absent);
   }

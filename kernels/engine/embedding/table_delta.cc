@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of a table out: what changed since a cut, what is newer than a version.
+// Exports parts of a table: rows that changed since a cut, or that are newer
+// than a version.
 
 #include <algorithm>
 #include <string>
@@ -25,8 +26,8 @@ bool KeyBefore(int64_t a, int64_t b) {
   return pa != pb ? pa < pb : a < b;
 }
 
-// The index's entries that are wanted, in a snapshot's order, and where each
-// partition begins.
+// Returns the entries of the index that the predicate selects, in snapshot
+// order, and where each partition begins.
 template <typename Wanted>  // bool(RowHandle)
 std::vector<Entry> Select(const HashIndex& index, const Wanted& wanted,
                           std::vector<int32_t>* partition_offset) {
@@ -49,7 +50,7 @@ std::vector<Entry> Select(const HashIndex& index, const Wanted& wanted,
   return entries;
 }
 
-// Value and slots, column by column.
+// Copies values and slots, column by column.
 Status CopyRows(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
                 Span<const int> columns, TableSnapshot* out) {
   const size_t n = entries.size();
@@ -90,7 +91,7 @@ Status CopyOut(EmbeddingTable::Impl* table, const std::vector<Entry>& entries,
   return CopyRows(table, entries, columns, out);
 }
 
-// The keys without a row that a filter counts.
+// Copies the keys without a row that a filter counts.
 template <typename Wanted>
 void CopyCounted(const EmbeddingTable::Impl& table, const Wanted& wanted,
                  TableSnapshot* out) {
@@ -152,8 +153,8 @@ Status EmbeddingTable::ExportChanges(int64_t since,
         &out.changed));
     CopyCounted(*impl_, counter_changed, &out.changed);
     if (!out.replaces) {
-      // A key that has a row again is overwritten; one that is counted again is
-      // erased, then counted.
+      // Erased keys that have a row again are overwritten; those that are
+      // counted again are erased, then counted.
       const std::vector<int64_t> erased = changes->ErasedSince(since);
       std::vector<RowHandle> handles(erased.size());
       impl_->index.Find(erased, handles.data());
@@ -162,7 +163,7 @@ Status EmbeddingTable::ExportChanges(int64_t since,
       }
       std::sort(out.erased.begin(), out.erased.end(), KeyBefore);
     }
-    // Nothing fails from here on.
+    // Nothing can fail from here on.
     changes->Forget(since);
     out.cut = changes->Cut();
     *delta = std::move(out);

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A copy that gets a table's deltas stays what the table is.
+// Tests that a copy to which a table's deltas are applied stays equal to the
+// table.
 
 #include <memory>
 #include <random>
@@ -42,7 +43,7 @@ TableOptions Options() {
 class Table {
  public:
   explicit Table(TableOptions options) {
-    // Each one on files of its own.
+    // Each table has files of its own.
     testing::PutUnderTest(&options);
     table_ = std::make_shared<EmbeddingTable>(options);
     Initialize();
@@ -158,7 +159,7 @@ TEST(TableDeltaTest, LookingTwiceGivesTheSame) {
   table.Train({2, 3}, 1);
   table->Erase(Keys{1});
   const TableDelta first = table.Since(cut);
-  // As if the first could not be stored.
+  // The first delta is treated as lost.
   table.Train({4}, 2);
   const TableDelta second = table.Since(cut);
   EXPECT_EQ((Keys{2, 3}), first.changed.keys);
@@ -300,7 +301,7 @@ TEST(TableDeltaTest, ACopyFollowsWhateverHappens) {
           case 3:
           case 4: {
             const TableDelta delta = table.Since(cut);
-            // One in four is lost on the way.
+            // One delta in four is lost.
             if (random() % 4 == 0) break;
             cut = delta.cut;
             copy.Apply(delta);

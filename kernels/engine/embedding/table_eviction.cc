@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that go: on demand by age or weight, by rank when there are too many.
+// Eviction of rows: on demand by age or weight, and by rank beyond the
+// capacity.
 
 #include <algorithm>
 #include <limits>
@@ -19,19 +20,19 @@
 namespace ev {
 namespace {
 
-// Rows that one evicted row is chosen from.
+// Number of candidates per evicted row.
 constexpr int64_t kCandidatesEach = 8;
-// What a row costs beside its floats: its meta, and its share of the index.
+// Bytes of a row beside its floats: its metadata and its share of the index.
 constexpr int64_t kBytesBesideRow = sizeof(RowMeta) + 24;
 constexpr size_t kRowsAhead = 8;
-// Rows whose weight is asked for at a time.
+// Number of rows whose weight is computed at a time.
 constexpr size_t kNormsAtOnce = 65536;
 
-// A candidate's rank and its number.
+// A candidate's rank and its index.
 using Ranked = std::pair<EvictionRank, size_t>;
 
-// The first 'excess' of *ranked are those of the lowest ranks, the worst of
-// them last.
+// Ranks all candidates. The first 'excess' of *ranked are those with the lowest
+// ranks, the highest of them last.
 void RankAll(const EmbeddingTable::Impl& table, const UpdateCall& call,
              const std::vector<EvictionCandidate>& candidates, int64_t excess,
              std::vector<Ranked>* ranked) {
@@ -76,7 +77,7 @@ int64_t EmbeddingTable::Impl::MaxRows() const {
   int64_t most = std::numeric_limits<int64_t>::max();
   if (capacity.max_rows > 0) most = capacity.max_rows;
   if (capacity.max_bytes > 0 && rows != nullptr) {
-    // The same number wherever the rows are.
+    // The same number for every kind of home.
     const int64_t floats = SlotOffset(static_cast<int>(slots.size()));
     const int64_t each =
         static_cast<int64_t>(RowStride(floats)) + kBytesBesideRow;
@@ -110,7 +111,7 @@ Status EmbeddingTable::Impl::EvictExcessAlone(const UpdateCall& call,
     RankAll(*this, call, candidates, excess, &ranked);
     if (ranked[excess - 1].first.is_of_call() &&
         static_cast<int64_t>(candidates.size()) < index.size()) {
-      // A sample of nearly nothing but the call's own rows.
+      // The sample consists of little but the call's own rows.
       hand.Next(index, index.size(), &candidates);
       RankAll(*this, call, candidates, excess, &ranked);
     }
@@ -123,7 +124,7 @@ Status EmbeddingTable::Impl::EvictExcessAlone(const UpdateCall& call,
     if (before) EV_RETURN_IF_ERROR(before(keys, handles));
     evicted_rows.fetch_add(EraseRows(keys), std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
-    // The rows are whole and one update too many: the next one evicts them.
+    // The update is complete, and the next one evicts the surplus.
   }
   return Status::OK();
 }
@@ -136,7 +137,7 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     Impl* const table = impl_.get();
     const int64_t dim = table->dim();
     std::vector<RowHandle> handles(keys.size());
-    std::vector<RowMeta> metas;  // as they were
+    std::vector<RowMeta> metas;  // before the call
     std::vector<int64_t> gone;
     std::vector<float> values;
     TableJournal journal;
@@ -167,7 +168,8 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     };
     const Status status = NoThrow(*table, read_and_evict);
     if (!status.ok()) {
-      // The last first: of a key that comes twice the first is what was.
+      // In reverse order: for a key that occurs twice, the first entry is the
+      // original.
       if (metas.size() == handles.size()) {
         for (size_t i = metas.size(); i > 0; --i) {
           *table->rows->Meta(handles[i - 1]) = metas[i - 1];
@@ -219,8 +221,8 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
         }
       });
     }
-    // Rows are free for the next keys in this order, not in the index's, which
-    // is another in each process.
+    // New keys reuse rows in this order. The index's order differs from process
+    // to process.
     std::sort(stale.begin(), stale.end());
     *evicted_rows = impl_->EraseRows(stale);
     impl_->evicted_rows.fetch_add(*evicted_rows, std::memory_order_relaxed);

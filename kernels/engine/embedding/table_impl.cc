@@ -19,14 +19,14 @@ uint64_t NextNumber() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-// New rows of a table, noted before they can be found.
+// Creates rows and records them in a journal before they can be found.
 class NotedRows : public RowSource {
  public:
   NotedRows(RowSource* source, JournalPart* part)
       : source_(source), part_(part) {}
 
   Status NewRow(int64_t key, RowHandle* handle) override {
-    // The index holds a lock: nothing is thrown past it.
+    // The index holds a lock, which no exception may pass.
     try {
       part_->inserted.push_back(key);
     } catch (const std::bad_alloc&) {
@@ -70,7 +70,7 @@ Status EmbeddingTable::Impl::CheckInitialized() const {
 Status EmbeddingTable::Impl::CheckInt32Keys(Span<const int64_t> keys) const {
   constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  // A look at all at once is several times faster than one that may end early.
+  // Checking all keys is several times faster than a loop that may end early.
   uint64_t outside = 0;
   for (const int64_t key : keys) {
     outside |=
@@ -149,7 +149,8 @@ Status EmbeddingTable::Impl::FindAndHold(Span<const int64_t> keys,
     }
   };
   if (home->costs().calls_are_cheap) {
-    // While the index's lines of the next keys are on their way.
+    // Holds rows while the index's cache lines of the next keys are being
+    // fetched.
     index.FindWith(keys, handles, hold_some);
   } else {
     index.Find(keys, handles);
@@ -206,7 +207,7 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
                             ? gpu->NewKeyedRow(key, *handle, default_row)
                             : home->NewRow(*handle, default_row);
   if (!status.ok()) {
-    // Giving it back needs the gate alone.
+    // Freeing it requires being alone in the gate.
     std::lock_guard<std::mutex> lock(unused_handles_mu);
     try {
       unused_handles.push_back(*handle);
@@ -227,7 +228,7 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
   RowMeta* meta = rows->Meta(handle);
   if (meta == nullptr) return;
   constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
-  // Only one updater of a row at a time is here; GetMeta may be reading.
+  // A row has one updater at a time, but GetMeta may be reading.
   const int64_t before = __atomic_load_n(&meta->frequency, __ATOMIC_RELAXED);
   const int64_t after = std::min(
       kMax, before + std::min(kMax, std::max<int64_t>(0, occurrences)));

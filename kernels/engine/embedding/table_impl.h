@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is inside an EmbeddingTable; for the files of this room only.
+// Implementation of EmbeddingTable, for the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_IMPL_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_IMPL_H_
@@ -44,18 +44,18 @@ class EmbeddingTable::Impl : public RowSource {
   // "table 'name'", for error messages.
   std::string QuotedName() const { return "table '" + options.name + "'"; }
   Status CheckInitialized() const;
-  // InvalidArgument, with the first such key, unless all are keys of the
-  // table's type. Next to nothing where that is int64.
+  // Returns InvalidArgument, with the first such key, if a key is not of the
+  // table's type. Almost free if that is int64.
   Status CheckKeys(Span<const int64_t> keys) const {
     return options.int32_keys ? CheckInt32Keys(keys) : Status::OK();
   }
   Status CheckInt32Keys(Span<const int64_t> keys) const;
 
-  // The next call that updates rows.
+  // Begins a call that updates rows, and returns its number.
   UpdateCall BeginCall(int64_t step);
 
-  // --- REQUIRE the gate in any way, updating or alone for what writes, and an
-  // initialized table ---
+  // --- REQUIRE an initialized table and the gate: in any mode for reads,
+  // updating or alone for writes ---
 
   int64_t dim() const { return options.dim; }
   // FailedPrecondition unless all rows are in a GPU's memory.
@@ -63,7 +63,7 @@ class EmbeddingTable::Impl : public RowSource {
   const float* DefaultRow(int64_t key) const {
     return defaults.data() + FloorMod(key, num_defaults) * dim();
   }
-  // Which of 'defaults' a lookup reads of a key without a row.
+  // Index in 'defaults' of the row that lookups return for a key without a row.
   int64_t AbsentDefault(int64_t key) const {
     return filter == nullptr ? FloorMod(key, num_defaults) : num_defaults;
   }
@@ -75,190 +75,194 @@ class EmbeddingTable::Impl : public RowSource {
   }
   // Offset in floats of a slot's column in a row.
   int64_t SlotOffset(int column) const { return (1 + column) * dim(); }
-  // -1: no such slot.
+  // Returns the slot's column, or -1 if there is no such slot.
   int FindSlot(const std::string& name) const;
-  // Columns of all the slots, or false when one is missing.
+  // Finds the columns of all slots. Returns false if one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // As AbsentRow, for a GPU (DevicePooling::rows).
+  // Like AbsentRow, as a handle for a GPU (DevicePooling::rows).
   RowHandle AbsentOnGpu(int64_t key) const {
     return AbsentAs(AbsentDefault(key));
   }
-  // Finds keys and makes their rows addressable (RowHome::Hold): rows[i] is
-  // that of keys[i], AbsentRow where it has none. *absent: how many have none.
-  // *held is false where they cannot be held; handles are found then too.
+  // Finds keys and makes their rows addressable (RowHome::Hold): rows[i] points
+  // to the row of keys[i], or to AbsentRow if it has none. *absent: how many
+  // have none. *held is false if the home cannot hold them; handles are found
+  // even then.
   Status FindAndHold(Span<const int64_t> keys, RowHandle* handles,
                      const float** rows, int64_t* absent,
                      std::unique_ptr<RowHold>* hold, bool* held) const;
-  // out[i, :] = the value of keys[i], whose handles were found before;
-  // AbsentRow where it has none.
+  // Sets out[i, :] to the value of keys[i], or to AbsentRow if it has no row.
+  // REQUIRES: handles of the keys were found before.
   Status ReadValues(Span<const int64_t> keys, const RowHandle* handles,
                     float* out) const;
-  // out[c][i, :] = columns[c] of the row at handles[i], [N, dim] (0: the value,
-  // 1 + c: slot column c); handles are rows. REQUIRES that no call updates
-  // them.
+  // Copies columns of rows: out[c][i, :] = columns[c] of the row at handles[i],
+  // [N, dim] (0: the value, 1 + c: slot column c). REQUIRES: all handles have
+  // rows, and no call updates them.
   Status CopyColumns(Span<const RowHandle> handles, Span<const int> columns,
                      Span<float* const> out) const;
-  // The same status, the table's name added to the message of an error.
+  // Appends the table's name to the message of an error.
   Status WithName(const Status& status) const;
 
-  // handles of all keys, inserting those that are absent. part: null, or gets
-  // what is inserted, also by a call that fails.
+  // Finds the handles of all keys, and inserts absent keys. part: null, or
+  // records the inserted keys, even if the call fails.
   Status FindOrInsert(Span<const int64_t> keys, RowHandle* handles,
                       JournalPart* part = nullptr);
 
-  // The same for an update (table_admission.cc), in two steps that must not
-  // overlap. handles: known ones, kNoRow where a key was absent when it was
-  // last looked for. First, with a Bloom filter only, all absent keys of the
-  // update are counted; then they get their rows, or stay kNoRow. counts: null:
-  // 1 each. part: gets what is done, also by a call that fails. Both throw
+  // FindOrInsert for an update (table_admission.cc), in two steps that must not
+  // overlap. CountAbsent, which is needed with a Bloom filter only, counts all
+  // absent keys of the update. Then AdmitAbsent inserts the absent keys that
+  // the filter admits; the handles of the others stay kNoRow. handles: kNoRow
+  // for keys that were absent when last looked up. counts: null means 1 each.
+  // part: records what is done, even if the call fails. Both throw
   // std::bad_alloc.
   void CountAbsent(Span<const int64_t> keys, const int32_t* counts,
                    const RowHandle* handles, JournalPart* part);
   Status AdmitAbsent(Span<const int64_t> keys, const int32_t* counts,
                      int64_t step, RowHandle* handles, JournalPart* part);
-  // When a call is sure to succeed: what the filter counted of keys that it has
-  // admitted, of one part of the journal.
+  // Removes the filter's counters of keys that a call has admitted, given by
+  // one part of its journal. Called when the call is sure to succeed.
   void ForgetAdmitted(Span<const int64_t> keys);
-  // What the filter counted of keys that have a row now.
+  // Removes the filter's counters of keys that have a row now.
   void ForgetCounted(Span<const int64_t> keys);
 
-  // RowSource: a new row is its default row and the slots' initial values.
+  // RowSource: creates a row with its default row as value and the slots'
+  // initial values.
   Status NewRow(int64_t key, RowHandle* handle) override;
 
-  // Forgets rows whose keys these are; returns how many there were. REQUIRES
-  // the gate alone.
+  // Erases the rows of keys; returns how many there were. REQUIRES: alone in
+  // the gate.
   int64_t EraseRows(Span<const int64_t> keys);
 
-  // REQUIRES updating. To be called before rows that are there are changed, in
-  // any way; handles may be of no row. Waits for a save if need be
-  // (frozen_rows.h), so no stripe is to be held.
+  // Must be called before existing rows are changed in any way; handles without
+  // a row are ignored. May wait for a save (frozen_rows.h), so the caller must
+  // not hold a stripe. REQUIRES: updating.
   void BeforeChange(Span<const RowHandle> handles) {
     if (!frozen_rows.empty()) KeepFrozen(handles);
   }
   void KeepFrozen(Span<const RowHandle> handles);
 
-  // Whether an update has anything to note about its rows.
+  // Whether an update has to record anything about its rows.
   bool notes_updates() const {
     return options.record_frequency || options.record_version ||
            changes != nullptr;
   }
-  // Whether the GPU keeps a tally of what updates of steps count.
+  // Whether the GPU keeps a tally of what updates in steps count.
   bool keeps_tally() const {
     const GpuTableCompute* const gpu = home->gpu_table();
     return gpu != nullptr && gpu->keeps_tally();
   }
-  // Whether TakeTally has something to take.
+  // Whether there may be a tally to take.
   bool has_tally() const {
     return keeps_tally() && home->gpu_table()->has_tally();
   }
-  // Whether an update of a step has to tell what it notes.
+  // Whether the CPU needs the notes of an update in a step.
   bool hears_of_updates() const { return notes_updates() && !keeps_tally(); }
-  // So many ids were looked up or updated, by a GPU that has the rows or not.
+  // Counts ids that were looked up or updated, by the GPU that has the rows or
+  // by the CPU. No-op if the rows are not on a GPU.
   void CountIds(int64_t ids, bool by_gpu) const {
     if (home->gpu_table() == nullptr) return;
     (by_gpu ? ids_by_gpu : ids_by_cpu)
         .fetch_add(ids, std::memory_order_relaxed);
   }
 
-  // Asks for the memory that AddToMeta writes.
+  // Prefetches the memory that AddToMeta writes.
   void PrefetchMeta(RowHandle handle) const {
     const RowMeta* const meta = rows->Meta(handle);
     if (meta != nullptr) __builtin_prefetch(meta, /*rw=*/1);
     if (changes != nullptr) changes->PrefetchMark(handle);
   }
-  // An update changed the row.
+  // Records an update of the row in its metadata.
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
-  // Rows count what the GPU has tallied, as if they had counted it at once.
-  // Before anything reads or overwrites what rows count, or which have changed,
-  // and before rows go. REQUIRES the gate frozen or alone. The table's name is
-  // in an error.
+  // Adds the GPU's tally to the metadata and marks those rows as changed. Must
+  // be called before metadata or change marks are read or overwritten, and
+  // before rows are removed. REQUIRES: the gate frozen or alone. Errors name
+  // the table.
   Status TakeTally();
-  // Of one row. now: the number of the last call that has begun.
+  // Adds the tally of one row. now: the number of the last call that has begun.
   void AddTally(RowHandle handle, const RowMeta& tally, uint32_t now);
-  // Another change of the row.
+  // Records any other change of the row.
   void MarkChanged(RowHandle handle) {
     if (changes != nullptr) changes->Mark(handle);
   }
 
   // --- REQUIRE the gate alone ---
 
-  // Keys of rows to be evicted by weight.
+  // Finds the keys of rows to be evicted by weight.
   Status FindWeak(float threshold, std::vector<int64_t>* keys) const;
 
-  // Gives back rows that the index names no more.
+  // Frees rows that are no longer in the index.
   void FreeRows(Span<const RowHandle> handles);
 
-  // The call that rows are given which are imported: 0, unless rows keep their
-  // first call. Imports between which no call began have one number, so that
-  // rows of one checkpoint are of one age.
+  // Returns the call number for imported rows: 0, unless rows keep their first
+  // call. Imports without a call between them share a number, so that all rows
+  // of a checkpoint have the same age.
   uint32_t ImportCall();
 
-  // Forgets all keys.
+  // Removes all keys.
   void Clear();
 
-  // Evicts what is beyond the capacity; without memory to choose by, nothing.
-  // before: null, or called with those that will go, still there; when it
-  // fails, nothing has been evicted. call: as EvictExcess.
+  // Evicts the rows beyond the capacity; none if there is no memory to choose
+  // them. before: null, or called with the rows to be evicted while they still
+  // exist; if it fails, nothing is evicted. call: as for EvictExcess.
   using BeforeEviction = std::function<Status(Span<const int64_t> keys,
                                               Span<const RowHandle> handles)>;
   Status EvictExcessAlone(const UpdateCall& call, const BeforeEviction& before);
-  // As TakeBack.
+  // Like TakeBack.
   void TakeBackAlone(const TableJournal& journal);
 
   // --- REQUIRE that this thread is not in the gate ---
 
-  // How many rows the capacity allows; the largest number without one.
+  // Number of rows that the capacity allows; the largest int64 without one.
   int64_t MaxRows() const;
-  // Evicts what is beyond the capacity. call: the one that has filled the
-  // table. Without memory to choose by, the next call does it.
+  // Evicts the rows beyond the capacity. call: the one that has filled the
+  // table. If there is no memory to choose rows, the next call evicts them.
   void EvictExcess(const UpdateCall& call);
-  // After a call that failed before it changed a row: the keys that it has
-  // inserted and counted are as they were. A key stays whose row another call
-  // has changed since.
+  // Undoes the inserts and counts of a call that failed before it changed a
+  // row. A key stays if another call has changed its row since.
   void TakeBack(const TableJournal& journal);
 
-  // Sets what the filter counted of a key; REQUIRES the key's stripe.
+  // Sets the filter's counter of a key. REQUIRES: the key's stripe.
   Status WriteCounter(int64_t key, int64_t count, int64_t version);
 
   const TableOptions options;
-  const uint64_t number;  // of this table among all: the order of locking
+  const uint64_t
+      number;  // unique among tables; gates are entered in this order
   mutable TableGate gate;
   UpdateLock update_lock;
   std::atomic<bool> initialized{false};
   std::atomic<int64_t> inserted_rows{0};
   mutable std::atomic<int64_t> ids_by_gpu{0}, ids_by_cpu{0};  // of CountIds
-  std::atomic<uint32_t> calls{0};  // that have updated rows, but for 0
+  std::atomic<uint32_t> calls{0};  // number of the last updating call; skips 0
   uint32_t last_import = 0;        // of ImportCall
 
-  // Changes whenever a handle that was found before may no longer be right.
+  // Changes whenever handles that were found before may have become invalid.
   uint64_t generation = 0;
-  // [num_defaults, dim]; with a filter one more, which a key without a row
-  // reads. The home reads them too.
+  // [num_defaults, dim]. With a filter there is one more row, which is returned
+  // for keys without a row. The home reads them too.
   std::vector<float> defaults;
   int64_t num_defaults = 0;
   std::vector<SlotSpec> slots;              // by column
   std::unique_ptr<AdmissionFilter> filter;  // null: every key is admitted
   EvictionHand hand;
-  // Of each snapshot that is being read; changed by the call that begins or
-  // ends one.
+  // One for each snapshot being read; changed by the call that begins or ends
+  // one.
   std::vector<FrozenRows*> frozen_rows;
   std::unique_ptr<TableChanges> changes;  // null until CutChanges
   std::mutex export_changes;  // one ExportChanges at a time, before the gate
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
-  // Gives out handles and keeps what rows count about themselves.
+  // Allocates handles and stores row metadata.
   std::unique_ptr<RowHandles> rows;  // null until initialized
   std::mutex unused_handles_mu;
-  // Handles that no key got because their home had no memory for a row: given
-  // back by the call that takes the failed call back.
+  // Handles that no key got because the home had no memory for the row; freed
+  // when the failed call is undone.
   std::vector<RowHandle> unused_handles;
   std::unique_ptr<RowHome> home;  // where the rows are; null until initialized
   RowStorage storage = RowStorage::kDram;  // the home's
-  std::string why_not_on_gpu;  // with kAuto; empty when rows are there
+  std::string why_not_on_gpu;  // with kAuto; empty if rows are on a GPU
 };
 
-// Room for rows to be written, for as long as this lives.
+// Reserves room for rows to be written, until it is destroyed.
 class RowRoom {
  public:
   RowRoom() {}
@@ -268,7 +272,7 @@ class RowRoom {
   RowRoom(const RowRoom&) = delete;
   RowRoom& operator=(const RowRoom&) = delete;
 
-  // For so many rows. REQUIRES the gate for as long as this lives.
+  // Reserves room for this many rows. REQUIRES: the gate until destruction.
   Status Reserve(EmbeddingTable::Impl* table, int64_t rows) {
     EV_RETURN_IF_ERROR(table->WithName(table->home->Reserve(rows)));
     table_ = table;
@@ -281,8 +285,8 @@ class RowRoom {
   int64_t rows_ = 0;
 };
 
-// The gates of several tables, which may be named several times, entered in the
-// global order.
+// Holds the gates of several tables, entered in the global order. A table may
+// be given several times.
 class SharedGates {
  public:
   enum class Purpose { kReading, kUpdating };
@@ -300,8 +304,8 @@ class SharedGates {
   const Purpose purpose_;
 };
 
-// The update locks of tables that are distinct and in the global order, whose
-// gates are held.
+// Holds the update locks of tables. REQUIRES: the tables are distinct and in
+// the global order, and their gates are held.
 class UpdateLocks {
  public:
   explicit UpdateLocks(const std::vector<EmbeddingTable::Impl*>& tables);

@@ -15,7 +15,7 @@ namespace ev {
 namespace {
 
 constexpr size_t kKeysAtOnce = 1024;
-// Whose lines of memory the cache has room for.
+// Keys whose cache lines fit the cache together.
 constexpr size_t kKeysWarm = 64;
 
 bool IsFilledWith(const float* row, int64_t dim, float value) {
@@ -25,8 +25,8 @@ bool IsFilledWith(const float* row, int64_t dim, float value) {
   return true;
 }
 
-// Those of 'keys' that have a row which is as it was made. Empty when that
-// cannot be seen.
+// Returns those of 'keys' whose row is as it was created. Empty if the rows
+// cannot be read.
 std::vector<int64_t> Untouched(const EmbeddingTable::Impl& table,
                                Span<const int64_t> keys) {
   std::vector<RowHandle> all(keys.size()), handles;
@@ -75,7 +75,7 @@ void EraseInserted(const JournalPart& part, EmbeddingTable::Impl* table) {
   }
 }
 
-// Counters as they were, but for what others have counted since.
+// Restores counters, except for what other calls have counted since.
 void RestoreCounters(const JournalPart& part, EmbeddingTable::Impl* table) {
   AdmissionFilter* const filter = table->filter.get();
   if (filter == nullptr) return;
@@ -96,7 +96,7 @@ void RestoreCounters(const JournalPart& part, EmbeddingTable::Impl* table) {
       continue;
     }
     const bool alone = before.existed && count == before.count;
-    // It has its place already: this cannot fail.
+    // The counter exists already: this cannot fail.
     table->WriteCounter(before.key, count, alone ? before.version : version);
   }
   for (const int64_t key : part.admitted) {
@@ -127,10 +127,10 @@ void EmbeddingTable::Impl::ForgetAdmitted(Span<const int64_t> keys) {
 void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal) {
   if (rows == nullptr) return;
   try {
-    // Whether another call has updated a row since is told by what it counts;
-    // where that is not known the inserted keys stay.
+    // Metadata shows whether another call has updated a row since; if it cannot
+    // be read, the inserted keys stay.
     const bool is_known = TakeTally().ok();
-    // The last part first: a table may have been updated several times.
+    // In reverse order: a table may have been updated several times.
     const std::list<JournalPart>& parts = journal.parts();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
       if (is_known) EraseInserted(*part, this);
@@ -139,7 +139,7 @@ void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal) {
     if (!unused_handles.empty()) rows->Free(unused_handles);
     unused_handles.clear();
   } catch (const std::bad_alloc&) {
-    // Keys that are left have their default rows.
+    // The remaining keys have their default rows.
   }
 }
 

@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call has done to a table's keys before it was sure to succeed:
+// Journal of what a call does to a table's keys before it is sure to succeed;
 // EmbeddingTable::Impl::TakeBack undoes it. Each thread writes a part of its
-// own; a part joins the journal when the thread is through, without memory.
+// own, which joins the journal when the thread has finished, without
+// allocating.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_JOURNAL_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_JOURNAL_H_
@@ -17,17 +18,17 @@
 namespace ev {
 
 struct JournalPart {
-  // A key whose exact counter was changed, and what it was before.
+  // A key whose exact counter was changed, and its previous value.
   struct Counter {
     int64_t key;
     bool existed;
     int64_t count, version;  // before
-    int64_t occurrences;     // that were added
+    int64_t occurrences;     // added by the call
   };
   std::vector<int64_t> inserted;  // keys that got a row
   std::vector<Counter> counted;   // keys that the filter keeps out
-  // Keys that got a row, whose counters are to be forgotten when the call is
-  // sure to succeed: there may be no memory to make them again.
+  // Keys that got a row. Their counters are removed only when the call is sure
+  // to succeed, since there may be no memory to create them again.
   std::vector<int64_t> admitted;
   // Keys that a Bloom filter has counted, and how often.
   std::vector<std::pair<int64_t, int64_t>> added;
@@ -35,7 +36,8 @@ struct JournalPart {
 
 class TableJournal {
  public:
-  // A part that joins the journal at its end. Throws std::bad_alloc.
+  // A part of the journal, which joins it on destruction. Throws
+  // std::bad_alloc.
   class Writer {
    public:
     explicit Writer(TableJournal* journal) : journal_(journal), part_(1) {}
@@ -52,7 +54,7 @@ class TableJournal {
     std::list<JournalPart> part_;
   };
 
-  // REQUIRES that no thread writes.
+  // REQUIRES: no thread writes.
   const std::list<JournalPart>& parts() const { return parts_; }
 
  private:

@@ -92,7 +92,7 @@ Status TableReader::Open(EmbeddingTable* table, Span<const SlotSpec> slots,
     for (;;) {
       EV_RETURN_IF_ERROR(table->EnsureSlots(slots, nullptr));
       const Status status = Open(*table, names, reader, limits);
-      // Gone again when the table was initialized meanwhile.
+      // Missing again if the table was initialized meanwhile.
       if (status.code() != StatusCode::kNotFound) return status;
     }
   });
@@ -118,7 +118,7 @@ Status TableReader::Keys(const Visit<int64_t>& visit) {
         [&](Span<const int64_t> keys, Span<const RowHandle>) {
           return visit(keys);
         });
-    // Why keys seem to have come, if they do.
+    // An error of the copies explains keys that seem to have been inserted.
     if (!status.ok() && rows_ != nullptr) {
       EV_RETURN_IF_ERROR(rows_->status());
     }

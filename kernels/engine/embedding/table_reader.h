@@ -1,26 +1,29 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table read from end to end in pieces, as it was at one moment: what a
-// checkpoint is written from.
+// Reads a whole table in pieces, as it was at one moment; checkpoints are
+// written from it.
 //
-// Open is that moment: it waits for updates under way. From then on lookups,
-// updates and inserts go on, and rows that they change are kept aside until
-// they have been read (frozen_rows.h). When there are too many of those,
-// updates wait for the reader. Two things keep updates and inserts waiting for
-// longer: keys that an exact filter counts, until Rows is called, and a table
-// of more than most_rows rows, until the reader is gone. Whatever moves or
-// removes rows (evictions, Erase, a new slot, Import, Initialize) waits until
-// the reader is gone.
+// Open sets the moment; it waits for updates in flight. Then lookups, updates
+// and inserts go on, and rows that they change are copied first and kept until
+// they have been read (frozen_rows.h). If there are too many copies, updates
+// wait for the reader. In two cases updates and inserts wait longer: until Rows
+// is called if an exact filter counts keys, and until the reader is destroyed
+// if the table has more than most_rows rows. Calls that move or remove rows
+// (evictions, Erase, a new slot, Import, Initialize) wait until the reader is
+// destroyed.
 //
-// Keys come in ascending order of (floormod(key, 1000), key), and rows in the
-// order of the keys, so the same table gives the same bytes whatever the order
-// of its inserts.
+// Keys are in ascending order of (floormod(key, 1000), key), and rows in the
+// order of the keys, so the bytes do not depend on the order of inserts.
 //
-// Memory: 16 bytes per key, at most 48 MiB; 2 bits per row, at most 64 MiB;
-// rows kept aside, at most 64 MiB; one piece. Beforehand, for the keys that a
-// filter counts, 16 bytes per key, at most 48 MiB, then 4 bytes per key, at
-// most 128 MiB. (key_order.h says what happens beyond.)
+// Memory (key_order.h describes what happens beyond the limits):
+//
+//   keys            16 bytes each, at most 48 MiB
+//   marks           2 bits per row, at most 64 MiB
+//   copied rows     at most 64 MiB
+//   a piece         at most Limits::piece_bytes
+//   filtered keys   before the rows are read: 16 bytes each, at most 48 MiB,
+//                   then 4 bytes each, at most 128 MiB
 
 #ifndef KERNELS_ENGINE_EMBEDDING_TABLE_READER_H_
 #define KERNELS_ENGINE_EMBEDDING_TABLE_READER_H_
@@ -43,34 +46,35 @@ class FrozenRows;
 struct RowMeta;
 
 struct TableReaderLimits {
-  int64_t piece_bytes = 4 << 20;  // shown at once; one row at least
-  int64_t kept_bytes = 64 << 20;  // of rows kept aside; one row at least
+  int64_t piece_bytes = 4 << 20;  // of a piece; at least one row
+  int64_t kept_bytes = 64 << 20;  // of copied rows; at least one row
   int64_t most_rows = 1ll << 28;
 };
 
-// Some rows of a table: n of them.
+// A piece of a table: n rows.
 struct RowPiece {
   Span<const int64_t> keys;  // [n]
-  // [n, dim] each, of the value, then of the slots.
+  // [n, dim] each: the value, then the slots.
   std::vector<Span<const float>> columns;
-  // [n] of what the table records, else empty. A version of -1: never updated.
+  // [n] of each number that the table records, else empty. Version -1: never
+  // updated.
   PerRowNumber<Span<const int64_t>> numbers;
 };
 
-// One thread at a time. REQUIRES that this thread calls nothing else on the
-// table while a reader of it exists, nor waits for a thread that updates it,
-// and that the table outlives it.
+// Not thread-safe. REQUIRES: while a reader exists, its thread calls nothing
+// else on the table and does not wait for a thread that updates it; the table
+// outlives the reader.
 //
-// Every error of a member is one of the table (ResourceExhausted, or what its
-// storage says) or what a visitor returned.
+// Members return errors of the table (ResourceExhausted, or an error of its
+// storage) and errors that a visitor returned.
 class TableReader {
  public:
   using Limits = TableReaderLimits;
-  // NotFound: a slot is not there.
+  // Opens a reader. NotFound: no such slot.
   static Status Open(const EmbeddingTable& table, Span<const std::string> slots,
                      std::unique_ptr<TableReader>* reader,
                      const Limits& limits = Limits());
-  // The same; slots that are not there are made first.
+  // The same, and adds missing slots first.
   static Status Open(EmbeddingTable* table, Span<const SlotSpec> slots,
                      std::unique_ptr<TableReader>* reader,
                      const Limits& limits = Limits());
@@ -82,23 +86,23 @@ class TableReader {
   using Visit = std::function<Status(Span<const T>)>;
 
   int64_t num_keys() const { return order_->size(); }
-  // [1001]: where each remainder of 1000 begins.
+  // [1001]: where the keys of each floormod(key, 1000) begin.
   const std::vector<int64_t>& partition_begins() const {
     return order_->begins();
   }
   std::vector<float> default_rows() const;  // [R, dim]
   bool records(RowNumber number) const;
 
-  // All keys, as often as wanted.
+  // Visits all keys. May be called again.
   Status Keys(const Visit<int64_t>& visit);
-  // All rows. FailedPrecondition: a second time.
+  // Visits all rows. FailedPrecondition: called a second time.
   Status Rows(const std::function<Status(const RowPiece&)>& visit);
 
-  // The keys that an exact filter counts and has not admitted, laid out in the
-  // same way; keys first is the cheaper way. FilteredNumbers REQUIRES
-  // records_filtered(number). FailedPrecondition: Rows was called. The same
-  // call may be made again.
-  int64_t num_filtered() const;  // 0 when Rows was called
+  // Keys that an exact filter has counted and not admitted, in the same order.
+  // FilteredNumbers is cheaper after FilteredKeys, and REQUIRES:
+  // records_filtered(number). FailedPrecondition: Rows was called. Calls may be
+  // repeated.
+  int64_t num_filtered() const;  // 0 after Rows
   const std::vector<int64_t>& filtered_partition_begins() const;
   Status FilteredKeys(const Visit<int64_t>& visit);
   bool records_filtered(RowNumber number) const;
@@ -116,7 +120,7 @@ class TableReader {
   EmbeddingTable::Impl* const table_;
   const Limits limits_;
   const std::vector<std::string> slots_;
-  std::vector<int> columns_;  // of the rows: of the value, then of slots_
+  std::vector<int> columns_;  // to read: the value, then slots_
   enum class In { kNothing, kFrozen, kSnapshot } in_ = In::kNothing;
   bool read_ = false;                 // Rows was called
   std::unique_ptr<FrozenRows> rows_;  // null with more than most_rows

@@ -37,7 +37,7 @@ struct Contents {
   std::vector<std::vector<float>> columns;
 };
 
-// Bit for bit, whatever the bits mean.
+// Compares bit by bit, NaNs included.
 bool operator==(const Contents& a, const Contents& b) {
   const auto same = [](const std::vector<float>& x,
                        const std::vector<float>& y) {
@@ -55,7 +55,7 @@ void Append(Span<const T> piece, std::vector<T>* to) {
   to->insert(to->end(), piece.begin(), piece.end());
 }
 
-// Reads all rows; after_piece: what is done when some have been read.
+// Reads all rows. after_piece: called after each piece.
 Status ReadAll(
     TableReader* reader, Contents* contents,
     const std::function<void()>& after_piece = [] {}) {
@@ -73,7 +73,7 @@ Status ReadAll(
   });
 }
 
-// Another thread does it, and is through.
+// Runs it on another thread, and waits for that.
 void Elsewhere(const std::function<void()>& body) { std::thread(body).join(); }
 
 class TableReaderTest : public ::testing::Test {
@@ -201,7 +201,7 @@ TEST_F(TableReaderTest, ErrorsLeaveTheTableAsItWas) {
   EmbeddingTable other(Options());
   EXPECT_EQ(TableReader::Open(other, {}, &reader).code(),
             StatusCode::kFailedPrecondition);
-  // Neither is frozen.
+  // Neither table is frozen.
   ASSERT_OK(Write(&table_, {1}, 1));
   ASSERT_OK(other.Initialize(std::vector<float>(kDim), 1));
 
@@ -233,7 +233,8 @@ TEST_F(TableReaderTest, LookupsAndUpdatesGoOnAndWhoRemovesRowsWaits) {
     EXPECT_TRUE(table_.EnsureSlots(Slots{{"new", 0.0f}}, nullptr).ok());
     ++changes;
   });
-  // Those of other threads pass the threads that wait, however long that takes.
+  // Calls of other threads overtake the threads that wait, however long they
+  // wait.
   for (int64_t step = 2; step < 50; ++step) {
     Elsewhere([&] {
       EXPECT_TRUE(Write(&table_, {1, 9}, step).ok());
@@ -266,7 +267,7 @@ TEST_F(TableReaderTest, IsOfOneMomentWhateverIsTrainedMeanwhile) {
   int64_t step = 2;
   std::mt19937_64 random(7);
   const auto train = [&] {
-    // Old rows, read ones and others, and new ones.
+    // Existing rows, read and unread, and new ones.
     Keys keys;
     for (int i = 0; i < 30; ++i) {
       keys.push_back(static_cast<int64_t>(random() % 900) - 450);
@@ -286,7 +287,7 @@ TEST_F(TableReaderTest, IsOfOneMomentWhateverIsTrainedMeanwhile) {
   EXPECT_GT(step, 20);
   EXPECT_TRUE(contents == expected);
   reader.reset();
-  // And nothing was lost.
+  // Nothing was lost.
   EXPECT_GT(table_.size(), 600 + step - 5);
   EXPECT_FALSE(Now() == expected);
 }
@@ -344,7 +345,7 @@ TEST_F(TableReaderTest, UpdatesWaitWhenTooManyRowsAreKeptAside) {
   Contents contents;
   size_t pieces = 0;
   ASSERT_OK(ReadAll(reader.get(), &contents, [&] {
-    // Neither is through before nearly all has been read.
+    // Neither finishes before nearly all rows have been read.
     if (contents.keys.size() < 450) {
       EXPECT_EQ(done, 0);
       wait();
@@ -353,7 +354,7 @@ TEST_F(TableReaderTest, UpdatesWaitWhenTooManyRowsAreKeptAside) {
   }));
   EXPECT_GT(pieces, 10u);
   EXPECT_TRUE(contents == expected);
-  // All rows have been read: nothing is left to wait for.
+  // All rows have been read, so nothing has to wait.
   for (std::thread& thread : threads) thread.join();
   reader.reset();
   EXPECT_EQ(table_.size(), 700);
@@ -438,7 +439,7 @@ TEST_F(TableReaderTest, ADeltaHasWhatChangedWhileTheTableWasRead) {
   Contents contents;
   Keys touched;
   ASSERT_OK(ReadAll(reader.get(), &contents, [&] {
-    // One that was read, one that was not, one that is new.
+    // A row that has been read, one that has not, and a new one.
     const int64_t n = contents.keys.size();
     const Keys keys = {n - 1, 101 + n};
     touched.insert(touched.end(), keys.begin(), keys.end());
@@ -470,7 +471,7 @@ TEST_F(TableReaderTest, ATableThatIsFullEvictsWhenTheReaderIsGone) {
   std::thread update(
       [&] { EXPECT_TRUE(Write(&table, Range(90, 120), 2).ok()); });
   while (table.size() < 120) std::this_thread::yield();
-  // Others that are not full of new keys go on.
+  // Updates without new keys go on.
   Elsewhere([&] {
     std::vector<float> row(kDim);
     EXPECT_TRUE(table.Gather(Keys{0}, row.data(), nullptr).ok());
@@ -535,7 +536,8 @@ TEST(TableReaderFilterTest, KeysThatAreCountedComeInTheSameOrder) {
       table.Admit(Keys{5, 1000, -1, 8}, Keys{1, 2, 1, 3}.data(), 6, &admitted));
   std::unique_ptr<TableReader> reader;
   ASSERT_OK(TableReader::Open(table, {}, &reader));
-  // Waits while the filter is read, and goes on while the rows are.
+  // The update waits while the filter is read, and goes on while the rows are
+  // read.
   std::atomic<bool> done{false};
   std::thread update([&] {
     std::vector<int32_t> others;

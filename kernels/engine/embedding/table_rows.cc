@@ -21,8 +21,8 @@
 namespace ev {
 namespace {
 
-// Keys that one task of a row-wise call takes, unless the home wants more at
-// once, and that are found at a time where no row is wanted.
+// Keys per task of a row-wise call, unless the home prefers more at once; and
+// keys found at a time by calls that read no rows.
 constexpr int64_t kKeysPerTask = 2048;
 constexpr int64_t kKeysAtOnce = 256;
 
@@ -34,7 +34,7 @@ Status CheckCount(const EmbeddingTable::Impl& table, const char* what,
                          table.QuotedName());
 }
 
-// What the filter knows of a key that it keeps out.
+// Reads the filter's count of a key that it keeps out.
 void GetCounted(const EmbeddingTable::Impl& table, int64_t key,
                 int64_t* frequency, int64_t* version) {
   const AdmissionFilter& filter = *table.filter;
@@ -48,8 +48,9 @@ void GetCounted(const EmbeddingTable::Impl& table, int64_t key,
   if (!table.options.record_version) *version = -1;
 }
 
-// Values and slots of keys that were found, to place 'at' of the outputs. A key
-// without a row is read as a new row would be, which no filter keeps out.
+// Reads values and slots of keys that were looked up, to position 'at' of the
+// outputs. A key without a row reads as a new row would, regardless of a
+// filter.
 Status ReadSome(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
                 const std::vector<RowHandle>& handles,
                 Span<const SlotSpec> slots, Span<const int> columns, int64_t at,
@@ -74,7 +75,7 @@ Status ReadSome(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
   return Status::OK();
 }
 
-// What WriteRows writes: values and slots of rows, each named once.
+// Input of WriteRows: values and slots of distinct rows.
 struct RowsToWrite {
   Span<const RowHandle> handles;
   Span<const int> columns;
@@ -82,7 +83,7 @@ struct RowsToWrite {
   Span<const float* const> slot_values;
 };
 
-// Rows [begin, end) of them.
+// Writes rows [begin, end).
 Status WriteSome(const EmbeddingTable::Impl& table, const RowsToWrite& rows,
                  int64_t begin, int64_t end) {
   const int64_t dim = table.dim();
@@ -218,7 +219,7 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
       SharedGate shared(&impl_->gate);
       std::vector<int> columns;
-      // Gone again when the table was initialized meanwhile.
+      // Missing again if the table was initialized meanwhile.
       if (!impl_->FindSlots(slots, &columns)) continue;
       const int64_t at_once = impl_->home->costs().rows_per_copy;
       return ForRangesWithStatus(

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole table out, and rows from elsewhere in.
+// Exports a whole table, and imports rows.
 
 #include <algorithm>
 #include <unordered_map>
@@ -17,13 +17,13 @@
 namespace ev {
 namespace {
 
-// Which inputs are written to which rows: of a key that comes twice the last
-// counts, and a row is written once.
+// Maps inputs to the rows that they are written to: each row is written once,
+// and if a key occurs twice, the last one counts.
 struct Stretch {
   std::vector<RowHandle> rows;
-  std::vector<size_t> inputs;  // of rows[k]: the number of its key
+  std::vector<size_t> inputs;  // inputs[k]: index of the key of rows[k]
 
-  // are_distinct: no handle comes twice, as the caller knows.
+  // are_distinct: the caller guarantees that no handle occurs twice.
   void Set(const std::vector<RowHandle>& handles,
            const std::vector<size_t>& numbers, bool are_distinct) {
     if (are_distinct || AreDistinct(handles)) {
@@ -75,7 +75,7 @@ Status WriteColumn(EmbeddingTable::Impl* table, const Stretch& stretch,
   return table->WithName(table->home->Write(stretch.rows, column, from));
 }
 
-// Keys of one stretch.
+// Returns the number of keys per stretch.
 size_t KeysAtOnce(const EmbeddingTable::Impl& table) {
   return 4 * table.home->costs().rows_per_copy;
 }
@@ -101,7 +101,7 @@ void Append(Span<const T> piece, std::vector<T>* column) {
   column->insert(column->end(), piece.begin(), piece.end());
 }
 
-// Appends what a reader shows to 'column'.
+// Returns a visitor that appends to 'column'.
 template <typename T>
 TableReader::Visit<T> Into(std::vector<T>* column) {
   return [column](Span<const T> piece) {
@@ -110,8 +110,8 @@ TableReader::Visit<T> Into(std::vector<T>* column) {
   };
 }
 
-// A key's count in the table's Bloom filter becomes at least 'seen'. Not an
-// addition: a key that is imported again was not seen again.
+// Raises a key's count in the table's Bloom filter to at least 'seen'. It does
+// not add: a key that is imported again has not occurred again.
 void RaiseTo(int64_t seen, int64_t key, EmbeddingTable::Impl* table) {
   CountingBloomFilter* bloom = table->filter->bloom();
   bloom->Add(key, std::max<int64_t>(0, seen - bloom->Count(key)));
@@ -124,7 +124,7 @@ Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
                          std::to_string(num_parts) + ", " + table.QuotedName());
 }
 
-// Another part's keys need not satisfy anything.
+// Checks only keys of this part.
 Status CheckKeysOf(const EmbeddingTable::Impl& table, Span<const int64_t> keys,
                    int part, int num_parts) {
   if (!table.options.int32_keys) return Status::OK();
@@ -205,7 +205,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         CheckSize(table, SpecOf(i).plural, numbers.of[i].size(), n));
   }
   EV_RETURN_IF_ERROR(CheckKeysOf(table, keys, part, num_parts));
-  // A row that was admitted once stays, whatever the threshold is now.
+  // A row that was once admitted stays, whatever the threshold is now.
   const int64_t least =
       table.options.admission.filters() ? table.options.admission.threshold : 0;
   const auto import = [&] {
@@ -215,7 +215,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
       EV_RETURN_IF_ERROR(impl_->TakeTally());
-      // Which column gets which input; -1: its initial value.
+      // The input of each column; -1: its initial value.
       std::vector<int> source(impl_->slots.size(), -1);
       for (size_t s = 0; s < slots.size(); ++s) {
         source[columns[s]] = static_cast<int>(s);
@@ -240,7 +240,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
         const int64_t num_new = impl_->index.size() - rows_before;
         impl_->ForgetCounted(kept_keys);
         if (impl_->filter != nullptr && impl_->filter->is_bloom()) {
-          // As when these keys were admitted.
+          // The counts that these keys had when they were admitted.
           for (const int64_t key : kept_keys) RaiseTo(least, key, impl_.get());
         }
         for (size_t k = 0; k < kept.size(); ++k) {

@@ -16,13 +16,14 @@
 namespace ev {
 namespace {
 
-// What sharing out costs in all: about so many times the work of one pass.
+// Total work of a dedup that is split among threads, relative to one pass.
 constexpr int64_t kPriceOfSharing = 2;
 
-// Whether all tasks together find the keys of each table. The order of the
-// keys shard by shard is seen, so then the size alone decides. Otherwise the
-// result is the same, and a long table is shared out where it would keep the
-// other threads waiting: where it is most of what a thread has to do.
+// Returns for each table whether its keys are split among all threads. With
+// kShardByShard the order of keys is visible, so the size alone decides.
+// Otherwise the result is the same either way, and a long table is split if it
+// would keep the other threads waiting: if it is most of a thread's share of
+// the work.
 std::vector<bool> AreShared(Span<TableIds* const> tables,
                             const PlanIdsOptions& options,
                             const Parallel* parallel) {
@@ -33,7 +34,7 @@ std::vector<bool> AreShared(Span<TableIds* const> tables,
   }
   std::vector<bool> shared;
   for (const TableIds* ids : tables) {
-    shared.push_back(options.dedup && ids->distinct == nullptr &&
+    shared.push_back(ids->distinct == nullptr &&
                      ids->num_ids > ShardedIds::kMaxWhole &&
                      (options.order == DistinctOrder::kShardByShard ||
                       ids->num_ids > kPriceOfSharing * all_ids / threads));
@@ -41,8 +42,8 @@ std::vector<bool> AreShared(Span<TableIds* const> tables,
   return shared;
 }
 
-// For batches whose shards are of no use afterwards. Never destroyed: calls may
-// be under way while the process ends.
+// Pool for batches whose shards are not used after the dedup. Never destroyed,
+// because calls may be in flight while the process exits.
 Recycler<ShardedIds>& ShardedIdsPool() {
   static Recycler<ShardedIds>* const pool = new Recycler<ShardedIds>(4);
   return *pool;
@@ -62,24 +63,15 @@ Status FindSamples(const IdsInput& in, Samples samples, TableIds* ids) {
 }
 
 template <typename Id>
-Status DeduplicateIds(Span<const Id> given, bool dedup, TableIds* ids) {
-  if (dedup) {
-    return UniquePool().Acquire()->Run(given, ids->unique, ids->inverse,
-                                       ids->counts, &ids->num_unique);
-  }
-  ids->num_unique = given.size();
-  std::copy(given.begin(), given.end(), ids->unique);
-  std::iota(ids->inverse, ids->inverse + given.size(), 0);
-  std::fill_n(ids->counts, given.size(), 1);
-  return Status::OK();
+Status DeduplicateIds(Span<const Id> given, TableIds* ids) {
+  return UniquePool().Acquire()->Run(given, ids->unique, ids->inverse,
+                                     ids->counts, &ids->num_unique);
 }
 
-Status Deduplicate(const IdsInput& in, bool dedup, TableIds* ids) {
+Status Deduplicate(const IdsInput& in, TableIds* ids) {
   return in.ids64 != nullptr
-             ? DeduplicateIds(Span<const int64_t>(in.ids64, in.num_ids), dedup,
-                              ids)
-             : DeduplicateIds(Span<const int32_t>(in.ids32, in.num_ids), dedup,
-                              ids);
+             ? DeduplicateIds(Span<const int64_t>(in.ids64, in.num_ids), ids)
+             : DeduplicateIds(Span<const int32_t>(in.ids32, in.num_ids), ids);
 }
 
 Status DeduplicateInShards(const IdsInput& in, DistinctOrder order,
@@ -97,7 +89,7 @@ Status DeduplicateInShards(const IdsInput& in, DistinctOrder order,
   return Status::OK();
 }
 
-// Ids [begin, end) on their way to the device.
+// Copies ids [begin, end) to the device.
 Status PutIds(const IdsInput& in, int64_t begin, int64_t end,
               const TableIds& ids) {
   const size_t n = end - begin;
@@ -120,8 +112,8 @@ bool IsInStep(const TableIds& ids) {
   return ids.distinct != nullptr && ids.distinct->step() != nullptr;
 }
 
-// The device knows by itself what it needs of samples of one id, and of those
-// that it has in its memory.
+// Finds the samples of a step's table. The device needs no offsets if each
+// sample is one id or if the samples are in its memory.
 Status FindSamplesOfStep(const IdsInput& in, Samples samples, TableIds* ids) {
   ids->has_offsets = false;
   if (in.on_device || samples == Samples::kOneIdEach ||
@@ -133,7 +125,8 @@ Status FindSamplesOfStep(const IdsInput& in, Samples samples, TableIds* ids) {
   return Status::OK();
 }
 
-// For each table: the first of a step that has the same samples, or itself.
+// Returns for each table the first table of the step with the same samples, or
+// itself.
 std::vector<int> FirstOfSameSamples(Span<const IdsInput* const> inputs,
                                     Span<TableIds* const> tables) {
   std::vector<int> first(inputs.size());
@@ -161,13 +154,15 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
   const auto keys_known = [&](int t, Parallel* within) {
     return options.keys_known ? options.keys_known(t, within) : Status::OK();
   };
-  // A piece of item t is samples of table t, and of a small table its keys too;
-  // one of item T + t keys; one of item 2 T + t ids for a device.
+  // Items of the task list, for T tables: item t stands for the samples of
+  // table t, and for the keys too if it is small; T + t for its keys; 2 T + t
+  // for ids to copy to a device.
   TaskList tasks(options.ids_per_task);
-  // What is left of each table before its device can start: samples, all ids.
+  // Work left for each table before its device can start: its samples (1) and
+  // the ids to copy.
   std::vector<std::atomic<int64_t>> left(num_tables);
-  // The devices' tables come first, so that the link has something to do; then
-  // what takes longest.
+  // Tables with a device come first, so that copies start early; then the
+  // longest work.
   const std::vector<int> first = FirstOfSameSamples(inputs, tables);
   for (int t = 0; t < num_tables; ++t) {
     const TableIds& ids = *tables[t];
@@ -194,7 +189,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     const bool small = IsSmall(ids, options.ids_per_task);
     tasks.AddWhole(t, PlanWeight(small ? ids.num_ids : 0, ids.batch_size));
   }
-  // 'count' of what was left is done.
+  // Subtracts 'count' from left[t], and starts the device at 0.
   const auto done = [&](int t, int64_t count) {
     if (left[t].fetch_sub(count, std::memory_order_acq_rel) == count) {
       EV_RETURN_IF_ERROR(StartDevice(*tables[t]));
@@ -202,7 +197,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     }
     return queue->Advance();
   };
-  // Of table t and all that have the same.
+  // Finds the samples of table t, for all tables that share them.
   const auto samples_of_step = [&](int t) {
     EV_RETURN_IF_ERROR(
         FindSamplesOfStep(*inputs[t], options.samples, tables[t]));
@@ -216,7 +211,7 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     return Status::OK();
   };
   const auto find_keys = [&](int t) {
-    EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], options.dedup, tables[t]));
+    EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], tables[t]));
     return keys_known(t, nullptr);
   };
   EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {

@@ -1,15 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planning of a batch's ids, for lookups and for routes: where samples
-// begin, distinct keys, which key each id is, how often each occurs. Needs no
-// rows.
+// Plans the ids of a batch, for lookups and for routes: the offsets of samples,
+// the distinct keys, the inverse (the key of each id) and the counts of keys.
+// Needs no rows.
 //
-// Small tables are planned whole in one task each; the samples and the keys of
-// larger ones are two. The keys of tables beyond ShardedIds::kMaxWhole are
-// shared out to all tasks: always with kShardByShard, else where that is
-// faster. Where a device deduplicates, tasks put ids and samples there. The
-// result does not depend on 'parallel'.
+// A small table is planned by one task; a larger one by two, one for its
+// samples and one for its keys. The keys of tables beyond ShardedIds::kMaxWhole
+// are split among all threads: always with kShardByShard, otherwise only if
+// that is faster. If a device deduplicates a table, tasks copy its ids and
+// samples to the device. The result does not depend on 'parallel'.
 
 #ifndef KERNELS_ENGINE_IDS_BATCH_IDS_H_
 #define KERNELS_ENGINE_IDS_BATCH_IDS_H_
@@ -26,49 +26,55 @@
 namespace ev {
 
 enum class Samples {
-  kAsGiven,    // by row splits or indices, which are checked
+  kAsGiven,    // from row splits or indices, which are validated
   kOneIdEach,  // sample i is id i; batch_size == num_ids
 };
 
 struct PlanIdsOptions {
   Samples samples = Samples::kAsGiven;
-  // Of tables beyond ShardedIds::kMaxWhole: kShardByShard leaves
-  // TableIds::shards for the gradient. Others always have kFirstOccurrence.
+  // Order of the keys of tables beyond ShardedIds::kMaxWhole; smaller tables
+  // always have kFirstOccurrence. kShardByShard fills TableIds::shards, which
+  // the gradient uses.
   DistinctOrder order = DistinctOrder::kShardByShard;
-  bool dedup = true;  // false: each id is a key of its own
   int64_t ids_per_task = 2048;
-  int64_t ids_per_put = 65536;  // copied for a device at a time; of a step
-                                // a quarter, as all its tables are waited for
+  // Ids per copy to a device. A step copies a quarter of it at a time, since it
+  // waits for all of its tables.
+  int64_t ids_per_put = 65536;
 
-  // What the caller does with table t, each once and by some thread; empty:
-  // nothing.
-  // Before its samples are looked at.
+  // Callbacks, each called once for each table t, on any thread. Empty: no-op.
+  //
+  // 'check' is called before the samples of table t are read.
   std::function<Status(int t)> check;
-  // Its offsets and weights are there, or has_offsets is false.
+  // Called when the offsets and weights of table t are filled, or has_offsets
+  // is false.
   std::function<Status(int t)> samples_known;
-  // Its keys are there, and no device has found them; for a small table its
-  // samples too. 'parallel' is null within a task.
+  // Called when the keys of table t are filled, and for a small table its
+  // samples too. Not called for a table that a device deduplicates. 'parallel'
+  // is null if the call is made within a task.
   std::function<Status(int t, Parallel* parallel)> keys_known;
 };
 
-// Whether one task plans the table whole.
+// Returns whether one task plans the whole table.
 inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
   return ids.distinct == nullptr &&
          PlanWeight(ids.num_ids, ids.batch_size) <= ids_per_task;
 }
 
-// Samples of a step's tables (rows/gpu_step.h) are looked at once where they
-// are the same tensor, and not here at all where they are in the device's
+// Fills offsets, weights, unique, inverse, counts and num_unique of *tables[t]
+// from *inputs[t], for all t. Errors name the table. Throws std::bad_alloc.
+//
+// If tables[t]->distinct is set, a device deduplicates the table: the ids are
+// copied to it, it is started and reported to 'queue', and queue->Advance is
+// called now and then. Of the arrays, only offsets and weights are then filled;
+// for a step or for ids in device memory, has_offsets is false if the offsets
+// are not. Samples of a step's tables (rows/gpu_step.h) are read once if
+// several tables share the same tensor, and not at all if they are in device
 // memory.
 //
-// Fills offsets, weights, unique, inverse, counts and num_unique of *tables[t]
-// from *inputs[t], for all t; where tables[t]->distinct is set, offsets only,
-// of a step and of ids in the device's memory as far as has_offsets says: it
-// gets the ids, is started, and 'queue' is told, and let advance now and then.
-// Errors name the table. 'queue' may be null when no table has a 'distinct',
-// 'parallel' always. REQUIRES: CheckIds(*inputs[t]);
-// tables[t]->Begin(*inputs[t]) was called and its arrays have room; of an input
-// that is on_device a 'distinct' that was made of it. Throws std::bad_alloc.
+// 'queue' may be null if no table has a 'distinct'; 'parallel' may always be
+// null. REQUIRES: CheckIds(*inputs[t]) returned OK;
+// tables[t]->Begin(*inputs[t]) was called and the arrays have room; an input
+// that is on_device has a 'distinct' made from it.
 Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
                const PlanIdsOptions& options, DistinctQueue* queue,
                Parallel* parallel);

@@ -24,7 +24,7 @@ using testing::HostKnownKeys;
 
 // One table's batch, and its plan.
 struct Table {
-  // Samples of 0, 1, 2, 0, 1, 2, ... ids below 'range'.
+  // Samples of 0, 1, 2, 0, 1, 2, ... ids; 'range' different ids.
   Table(std::string table, int64_t num_ids, int64_t range)
       : name(std::move(table)), splits{0} {
     std::mt19937_64 random(num_ids);
@@ -53,7 +53,8 @@ struct Table {
     plan.PointInto(static_cast<char*>(arrays.Reserve(layout.bytes())), at);
   }
 
-  // As one pass finds distinct keys; in any order: only that they are right.
+  // Checks the plan. of_first_occurrence: distinct keys must be in order of
+  // first occurrence; otherwise any order is right.
   void ExpectPlanned(bool of_first_occurrence) const {
     ASSERT_EQ(plan.num_ids, in.num_ids);
     for (int64_t s = 0; s <= in.batch_size; ++s) {
@@ -92,7 +93,7 @@ struct Table {
 
 using Tables = std::vector<std::unique_ptr<Table>>;
 
-// None, few, many, and too many for one task; in every form.
+// Tables with no, few, many, and too many ids for one task; each in every form.
 Tables MakeTables() {
   Tables tables;
   for (const auto& size : std::vector<std::pair<int64_t, int64_t>>{
@@ -221,22 +222,6 @@ TEST_F(BatchIdsTest, OneIdASample) {
   for (const auto& table : tables) table->ExpectPlanned(true);
 }
 
-TEST_F(BatchIdsTest, WithoutDeduplication) {
-  const Tables tables = MakeTables();
-  PlanIdsOptions options;
-  options.dedup = false;
-  ASSERT_TRUE(Plan(tables, options, &pool_).ok());
-  for (const auto& table : tables) {
-    ASSERT_EQ(table->plan.num_unique, table->in.num_ids);
-    ASSERT_FALSE(table->plan.is_sharded);
-    for (int64_t i = 0; i < table->in.num_ids; ++i) {
-      ASSERT_EQ(table->plan.unique[i], table->ids[i]);
-      ASSERT_EQ(table->plan.inverse[i], i);
-      ASSERT_EQ(table->plan.counts[i], 1);
-    }
-  }
-}
-
 TEST_F(BatchIdsTest, TheSamplesOfASmallTableAreKnownBeforeItsKeys) {
   for (Parallel* parallel :
        {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
@@ -314,7 +299,7 @@ TEST(CheckIdsTest, SaysWhatIsWrong) {
   expect("ids came without row splits and without indices", in);
 }
 
-// Devices that are through in an order of their own.
+// The devices finish in an order of their own.
 TEST_F(BatchIdsTest, DevicesDeduplicate) {
   for (Parallel* parallel :
        {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
@@ -403,7 +388,7 @@ TEST_F(BatchIdsTest, ErrorsOfADeviceNameTheTable) {
   }
 }
 
-// A device that reads the ids where they are.
+// A device that reads the ids in place.
 class ReadingDistinct : public FailingDistinct {
  public:
   explicit ReadingDistinct(const IdsInput& in) : FailingDistinct(in, "put") {}

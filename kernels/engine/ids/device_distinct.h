@@ -1,20 +1,20 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplication of one table's batch on the device that has the table's rows:
-// ids go up once, and where each id went stays on the device, for pooling and
-// for the update.
+// Deduplication of one table's batch on the device that stores the table's
+// rows. Ids are copied to the device once. The inverse stays in device memory,
+// for pooling and for the update.
 //
-// A device KNOWS keys: which have which row, as far as the table told it (with
-// GpuTableCompute::NewKeyedRow; after a lack of memory with SetUnknownHandles
-// and by updates) and did not take back (GpuTableCompute::ForgetKeys). It may
-// know any part of the table's index, or nothing, and never anything else. Keys
-// that it knows are found there; the others come down and are found, and
-// admitted, here.
+// A key is *known* if it is in the key table in device memory, which maps keys
+// to rows. The table inserts keys into it (GpuTableCompute::NewKeyedRow, or
+// after a lack of memory SetUnknownHandles and updates) and removes them
+// (GpuTableCompute::ForgetKeys). It may hold any part of the table's index,
+// even none of it, and nothing else. The device finds the rows of known keys.
+// Unknown keys are copied to the host, which finds and admits them.
 //
-// The result is a function of the batch alone, but for which keys are unknown:
-// distinct keys come in order of first occurrence, occurrences of a key in the
-// order of the batch.
+// Except for which keys are unknown, the result is a function of the batch
+// alone: distinct keys are in order of first occurrence, occurrences of a key
+// in the order of the batch.
 
 #ifndef KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
 #define KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
@@ -29,14 +29,14 @@
 
 namespace ev {
 
-// Ids of one batch that a device takes at most, and owners that a device sorts
-// their keys by.
+// Maximum number of ids per batch on a device, and of owners that a device
+// sorts keys by.
 constexpr int64_t kMaxDistinctIds = int64_t{1} << 30;
 constexpr int kMaxKeyOwners = 64;
 
-// Ids and samples that are in the device's memory, where they may be read when
-// the device is through with what the stream has; until Wait has returned.
-// Arrays as in IdsInput (ids/table_ids.h).
+// Ids and samples in device memory. They may be read once the work in 'stream'
+// has finished, and must not change until Wait has returned. Arrays as in
+// IdsInput (ids/table_ids.h).
 struct IdsOnDevice {
   const int64_t* ids64 = nullptr;
   const int32_t* ids32 = nullptr;
@@ -45,120 +45,131 @@ struct IdsOnDevice {
   DeviceStream stream;
 };
 
-// One table's batch, of those that a device deduplicates together: it begins
-// when all of them have been started, so Wait is called after that.
+// One table's batch. A device deduplicates several of them together: it begins
+// when all have been started, so Wait may be called only then.
 struct DistinctRequest {
   std::string name;         // of the table, for messages
   int64_t num_ids = 0;      // N, at least 1
   int64_t num_samples = 0;  // B
-  // Whether 'there' has the batch; else ids are put, and samples come by Start.
+  // True if ids and samples are in device memory, given by 'there'. Otherwise
+  // ids are given by Put and samples by Start.
   bool is_there = false;
   IdsOnDevice there;
-  // The inverse comes down with the keys, so that Inverse has no device to wait
-  // for. Not of a batch that is there.
+  // Copies the inverse to the host together with the keys, so that Inverse does
+  // not wait for the device. Not supported for a batch in device memory.
   bool brings_inverse = false;
-  // Not empty: keys are sorted by owner. That of key k is owners[floormod(k,
-  // owners.size())], in [0, num_owners). In CPU memory, read when
-  // the call that takes this returns.
+  // If not empty, keys are sorted by owner: key k belongs to owners[floormod(k,
+  // owners.size())], in [0, num_owners). In CPU memory; read only by the call
+  // that takes the request.
   Span<const int32_t> owners;
   int num_owners = 0;  // 1 to kMaxKeyOwners
 };
 
-// Of GpuTableCompute::StartDistinct, or of a device that has no rows: it knows
-// no key then, so all come down. Calls are made in the order of their
-// declaration, from any thread; only Put, IsDone, and what comes after Wait,
-// may be made at once. It needs nothing of the rows that made it and may
-// outlive them. Destroying it, and all that are deduplicated together with it,
-// waits for what is under way.
 class GpuStep;  // rows/gpu_step.h
 
+// The deduplication of one batch. Created by GpuTableCompute::StartDistinct, or
+// by code for a device without rows; all keys are unknown then.
+//
+// Methods are called in the order of their declaration, from any thread. Only
+// Put, IsDone and the methods that follow Wait may be called concurrently. The
+// object does not use the rows that created it and may outlive them. The
+// destructor of the last object of those deduplicated together waits for work
+// in flight.
 class DeviceDistinct {
  public:
   virtual ~DeviceDistinct() {}
 
-  // Not null: these are table step_table()'s ids of a step. They are made
-  // distinct by the first Fetch, Inverse or Occurrences, and until then
+  // Not null if the ids are those of table step_table() of a step. They are
+  // deduplicated by the first Fetch, Inverse or Occurrences; until then
   // num_unique() is the number of ids.
   virtual GpuStep* step() const { return nullptr; }
   virtual int step_table() const { return -1; }
-  // What the calls of rows/gpu_compute.h take: this, or what Fetch has made.
+  // The object to pass to calls of rows/gpu_compute.h: this one, or the one
+  // that Fetch created.
   virtual const DeviceDistinct* made() const { return this; }
 
-  // No, where it reads the ids where they are: of a step, or of a batch that is
-  // there.
+  // False if the device reads the ids in place: ids of a step, or of a batch in
+  // device memory.
   virtual bool needs_put() const { return true; }
-  // Ids [begin, begin + ids.size()) of the batch, which have been read when it
-  // returns. REQUIRES that each id is put once, all as one type.
+  // Copies ids [begin, begin + ids.size()) of the batch to the device; the
+  // caller may reuse the span afterwards. REQUIRES: each id is put once, all
+  // ids as one type.
   virtual Status Put(int64_t begin, Span<const int64_t> ids) = 0;
   virtual Status Put(int64_t begin, Span<const int32_t> ids) = 0;
 
-  // Begins. offsets [B + 1], of the samples; read when it returns. None where
-  // ids and samples are there already, and of a step where each sample is one
-  // id, or where the samples are those of a table that comes before.
+  // Starts the deduplication. offsets [B + 1]: where the ids of each sample
+  // begin; read before the call returns. Empty if ids and samples are in device
+  // memory. In a step it is also empty if each sample is one id, or if the
+  // samples are those of an earlier table.
   virtual Status Start(Span<const int32_t> offsets) = 0;
-  virtual bool IsDone() const = 0;  // Wait would return at once
-  // Unimplemented: samples in the device's memory are not in order, and nothing
-  // is known of the batch.
+  virtual bool IsDone() const = 0;  // true if Wait would not block
+  // Waits for the results. Unimplemented: samples in device memory are not
+  // sorted; there are no results then.
   virtual Status Wait() = 0;
-  // Of a step: ids that the device does not know, of all its tables. Waits;
-  // none where Wait gives an error. Of a step that knew all keys: without
-  // waiting, and none before a table was settled.
+  // Returns the number of unknown ids of all tables of the step; 0 outside a
+  // step, or if Wait returns an error. Blocks until they are counted. If the
+  // device has all keys of the step's tables (rows/gpu_step.h), it does not
+  // block, and returns 0 until a table has been settled.
   virtual int64_t num_unknown_of_step() { return 0; }
 
-  // After Wait, for as long as this lives. U distinct keys, of which the device
-  // did not know K: those, in their order.
+  // Results, valid from Wait until destruction. The batch has U distinct keys;
+  // K of them are unknown, and are listed in the order of distinct keys.
   virtual int64_t num_unique() const = 0;
-  // No: of a step that knew all keys (rows/gpu_step.h). Its unknown keys, none
-  // of which has a row, are there still: K is 0 until Settle has returned,
-  // which waits until they are here. Settle is called once at a time.
+  // False while unknown keys are still in GPU memory. That happens in a step if
+  // the device has all keys (rows/gpu_step.h), so that an unknown key has no
+  // row. K is 0 until Settle has copied the unknown keys to the host, for which
+  // it waits. Settle must not be called concurrently.
   virtual bool is_settled() const { return true; }
   virtual Status Settle() { return Status::OK(); }
   virtual int64_t num_unknown() const = 0;
   virtual const int64_t* unknown_keys() const = 0;  // [K]
-  // How often each of those occurs, [K], by what its ids stand for; null where
-  // that is not said: of all but a step's.
+  // Occurrences of each unknown key, [K], with each of its ids counted as
+  // occurrences_of_ids(). Null except in a step.
   virtual const int32_t* unknown_counts() const { return nullptr; }
-  // How many occurrences each id stands for, [N]; null: 1 each, as of all but a
-  // step's. What else is called an occurrence here, and counts(), is ids.
+  // How many occurrences each id stands for, [N]. Null, always so except in a
+  // step: 1 each. Elsewhere in this class, as in counts(), an occurrence is one
+  // id of the batch.
   virtual const int32_t* occurrences_of_ids() const { return nullptr; }
 
-  // Null, or of a request with owners: unknown_keys() are sorted by owner,
-  // those of an owner in their order, and those of owner o are at [starts[o],
-  // starts[o + 1]). [num_owners + 1]. REQUIRES that all keys are unknown.
+  // For a request with owners: unknown_keys() are sorted by owner, those of one
+  // owner in the order of distinct keys, and the keys of owner o are at
+  // [starts[o], starts[o + 1]). [num_owners + 1]. Null for other requests.
+  // REQUIRES: all keys are unknown.
   virtual const int32_t* owner_starts() const { return nullptr; }
-  // Then: places [U], where each key is among the sorted. 4 bytes of the link
-  // for each.
+  // For a request with owners: writes places [U], the index of each distinct
+  // key among the sorted keys. Copies 4 bytes per key to the host.
   virtual Status Places(int32_t* places) const;
 
-  // Brings down what is known of all keys: 16 bytes each. Later calls return at
-  // once. REQUIRES that all keys have names.
+  // Copies keys, counts and names of all distinct keys to the host, 16 bytes
+  // per key. Later calls are no-ops. REQUIRES: all keys have names.
   virtual Status Fetch() const = 0;
-  // After Fetch; the arrays are the caller's to read and write. Names: as
-  // DevicePooling::rows, as they were given or as the device knew them.
+  // Valid after Fetch; the caller may modify the arrays. A name is a handle as
+  // in DevicePooling::rows, set by the caller or found by the device.
   virtual int64_t* keys() const = 0;     // [U]
   virtual int32_t* counts() const = 0;   // [U]
   virtual RowHandle* names() const = 0;  // [U]
 
-  // inverse [N]: the number of each id's key. counts [U]: how often each key
-  // occurs. Null: not wanted. 4 bytes of the link for each number.
+  // Copies to the host inverse [N], the index of each id's key, and counts [U],
+  // the occurrences of each key. Either may be null. Copies 4 bytes per number.
   virtual Status Inverse(int32_t* inverse, int32_t* counts) const = 0;
 
-  // Of a step, or of a batch that is there: where its samples begin, [B + 1]. 4
-  // bytes of the link for each where Start was not given them and a sample is
-  // not one id.
+  // Writes where the samples begin, [B + 1]. For a step, or for a batch in
+  // device memory. Copies 4 bytes per sample from the device, unless Start was
+  // given the offsets or each sample is one id.
   virtual Status Samples(int32_t* offsets) const;
 
-  // samples [N]: of each occurrence, those of the first key first. Costs the
-  // device's grouping and 4 bytes of the link per id.
+  // Writes samples [N], the sample of each occurrence, grouped by key in the
+  // order of distinct keys. Costs the grouping on the device and 4 bytes per id
+  // copied to the host.
   virtual Status Occurrences(int32_t* samples) const = 0;
 };
 
-// The part of GpuTableCompute::min_ids_to_deduplicate that one table has at
-// least.
+// A device deduplicates a table's ids only if they are at least this fraction
+// (1 / kDistinctShares) of GpuTableCompute::min_ids_to_deduplicate.
 constexpr int64_t kDistinctShares = 8;
 
-// What GpuTableCompute::min_ids_to_deduplicate gives: the environment variable
-// TF_EV_GPU_DEDUP_MIN_IDS, read once, else 'otherwise'.
+// Returns the environment variable TF_EV_GPU_DEDUP_MIN_IDS, read once, or
+// 'otherwise' if it is not set. For GpuTableCompute::min_ids_to_deduplicate.
 int64_t MinIdsToDeduplicate(int64_t otherwise);
 
 }  // namespace ev

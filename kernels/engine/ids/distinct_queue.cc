@@ -11,11 +11,11 @@
 namespace ev {
 namespace {
 
-// Tables whose devices are asked at a time whether they are through, at a few
-// us each.
+// Maximum number of IsDone calls per Advance, at a few us each.
 constexpr int kMostAsked = 3;
 
-// Unknown ids of a step that one thread takes, at some 30 ns each.
+// Maximum number of unknown ids of a step that one thread takes alone, at some
+// 30 ns each.
 constexpr int64_t kMostTakenAlone = 2048;
 
 }  // namespace
@@ -34,8 +34,8 @@ Status DistinctQueue::Take(int t) {
 
 Status DistinctQueue::Advance() {
   const int num_tables = static_cast<int>(tables_.size());
-  // In the order of the tables, in which their ids were put; but a table that
-  // is started late, because its thread was late, keeps no other waiting.
+  // Tries tables in their order, which is the order in which their ids were
+  // copied. A table that is started late does not hold up the others.
   bool is_oldest = true;
   int asked = 0;
   for (int t = oldest_.load(std::memory_order_relaxed);

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of one call whose ids devices deduplicate (device_distinct.h). A
-// table is taken as soon as its device is through, while the ids of others are
-// still on their way.
+// Queue of one call's tables whose ids devices deduplicate (device_distinct.h).
+// A table is taken as soon as its device has finished, while ids of other
+// tables are still in flight.
 
 #ifndef KERNELS_ENGINE_IDS_DISTINCT_QUEUE_H_
 #define KERNELS_ENGINE_IDS_DISTINCT_QUEUE_H_
@@ -20,20 +20,20 @@ namespace ev {
 
 class DistinctQueue {
  public:
-  // take(t) is called once for each table that was started, by some thread,
-  // when its 'distinct' has been waited for. The tables outlive the queue.
-  // Throws std::bad_alloc.
+  // take(t) is called once for each started table, on any thread, after Wait of
+  // its 'distinct' has returned. The tables must outlive the queue. Throws
+  // std::bad_alloc.
   DistinctQueue(std::vector<TableIds*> tables,
                 const std::function<Status(int t)>& take);
 
-  // The 'distinct' of table t was started. By any thread.
+  // Records that the 'distinct' of table t has been started. Thread-safe.
   void Started(int t) { states_[t].store(kStarted, std::memory_order_release); }
-  // Takes a table that a device is through with, if there is one; does not wait
-  // for a device. By any thread.
+  // Takes one table that its device has finished, if any. Does not wait for a
+  // device. Thread-safe.
   Status Advance();
-  // Waits for and takes the tables that are left, when all were started. By the
-  // thread that shares out the tasks: alone those of a step with few unknown
-  // ids, which are less work than waking other threads.
+  // Waits for the remaining tables and takes them. Called once all are started,
+  // by the thread that runs the tasks. That thread alone takes tables of a step
+  // with few unknown ids, which costs less than waking other threads.
   Status Finish(Parallel* parallel);
 
  private:
@@ -43,7 +43,7 @@ class DistinctQueue {
   const std::vector<TableIds*> tables_;
   const std::function<Status(int t)> take_;
   std::vector<std::atomic<State>> states_;
-  std::atomic<int> oldest_{0};  // all before it are taken, or have no device
+  std::atomic<int> oldest_{0};  // tables before it are taken or have no device
 };
 
 }  // namespace ev

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The partitions of keys that a checkpoint's order and a variable's parts are
-// made of: floormod(key, 1000), as DeepRec's. Readable by C++14. (partition.h
-// deals whole batches out to owners.)
+// Key partitions, floormod(key, 1000) as in DeepRec. They order a checkpoint's
+// keys, and a partitioned variable's parts are made of them. Compiles as C++14.
+// (partition.h splits batches by owner.)
 
 #ifndef KERNELS_ENGINE_IDS_KEY_PARTITION_H_
 #define KERNELS_ENGINE_IDS_KEY_PARTITION_H_
@@ -20,7 +20,8 @@ inline int64_t KeyPartition(int64_t key) {
   return FloorMod(key, kKeyPartitions);
 }
 
-// Whether a key belongs to part 'part' of a variable in 'num_parts' parts.
+// Returns whether a key belongs to part 'part' of a variable with 'num_parts'
+// parts.
 inline bool IsInPart(int64_t key, int part, int num_parts) {
   return KeyPartition(key) % num_parts == part;
 }

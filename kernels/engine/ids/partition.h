@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A batch's distinct keys sorted by owner: by the rank of a lookup over ranks
-// that has the row.
+// Sorts a batch's distinct keys by owner: in a lookup over ranks, the rank that
+// has the key's row.
 
 #ifndef KERNELS_ENGINE_IDS_PARTITION_H_
 #define KERNELS_ENGINE_IDS_PARTITION_H_
@@ -17,20 +17,20 @@
 
 namespace ev {
 
-// Where PartitionByOwner writes.
+// Output arrays of PartitionByOwner.
 struct PartitionedKeys {
   // [num_owners + 1]: the keys of owner o are [starts[o], starts[o + 1]).
   int32_t* starts = nullptr;
   int64_t* keys = nullptr;    // [N], sorted
-  int32_t* counts = nullptr;  // [N], sorted alike; not used without counts
+  int32_t* counts = nullptr;  // [N], in the same order; unused without counts
   int32_t* places = nullptr;  // [N]: given key i is keys[places[i]]
 };
 
-// Sorts given keys, and their counts unless those are null, by owner; the keys
-// of one owner keep their order. owner_of(key) is in [0, num_owners), and is
-// called by several threads. keys.size() < 2^31; outputs must not overlap
-// inputs. The result does not depend on 'parallel', which may be null: the
-// calling thread then does all. Throws std::bad_alloc.
+// Sorts keys, and their counts unless those are null, by owner; the keys of one
+// owner keep their order. owner_of(key) is in [0, num_owners), and is called by
+// several threads. keys.size() < 2^31; outputs must not overlap inputs. The
+// result does not depend on 'parallel'; if it is null, the calling thread does
+// all the work. Throws std::bad_alloc.
 template <typename OwnerOf>  // int(int64_t key)
 void PartitionByOwner(Span<const int64_t> keys, const int32_t* counts,
                       int num_owners, const OwnerOf& owner_of,
@@ -38,7 +38,8 @@ void PartitionByOwner(Span<const int64_t> keys, const int32_t* counts,
   constexpr int64_t kKeysPerTask = 32 * 1024;
   const int64_t n = static_cast<int64_t>(keys.size());
   const int64_t chunks = (n + kKeysPerTask - 1) / kKeysPerTask;
-  // A chunk's keys of each owner; then the place of the next of them.
+  // Per chunk and owner: first the number of keys, then the place of the next
+  // key.
   std::vector<int32_t> next(chunks * num_owners, 0);
   ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
     int32_t* const sizes = next.data() + begin / kKeysPerTask * num_owners;

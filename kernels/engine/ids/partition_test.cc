@@ -45,7 +45,8 @@ struct Partitioned {
   std::vector<int64_t> keys;
 };
 
-// The ranks of a lookup over all ranks; the partitions of a variable.
+// Owner functions: the rank in a lookup over all ranks, and the part of a
+// partitioned variable.
 std::vector<std::function<int(int64_t)>> Rules(int n) {
   return {[n](int64_t key) { return static_cast<int>(FloorMod(key, n)); },
           [n](int64_t key) {

@@ -12,12 +12,15 @@
 
 namespace ev {
 
-// A plan of a step (of its lookup, of its route): a used one if there is any,
-// whose memory serves again. When its last owner lets go, the plan gives back
-// what it holds besides memory, and rests until the next call. At most as many
-// plans rest as calls are likely to be under way at once, and none that hoards
-// what one huge batch needed. Plan has a default constructor, size_t bytes()
-// const and void GiveBack(). Thread-safe. Throws std::bad_alloc.
+// Returns a plan for a step's lookup or route. Takes an idle plan if there is
+// one, so that its memory is reused. When the last owner releases the plan,
+// GiveBack() releases everything except memory, and the plan is idle until the
+// next call. At most 32 idle plans are kept, about as many as calls in flight
+// at once, and none larger than 1 GiB, so that a single huge batch does not pin
+// its memory.
+//
+// Plan has a default constructor, size_t bytes() const and void GiveBack().
+// Thread-safe. Throws std::bad_alloc.
 template <typename Plan>
 std::shared_ptr<Plan> RecycledPlan() {
   constexpr size_t kMaxIdlePlans = 32;

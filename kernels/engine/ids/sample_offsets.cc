@@ -33,7 +33,8 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
                            std::to_string(row_splits[batch_size]) +
                            ", table '" + table + "'");
   }
-  // The ends are right, so it is enough that none is below the one before it.
+  // The first and the last split are right, so it is enough that none is below
+  // the one before it.
   bool ascending = true;
   for (int64_t s = 0; s < batch_size; ++s) {
     ascending &= row_splits[s] <= row_splits[s + 1];
@@ -54,7 +55,7 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
 Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
                           int64_t num_ids, const std::string& table,
                           int32_t* offsets) {
-  // One id each, as most tables have it: no branch, at memory's rate.
+  // Most tables have one id per sample; this check runs at memory bandwidth.
   if (IsOneIdEach(nullptr, coo_indices, batch_size, num_ids)) {
     std::iota(offsets, offsets + num_ids + 1, 0);
     return Status::OK();

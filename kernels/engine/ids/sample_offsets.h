@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ids of each sample begin, from either form in which TensorFlow
-// gives ragged data. The input is checked in the same pass.
+// Computes where the ids of each sample begin, from either of TensorFlow's
+// forms of ragged data. The same pass validates the input.
 
 #ifndef KERNELS_ENGINE_IDS_SAMPLE_OFFSETS_H_
 #define KERNELS_ENGINE_IDS_SAMPLE_OFFSETS_H_
@@ -14,22 +14,21 @@
 
 namespace ev {
 
-// Whether sample i is id i, for all: by the row splits or the indices,
-// whichever is not null. Writes nothing, and has no branch until the end:
-// memory's rate.
+// Returns whether each sample i is exactly id i. Reads the row splits or the
+// indices, whichever is not null. Branch-free, so it runs at memory bandwidth.
 bool IsOneIdEach(const int64_t* row_splits, const int64_t* coo_indices,
                  int64_t batch_size, int64_t num_ids);
 
-// offsets [B + 1] from a RaggedTensor's row splits [B + 1]. InvalidArgument:
-// not starting at 0, decreasing, or not ending at num_ids; 'table' is named.
-// REQUIRES: num_ids and batch_size < 2^31.
+// Fills offsets [B + 1] from a RaggedTensor's row splits [B + 1].
+// InvalidArgument, naming 'table', if the splits do not start at 0, decrease,
+// or do not end at num_ids. REQUIRES: num_ids and batch_size < 2^31.
 Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
                          int64_t num_ids, const std::string& table,
                          int32_t* offsets);
 
-// offsets [B + 1] from a SparseTensor's indices [N, 2], of which the columns
-// are ignored. InvalidArgument: rows that decrease, are negative or not below
-// batch_size.
+// Fills offsets [B + 1] from a SparseTensor's indices [N, 2]; the column
+// indices are ignored. InvalidArgument, naming 'table', if the row indices
+// decrease, are negative, or are not below batch_size.
 Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
                           int64_t num_ids, const std::string& table,
                           int32_t* offsets);

@@ -25,7 +25,7 @@ struct ShardedIds::Shards {
   const int64_t* unique;            // those of shard s begin at begins_[s]
   const int32_t* counts;            // likewise
   std::vector<int64_t> num_unique;  // [shards]
-  // [N], of no use any more.
+  // [N], free for reuse.
   uint8_t* spare_bytes;
   int32_t* spare_numbers;
 
@@ -66,13 +66,12 @@ Status ShardedIds::Run(const int64_t* ids64, const int32_t* ids32,
     return ids64 != nullptr ? ids64[i] : int64_t{ids32[i]};
   };
 
-  // The size of each shard's share of each chunk; then where it begins.
+  // Per chunk and shard: first the number of ids, then where they begin.
   std::vector<int64_t> next(chunks * shards, 0);
   RunTasks(parallel, chunks, [&](int64_t chunk) {
     int64_t* sizes = next.data() + chunk * shards;
     const int64_t end = std::min(num_ids, (chunk + 1) * kIdsPerChunk);
     for (int64_t i = chunk * kIdsPerChunk; i < end; ++i) {
-      // The high bits: the dedup of a shard takes the low ones.
       const uint8_t shard =
           static_cast<uint8_t>(MixKey(id_at(i)) >> (64 - shard_bits));
       shard_of[i] = shard;
@@ -167,8 +166,9 @@ void ShardedIds::WriteInBatchOrder(const Shards& shards, Output output,
                                    Parallel* parallel) {
   const int64_t num_ids = shards.num_ids;
   const int64_t chunks = (num_ids + kIdsPerChunk - 1) / kIdsPerChunk;
-  // Whether a position has the first occurrence of its key; inverse says there
-  // which key of all shards it is: where the shard's keys begin, and which.
+  // is_first marks the positions of first occurrences. At such a position,
+  // inverse temporarily holds the index of the key in the shards' arrays:
+  // begins_ of the shard plus the number of the key in the shard.
   uint8_t* const is_first = shards.spare_bytes;
   ForRanges(parallel, num_ids, kIdsPerChunk, [&](int64_t begin, int64_t end) {
     std::fill(is_first + begin, is_first + end, 0);
@@ -181,7 +181,8 @@ void ShardedIds::WriteInBatchOrder(const Shards& shards, Output output,
       output.inverse[positions_[k]] = static_cast<int32_t>(begins_[s] + next++);
     }
   });
-  // How many keys are first seen in each chunk, then before it.
+  // Per chunk: first the number of keys that first occur in it, then the number
+  // before it.
   std::vector<int32_t> before(chunks + 1, 0);
   RunTasks(parallel, chunks, [&](int64_t chunk) {
     const int64_t end = std::min(num_ids, (chunk + 1) * kIdsPerChunk);

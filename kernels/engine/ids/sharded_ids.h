@@ -1,22 +1,23 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplication of one table's batch that is too long for one task.
+// Deduplicates one table's batch on several threads, if it is too long for one
+// task.
 //
-// Ids are first dealt out to shards by their hash, keeping their order; then
-// each shard is deduplicated by itself. All occurrences of an id are in one
-// shard, so shards have nothing in common, in the gradient's grouping as little
-// as here. The number of shards depends on the number of ids alone.
+// Ids are first split into shards by their hash, keeping their order; then each
+// shard is deduplicated by itself. All occurrences of an id are in one shard,
+// so shards are independent, and remain so when the gradient groups
+// occurrences. The number of shards depends on the number of ids alone.
 //
-// Distinct ids come shard after shard, in order of first occurrence within a
-// shard; or, when no id occurs twice, simply in the order of the batch, which
-// makes the gradient a copy. A caller that needs the order of one pass, which
-// is that of first occurrence in the batch, asks for it.
+// Distinct ids are ordered by shard, and within a shard by first occurrence. If
+// no id occurs twice they are in the order of the batch, which makes the
+// gradient a copy. With kFirstOccurrence they are in order of first occurrence
+// in the batch, as one pass over it would give them.
 //
-// The price over one pass: each id is hashed twice, moved once (16 bytes) and
-// its number written at random; about a third of the whole dedup. It is worth
-// that only where a serial pass would keep the other cores waiting, so batches
-// up to kMaxWhole are not sharded.
+// Compared with one pass, each id is hashed twice and moved once (16 bytes),
+// and its number is written at random: about a third of the whole dedup. That
+// pays off only if a serial pass would keep the other cores waiting, so batches
+// of up to kMaxWhole ids are not sharded.
 
 #ifndef KERNELS_ENGINE_IDS_SHARDED_IDS_H_
 #define KERNELS_ENGINE_IDS_SHARDED_IDS_H_
@@ -37,24 +38,25 @@ class ShardedIds {
  public:
   static constexpr int64_t kMaxWhole = 128 * 1024;
 
-  // Where the result goes; as ids/unique.h.
+  // Output arrays, as in ids/unique.h.
   struct Output {
     int64_t* unique;   // [N]
     int32_t* inverse;  // [N]
     int32_t* counts;   // [N]
   };
 
-  // offsets [num_samples + 1]: the ids of each sample, which say of which
-  // sample an id is. Not read for kFirstOccurrence. Throws std::bad_alloc.
+  // Deduplicates ids64 or ids32, whichever is not null. offsets [num_samples +
+  // 1]: where the ids of each sample begin, from which the sample of an id
+  // follows; not read for kFirstOccurrence. Throws std::bad_alloc.
   Status Run(const int64_t* ids64, const int32_t* ids32, int64_t num_ids,
              const int32_t* offsets, int64_t num_samples, DistinctOrder order,
              Output output, Parallel* parallel, int64_t* num_unique);
 
-  // After Run with kShardByShard, when some id has occurred twice: occurrence
-  // k, in shard order, is id positions()[k] of the batch, of sample
-  // samples()[k] and distinct id rows()[k].
+  // Occurrences in shard order, valid after Run with kShardByShard if some id
+  // occurs twice. Occurrence k is id positions()[k] of the batch; it belongs to
+  // sample samples()[k] and is distinct id rows()[k].
   int num_shards() const { return num_shards_; }
-  int64_t begin(int shard) const { return begins_[shard]; }  // of k
+  int64_t begin(int shard) const { return begins_[shard]; }  // first k
   int64_t row_begin(int shard) const { return row_begins_[shard]; }
   const int32_t* positions() const { return positions_; }
   const int32_t* samples() const { return samples_; }
@@ -63,7 +65,7 @@ class ShardedIds {
   size_t bytes() const { return arrays_.bytes(); }
 
  private:
-  // What is known when each shard has been deduplicated by itself.
+  // Result of deduplicating each shard by itself.
   struct Shards;
   void WriteInShardOrder(const Shards& shards, Output output,
                          Parallel* parallel);

@@ -55,7 +55,7 @@ void Check(const std::vector<int64_t>& ids, Parallel* parallel,
     ASSERT_EQ(ids[i], result->unique[result->inverse[i]]);
   }
   if (u == n) return;
-  // The shards' occurrences: all of them, in order, each with its own rows.
+  // The shards hold all occurrences, in order, each within its shard's rows.
   ASSERT_EQ(n, sharded.begin(sharded.num_shards()));
   ASSERT_EQ(u, sharded.row_begin(sharded.num_shards()));
   std::vector<bool> seen(n);
@@ -135,7 +135,7 @@ TEST_F(ShardedIdsTest, NarrowIds) {
   }
 }
 
-// As one pass over the batch finds them.
+// The result must be that of one pass over the batch.
 TEST_F(ShardedIdsTest, OrderOfFirstOccurrence) {
   std::mt19937_64 random(3);
   for (int64_t n : {1, 2, 100, 70000, 300000}) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table's ids of one batch: as a caller gives them, and as they are
-// planned.
+// Ids of one table in one batch: the caller's input, and the plan made from it.
 
 #ifndef KERNELS_ENGINE_IDS_TABLE_IDS_H_
 #define KERNELS_ENGINE_IDS_TABLE_IDS_H_
@@ -20,10 +19,10 @@
 
 namespace ev {
 
-// Exactly one of ids64, ids32 is set; exactly one of row_splits and coo_indices
-// is set. What would have no element may be null. N and B must be below
+// Exactly one of ids64 and ids32 is set, and exactly one of row_splits and
+// coo_indices. An array without elements may be null. N and B must be below
 // 2^31 - 1. on_device: ids and samples are in the memory of a device that
-// deduplicates them there (IdsOnDevice), or of a table that a step takes there
+// deduplicates them (IdsOnDevice), or of the table of a step that reads them
 // (rows/gpu_step.h).
 struct IdsInput {
   int64_t batch_size = 0;  // B, samples
@@ -37,22 +36,22 @@ struct IdsInput {
   bool on_device = false;
 };
 
-// Whether two tables' ids have the same samples: by the same arrays.
+// Returns whether two tables' ids have the same samples, given by the same
+// arrays.
 inline bool HaveSameSamples(const IdsInput& a, const IdsInput& b) {
   return a.row_splits == b.row_splits && a.coo_indices == b.coo_indices &&
          a.on_device == b.on_device && a.num_ids == b.num_ids &&
          a.batch_size == b.batch_size;
 }
 
-// InvalidArgument, with the table's name, unless the sizes are in range and the
-// arrays are those that IdsInput asks for. Reads no array.
+// Checks that sizes are in range and that the arrays are set as IdsInput
+// requires. Reads no array. InvalidArgument names the table.
 Status CheckIds(const IdsInput& in, const std::string& table);
 
-// The status with the table's name.
+// Appends the table's name to the message of an error.
 Status NamedAfter(const std::string& table, const Status& status);
 
-// What a plan (of a lookup, of a route) knows of one table's ids. The plan owns
-// the arrays.
+// Planned ids of one table, for a lookup or a route. The plan owns the arrays.
 struct TableIds {
   std::string name;  // of the table, for errors
   int64_t batch_size = 0;
@@ -60,47 +59,48 @@ struct TableIds {
   int64_t num_unique = 0;
   bool has_weights = false;
   bool is_sharded = false;               // 'shards' groups the occurrences
-  std::atomic<bool> has_factors{false};  // a sample's gradient factor is not 1
+  std::atomic<bool> has_factors{false};  // some gradient factor is not 1
 
   int32_t* offsets = nullptr;  // [B + 1]: where each sample's ids begin
-  // Not so: 'distinct' has them (DeviceDistinct::Samples), until the plan
-  // fetches.
+  // False while only 'distinct' has the offsets (DeviceDistinct::Samples),
+  // until the plan fetches them.
   mutable bool has_offsets = true;
-  // [N]: the number of each id's key. Mutable: a plan may get it when the first
-  // reader asks for it.
+  // [N]: index of each id's key in 'unique'. Mutable because a plan may fetch
+  // it on first use.
   mutable int32_t* inverse = nullptr;
   float* factors = nullptr;   // [B]: 1 / the sample's divisor
   float* weights = nullptr;   // [N], with has_weights
   int64_t* unique = nullptr;  // [U]: distinct keys
   int32_t* counts = nullptr;  // [U]: occurrences of each
 
-  // Not null where a device deduplicates: the plan says which of inverse,
-  // unique and counts are there.
+  // Not null if a device deduplicates. Which of inverse, unique and counts are
+  // filled then depends on the plan.
   std::unique_ptr<DeviceDistinct> distinct;
-  // Of a plan that fetches from 'distinct' what a reader asks for, once.
+  // Guards is_fetched in plans that fetch from 'distinct' on first use.
   mutable std::mutex fetch;
   mutable bool is_fetched = false;
 
   ShardedIds shards;
 
-  // Then the distinct ids are the ids, in the same order.
+  // Returns whether no id occurs twice. The distinct ids are then the ids, in
+  // the same order.
   bool all_unique() const { return num_unique == num_ids; }
 
-  // The sizes of a new batch; nothing is planned, and 'distinct' is unchanged.
+  // Sets the sizes for a new batch. Nothing is planned afterwards, and
+  // 'distinct' is unchanged.
   void Begin(const IdsInput& in, const std::string& table);
 
-  // Where in a block the arrays begin, in bytes. Offsets and inverse come
-  // first and are one stretch.
+  // Offsets of the arrays within a block, in bytes. 'offsets' and 'inverse'
+  // come first and are adjacent.
   struct Layout {
     size_t offsets, inverse, end_of_inverse, factors, weights, unique, counts;
   };
-  // Adds room for N ids (for B samples as Begin has them) to a layout that is
-  // empty.
+  // Adds room for num_ids ids and batch_size samples to an empty layout.
   Layout AddTo(ArrayLayout* layout, int64_t num_ids) const;
   void PointInto(char* block, const Layout& layout);
 };
 
-// What one table's batch costs to plan, in ids.
+// Estimated cost of planning one table's batch, in ids.
 inline int64_t PlanWeight(int64_t num_ids, int64_t batch_size) {
   return num_ids + batch_size / 4;
 }

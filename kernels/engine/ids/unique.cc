@@ -22,14 +22,14 @@ struct Unique::Output {
 
 namespace {
 
-// Up to this many ids the table and the output stay so near that looking ahead
-// costs more than it saves.
+// Up to this many ids the table and the output stay in the caches, and
+// prefetching costs more than it saves.
 constexpr size_t kInCache = 1 << 13;
 
-// Ids that are looked at ahead when it pays.
+// Ids per group of prefetches.
 constexpr size_t kGroup = 32;
 
-// The scratch while it runs. Slot 0 of 'unique' must hold something readable.
+// State of one run. unique[0] must be initialized.
 template <typename Id, bool kCounts>
 struct Dedup {
   const Id* ids;
@@ -38,11 +38,12 @@ struct Dedup {
   int32_t* counts;
   uint32_t* table;  // position in unique + 1; 0: empty
   size_t mask;      // slots - 1
-  int shift;        // 64 less the bits of a slot's number
+  int shift;        // 64 - log2(slots)
   KeyedHash hash;
   uint32_t num_unique = 0;
 
-  // The slot where the id is or belongs, when its first one is another's.
+  // Returns the slot of the id, or an empty one for it. Called if its first
+  // slot holds another id.
   size_t Probe(size_t slot, int64_t id) const {
     do {
       slot = (slot + 1) & mask;
@@ -53,8 +54,9 @@ struct Dedup {
   void Add(size_t i, size_t slot) {
     const int64_t id = ids[i];
     uint32_t entry = table[slot];
-    // All ones if the slot is empty. Choices are made with masks: a compiler
-    // that sees a condition makes a branch of it, missed half of the time.
+    // All ones if the slot is empty. Choices are made with masks: from a
+    // condition the compiler makes a branch, which is mispredicted half of the
+    // time.
     uint32_t is_new = 0u - static_cast<uint32_t>(entry == 0);
     const uint32_t compared = entry - 1 - is_new;
     const uint64_t differs = static_cast<uint64_t>(unique[compared] ^ id) &
@@ -76,12 +78,12 @@ struct Dedup {
   }
 
   void Run(size_t n) {
-    const KeyedHash local = hash;  // which no store can change
+    const KeyedHash local = hash;  // a local: stores cannot change it
     for (size_t i = 0; i < n; ++i) Add(i, local(ids[i]) >> shift);
   }
 
-  // Three passes over each group: ask for the slots; ask for the ids that the
-  // slots name; add.
+  // Three passes over each group: prefetch the slots; prefetch the ids that the
+  // slots refer to; add.
   void RunPrefetched(size_t n) {
     size_t slots[2][kGroup];
     const auto ask = [&](size_t begin, size_t* to) {

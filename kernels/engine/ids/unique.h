@@ -1,17 +1,18 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distinct ids, in order of first occurrence, and where each id went.
+// Deduplicates ids: finds the distinct ids, in order of first occurrence, and
+// the inverse.
 //
-// An open-addressed table of 4-byte positions in the output, three to six times
-// as long as the batch: ten thousand ids stay in the second-level cache, and
-// clearing it costs some tenths of a nanosecond per id. Where an id begins to
-// look is decided by a secret (base/keyed_hash.h), so that no batch can be made
-// slow; nothing of the result depends on it. Keys are compared in
-// the output itself. Whether an id is new is something no branch predictor can
-// know, so the common step has no branch for it: it writes as if the id were
-// new and advances by zero or one. Batches that do not fit the caches first ask
-// for the lines that they are going to touch.
+// The hash table is open-addressed and holds 4-byte positions in the output. It
+// has three to six times as many slots as the batch has ids: for ten thousand
+// ids it stays in the L2 cache, and clearing it costs some tenths of a
+// nanosecond per id. A secret (base/keyed_hash.h) decides where a probe starts,
+// so that no batch can be crafted to be slow; the result does not depend on it.
+// Keys are compared in the output itself. No branch predictor can guess whether
+// an id is new, so the common case has no branch for it: it writes as if the id
+// were new and advances by zero or one. Batches that do not fit the caches
+// prefetch the cache lines that they will touch.
 
 #ifndef KERNELS_ENGINE_IDS_UNIQUE_H_
 #define KERNELS_ENGINE_IDS_UNIQUE_H_
@@ -25,9 +26,9 @@
 
 namespace ev {
 
-// The scratch of one dedup at a time: keep it and use it again, so that the
-// steady state allocates nothing (12 to 24 bytes per id of the longest batch so
-// far). Not thread-safe; one per thread.
+// Scratch memory of one dedup at a time, 12 to 24 bytes per id of the longest
+// batch so far. Keep it and reuse it, so that the steady state allocates
+// nothing. Not thread-safe; use one per thread.
 class Unique {
  public:
   // The result is a function of ids alone.
@@ -36,7 +37,7 @@ class Unique {
   //   inverse: [N]; unique[inverse[i]] == ids[i].
   //   counts:  as unique, or null; occurrences of each distinct id.
   // InvalidArgument: 2^31 - 1 ids or more. ResourceExhausted: no memory for the
-  // scratch. Nothing of the output may be relied on after an error.
+  // scratch. The output is unspecified after an error.
   Status Run(Span<const int64_t> ids, int64_t* unique, int32_t* inverse,
              int32_t* counts, int64_t* num_unique);
   Status Run(Span<const int32_t> ids, int64_t* unique, int32_t* inverse,

@@ -9,8 +9,8 @@
 
 namespace ev {
 
-// The dedup scratch of this process's tasks. Never destroyed: tasks may run
-// while the process ends.
+// Pool of dedup scratch for the tasks of this process. Never destroyed, because
+// tasks may run while the process exits.
 inline Recycler<Unique>& UniquePool() {
   static Recycler<Unique>* const pool = new Recycler<Unique>(64);
   return *pool;

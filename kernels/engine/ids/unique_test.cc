@@ -77,7 +77,7 @@ TEST(UniqueTest, IdsThatWereMadeToCollideCostWhatOthersCost) {
     made.push_back(testing::KeyOfOneLowerHalf(i));
   }
   EXPECT_LT(SecondsFor(made), 20 * usual);
-  // A caller that knows the secret makes it slow, and the result is the same.
+  // Ids crafted with the secret are slow, and the result is still right.
   const KeyedHash hash = KeyedHash::FromSeed(1);
   for (uint64_t i = 0; i < 20000; ++i) known.push_back(hash.KeyOf(i));
   {
@@ -145,7 +145,7 @@ TEST(UniqueTest, ScratchStays) {
   ids.resize(100);
   Check(&dedup, ids);
   EXPECT_EQ(dedup.bytes(), bytes);
-  // A longer batch than ever before, and no memory.
+  // A longer batch than any so far, and no memory for it.
   ids.assign(200000, 3);
   std::vector<int64_t> unique(ids.size());
   std::vector<int32_t> inverse(ids.size());

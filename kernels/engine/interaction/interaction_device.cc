@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "kernels/engine/base/gpu_library.h"
+
 namespace ev {
 namespace {
 
@@ -20,12 +22,16 @@ bool RegisterInteractionDevice(InteractionDevice* device) {
   return true;
 }
 
+InteractionDevice* RegisteredInteractionDevice() { return TheDevice(); }
+
 Status InteractionDevice::Get(InteractionDevice** device) {
-  *device = TheDevice();
-  if (*device != nullptr) return Status::OK();
-  return FailedPrecondition(
-      "dot products of vectors in a GPU's memory need a library with GPU code "
-      "in it, and this one was built without nvcc");
+  if (RegisteredInteractionDevice() == nullptr) {
+    EV_RETURN_IF_ERROR(LoadGpuLibrary(
+        "dot products of vectors in GPU memory need a library with GPU code: "
+        "this one was built without nvcc"));
+  }
+  *device = RegisteredInteractionDevice();
+  return Status::OK();
 }
 
 }  // namespace ev

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between DLRM's interaction and a framework's device: pair_dots.h
-// where vectors, slopes and results are in the device's memory. A program that
-// links interaction/gpu:gpu_interaction has one.
+// DLRM's interaction on a framework's device: pair_dots.h for vectors, slopes
+// and results in device memory. A program has such a device if it links
+// interaction/gpu:gpu_interaction or loads a CUDA library.
 
 #ifndef KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
 #define KERNELS_ENGINE_INTERACTION_INTERACTION_DEVICE_H_
@@ -17,24 +17,24 @@
 
 namespace ev {
 
-// Thread-safe. Calls begin work on a stream and return: results are there when
-// the device is through with what the stream has been given, and the memory
-// must not be used for anything else before. The device is the one that is
-// current for the calling thread.
+// Thread-safe. Calls enqueue work on a stream and return. Results are valid,
+// and the memory may be reused, after the stream's work so far. The device is
+// the one that is current for the calling thread.
 class InteractionDevice {
  public:
   virtual ~InteractionDevice() {}
 
-  // That of this program. FailedPrecondition, with the reason, when there is
-  // none.
+  // Returns the device of this program. Loads the CUDA library if none is
+  // registered. FailedPrecondition, with the reason, if there is no device;
+  // Internal if the CUDA library cannot be loaded.
   static Status Get(InteractionDevice** device);
 
-  // Bytes of the device's memory, aligned to 8, that either call needs beside
-  // its results; often 0. They are used as the results are.
+  // Returns the bytes of device memory, aligned to 8, that either call needs in
+  // addition to its results; often 0. The same rules as for results apply.
   virtual int64_t WorkspaceBytes(const VectorBatch& batch) const = 0;
 
-  // As PairDots and PairDotsGradient; the sums' order may be another, and is
-  // always the same.
+  // Like PairDots and PairDotsGradient. The sums may have another order, which
+  // is always the same.
   virtual Status StartDots(const VectorBatch& batch, float* dots,
                            void* workspace, const DeviceStream& stream) = 0;
   virtual Status StartGradient(const VectorBatch& batch, const float* slopes,
@@ -42,9 +42,11 @@ class InteractionDevice {
                                const DeviceStream& stream) = 0;
 };
 
-// Called by the static initializer of the library that is linked in; the device
-// is never destroyed. Returns true.
+// Called by the static initializer of the library with GPU code, or with the
+// device of a loaded CUDA library. The device is never destroyed. Returns true.
 bool RegisterInteractionDevice(InteractionDevice* device);
+// Null: none is registered. Loads no CUDA library.
+InteractionDevice* RegisteredInteractionDevice();
 
 }  // namespace ev
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sample at a time: its vectors stay in the first cache. Of dots, tiles of
-// two by four pairs are summed in vectors of eight floats; of the gradient,
-// tiles of four vectors by sixteen floats.
+// Computes a sample at a time: its vectors stay in the first-level cache. Dots
+// are summed in tiles of two by four pairs, in vectors of eight floats;
+// gradients in tiles of four vectors by sixteen floats.
 
 #include "kernels/engine/interaction/pair_dots.h"
 
@@ -16,14 +16,14 @@
 namespace ev {
 namespace {
 
-// Any address, any aliasing.
+// Loads from any address may alias any type.
 typedef float F8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t I8 __attribute__((vector_size(32)));
 
 inline F8 Load8(const float* p) { return *reinterpret_cast<const F8*>(p); }
 inline void Store8(float* p, F8 v) { *reinterpret_cast<F8*>(p) = v; }
 
-// Multiplications of a task: some fifty microseconds.
+// Multiplications per task: some fifty microseconds.
 constexpr int64_t kTaskWork = 1 << 19;
 
 constexpr int kTall = 2, kWide = 4;  // of a tile of pairs
@@ -34,7 +34,7 @@ int64_t SamplesOfTask(const VectorBatch& batch) {
       1, kTaskWork / std::max<int64_t>(1, batch.num_pairs() * batch.dim));
 }
 
-// The sums of the floats of four vectors.
+// Stores the sums of the floats of each of four vectors.
 inline void Sum4(F8 a, F8 b, F8 c, F8 d, float* sums) {
   const I8 even = {0, 8, 1, 9, 4, 12, 5, 13};
   const I8 odd = {2, 10, 3, 11, 6, 14, 7, 15};
@@ -47,7 +47,7 @@ inline void Sum4(F8 a, F8 b, F8 c, F8 d, float* sums) {
   for (int k = 0; k < 4; ++k) sums[k] = halves[k] + halves[k + 4];
 }
 
-// sums[t][u] = tall[t] * wide[u]; 'length' is a multiple of 8.
+// Sets sums[t][u] = tall[t] * wide[u]; 'length' is a multiple of 8.
 inline void DotTile(const float* const (&tall)[kTall],
                     const float* const (&wide)[kWide], int64_t length,
                     float (&sums)[kTall][kWide]) {
@@ -76,7 +76,7 @@ void DotsOfSample(const float* const* rows, int64_t n, int64_t length,
       float sums[kTall][kWide];
       DotTile(tall, wide, length, sums);
       for (int row = 0; row < kTall && i + row <= last; ++row) {
-        // One before the diagonal at most.
+        // at most up to one before the diagonal
         const int64_t count = std::min<int64_t>(kWide, i + row - j);
         float* const to = dots + NumPairs(i + row) + j;
         for (int u = 0; u < count; ++u) to[u] = sums[row][u];
@@ -85,8 +85,8 @@ void DotsOfSample(const float* const* rows, int64_t n, int64_t length,
   }
 }
 
-// The slopes of a sample as a symmetric matrix with zeros on its diagonal; a
-// row has 'stride' floats, zeros behind the last.
+// Writes the slopes of a sample as a symmetric matrix with zeros on its
+// diagonal. A row has 'stride' floats, with zeros after the last.
 void SlopesAsMatrix(const float* slopes, int64_t n, int64_t stride,
                     float* matrix) {
   for (int64_t i = 0; i < n; ++i) {
@@ -98,7 +98,7 @@ void SlopesAsMatrix(const float* slopes, int64_t n, int64_t stride,
   }
 }
 
-// to[r], kVectors * 8 floats each, of matrix rows [i, i + kRows).
+// Computes to[r], kVectors * 8 floats each, from matrix rows [i, i + kRows).
 template <int kVectors>
 inline void GradientTile(const float* const* rows, int64_t n, int64_t d,
                          const float* matrix, int64_t stride, int64_t i,
@@ -150,7 +150,7 @@ Status PairDots(const VectorBatch& batch, float* dots, Parallel* parallel) {
       parallel, batch.num_samples, SamplesOfTask(batch),
       [&](int64_t begin, int64_t end) {
         std::vector<const float*> rows(n);
-        // Zeros behind rows of other lengths.
+        // Rows whose length is not a multiple of 8 are padded with zeros.
         std::vector<float> padded(length == dim ? 0 : n * length);
         for (int64_t sample = begin; sample < end; ++sample) {
           for (int64_t v = 0; v < n; ++v) {

@@ -6,9 +6,9 @@
 // Model for Personalization and Recommendation Systems, 2019.)
 //
 // Pairs (i, j), i > j, are in the order (1, 0), (2, 0), (2, 1), (3, 0), ...
-// Sums are of float32, in an order that the shape alone decides: the same bits
-// whatever the number of threads. Where a value is infinite or no number, so
-// may be each result of its sample.
+// Sums are float32, in an order that depends on the shape alone, so results are
+// bitwise equal whatever the number of threads. If a value is infinite or NaN,
+// every result of its sample may be.
 
 #ifndef KERNELS_ENGINE_INTERACTION_PAIR_DOTS_H_
 #define KERNELS_ENGINE_INTERACTION_PAIR_DOTS_H_
@@ -35,10 +35,10 @@ struct VectorBatch {
   int64_t num_pairs() const { return NumPairs(num_vectors()); }
 };
 
-// dots [num_samples, pairs]. ResourceExhausted.
+// Computes dots [num_samples, pairs]. ResourceExhausted.
 Status PairDots(const VectorBatch& batch, float* dots, Parallel* parallel);
 
-// grads[i], [num_samples, dim], becomes the sum over j != i, in the order of j,
+// Sets grads[i], [num_samples, dim], to the sum over j != i, in the order of j,
 // of slopes[pair of i and j] * vectors[j]; slopes [num_samples, pairs].
 // ResourceExhausted.
 Status PairDotsGradient(const VectorBatch& batch, const float* slopes,

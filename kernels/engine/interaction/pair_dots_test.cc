@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Shape{2, 4, 1000}, Shape{3, 200, 24}));
 
 TEST(PairDots, OrderOfPairs) {
-  // Vector v of the sample is 10^v, so a dot says which two made it.
+  // Vector v of the sample is 10^v, so each dot identifies its pair.
   const std::vector<float> vectors = {1.0f, 10.0f, 100.0f, 1000.0f};
   std::vector<const float*> pointers;
   for (const float& x : vectors) pointers.push_back(&x);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeepRec's AdagradDecay: Adagrad whose accumulator forgets, so that training
-// which never ends does not come to rest.
+// DeepRec's AdagradDecay: Adagrad with an accumulator that decays, so that
+// updates do not vanish in training that never ends.
 //
 //   once for each multiple of decay_step that global_step has reached and this
 //   element has not yet applied (decay_power counts those applied):
@@ -10,8 +10,9 @@
 //   a += g * g
 //   w -= lr * g / sqrt(a)
 //
-// A row that was away for several periods makes up for all of them, so its
-// accumulator is what it would be had the decay been applied on time.
+// A row without a gradient for several periods applies all of their decays in
+// its next update, so its accumulator is the same as if each decay had been
+// applied on time.
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_ADAGRAD_DECAY_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_ADAGRAD_DECAY_RULE_H_
@@ -50,8 +51,8 @@ struct AdagradDecayRule {
     return decay_power < periods;
   }
 
-  // The update of an element whose decay is not due; it has no branch, so a row
-  // of such elements vectorises.
+  // Updates an element whose decay is not due. Branch-free, so a row of such
+  // elements vectorises.
   EV_HOST_DEVICE void Update(float grad, float* value,
                              float* accumulator) const {
     *accumulator += grad * grad;

@@ -6,7 +6,7 @@
 //   a += g * g
 //   w -= lr * g / sqrt(a)
 //
-// A zero accumulator with a zero gradient gives NaN, as there.
+// A zero accumulator with a zero gradient gives NaN, as in TensorFlow.
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_ADAGRAD_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_ADAGRAD_RULE_H_

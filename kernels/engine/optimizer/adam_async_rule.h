@@ -1,17 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeepRec's AdamAsync: Adam whose powers of beta belong to each variable
-// instead of the whole model (the caller keeps them and gives them as
-// hyperparameters), so asynchronous workers do not share two hot scalars.
+// DeepRec's AdamAsync: Adam with powers of beta per variable instead of per
+// model, so that asynchronous workers do not share two hot scalars. The caller
+// keeps the powers and passes them as hyperparameters.
 //
-// With sparse_rmsprop, sparse rows are updated without momentum, in RMSProp's
-// way and without a bias correction; m stays as it is:
+// With sparse_rmsprop, rows are updated as by RMSProp, without momentum and
+// without bias correction; m does not change:
 //
 //   v = v * beta2 + g * g * (1 - beta2)
 //   w -= lr * g / (sqrt(v) + epsilon)
 //
-// Otherwise exactly Adam (adam_rule.h).
+// Without sparse_rmsprop the rule is exactly Adam (adam_rule.h).
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_ADAM_ASYNC_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_ADAM_ASYNC_RULE_H_

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adam, as tf.train.AdamOptimizer treats a sparse gradient, for the rows that
-// have one (lazily; stock also decays the moments of all other rows):
+// Adam, as tf.train.AdamOptimizer applies a sparse gradient, but lazy: only
+// rows with a gradient change, while stock TensorFlow also decays the moments
+// of all other rows.
 //
 //   lr_t = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
 //   m = m * beta1 + g * (1 - beta1)
@@ -33,7 +34,7 @@ struct AdamRule {
   }
   static const char* CheckHyper(const float*) { return nullptr; }
 
-  // The moments only; the rules that are built on Adam share it.
+  // Updates only the moments. Shared by the rules that are built on Adam.
   EV_HOST_DEVICE void Moments(float grad, float* m, float* v) const {
     *m = *m * beta1 + grad * (1.0f - beta1);
     *v = *v * beta2 + (grad * grad) * (1.0f - beta2);

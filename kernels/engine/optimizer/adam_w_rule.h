@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdamW, Adam with decoupled weight decay (Loshchilov and Hutter): the decay is
-// scaled by the rate of the step, bias correction included (as DeepRec does it
-// in its tables), reads the value before the step and does not enter the
-// moments. Lazily: a row decays only in the steps in which it has a gradient.
+// AdamW: Adam with decoupled weight decay (Loshchilov and Hutter). The decay is
+// scaled by the step's learning rate with bias correction, as in DeepRec's
+// tables. It reads the value before the step and does not enter the moments. It
+// is lazy: a row decays only in steps in which it has a gradient.
 //
 //   m, v, lr_t as Adam
 //   w -= lr_t * m / (sqrt(v) + epsilon) + lr_t * weight_decay * w

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Centered RMSProp, as TensorFlow's SparseApplyCenteredRMSProp: the mean
-// gradient is taken off its mean square.
+// Centered RMSProp, as TensorFlow's SparseApplyCenteredRMSProp: the square of
+// the mean gradient is subtracted from the mean square.
 //
 //   ms = ms * rho + g * g * (1 - rho)
 //   mg = mg * rho + g * (1 - rho)

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// FTRL-proximal, as TensorFlow's SparseApplyFtrl and SparseApplyFtrlV2 (the
-// second is the first with l2_shrinkage):
+// FTRL-proximal, as TensorFlow's SparseApplyFtrl and SparseApplyFtrlV2 (V2 adds
+// l2_shrinkage):
 //
 //   gs = g + 2 * l2_shrinkage * w
 //   n' = n + g * g
@@ -17,8 +17,8 @@
 
 namespace ev {
 
-// kSquareRoot: lr_power is -0.5, the default; then no power is computed and the
-// loop vectorises.
+// kSquareRoot: lr_power is -0.5, the default. No power is computed then, and
+// the loop vectorises.
 template <bool kSquareRoot>
 struct FtrlRule {
   static constexpr const char* kName = "Ftrl";

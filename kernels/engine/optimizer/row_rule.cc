@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops vectorise because they are compiled without errno from sqrtf and
-// without trapping arithmetic (BUILD), neither of which changes a result, and
-// because the common dims are constants: then a row has no loop left.
+// without trapping arithmetic (see BUILD); neither changes a result. For common
+// dims the trip count is a constant, so the loop over a row is unrolled.
 
 #include "kernels/engine/optimizer/row_rule.h"
 
@@ -18,19 +18,20 @@ namespace {
 
 constexpr int64_t kFloatsPerLine = 16;
 
-// Lines that are asked for ahead of their use. A core keeps about this many
-// misses in flight; more would push earlier ones out of its first cache.
+// Cache lines that are prefetched ahead of their use. A core keeps about this
+// many misses in flight; more would evict earlier lines from the L1 cache.
 constexpr int64_t kLinesAhead = 24;
 
 inline void PrefetchFloats(const float* begin, int64_t count) {
   for (int64_t j = 0; j < count; j += kFloatsPerLine) {
     __builtin_prefetch(begin + j, 1, 3);
   }
-  // A range that does not start a line ends in one more.
+  // A range that starts within a cache line ends in one more line.
   __builtin_prefetch(begin + count - 1, 1, 3);
 }
 
-// One row of one rule. kDim: the row's dim when it is known, else 0.
+// Applies a rule to one row. kDim: the dim if it is a compile-time constant,
+// else 0.
 template <int kDim, typename Rule, size_t... kSlot>
 inline void ApplyToRow(const Rule& rule, const float* grad, float* row,
                        const int64_t* offsets, int64_t dim,
@@ -43,8 +44,8 @@ inline void ApplyToRow(const Rule& rule, const float* grad, float* row,
   }
 }
 
-// AdagradDecay: a row in which no element is due, which is nearly every row,
-// takes the loop without a branch.
+// AdagradDecay: a row without an element whose decay is due, as nearly every
+// row is, takes a loop without branches.
 template <int kDim, size_t... kSlot>
 inline void ApplyToRow(const AdagradDecayRule& rule, const float* grad,
                        float* row, const int64_t* offsets, int64_t dim,
@@ -68,7 +69,8 @@ inline void ApplyToRow(const AdagradDecayRule& rule, const float* grad,
 
 template <int kDim, typename Rule>
 void ApplyToRows(const Rule& rule_in, const RowBlock& block) {
-  // Copies that the compiler knows no store through a row can change.
+  // Local copies, so that the compiler can rule out that a store to a row
+  // changes them.
   const Rule rule = rule_in;
   const int64_t dim = kDim != 0 ? kDim : block.dim;
   int64_t offsets[Rule::kNumSlots + 1] = {};

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rule made ready for rows in CPU memory: one virtual call for a block of
-// rows, a vectorised loop inside.
+// A row rule (rule.h) that updates rows in CPU memory: one virtual call for a
+// block of rows, with a vectorised loop inside.
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_ROW_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_ROW_RULE_H_
@@ -27,7 +27,7 @@ struct RowBlock {
   const int64_t* slot_offsets = nullptr;  // one per slot of the rule, in floats
 };
 
-// No rule has more slots.
+// Upper limit on the number of slots of a rule.
 constexpr int kMaxRuleSlots = 8;
 
 class RowRule {
@@ -37,21 +37,22 @@ class RowRule {
   virtual ~RowRule() {}
   virtual const char* name() const = 0;
   virtual int num_slots() const = 0;
-  // What MakeRowRule was given: where no loop of the CPU's updates the rows,
-  // the rule is its name and these.
+  // The hyperparameters passed to MakeRowRule. Code that updates rows in
+  // another memory, such as a GPU's, takes the rule's name and these instead of
+  // calling Apply.
   Span<const float> hyper() const { return hyper_; }
 
-  // Applies the rule to every element of every row, in order, prefetching the
-  // rows ahead. Thread-safe; two calls at once must not share a row.
+  // Applies the rule to every element of every row, in order, and prefetches
+  // later rows. Thread-safe; concurrent calls must not share a row.
   virtual void Apply(const RowBlock& block) const = 0;
 
  private:
   const std::vector<float> hyper_;
 };
 
-// The rule of that name (rule.h lists names and hyperparameters).
-// InvalidArgument: no such rule, a wrong number of hyperparameters, or values
-// that the rule cannot work with.
+// Creates the rule of that name (rule_list.h lists all). InvalidArgument: no
+// such rule, a wrong number of hyperparameters, or values that the rule
+// rejects.
 Status MakeRowRule(const std::string& name, Span<const float> hyper,
                    std::unique_ptr<const RowRule>* rule);
 

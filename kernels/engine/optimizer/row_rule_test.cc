@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every rule against its formula in double precision, written apart from the
-// rule, over several steps and dims; and against values worked out by hand.
+// Tests every rule over several steps and dims against its formula in double
+// precision, written independently of the rule, and against values computed by
+// hand.
 
 #include "kernels/engine/optimizer/row_rule.h"
 
@@ -29,7 +30,7 @@ std::unique_ptr<const RowRule> Make(const std::string& name,
 }
 
 // One row whose slots lie in reverse order behind the value, so that a rule
-// which mixes up its slots is seen.
+// that mixes up its slots fails the tests.
 class Row {
  public:
   Row(int64_t dim, float value, const std::vector<float>& slots)
@@ -67,7 +68,7 @@ struct RuleCase {
   std::vector<float> hyper;
   std::vector<float> slots;  // initial values
   std::function<void(double g, int step, Element* e)> reference;
-  // Hyperparameters of a step, when they change with it.
+  // Hyperparameters of a step, if they change from step to step.
   std::function<std::vector<float>(int step)> hyper_of_step;
 };
 
@@ -97,7 +98,7 @@ RuleCase FtrlCase(double lr_power, double shrinkage) {
           nullptr};
 }
 
-// Adam's moments and bias-corrected direction, the textbook's way.
+// Adam's moments and bias-corrected direction, as in textbooks.
 double AdamDirection(double g, int step, double lr, Element* e) {
   Element& x = *e;
   x[1] += 0.1 * (g - x[1]);
@@ -274,8 +275,8 @@ TEST_P(RowRuleTest, FollowsTheFormula) {
   }
 }
 
-// The same element gives the same bits wherever it stands in a row and whatever
-// the dim: vector code and remainder agree.
+// An element's result has the same bits at any position in a row and for any
+// dim: vector code and remainder loop agree.
 TEST_P(RowRuleTest, AnElementDoesNotDependOnItsNeighbours) {
   const RuleCase& c = GetParam();
   const auto rule =
@@ -478,7 +479,7 @@ TEST(RowBlockTest, NoAddressBeyondTheBlockIsRead) {
   }
 }
 
-// Many rows in one block, so that prefetching ahead meets the block's end.
+// Many rows in one block, so that prefetching reaches the block's end.
 TEST(RowBlockTest, UpdatesEveryRowOnceWithItsOwnGradient) {
   for (int64_t dim : {1, 16, 64, 200}) {
     for (int64_t n : {1, 2, 31, 257}) {

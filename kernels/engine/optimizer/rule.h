@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a row rule is. Every rule is one struct in its own file <stem>_rule.h:
-// elementwise, a pure function of one element's gradient, value and slots, and
-// EV_HOST_DEVICE so that nvcc compiles the same lines for the GPU.
+// Row rules: the formulas of optimizers. Each rule is one struct in its own
+// file <stem>_rule.h. It is elementwise, a pure function of one element's
+// gradient, value and slots, and EV_HOST_DEVICE so that nvcc compiles the same
+// lines for the GPU.
 //
 //   struct AdagradRule {
 //     static constexpr const char* kName = "Adagrad";
@@ -12,7 +13,7 @@
 //     float learning_rate;
 //     // REQUIRES: CheckHyper accepted hyper[0 .. kNumHyper).
 //     static AdagradRule FromHyper(const float* hyper);
-//     // Null, or what is wrong with the hyperparameters.
+//     // Returns null, or what is wrong with the hyperparameters.
 //     static const char* CheckHyper(const float* hyper);
 //     // value and slots: this element's state, updated in place.
 //     EV_HOST_DEVICE void operator()(float grad, float* value,
@@ -20,18 +21,17 @@
 //   };
 //
 // Each rule's header names its slots and its hyperparameters, in their order.
-// To add a rule: its header, a line in rule_list.h and one in BUILD.
+// To add a rule, add its header, a line in rule_list.h and a line in BUILD.
 //
-// The formulas follow TensorFlow 1.15's *sparse* kernels (or, for Adam, its
-// Python for sparse gradients), operation by operation: where a stock kernel is
-// written v*b + g*(1 - b) so is the rule here, not v + (g - v)*(1 - b). Every
-// operation is rounded once to float (no contraction, no approximate square
-// root), so the CPU and the GPU give the same bits. What is left against stock
-// TensorFlow is the last bit of its own square root, which its vector code
-// approximates.
+// The formulas follow TensorFlow 1.15's *sparse* kernels (for Adam, its Python
+// code for sparse gradients) operation by operation: v*b + g*(1 - b) of a stock
+// kernel is not rewritten as v + (g - v)*(1 - b). Every operation is rounded
+// once to float (no contraction, no approximate square root), so the CPU and
+// the GPU compute the same bits. The only difference from stock TensorFlow is
+// the last bit of a square root, which its vector code approximates.
 //
-// All rules are lazy: a row without a gradient in a step does not change, its
-// moments do not decay.
+// All rules are lazy: a row without a gradient in a step does not change, and
+// its moments do not decay.
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_RULE_H_
 #define KERNELS_ENGINE_OPTIMIZER_RULE_H_

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// All rules by name: the one list that the CPU's dispatch and the GPU's are
-// made from.
+// List of all rules by name. The CPU's dispatch and the GPU's are both
+// generated from it.
 
 #ifndef KERNELS_ENGINE_OPTIMIZER_RULE_LIST_H_
 #define KERNELS_ENGINE_OPTIMIZER_RULE_LIST_H_
@@ -23,8 +23,9 @@
 #include "kernels/engine/optimizer/rms_prop_rule.h"
 #include "kernels/engine/optimizer/sgd_rule.h"
 
-// Every rule, in the order of error messages. RULE(R): struct R. RULE_OF_TWO(R,
-// c): template <bool> struct R, true where the expression c of 'hyper' is.
+// Every rule, in the order in which error messages list them. RULE(R) stands
+// for struct R. RULE_OF_TWO(R, c) stands for template <bool> struct R; its
+// argument is the value of expression c, which may use 'hyper'.
 #define EV_ROW_RULES(RULE, RULE_OF_TWO)        \
   RULE(SgdRule)                                \
   RULE_OF_TWO(MomentumRule, hyper[2] != 0.0f)  \
@@ -69,7 +70,7 @@ Status Visit(Span<const float> hyper, Visitor&& visitor) {
 
 }  // namespace rule_list_internal
 
-// Whether VisitRule has a rule of that name.
+// Returns whether VisitRule has a rule of that name.
 inline bool IsRule(const std::string& name) {
 #define EV_RETURN_IF_NAMED(Rule) \
   if (name == Rule::kName) return true;
@@ -80,9 +81,9 @@ inline bool IsRule(const std::string& name) {
   return false;
 }
 
-// Calls visitor(rule) with the rule of that name, made from hyper (the
-// rule's header says of what). InvalidArgument, without a call: no such rule, a
-// wrong number of hyperparameters, or values that the rule cannot work with.
+// Calls visitor(rule) with the rule of that name, created from hyper (listed in
+// the rule's header). InvalidArgument, without a call of visitor: no such rule,
+// a wrong number of hyperparameters, or values that the rule rejects.
 template <typename Visitor>
 Status VisitRule(const std::string& name, Span<const float> hyper,
                  Visitor&& visitor) {

@@ -1,26 +1,28 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// All cache strategies: which rows go when a table is over its capacity, and
-// which rows leave the faster of two memories. The one list; a strategy is a
-// file of its own (lru.h, lfu.h, fifo.h) with
+// List of all cache strategies. A strategy decides which rows are evicted when
+// a table exceeds its capacity, and which rows leave the faster tier of a table
+// in two memories. Each strategy is a struct in a file of its own (lru.h,
+// lfu.h, fifo.h) with these members:
 //
-//   kName            the name that options and op attributes have
-//   kNeedsFrequency  rows have to count their occurrences
-//   kKeepsFirstCall  a row keeps the number of the call that gave it to the
-//                    table, else that of the call that updated it last
-//   Rank             a row's rank in a full table; the lowest goes first
+//   kName            name in options and op attributes
+//   kNeedsFrequency  whether rows must count their occurrences
+//   kKeepsFirstCall  whether a row keeps the number of the call that inserted
+//                    it; if not, it keeps that of the call that last updated it
+//   Rank             rank of a row in a full table; the lowest is evicted first
 //
-// and, of the rows in the faster memory (tier_rank.h),
+// and these for rows in the faster tier (tier_rank.h):
 //
-//   Arrive  a row came there and is used; brought: the rank that it left with,
-//           0 if it is new
-//   Use     a row there is used again
-//   Visit   the hand is at the row: whether it may go, and what it is worth;
-//           of some rows visited one after the other the least worth go
+//   Arrive  called when a row enters the tier, which counts as a use. 'brought'
+//           is the rank that the row had when it left the tier, 0 if it is new.
+//   Use     called when a row in the tier is used again.
+//   Visit   called when the eviction hand reaches a row. Returns whether it may
+//           leave, and sets *worth: of the rows visited in one search, those
+//           worth least leave.
 //
-// All are functions of their arguments. Several threads may call Arrive, Use
-// and Visit with one rank at once: a use may be lost then.
+// All are functions of their arguments alone. Several threads may call Arrive,
+// Use and Visit on one rank at once; a use may be lost then.
 
 #ifndef KERNELS_ENGINE_POLICY_CACHE_STRATEGY_H_
 #define KERNELS_ENGINE_POLICY_CACHE_STRATEGY_H_
@@ -43,8 +45,8 @@ enum class CacheStrategy {
 constexpr CacheStrategy kCacheStrategies[] = {
     CacheStrategy::kLru, CacheStrategy::kLfu, CacheStrategy::kFifo};
 
-// visitor(S()), S the class of the strategy. Always inlined: a call for each
-// row that a hand meets would cost as much as the visit.
+// Returns visitor(S()), where S is the struct of the strategy. Always inlined:
+// a call per row that the hand visits would cost as much as the visit itself.
 template <typename Visitor>
 inline __attribute__((always_inline)) auto VisitCacheStrategy(
     CacheStrategy strategy, Visitor&& visitor) {
@@ -64,7 +66,8 @@ inline const char* CacheStrategyName(CacheStrategy strategy) {
                             [](auto s) { return decltype(s)::kName; });
 }
 
-// False, and *strategy is as it was: no strategy has this name.
+// Finds a strategy by its name. Returns false and leaves *strategy unchanged if
+// there is none.
 inline bool FindCacheStrategy(const std::string& name,
                               CacheStrategy* strategy) {
   for (const CacheStrategy each : kCacheStrategies) {
@@ -85,7 +88,8 @@ inline bool KeepsFirstCall(CacheStrategy strategy) {
       strategy, [](auto s) { return decltype(s)::kKeepsFirstCall; });
 }
 
-// The call that a row keeps which has 'kept' and is updated by 'call'.
+// Returns the call number to store in a row that has 'kept', when call number
+// 'call' updates it.
 inline uint32_t CallToKeep(CacheStrategy strategy, uint32_t kept,
                            uint32_t call) {
   return kept != 0 && KeepsFirstCall(strategy) ? kept : call;

@@ -28,8 +28,8 @@ TEST(CacheStrategyTest, LruRanksByVersionThenCallThenHash) {
   EXPECT_LT(rank(3, 1, 9), rank(3, 2, 1));
   EXPECT_LT(rank(3, 0, 9), rank(3, 1, 1));
   EXPECT_LT(rank(3, 1, 1), rank(3, 1, 9));
-  // Rows of the call that evicts go last, and then those of later calls, even
-  // where a clock was set back.
+  // Rows of the evicting call go last, and rows of later calls after them, even
+  // if a clock was set back.
   EXPECT_LT(rank(9, 99, 9), rank(2, 100, 1));
   EXPECT_LT(rank(2, 100, 9), rank(2, 101, 1));
   EXPECT_TRUE(rank(2, 100, 0).is_of_call());
@@ -67,7 +67,7 @@ TEST(CacheStrategyTest, NumbersOfCallsWrap) {
   EXPECT_LT(rank(kLast), rank(3));
   EXPECT_LT(rank(3), rank(5));
   EXPECT_FALSE(rank(kLast).is_of_call());
-  // An import evicts for no call.
+  // An import evicts without a call of its own.
   EXPECT_FALSE(RankOf(CacheStrategy::kLru, RowHistory{0, 1, 7}, UpdateCall(), 0)
                    .is_of_call());
 }
@@ -77,18 +77,19 @@ TEST(CacheStrategyTest, FifoRanksByTheFirstCallThenVersionThenHash) {
     return RankOf(CacheStrategy::kFifo, RowHistory{version, 7, call},
                   Call(100, 9), hash);
   };
-  // A row that came earlier goes first, however young its last update is.
+  // A row that was inserted earlier goes first, however recent its last update.
   EXPECT_LT(rank(1, 8), rank(2, 3));
   EXPECT_LT(rank(0, 8), rank(1, 3));
   EXPECT_LT(rank(2, 3), rank(2, 8));
   EXPECT_LT(rank(2, 3, 1), rank(2, 3, 9));
-  // Rows of the step go after all others, those that came by the call last.
+  // Rows of the step go after all others; rows that the evicting call inserted
+  // go last.
   EXPECT_LT(rank(99, 8), rank(1, 9));
   EXPECT_LT(rank(99, 9), rank(100, 9));
   EXPECT_LT(rank(1, 9), rank(2, 9));
   EXPECT_FALSE(rank(1, 9).is_of_call());
   EXPECT_TRUE(rank(100, 9).is_of_call());
-  // Without steps, or where they are times, by the call alone.
+  // Without steps, or with timestamps as versions, the call alone decides.
   EXPECT_LT(rank(1, -1), rank(2, -1));
   UpdateCall times = Call(100, 9);
   times.steps_are_times = true;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much a table may hold.
+// Limits on the size of a table.
 
 #ifndef KERNELS_ENGINE_POLICY_CAPACITY_H_
 #define KERNELS_ENGINE_POLICY_CAPACITY_H_
@@ -12,7 +12,8 @@
 
 namespace ev {
 
-// How many rows a table may hold; 0: no bound. Both given: the smaller counts.
+// Limits on a table's size; 0 means no limit. If both are set, the tighter one
+// applies.
 struct CapacityOptions {
   int64_t max_rows = 0;
   int64_t max_bytes = 0;  // of rows, slots, meta and index

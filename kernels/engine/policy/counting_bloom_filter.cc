@@ -15,7 +15,7 @@
 namespace ev {
 namespace {
 
-// Beyond this a filter is a mistake in its options.
+// A larger filter can only come from a mistake in the options.
 constexpr double kMaxCounters = 1e13;
 
 }  // namespace
@@ -70,8 +70,8 @@ CountingBloomFilter::CountingBloomFilter(int num_hashes, uint64_t num_counters,
 CountingBloomFilter::~CountingBloomFilter() { UnmapPages(counters_, bytes_); }
 
 int CountingBloomFilter::Places(int64_t key, uint64_t* places) const {
-  // k hashes from two: place i is first + i * second. The second comes from the
-  // first by another mixing, and is odd, so that it is never 0.
+  // Derives k hashes from two: hash i is first + i * second. 'second' is mixed
+  // from 'first' in another way, and is odd so that it is never 0.
   const uint64_t first = MixKey(key);
   const uint64_t second =
       MixKey(static_cast<int64_t>(first ^ 0x6a09e667f3bcc909ull)) | 1;
@@ -192,7 +192,7 @@ int64_t CountingBloomFilter::Count(int64_t key) const {
 }
 
 void CountingBloomFilter::Clear() {
-  // Fresh zero pages; without any, the old ones are wiped.
+  // Maps fresh zero pages; clears the old ones if there is no memory for that.
   void* fresh = MapPages(bytes_, PageKind::kSmall);
   if (fresh == nullptr) {
     std::fill_n(static_cast<char*>(counters_), bytes_, 0);

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often was a key seen, in memory that does not depend on the number of
-// keys? Each key adds to k of m shared counters; the smallest of its counters
-// is what it was seen at most. So a count may be too high, never too low.
+// Counting Bloom filter: counts the occurrences of keys in memory that does not
+// grow with the number of keys. Each key adds to k of m shared counters, and
+// its count is the smallest of them. A count may be too high, never too low.
 //
 // For n keys and a probability p of a wrong count:
 //   k = ceil(|log2 p|),  m = ceil(n * |ln p| / (ln 2)^2).
@@ -18,24 +18,26 @@
 
 namespace ev {
 
-// Thread-safe, except that Clear must be alone. Counters saturate, and adding
-// commutes: what was added decides what is read, not when or on which thread.
+// Thread-safe, except that Clear must not run at the same time as another call.
+// Counters saturate and additions commute, so counts depend neither on the
+// order nor on the threads of the calls.
 class CountingBloomFilter {
  public:
-  // Memory, m * counter_bits / 8 bytes, is zero pages until it is touched.
-  // InvalidArgument: max_keys < 1, false_positive outside (0, 1), another width
-  // than 8, 16, 32, 64; ResourceExhausted: no memory.
+  // Creates a filter of m * counter_bits / 8 bytes. Its pages take physical
+  // memory only once they are written. InvalidArgument: max_keys < 1,
+  // false_positive outside (0, 1), or counter_bits other than 8, 16, 32 and 64.
+  // ResourceExhausted: no memory.
   static Status Make(int64_t max_keys, double false_positive, int counter_bits,
                      std::unique_ptr<CountingBloomFilter>* filter);
   ~CountingBloomFilter();
   CountingBloomFilter(const CountingBloomFilter&) = delete;
   CountingBloomFilter& operator=(const CountingBloomFilter&) = delete;
 
-  // Counts the key 'occurrences' times; what is below 1 counts nothing.
+  // Adds 'occurrences' to the key's count. No-op if it is below 1.
   void Add(int64_t key, int64_t occurrences);
-  // Takes back what was added. A counter that has saturated stays.
+  // Subtracts occurrences that were added earlier. A saturated counter stays.
   void Remove(int64_t key, int64_t occurrences);
-  // How often the key was seen, or more; saturates at int64's largest.
+  // Returns the key's count, which may be too high; at most INT64_MAX.
   int64_t Count(int64_t key) const;
   void Clear();
 
@@ -48,7 +50,8 @@ class CountingBloomFilter {
 
   CountingBloomFilter(int num_hashes, uint64_t num_counters, int counter_bits);
 
-  // Gives the places of a key's counters, each once; returns how many.
+  // Writes the indices of a key's counters, without duplicates, and returns
+  // their number.
   int Places(int64_t key, uint64_t* places) const;
   template <typename T>
   void AddTo(uint64_t place, uint64_t occurrences);

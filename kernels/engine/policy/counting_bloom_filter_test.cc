@@ -91,7 +91,7 @@ TEST(CountingBloomFilterTest, WhatWasAddedGoesAgain) {
       ASSERT_EQ(filter->Count(key), before[key]) << bits << " bits";
     }
   }
-  // A counter that is full does not say how much it counted.
+  // A saturated counter does not show how much was added to it.
   const auto filter = Make(10, 0.1, 8);
   filter->Add(7, 300);
   filter->Remove(7, 290);
@@ -99,7 +99,7 @@ TEST(CountingBloomFilterTest, WhatWasAddedGoesAgain) {
 }
 
 TEST(CountingBloomFilterTest, OneCounterStillCountsAKeyOncePerOccurrence) {
-  // Several hashes meet in so small a filter.
+  // In so small a filter, several hashes of a key select the same counter.
   const auto filter = Make(1, 0.001, 32);
   filter->Add(42, 3);
   EXPECT_EQ(filter->Count(42), 3);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which a full table gives up its rows: what a row knows about
-// itself, and the rank that a cache strategy makes of it.
+// The order in which a full table evicts rows: the history of a row, and the
+// rank that a cache strategy computes from it.
 
 #ifndef KERNELS_ENGINE_POLICY_EVICTION_RANK_H_
 #define KERNELS_ENGINE_POLICY_EVICTION_RANK_H_
@@ -12,45 +12,47 @@
 
 namespace ev {
 
-// What a row has recorded about itself.
+// The metadata of a row from which strategies compute its rank.
 struct RowHistory {
   int64_t version = -1;    // global step of the last update; -1: no update
   uint32_t frequency = 0;  // occurrences in training batches
-  // Number of the call that the strategy's CallToKeep chose; 0: none. Calls of
-  // one table are numbered from 1 on.
+  // Number of the call that CallToKeep returned; 0: none. A table numbers its
+  // calls from 1.
   uint32_t call = 0;
 };
 
-// A call that updates rows, and evicts those that are then too many.
+// A call that updates rows and then evicts the surplus.
 struct UpdateCall {
   uint32_t call = 0;  // its number in the table; 0: it updates nothing
   int64_t step = -1;  // global step of the update; -1: none
-  // Steps are no steps but the time of each call: rows of one time are not of
-  // one step.
+  // Versions are timestamps, not step numbers: rows with equal versions need
+  // not belong to one step.
   bool steps_are_times = false;
 };
 
-// Whether a row's call is this call, or one that began after it: calls that
-// are under way at once evict one after the other.
+// Returns whether a row belongs to the evicting call or to one that began after
+// it. Calls in flight at the same time evict one after the other.
 inline bool IsOfCall(uint32_t call, const UpdateCall& now) {
   constexpr uint32_t kCallsAtOnce = 1 << 16;
   return call != 0 && now.call != 0 && call - now.call < kCallsAtOnce;
 }
 
-// Rows with a smaller rank go first. A rank is unique in a table, since hashes
-// of distinct keys are: what goes does not depend on where rows lie.
+// Rows with a smaller rank are evicted first. Ranks are unique in a table
+// because hashes of distinct keys are, so the choice does not depend on where
+// rows are stored.
 struct EvictionRank {
-  // Two bits that spare a row (kOfCall, kOfStep, kNotSpared), then what the
-  // strategy compares first, below 2^62.
+  // The top two bits are kOfCall, kOfStep or kNotSpared: rows of the evicting
+  // call or step are spared. The other 62 bits are the number that the strategy
+  // compares first.
   uint64_t spared_and_first;
-  uint64_t second, third;  // what the strategy compares next
+  uint64_t second, third;  // numbers that the strategy compares next
   uint64_t hash;           // of the key
 
   static constexpr uint64_t kNotSpared = 0;
   static constexpr uint64_t kOfStep = uint64_t{1} << 62;
   static constexpr uint64_t kOfCall = uint64_t{2} << 62;
 
-  // Whether the row is of the call that evicts.
+  // Whether the row belongs to the evicting call.
   bool is_of_call() const { return spared_and_first >> 62 == 2; }
 };
 inline bool operator<(const EvictionRank& a, const EvictionRank& b) {
@@ -58,10 +60,10 @@ inline bool operator<(const EvictionRank& a, const EvictionRank& b) {
          std::tie(b.spared_and_first, b.second, b.third, b.hash);
 }
 
-// What strategies make ranks of; a smaller number goes first.
+// Numbers from which strategies form ranks. Rows with smaller ones go first.
 
-// The two bits of a row. spares_step: rows of the evicting call's step go after
-// all others but the call's own.
+// Returns the top two bits of a row's rank. With spares_step, rows of the
+// evicting call's step go after all others except the call's own rows.
 inline uint64_t SparedBits(const RowHistory& row, const UpdateCall& now,
                            bool spares_step) {
   if (IsOfCall(row.call, now)) return EvictionRank::kOfCall;
@@ -76,8 +78,8 @@ inline uint64_t ByVersion(const RowHistory& row) {
   return static_cast<uint64_t>(row.version) + 1;
 }
 
-// By how far back the row's call is, since numbers wrap; below 2^33. A row
-// without a call goes before all others.
+// Orders rows by the age of their call, so that call numbers may wrap; below
+// 2^33. A row without a call goes before all others.
 inline uint64_t ByCall(const RowHistory& row, const UpdateCall& now) {
   constexpr uint64_t kNow = uint64_t{1} << 32;
   if (row.call == 0) return 0;

@@ -16,7 +16,7 @@ TEST(EvictionTest, ARowLivesForStepsToLiveSteps) {
   EXPECT_FALSE(IsStale(10, 10, 5));
   EXPECT_FALSE(IsStale(10, 15, 5));
   EXPECT_TRUE(IsStale(10, 16, 5));
-  // Steps of any size, and no overflow at the ends.
+  // Large steps, and no overflow at either end of int64.
   constexpr int64_t kFar = int64_t{1} << 62;
   EXPECT_FALSE(IsStale(kFar, kFar + 5, 5));
   EXPECT_TRUE(IsStale(kFar, kFar + 6, 5));

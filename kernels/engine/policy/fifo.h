@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// FIFO: the row that came first goes first; a use does not make it younger.
-// cache_strategy.h says what each member is for.
+// FIFO: evicts the row that was inserted first; a use does not make it younger.
+// cache_strategy.h documents the members.
 
 #ifndef KERNELS_ENGINE_POLICY_FIFO_H_
 #define KERNELS_ENGINE_POLICY_FIFO_H_
@@ -19,17 +19,18 @@ struct FifoStrategy {
   static constexpr bool kNeedsFrequency = false;
   static constexpr bool kKeepsFirstCall = true;
 
-  // By the call that gave the row to the table; of the rows of one call the one
-  // that was updated longest ago goes first. A row's call does not tell whether
-  // the evicting call has updated it too; its step does.
+  // Orders by the call that inserted the row, then by version. The row's call
+  // does not show whether the evicting call has updated the row; its version
+  // does, so rows of the call's step are spared.
   static EvictionRank Rank(const RowHistory& row, const UpdateCall& now,
                            uint64_t hash) {
     return {SparedBits(row, now, /*spares_step=*/true) | ByCall(row, now),
             ByVersion(row), /*third=*/0, hash};
   }
 
-  // In a faster memory, by the time at which the row came there: one that comes
-  // back from the slower memory would otherwise be the next to leave again.
+  // In a faster tier, rows are ordered by when they arrived in it. By the time
+  // of insertion, a row that returns from the slower tier would be the next to
+  // leave again.
   static void Arrive(TierRank* rank, uint32_t, uint32_t now) {
     rank->store(now & kTierRankBits, std::memory_order_relaxed);
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// LFU: the row that occurred least often goes first. cache_strategy.h says what
-// each member is for.
+// LFU: evicts the row that occurred least often. cache_strategy.h documents the
+// members.
 
 #ifndef KERNELS_ENGINE_POLICY_LFU_H_
 #define KERNELS_ENGINE_POLICY_LFU_H_
@@ -19,18 +19,18 @@ struct LfuStrategy {
   static constexpr bool kNeedsFrequency = true;
   static constexpr bool kKeepsFirstCall = false;
 
-  // By frequency, then version, then call. Rows of the evicting call's step go
-  // last of the least frequent: a newcomer could otherwise never stay.
+  // Orders by frequency, then version, then call. Rows of the evicting call's
+  // step go after all others: a new row could otherwise never stay.
   static EvictionRank Rank(const RowHistory& row, const UpdateCall& now,
                            uint64_t hash) {
     return {SparedBits(row, now, /*spares_step=*/true) | row.frequency,
             ByVersion(row), ByCall(row, now), hash};
   }
 
-  // In a faster memory uses fade, a 64th with each visit of the hand. A use
-  // counts for much more than 64, so that of rows used once the one whose use
-  // lies farther back goes first (docs/design/0009-rows-on-ssd.md says why a
-  // 64th). A row takes its uses with it and comes back with them.
+  // In a faster tier a use counts 1024, and each visit of the hand takes a 64th
+  // off the count (docs/design/0009-rows-on-ssd.md explains why a 64th). Among
+  // rows used once, the one used longest ago therefore goes first. A row keeps
+  // its count while it is in the slower tier.
   static void Arrive(TierRank* rank, uint32_t brought, uint32_t now) {
     rank->store(brought, std::memory_order_relaxed);
     Use(rank, now);
@@ -40,7 +40,7 @@ struct LfuStrategy {
     uses = (uses < kMostUses ? uses : +kMostUses) + kUse;
     rank->store(uses | kUsedSinceVisit, std::memory_order_relaxed);
   }
-  // A row that was used since the last visit is passed over once.
+  // Passes over a row once if it was used since the last visit.
   static bool Visit(TierRank* rank, uint32_t, uint32_t* worth) {
     const uint32_t seen = rank->load(std::memory_order_relaxed);
     uint32_t uses = seen & kTierRankBits;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// LRU: the row that was updated longest ago goes first. cache_strategy.h says
-// what each member is for.
+// LRU: evicts the row that was updated longest ago. cache_strategy.h documents
+// the members.
 
 #ifndef KERNELS_ENGINE_POLICY_LRU_H_
 #define KERNELS_ENGINE_POLICY_LRU_H_
@@ -19,7 +19,7 @@ struct LruStrategy {
   static constexpr bool kNeedsFrequency = false;
   static constexpr bool kKeepsFirstCall = false;
 
-  // By version; of equal versions the row of the earlier call goes first.
+  // Orders by version, then by call.
   static EvictionRank Rank(const RowHistory& row, const UpdateCall& now,
                            uint64_t hash) {
     return {SparedBits(row, now, /*spares_step=*/false), ByVersion(row),
@@ -30,7 +30,7 @@ struct LruStrategy {
   static void Use(TierRank* rank, uint32_t now) {
     rank->store(now | kUsedSinceVisit, std::memory_order_relaxed);
   }
-  // A row that was used since the last visit is passed over once.
+  // Passes over a row once if it was used since the last visit.
   static bool Visit(TierRank* rank, uint32_t now, uint32_t* worth) {
     const uint32_t seen = rank->load(std::memory_order_relaxed);
     const uint32_t last_use = seen & kTierRankBits;

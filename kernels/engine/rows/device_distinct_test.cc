@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device that deduplicates promises, against the definition.
+// Compares the deduplication on a device with its definition.
 
 #include "kernels/engine/ids/device_distinct.h"
 
@@ -48,7 +48,7 @@ std::unique_ptr<GpuRowHome> MakeRows() {
   return rows;
 }
 
-// Samples of 0 to most ids each, which end with the ids.
+// Returns offsets of samples with 0 to 'most' ids each, in total num_ids.
 std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<int32_t> offsets = {0};
@@ -59,7 +59,7 @@ std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
   return offsets;
 }
 
-// What came of a batch, and of one that the definition gives.
+// The result of a batch: from the device, or by the definition.
 struct Result {
   std::vector<int64_t> keys;
   std::vector<int32_t> counts, samples, inverse;
@@ -67,13 +67,13 @@ struct Result {
   std::vector<int64_t> unknown_keys;
 };
 
-// The table's index: keys and the rows that they have.
+// The table's index: keys and their rows.
 using Index = std::unordered_map<int64_t, RowHandle>;
 
-// A device has rows for handles below this, all of default row 0.
+// The device has rows for handles below this, all with default row 0.
 constexpr RowHandle kRows = 2000;
 
-// What a key without a row is called.
+// Handle of a key without a row.
 constexpr RowHandle kAbsent = kFirstReservedHandle;
 
 RowHandle NameOf(const Index& index, int64_t key) {
@@ -134,7 +134,7 @@ void Deduplicate(GpuRowHome* rows, const std::vector<Id>& ids,
       names.push_back(NameOf(index, key));
     }
     ASSERT_OK(rows->SetUnknownHandles(names, distinct.get()));
-    // Gone soon.
+    // The device must have copied them: change them.
     names.assign(names.size(), kNoRow);
   }
   ASSERT_OK(distinct->Fetch());
@@ -158,7 +158,7 @@ Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
   Result got;
   Deduplicate(rows, ids, offsets, piece, &got, index);
   const Result expected = ByDefinition(ids, offsets);
-  // Not EXPECT_EQ: it would print millions.
+  // Not EXPECT_EQ, which would print millions of elements.
   EXPECT_EQ(expected.keys.size(), got.keys.size());
   EXPECT_TRUE(expected.keys == got.keys);
   EXPECT_TRUE(expected.counts == got.counts);
@@ -167,7 +167,7 @@ Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
   std::vector<RowHandle> names;
   for (int64_t key : expected.keys) names.push_back(NameOf(index, key));
   EXPECT_TRUE(names == got.names);
-  // Some of the keys, in their order.
+  // The unknown keys are a subsequence of the keys.
   auto at = expected.keys.begin();
   for (int64_t key : got.unknown_keys) {
     at = std::find(at, expected.keys.end(), key);
@@ -178,7 +178,7 @@ Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
   return got;
 }
 
-// Half of all ids among a few keys, one key in a tenth of all places.
+// Half of all ids are among a few keys; one key has a tenth of all ids.
 std::vector<int64_t> Skewed(int64_t n, int64_t range, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<int64_t> ids(n);
@@ -254,7 +254,7 @@ TEST_F(DeviceDistinctTest, KeysWhoseHashesMeet) {
   std::vector<int64_t> one_place, one_tag;
   for (uint64_t round = 0; round < 3; ++round) {
     for (uint64_t i = 0; i < 700; ++i) {
-      // The last place of all, so that the walk goes round.
+      // The last slot of the hash table, so that the probe wraps around.
       one_place.push_back(hash.KeyOf(0xFFFFFFFF00000000ULL | i));
       one_tag.push_back(hash.KeyOf(i << 52 | 0xFFFFFFFFULL));
     }
@@ -290,7 +290,7 @@ TEST_F(DeviceDistinctTest, ManyAtOnce) {
       for (int64_t n = 2000; n < 12000; n += 3001) {
         const std::vector<int64_t> ids = Skewed(n + c, 900, c);
         const std::vector<int32_t> offsets = RandomOffsets(n + c, 5, c);
-        // A dedup that no call waits for.
+        // A deduplication that is never waited for.
         std::unique_ptr<DeviceDistinct> dropped;
         ASSERT_OK(rows_->StartDistinct(n, 1, &dropped));
         ASSERT_OK(dropped->Put(0, Span<const int64_t>(ids.data(), n)));
@@ -323,11 +323,11 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   ASSERT_OK(distinct->Wait());
   const Result expected = ByDefinition(ids, offsets);
   ASSERT_EQ(static_cast<int64_t>(expected.keys.size()), distinct->num_unique());
-  // Nothing is known to rows that never had any.
+  // Rows that never had a key have no known key.
   ASSERT_EQ(distinct->num_unique(), distinct->num_unknown());
   EXPECT_TRUE(std::equal(expected.keys.begin(), expected.keys.end(),
                          distinct->unknown_keys()));
-  // Asked by several, as updates of one lookup may.
+  // Fetched by several threads, as updates of one lookup may do.
   callers.clear();
   for (int c = 0; c < 3; ++c) {
     callers.emplace_back([&] {
@@ -339,8 +339,8 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// What a device knows that had no memory for a key: it is told keys as they are
-// met.
+// A device that missed a key for lack of memory: keys become known to it as
+// they occur in batches.
 class KnownKeysTest : public DeviceDistinctTest {
  protected:
   void SetUp() override {
@@ -351,7 +351,7 @@ class KnownKeysTest : public DeviceDistinctTest {
     }
   }
 
-  // Keys that get the next rows.
+  // Assigns the next rows to these keys.
   void Insert(const std::vector<int64_t>& keys) {
     for (int64_t key : keys) {
       ASSERT_LT(next_, kRows);
@@ -367,7 +367,7 @@ class KnownKeysTest : public DeviceDistinctTest {
     rows_->ForgetKeys(keys);
     rows_->Forget(handles);
   }
-  // The unknown among distinct ids, each a sample.
+  // Returns the unknown keys among distinct ids, each in its own sample.
   std::vector<int64_t> UnknownAmong(const std::vector<int64_t>& ids) {
     std::vector<int32_t> offsets;
     for (size_t i = 0; i <= ids.size(); ++i) offsets.push_back(i);
@@ -396,7 +396,7 @@ TEST_F(KnownKeysTest, ForgottenKeysAreUnknown) {
   Insert(ids);
   EXPECT_EQ(ids, UnknownAmong(ids));
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
-  // One of them twice: a caller may say so more than once.
+  // Twice the same key: a caller may forget a key more than once.
   rows_->ForgetKeys(std::vector<int64_t>{-1, 99, -1});
   Forget({kMin, 0, kMax});
   const std::vector<int64_t> gone = {kMin, -1, 0, kMax};
@@ -424,7 +424,7 @@ TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
   EXPECT_EQ(one_place, UnknownAmong(one_place));
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(one_place));
   EXPECT_EQ(others, UnknownAmong(others));
-  // Holes in the walk, filled again in part.
+  // Deleted slots in the probe sequence, partly filled again.
   const std::vector<int64_t> some(one_place.begin(), one_place.begin() + 100);
   Forget(some);
   std::vector<int64_t> both = one_place;
@@ -436,8 +436,8 @@ TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
   EXPECT_EQ(some, UnknownAmong(both));
 }
 
-// More keys than there were places for at first, and more comings and goings
-// than places that were never used.
+// More keys than there were slots at first, and more inserts and erases than
+// slots that were never used.
 TEST_F(KnownKeysTest, KeysComeAndGo) {
   std::mt19937_64 random(3);
   std::vector<int64_t> here;
@@ -492,11 +492,11 @@ TEST_F(KnownKeysTest, TablesLookedUpByManyAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// What it knows otherwise: all.
+// A device that has received the key of every row.
 class NewKeysTest : public KnownKeysTest {
  protected:
   void SetUp() override { DeviceDistinctTest::SetUp(); }
-  // Keys that get the next rows, and are told.
+  // Assigns the next rows to these keys and passes the keys to the device.
   void MakeRows(const std::vector<int64_t>& keys) {
     for (int64_t key : keys) {
       ASSERT_OK(rows_->NewKeyedRow(key, next_, 0));
@@ -531,7 +531,7 @@ TEST_F(NewKeysTest, KeysThatAreQueuedAreForgottenToo) {
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong({5, 6, 7}));
 }
 
-// The row of each key is trained, that of the others is not there.
+// The row of each inserted key is trained; the other keys have no row.
 TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
   const std::vector<int64_t> ids = {10, 11, 12, 13, 10};
   Insert({11, 13});
@@ -550,7 +550,7 @@ TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
   update.distinct = distinct.get();
   update.num_samples = 5;
   update.grads = grads.data();
-  // Twice as the plan knew them, then with rows for the others.
+  // Twice with the handles of the plan, then with rows for the other keys.
   std::unique_ptr<DeviceWork> work;
   for (int twice = 0; twice < 2; ++twice) {
     ASSERT_OK(rows_->StartPooledUpdate(update, &work));
@@ -566,7 +566,7 @@ TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
   std::vector<float> values(4);
   ASSERT_OK(rows_->Read(std::vector<RowHandle>{0, 1, 2, 3}, 0, values.data()));
   EXPECT_EQ((std::vector<float>{-6, -24, -17, 0}), values);
-  // The lookup's names are as they were.
+  // The handles of the lookup are unchanged.
   ASSERT_OK(distinct->Fetch());
   EXPECT_EQ((std::vector<RowHandle>{kAbsent, 0, kAbsent, 1}),
             std::vector<RowHandle>(distinct->names(), distinct->names() + 4));

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "kernels/engine/base/gpu_library.h"
+
 namespace ev {
 namespace {
 
@@ -31,15 +33,16 @@ bool RegisterGpuRowHome(GpuRowHomeFactory factory) {
   return true;
 }
 
+GpuRowHomeFactory RegisteredGpuRowHome() { return Factory(); }
+
 Status MakeGpuRowHome(const GpuRowHomeOptions& options,
                       std::unique_ptr<GpuRowHome>* home) {
-  const GpuRowHomeFactory factory = Factory();
-  if (factory == nullptr) {
-    return FailedPrecondition(
+  if (RegisteredGpuRowHome() == nullptr) {
+    EV_RETURN_IF_ERROR(LoadGpuLibrary(
         "rows in GPU memory need a library with GPU code: this one was built "
-        "without nvcc");
+        "without nvcc"));
   }
-  return factory(options, home);
+  return RegisteredGpuRowHome()(options, home);
 }
 
 }  // namespace ev

@@ -66,13 +66,17 @@ struct GpuRowHomeOptions {
 using GpuRowHomeFactory = Status (*)(const GpuRowHomeOptions& options,
                                      std::unique_ptr<GpuRowHome>* home);
 
-// Called by the static initializer of the room's GPU code, if that is linked
-// in. Returns true.
+// Called by a static initializer of the GPU code that a program links, or with
+// the factory of a CUDA library that was loaded. Returns true.
 bool RegisterGpuRowHome(GpuRowHomeFactory factory);
+// Null: none is registered. Loads no CUDA library.
+GpuRowHomeFactory RegisteredGpuRowHome();
 
 // Rows on this process's GPU: the only one it sees, or the one of its local
-// rank. FailedPrecondition: this build has no GPU code, there is no driver or
-// no GPU, or one that the code was not compiled for; ResourceExhausted.
+// rank. Loads the CUDA library if no factory is registered.
+// FailedPrecondition: this build has no GPU code, there is no driver or no GPU,
+// or one that the code was not compiled for; Internal: the CUDA library cannot
+// be loaded; ResourceExhausted.
 Status MakeGpuRowHome(const GpuRowHomeOptions& options,
                       std::unique_ptr<GpuRowHome>* home);
 

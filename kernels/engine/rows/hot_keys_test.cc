@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of keys that occur once and of keys that occur up to a million times
-// in a batch, as rows on a device get them: the sum of a key's gradients is
-// formed in the order of its occurrences, wherever it is formed, so it has the
-// bits of a loop.
+// Updates of rows on a device by keys that occur once and keys that occur up to
+// a million times in a batch. The sum of a key's gradients is formed in the
+// order of its occurrences, wherever it is formed, so it has the bits of a
+// loop.
 
 #include <cstring>
 #include <memory>
@@ -38,7 +38,7 @@ struct RuleCase {
 
 const RuleCase kAdagrad = {"Adagrad", {0.1f}, 1};
 
-// Keys that occur so many times, in samples that come in no order.
+// Keys with these numbers of occurrences, in samples of random order.
 struct Batch {
   int64_t dim, num_samples;
   std::vector<int32_t> ends, samples;
@@ -160,7 +160,7 @@ class HotKeysTest : public ::testing::Test {
   std::vector<RowHandle> handles_;
 };
 
-// About the numbers at which sums are cut, wherever that is.
+// Numbers around those at which sums may be split.
 const std::vector<int32_t>& Runs() {
   static const std::vector<int32_t>* const runs = new std::vector<int32_t>{
       3,   1,   256, 100, 2,   255, 257, 16,  17,  64,  63,  65,  1,
@@ -253,7 +253,7 @@ TEST_F(HotKeysTest, SignsAndInfinities) {
       batch, Scale::kNone, {"SGD", {0.1f}, 0}, batch.Update(Scale::kNone)));
 }
 
-// A framework's tensor may begin anywhere.
+// A framework's tensor may start at any address.
 TEST_F(HotKeysTest, GradientsOnTheDeviceThatAreNotAligned) {
   for (int64_t dim : {4, 16, 64}) {
     const Batch batch(Runs(), 300, dim);

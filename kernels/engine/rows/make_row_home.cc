@@ -75,7 +75,7 @@ Status Make(const RowHomeOptions& options, TableRows* made) {
     case RowStorage::kHbmDram:
       return MakeHbmDram(options, made);
   }
-  return InvalidArgument("there is no such storage of rows");
+  return InvalidArgument("unknown storage of rows");
 }
 
 }  // namespace

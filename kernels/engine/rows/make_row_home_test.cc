@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program into which no GPU code was linked.
+// Creating homes in a program without GPU code.
 
 #include "kernels/engine/rows/make_row_home.h"
 
@@ -16,7 +16,7 @@
 namespace ev {
 namespace {
 
-TEST(MakeRowHomeTest, ATableSaysThatGpuCodeIsMissing) {
+TEST(MakeRowHomeTest, ATableReportsMissingGpuCode) {
   TableOptions options;
   options.name = "user";
   options.dim = 2;
@@ -29,7 +29,7 @@ TEST(MakeRowHomeTest, ATableSaysThatGpuCodeIsMissing) {
   EXPECT_FALSE(table.initialized());
 }
 
-TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
+TEST(MakeRowHomeTest, AutoIsCpuMemoryAndReturnsTheReason) {
   TableOptions options;
   options.name = "user";
   options.dim = 2;
@@ -46,8 +46,8 @@ TEST(MakeRowHomeTest, AutoIsCpuMemoryAndSaysWhy) {
   EXPECT_FALSE(table.pools_on_device());
 }
 
-TEST(MakeRowHomeTest, AutoIsCpuMemoryOnlyWhereThereIsNoGpu) {
-  // A GPU that has no memory left.
+TEST(MakeRowHomeTest, AutoIsCpuMemoryOnlyWithoutAGpu) {
+  // A GPU without free memory.
   RegisterGpuRowHome(
       [](const GpuRowHomeOptions&, std::unique_ptr<GpuRowHome>*) {
         return ResourceExhausted("the GPU is full");

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every home of rows promises (row_home.h), against arrays in this test.
+// Compares every home of rows (row_home.h) with arrays in this test.
 
 #include "kernels/engine/rows/row_home.h"
 
@@ -59,7 +59,7 @@ class RowHomeTest : public ::testing::Test {
 
   RowHome* home() { return rows_.home.get(); }
 
-  // So many new rows.
+  // Creates n new rows.
   void MakeRows(int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       RowHandle handle;
@@ -85,7 +85,7 @@ class RowHomeTest : public ::testing::Test {
     for (const auto& row : expected_) handles.push_back(row.first);
     return handles;
   }
-  // Every second of them, and handles of no row in between.
+  // Every second row, and handles without a row in between.
   std::vector<RowHandle> SomeHandles() const {
     std::vector<RowHandle> handles;
     for (const auto& row : expected_) {
@@ -132,7 +132,7 @@ TEST_F(RowHomeTest, RowsKeepWhatTheyHoldWhenTheyGetSlots) {
   ASSERT_NO_FATAL_FAILURE(ExpectAll("one slot"));
   ASSERT_NO_FATAL_FAILURE(SetSlots({1.0f, 2.0f, 3.0f}));
   ASSERT_NO_FATAL_FAILURE(ExpectAll("three slots"));
-  // Only rows to come are told.
+  // Applies to new rows only.
   ASSERT_NO_FATAL_FAILURE(SetSlots({9.0f, 2.0f, 3.0f}));
   ASSERT_NO_FATAL_FAILURE(MakeRows(5));
   ExpectAll("another initial value");
@@ -289,7 +289,7 @@ TEST_F(RowHomeTest, AClearedHomeIsEmptyAndKeepsItsSlots) {
   ExpectAll("after Clear");
 }
 
-TEST_F(RowHomeTest, OnlyHomesWithTwoTiersTellThemApart) {
+TEST_F(RowHomeTest, OnlyHomesWithTwoTiersHaveTiers) {
   ASSERT_NO_FATAL_FAILURE(MakeRows(8));
   RowTiers* const tiers = home()->tiers();
   const bool has_two = rows_.storage == RowStorage::kDramSsd ||
@@ -302,7 +302,7 @@ TEST_F(RowHomeTest, OnlyHomesWithTwoTiersTellThemApart) {
   EXPECT_EQ(tiers->tier_stats().memory_rows, 8);
 }
 
-TEST_F(RowHomeTest, SaysHowMuchWorkItWantsAtOnce) {
+TEST_F(RowHomeTest, CostsFitTheHome) {
   const RowHomeCosts& costs = home()->costs();
   EXPECT_GT(costs.rows_per_copy, 0);
   EXPECT_GT(costs.rows_per_hold, 0);

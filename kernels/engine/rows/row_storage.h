@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which homes of rows (row_home.h) there are, and what some are told.
+// The kinds of homes of rows (row_home.h), and their options.
 
 #ifndef KERNELS_ENGINE_ROWS_ROW_STORAGE_H_
 #define KERNELS_ENGINE_ROWS_ROW_STORAGE_H_
@@ -13,17 +13,17 @@
 
 namespace ev {
 
-// Where the rows are: value and slots. kAuto: in a GPU's memory if Initialize
-// finds one that it can use, else in CPU memory.
+// The memory of rows: value and slots. kAuto: GPU memory if Initialize finds a
+// usable GPU, else CPU memory.
 enum class RowStorage {
   kDram,
   kHbm,
   kAuto,
-  kDramSsd,  // the hot ones in CPU memory, all that do not fit there on an SSD
-  kHbmDram,  // the hot ones in a GPU's memory, the others in CPU memory
+  kDramSsd,  // hot rows in CPU memory, the others on an SSD
+  kHbmDram,  // hot rows in GPU memory, the others in CPU memory
 };
 
-// What ops and Python call them.
+// Names in ops and in Python.
 struct RowStorageEntry {
   RowStorage storage;
   const char* name;
@@ -41,7 +41,7 @@ inline const char* RowStorageName(RowStorage storage) {
   return "unknown";
 }
 
-// False, and *storage is as it was: none has this name.
+// Returns false, and leaves *storage unchanged, if no storage has this name.
 inline bool FindRowStorage(const std::string& name, RowStorage* storage) {
   for (const RowStorageEntry& entry : kRowStorages) {
     if (name != entry.name) continue;
@@ -53,8 +53,8 @@ inline bool FindRowStorage(const std::string& name, RowStorage* storage) {
 
 // For kDramSsd.
 struct SsdOptions {
-  std::string path;          // a directory, of this table alone
-  int64_t memory_bytes = 0;  // of rows in memory; one row at least
+  std::string path;          // a directory for this table alone
+  int64_t memory_bytes = 0;  // for rows in memory; at least one row
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
@@ -64,18 +64,18 @@ inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
 
 // For kHbmDram.
 struct HbmDramOptions {
-  int64_t device_bytes = 0;  // of rows in the GPU's memory
+  int64_t device_bytes = 0;  // for rows in GPU memory
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 inline bool operator==(const HbmDramOptions& a, const HbmDramOptions& b) {
   return a.device_bytes == b.device_bytes && a.strategy == b.strategy;
 }
 
-// Where the rows of a table are to be, and what its home is told.
+// The storage of a table's rows and the options of its home.
 struct RowStorageOptions {
-  // kHbm, kHbmDram: FailedPrecondition without GPU code, driver or GPU, and
-  // InvalidArgument when device_bytes are fewer than 64 rows take. kDramSsd:
-  // FailedPrecondition when the directory cannot be used.
+  // kHbm, kHbmDram: FailedPrecondition without GPU code, driver or GPU;
+  // InvalidArgument if device_bytes hold fewer than 64 rows. kDramSsd:
+  // FailedPrecondition if the directory cannot be used.
   RowStorage storage = RowStorage::kDram;
   SsdOptions ssd;
   HbmDramOptions hbm_dram;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a table that run with its rows in every kind of home.
 
-The cases of a suite are compiled once (NAME_cases) and linked with each home. A
-new kind of home is a line in _HOMES here, and what storage_under_test.cc makes.
+The cases of a suite are compiled once (NAME_cases) and linked with each home. To
+add a kind of home, add a line to _HOMES below and a case to storage_under_test.cc.
 """
 
 load("//tools/build_defs:cuda.bzl", "gpu_test", "if_cuda")
@@ -13,14 +13,14 @@ _TESTING = "//kernels/engine/testing:"
 
 _STORAGE = _TESTING + "storage_under_test_"
 
-# The stand-in for a GPU in CPU memory, so that every machine tests what a table
-# does for a GPU; and the GPU itself.
+# The stand-in for a GPU in CPU memory, with which every machine tests the code
+# for GPUs. _GPU is the GPU itself.
 _HOST_DEVICE = _TESTING + "host_device_rows"
 
 _GPU = "//kernels/engine/rows/gpu:gpu_rows"
 
-# Suffix of the test's name -> what storage_under_test makes, whether rows are
-# in (the stand-in's) GPU memory, the test's size.
+# Suffix of the test's name -> storage of the table, whether rows are in the memory
+# of the stand-in or the GPU, and the test's size.
 _HOMES = {
     "": struct(storage = "dram", on_gpu = False, size = "small"),
     "device": struct(storage = "device", on_gpu = True, size = "small"),
@@ -28,10 +28,10 @@ _HOMES = {
     "ssd": struct(storage = "ssd", on_gpu = False, size = "medium"),
 }
 
-# However few the ids are, the GPU makes them distinct.
+# The GPU deduplicates all batches, however small.
 _DEDUP = {"dedup": struct(storage = "dedup", on_gpu = True, size = "small")}
 
-# The names of tests that run on a GPU.
+# Suffix of the test's name -> suffix of the same test on a GPU.
 _ON_GPU = {
     "dedup": "gpu_dedup",
     "device": "gpu",
@@ -53,13 +53,13 @@ def _cases(name, srcs, deps):
     )
 
 def contract_suite(name, srcs, deps, dedup = False):
-    """The cases of srcs as NAME_test and NAME_<home>_test for every home.
+    """Defines tests of srcs: NAME_test, and NAME_<home>_test for every other home.
 
     Args:
       name: of the suite.
-      srcs: GoogleTest sources that make tables by storage_under_test.h.
-      deps: what the sources include.
-      dedup: whether the suite also runs where a GPU makes ids distinct.
+      srcs: GoogleTest sources that create tables by storage_under_test.h.
+      deps: libraries that the sources include.
+      dedup: whether to also run the suite with deduplication on the GPU.
     """
     _cases(name, srcs, deps)
     homes = dict(_HOMES)
@@ -82,7 +82,7 @@ def contract_suite(name, srcs, deps, dedup = False):
             )
 
 def stream_suite(name, srcs, deps, gpu_storages):
-    """The cases of srcs, which use a framework's stream and GPU memory.
+    """Defines tests of srcs that use a framework's stream and GPU memory.
 
     NAME_test and NAME_dedup_test run on the stand-in, NAME_gpu_test and
     NAME_gpu_dedup_test on a GPU.
@@ -90,8 +90,8 @@ def stream_suite(name, srcs, deps, gpu_storages):
     Args:
       name: of the suite.
       srcs: GoogleTest sources that use stream_under_test.h.
-      deps: what the sources include.
-      gpu_storages: of "device" and "dedup", those that run on a GPU.
+      deps: libraries that the sources include.
+      gpu_storages: the storages, "device" or "dedup", to also run on a GPU.
     """
     _cases(name, srcs, deps + [_TESTING + "stream_under_test"])
     for storage, stem in [("device", ""), ("dedup", "dedup_")]:

@@ -13,7 +13,7 @@
 namespace ev {
 namespace testing {
 
-// Rows 0, 1, 2, ... without memory behind them; refuses at 'limit' rows.
+// Returns rows 0, 1, 2, ..., which have no memory; fails from 'limit' rows on.
 class CountingRowSource : public RowSource {
  public:
   explicit CountingRowSource(int64_t limit = kFirstReservedHandle)

@@ -14,7 +14,7 @@
 namespace ev {
 namespace testing {
 
-// Erases the keys, and returns how many had a row.
+// Erases the keys and returns how many of them had a row.
 inline int64_t Erased(EmbeddingTable* table, Span<const int64_t> keys) {
   int64_t rows = -1;
   const Status status = table->Erase(keys, &rows);

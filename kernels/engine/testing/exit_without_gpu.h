@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What skip_without_gpu.h is for tests of GoogleTest, for programs that
-// gpu_program.cc runs.
+// skip_without_gpu.h for programs that gpu_program.cc runs, which do not use
+// GoogleTest.
 
 #ifndef KERNELS_ENGINE_TESTING_EXIT_WITHOUT_GPU_H_
 #define KERNELS_ENGINE_TESTING_EXIT_WITHOUT_GPU_H_
@@ -15,8 +15,8 @@
 namespace ev {
 namespace testing {
 
-// 0 where this process has a GPU. Else says why the program cannot begin, and
-// returns what main is to return: 77 where there is none, 1 where one fails.
+// Returns 0 if this process has a GPU. Otherwise prints the reason and returns
+// the exit code for main: 77 without a GPU, 1 if the GPU fails.
 inline int ExitWithoutGpu() {
   int device = 0;
   const Status status = gpu::ProcessDevice("this test needs", &device);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a test program that has no test library: argv[1], with the arguments
-// that follow. 0 is success, 77 that it found no GPU.
+// Runs a test program that does not use a test library: argv[1] with the
+// arguments after it. Exit code 0 is success; 77 means that it found no GPU.
 
 #include <sys/wait.h>
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array that ends where readable memory ends: a program that reads or writes
-// an element beyond it dies of SIGSEGV. A prefetch of its address does not
+// An array that ends at the end of readable memory. Reading or writing an
+// element beyond it raises SIGSEGV. A prefetch of such an address does not
 // fault.
 
 #ifndef KERNELS_ENGINE_TESTING_GUARDED_ARRAY_H_
@@ -52,7 +52,7 @@ class GuardedArray {
 
  private:
   const size_t page_;
-  const size_t bytes_;  // without the page behind them, which is unreadable
+  const size_t bytes_;  // without the unreadable page after them
   char* begin_;
   T* data_;
 };

@@ -1,8 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint in memory: what the engine's checkpoint room writes to and reads
-// from where no framework is.
+// A checkpoint in memory, for tests of engine/checkpoint without a framework.
 
 #ifndef KERNELS_ENGINE_TESTING_MEMORY_CHECKPOINT_H_
 #define KERNELS_ENGINE_TESTING_MEMORY_CHECKPOINT_H_
@@ -19,7 +18,7 @@
 namespace ev {
 namespace testing {
 
-// Calls it "memory" in messages.
+// Its name in messages is "memory".
 class MemoryCheckpoint : public TensorReader, public TensorWriter {
  public:
   struct Tensor {
@@ -29,7 +28,7 @@ class MemoryCheckpoint : public TensorReader, public TensorWriter {
     int stream;
   };
 
-  // All tensors, to look at and to change.
+  // All tensors, for inspection and modification.
   std::map<std::string, Tensor>& tensors() { return tensors_; }
 
   template <typename T>
@@ -53,11 +52,11 @@ class MemoryCheckpoint : public TensorReader, public TensorWriter {
     return Describe(tensors_.at(name));
   }
 
-  // The disk is full after so many bytes.
+  // After that many bytes the disk is full.
   void set_capacity(size_t bytes) { capacity_ = bytes; }
-  // Reads of this tensor fail after its first byte.
+  // Reads of elements of this tensor fail.
   void set_damaged(const std::string& name) { damaged_ = name; }
-  // Whether a tensor's elements were ever read.
+  // Returns whether elements of the tensor were ever read.
   bool WasRead(const std::string& name) const {
     return bytes_read_.count(name) != 0 && bytes_read_.at(name) > 0;
   }

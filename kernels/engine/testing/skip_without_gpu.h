@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a test that needs a GPU is skipped. A GPU that is there and fails must
-// not look like a machine that has none.
+// Skips tests that need a GPU on machines without one. A GPU that exists but
+// fails must not look like a missing one.
 
 #ifndef KERNELS_ENGINE_TESTING_SKIP_WITHOUT_GPU_H_
 #define KERNELS_ENGINE_TESTING_SKIP_WITHOUT_GPU_H_
@@ -13,9 +13,9 @@
 namespace ev {
 namespace testing {
 
-// Whether the call that asks for this process's GPU (ProcessDevice, or what
-// begins with it) says that there is none to be used: no GPU, no driver, an old
-// one, or no code for the GPU. Of all other errors a test has to fail.
+// Returns whether 'status' means that no GPU is usable: no GPU, no driver, an
+// old driver, or no code for the GPU. 'status' is the result of ProcessDevice
+// or of a call that starts with it. A test must fail on all other errors.
 inline bool IsWithoutGpu(const Status& status) {
   return status.code() == StatusCode::kFailedPrecondition;
 }
@@ -23,8 +23,8 @@ inline bool IsWithoutGpu(const Status& status) {
 }  // namespace testing
 }  // namespace ev
 
-// For a fixture's SetUp: skips the case, or fails, as the result of that call
-// says; otherwise goes on.
+// For a fixture's SetUp: skips the test, or fails, depending on the result of
+// that call; otherwise continues.
 #define EV_SKIP_WITHOUT_GPU(expression)                   \
   do {                                                    \
     const ::ev::Status ev_status_ = (expression);         \

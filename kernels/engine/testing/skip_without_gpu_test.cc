@@ -17,9 +17,9 @@ void SetUpFor(const Status& status, bool* goes_on) {
   *goes_on = true;
 }
 
-// What gtest would be told by a SetUp.
-struct Told {
-  explicit Told(const Status& status) {
+// The results that a SetUp would report to GoogleTest.
+struct Outcome {
+  explicit Outcome(const Status& status) {
     ::testing::ScopedFakeTestPartResultReporter reporter(
         ::testing::ScopedFakeTestPartResultReporter::
             INTERCEPT_ONLY_CURRENT_THREAD,
@@ -33,28 +33,28 @@ struct Told {
   bool goes_on = false;
 };
 
-TEST(SkipWithoutGpuTest, GoesOnWithOne) {
-  const Told told{Status::OK()};
-  EXPECT_EQ(0, told.parts.size());
-  EXPECT_TRUE(told.goes_on);
+TEST(SkipWithoutGpuTest, ContinuesWithAGpu) {
+  const Outcome outcome{Status::OK()};
+  EXPECT_EQ(0, outcome.parts.size());
+  EXPECT_TRUE(outcome.goes_on);
 }
 
-TEST(SkipWithoutGpuTest, SkipsWhereThereIsNone) {
-  const Told told(FailedPrecondition("there is no driver"));
-  ASSERT_EQ(1, told.parts.size());
-  EXPECT_TRUE(told.parts.GetTestPartResult(0).skipped());
-  EXPECT_NE(std::string::npos, told.message().find("there is no driver"));
-  EXPECT_FALSE(told.goes_on);
+TEST(SkipWithoutGpuTest, SkipsWithoutAGpu) {
+  const Outcome outcome(FailedPrecondition("there is no driver"));
+  ASSERT_EQ(1, outcome.parts.size());
+  EXPECT_TRUE(outcome.parts.GetTestPartResult(0).skipped());
+  EXPECT_NE(std::string::npos, outcome.message().find("there is no driver"));
+  EXPECT_FALSE(outcome.goes_on);
 }
 
-TEST(SkipWithoutGpuTest, FailsWhereOneIsBroken) {
+TEST(SkipWithoutGpuTest, FailsIfTheGpuFails) {
   for (const Status& status :
        {Internal("an ECC error"), ResourceExhausted("no memory")}) {
-    const Told told(status);
-    ASSERT_EQ(1, told.parts.size());
-    EXPECT_TRUE(told.parts.GetTestPartResult(0).fatally_failed());
-    EXPECT_NE(std::string::npos, told.message().find(status.message()));
-    EXPECT_FALSE(told.goes_on);
+    const Outcome outcome(status);
+    ASSERT_EQ(1, outcome.parts.size());
+    EXPECT_TRUE(outcome.parts.GetTestPartResult(0).fatally_failed());
+    EXPECT_NE(std::string::npos, outcome.message().find(status.message()));
+    EXPECT_FALSE(outcome.goes_on);
   }
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each storage; the cases are compiled once for all.
+// Compiled once per storage; the test cases are compiled once for all.
 
 #include "kernels/engine/testing/storage_under_test.h"
 
@@ -28,7 +28,7 @@ const std::string& WhyNoGpu() {
     std::unique_ptr<GpuRowHome> rows;
     const Status status = MakeGpuRowHome(options, &rows);
     if (!status.ok() && !IsWithoutGpu(status)) {
-      // A GPU that is there and fails is no reason to skip anything.
+      // An existing GPU that fails is no reason to skip.
       std::fprintf(stderr, "%s\n", status.message().c_str());
       abort();
     }
@@ -37,7 +37,7 @@ const std::string& WhyNoGpu() {
   return *why;
 }
 
-// Skips each case before it begins; its fixture is made, but not set up.
+// Skips each case before it starts; its fixture is constructed, but not set up.
 class SkipWithoutGpu : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -59,7 +59,7 @@ RowStorage StorageUnderTest() {
 namespace {
 #ifdef EV_TEST_DEDUP
 const bool kDeduplicates = setenv("TF_EV_GPU_DEDUP_MIN_IDS", "1", 1) == 0;
-// Steps of several waves too.
+// A small limit, so that steps of several waves are tested, too.
 const bool kHasWaves = setenv("TF_EV_GPU_WAVE_IDS", "300", 1) == 0;
 #endif
 const bool kSkips = [] {
@@ -88,7 +88,7 @@ void PutUnderTest(TableOptions* options) {
   options->storage = StorageUnderTest();
   if (options->storage == RowStorage::kDramSsd) {
     options->ssd.path = FreshDirectory();
-    // Bytes of value and one slot, and what a place costs beside them.
+    // Bytes of the value and one slot, plus the overhead of a place.
     options->ssd.memory_bytes = 64 * (2 * options->dim * sizeof(float) + 20);
   } else if (options->storage == RowStorage::kHbmDram) {
     options->hbm_dram.device_bytes = 64 * options->dim * sizeof(float);

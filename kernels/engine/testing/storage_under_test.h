@@ -1,16 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets the same cases run with rows in several places. What a program links
-// says which, one of storage_under_test_*:
+// Runs the same test cases with rows in different memories. The storage is
+// chosen at link time, by one of storage_under_test_*:
 //
-//   dram      CPU memory
-//   device    behind the seam of a device: those of host_device_rows.h, or
-//             those of a GPU, where every case is skipped, by name, when the
-//             process sees no GPU
-//   dedup     the same, and all batches that may be are deduplicated there
-//   hbm_dram  at most 64 rows there, and the others in CPU memory
-//   ssd       all but some 64 rows in a file
+//   dram      CPU memory.
+//   device    a device's memory: that of host_device_rows.h, or that of a GPU,
+//             where every case is skipped if the process sees no GPU.
+//   dedup     like device, and the device deduplicates all batches it can.
+//   hbm_dram  at most 64 rows in a device's memory, the others in CPU memory.
+//   ssd       all but about 64 rows in a file.
 
 #ifndef KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_
 #define KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_
@@ -22,16 +21,16 @@
 namespace ev {
 namespace testing {
 
-// Why there are no rows on a device; empty when there are.
+// Reason why no device is available; empty if one is.
 const std::string& WhyNoGpu();
 
 RowStorage StorageUnderTest();
 
-// A directory that no other call gets.
+// Returns a directory that no other call returns.
 std::string FreshDirectory();
 
-// A table made with these options, of which the dim is set, has the storage
-// under test. Two tables need two calls.
+// Sets the storage under test in the options of a table, whose dim must be set.
+// Call it once per table.
 void PutUnderTest(TableOptions* options);
 
 }  // namespace testing

@@ -34,7 +34,7 @@ void CUDART_CB DoLate(void* given) {
   (*work)();
 }
 
-// On the device that is current, the one of the rows that were made last.
+// Uses the current device, that of the rows created last.
 class GpuStreamUnderTest : public StreamUnderTest {
  public:
   GpuStreamUnderTest() {
@@ -52,8 +52,8 @@ class GpuStreamUnderTest : public StreamUnderTest {
     void* memory = nullptr;
     Must(cudaMalloc(&memory, n * sizeof(float)), "memory");
     Must(cudaMemset(memory, 0xff, n * sizeof(float)), "memory");
-    // It returns before the memory is set, and other streams do not wait for
-    // it.
+    // cudaMemset returns before the memory is set, and other streams do not
+    // wait for it.
     Must(cudaStreamSynchronize(nullptr), "wait");
     memory_.push_back(static_cast<float*>(memory));
     return memory_.back();

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every table from key to row must do, whatever memory it lives in. A
-// table is put under test by an adapter and one line:
+// Tests that every table from key to row must pass, whatever memory it uses. To
+// test a table, write an adapter and one line:
 //
 //   std::unique_ptr<TableUnderTest> MakeMyTable() { ... }
 //   INSTANTIATE_TEST_SUITE_P(MyTable, TableContract,
@@ -26,8 +26,8 @@
 namespace ev {
 namespace testing {
 
-// The adapter. It gives new keys the rows 0, 1, 2, ... in the order of
-// insertion and never the same row twice.
+// The adapter. It assigns rows 0, 1, 2, ... to new keys in the order of
+// insertion, and never the same row twice.
 class TableUnderTest {
  public:
   using Keys = std::vector<int64_t>;
@@ -37,7 +37,7 @@ class TableUnderTest {
   virtual ~TableUnderTest() {}
   virtual Rows Find(const Keys& keys) = 0;
   virtual Rows FindOrInsert(const Keys& keys, int64_t* num_inserted) = 0;
-  // The pairs that were removed.
+  // Returns the removed pairs.
   virtual Pairs Erase(const Keys& keys) = 0;
   virtual Pairs All() = 0;
   virtual void Clear() = 0;
@@ -53,7 +53,7 @@ class TableContract
 
   void SetUp() override { table_ = GetParam()(); }
 
-  // The same operations on the table and on the model.
+  // Each function performs an operation on the table and on the model.
   void Insert(const Keys& keys) {
     int64_t inserted = -1;
     const Rows rows = table_->FindOrInsert(keys, &inserted);
@@ -152,7 +152,7 @@ TEST_P(TableContract, DuplicatesInABatchAreOneKey) {
 }
 
 TEST_P(TableContract, BatchesOfEveryLength) {
-  // The lengths around which pipelines, groups and vectors end.
+  // Lengths at which pipelines, groups and vectors end.
   for (int64_t n : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257,
                     511, 513, 1025}) {
     Keys keys;
@@ -160,15 +160,15 @@ TEST_P(TableContract, BatchesOfEveryLength) {
     CheckFind(keys);
     Insert(keys);
     CheckFind(keys);
-    keys.push_back(-n);  // absent, last
+    keys.push_back(-n);  // absent and last
     CheckFind(keys);
   }
   CheckAll();
 }
 
 TEST_P(TableContract, PatternedKeysSpread) {
-  // Keys that a weak hash would heap up: runs, strides of powers of two, keys
-  // that differ in high bits only.
+  // Keys that a weak hash would cluster: runs, strides of powers of two, keys
+  // that differ only in high bits.
   Keys keys;
   for (int64_t i = 0; i < 3000; ++i) {
     keys.push_back(i);
@@ -183,7 +183,7 @@ TEST_P(TableContract, PatternedKeysSpread) {
 
 TEST_P(TableContract, GrowsToAMillion) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  const int kBatches = 3;  // growth, if not to a million
+  const int kBatches = 3;  // grows, but not to a million
 #else
   const int kBatches = 25;
 #endif
@@ -202,7 +202,7 @@ TEST_P(TableContract, GrowsToAMillion) {
 TEST_P(TableContract, RandomOperationsAgainstAModel) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     std::mt19937_64 random(seed);
-    // Few keys: the same ones come and go in the same places.
+    // With few keys the same keys come and go in the same slots.
     const int64_t range = seed % 2 == 0 ? 300 : 20000;
     for (int step = 0; step < 400; ++step) {
       Keys keys(random() % 200);

@@ -20,8 +20,8 @@
 namespace ev {
 namespace testing {
 
-// For() may be called by several threads at once (they take turns), but not
-// from inside a task. What a task throws, For() throws at the end.
+// Several threads may call For() at once (they take turns), but not from inside
+// a task. For() rethrows the exceptions of tasks at the end.
 class ThreadPool : public Parallel {
  public:
   // The caller of For() is one of the num_threads.

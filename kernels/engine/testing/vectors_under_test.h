@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Made vectors and slopes, the engine's results for them in CPU memory, and
-// what they must be: sums of doubles.
+// Random vectors and slopes, the engine's results for them in CPU memory, and a
+// check against sums of doubles.
 
 #ifndef KERNELS_ENGINE_TESTING_VECTORS_UNDER_TEST_H_
 #define KERNELS_ENGINE_TESTING_VECTORS_UNDER_TEST_H_
@@ -42,7 +42,7 @@ struct VectorsUnderTest {
     batch.vectors = from;
     batch.num_samples = samples;
     batch.dim = dim;
-    // What is not written is noticed.
+    // Elements that are not written stay NaN.
     dots.assign(samples * batch.num_pairs(), NAN);
     grads.assign(x.size(), std::vector<float>(samples * dim, NAN));
     EV_RETURN_IF_ERROR(PairDots(batch, dots.data(), parallel));
@@ -51,7 +51,7 @@ struct VectorsUnderTest {
     return PairDotsGradient(batch, slopes.data(), to, parallel);
   }
 
-  // Values are below 1 and are added in float32.
+  // Tolerance: values are below 1 and are added in float32.
   void ExpectNear(const std::vector<float>& got_dots,
                   const std::vector<std::vector<float>>& got_grads) const {
     const int64_t n = num_vectors(), pairs = NumPairs(n);
@@ -99,8 +99,8 @@ struct VectorsUnderTest {
   int64_t samples, dim;
   std::vector<std::vector<float>> x;
   std::vector<float> slopes;
-  std::vector<float> dots;                // of RunOnCpu
-  std::vector<std::vector<float>> grads;  // of RunOnCpu
+  std::vector<float> dots;                // set by RunOnCpu
+  std::vector<std::vector<float>> grads;  // set by RunOnCpu
 };
 
 }  // namespace testing

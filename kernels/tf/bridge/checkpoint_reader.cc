@@ -25,7 +25,7 @@ using tensorflow::errors::DataLoss;
 
 namespace {
 
-// TensorFlow's readers do not say which file it is.
+// Adds the file's name, which errors of TensorFlow's readers lack.
 Status OfFile(const std::string& file, const Status& status) {
   if (status.ok() || status.error_message().find(file) != std::string::npos) {
     return status;
@@ -34,16 +34,16 @@ Status OfFile(const std::string& file, const Status& status) {
                                    file, ": ", status.error_message()));
 }
 
-// A tensor's reader allocates what its shape needs before it reads. So the
-// shape must need no more than the file holds.
+// Checks that the tensor needs no more bytes than the file has, because its
+// reader allocates memory for the shape before reading.
 Status CheckSize(const std::string& name, const BundleEntryProto& entry,
                  const std::string& file_name) {
   const tensorflow::TensorShape shape(entry.shape());
   const tensorflow::int64 each = tensorflow::DataTypeSize(entry.dtype());
   if (entry.size() % each != 0 || entry.size() / each != shape.num_elements()) {
     return DataLoss("tensor ", name, " of ", file_name, " has ", entry.size(),
-                    " bytes, which is not what its shape ", shape.DebugString(),
-                    " needs");
+                    " bytes, which do not match its shape ",
+                    shape.DebugString());
   }
   tensorflow::uint64 file_size;
   TF_RETURN_IF_ERROR(
@@ -70,7 +70,7 @@ TensorStream::TensorStream(const std::string& name,
 Status TensorStream::Read(size_t num_bytes, void* data) {
   if (bytes_read_ + num_bytes > entry_.size()) {
     return DataLoss("tensor ", name_, " of ", file_name_, " has ",
-                    entry_.size(), " bytes, which is less than its shape ",
+                    entry_.size(), " bytes, fewer than its shape ",
                     shape_.DebugString(), " needs");
   }
   if (num_bytes > 0) {
@@ -78,13 +78,13 @@ Status TensorStream::Read(size_t num_bytes, void* data) {
     char* const scratch = static_cast<char*>(data);
     const Status read =
         file_->Read(entry_.offset() + bytes_read_, num_bytes, &result, scratch);
-    // That is how a file system says that the file ends early.
+    // OutOfRange is a file system's error for a file that ends early.
     if (tensorflow::errors::IsOutOfRange(read) ||
         (read.ok() && result.size() != num_bytes)) {
       return DataLoss(file_name_, " ends before tensor ", name_, " does");
     }
     TF_RETURN_IF_ERROR(OfFile(file_name_, read));
-    // A file system that maps files gives its own memory back.
+    // A file system that maps files returns a pointer to its own memory.
     if (result.data() != scratch) {
       std::memmove(scratch, result.data(), num_bytes);
     }
@@ -181,7 +181,7 @@ Status CheckpointReader::Open(const std::string& name,
         entry.slices_size() > 0 ? "saved in slices" : "of type ",
         entry.slices_size() > 0 ? ""
                                 : tensorflow::DataTypeString(entry.dtype()),
-        ", which a table does not have");
+        ", which no tensor of a table is");
   }
   std::unique_ptr<RandomAccessFile> file;
   const std::string file_name =

@@ -3,12 +3,12 @@
 //
 // Reads tensors of a TensorFlow V2 checkpoint in pieces.
 //
-// TensorFlow's own reader gives whole tensors, and its header is not part of
-// the installed package. The format is small: <prefix>.index is a sorted table
+// TensorFlow's own reader returns whole tensors, and its header is not part of
+// the installed package. The format is small. <prefix>.index is a sorted table
 // from a tensor's name to a BundleEntryProto (type, shape, file, offset, size,
-// checksum), under the empty name a BundleHeaderProto;
-// <prefix>.data-00000-of-00001 and so on hold the elements as they lie in
-// memory.
+// checksum); the empty name has a BundleHeaderProto.
+// <prefix>.data-00000-of-00001 and so on hold the elements in their memory
+// layout.
 
 #ifndef KERNELS_TF_BRIDGE_CHECKPOINT_READER_H_
 #define KERNELS_TF_BRIDGE_CHECKPOINT_READER_H_
@@ -25,7 +25,7 @@
 namespace embedding_variable {
 
 // One tensor, read from its first element to its last. The checksum is compared
-// when the last has been read.
+// after the last element.
 class TensorStream {
  public:
   TensorStream(const std::string& name,
@@ -36,7 +36,7 @@ class TensorStream {
   tensorflow::DataType dtype() const { return entry_.dtype(); }
   const tensorflow::TensorShape& shape() const { return shape_; }
 
-  // The next num_bytes. DataLoss, which names the file: it ends early, or the
+  // Reads the next num_bytes. DataLoss, naming the file: it ends early, or the
   // checksum differs.
   tensorflow::Status Read(size_t num_bytes, void* data);
 
@@ -52,23 +52,23 @@ class TensorStream {
 
 class CheckpointReader {
  public:
-  // NotFound: no such checkpoint. DataLoss: it cannot be understood. Errors,
-  // here and below, name the file.
+  // NotFound: no such checkpoint. DataLoss: it cannot be parsed. Errors of all
+  // functions name the file.
   static tensorflow::Status Open(const std::string& prefix,
                                  std::unique_ptr<CheckpointReader>* reader);
 
   const std::string& prefix() const { return prefix_; }
 
-  // *found says whether there is a tensor of that name.
+  // Sets *found: whether a tensor of that name exists.
   tensorflow::Status Find(const std::string& name, bool* found) const;
 
-  // *same says whether two tensors are the same bytes of the same file; false
-  // when one is not there.
+  // Sets *same: whether the two names refer to the same bytes of the same file;
+  // false if one does not exist.
   tensorflow::Status SameBytes(const std::string& one, const std::string& other,
                                bool* same) const;
 
-  // NotFound: no such tensor. Unimplemented: a tensor in slices or of a type
-  // whose elements differ in size.
+  // NotFound: no such tensor. Unimplemented: the tensor is stored in slices, or
+  // its elements vary in size.
   tensorflow::Status Open(const std::string& name,
                           std::unique_ptr<TensorStream>* stream) const;
 
@@ -78,7 +78,7 @@ class CheckpointReader {
   std::string index_name() const { return prefix_ + ".index"; }
   tensorflow::Status Entry(const std::string& name, bool* found,
                            tensorflow::BundleEntryProto* entry) const;
-  // The value stored under a key of the index.
+  // Returns the value stored under a key of the index.
   tensorflow::Status Lookup(const std::string& key, bool* found,
                             std::string* value) const;
 

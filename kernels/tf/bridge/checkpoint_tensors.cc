@@ -40,7 +40,7 @@ tensorflow::DataType ToTf(ev::ElementType type) {
   return tensorflow::DT_INVALID;
 }
 
-// Remembers the first error in *first.
+// Stores the first error in *first.
 ev::Status Note(const Status& status, Status* first) {
   if (first->ok()) *first = status;
   return FromTf(status);

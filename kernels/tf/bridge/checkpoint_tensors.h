@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorFlow's V2 checkpoints behind the engine's interfaces
+// TensorFlow's V2 checkpoints as implementations of the engine's interfaces
 // (named_tensors.h).
 //
-// The engine's status has fewer codes than TensorFlow's. So both remember the
-// first error as TensorFlow said it: a caller to which the engine returned an
-// error returns Original() of it.
+// The engine's status has fewer codes than TensorFlow's. So reader and writer
+// store the first error in its TensorFlow form. A caller that gets an error
+// from the engine returns Original() of it.
 
 #ifndef KERNELS_TF_BRIDGE_CHECKPOINT_TENSORS_H_
 #define KERNELS_TF_BRIDGE_CHECKPOINT_TENSORS_H_
@@ -22,7 +22,7 @@
 
 namespace embedding_variable {
 
-// The tensors of a checkpoint that is there.
+// The tensors of an existing checkpoint.
 class CheckpointTensorReader : public ev::TensorReader {
  public:
   // Errors: those of CheckpointReader::Open.
@@ -34,11 +34,11 @@ class CheckpointTensorReader : public ev::TensorReader {
   ev::Status Find(const std::string& name, bool* found) override;
   ev::Status SameBytes(const std::string& one, const std::string& other,
                        bool* same) override;
-  // The tensor must not outlive this.
+  // The tensor must not outlive this object.
   ev::Status Open(const std::string& name,
                   std::unique_ptr<ev::StoredTensor>* tensor) override;
 
-  // 'status' is what the engine returned.
+  // 'status': as returned by the engine.
   tensorflow::Status Original(const ev::Status& status) const;
 
  private:
@@ -51,7 +51,7 @@ class CheckpointTensorReader : public ev::TensorReader {
 // Writes to a checkpoint that the caller opens and finishes.
 class CheckpointTensorWriter : public ev::TensorWriter {
  public:
-  // 'writer' outlives this.
+  // 'writer' must outlive this object.
   explicit CheckpointTensorWriter(CheckpointWriter* writer) : writer_(writer) {}
 
   ev::Status Begin(int stream, const std::string& name, ev::ElementType type,
@@ -59,7 +59,7 @@ class CheckpointTensorWriter : public ev::TensorWriter {
   ev::Status Append(int stream, const void* data, size_t num_bytes) override;
   ev::Status SameAs(const std::string& name, const std::string& other) override;
 
-  // 'status' is what the engine returned.
+  // 'status': as returned by the engine.
   tensorflow::Status Original(const ev::Status& status) const;
 
  private:

@@ -26,7 +26,7 @@ std::string Prefix() {
          ::testing::UnitTest::GetInstance()->current_test_info()->name();
 }
 
-// One checkpoint with v-keys int64 [3] and w-keys, the same elements.
+// Writes a checkpoint with v-keys int64 [3], and w-keys with the same elements.
 void WriteKeys() {
   CheckpointWriter writer(Prefix(), 1);
   ASSERT_OK(writer.Open());
@@ -85,7 +85,7 @@ TEST(CheckpointTensorsTest, AnErrorOfTheFileIsReturnedAsItCame) {
   const ev::Status read = tensor->Read(32, keys.data());
   EXPECT_EQ(read.code(), ev::StatusCode::kDataLoss);
   EXPECT_FALSE(reader->Open("v-slots", &tensor).ok());
-  // The first, whatever the engine makes of it.
+  // The first error, whatever error the engine returns.
   const Status status = reader->Original(ev::Internal("something"));
   EXPECT_EQ(status.code(), tensorflow::error::DATA_LOSS);
   EXPECT_EQ(status.error_message(), read.message());

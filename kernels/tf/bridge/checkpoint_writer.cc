@@ -25,7 +25,8 @@ using tensorflow::strings::StrCat;
 
 namespace {
 
-// What TensorFlow's writer puts into the header, and its readers ask for.
+// The version that TensorFlow's writer puts into the header and its readers
+// check.
 constexpr int kBundleVersion = 1;
 
 Status OfFile(const std::string& file, const Status& status) {
@@ -119,7 +120,7 @@ Status CheckpointWriter::Append(int number, const void* data,
   if (stream->current == nullptr ||
       num_bytes > stream->current_end - stream->offset) {
     return Note(tensorflow::errors::Internal(
-        "more bytes than the tensor has for ", stream->file_name));
+        "more bytes than the tensor has were appended to ", stream->file_name));
   }
   const StringPiece bytes(static_cast<const char*>(data), num_bytes);
   TF_RETURN_IF_ERROR(
@@ -136,7 +137,7 @@ Status CheckpointWriter::SameAs(const std::string& name,
   const auto found = entries_.find(other);
   if (found == entries_.end()) {
     return Note(InvalidArgument(name, " cannot be the same as ", other,
-                                ", which is not there"));
+                                ", which does not exist"));
   }
   Stream* const stream = &streams_[found->second.shard_id()];
   if (stream->current == &found->second) {
@@ -158,7 +159,7 @@ Status CheckpointWriter::WriteIndex() {
   header.set_num_shards(static_cast<int>(streams_.size()));
   header.set_endianness(BundleHeaderProto::LITTLE);
   header.mutable_version()->set_producer(kBundleVersion);
-  // Under the empty name, before all others.
+  // The header has the empty name, which sorts before all others.
   builder.Add("", header.SerializeAsString());
   for (const auto& entry : entries_) {
     builder.Add(entry.first, entry.second.SerializeAsString());

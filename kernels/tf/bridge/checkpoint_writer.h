@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a TensorFlow V2 checkpoint, tensors in pieces. The format is described
-// in checkpoint_reader.h; TensorFlow's own writer takes whole tensors, and its
+// Writes a TensorFlow V2 checkpoint, tensors in pieces. checkpoint_reader.h
+// describes the format. TensorFlow's own writer takes whole tensors, and its
 // header is not part of the installed package.
 //
-// Files of TensorFlow's file systems can only be appended to. So tensors that
-// are written side by side go to data files of their own: a stream is a data
-// file, and has one tensor after the other.
+// Files of TensorFlow's file systems are append-only. So tensors that are
+// written side by side go to separate data files: a stream is a data file, and
+// has one tensor after the other.
 
 #ifndef KERNELS_TF_BRIDGE_CHECKPOINT_WRITER_H_
 #define KERNELS_TF_BRIDGE_CHECKPOINT_WRITER_H_
@@ -26,32 +26,33 @@
 
 namespace embedding_variable {
 
-// <prefix>.index appears when all is there. Until Finish was successful the
-// destructor removes what was written.
+// <prefix>.index is created last, by Finish. Unless Finish succeeded, the
+// destructor removes everything that was written.
 //
-// One thread at a time. The first error is the answer to every later call. It
-// names the file; that of a full disk is the file system's.
+// One thread at a time. After an error, every later call returns the first
+// error. It names the file; if the disk is full, it has the file system's text.
 class CheckpointWriter {
  public:
-  // Each stream must get a tensor, an empty one at least: programs that merge
-  // checkpoints leave data files alone that no tensor is in.
+  // Each stream must get a tensor, at least an empty one: programs that merge
+  // checkpoints ignore data files without a tensor.
   CheckpointWriter(const std::string& prefix, int num_streams);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Creates the folder, if there is none, and the data files.
+  // Creates the data files, and the folder if necessary.
   tensorflow::Status Open();
 
-  // Begins a tensor; the one before in this stream must be complete.
-  // InvalidArgument: a name twice. The elements follow, as they lie in memory.
+  // Begins a tensor, whose elements follow by Append in their memory layout.
+  // The previous tensor in this stream must be complete. InvalidArgument: the
+  // name was used already.
   tensorflow::Status Begin(int stream, const std::string& name,
                            tensorflow::DataType dtype,
                            const tensorflow::TensorShape& shape);
   tensorflow::Status Append(int stream, const void* data, size_t num_bytes);
 
-  // A tensor that has the same elements as one that is complete; it costs an
-  // entry of the index.
+  // Adds a tensor with the same elements as 'other', which is complete. It
+  // takes only an entry of the index.
   tensorflow::Status SameAs(const std::string& name, const std::string& other);
 
   tensorflow::Status Finish();
@@ -62,14 +63,14 @@ class CheckpointWriter {
   struct Stream {
     std::string file_name;
     std::unique_ptr<tensorflow::WritableFile> file;
-    tensorflow::uint64 offset = 0;  // of the file's end
-    // The tensor that is being written, or null.
+    tensorflow::uint64 offset = 0;  // end of the file
+    // The tensor being written, or null.
     tensorflow::BundleEntryProto* current = nullptr;
     tensorflow::uint64 current_end = 0;
     tensorflow::uint32 checksum = 0;
   };
 
-  // Remembers the first error.
+  // Stores the first error.
   tensorflow::Status Note(const tensorflow::Status& status);
   tensorflow::Status EndTensor(Stream* stream);
   tensorflow::Status WriteIndex();

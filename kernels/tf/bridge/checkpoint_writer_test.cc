@@ -121,7 +121,7 @@ TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
     ASSERT_OK(writer.Open());
     ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
     EXPECT_TRUE(Exists(".data-00000-of-00001"));
-    // A tensor that is not complete, and no way back from an error.
+    // An incomplete tensor. Errors are permanent.
     EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
     EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
   }
@@ -129,7 +129,7 @@ TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
   EXPECT_FALSE(Exists(".index"));
 }
 
-TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
+TEST_F(CheckpointWriterTest, ReportsErrors) {
   CheckpointWriter twice(Prefix(), 1);
   ASSERT_OK(twice.Open());
   ASSERT_OK(twice.Begin(0, "x", DT_FLOAT, TensorShape({0})));
@@ -139,7 +139,7 @@ TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
   ASSERT_OK(longer.Open());
   ASSERT_OK(longer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
   EXPECT_EQ(longer.Append(0, "12345", 5).code(), tensorflow::error::INTERNAL);
-  // A folder where the file should be.
+  // The folder's path is a file.
   CheckpointWriter blocked("/dev/null/model.ckpt", 1);
   const Status status = blocked.Open();
   EXPECT_FALSE(status.ok());
@@ -148,7 +148,7 @@ TEST_F(CheckpointWriterTest, SaysWhatIsWrong) {
       << status;
 }
 
-TEST_F(CheckpointWriterTest, SaysThatTheDiskIsFull) {
+TEST_F(CheckpointWriterTest, ReportsAFullDisk) {
   if (!Env::Default()->FileExists("/dev/full").ok()) GTEST_SKIP();
   ASSERT_OK(Env::Default()->RecursivelyCreateDir(Prefix()));
   const std::string prefix = Prefix() + "/full";

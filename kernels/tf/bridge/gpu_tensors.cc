@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// TensorFlow's headers show a GPU's stream to code that says this; they need
-// none of CUDA's for it.
+// TensorFlow's headers declare a GPU's stream only if this is defined. It needs
+// no CUDA header.
 #define GOOGLE_CUDA 1
 
 #include "kernels/tf/bridge/gpu_tensors.h"
@@ -25,7 +25,7 @@ using tensorflow::Tensor;
 using Copies = std::vector<std::pair<const Tensor*, Tensor*>>;
 using Done = std::function<void(const Status&)>;
 
-// start(from, to, done) begins a copy.
+// Runs all copies and waits for them. start(from, to, done) starts one.
 Status CopyAll(const Copies& copies,
                const std::function<void(const Tensor*, Tensor*, Done)>& start) {
   std::vector<Status> statuses(copies.size());
@@ -51,7 +51,7 @@ Status GetDeviceContext(OpKernelContext* context, DeviceContext** found) {
   if (*found != nullptr) return Status::OK();
   return tensorflow::errors::Internal(
       "TensorFlow runs op '", context->op_kernel().name(), "' on ",
-      context->device()->name(), " and gives it no device context");
+      context->device()->name(), " without a device context");
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ Status GetDeviceStream(OpKernelContext* context, ev::DeviceStream* stream) {
   if (native == nullptr) {
     return tensorflow::errors::Internal(
         "TensorFlow runs op '", context->op_kernel().name(), "' on ",
-        context->device()->name(), " and gives it no stream");
+        context->device()->name(), " without a stream");
   }
   stream->native = *native;
   return Status::OK();

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that TensorFlow runs on a GPU, with tensors in its memory.
+// Helpers for kernels that TensorFlow runs on a GPU, with tensors in its
+// memory.
 
 #ifndef KERNELS_TF_BRIDGE_GPU_TENSORS_H_
 #define KERNELS_TF_BRIDGE_GPU_TENSORS_H_
@@ -19,14 +20,15 @@ inline bool IsOnGpu(const tensorflow::OpKernelConstruction& construction) {
          tensorflow::DeviceType(tensorflow::DEVICE_GPU);
 }
 
-// The stream that TensorFlow gives a GPU's kernels to: what is in the context's
-// tensors is there when it is through with what it has. Internal when there is
-// none.
+// Returns the stream on which TensorFlow runs a GPU's kernels. The context's
+// tensors are valid after the work that the stream holds now. Internal if
+// TensorFlow provides no stream.
 tensorflow::Status GetDeviceStream(tensorflow::OpKernelContext* context,
                                    ev::DeviceStream* stream);
 
-// Copies of the same shape, all under way at once; done when it returns. As
-// TensorFlow copies, so in the order of that stream. (from, to).
+// Copies pairs (from, to) of tensors of the same shape; all copies are in
+// flight at once, and done at the return. They are TensorFlow's copies, ordered
+// after the stream's work.
 tensorflow::Status CopyToGpu(
     tensorflow::OpKernelContext* context,
     const std::vector<

@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels whose errors do not end the process. An exception becomes the error
-// of one step, since TensorFlow's threads catch none. Each error's message is
-// made printable UTF-8, also of one that a kernel built itself.
+// Kernels whose errors do not end the process. TensorFlow's threads catch no
+// exception, so this class turns an exception into the error of one step. It
+// also makes every error message printable UTF-8, including those that a kernel
+// creates itself.
 
 #ifndef KERNELS_TF_BRIDGE_GUARDED_KERNEL_H_
 #define KERNELS_TF_BRIDGE_GUARDED_KERNEL_H_
@@ -24,8 +25,8 @@
 
 namespace embedding_variable {
 
-// body() gives a Status. What it throws becomes one that begins with who():
-// ResourceExhausted for what no memory holds, Internal for everything else.
+// Calls body(), which returns a Status. An exception becomes a Status that
+// begins with who(): ResourceExhausted if memory ran out, otherwise Internal.
 template <typename Who, typename Body>
 tensorflow::Status CatchExceptions(const Who& who, const Body& body) {
   try {
@@ -34,13 +35,13 @@ tensorflow::Status CatchExceptions(const Who& who, const Body& body) {
     return tensorflow::errors::ResourceExhausted(who(), ": out of memory");
   } catch (const std::length_error& error) {
     return tensorflow::errors::ResourceExhausted(
-        who(), ": more than any memory holds: ", error.what());
+        who(), ": larger than memory: ", error.what());
   } catch (const std::exception& error) {
     return tensorflow::errors::Internal(who(), ": ", error.what());
   }
 }
 
-// The op, and the variables whose handles it was given.
+// Returns the op and the variables of its resource inputs.
 inline std::string NameOf(const tensorflow::OpKernel& kernel,
                           tensorflow::OpKernelContext* context) {
   std::string name = "op '" + kernel.name() + "'";
@@ -57,8 +58,8 @@ inline std::string NameOf(const tensorflow::OpKernel& kernel,
 }
 
 // Makes the message of an error of an OpKernelContext or OpKernelConstruction
-// printable. Neither class can replace its status, so this writes to the object
-// behind the const reference, which is a member that is not const.
+// printable. Neither class can replace its status, so this writes through the
+// const reference; the member behind it is not const.
 template <typename Context>
 void MakeErrorPrintable(Context* context) {
   if (context->status().ok()) return;
@@ -66,7 +67,7 @@ void MakeErrorPrintable(Context* context) {
       Printable(context->status());
 }
 
-// Kernel, with an error where it throws.
+// The kernel, with exceptions turned into errors.
 template <typename Kernel,
           bool = std::is_base_of<tensorflow::AsyncOpKernel, Kernel>::value>
 class GuardedKernel : public Kernel {
@@ -86,7 +87,7 @@ class GuardedKernel : public Kernel {
   }
 };
 
-// REQUIRES: ComputeAsync throws before it gives 'done' away, or not at all.
+// REQUIRES: if ComputeAsync throws, it has not passed 'done' on.
 template <typename Kernel>
 class GuardedKernel<Kernel, true> : public Kernel {
  public:
@@ -111,8 +112,8 @@ class GuardedKernel<Kernel, true> : public Kernel {
   }
 };
 
-// Makes a kernel; null, and an error of the construction, where its
-// constructor throws.
+// Creates a kernel. If its constructor throws, returns null and sets an error
+// of the construction.
 template <typename Kernel>
 tensorflow::OpKernel* MakeGuarded(
     tensorflow::OpKernelConstruction* construction) {

@@ -25,10 +25,10 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// An error with a byte that is not UTF-8, which no ToTf has seen.
+// An error with a byte that is not UTF-8 and that was not converted by ToTf.
 Status RawError() { return tensorflow::errors::NotFound("caf\xE9"); }
 
-// Throws what 'what' says.
+// Throws the exception named by 'what'.
 void Throw(const std::string& what) {
   if (what == "bad_alloc") throw std::bad_alloc();
   if (what == "length_error") std::vector<char>().resize(~size_t{0});
@@ -113,7 +113,7 @@ class GuardedKernelTest : public ::testing::Test {
     return status;
   }
 
-  // The error of one run of an op on a variable "user".
+  // Returns the error of one run of an op on a variable "user".
   Status Run(const std::string& op, const std::string& what) {
     TF_RETURN_IF_ERROR(Make(op, what, ""));
     tensorflow::ResourceHandle handle;

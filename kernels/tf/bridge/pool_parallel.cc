@@ -17,8 +17,8 @@
 namespace embedding_variable {
 namespace {
 
-// How often a caller looks whether all is done, for some 20 us, before it
-// sleeps: one that sleeps was seen to wake 35 us after the last task.
+// How often a caller checks for the end, for some 20 us, before it sleeps. A
+// sleeping caller was measured to wake 35 us after the last task.
 constexpr int kLooks = 500;
 
 void Pause() {
@@ -27,8 +27,8 @@ void Pause() {
 #endif
 }
 
-// One call's tasks. A helper may start after the call has returned: it then
-// finds no task left and touches nothing but this.
+// The tasks of one call. A helper may start after the call has returned; it
+// then finds no task left and accesses only this object.
 struct Tasks : public std::enable_shared_from_this<Tasks> {
   Tasks(int64_t n, const std::function<void(int64_t)>* b,
         tensorflow::thread::ThreadPool* p)
@@ -43,8 +43,8 @@ struct Tasks : public std::enable_shared_from_this<Tasks> {
   std::condition_variable all_done;
   ev::TaskErrors errors;
 
-  // Has helpers [begin, end) begin, and takes tasks. Each wakes half of those
-  // that are left: one thread would take 3 us for each.
+  // Starts helpers [begin, end), and runs tasks. Each helper starts half of the
+  // remaining ones, because one thread would take 3 us for each.
   void WorkWith(int64_t begin, int64_t end) {
     try {
       while (begin < end && next.load(std::memory_order_relaxed) < num_tasks) {
@@ -55,7 +55,7 @@ struct Tasks : public std::enable_shared_from_this<Tasks> {
         end = middle;
       }
     } catch (const std::bad_alloc&) {
-      // The helpers that there are do it, and the caller.
+      // The helpers started so far and the caller do the work.
     }
     Work();
   }

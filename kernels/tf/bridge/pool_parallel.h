@@ -12,11 +12,11 @@
 
 namespace embedding_variable {
 
-// TensorFlow's intra-op threads behind the engine's interface. The caller takes
-// tasks too and finishes all of them alone when no worker is free, so For()
-// makes progress in any thread, a worker of the same pool included. What a task
-// throws, For() throws when all tasks have returned: the first one's, in task
-// order.
+// TensorFlow's intra-op threads behind the engine's interface. The caller runs
+// tasks, too, and runs all of them alone if no worker is free. So For() makes
+// progress on any thread, also on a worker of the same pool. If tasks throw,
+// For() rethrows the exception of the first one in task order when all tasks
+// have returned.
 class PoolParallel : public ev::Parallel {
  public:
   explicit PoolParallel(tensorflow::OpKernelContext* context)
@@ -24,7 +24,7 @@ class PoolParallel : public ev::Parallel {
   explicit PoolParallel(
       const tensorflow::DeviceBase::CpuWorkerThreads& workers);
 
-  // What intra_op_parallelism_threads allows, the caller included.
+  // The limit by intra_op_parallelism_threads, including the caller.
   int num_threads() const override { return num_threads_; }
   void For(int64_t num_tasks,
            const std::function<void(int64_t)>& body) override;

@@ -62,7 +62,7 @@ TEST_P(PoolParallelTest, ThrowsWhatItsFirstTaskThrewWhenAllAreDone) {
   EXPECT_EQ(100, ran);
 }
 
-TEST_P(PoolParallelTest, UsesNoMoreThreadsThanItSays) {
+TEST_P(PoolParallelTest, UsesAtMostNumThreads) {
   PoolParallel parallel(workers_);
   std::mutex mutex;
   std::set<std::thread::id> threads;
@@ -115,7 +115,7 @@ TEST_P(PoolParallelTest, CallerWorksAloneWhenAllWorkersAreBusy) {
 }
 
 TEST_P(PoolParallelTest, WorksInsideEveryWorkerAtOnce) {
-  // Waiting for helpers here would wait for ever: the callers are the workers.
+  // Waiting for helpers would deadlock: the callers are the workers.
   PoolParallel parallel(workers_);
   std::atomic<int64_t> sum{0};
   tensorflow::BlockingCounter done(2 * GetParam());
@@ -135,7 +135,7 @@ TEST_P(PoolParallelTest, DoesLaterWhatTheCallerDoesNotWaitFor) {
   PoolParallel parallel(workers_);
   tensorflow::BlockingCounter caller_goes_on(1), done(1);
   std::atomic<int> times{0};
-  // Would wait for ever in the caller's thread.
+  // Would deadlock on the caller's thread.
   parallel.Later([&] {
     caller_goes_on.Wait();
     ++times;

@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where our kernels may run. Every op that takes a handle can be placed on a
-// GPU, because TensorFlow puts all of one handle's ops on the handle's device.
-// What goes in and out of a kernel there is in CPU memory, unless it is left
-// out of the list of names.
+// Registers kernels for both devices. Every op that takes a handle can be
+// placed on a GPU, because TensorFlow places all ops of a handle on the
+// handle's device. On a GPU, inputs and outputs listed by name are in CPU
+// memory; the others are in GPU memory.
 //
-// A variable without a placement stays on the CPU, where it is in a TensorFlow
-// without GPUs: the CPU's kernels have the higher priority.
+// A variable without a device stays on the CPU, as in a TensorFlow without
+// GPUs: the CPU kernels have the higher priority.
 
 #ifndef KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_
 #define KERNELS_TF_BRIDGE_REGISTER_KERNEL_H_
@@ -21,9 +21,10 @@
 
 namespace embedding_variable {
 
-// A kernel on a GPU. TensorFlow takes such kernels for launches and runs them
-// one after the other where a thread finds them ready; ours work, and wait, on
-// the processor. Those that say otherwise themselves are believed.
+// A kernel on a GPU. TensorFlow assumes that such kernels only launch work, and
+// runs them one after the other on the thread that finds them ready. Our
+// kernels compute and wait on the CPU, so they are marked expensive, unless
+// they override IsExpensive themselves.
 template <typename Kernel>
 class KernelOnGpu : public Kernel {
  public:
@@ -39,8 +40,9 @@ class KernelOnGpu : public Kernel {
 template <typename Kernel>
 class RegisterKernel {
  public:
-  // in_cpu_memory: names of the op's inputs and outputs. label: of the kernels
-  // that a node asks for with its attribute _kernel; none: of all other nodes.
+  // in_cpu_memory: names of the op's inputs and outputs. label: selects these
+  // kernels for nodes with the same attribute _kernel; empty: for all other
+  // nodes.
   RegisterKernel(const char* op,
                  std::initializer_list<const char*> in_cpu_memory,
                  const char* label = "") {
@@ -58,7 +60,7 @@ class RegisterKernel {
   using Guarded = GuardedKernel<Kernel>;
 };
 
-// For allocate_temp, in a kernel that may run on a GPU.
+// Attributes for allocate_temp in a kernel that may run on a GPU.
 inline tensorflow::AllocatorAttributes InCpuMemory() {
   tensorflow::AllocatorAttributes attributes;
   attributes.set_on_host(true);

@@ -10,17 +10,17 @@
 
 namespace embedding_variable {
 
-// The status with a message of printable UTF-8: TensorFlow 1.15's Python ends
-// the process on other bytes. GuardedKernel applies it to every error of a
-// kernel.
+// Returns the status with a message of printable UTF-8: TensorFlow 1.15's
+// Python aborts the process on other bytes. GuardedKernel applies it to every
+// error of a kernel.
 inline tensorflow::Status Printable(const tensorflow::Status& status) {
   if (status.ok()) return status;
   return tensorflow::Status(status.code(),
                             ev::PrintableUtf8(status.error_message()));
 }
 
-// The engine's status as TensorFlow's, with the code of the same name and a
-// message of printable UTF-8.
+// Converts the engine's status to TensorFlow's, with the code of the same name
+// and a message of printable UTF-8.
 inline tensorflow::Status ToTf(const ev::Status& status) {
   using tensorflow::error::Code;
   if (status.ok()) return tensorflow::Status::OK();
@@ -44,8 +44,8 @@ inline tensorflow::Status ToTf(const ev::Status& status) {
       code = tensorflow::error::RESOURCE_EXHAUSTED;
       break;
     case ev::StatusCode::kOutOfRange:
-      // MonitoredTrainingSession and Estimator take TensorFlow's OUT_OF_RANGE
-      // for the end of the input and would stop training without a word.
+      // MonitoredTrainingSession and Estimator interpret TensorFlow's
+      // OUT_OF_RANGE as the end of the input and would silently stop training.
       code = tensorflow::error::INVALID_ARGUMENT;
       break;
     case ev::StatusCode::kUnimplemented:
@@ -63,8 +63,8 @@ inline tensorflow::Status ToTf(const ev::Status& status) {
   return Printable(tensorflow::Status(code, status.message()));
 }
 
-// TensorFlow's status as the engine's, with the code of the same name. A code
-// that the engine does not have (PERMISSION_DENIED, ABORTED, ...) becomes
+// Converts TensorFlow's status to the engine's, with the code of the same name.
+// A code that the engine lacks (PERMISSION_DENIED, ABORTED, ...) becomes
 // Internal.
 inline ev::Status FromTf(const tensorflow::Status& status) {
   using ev::StatusCode;

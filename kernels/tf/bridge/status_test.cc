@@ -53,7 +53,7 @@ TEST(StatusTest, MessagesArePrintableUtf8) {
   EXPECT_TRUE(Printable(tensorflow::Status::OK()).ok());
 }
 
-TEST(StatusTest, NeverSaysTheInputHasEnded) {
+TEST(StatusTest, NeverReturnsOutOfRange) {
   EXPECT_EQ(tensorflow::error::INVALID_ARGUMENT,
             ToTf(ev::OutOfRange("sample 7 of 3")).code());
 }

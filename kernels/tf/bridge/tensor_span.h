@@ -14,8 +14,8 @@
 
 namespace embedding_variable {
 
-// TensorFlow's 64-bit integer is long long where the engine's is long: one
-// representation, two types.
+// TensorFlow's 64-bit integer is long long, the engine's is long: two types
+// with the same representation.
 template <typename T>
 struct TfTypeOf {
   using type = T;
@@ -25,8 +25,8 @@ struct TfTypeOf<int64_t> {
   using type = tensorflow::int64;
 };
 
-// The elements of `tensor` in row-major order. REQUIRES: its dtype is T. The
-// view lives as long as the tensor's buffer.
+// Returns the elements of `tensor` in row-major order. REQUIRES: its dtype is
+// T. The view is valid while the tensor's buffer lives.
 template <typename T>
 const T* Data(const tensorflow::Tensor& tensor) {
   return reinterpret_cast<const T*>(

@@ -12,7 +12,7 @@ namespace {
 class TransferAllocator : public tensorflow::Allocator {
  public:
   tensorflow::string Name() override { return "embedding_variable_transfer"; }
-  // Pages are aligned to more than any tensor wants.
+  // Pages have a larger alignment than any tensor needs.
   void* AllocateRaw(size_t alignment, size_t num_bytes) override {
     return ev::AllocateTransferMemory(num_bytes);
   }

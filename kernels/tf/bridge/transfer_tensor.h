@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors in memory that a device writes and reads by itself
+// Tensors in transfer memory, which a device accesses directly
 // (kernels/engine/base/transfer_memory.h).
 
 #ifndef KERNELS_TF_BRIDGE_TRANSFER_TENSOR_H_
@@ -12,20 +12,20 @@
 
 namespace embedding_variable {
 
-// Makes *tensor a tensor of that type (of numbers) and shape in such memory;
-// false when there is none. The memory is recycled when the last tensor that
-// shares it goes.
+// Sets *tensor to a tensor in transfer memory, of a numeric type. Returns false
+// if no transfer memory is available. The memory is recycled when the last
+// tensor that shares it is destroyed.
 bool MakeTransferTensor(tensorflow::DataType type,
                         const tensorflow::TensorShape& shape,
                         tensorflow::Tensor* tensor);
 
-// Gives output `output` a tensor, in such memory if there is any.
+// Allocates output `output`, in transfer memory if available.
 tensorflow::Status AllocateTransferOutput(tensorflow::OpKernelContext* context,
                                           int output,
                                           const tensorflow::TensorShape& shape,
                                           tensorflow::Tensor* tensor);
 
-// The same for one of floats.
+// Allocates such an output of floats.
 tensorflow::Status AllocateTransferOutput(tensorflow::OpKernelContext* context,
                                           int output,
                                           const tensorflow::TensorShape& shape,

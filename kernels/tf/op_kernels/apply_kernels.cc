@@ -29,9 +29,9 @@ using tensorflow::OpKernelContext;
 using tensorflow::Status;
 using tensorflow::Tensor;
 
-// True when the plan's table `t` is `table` and found exactly these keys. What
-// Python knows of the graph says so already; a wrong row would be trained in
-// silence if it erred, and the comparison costs a thousandth of the update.
+// Returns whether the plan's table `t` is `table` and has exactly these keys.
+// The Python code has matched them already, but a mistake would silently train
+// wrong rows, and the comparison costs a thousandth of the update.
 bool PlanFits(const ev::LookupPlan& plan, int t,
               const ev::EmbeddingTable* table, ev::Span<const int64_t> keys) {
   if (t < 0 || t >= plan.num_tables() || plan.table(t) != table) return false;
@@ -98,8 +98,8 @@ class ApplyOp : public RuleOp {
       in->counts = Data<int64_t>(counts);
     }
     in->grads = Data<float>(grads);
-    // Keys that are not the plan's are deduplicated and found anew, which is
-    // right for any keys.
+    // Other keys than the plan's are deduplicated and looked up again, which is
+    // correct for any keys.
     if (plan != nullptr &&
         PlanFits(*plan, plan_tables_[k], in->table, in->keys)) {
       in->plan = plan;
@@ -162,9 +162,9 @@ class ApplyPooledOp : public RuleOp {
   }
 
  private:
-  // Gradients in a GPU's memory. The device that has the rows reads them there
-  // itself; for rows in CPU memory, and where the combiner selects, they are
-  // copied first.
+  // Gradients in GPU memory. The device that holds the rows reads them
+  // directly. For rows in CPU memory, and for combiners that select, they are
+  // first copied to CPU memory.
   class GpuGradients {
    public:
     explicit GpuGradients(int num_tables) : staged_(num_tables) {}

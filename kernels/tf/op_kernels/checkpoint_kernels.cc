@@ -23,8 +23,8 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Moves the vector into output `output`. Its memory is given back at once: with
-// a large table the copies would otherwise exist side by side.
+// Moves the vector into output `output` and frees its memory at once. Otherwise
+// the copies of a large table would exist side by side.
 template <typename T>
 Status MoveToOutput(OpKernelContext* context, int output,
                     const TensorShape& shape, std::vector<T>* values) {
@@ -87,7 +87,7 @@ class ExportOp : public OpKernel {
   std::vector<std::string> slot_names_;
 };
 
-// Versions or frequencies of n keys: [n], or [0].
+// Checks versions or frequencies of n keys: [n], or [0].
 Status CheckMeta(const Tensor& tensor, int64_t n, const std::string& name,
                  const char* what) {
   if (tensor.dims() == 1 && tensor.dim_size(0) == 0) return Status::OK();

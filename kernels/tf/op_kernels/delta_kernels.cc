@@ -47,7 +47,7 @@ Status ScalarOutput(OpKernelContext* context, int output, int64_t value) {
                   std::vector<int64_t>{value});
 }
 
-// Outputs 0 to 3, and slots from first_slot on.
+// Sets outputs 0 to 3, and slots from first_slot on.
 Status OutputRows(OpKernelContext* context, const ev::TableSnapshot& rows,
                   const EvResource& resource, int first_slot) {
   TensorShape matrix;

@@ -22,8 +22,8 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// The ids as the engine's keys: a view of int64 ids, a widened copy of int32
-// ones, which `wide` then owns.
+// Returns the ids as the engine's keys: a view of int64 ids, or a widened copy
+// of int32 ids, which `wide` then owns.
 Status KeysOf(OpKernelContext* context, const Tensor& ids, Tensor* wide,
               ev::Span<const int64_t>* keys) {
   if (ids.dtype() == tensorflow::DT_INT64) {
@@ -63,7 +63,7 @@ class GatherOp : public OpKernel {
     OP_REQUIRES_OK(context, KeysOf(context, ids, &wide, &keys));
     PoolParallel parallel(context);
     if (on_gpu_) {
-      OP_REQUIRES_OK(context, GatherThere(context, *resource->table(), keys,
+      OP_REQUIRES_OK(context, GatherToGpu(context, *resource->table(), keys,
                                           rows, &parallel));
       return;
     }
@@ -72,8 +72,9 @@ class GatherOp : public OpKernel {
   }
 
  private:
-  // Into a GPU's memory: by the device that has the rows, or else by a copy.
-  static Status GatherThere(OpKernelContext* context,
+  // Writes rows to GPU memory: directly if the device holds the rows, else by a
+  // copy.
+  static Status GatherToGpu(OpKernelContext* context,
                             const ev::EmbeddingTable& table,
                             ev::Span<const int64_t> keys, Tensor* rows,
                             ev::Parallel* parallel) {

@@ -41,7 +41,7 @@ class HandleOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
     OP_REQUIRES(context, ev::FindRowStorage(storage, &options_.storage),
                 tensorflow::errors::InvalidArgument(
-                    "op '", name(), "': there is no storage '", storage, "'"));
+                    "op '", name(), "': unknown storage '", storage, "'"));
     tensorflow::int64 memory_bytes;
     OP_REQUIRES_OK(context,
                    context->GetAttr("storage_path", &options_.ssd.path));
@@ -70,7 +70,7 @@ class HandleOp : public OpKernel {
   void Compute(OpKernelContext* context) override {
     tensorflow::mutex_lock lock(mutex_);
     if (!has_handle_) OP_REQUIRES_OK(context, MakeHandle(context));
-    // Every run, since tf.Session.reset() takes containers away.
+    // On every run, since tf.Session.reset() removes containers.
     EvResource* found = nullptr;
     OP_REQUIRES_OK(context,
                    context->resource_manager()->LookupOrCreate<EvResource>(
@@ -104,7 +104,7 @@ class HandleOp : public OpKernel {
     context->set_output(0, handle_);
   }
 
-  // A hash look-up: not worth a thread of its own.
+  // A hash lookup, not worth a separate thread.
   bool IsExpensive() override { return false; }
 
  private:
@@ -137,7 +137,7 @@ class HandleOp : public OpKernel {
     options_.capacity.max_bytes = max_bytes;
     if (!ev::FindCacheStrategy(strategy, &options_.capacity.strategy)) {
       return tensorflow::errors::InvalidArgument(
-          "embedding variable: there is no cache_strategy '", strategy, "'");
+          "embedding variable: unknown cache_strategy '", strategy, "'");
     }
     return Status::OK();
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table's ids, as a kernel's inputs have them. Errors name the variable.
+// Reads one table's ids from a kernel's inputs. Errors name the variable.
 
 #ifndef KERNELS_TF_OP_KERNELS_IDS_INPUT_H_
 #define KERNELS_TF_OP_KERNELS_IDS_INPUT_H_
@@ -16,7 +16,8 @@
 
 namespace embedding_variable {
 
-// Input `ids`: a vector of int64 or int32. Input `batch_size`: a scalar.
+// Reads input `ids`, a vector of int64 or int32, and input `batch_size`, a
+// scalar.
 inline tensorflow::Status GetIds(tensorflow::OpKernelContext* context,
                                  const std::string& variable, int ids,
                                  int batch_size, ev::IdsInput* in) {
@@ -36,13 +37,13 @@ inline tensorflow::Status GetIds(tensorflow::OpKernelContext* context,
   in->batch_size = batch.scalar<tensorflow::int64>()();
   if (ev::IsBatchSize(in->batch_size)) return tensorflow::Status::OK();
   return BadInput(variable, "a batch of ", in->batch_size,
-                  " samples, which is the first number of the dense_shape of "
-                  "the ids; it must be from 0 to ",
-                  ev::kMaxBatch);
+                  " samples; the batch size, which is the first element of the "
+                  "ids' dense_shape, must be in [0, ",
+                  ev::kMaxBatch, "]");
 }
 
-// After GetIds. Input `rows`: the samples' row splits [B + 1], or the ids'
-// indices [N, 2]. Input `weights`: [N]; negative: there are none.
+// Reads input `rows`, the samples' row splits [B + 1] or the ids' indices [N,
+// 2], and input `weights`, [N]; negative: no weights. Call it after GetIds.
 inline tensorflow::Status GetSamples(tensorflow::OpKernelContext* context,
                                      const std::string& variable, int rows,
                                      int weights, ev::IdsInput* in) {

@@ -26,17 +26,17 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::errors::InvalidArgument;
 
-// What both kernels do.
+// Base of both kernels.
 class InteractionOp : public OpKernel {
  public:
   explicit InteractionOp(OpKernelConstruction* construction)
       : OpKernel(construction), on_gpu_(IsOnGpu(*construction)) {}
 
-  // On a GPU they are launches and wait for nothing.
+  // On a GPU they only launch work and do not wait.
   bool IsExpensive() override { return !on_gpu_; }
 
  protected:
-  // Views of the first num_vectors inputs.
+  // Returns views of the first num_vectors inputs.
   Status GetVectors(OpKernelContext* context, int num_vectors,
                     std::vector<const float*>* vectors,
                     ev::VectorBatch* batch) const {
@@ -61,7 +61,8 @@ class InteractionOp : public OpKernel {
     return Status::OK();
   }
 
-  // What a device needs for a call beside its results, until it has begun.
+  // The device, stream and workspace of a call on a device, until its work is
+  // enqueued.
   struct OnDevice {
     ev::InteractionDevice* device = nullptr;
     ev::DeviceStream stream;
@@ -152,8 +153,8 @@ class DotInteractionGradOp : public InteractionOp {
   }
 };
 
-// An op without a handle runs where its vectors are: TensorFlow takes a GPU,
-// where there is one, for what no device was named for.
+// These ops have no handle and run where their vectors are. If no device is
+// named, TensorFlow places them on a GPU if there is one.
 #define EV_REGISTER(op, kernel)                                    \
   REGISTER_KERNEL_BUILDER(Name(op).Device(tensorflow::DEVICE_CPU), \
                           GuardedKernel<kernel>);                  \

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels ask of their inputs before the engine sees them. Every message
-// names the variable, what was expected and what came.
+// Checks of kernel inputs before they are passed to the engine. Every message
+// contains the variable, the expected and the actual value.
 
 #ifndef KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_
 #define KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_
@@ -23,7 +23,7 @@ tensorflow::Status BadInput(const std::string& variable, Args... args) {
                                              "': ", args...);
 }
 
-// Adds the variable to an error, of a checkpoint's for instance.
+// Adds the variable's name to an error, for example one of a checkpoint.
 inline tensorflow::Status OfVariable(const std::string& variable,
                                      const tensorflow::Status& status) {
   if (status.ok()) return status;
@@ -63,8 +63,8 @@ inline tensorflow::Status CheckMatrix(const tensorflow::Tensor& tensor,
                   "], got ", tensor.shape().DebugString());
 }
 
-// The shape [rows, dim]. TensorShape would end the process on a product beyond
-// int64, so what no memory can hold is refused here.
+// Sets *shape to [rows, dim]. TensorShape would abort the process if the
+// product exceeded int64, so sizes that no memory can hold are an error.
 inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
                                       const std::string& variable,
                                       tensorflow::TensorShape* shape) {
@@ -76,8 +76,8 @@ inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
   return tensorflow::Status::OK();
 }
 
-// The attributes of an op that restores a table which may be a part of a
-// variable, or spread over ranks.
+// Reads the attributes of an op that restores a table, which may be a part of a
+// variable or distributed over ranks.
 inline tensorflow::Status GetKeyFilter(
     tensorflow::OpKernelConstruction* context, ev::KeyFilter* keys) {
   TF_RETURN_IF_ERROR(context->GetAttr("part", &keys->part));
@@ -86,7 +86,8 @@ inline tensorflow::Status GetKeyFilter(
   return context->GetAttr("rank", &keys->rank);
 }
 
-// The attributes slot_names and slot_inits, dealt out to `num_tables` tables.
+// Reads the attributes slot_names and slot_inits and distributes them over
+// `num_tables` tables.
 inline tensorflow::Status GetSlotSpecs(
     tensorflow::OpKernelConstruction* context, int num_tables,
     std::vector<std::vector<ev::SlotSpec>>* specs) {

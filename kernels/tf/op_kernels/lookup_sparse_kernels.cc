@@ -19,7 +19,7 @@
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "kernels/tf/bridge/transfer_tensor.h"
-#include "kernels/tf/op_kernels/ids_brought_here.h"
+#include "kernels/tf/op_kernels/ids_in_cpu_memory.h"
 #include "kernels/tf/op_kernels/ids_input.h"
 #include "kernels/tf/op_kernels/kernel_checks.h"
 #include "kernels/tf/resources/ev_resource.h"
@@ -35,8 +35,8 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Float output of that shape; of a table whose samples a device pools, in
-// memory that the device reaches by itself.
+// Allocates a float output of that shape. If a device pools the table's
+// samples, the output is in transfer memory.
 Status AllocateRows(OpKernelContext* context, int output,
                     const TensorShape& shape, const ev::EmbeddingTable& table,
                     float** data) {
@@ -49,7 +49,7 @@ Status AllocateRows(OpKernelContext* context, int output,
   return Status::OK();
 }
 
-// kIdsOnGpu: ids and rows are inputs in the memory of the device that runs the
+// kIdsOnGpu: the inputs ids and rows are in the memory of the GPU that runs the
 // op.
 template <bool kIdsOnGpu>
 class LookupSparseOp : public OpKernel {
@@ -91,7 +91,7 @@ class LookupSparseOp : public OpKernel {
     }
     std::vector<float*> outputs(n);
     GpuOutputs on_gpu(n);
-    IdsBroughtHere here;
+    IdsInCpuMemory cpu_ids;
     for (int t = 0; t < n; ++t) {
       OP_REQUIRES_OK(
           context, on_gpu_ ? on_gpu.Allocate(context, t, shapes[t], *tables[t],
@@ -101,9 +101,9 @@ class LookupSparseOp : public OpKernel {
     }
     PoolParallel parallel(context);
     std::shared_ptr<const ev::LookupPlan> plan;
-    const bool ids_there = kIdsOnGpu && on_gpu_;
+    const bool ids_on_gpu = kIdsOnGpu && on_gpu_;
     bool is_done = false;
-    if (ids_there && on_gpu.copies().empty()) {
+    if (ids_on_gpu && on_gpu.copies().empty()) {
       for (ev::PooledInput& in : inputs) in.on_device = true;
       const ev::Status status =
           ev::PooledForward(inputs, tables, outputs, &parallel, &plan);
@@ -111,12 +111,12 @@ class LookupSparseOp : public OpKernel {
       if (is_done) OP_REQUIRES_OK(context, ToTf(status));
     }
     if (!is_done) {
-      if (ids_there) {
+      if (ids_on_gpu) {
         for (int t = 0; t < n; ++t) {
-          here.Add(context->input(n + t), context->input(2 * n + t),
-                   &inputs[t]);
+          cpu_ids.Add(context->input(n + t), context->input(2 * n + t),
+                      &inputs[t]);
         }
-        OP_REQUIRES_OK(context, here.Bring(context));
+        OP_REQUIRES_OK(context, cpu_ids.CopyAll(context));
       }
       OP_REQUIRES_OK(context, ToTf(ev::PooledForward(inputs, tables, outputs,
                                                      &parallel, &plan)));
@@ -126,8 +126,8 @@ class LookupSparseOp : public OpKernel {
   }
 
  private:
-  // Outputs in a GPU's memory. The device that has the rows writes them there
-  // itself; what is pooled in CPU memory is copied afterwards.
+  // Outputs in GPU memory. The device that holds the rows writes them directly.
+  // Outputs pooled in CPU memory are copied to the GPU afterwards.
   class GpuOutputs {
    public:
     explicit GpuOutputs(int num_tables) : staged_(num_tables) {}
@@ -139,7 +139,8 @@ class LookupSparseOp : public OpKernel {
       TF_RETURN_IF_ERROR(context->allocate_output(t, shape, &output));
       if (in->weights == nullptr && !ev::Selects(in->combiner) &&
           table.takes_device_tensors()) {
-        // After the allocation: the memory may still be in use before.
+        // After the allocation: earlier work on the stream may still use the
+        // memory.
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
         *data = MutableData<float>(output);
@@ -182,7 +183,8 @@ class LookupSparseOp : public OpKernel {
     TF_RETURN_IF_ERROR(GetSamples(context, name, 2 * num_tables_ + t,
                                   num_weights_ > 0 ? 4 * num_tables_ + t : -1,
                                   in));
-    // Those of a combiner that selects are ones, beside another's table.
+    // A combiner that selects ignores weights. They may be present because
+    // another table of the op has weights.
     if (ev::Selects(in->combiner)) in->weights = nullptr;
     if (on_gpu_ && !kIdsOnGpu) {
       in->ids_owner =
@@ -225,7 +227,7 @@ class LookupSparseGradOp : public OpKernel {
                       "table ", t, " of a lookup of ", plan->num_tables()));
       const ev::TableOptions& options = plan->table(t)->options();
       OP_REQUIRES(context, grads[t] == nullptr,
-                  BadInput(options.name, "is named twice by the gradient"));
+                  BadInput(options.name, "occurs twice in the gradient"));
       const Tensor& grad = context->input(1 + k);
       OP_REQUIRES_OK(context,
                      CheckMatrix(grad, plan->batch_size(t), options.dim,
@@ -380,7 +382,7 @@ const RegisterKernel<PlanCountsOp> kPlanCounts("EvPlanCounts",
 const RegisterKernel<LookupSparseOp<false>> kLookupSparse(
     "EvLookupSparse",
     {"resources", "ids", "rows", "batch_sizes", "weights", "plan"});
-// Python's lookup_sparse_ops.py asks for it.
+// Selected by Python's lookup_sparse_ops.py.
 const RegisterKernel<LookupSparseOp<true>> kLookupSparseOfIdsOnGpu(
     "EvLookupSparse", {"resources", "batch_sizes", "weights", "plan"},
     "ids_on_gpu");

@@ -22,7 +22,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::errors::InvalidArgument;
 
-// It never leaves the process, so it has no serialized form.
+// Never leaves the process, so it has no serialized form.
 class PackVariant {
  public:
   PackVariant() {}
@@ -73,7 +73,7 @@ class UnpackOp : public OpKernel {
             ? packed.scalar<tensorflow::Variant>()().get<PackVariant>()
             : nullptr;
     OP_REQUIRES(context, variant != nullptr && variant->tensors() != nullptr,
-                InvalidArgument("expected what EvPack makes, got ",
+                InvalidArgument("expected an output of EvPack, got ",
                                 packed.DebugString()));
     const std::vector<Tensor>& tensors = *variant->tensors();
     OP_REQUIRES(context,

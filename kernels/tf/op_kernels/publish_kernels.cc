@@ -1,15 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// EvPublishCheckpoint: files become a checkpoint at one moment, and stay one
-// whatever happens to the process or the machine.
+// EvPublishCheckpoint makes files a checkpoint atomically and durably, whatever
+// happens to the process or the machine.
 //
-// That moment is the renaming of the index, which is the file that readers look
-// for. Everything it names is on the disk by then, under its name. A checkpoint
-// of the same name is in the way of that: its index and its data cannot be
-// exchanged at once. So the new files first get the prefix <prefix>.commit, the
-// index last; from then on they are the checkpoint, and any process may move
-// them over the old ones (checkpoint/durable.py does it before it restores).
+// The atomic step is renaming the index, the file that readers look for. All
+// files that it names are on the disk under their final names by then. An
+// existing checkpoint of the same name prevents this, because its index and its
+// data cannot be exchanged at once. So the new files first get the prefix
+// <prefix>.commit, the index last. From then on they are the checkpoint, and
+// any process may move them over the old ones (checkpoint/durable.py does so
+// before it restores).
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,8 +34,7 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Status;
 
-// What is not a path of this machine's file systems is durable, or not, by its
-// own rules.
+// Remote file systems have their own rules of durability.
 bool IsLocal(const std::string& path) {
   return path.find("://") == std::string::npos;
 }
@@ -64,7 +64,7 @@ Status Sync(const std::string& path) {
                                       std::strerror(error));
 }
 
-// What follows `prefix` in the names of its data files: ".data-00000-of-00001".
+// Returns the suffixes of the data files of `prefix`: ".data-00000-of-00001".
 Status DataSuffixes(const std::string& prefix,
                     std::vector<std::string>* suffixes) {
   std::vector<std::string> names;
@@ -132,7 +132,7 @@ class PublishCheckpointOp : public OpKernel {
         context,
         DirectoryOf(paths[0]) == DirectoryOf(paths[1]) && paths[0] != paths[1],
         tensorflow::errors::InvalidArgument(
-            "a checkpoint is written beside the place it is to have, "
+            "a checkpoint must be staged in the directory of its final prefix, "
             "got ",
             paths[0], " for ", paths[1]));
     OP_REQUIRES_OK(context, Publish(paths[0], paths[1]));

@@ -66,7 +66,7 @@ class RestoreOp : public OpKernel {
         resource->name(),
         CatchExceptions([&] { return "checkpoint " + name; },
                         [&] { return Restore(name, resource.get()); }));
-    // What is in the table now shall not be taken for what was stored.
+    // The table's contents must not be mistaken for the stored ones.
     if (!status.ok()) resource->table()->Uninitialize();
     OP_REQUIRES_OK(context, status);
   }

@@ -43,7 +43,7 @@ class UniqueOp : public OpKernel {
                                         &unique, InCpuMemory()));
     std::vector<int32_t> counts(n);
     int64_t num_unique = 0;
-    // Kept per thread: the scratch of the last call is the next one's.
+    // One per thread, so that each call reuses the scratch memory of the last.
     thread_local ev::Unique dedup;
     OP_REQUIRES_OK(context, ToTf(dedup.Run(SpanOf<int64_t>(keys),
                                            MutableData<int64_t>(&unique),

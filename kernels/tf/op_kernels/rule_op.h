@@ -14,11 +14,10 @@
 
 namespace embedding_variable {
 
-// What kernels of updates have in common: K tables, a rule with its
-// hyperparameters, slots.
+// Base of update kernels: K tables, a rule with its hyperparameters, and slots.
 class RuleOp : public tensorflow::OpKernel {
  public:
-  // num_tables: the name of the attribute that is K.
+  // num_tables: the name of the attribute with K.
   RuleOp(tensorflow::OpKernelConstruction* context, const char* num_tables)
       : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr(num_tables, &num_tables_));
@@ -29,7 +28,7 @@ class RuleOp : public tensorflow::OpKernel {
   }
 
  protected:
-  // Hyperparameters from input `first` on, and the step after them.
+  // Reads the hyperparameters from input `first` on, and the step after them.
   tensorflow::Status ReadScalars(tensorflow::OpKernelContext* context,
                                  int first, std::vector<float>* hyper,
                                  tensorflow::int64* step) const {
@@ -53,7 +52,8 @@ class RuleOp : public tensorflow::OpKernel {
     return tensorflow::Status::OK();
   }
 
-  // The resource of table k, which no earlier input updates.
+  // Returns the resource of table k. InvalidArgument if an earlier input
+  // updates the same table.
   tensorflow::Status GetTable(tensorflow::OpKernelContext* context, int k,
                               const std::vector<ev::UpdateInput>& inputs,
                               EvResourcePtr* resource) const {

@@ -83,7 +83,8 @@ class SaveOp : public OpKernel {
                             num_streams);
     OP_REQUIRES_OK(context, writer.Open());
     CheckpointTensorWriter tensors(&writer);
-    // One after the other: what one needs besides its table is enough.
+    // One table at a time, so that saving needs the additional memory of only
+    // one table.
     for (size_t t = 0; t < tables_.size(); ++t) {
       const ev::Status saved =
           ev::SaveTable(tables_[t], resources[t]->table().get(), &tensors);

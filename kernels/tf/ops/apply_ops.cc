@@ -131,17 +131,17 @@ keys: K vectors [M].
 grads: K matrices [M, D].
 hyper: The rule's hyperparameters, scalars in its order.
 step: Scalar, the global step before its increment: the rows' new version.
-plan: The plan of the lookup whose gradient gave the keys, or nothing. Keys that
-  are not the plan's are found anew.
+plan: The plan of the lookup whose gradient gave the keys, or nothing. Other keys
+  than the plan's are looked up again.
 num_tables: K.
 num_hyper: Number of hyperparameters.
-counts: K vectors [M], how often each key occurred, or nothing: once (with a plan,
-  as often as the plan says).
+counts: K vectors [M], how often each key occurred, or nothing. Without counts each
+  key counts once, or as often as in the plan if there is one.
 num_plans: 0 or 1.
 num_counts: K or 0.
 rule: Adagrad, Adam, ...
-slot_names: K S names, table by table. A slot that is not there is created.
-slot_inits: K S values that a new row's slots start with.
+slot_names: K S names, table by table. A missing slot is created.
+slot_inits: K S initial values of the slots of new rows.
 plan_tables: With a plan, the K tables' numbers in it; otherwise empty.
 )doc");
 
@@ -160,9 +160,9 @@ REGISTER_OP("EvApplyPooled")
     .SetIsStateful()
     .SetShapeFn(ApplyPooledShape)
     .Doc(R"doc(
-Updates rows of K tables by one optimizer rule and the gradients of what a lookup
-gave, as EvLookupSparseGrad and EvApply do one after the other. Where rows are on
-a device, the gradients are summed there.
+Updates rows of K tables by one optimizer rule and the gradients of a lookup's
+outputs, like EvLookupSparseGrad followed by EvApply. If rows are on a device, the
+device sums the gradients.
 
 resources: K handles, all different.
 grads: K matrices [B, D], gradients of the lookup's outputs.
@@ -172,8 +172,8 @@ plan: The plan of the lookup.
 num_tables: K.
 num_hyper: Number of hyperparameters.
 rule: Adagrad, Adam, ...
-slot_names: K S names, table by table. A slot that is not there is created.
-slot_inits: K S values that a new row's slots start with.
+slot_names: K S names, table by table. A missing slot is created.
+slot_inits: K S initial values of the slots of new rows.
 plan_tables: The K tables' numbers in the plan.
 )doc");
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole table out and in.
+// Ops that export and import whole tables.
 
 #include <vector>
 
@@ -60,7 +60,7 @@ REGISTER_OP("EvExport")
       return Status::OK();
     })
     .Doc(R"doc(
-Exports one frozen snapshot of the table, in ascending order of
+Exports a consistent snapshot of the table, in ascending order of
 (floormod(key, 1000), key).
 
 resource: The handle.
@@ -68,11 +68,11 @@ keys: [N].
 values: [N, D].
 versions: [N], or [0] when not recorded.
 frequencies: [N], or [0] when not recorded.
-partition_offset: [1001], where each remainder of 1000 starts.
-filtered_keys: [M], keys that an exact filter counts and has not admitted, in the
+partition_offset: [1001], the position at which each remainder of 1000 starts.
+filtered_keys: [M], keys that an exact filter has counted and not admitted, in the
   same order.
 filtered_versions: [M], or [0] when not recorded.
-filtered_frequencies: [M], how often each was seen.
+filtered_frequencies: [M], occurrences of each.
 filtered_partition_offset: [1001].
 slots: S matrices [N, D].
 num_slots: S.
@@ -123,8 +123,8 @@ REGISTER_OP("EvImport")
       return Status::OK();
     })
     .Doc(R"doc(
-Inserts or overwrites rows from an export. Slots of the table that are not given
-get their initial value.
+Inserts or overwrites rows from an export. Slots of the table without an input get
+their initial value.
 
 resource: The handle.
 keys: [N].
@@ -133,8 +133,8 @@ versions: [N], or [0]: never updated.
 frequencies: [N], or [0]: none.
 slots: S matrices [N, D].
 num_slots: S.
-slot_names: S names. A slot that is not there is created.
-slot_inits: S values that a new row's slots start with.
+slot_names: S names. A missing slot is created.
+slot_inits: S initial values of the slots of new rows.
 part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
 num_parts: 1 keeps all keys.
 clear: Empty the table first.
@@ -155,14 +155,14 @@ REGISTER_OP("EvImportFiltered")
       return InputOfRank(c, 3, 1, "frequencies", &vector);
     })
     .Doc(R"doc(
-Takes over what another table's filter counted. Keys that have a row are left alone;
-those that this table's filter now admits get their default row. Without a filter
-nothing happens.
+Imports the filtered keys of another table and their counts. Keys with a row are
+skipped. Keys that this table's filter now admits get their default row. No-op if
+this table has no filter.
 
 resource: The handle; must be initialized.
 keys: [M].
 versions: [M], or [0]: none.
-frequencies: [M], or [0]: seen once each.
+frequencies: [M], or [0]: one occurrence each.
 part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
 num_parts: 1 keeps all keys.
 )doc");

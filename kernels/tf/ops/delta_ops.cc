@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What changed in a table, out and in; and how files become a checkpoint.
+// Ops of incremental checkpoints, and EvPublishCheckpoint.
 
 #include <vector>
 
@@ -18,8 +18,8 @@ using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// Shapes of keys, values, versions, frequencies: outputs 0 to 3; and of slots,
-// which come last.
+// Sets the shapes of outputs 0 to 3 (keys, values, versions, frequencies) and
+// of the slots, which are the last outputs.
 Status SetRowShapes(InferenceContext* c) {
   int num_slots;
   TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));
@@ -46,11 +46,11 @@ REGISTER_OP("EvCutChanges")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Marks a moment that EvExportChanges can be asked about. The first run begins to record
-what changes in the table.
+Marks a moment from which EvExportChanges can export changes. The first run starts
+recording the changes of the table.
 
 resource: The handle; must be initialized.
-cut: Names the moment, at least 1.
+cut: The number of the moment, at least 1.
 )doc");
 
 REGISTER_OP("EvExportChanges")
@@ -88,22 +88,23 @@ REGISTER_OP("EvExportChanges")
       return Status::OK();
     })
     .Doc(R"doc(
-Exports one frozen snapshot of what changed in the table since a cut. Nothing is lost
-by it: the same can be asked again.
+Exports a consistent snapshot of the changes of the table since a cut. The changes stay
+recorded, so the export can be repeated.
 
 resource: The handle; must be initialized.
-since: A cut. What was before it is not asked for any more.
+since: A cut. Earlier changes are dropped: an export since an earlier cut is then the
+  whole table.
 keys: [N], keys whose rows changed, in ascending order of (floormod(key, 1000), key).
 values: [N, D].
 versions: [N], or [0] when not recorded.
 frequencies: [N], or [0] when not recorded.
-partition_offset: [1001], where each remainder of 1000 starts.
+partition_offset: [1001], the position at which each remainder of 1000 starts.
 filtered_keys: [M], keys whose count by an exact filter changed, in the same order.
 filtered_versions: [M], or [0] when not recorded.
 filtered_frequencies: [M].
 erased_keys: [E], keys that were erased or evicted and have no row, in the same order.
-replaces: 1 when this is the whole table, which a copy must empty first.
-default_rows: [R, D], the table's default rows if it replaces, else [0, D].
+replaces: 1 if this is the whole table; a copy must be emptied first.
+default_rows: [R, D], the table's default rows if replaces is 1, else [0, D].
 cut: The moment of the export.
 slots: S matrices [N, D].
 num_slots: S.
@@ -127,7 +128,7 @@ REGISTER_OP("EvExportNewer")
       return SetRowShapes(c);
     })
     .Doc(R"doc(
-Exports the rows that were updated at a version or later, as one frozen snapshot.
+Exports the rows updated at a version or later, as a consistent snapshot.
 
 resource: The handle; must be initialized, and record versions.
 version: The version.
@@ -171,27 +172,27 @@ REGISTER_OP("EvApplyDelta")
       return InputOfRank(c, 1, 0, "prefix", &prefix);
     })
     .Doc(R"doc(
-Changes the table as an incremental checkpoint says: erases keys, inserts or overwrites
-rows, takes over a filter's counts.
+Applies an incremental checkpoint to the table: erases keys, inserts or overwrites rows,
+and imports a filter's counts.
 
-The tensors are <tensor_name>-sparse_incr_keys, -sparse_incr_values and so on, or, when
-it was written in parts, those of <tensor_name>/part_0 and so on. All are read, and
-their checksums compared, before the table changes; memory for one part, and for what is
-kept of all, is needed beside it.
+The tensors are <tensor_name>-sparse_incr_keys, -sparse_incr_values and so on or, if the
+checkpoint was written in parts, those of <tensor_name>/part_0 and so on. All are read,
+and their checksums compared, before the table changes. This takes additional memory for
+one part, and for the rows that are kept of all parts.
 
-The parts of a partitioned variable have the keys with floormod(floormod(key, 1000),
-number of parts) == part; those of a table that was spread over ranks the keys that
-<tensor_name>-sparse_incr_placement gives them: part placement[floormod(key, length)].
+Part k of a partitioned variable has the keys with floormod(floormod(key, 1000), number
+of parts) == k. Part k of a table distributed over ranks has the keys with
+placement[floormod(key, length)] == k, from <tensor_name>-sparse_incr_placement.
 
 resource: The handle; must be initialized.
 prefix: Scalar, the prefix of the incremental checkpoint.
 tensor_name: Name of the whole variable in the checkpoint, without part_i.
 slot_names: S names of slots.
-slot_inits: S values that a new row's slots start with.
+slot_inits: S initial values of the slots of new rows.
 part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
 num_parts: 1 keeps all keys.
 placement: Keep only keys with placement[floormod(key, length)] == rank; empty keeps all.
-rank: This process's number.
+rank: The rank of this process.
 )doc");
 
 REGISTER_OP("EvPublishCheckpoint")
@@ -204,13 +205,13 @@ REGISTER_OP("EvPublishCheckpoint")
       return InputOfRank(c, 1, 0, "prefix", &scalar);
     })
     .Doc(R"doc(
-Gives a complete V2 checkpoint its name: its files reach the disk, then are renamed, the
-index last. Of a checkpoint that has the name already, every file is replaced: the new
-ones wait as <prefix>.commit.data-* and <prefix>.commit.index, and once the latter is
-there the replacement counts, whichever process finishes it.
+Gives a complete V2 checkpoint its final name: writes its files to the disk, then renames
+them, the index last. If a checkpoint of that name exists, all its files are replaced.
+The new files are first renamed to <prefix>.commit.data-* and <prefix>.commit.index. Once
+the latter exists the replacement is final, and any process may complete it.
 
 staged: Scalar, the prefix that the checkpoint was written to.
-prefix: Scalar, the prefix that it is to have, in the same directory.
+prefix: Scalar, its final prefix, in the same directory.
 )doc");
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading rows and their meta data by key.
+// Ops that read rows and their metadata by key.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -29,7 +29,7 @@ REGISTER_OP("EvGather")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads the rows of ids; an absent key reads its default row. Inserts nothing.
+Reads the rows of ids; for an absent key, its default row. Inserts nothing.
 
 resource: The handle.
 ids: Keys, of any shape and with any duplicates.
@@ -49,12 +49,12 @@ REGISTER_OP("EvGetMeta")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads what the rows of ids count about themselves. Inserts nothing.
+Reads the frequencies and versions of ids. Inserts nothing.
 
 resource: The handle.
 ids: Keys, of any shape.
-frequencies: Occurrences in training so far; 0 when absent or not recorded.
-versions: Global step of the last update; -1 when absent or not recorded.
+frequencies: Occurrences in training so far; 0 if absent or not recorded.
+versions: Global step of the last update; -1 if absent or not recorded.
 )doc");
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table itself: handle, initialisation, size. Stock TensorFlow reads the
-// attributes `dtype` and `shape` of EvHandle (control flow, meta graph import),
-// so their names are not ours to choose.
+// Ops of the table itself: handle, initialisation, size, eviction. Stock
+// TensorFlow reads the attributes `dtype` and `shape` of EvHandle (control
+// flow, meta graph import), so these names are fixed.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -65,41 +65,41 @@ REGISTER_OP("EvHandle")
     .SetIsStateful()
     .SetShapeFn(HandleShape)
     .Doc(R"doc(
-Gives the handle of an embedding variable's table.
+Returns the handle of an embedding variable's table.
 
 The first run in a session creates the table, empty and not initialized. Handles
-with the same container and shared_name give the same table.
+with the same container and shared_name refer to the same table.
 
 resource: The handle.
 container: As for a variable.
 shared_name: The variable's name; it appears in every error. Empty: the op's name.
 dtype: The type of the values.
 shape: [-1, D], where D is the length of a row.
-storage: Where the rows are: CPU memory, or that of the process's GPU. auto: the GPU's
-  if the process can use one. dram_ssd: CPU memory, and a file for what does not fit
-  there. hbm_dram: the GPU's memory, and CPU memory for what does not fit there.
-storage_path: The file's directory; each rank has a directory of its own in it.
-memory_bytes: Of rows in CPU memory when the others are in a file, and of rows in the
-  GPU's when the others are in CPU memory.
-key_dtype: The type of the keys. Ids may come as either; one that this type does not
+storage: Memory of the rows. dram: CPU memory. hbm: memory of the process's GPU. auto: GPU
+  memory if the process can use a GPU, else CPU memory. dram_ssd: CPU memory, and a file
+  for rows that do not fit. hbm_dram: GPU memory, and CPU memory for rows that do not fit.
+storage_path: The file's directory; each rank has its own directory in it.
+memory_bytes: With dram_ssd, bytes of rows in CPU memory; with hbm_dram, bytes of rows in
+  GPU memory.
+key_dtype: The type of the keys. Ids may have either type; an id that this type cannot
   hold is an error.
 record_frequency: Count for each key how often it was trained.
 record_version: Keep for each key the global step of its last update.
-filter: How occurrences of keys without a row are counted: one counter each, or a
-  Bloom filter's. none: a key has a row from its first update.
-filter_freq: A key is admitted by the update in which its occurrences reach this.
-no_permission: What every element of the row of a key reads that is not admitted.
-max_element_size: Keys that the Bloom filter is made for.
+filter: How occurrences of keys without a row are counted: by one counter each, or by a
+  Bloom filter. none: a key has a row from its first update.
+filter_freq: A key is admitted by the update in which its occurrences reach this number.
+no_permission: Value returned for every element of a key that the filter has not admitted.
+max_element_size: Number of keys that the Bloom filter is designed for.
 false_positive_probability: Of the Bloom filter.
 counter_bits: Of the Bloom filter's counters: 8, 16, 32 or 64.
-steps_to_live: Not the table's business: what a saver evicts by; 0: it does not.
-l2_weight_threshold: As steps_to_live; -1: a saver does not evict by weight.
-max_rows: Rows that the table holds at most; 0: no bound.
-max_bytes: Bytes of rows and index that the table holds at most; 0: no bound.
-cache_strategy: Which rows a table evicts that is full; with dram_ssd and hbm_dram, also
-  which rows are in the slower of the two places.
-versions_are_times: The steps that updates are given are no steps but times, so that
-  several updates may have the same.
+steps_to_live: Not used by the table: a saver evicts rows by it; 0: it does not.
+l2_weight_threshold: Likewise; -1: a saver does not evict by weight.
+max_rows: Maximum number of rows; 0: no limit.
+max_bytes: Maximum bytes of rows and index; 0: no limit.
+cache_strategy: Which rows a full table evicts; with dram_ssd and hbm_dram, also which
+  rows are in the slower of the two memories.
+versions_are_times: Versions are timestamps, not step numbers, so several updates may
+  have the same version.
 )doc");
 
 REGISTER_OP("EvInitialize")
@@ -123,7 +123,7 @@ REGISTER_OP("EvIsInitialized")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Tells whether EvInitialize has run on the table in this session.
+Returns whether EvInitialize has run on the table in this session.
 
 resource: The handle.
 is_initialized: Scalar.
@@ -138,7 +138,7 @@ REGISTER_OP("EvShape")
       return Status::OK();
     })
     .Doc(R"doc(
-Gives the number of keys and the length of a row.
+Returns the number of keys and the length of a row.
 
 resource: The handle.
 shape: [keys, D].
@@ -153,7 +153,7 @@ REGISTER_OP("EvStats")
       return Status::OK();
     })
     .Doc(R"doc(
-Gives the size of the table.
+Returns the size of the table.
 
 resource: The handle.
 stats: [rows, bytes of the index, bytes of the rows, rows inserted so far].
@@ -168,11 +168,11 @@ REGISTER_OP("EvPolicyStats")
       return Status::OK();
     })
     .Doc(R"doc(
-Tells what filter and evictions did.
+Returns statistics of the filter and of evictions.
 
 resource: The handle.
-stats: [keys that the filter counts and has not admitted, bytes of the filter,
-  rows evicted so far].
+stats: [keys that the filter has counted and not admitted, bytes of the filter, rows
+  evicted so far].
 )doc");
 
 REGISTER_OP("EvTierStats")
@@ -184,16 +184,15 @@ REGISTER_OP("EvTierStats")
       return Status::OK();
     })
     .Doc(R"doc(
-Tells where the rows are of a table that keeps some in a file, or some in the GPU's
-memory and some in the CPU's, and which way was taken to rows that are all in the
-GPU's; zeros for others.
+Returns statistics of a table with two storage tiers or with all rows in GPU memory;
+zeros for other tables.
 
 resource: The handle.
-stats: [rows in memory, rows in the file, bytes of the file, rows used so far that were
-  in memory, rows used so far that were not, bytes written so far]; of two memories the
-  GPU's stands for memory and the CPU's for the file. Of rows that are all in a GPU's
-  memory: [rows, 0, 0, ids of lookups and updates so far whose keys the GPU found, ids
-  of those for which the CPU was asked, 0].
+stats: With dram_ssd: [rows in memory, rows in the file, bytes of the file, uses so far of
+  rows in memory, uses so far of rows in the file, bytes written so far]. With hbm_dram the
+  same, with GPU memory as the memory and CPU memory as the file. With all rows in GPU
+  memory: [rows, 0, 0, ids of lookups and updates so far found by the GPU, ids looked up
+  on the CPU, 0].
 )doc");
 
 REGISTER_OP("EvEvict")
@@ -215,9 +214,9 @@ Evicts rows by age and by weight.
 resource: The handle; must be initialized.
 step: Scalar, the global step.
 evicted: Scalar, rows evicted.
-steps_to_live: Rows and counted keys go that no update touched for more steps than
+steps_to_live: Evict rows and filtered keys that no update touched for more steps than
   this; 0: none.
-l2_weight_threshold: Rows go with 0.5 * sum(w^2) below this; none if it is <= 0.
+l2_weight_threshold: Evict rows with 0.5 * sum(w^2) below this; <= 0: none.
 )doc");
 
 }  // namespace

@@ -17,7 +17,7 @@ using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// The shape that the first num_vectors inputs have in common.
+// Returns the common shape of the first num_vectors inputs.
 Status ShapeOfVectors(InferenceContext* c, int num_vectors, ShapeHandle* all) {
   TF_RETURN_IF_ERROR(InputOfRank(c, 0, 2, "vector 0", all));
   for (int v = 1; v < num_vectors; ++v) {
@@ -27,7 +27,7 @@ Status ShapeOfVectors(InferenceContext* c, int num_vectors, ShapeHandle* all) {
     ShapeHandle merged;
     if (!c->Merge(shape, *all, &merged).ok()) {
       return tensorflow::errors::InvalidArgument(
-          what, " must have the shape of those before it, ",
+          what, " must have the shape of the vectors before it, ",
           c->DebugString(*all), ", got ", c->DebugString(shape));
     }
     *all = merged;
@@ -51,10 +51,10 @@ REGISTER_OP("EvDotInteraction")
       return Status::OK();
     })
     .Doc(R"doc(
-Dot products of all pairs of a sample's vectors.
+Computes the dot products of all pairs of a sample's vectors.
 
 vectors: Each `[B, D]`, one row per sample.
-dots: `[B, N (N - 1) / 2]`, of pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
+dots: `[B, N (N - 1) / 2]`, for pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
 )doc");
 
 REGISTER_OP("EvDotInteractionGrad")
@@ -72,12 +72,12 @@ REGISTER_OP("EvDotInteractionGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradient of EvDotInteraction.
+Computes the gradient of EvDotInteraction.
 
-vectors: Those of EvDotInteraction.
+vectors: The vectors of EvDotInteraction.
 slopes: The gradient of its dots, `[B, N (N - 1) / 2]`.
-grads: Of each vector, `[B, D]`: the sum over all others, in their order, of the
-  slope of the pair times the other.
+grads: The gradient of each vector, `[B, D]`: the sum over all other vectors, in
+  their order, of the slope of the pair times the other vector.
 )doc");
 
 }  // namespace

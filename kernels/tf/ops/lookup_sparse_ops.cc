@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused lookup of T tables and its gradients. The inputs come in groups of
-// T: resources, ids, rows, batch sizes, then weights, when there are any.
+// The fused lookup of T tables and its gradients. Inputs come in groups of T:
+// resources, ids, rows, batch sizes and, optionally, weights.
 
 #include <vector>
 
@@ -22,7 +22,7 @@ using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 using tensorflow::strings::StrCat;
 
-// The batch size as the graph knows it: from row splits, else from a constant.
+// Returns the static batch size: from row splits, else from a constant.
 Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
                        int batch_size_input, DimensionHandle num_ids,
                        DimensionHandle* batch_size) {
@@ -43,7 +43,7 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
   if (c->Rank(rows) == 1) {
     DimensionHandle from_splits;
     TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &from_splits));
-    // A merge that fails need not leave what it was given behind.
+    // A failed merge may change its result argument, so use a separate one.
     DimensionHandle merged;
     if (!c->Merge(*batch_size, from_splits, &merged).ok()) {
       return InvalidArgument("table ", table, ": ",
@@ -80,7 +80,7 @@ Status LookupSparseShape(InferenceContext* c) {
     if (dims[t] < 1 ||
         !c->Merge(c->MakeDim(dims[t]), RowDim(c, t), &dim).ok()) {
       return InvalidArgument("table ", t, " has rows of length ",
-                             c->DebugString(RowDim(c, t)), ", dims says ",
+                             c->DebugString(RowDim(c, t)), ", got dim ",
                              dims[t]);
     }
     ShapeHandle ids;
@@ -125,25 +125,25 @@ REGISTER_OP("EvLookupSparse")
     .SetIsStateful()
     .SetShapeFn(LookupSparseShape)
     .Doc(R"doc(
-Looks up and pools the ids of T tables. Inserts nothing; an absent key reads its
-default row. kernels/engine/combine/combiner.h says what each combiner makes of a
-sample's rows; a sample without ids gives zeros.
+Looks up and pools the ids of T tables. Inserts nothing; an absent key has its
+default row. kernels/engine/combine/combiner.h defines the combiners; a sample
+without ids gives zeros.
 
 resources: T handles.
 ids: T vectors of keys [N].
 rows: T times either the indices [N, 2] of a SparseTensor, sorted by their first
   column, or the row splits [B + 1] of a RaggedTensor.
 batch_sizes: T scalars B.
-weights: T vectors [N], or nothing: all ones. Not read where a combiner takes
-  none.
+weights: T vectors [N], or nothing: all ones. Ignored by combiners that take no
+  weights.
 outputs: T matrices [B, D].
-plan: What the lookup found, for EvLookupSparseGrad and EvApply.
+plan: The lookup's plan (keys, handles, counts), for EvLookupSparseGrad and EvApply.
 num_tables: T.
 num_weights: 0 or T.
 combiners: T names of combiners.
 dims: T row lengths.
-no_nan: What a sample gives whose weights make the divisor of its combiner 0. True:
-  zeros, and so are its gradients. False: as TensorFlow's division, NaN or infinity.
+no_nan: The output of a sample whose weights make its combiner divide by 0. True:
+  zeros, also for its gradients. False: NaN or infinity, like TensorFlow's division.
 )doc");
 
 REGISTER_OP("EvLookupSparseGrad")
@@ -170,7 +170,9 @@ REGISTER_OP("EvLookupSparseGrad")
       }
       for (int k = 0; k < num_grads; ++k) {
         if (tables[k] < 0 || dims[k] < 1) {
-          return InvalidArgument("table ", tables[k], " of length ", dims[k]);
+          return InvalidArgument(
+              "tables must be >= 0 and dims >= 1, got table ", tables[k],
+              " with dim ", dims[k]);
         }
         TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
                                        c->MakeDim(dims[k]),
@@ -182,13 +184,13 @@ REGISTER_OP("EvLookupSparseGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradient of EvLookupSparse for K of its tables: for each distinct key the sum
-over its occurrences, in the order of occurrence.
+Computes the gradient of EvLookupSparse for K of its tables: for each distinct key
+the sum over its occurrences, in the order of occurrence.
 
 plan: The lookup's plan.
 grads: K gradients of the outputs [B, D].
-weights: K vectors, the tables' weights, or nothing. Not read, as the plan has them: a
-  gradient of this op goes to them.
+weights: K vectors, the tables' weights, or nothing. Not read, since the plan has them;
+  they are inputs so that a gradient of this op can flow to them.
 keys: K vectors of distinct keys [U].
 unique_grads: K matrices [U, D].
 num_grads: K.
@@ -220,7 +222,9 @@ REGISTER_OP("EvPoolGivenRows")
       }
       for (int k = 0; k < num_rows; ++k) {
         if (tables[k] < 0 || dims[k] < 1) {
-          return InvalidArgument("table ", tables[k], " of length ", dims[k]);
+          return InvalidArgument(
+              "tables must be >= 0 and dims >= 1, got table ", tables[k],
+              " with dim ", dims[k]);
         }
         TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
                                        c->MakeDim(dims[k]),
@@ -230,13 +234,13 @@ REGISTER_OP("EvPoolGivenRows")
       return Status::OK();
     })
     .Doc(R"doc(
-Pools given rows by the plan of a lookup, for K of its tables: what EvLookupSparse
-would give if each distinct key had the row that is given here. It is the gradient of
-EvLookupSparseGrad by its gradients, and the reverse.
+Pools given rows by the plan of a lookup, for K of its tables: the outputs of
+EvLookupSparse if each distinct key had the given row. It is the gradient of
+EvLookupSparseGrad with respect to its gradients, and the reverse.
 
 plan: The lookup's plan.
-rows: K matrices [U, D], in the order of the keys that EvLookupSparseGrad gives.
-weights: As of EvLookupSparseGrad.
+rows: K matrices [U, D], in the order of the keys that EvLookupSparseGrad returns.
+weights: Like those of EvLookupSparseGrad.
 outputs: K matrices [B, D].
 num_rows: K.
 num_weights: 0 or K.
@@ -262,13 +266,13 @@ REGISTER_OP("EvLookupSparseWeightGrad")
       return Status::OK();
     })
     .Doc(R"doc(
-The gradient of EvLookupSparse for the weights of one table.
+Computes the gradient of EvLookupSparse with respect to the weights of one table.
 
 plan: The lookup's plan.
 grad: The gradient of the table's output [B, D].
 output: That output.
-rows: Nothing: the gradient of EvLookupSparse. Or a matrix [U, D]: the gradient of
-  EvPoolGivenRows with these rows, whose output 'output' is.
+rows: Nothing, for the gradient of EvLookupSparse; or a matrix [U, D], for the gradient
+  of EvPoolGivenRows with these rows and this output.
 weight_grad: [N].
 table: The table's number in the lookup.
 num_rows: 0 or 1.
@@ -284,10 +288,10 @@ REGISTER_OP("EvPlanCounts")
       return Status::OK();
     })
     .Doc(R"doc(
-How often each of a plan's distinct keys occurred in the batch.
+Returns how often each of a plan's distinct keys occurred in the batch.
 
 plan: The plan of a lookup.
-counts: [U], in the order of the keys that EvLookupSparseGrad gives.
+counts: [U], in the order of the keys that EvLookupSparseGrad returns.
 table: Number of the table in the plan.
 )doc");
 

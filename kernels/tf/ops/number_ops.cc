@@ -16,7 +16,7 @@ REGISTER_OP("EvRestoreNumber")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Reads one float from a stock V2 checkpoint, by the first of its names that is there.
+Reads one float from a stock V2 checkpoint, under the first of the names that exists.
 
 prefix: Scalar, the checkpoint's prefix.
 number: Scalar.

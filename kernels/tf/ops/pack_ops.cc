@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several tensors as one, on their way from one device of a process to another.
+// Ops that pass several tensors as one between the devices of a process.
 
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -21,9 +21,9 @@ REGISTER_OP("EvPack")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Tensors in CPU memory as one, without a copy.
+Packs tensors in CPU memory into one, without a copy.
 
-tensors: Any.
+tensors: Tensors of any types and shapes.
 packed: Scalar. It cannot leave the process.
 )doc");
 
@@ -39,10 +39,10 @@ REGISTER_OP("EvUnpack")
       return Status::OK();
     })
     .Doc(R"doc(
-The tensors that EvPack was given, in CPU memory on every device.
+Returns the tensors packed by EvPack, in CPU memory on every device.
 
-packed: Of EvPack.
-tensors: As many, of the same types.
+packed: Output of EvPack.
+tensors: The tensors, of the same number and types.
 )doc");
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys have a row, and rows of a caller's choice for those that have
-// none.
+// Ops about the presence of rows: their tier, prefetching, and inserting absent
+// keys.
 
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -25,12 +25,12 @@ REGISTER_OP("EvLookupTier")
       return Status::OK();
     })
     .Doc(R"doc(
-Says where the rows of ids are. Inserts and counts nothing.
+Returns the storage tiers of the rows of ids. Inserts and counts nothing.
 
 resource: The handle.
 ids: Keys, of any shape.
-tiers: 0: in memory; 1: in a file, or in CPU memory when others are in the GPU's; -1: the
-  key has no row.
+tiers: 0: in memory (with hbm_dram, GPU memory); 1: in a file (with hbm_dram, CPU memory);
+  -1: the key has no row.
 )doc");
 
 REGISTER_OP("EvPrefetch")
@@ -39,8 +39,8 @@ REGISTER_OP("EvPrefetch")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext*) { return Status::OK(); })
     .Doc(R"doc(
-Brings the rows of ids into memory, or from CPU memory into the GPU's where that is
-the faster place. Changes no row, inserts and counts nothing.
+Moves the rows of ids to the faster tier: from a file to memory, or from CPU memory to
+GPU memory. Changes no row, inserts and counts nothing.
 
 resource: The handle.
 ids: Keys, of any shape.
@@ -57,12 +57,12 @@ REGISTER_OP("EvInsertAbsent")
       return InputMatrix(c, 2, c->Dim(keys, 0), RowDim(c, 0), "values");
     })
     .Doc(R"doc(
-Gives keys that have no row one that starts with the given values.
+Inserts a row with the given values for each key without a row.
 
-Rows that are there stay as they are; nothing is counted or stamped.
+Existing rows stay unchanged. Counts no occurrences and sets no version.
 
 resource: The handle.
-keys: [M]; of a key that comes twice the first counts.
+keys: [M]; if a key occurs twice, its first values are used.
 values: [M, D].
 )doc");
 

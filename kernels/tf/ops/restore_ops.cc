@@ -26,7 +26,7 @@ REGISTER_OP("EvDefaultRows")
       return Status::OK();
     })
     .Doc(R"doc(
-Gives the default rows that the table was initialized with.
+Returns the default rows that the table was initialized with.
 
 resource: The handle; must be initialized.
 default_rows: [R, D], key k starts with row floormod(k, R).
@@ -68,29 +68,31 @@ REGISTER_OP("EvRestore")
 Replaces the table's rows by those of a checkpoint, a piece at a time.
 
 The tensors are <tensor_name>-keys, <tensor_name>-values, <tensor_name>-versions,
-<tensor_name>-freqs and <tensor_name>/<slot>-values, or, when the checkpoint was
-written in another number of parts, those of <tensor_name>/part_0 and so on. A slot
-that the checkpoint lacks starts with its initial value; so do missing versions and
-frequencies. Default rows, <tensor_name>-default_rows, are taken over where the
-checkpoint has them, so that keys to come start as they would have. Rows of another
-length are an error, and so is a checkpoint without the variable. A slot whose keys are
-others than the variable's, or in another order, is given to the keys that have it. After
-an error the table is empty and not initialized. What a filter had
-counted (<tensor_name>-keys_filtered and so on) is counted on, if this table has a
-filter, and judged by its threshold; rows keep their place whatever they were counted.
+<tensor_name>-freqs and <tensor_name>/<slot>-values or, if the checkpoint was written
+in parts, those of <tensor_name>/part_0 and so on.
+
+A slot that the checkpoint lacks starts with its initial value; so do missing versions
+and frequencies. A slot with other keys than the variable, or in another order, is
+assigned by key. Default rows, <tensor_name>-default_rows, are restored if the
+checkpoint has them, so that new keys start as before the save. If this table has a
+filter, filtered keys (<tensor_name>-keys_filtered and so on) keep their counts and are
+admitted by this table's threshold; keys with rows keep them whatever their counts.
+
+Rows of another length are an error, and so is a checkpoint without the variable. After
+an error the table is empty and not initialized.
 
 resource: The handle; must be initialized.
 prefix: Scalar, the checkpoint's prefix.
 tensor_name: Name of the whole variable in the checkpoint, without part_i.
 slot_names: S names of slots.
-slot_inits: S values that a new row's slots start with.
+slot_inits: S initial values of the slots of new rows.
 part: Keep only keys with floormod(floormod(key, 1000), num_parts) == part.
 num_parts: 1 keeps all keys.
 placement: Keep only keys with placement[floormod(key, length)] == rank; empty keeps all.
-rank: This process's number.
-custom_dim: Take rows of another length: cut, or completed by the tail of the key's
-  default row; slots by their initial value.
-reset_version: Versions become 0.
+rank: The rank of this process.
+custom_dim: Accept rows of another length: cut them, or complete them with the tail of
+  the key's default row, and slots with their initial value.
+reset_version: Set versions to 0.
 )doc");
 
 }  // namespace

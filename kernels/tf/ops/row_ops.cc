@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole rows by key: what the generic optimizer path reads and writes.
+// Ops on whole rows by key, used by the generic optimizer path.
 
 #include <vector>
 
@@ -73,14 +73,14 @@ REGISTER_OP("EvAdmit")
       return Status::OK();
     })
     .Doc(R"doc(
-Tells which keys may be trained, and counts the others. A key that this op admits has
-its default row afterwards.
+Returns which keys may be trained, and counts the others. A key that this op admits gets
+its default row.
 
 resource: The handle.
 keys: [M], distinct.
 counts: [M], occurrences of each.
-step: Scalar: the new version of keys that are counted.
-admitted: [A], positions in keys, ascending. All of them without a filter.
+step: Scalar, the new version of keys that are counted.
+admitted: [A], positions in keys, ascending. Without a filter, all positions.
 )doc");
 
 REGISTER_OP("EvReadRows")
@@ -102,7 +102,7 @@ REGISTER_OP("EvReadRows")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads value and slots of rows, of an absent key as a new row would be. Inserts
+Reads value and slots of rows; for an absent key, the contents of a new row. Inserts
 nothing.
 
 resource: The handle.
@@ -110,8 +110,8 @@ keys: [M].
 values: [M, D].
 slots: S matrices [M, D].
 num_slots: S.
-slot_names: S names. A slot that is not there is created.
-slot_inits: S values that a new row's slots start with.
+slot_names: S names. A missing slot is created.
+slot_inits: S initial values of the slots of new rows.
 )doc");
 
 REGISTER_OP("EvWriteRows")
@@ -146,12 +146,12 @@ Inserts or overwrites rows.
 resource: The handle.
 keys: [M], distinct.
 counts: [M], added to the rows' frequencies.
-step: Scalar: the rows' new version.
+step: Scalar, the rows' new version.
 values: [M, D].
 slots: S matrices [M, D].
 num_slots: S.
-slot_names: S names. A slot that is not there is created.
-slot_inits: S values that a new row's slots start with.
+slot_names: S names. A missing slot is created.
+slot_inits: S initial values of the slots of new rows.
 )doc");
 
 REGISTER_OP("EvReadAndEvict")
@@ -173,12 +173,12 @@ REGISTER_OP("EvReadAndEvict")
       return Status::OK();
     })
     .Doc(R"doc(
-Reads rows, inserting absent keys, and evicts what the table's capacity has no room for.
+Reads rows, inserting absent keys, then evicts the rows that exceed the table's capacity.
 
 resource: The handle.
 keys: [M].
-step: Scalar: the rows' new version.
-values: [M, D], as they are before the eviction.
+step: Scalar, the rows' new version.
+values: [M, D], as before the eviction.
 evicted_keys: [E], the keys that this op evicted.
 evicted_values: [E, D], their rows.
 )doc");
@@ -193,8 +193,8 @@ REGISTER_OP("EvErase")
 Removes keys and their rows.
 
 resource: The handle.
-keys: Of any shape; absent keys and duplicates are fine.
-num_erased: Scalar, the number of keys that were there.
+keys: Of any shape; absent keys and duplicates are allowed.
+num_erased: Scalar, the number of keys that were present.
 )doc");
 
 }  // namespace

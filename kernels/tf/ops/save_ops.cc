@@ -28,24 +28,22 @@ REGISTER_OP("EvSave")
       return InputOfRank(c, 0, 0, "prefix", &prefix);
     })
     .Doc(R"doc(
-Writes a stock V2 checkpoint that holds these tables and nothing else, piece by piece.
+Writes a stock V2 checkpoint with these tables only, piece by piece.
 
-Each table is written as it was at one moment, while lookups and updates go on. For a table
-stored as v the tensors are v-default_rows, v-keys, v-values, v-versions, v-freqs,
-v-partition_offset, v-keys_filtered, v-versions_filtered, v-freqs_filtered,
-v-partition_filter_offset, and for each slot v/<slot>-values and the others again,
-which take no room. After an error there is no such checkpoint, nor anything left of
-it.
+Each table is written as it was at one moment, while lookups and updates continue. For a
+table stored as v the tensors are v-default_rows, v-keys, v-values, v-versions, v-freqs,
+v-partition_offset, v-keys_filtered, v-versions_filtered, v-freqs_filtered and
+v-partition_filter_offset; for each slot v/<slot>-values, and the others again, which
+take no space. After an error no file of the checkpoint is left.
 
-prefix: Scalar, the checkpoint's prefix. Its folder is made if there is none.
+prefix: Scalar, the checkpoint's prefix. Its folder is created if necessary.
 resources: The handles of N tables; must be initialized.
-tensor_names: N names, what each table's tensors' names start with.
-key_dtypes: N types that the keys are stored in.
+tensor_names: N prefixes of the tables' tensor names.
+key_dtypes: N types of the stored keys.
 slot_counts: N counts of slots.
-slot_names: The names of the slots, table after table. A slot that is not there is
-  created.
-slot_inits: The values that a new row's slots start with.
-with_filtered: Whether keys that a filter counts are stored.
+slot_names: The names of the slots, table after table. A missing slot is created.
+slot_inits: The initial values of the slots of new rows.
+with_filtered: Whether filtered keys are stored.
 )doc");
 
 }  // namespace

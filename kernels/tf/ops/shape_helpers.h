@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shape functions of several op families need.
+// Helpers for the shape functions of several op families.
 
 #ifndef KERNELS_TF_OPS_SHAPE_HELPERS_H_
 #define KERNELS_TF_OPS_SHAPE_HELPERS_H_
@@ -12,9 +12,8 @@
 
 namespace embedding_variable {
 
-// The row length D of the table that resource input `input` names, or an
-// unknown dimension where the handle's data was lost on the way (some control
-// flow).
+// Returns the row length D of the table of resource input `input`. Unknown if
+// the handle's data was lost on the way (by some control flow).
 inline tensorflow::shape_inference::DimensionHandle RowDim(
     tensorflow::shape_inference::InferenceContext* c, int input) {
   const auto* handle_data = c->input_handle_shapes_and_types(input);
@@ -26,8 +25,8 @@ inline tensorflow::shape_inference::DimensionHandle RowDim(
   return c->Dim(shape, 1);
 }
 
-// Merges the shape of input `input` with rank `rank`; an error says which
-// input.
+// Merges the shape of input `input` with rank `rank`. `what` names the input in
+// errors.
 inline tensorflow::Status InputOfRank(
     tensorflow::shape_inference::InferenceContext* c, int input, int rank,
     const std::string& what, tensorflow::shape_inference::ShapeHandle* shape) {

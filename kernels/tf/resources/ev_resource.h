@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of an embedding variable as a TensorFlow resource. It belongs to a
-// session's device, as the value of a variable does.
+// session's device, like the value of a variable.
 
 #ifndef KERNELS_TF_RESOURCES_EV_RESOURCE_H_
 #define KERNELS_TF_RESOURCES_EV_RESOURCE_H_
@@ -16,8 +16,8 @@
 
 namespace embedding_variable {
 
-// Resources are told apart by the mangled name of their type: the namespace
-// keeps ours from meeting another library's.
+// TensorFlow identifies a resource type by its mangled name; the namespace
+// keeps it apart from those of other libraries.
 class EvResource : public tensorflow::ResourceBase {
  public:
   explicit EvResource(const ev::TableOptions& options)
@@ -30,20 +30,21 @@ class EvResource : public tensorflow::ResourceBase {
   std::string DebugString() const override;
   tensorflow::int64 MemoryUsed() const override;
 
-  // FailedPrecondition with the name and the remedy.
+  // Returns FailedPrecondition, with the variable's name and the remedy, if not
+  // initialized.
   tensorflow::Status CheckInitialized() const;
 
  private:
-  // Shared with the plans of lookups under way, which may outlive the resource.
+  // Shared with the plans of lookups in flight, which may outlive the resource.
   const std::shared_ptr<ev::EmbeddingTable> table_;
 };
 
 using EvResourcePtr = tensorflow::core::RefCountPtr<EvResource>;
 
-// The resource of handle input `input`.
+// Returns the resource of handle input `input`.
 tensorflow::Status GetResource(tensorflow::OpKernelContext* context, int input,
                                EvResourcePtr* resource);
-// The same, and an error unless it is initialized.
+// Like GetResource; returns an error if the table is not initialized.
 tensorflow::Status GetInitialized(tensorflow::OpKernelContext* context,
                                   int input, EvResourcePtr* resource);
 

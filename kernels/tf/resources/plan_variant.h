@@ -42,7 +42,7 @@ class PlanVariant {
   std::shared_ptr<const ev::LookupPlan> plan_;
 };
 
-// Gives output `output` the plan.
+// Sets output `output` to the plan.
 inline tensorflow::Status SetPlanOutput(
     tensorflow::OpKernelContext* context, int output,
     std::shared_ptr<const ev::LookupPlan> plan) {
@@ -53,7 +53,7 @@ inline tensorflow::Status SetPlanOutput(
   return tensorflow::Status::OK();
 }
 
-// The plan in input `input`; it lives as long as that tensor.
+// Returns the plan in input `input`, which lives as long as that tensor.
 inline tensorflow::Status GetPlan(tensorflow::OpKernelContext* context,
                                   int input, const ev::LookupPlan** plan) {
   const tensorflow::Tensor& tensor = context->input(input);

@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// "/device:GPU:0" of a TensorFlow that has none: a device of that type whose
-// memory and stream are those of the engine's test device
-// (kernels/engine/testing/host_device_memory.h). Memory that is taken for
-// ordinary memory ends the process, and the stream is late.
+// "/device:GPU:0" for a TensorFlow without GPU support: a device of type GPU
+// with the memory and the stream of the engine's test device
+// (kernels/engine/testing/host_device_memory.h). Using its memory as host
+// memory ends the process, and its stream runs late.
 //
-// Floats and integers that TensorFlow, or a kernel through it, copies are
-// counted.
+// The device counts the floats and integers that TensorFlow copies, on its own
+// or for a kernel.
 
 #define GOOGLE_CUDA 1
 
@@ -83,7 +83,7 @@ HostStream* TheStream() {
   return stream;
 }
 
-// What a kernel sees of it.
+// The stream as kernels see it.
 class StreamOfContext : public stream_executor::internal::StreamInterface {
  public:
   void* GpuStreamHack() override { return native_; }
@@ -95,7 +95,7 @@ class StreamOfContext : public stream_executor::internal::StreamInterface {
 
 class TestContext : public DeviceContext {
  public:
-  // Never destroyed: without an executor it cannot be.
+  // Never destroyed, because its destructor needs an executor.
   stream_executor::Stream* stream() const override {
     static stream_executor::Stream* const stream =
         new stream_executor::Stream(nullptr, new StreamOfContext);
@@ -182,10 +182,11 @@ class TestGpuFactory : public tensorflow::DeviceFactory {
   }
 };
 
-// As that of TensorFlow's own GPUs, and above it where that is linked in.
+// Priority of TensorFlow's own GPUs plus one, to replace them if they are
+// linked in.
 REGISTER_LOCAL_DEVICE_FACTORY("GPU", TestGpuFactory, 211);
 
-// The part of a model that is not an embedding, on the device.
+// Stands for the dense layers of a model, on the device.
 REGISTER_OP("TestDense")
     .Input("x: float")
     .Output("y: float")
@@ -216,7 +217,7 @@ class DenseOp : public OpKernel {
     if (!on_gpu_) {
       work(from, to);
     } else if (x.NumElements() > 0) {
-      // Holds both tensors.
+      // The copies keep both tensors alive.
       TheStream()->Give([=] {
         (void)x;
         (void)y;
@@ -234,7 +235,7 @@ REGISTER_KERNEL_BUILDER(Name("TestDense").Device(tensorflow::DEVICE_CPU),
 REGISTER_KERNEL_BUILDER(Name("TestDense").Device(tensorflow::DEVICE_GPU),
                         DenseOp);
 
-// Ids that are made on the device.
+// Returns ids that were computed on the device.
 REGISTER_OP("TestIds")
     .Input("x: T")
     .Output("y: T")
@@ -301,8 +302,8 @@ REGISTER_KERNEL_BUILDER(
     Name("TestIntegersCopied").Device(tensorflow::DEVICE_CPU),
     CopiedOp<&Counts::integers>);
 
-// Kernels that TensorFlow has for GPUs where it has GPUs, of ops that are put
-// where a variable is.
+// Kernels that a TensorFlow with GPU support has, for stock ops that are placed
+// on a variable's device.
 
 class ConstOp : public OpKernel {
  public:
@@ -323,7 +324,7 @@ class ConstOp : public OpKernel {
 REGISTER_KERNEL_BUILDER(
     Name("Const").Device(tensorflow::DEVICE_GPU).HostMemory("output"), ConstOp);
 
-// int64, as the batch's size.
+// int64, the type of the batch size.
 class SizeOp : public OpKernel {
  public:
   using OpKernel::OpKernel;

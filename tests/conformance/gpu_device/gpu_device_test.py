@@ -1,8 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Variables placed on a GPU of TensorFlow's, which is a test device here.
+"""Variables placed on TensorFlow's GPU, for which a test device stands in.
 
-Each model is also run in a session without that device, and must give the same bits.
+Each model also runs in a session without that device and must give the same bits.
 """
 
 import os
@@ -21,7 +21,7 @@ def _load_with_gpu(path):
   return _load_op_library(os.path.join(_HERE, os.path.basename(path)))
 
 
-# Before the package loads its library.
+# Replaced before the package loads its library.
 tf.load_op_library = _load_with_gpu
 
 import embedding_variable as ev  # pylint: disable=wrong-import-position
@@ -51,7 +51,7 @@ def _variable(name, storage):
 
 
 class _Model(object):
-  """A graph whose variables, and the dense part, are on `device`."""
+  """A graph whose variables and dense layers are on `device`."""
 
   def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
                rows=False, combiners=("mean", "sum", "sqrtn"), ids=None):
@@ -86,7 +86,7 @@ class _Model(object):
       self.copied = _test.test_floats_copied()
       self.integers_copied = _test.test_integers_copied()
       self.types = {op.type for op in graph.get_operations()}
-    # Soft: stock ops have no kernels for GPUs in this TensorFlow.
+    # Soft placement, because this TensorFlow has no GPU kernels of stock ops.
     self.session = tf.Session(graph=graph, config=tf.ConfigProto(
         device_count={"GPU": 1 if device else 0}, allow_soft_placement=True,
         intra_op_parallelism_threads=2, inter_op_parallelism_threads=2))
@@ -102,7 +102,7 @@ class _Model(object):
     return feed
 
   def run(self, steps, seed):
-    """Trains; returns what was looked up."""
+    """Trains; returns the lookups' results."""
     return [self.session.run([self.outputs, self.train], self.feed(seed + i))[0]
             for i in range(steps)]
 
@@ -122,19 +122,19 @@ class _Model(object):
     return devices
 
 
-def _made_there(ids):
-  """A SparseTensor that is made on the device that a graph is being built for."""
+def _on_device(ids):
+  """Returns a SparseTensor whose ids are computed on the graph's current device."""
   return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=ids.values),
                          ids.dense_shape)
 
 
-def _narrow_and_made_there(ids):
+def _narrow_on_device(ids):
   values = tf.cast(ids.values, tf.int32)
   return tf.SparseTensor(_test.test_ids(x=ids.indices), _test.test_ids(x=values),
                          ids.dense_shape)
 
 
-def _ragged_and_made_there(ids):
+def _ragged_on_device(ids):
   with tf.device("/cpu:0"):
     ragged = tf.RaggedTensor.from_value_rowids(
         ids.values, ids.indices[:, 0], nrows=ids.dense_shape[0])
@@ -182,13 +182,13 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu.session.run(gpu.copied)
     gpu.session.run(gpu.train, gpu.feed(2))
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [0, 0])
-    gpu.session.run(gpu.outputs, gpu.feed(3))  # A fetch makes copies.
+    gpu.session.run(gpu.outputs, gpu.feed(3))  # fetching copies the outputs
     self.assertEqual(gpu.session.run(gpu.copied).tolist(),
                      [0, 3 * _SAMPLES * _DIM])
 
-  @parameterized.parameters(None, _made_there, _ragged_and_made_there)
-  def test_numbers_for_the_processors_are_made_there(self, ids):
-    # A GPU's constant would be brought down in every step.
+  @parameterized.parameters(None, _on_device, _ragged_on_device)
+  def test_scalars_for_the_host_are_computed_on_the_host(self, ids):
+    # A constant on the GPU would be copied to the host in every step.
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
       given = [tf.sparse_placeholder(tf.int64), tf.sparse_placeholder(tf.int64, [5, 9])]
@@ -212,12 +212,12 @@ class GpuDeviceTest(parameterized.TestCase):
 
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
                             ([_HBM_DRAM, _HBM],), (["auto"],))
-  def test_rows_elsewhere(self, storages):
+  def test_rows_in_other_memories(self, storages):
     storages = [options.AUTO if s == "auto" else s for s in storages]
     gpu, _ = self._check_training(storages)
     self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvLookupSparse"], {"GPU"})
 
-  def test_rows_in_cpu_memory_cross_once(self):
+  def test_rows_in_cpu_memory_are_copied_once(self):
     gpu, _ = self._pair([_HBM_DRAM, _HBM])
     self.assertIn("EvApplyPooled", gpu.types)
     gpu.session.run(gpu.copied)
@@ -225,9 +225,9 @@ class GpuDeviceTest(parameterized.TestCase):
     pooled = _SAMPLES * _DIM
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [pooled, pooled])
 
-  @parameterized.parameters(_made_there, _narrow_and_made_there,
-                            _ragged_and_made_there)
-  def test_ids_that_are_there_stay_there(self, ids):
+  @parameterized.parameters(_on_device, _narrow_on_device,
+                            _ragged_on_device)
+  def test_ids_on_the_gpu_are_not_copied_to_the_host(self, ids):
     gpu, cpu = self._check_training([_HBM, _HBM, _HBM], ids=ids)
     gpu.session.run(gpu.integers_copied)
     self._check_same(gpu.run(1, seed=9), cpu.run(1, seed=9))
@@ -236,24 +236,24 @@ class GpuDeviceTest(parameterized.TestCase):
 
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
                             ([_HBM_DRAM, _HBM],))
-  def test_ids_that_are_there_of_rows_elsewhere(self, storages):
-    gpu, _ = self._check_training(storages, ids=_made_there)
+  def test_ids_on_the_gpu_with_rows_in_other_memories(self, storages):
+    gpu, _ = self._check_training(storages, ids=_on_device)
     gpu.session.run(gpu.integers_copied)
     gpu.run(1, seed=9)
     _, down = gpu.session.run(gpu.integers_copied)
     self.assertEqual(down, 3 * _IDS * len(storages))
 
-  def test_ids_that_are_there_and_weighted(self):
-    self._check_training([_HBM, _HBM], weighted=True, ids=_made_there)
+  def test_weighted_ids_on_the_gpu(self):
+    self._check_training([_HBM, _HBM], weighted=True, ids=_on_device)
 
-  def test_ids_that_are_there_and_gradients_that_were_changed(self):
+  def test_ids_on_the_gpu_with_changed_gradients(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 
-    self._check_training([_HBM, _HBM], change=half, ids=_made_there)
+    self._check_training([_HBM, _HBM], change=half, ids=_on_device)
 
-  def test_errors_of_ids_that_are_there_name_the_variable(self):
-    gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_made_there)
+  def test_errors_of_ids_on_the_gpu_name_the_variable(self):
+    gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_on_device)
     gpu.session.run(gpu.init)
     for wrong, message in ((_SAMPLES, "below the batch size.*'bb'"),
                            (-_SAMPLES, "must not be negative.*'bb'")):
@@ -270,7 +270,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self._check_training([storage, storage], weighted=True)
 
   def test_a_combiner_that_selects(self):
-    # Pooled, and its gradients summed, in CPU memory.
+    # Rows are pooled and their gradients summed in CPU memory.
     gpu, _ = self._check_training([_HBM, _HBM_DRAM, _HBM],
                                   combiners=("max", "max", "sum"))
     self.assertIn("EvApplyPooled", gpu.types)
@@ -285,14 +285,14 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(up, 0 if storage == _HBM else _IDS * _DIM)
     self.assertEqual(down, _IDS * _DIM)
 
-  def test_gradients_that_were_changed(self):
+  def test_changed_gradients(self):
     def half(g):
       return tf.IndexedSlices(g.values * .5, g.indices, g.dense_shape)
 
     gpu, _ = self._check_training([_HBM, _HBM], change=half)
     self.assertNotIn("EvApplyPooled", gpu.types)
 
-  def test_an_optimizer_that_is_not_fused(self):
+  def test_optimizer_without_fused_update(self):
     self._check_training([_HBM], lambda: tf.train.ProximalAdagradOptimizer(.1))
 
   def test_checkpoints_move_between_devices(self):
@@ -307,8 +307,8 @@ class GpuDeviceTest(parameterized.TestCase):
     self._check_same(gpu.run(2, seed=4), cpu.run(2, seed=4))
     self._check_same(gpu.tables(), cpu.tables())
 
-  def test_versions_that_are_times(self):
-    # Stock has the clock on the CPU alone.
+  def test_timestamps_as_versions(self):
+    # TensorFlow has a Timestamp kernel for CPUs only.
     import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default() as graph:
       with tf.device("/gpu:0"):
@@ -318,7 +318,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEqual(clocks, ["/device:CPU:0"])
 
   def test_ids_of_a_variable_of_fixed_size_are_checked_on_the_cpu(self):
-    # Stock has no such reductions of int64 on GPUs.
+    # TensorFlow has no GPU kernels of these reductions for int64.
     import sparse_operation_kit as sok  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default() as graph:
       with tf.device("/gpu:0"):
@@ -338,10 +338,10 @@ class GpuDeviceTest(parameterized.TestCase):
       with tf.Graph().as_default():
         fed = [tf.placeholder(tf.float32, v.shape) for v in values + [factors]]
         with tf.device(device):
-          # Made there, later.
-          there = [_test.test_dense(x=x) for x in fed]
-          dots = ev.dot_interaction(there[:-1])
-          grads = tf.gradients(dots, there[:-1], there[-1])
+          # Computed on the device, whose stream runs late.
+          on_device = [_test.test_dense(x=x) for x in fed]
+          dots = ev.dot_interaction(on_device[:-1])
+          grads = tf.gradients(dots, on_device[:-1], on_device[-1])
         metadata = tf.RunMetadata()
         with tf.Session(config=tf.ConfigProto(
             device_count={"GPU": 1 if device else 0})) as session:
@@ -354,7 +354,7 @@ class GpuDeviceTest(parameterized.TestCase):
           self.assertEqual(ran[op], "GPU" if device else "CPU")
     self._check_same([results[0]], [results[1]])
 
-  def test_an_interaction_says_on_the_gpu_what_is_wrong(self):
+  def test_interaction_errors_on_the_gpu(self):
     with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
       fed = [tf.placeholder(tf.float32) for _ in range(2)]
       dots = ev.dot_interaction([_test.test_dense(x=x) for x in fed])
@@ -362,7 +362,7 @@ class GpuDeviceTest(parameterized.TestCase):
                                   r"vector 1 must have.*\[3,2\], got \[3,4\]"):
         session.run(dots, dict(zip(fed, [np.ones([3, 2]), np.ones([3, 4])])))
 
-  def test_numbers_of_keras_are_made_there(self):
+  def test_keras_hyperparameters_are_computed_on_the_host(self):
     with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
       var = _variable("a", _HBM)
       outputs, = tf.nn.group_embedding_lookup_sparse(
@@ -374,8 +374,8 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertLen(constants, 1)
     self.assertEqual(tf.DeviceSpec.from_string(constants[0].device).device_type, "CPU")
 
-  def test_constants_are_fed_over(self):
-    # The script's own are not made anew for the processors.
+  def test_constants_can_be_replaced_by_feeds(self):
+    # Constants of the script itself are not replaced by copies on the CPU.
     tables = []
     for device in "/gpu:0", "":
       with tf.Graph().as_default(), tf.device(device):
@@ -401,7 +401,8 @@ class GpuDeviceTest(parameterized.TestCase):
             tables.append(session.run(export))
     self._check_same(tables[:4], tables[4:])
     rows = [dict(zip(keys.tolist(), values)) for keys, values in [t[:2] for t in tables[:4]]]
-    # Adagrad of a key that came twice in each step: from .1 + 2 * 2 on.
+    # Adagrad's accumulator starts at .1 and grows by 2 * 2 per step, because the key
+    # occurs twice.
     np.testing.assert_allclose(rows[1][-4] - rows[0][-4],
                                np.full(_DIM, -.7 * 2 / np.sqrt(8.1)), rtol=1e-4)
     self.assertNotIn(7, rows[1])
@@ -419,7 +420,7 @@ class GpuDeviceTest(parameterized.TestCase):
     self.assertEmpty(gpu.tables()[0][0])
     gpu.run(1, seed=1)
 
-  def test_a_variable_that_nobody_places_is_on_the_cpu(self):
+  def test_variable_without_a_device_is_on_the_cpu(self):
     cpu = _Model("", [_HBM, _DRAM])
     session = tf.Session(graph=cpu.variables[0].graph)
     self.assertIn("GPU", [d.device_type for d in session.list_devices()])
@@ -439,11 +440,11 @@ class KernelsTest(absltest.TestCase):
                "SokPool": {"outputs"}, "SokPoolGrad": {"grads"},
                "EvDotInteraction": {"vectors", "dots"},
                "EvDotInteractionGrad": {"vectors", "slopes", "grads"}}
-    # What their kernels for ids in a GPU's memory have in CPU memory.
+    # Arguments in CPU memory of the kernels that take ids in GPU memory.
     ids_on_gpu = {
         "EvLookupSparse": {"resources", "batch_sizes", "weights", "plan"},
         "SokRoute": {"batch_sizes", "weights", "message", "splits", "plan"}}
-    # Without handles: TensorFlow prefers a GPU for them.
+    # TensorFlow prefers a GPU for ops without handles.
     no_handles = {"SokAllReduce", "EvDotInteraction", "EvDotInteractionGrad"}
     ours = [op for op in _test.OP_LIST.op if op.name.startswith(("Ev", "Sok"))]
     self.assertGreater(len(ours), 40)

@@ -1,9 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`gpu_test` with a device that every machine has: the engine's test device.
+"""Runs `gpu_test` with the engine's test device, which every machine has.
 
-So what TensorFlow does for rows on a device is tested without one; the device's own
-kernels are not.
+It tests TensorFlow's side of rows on a device; CUDA kernels are not tested.
 """
 
 import os
@@ -19,7 +18,7 @@ def _load_with_test_device(path):
   return _load_op_library(os.path.join(_HERE, os.path.basename(path)))
 
 
-# Before the package loads its library.
+# Replaced before the package loads its library.
 tf.load_op_library = _load_with_test_device
 
 import gpu_test  # pylint: disable=wrong-import-position

@@ -4,8 +4,8 @@
 
   from hugectr import Session, solver_parser_helper, get_learning_rate_scheduler
 
-A name is imported when it is first asked for: TensorFlow takes seconds to import, and
-`python -m hugectr check` does without.
+Names are imported on first use: importing TensorFlow takes seconds, and `python -m
+hugectr check` does not need it.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from hugectr import version as _version
 
 __version__ = _version.version()
 
-# Which module has each name.
+# The module that defines each name.
 _HOMES = {
     "ConfigError": "hugectr.config.errors",
     "DataError": "hugectr.data.errors",

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Session against training in NumPy, its files, its readers, its errors."""
+"""Tests Session: training against NumPy, files, readers, errors."""
 
 import collections
 import json
@@ -120,7 +120,7 @@ class SessionTest(parameterized.TestCase):
     prefix = self.create_tempdir().full_path + "/p/x"
     session = self.session(configuration)
     session.start_data_reading()
-    for _ in range(5):  # Once through the data.
+    for _ in range(5):  # one pass over the data
       session.train()
     session.download_params_to_files(prefix, 1, sparse_format=form)
     self.assertEqual(os.path.isdir(prefix + "0_sparse_1.model"), form == "directory")
@@ -162,7 +162,7 @@ class SessionTest(parameterized.TestCase):
       pass
     self.assertEqual(session.get_eval_metrics(), [])
     found, predictions, labels = [], folder + "/predictions", folder + "/labels"
-    # 20 samples, then 10, then 20 from the beginning again.
+    # 20 samples, then 10, then the first 20 again.
     for _ in range(3):
       found.append(session.evaluation(predictions, labels))
     self.assertEqual(found[0], found[2])
@@ -348,7 +348,7 @@ class SessionTest(parameterized.TestCase):
     session.start_data_reading()
     for _ in range(4):
       session.train()
-    for _ in range(2):  # The second time over the first.
+    for _ in range(2):  # the second call replaces the files
       path = session.export_inference_tables(folder + "/x", "ctr", by_slot, 500)
     self.assertEqual(path, folder + "/x/ctr.json")
     session.download_params_to_files(folder + "/m", 1)
@@ -381,7 +381,7 @@ class SessionTest(parameterized.TestCase):
 
   def test_keys_in_several_slots_need_a_table_per_slot_for_inference(self):
     configuration = model.configuration(self.folder, "SGD", "Local", True)
-    # Without sizes keys of all slots begin at 0.
+    # Without sizes, the keys of every slot start at 0.
     del configuration["layers"][0]["slot_size_array"]
     session = self.session(configuration)
     session.start_data_reading()
@@ -457,7 +457,7 @@ class SessionTest(parameterized.TestCase):
     self.assertGreater(in_files, 10)
     with open(keyset, "ab") as f:
       f.write(b"x")
-    with self.assertRaisesRegex(ValueError, "93 bytes are no whole number of keys of 4"):
+    with self.assertRaisesRegex(ValueError, "93 bytes are not a whole number of keys of 4"):
       session.get_model_oversubscriber().update(keyset)
     with self.assertRaises(OSError):
       session.get_model_oversubscriber().update(folder + "/no")
@@ -519,7 +519,7 @@ class SessionTest(parameterized.TestCase):
       found.append(files)
     self.assertEqual(found[0], found[1])
     on_gpu, below = session.get_model_oversubscriber().rows()
-    # 64 rows of each table, at least.
+    # At least 64 rows of each table.
     self.assertBetween(on_gpu, 60, 192)
     self.assertGreater(below, 300)
 
@@ -553,7 +553,7 @@ class SessionTest(parameterized.TestCase):
       good = f.read()
     with open(folder + "/val/_file_list.txt", "w") as f:
       f.write("2\n0.parquet\n")
-    with self.assertRaisesRegex(hugectr.DataError, "line 1 says 2 files"):
+    with self.assertRaisesRegex(hugectr.DataError, "line 1 gives 2 files"):
       session.start_data_reading()
     with self.assertRaisesRegex(RuntimeError, "no data is being read"):
       session.train()
@@ -566,7 +566,7 @@ class SessionTest(parameterized.TestCase):
     before = reader._reader  # pylint: disable=protected-access
     with self.assertRaisesRegex(hugectr.DataError, "there is no file"):
       session.start_data_reading()
-    # Training goes on where it was.
+    # Training continues where it was.
     self.assertIs(reader._reader, before)  # pylint: disable=protected-access
     self.assertTrue(session.train())
 
@@ -574,7 +574,7 @@ class SessionTest(parameterized.TestCase):
     for vvgpu, command in (([[0, 1, 2, 3]], "-np 4 python"),
                            ([[0, 1], [5, 6]], "-np 4 -H HOST1:2,HOST2:2 python")):
       with self.assertRaisesRegex(
-          RuntimeError, "vvgpu names 4 devices and 1 process is running.*horovodrun " +
+          RuntimeError, "vvgpu names 4 devices, but 1 process is running.*horovodrun " +
           command):
         self.session(vvgpu=vvgpu)
 
@@ -592,7 +592,7 @@ class SessionTest(parameterized.TestCase):
   def test_float16_where_there_is_a_gpu(self):
     losses = []
     for solver in ({}, {"use_mixed_precision": True, "scaler": 128}):
-      # TensorFlow's CPU has all ops in float16 as well.
+      # TensorFlow's CPU kernels support float16 too.
       with mock.patch.object(ranks, "has_gpu", return_value=bool(solver)):
         session = self.session(model.configuration(self.folder, "Adam"), **solver)
       session.start_data_reading()
@@ -605,7 +605,7 @@ class SessionTest(parameterized.TestCase):
                      4 * (model.SLOTS * model.FLOATS + model.DENSE + 1))
 
   def test_float16_updates_tables_by_the_same_ops(self):
-    """Those that take pooled gradients, which nothing on their way may have changed."""
+    """Checks for the ops that take pooled gradients, which need unmodified gradients."""
     found = []
     for mixed in (False, True):
       auto = tf.EmbeddingVariableOption(
@@ -635,7 +635,7 @@ class SessionTest(parameterized.TestCase):
   def test_a_scaler_keeps_small_gradients_of_float16(self):
     prefix = self.create_tempdir().full_path + "/x"
     rows, weight, bias = model.write_start(False, prefix)
-    # A gradient of a row is its sample's times the weight: too small for float16.
+    # A row's gradient is its sample's times the weight: too small for float16.
     weight = weight * np.float32(2e-6)
     with open(prefix + "dense", "wb") as f:
       f.write(weight.tobytes() + bias.tobytes())

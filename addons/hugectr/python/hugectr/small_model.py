@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A small model for tests of the Session: its JSON, its files, its training in NumPy."""
+"""A small model for tests of the Session: JSON, files, and training in NumPy."""
 
 import os
 
@@ -56,13 +56,13 @@ def configuration(folder, kind="Adam", update_type="Local", localized=False,
 
 
 class Oracle(object):
-  """The same model in NumPy: rows [keys, floats], W, b, each with its states."""
+  """The same model in NumPy: rows [keys, floats], W, b, with optimizer states."""
 
   def __init__(self, kind, update_type, rows, weight, bias, l2=0.):
     self.l2 = l2  # Lambda of the regularizer of W and b.
     self.kind, self.is_global = kind, update_type == "Global"
     self.is_lazy = update_type == "LazyGlobal" and kind != "AdaGrad"
-    self.last = np.zeros([len(rows), 1])  # When a row last had a gradient.
+    self.last = np.zeros([len(rows), 1])  # step in which a row last had a gradient
     self.values = {"rows": rows.astype(np.float64), "W": weight.astype(np.float64),
                    "b": bias.astype(np.float64)}
     self.hparam = HPARAMS[kind][1]
@@ -72,7 +72,7 @@ class Oracle(object):
     self.step = 0
 
   def train(self, labels, dense, keys, rate, batch):
-    """One step; keys [N, slots] with offsets. Returns the mean loss."""
+    """Does one step; keys are [N, slots] with offsets. Returns the mean loss."""
     self.step += 1
     rows, weight, bias = (self.values[k] for k in ("rows", "W", "b"))
     x = np.concatenate([rows[keys].reshape([len(labels), -1]), dense], axis=1)
@@ -94,7 +94,7 @@ class Oracle(object):
     return more - np.mean(np.log(np.where(labels > 0, probability, 1 - probability)))
 
   def catch_up(self, touched, lr):
-    """Does the steps that touched rows have missed, one by one but for Adam."""
+    """Does the missed steps of touched rows: one by one, except for Adam."""
     h = self.hparam
     for key in np.flatnonzero(touched[:, 0]):
       w, m, v = (a[key] for a in (self.values["rows"],) + self.states["rows"])
@@ -138,7 +138,7 @@ class Oracle(object):
 
 
 def samples(folder):
-  """Returns (labels, dense, keys with offsets) of all of a folder's files, in order."""
+  """Returns (labels, dense, keys with offsets) of all files in a folder, in order."""
   parts = []
   for name in sorted(os.listdir(folder)):
     if name.endswith(".parquet"):
@@ -150,7 +150,7 @@ def samples(folder):
 
 
 def write_start(localized, prefix):
-  """Writes <prefix>dense and <prefix>rows; returns (rows, W, b) in them."""
+  """Writes <prefix>dense and <prefix>rows; returns their (rows, W, b)."""
   random = np.random.RandomState(7)
   rows = random.randn(SLOTS * SIZE, FLOATS).astype(np.float32)
   weight = random.randn(SLOTS * FLOATS + DENSE, 1).astype(np.float32)
@@ -167,7 +167,7 @@ def write_start(localized, prefix):
 
 
 def read_rows(path, localized, arrays=1):
-  """Returns records with fields key, slot if localized, and row."""
+  """Returns records with the fields key, slot (if localized) and row."""
   shape = (FLOATS,) if arrays == 1 else (arrays, FLOATS)
   return np.fromfile(path, np.dtype([("key", "<u4")] + (
       [("slot", "<i8")] if localized else []) + [("row", "<f4", shape)]))

@@ -26,12 +26,12 @@ def write_data(path, planted, files, rows, seed, kind="Parquet", key_type="I32",
 
 
 def write_parquet(folder, planted, files, rows, seed):
-  """As write_data, in a folder."""
+  """Like write_data, in a folder."""
   return write_data(os.path.join(folder, "_file_list.txt"), planted, files, rows, seed)
 
 
 class _Code(object):
-  """A pickle of it makes a file where it is read."""
+  """Its pickle creates a file when it is loaded."""
 
   def __init__(self, path):
     self._path = path
@@ -41,7 +41,7 @@ class _Code(object):
 
 
 def write_with_code(path, column, marker):
-  """Gives a column of a Parquet file a type whose description makes the file `marker`."""
+  """Gives a column of a Parquet file a type whose description creates the file `marker`."""
   table = arrow.pq.read_table(path)
   at = table.schema.get_field_index(column)
   field = table.schema.field(at).with_metadata({

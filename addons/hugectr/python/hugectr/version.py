@@ -5,15 +5,15 @@
 import os
 import re
 
-# Bazel writes the version into this file of the source tree's layout.
+# The version file in the source tree layout, written by Bazel.
 _FILE = os.path.join("tools", "pip_package", "version.txt")
 
-# The folder beside the package that pip makes for an installed wheel.
+# The folder that pip creates beside the package for an installed wheel.
 _INSTALLED = re.compile(r"sok_stock_tf_hugectr-(.+)\.dist-info$")
 
 
 def version():
-  """Returns the version, "0.1.0"; "unknown" if Python runs in a bare source tree."""
+  """Returns the version, "0.1.0"; "unknown" in a source tree without Bazel."""
   package = os.path.dirname(os.path.abspath(__file__))
   for name in os.listdir(os.path.dirname(package)):
     found = _INSTALLED.match(name)

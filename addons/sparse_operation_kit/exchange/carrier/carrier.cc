@@ -4,26 +4,30 @@
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 
 #include <map>
+#include <mutex>
+
+#include "kernels/engine/base/gpu_library.h"
 
 namespace sok {
 namespace {
 
-// Filled before main.
-std::map<std::string, CarrierKind>& Kinds() {
-  static auto* const kinds = new std::map<std::string, CarrierKind>;
-  return *kinds;
+struct Kinds {
+  std::mutex mu;
+  std::map<std::string, CarrierKind> by_name;
+};
+
+Kinds* TheKinds() {
+  static Kinds* const kinds = new Kinds;
+  return kinds;
 }
 
 ev::Status Find(const std::string& kind, CarrierKind* how) {
-  const auto found = Kinds().find(kind);
-  if (found != Kinds().end()) {
-    *how = found->second;
-    return ev::Status::OK();
-  }
+  if (RegisteredCarrier(kind, how)) return ev::Status::OK();
   if (kind == "nccl") {
-    return ev::FailedPrecondition(
+    EV_RETURN_IF_ERROR(ev::LoadGpuLibrary(
         "an exchange by NCCL needs a library with GPU code in it, and this one "
-        "was built without nvcc");
+        "was built without nvcc"));
+    if (RegisteredCarrier(kind, how)) return ev::Status::OK();
   }
   return ev::InvalidArgument("there is no exchange of kind '" + kind + "'");
 }
@@ -31,7 +35,18 @@ ev::Status Find(const std::string& kind, CarrierKind* how) {
 }  // namespace
 
 bool RegisterCarrier(const std::string& kind, const CarrierKind& how) {
-  Kinds()[kind] = how;
+  Kinds* const kinds = TheKinds();
+  std::lock_guard<std::mutex> lock(kinds->mu);
+  kinds->by_name[kind] = how;
+  return true;
+}
+
+bool RegisteredCarrier(const std::string& kind, CarrierKind* how) {
+  Kinds* const kinds = TheKinds();
+  std::lock_guard<std::mutex> lock(kinds->mu);
+  const auto found = kinds->by_name.find(kind);
+  if (found == kinds->by_name.end()) return false;
+  *how = found->second;
   return true;
 }
 

@@ -1,14 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What carries bytes between the ranks of a job, when Horovod does not:
+// Interface that moves bytes between the ranks of a job without Horovod.
+// Implementations:
 //
 //   "memory"  ranks of one host, through memory they share (memory_carrier.cc)
 //   "nccl"    ranks with a GPU each, through NCCL between buffers on the GPUs
 //             (nccl/nccl_carrier.cc; only in builds with CUDA)
 //
-// Calls of several lookups are put in an order that all ranks share by
-// carrier_queue.h; a carrier only ever sees one call at a time.
+// A carrier handles one call at a time. CarrierQueue (carrier_queue.h) puts the
+// calls of several lookups into an order that all ranks share.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_H_
@@ -35,55 +36,59 @@ class Carrier {
   virtual int rank() const = 0;
   virtual int num_ranks() const = 0;
 
-  // Sends send_bytes[r] bytes to rank r, which lie in 'send' one rank after the
-  // other, and puts what rank r sends into 'out' in the same way, all of it
-  // when it returns. With "nccl" each may be in the memory of the rank's GPU,
-  // on one rank and not on another. Collective: every rank makes the same calls
-  // in the same order, and received_bytes[r] is what rank r sends to this one.
-  // One call at a time. Internal after Abort, or when another rank is gone.
+  // Sends send_bytes[r] bytes to each rank r; 'send' holds them in rank order.
+  // Receives received_bytes[r] bytes from each rank r into 'out', also in rank
+  // order, and returns when all have arrived. With "nccl", each buffer may be
+  // in the memory of the rank's GPU; ranks need not agree.
+  // Collective: every rank makes the same calls in the same order, one at a
+  // time, and received_bytes[r] equals what rank r sends to this rank.
+  // Internal after Abort, or if another rank is gone.
   virtual ev::Status AllToAll(const char* send,
                               ev::Span<const int64_t> send_bytes, char* out,
                               ev::Span<const int64_t> received_bytes) = 0;
 
-  // As AllToAll of what is in the device's memory, or will be when 'after' is
-  // reached; it may return when it has begun. *there is reached when all has
-  // come, and all that this rank sends has gone; till then both stay. Where it
-  // has to wait, it is AllToAll, and *there null. After Abort 'out' is filled
-  // with the byte 'when_failed' before *there is reached.
+  // AllToAll for buffers in device memory, where 'send' is valid when 'after'
+  // is reached. May return while the transfer is in flight. *ready is reached
+  // when all bytes have arrived and all of this rank's are sent; until then
+  // both buffers must stay. If the implementation has to wait, it does AllToAll
+  // and sets *ready to null. After Abort, 'out' is filled with the byte
+  // 'when_failed' before *ready is reached.
   virtual ev::Status StartAllToAll(const char* send,
                                    ev::Span<const int64_t> send_bytes,
                                    const std::shared_ptr<StreamMark>& after,
                                    char* out,
                                    ev::Span<const int64_t> received_bytes,
                                    int when_failed,
-                                   std::shared_ptr<StreamMark>* there) {
+                                   std::shared_ptr<StreamMark>* ready) {
     (void)when_failed;
-    there->reset();
+    ready->reset();
     if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
     return AllToAll(send, send_bytes, out, received_bytes);
   }
 
-  // As AllToAll, of what is in CPU memory, and not behind what was started.
-  virtual ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
-                          char* out, ev::Span<const int64_t> received_bytes) {
+  // AllToAll for host memory that is not ordered after started transfers.
+  virtual ev::Status AllToAllOnHost(const char* send,
+                                    ev::Span<const int64_t> send_bytes,
+                                    char* out,
+                                    ev::Span<const int64_t> received_bytes) {
     return AllToAll(send, send_bytes, out, received_bytes);
   }
 
-  // Begins to sum numbers over all ranks. The sums are there when *there is
-  // reached, or when it returns (null). The same bits on all ranks. Collective
-  // and one call at a time, as AllToAll; every rank gives as many pieces of the
-  // same sizes, type and scale. Unimplemented: this kind of carrier sums
-  // nothing. After Abort sums that had begun are zero.
+  // Starts summing numbers over all ranks; all ranks get the same bits. The
+  // sums are valid when *ready is reached; null: when the call returns.
+  // Collective and one call at a time, like AllToAll; every rank passes pieces
+  // of the same number, sizes, type and scale. Unimplemented if this kind of
+  // carrier cannot sum. After Abort, sums in flight are set to zero.
   virtual ev::Status AllReduce(const Reduction& reduction,
-                               std::shared_ptr<StreamMark>* there) {
+                               std::shared_ptr<StreamMark>* ready) {
     (void)reduction;
-    (void)there;
-    return ev::Unimplemented("this exchange sums no gradients");
+    (void)ready;
+    return ev::Unimplemented("this kind of exchange cannot sum gradients");
   }
-  // Whether what was started keeps Tell waiting, which says what comes next.
-  virtual bool TellWaitsForStarted() const { return false; }
-  // The point that a stream of the rank's device has been given so far, for
-  // what is in the device's memory. From any thread.
+  // Whether AllToAllOnHost has to wait for started transfers.
+  virtual bool HostWaitsForStarted() const { return false; }
+  // Returns a mark for the work enqueued so far on a stream of the rank's
+  // device. From any thread.
   virtual ev::Status Mark(const ev::DeviceStream& stream,
                           std::shared_ptr<StreamMark>* mark) {
     (void)stream;
@@ -91,60 +96,64 @@ class Carrier {
     return ev::Unimplemented("this exchange has no device");
   }
 
-  // Internal when another rank is known to be gone, or to have ended, or the
-  // carrier has failed. Some system calls, and none that waits for a device.
-  // call: the number of the call that waits, as the caller counts them: ranks
-  // that have left after it are not missed.
+  // Internal if another rank is gone or has ended, or if the carrier has
+  // failed. Costs a few system calls and never waits for a device. call: number
+  // of the caller's waiting call; ranks that left after it are not an error.
   virtual ev::Status CheckRanks(int64_t call = kEveryCall) {
     (void)call;
     return ev::Status::OK();
   }
-  // Says that this rank has done so many calls and makes no more, and waits
-  // until all have said so, or one is missed, or so long. By any thread.
+  // Announces that this rank has made 'calls' calls and makes no more. Then
+  // waits until all ranks have left, an error occurs, or 'limit' has passed.
+  // From any thread.
   virtual void Leave(int64_t calls, std::chrono::milliseconds limit) {
     (void)calls;
     (void)limit;
   }
 
-  // Makes the call that is under way and all later ones fail. From any thread.
+  // Makes the call in flight and all later calls fail. From any thread.
   virtual void Abort() = 0;
-  // After Abort, by the thread that makes the calls: ends what was started, and
-  // waits for it.
+  // Ends started transfers after Abort, and waits for them. Called by the
+  // thread that makes the calls.
   virtual void End() {}
 };
 
 struct CarrierOptions {
   std::string id;  // of MakeCarrierId on rank 0
   int rank = 0, num_ranks = 1;
-  // That a call may use, the caller included; 0: what the processors allow.
-  // Only "memory" uses any.
+  // Threads that a call may use, including the caller; 0: chosen by the number
+  // of CPUs. Only "memory" uses more than one.
   int num_threads = 0;
-  // How long a rank sleeps at most that waits for another. Only "memory" does.
+  // Longest sleep while a rank waits for another. Used by "memory" only.
   int longest_nap_us = 200;
 };
 
-// How a kind of carrier comes to be.
+// The functions that create one kind of carrier.
 struct CarrierKind {
-  // Whether this process can have one, on its own.
+  // Returns whether this process can create one; not collective.
   ev::Status (*check)() = nullptr;
   ev::Status (*make_id)(int num_ranks, std::string* id) = nullptr;
-  // Collective; waits for all ranks, for ever if one does not come.
+  // Collective: waits for all ranks, forever if one does not come.
   ev::Status (*make)(const CarrierOptions& options,
                      std::unique_ptr<Carrier>* carrier) = nullptr;
 };
 
-// Called by the static initializer of the library that is linked in. Returns
-// true.
+// Called by a static initializer of the library that implements the kind, or
+// with the kind of a loaded CUDA library. Thread-safe. Returns true.
 bool RegisterCarrier(const std::string& kind, const CarrierKind& how);
+// False: none of that kind is registered. Loads no CUDA library.
+bool RegisteredCarrier(const std::string& kind, CarrierKind* how);
 
-// FailedPrecondition, with the reason, when this process cannot have such a
-// carrier; InvalidArgument: there is no such kind.
+// Loads the CUDA library for a kind of carrier that it contains.
+// FailedPrecondition, with the reason, if this process cannot create such a
+// carrier; Internal if the CUDA library cannot be loaded; InvalidArgument if
+// the kind does not exist.
 ev::Status CheckCarrier(const std::string& kind);
-// Prepares a job of so many ranks and names it: any bytes, to be told to all of
-// them. Errors as of CheckCarrier; ResourceExhausted.
+// Prepares a job of num_ranks ranks. *id: any bytes; pass it to all ranks.
+// Errors are those of CheckCarrier, and ResourceExhausted.
 ev::Status MakeCarrierId(const std::string& kind, int num_ranks,
                          std::string* id);
-// Collective: waits for all ranks. Errors as of CheckCarrier.
+// Collective: waits for all ranks. Errors are those of CheckCarrier.
 ev::Status MakeCarrier(const std::string& kind, const CarrierOptions& options,
                        std::unique_ptr<Carrier>* carrier);
 

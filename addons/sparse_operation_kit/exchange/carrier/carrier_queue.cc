@@ -15,19 +15,19 @@
 namespace sok {
 namespace {
 
-// Between two looks at what a device has to do before a transfer is ready.
+// Poll interval while the device has not finished a transfer's input.
 constexpr auto kLook = std::chrono::microseconds(20);
-// Between two at what was started: the time limit hangs on it, and memory that
-// goes back.
+// Poll interval for started transfers. It delays the time limit and the release
+// of memory.
 constexpr auto kLookAtStarted = std::chrono::microseconds(200);
-// And so many looks between two at whether all ranks live, some 50 ms.
+// Polls between two checks that all ranks are alive, some 50 ms.
 constexpr int kLooksForTheDead = 200;
 
 bool IsReached(const std::shared_ptr<StreamMark>& mark) {
   return mark == nullptr || mark->IsReached();
 }
 
-// FNV-1a: the same in every process, which std::hash need not be.
+// FNV-1a, which is the same in every process; std::hash need not be.
 uint64_t HashOf(const std::string& name) {
   uint64_t hash = 14695981039346656037ull;
   for (const unsigned char c : name) hash = (hash ^ c) * 1099511628211ull;
@@ -105,22 +105,22 @@ void CarrierQueue::Fail(const ev::Status& status) {
 }
 
 void CarrierQueue::End(Pending pending, const ev::Status& status,
-                       std::shared_ptr<StreamMark> there) {
-  if (there == nullptr) {
+                       std::shared_ptr<StreamMark> ready) {
+  if (ready == nullptr) {
     WaitRegistry::Global().End(pending.wait);
   } else {
     try {
       std::lock_guard<std::mutex> lock(mu_);
-      started_.push_back(Started{pending.wait, num_transfers_ - 1, there});
+      started_.push_back(Started{pending.wait, num_transfers_ - 1, ready});
       has_started_ = true;
     } catch (const std::bad_alloc&) {
-      // There is no room to remember it.
-      static_cast<void>(there->Wait());
+      // No memory to record it.
+      static_cast<void>(ready->Wait());
       WaitRegistry::Global().End(pending.wait);
     }
     wake_.notify_all();
   }
-  pending.transfer.done(status, there);
+  pending.transfer.done(status, ready);
 }
 
 ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
@@ -138,8 +138,8 @@ ev::Status CarrierQueue::Drain(std::chrono::milliseconds limit) {
     if (std::chrono::steady_clock::now() > last) return ev::Status::OK();
     std::this_thread::sleep_for(kLookAtStarted);
   }
-  // What this rank has sent may be under way on another, whose GPU is behind.
-  // One that never started anything waits for all that it sends.
+  // Another rank's GPU may be behind and still receive what this rank has sent.
+  // A rank that never started a transfer has waited for all that it sent.
   carrier_->Leave(calls,
                   has_started
                       ? std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -158,19 +158,19 @@ void CarrierQueue::Watch() {
       if (started_.empty()) return;
       first = started_.front();
     }
-    // Before the mark: a call that looks at a device may be kept waiting by
-    // what the missing rank keeps waiting.
+    // Check ranks before the mark: a query of the device may block on work that
+    // waits for the missing rank.
     if (looks % kLooksForTheDead == 0) {
       const ev::Status alive = carrier_->CheckRanks(first.number);
       if (!alive.ok()) Fail(alive);
     }
-    if (!first.there->IsReached()) {
+    if (!first.ready->IsReached()) {
       std::this_thread::sleep_for(kLookAtStarted);
       continue;
     }
     WaitRegistry::Global().End(first.wait);
     std::lock_guard<std::mutex> lock(mu_);
-    started_.pop_front();  // only now: Drain looks at it
+    started_.pop_front();  // only now: Drain reads the queue
   }
 }
 
@@ -194,7 +194,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
   } else {
     from[0] = sizeof(chosen);
   }
-  EV_RETURN_IF_ERROR(carrier_->Tell(
+  EV_RETURN_IF_ERROR(carrier_->AllToAllOnHost(
       Bytes(names.data()) + (carrier_->rank() == 0 ? sizeof(chosen) : 0), to,
       Bytes(&chosen), from));
 
@@ -217,7 +217,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
 uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
   struct Candidate {
     uint64_t name_hash;
-    std::shared_ptr<StreamMark> after;  // null: it is ready
+    std::shared_ptr<StreamMark> after;  // null: ready
   };
   std::vector<Candidate> candidates;
   for (;;) {
@@ -227,20 +227,20 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
       const bool is_sum = transfer.reduction != nullptr;
       Candidate candidate;
       candidate.name_hash = pending.name_hash;
-      if (carrier_->TellWaitsForStarted() ||
+      if (carrier_->HostWaitsForStarted() ||
           (is_sum && ExpectedGradient::IsAny())) {
         candidate.after = is_sum ? transfer.reduction->after : transfer.after;
       }
       candidates.push_back(std::move(candidate));
     }
-    // Without the lock: Fail has to get through whatever keeps a device's
-    // answer waiting.
+    // Unlock while querying the device, which may block: Fail must be able to
+    // end what it waits for.
     lock->unlock();
     const auto ready =
         std::find_if(candidates.begin(), candidates.end(),
                      [](const Candidate& c) { return IsReached(c.after); });
-    // Not wait_for: its pthread_cond_clockwait came with glibc 2.30, and the
-    // wheel is to run with 2.17.
+    // wait_for would need pthread_cond_clockwait of glibc 2.30; the wheel must
+    // run on 2.17.
     if (ready == candidates.end()) std::this_thread::sleep_for(kLook);
     lock->lock();
     if (!failed_.ok()) return 0;
@@ -249,40 +249,41 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
 }
 
 ev::Status CarrierQueue::Reduce(const Reduction& reduction,
-                                std::shared_ptr<StreamMark>* there) {
+                                std::shared_ptr<StreamMark>* ready) {
   const int num_ranks = carrier_->num_ranks();
   const std::vector<int64_t> mine(num_ranks, SignatureOf(reduction));
   const std::vector<int64_t> bytes(num_ranks, sizeof(int64_t));
   std::vector<int64_t> all(num_ranks);
-  EV_RETURN_IF_ERROR(
-      carrier_->Tell(Bytes(mine.data()), bytes, Bytes(all.data()), bytes));
+  EV_RETURN_IF_ERROR(carrier_->AllToAllOnHost(Bytes(mine.data()), bytes,
+                                              Bytes(all.data()), bytes));
   for (int r = 0; r < num_ranks; ++r) {
     if (all[r] == mine[r]) continue;
-    return ev::InvalidArgument(
-        "rank " + std::to_string(r) + " sums other gradients than rank " +
-        std::to_string(carrier_->rank()) +
-        ": another number of them, other shapes, another type or scale");
+    return ev::InvalidArgument("rank " + std::to_string(r) +
+                               " sums different gradients than rank " +
+                               std::to_string(carrier_->rank()) +
+                               ": their number, shapes, type or scale differ");
   }
-  return carrier_->AllReduce(reduction, there);
+  return carrier_->AllReduce(reduction, ready);
 }
 
 ev::Status CarrierQueue::Carry(const Transfer& transfer,
-                               std::shared_ptr<StreamMark>* there) {
-  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction, there);
+                               std::shared_ptr<StreamMark>* ready) {
+  if (transfer.reduction != nullptr) return Reduce(*transfer.reduction, ready);
   const int num_ranks = carrier_->num_ranks();
   std::vector<int64_t> received(num_ranks);
   const std::vector<int64_t> size_bytes(num_ranks, sizeof(int64_t));
-  EV_RETURN_IF_ERROR(carrier_->Tell(Bytes(transfer.send_bytes.data()),
-                                    size_bytes, Bytes(received.data()),
-                                    size_bytes));
+  EV_RETURN_IF_ERROR(
+      carrier_->AllToAllOnHost(Bytes(transfer.send_bytes.data()), size_bytes,
+                               Bytes(received.data()), size_bytes));
   char* out = nullptr;
   EV_RETURN_IF_ERROR(transfer.allocate(received, &out));
   if (transfer.in_cpu_memory) {
-    return carrier_->Tell(transfer.send, transfer.send_bytes, out, received);
+    return carrier_->AllToAllOnHost(transfer.send, transfer.send_bytes, out,
+                                    received);
   }
   return carrier_->StartAllToAll(transfer.send, transfer.send_bytes,
                                  transfer.after, out, received,
-                                 transfer.when_failed, there);
+                                 transfer.when_failed, ready);
 }
 
 void CarrierQueue::Run() {
@@ -290,21 +291,21 @@ void CarrierQueue::Run() {
     Pending pending;
     ev::Status status = ev::CatchBadAlloc([&] { return Next(&pending); });
     if (status.ok()) {
-      std::shared_ptr<StreamMark> there;
+      std::shared_ptr<StreamMark> ready;
       status =
-          ev::CatchBadAlloc([&] { return Carry(pending.transfer, &there); });
+          ev::CatchBadAlloc([&] { return Carry(pending.transfer, &ready); });
       if (!status.ok()) {
-        // The others wait for what this rank does not take part in any more.
+        // The other ranks wait for this rank, which will not answer.
         Fail(status);
-        // Nothing may be under way on memory that done gives back.
+        // Stop work on memory that 'done' releases.
         carrier_->End();
-        // If this rank was told to end, that is why, and not what the carrier
-        // says about it.
+        // If the queue was failed on purpose, report that reason, not the
+        // carrier's resulting error.
         std::lock_guard<std::mutex> lock(mu_);
         status = failed_;
-        there.reset();
+        ready.reset();
       }
-      End(std::move(pending), status, std::move(there));
+      End(std::move(pending), status, std::move(ready));
       std::lock_guard<std::mutex> lock(mu_);
       is_carrying_ = false;
       continue;

@@ -1,28 +1,27 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts the transfers of a process into an order that all ranks share, and has a
-// Carrier do them one at a time.
+// Orders the transfers of a process in the same way on all ranks, and passes
+// them to a Carrier one at a time.
 //
-// TensorFlow runs ops when their inputs are there, so two lookups may come in
-// another order on each rank; and collectives that meet in another order wait
-// for each other for ever. So rank 0's order holds: for each transfer its
-// thread first tells the others the name of the one that it takes next, and
-// they wait until theirs of that name has come. A transfer that comes on one
-// rank and never on rank 0 is never begun, so it blocks no other.
+// TensorFlow runs an op as soon as its inputs exist, so two lookups may come in
+// different orders on different ranks. Collectives in different orders wait for
+// each other forever. So rank 0 decides: before each transfer it sends the name
+// of its next one, and the other ranks wait until their transfer of that name
+// has come. A transfer that comes on some ranks but never on rank 0 is never
+// started, so it does not block the others.
 //
-// Per transfer, three exchanges: the name from rank 0 (8 bytes, a hash), the
-// sizes (8 bytes per pair of ranks), the bytes themselves. A reduction of
-// gradients is a transfer, too: its signature goes instead of sizes, and its
-// sums are the third.
+// A transfer takes three exchanges: the name from rank 0 (8 bytes, a hash), the
+// sizes (8 bytes per pair of ranks), and the data. A reduction of gradients is
+// a transfer too: it exchanges its signature in place of sizes, and sums in
+// place of data.
 //
-// What is in a device's memory is STARTED: it may be neither there nor gone
-// when done is called, which gets a mark to be followed. A second thread looks
-// when marks are reached, and whether all ranks live meanwhile. What is started
-// goes in order, on rank 0 in that of the calls of Add, with one exception:
-// sums of gradients, which are ready late, wait for the gradients of lookups
-// that are expected (ExpectedGradient), unless their own numbers are there
-// before.
+// A transfer of device memory is STARTED: 'done' gets a mark and may be called
+// before the transfer is complete. A second thread polls these marks and checks
+// meanwhile that all ranks are alive. Started transfers run in the order of
+// rank 0's calls of Add, with one exception: a sum of gradients waits for
+// expected gradients of lookups (ExpectedGradient) unless its own numbers are
+// ready first.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
@@ -45,31 +44,33 @@
 
 namespace sok {
 
-// 'send' stays until done is called, exactly once, in the queue's thread.
+// One transfer. 'send' must stay until done is called. done is called exactly
+// once, in the queue's thread.
 struct Transfer {
   std::string name;  // the same on all ranks
   const char* send = nullptr;
   std::vector<int64_t> send_bytes;  // one per rank
-  // What is coming, one size per rank; says where it goes.
+  // Called with the received size per rank; sets *out to where the data goes.
   std::function<ev::Status(ev::Span<const int64_t> received, char** out)>
       allocate;
-  // there: reached when it has come; null: it has. Of an error null.
+  // ready: reached when the data has arrived; null if it has, or on error.
   std::function<void(const ev::Status&,
-                     const std::shared_ptr<StreamMark>& there)>
+                     const std::shared_ptr<StreamMark>& ready)>
       done;
-  // Whether both ends are in CPU memory, on all ranks: then nothing that is
-  // started keeps it waiting, where ranks are on one host.
+  // Whether both ends are in host memory on all ranks. Then, between ranks of
+  // one host, it does not wait for started transfers.
   bool in_cpu_memory = false;
-  // When it may be sent; null: now.
+  // When 'send' is valid; null: now.
   std::shared_ptr<StreamMark> after;
-  // Carrier::StartAllToAll has it.
+  // The argument of Carrier::StartAllToAll.
   int when_failed = 0;
-  // Not null: sums over ranks, and no bytes; only name and done are used
-  // besides.
+  // Not null: a sum over ranks, without other data. Of the other fields only
+  // name and done are used.
   std::unique_ptr<Reduction> reduction;
 };
 
-// As long as one lives, a lookup's gradients are expected in this process.
+// While an object of this class exists, this process expects gradients of a
+// lookup.
 class ExpectedGradient {
  public:
   ExpectedGradient() { ++count(); }
@@ -87,34 +88,35 @@ class ExpectedGradient {
 class CarrierQueue {
  public:
   explicit CarrierQueue(std::unique_ptr<Carrier> carrier);
-  // Fails what is left, and waits for the threads.
+  // Fails the remaining transfers and waits for the threads.
   ~CarrierQueue();
   CarrierQueue(const CarrierQueue&) = delete;
   CarrierQueue& operator=(const CarrierQueue&) = delete;
 
-  // The one of this process: null until Install, never destroyed.
+  // The queue of this process: null until Install, never destroyed.
   static CarrierQueue* Global();
-  // FailedPrecondition when there is one already.
+  // FailedPrecondition if a queue is installed already.
   static ev::Status Install(std::unique_ptr<Carrier> carrier);
 
   int num_ranks() const { return carrier_->num_ranks(); }
-  // As the carrier's.
+  // Carrier::Mark.
   ev::Status Mark(const ev::DeviceStream& stream,
                   std::shared_ptr<StreamMark>* mark) {
     return carrier_->Mark(stream, mark);
   }
 
-  // Two transfers of one name on their way at once are taken in the order in
-  // which they came. After a failure, all fail at once with its status. Throws
-  // std::bad_alloc, and then takes nothing.
+  // Adds a transfer. Transfers of the same name run in the order of their
+  // calls. After a failure every transfer fails at once with its status. Throws
+  // std::bad_alloc without adding the transfer.
   void Add(Transfer transfer);
 
-  // Ends all transfers, those to come too, with this status. The first counts.
+  // Ends all present and later transfers with this status. The first failure is
+  // kept.
   void Fail(const ev::Status& status);
 
-  // For the end of the process: waits until what was started is through, on
-  // this rank and on those that come here too, or so long. The failure, if
-  // there was one.
+  // For the end of the process: waits until started transfers are complete on
+  // this rank and on the ranks that call Drain too, or until 'limit' has
+  // passed. Returns the queue's failure, if any.
   ev::Status Drain(std::chrono::milliseconds limit);
 
  private:
@@ -127,35 +129,35 @@ class CarrierQueue {
   // A transfer that was started.
   struct Started {
     uint64_t wait;
-    int64_t number;  // of the transfers before it
-    std::shared_ptr<StreamMark> there;
+    int64_t number;  // count of transfers before it
+    std::shared_ptr<StreamMark> ready;
   };
 
   void Run();
-  // Looks at what was started.
+  // Polls the started transfers.
   void Watch();
-  // The next transfer, of rank 0's choice. Not OK at the end.
+  // Takes the next transfer, which rank 0 chooses. Returns an error at the end.
   ev::Status Next(Pending* pending);
-  // The name of the transfer that rank 0 takes next; waits until one is ready.
-  // REQUIRES that 'lock' holds mu_ and that there are transfers.
+  // Returns the hash of the transfer that rank 0 runs next; waits until one is
+  // ready. REQUIRES that 'lock' holds mu_ and that pending_ is not empty.
   uint64_t Choose(std::unique_lock<std::mutex>* lock);
   ev::Status Carry(const Transfer& transfer,
-                   std::shared_ptr<StreamMark>* there);
+                   std::shared_ptr<StreamMark>* ready);
   ev::Status Reduce(const Reduction& reduction,
-                    std::shared_ptr<StreamMark>* there);
+                    std::shared_ptr<StreamMark>* ready);
   void End(Pending pending, const ev::Status& status,
-           std::shared_ptr<StreamMark> there);
+           std::shared_ptr<StreamMark> ready);
 
   const std::unique_ptr<Carrier> carrier_;
   std::mutex mu_;
   std::condition_variable wake_;
   std::deque<Pending> pending_;
   std::deque<Started> started_;  // in order
-  // Transfers whose turn has come, the same ones on all ranks.
+  // Transfers taken so far, the same ones on all ranks.
   int64_t num_transfers_ = 0;
   bool is_carrying_ = false;
   bool has_started_ = false;
-  bool has_ended_ = false;  // Run has
+  bool has_ended_ = false;  // Run has returned
   ev::Status failed_;
   std::thread thread_, watcher_;
 };

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of transfers, with threads for ranks, and what was started.
+// Tests the order of transfers, with threads as ranks, and started transfers.
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 
@@ -35,7 +35,7 @@ void OnRanks(int num_ranks, const RankBody& body) {
   ASSERT_OK(RunOnRanks(num_ranks, body, [](int) { return 0; }));
 }
 
-// Waits until so many transfers are done.
+// Waits until 'done' reaches a number.
 struct Count {
   std::mutex mu;
   std::condition_variable wake;
@@ -51,7 +51,7 @@ struct Count {
   }
 };
 
-// A point that is reached when the test says so.
+// A mark that the test sets.
 class TestMark : public StreamMark {
  public:
   bool IsReached() override { return is_reached; }
@@ -69,10 +69,10 @@ struct Sent {
   std::string send, out;
   std::vector<int64_t> received;
   ev::Status status;
-  std::shared_ptr<StreamMark> there;
+  std::shared_ptr<StreamMark> ready;
 };
 
-// Sends 'what' to each rank; *sent stays until it is done.
+// Sends 'what' to each rank; *sent must stay until it is done.
 void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
            Count* count) {
   Transfer transfer;
@@ -90,8 +90,8 @@ void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
     return ev::Status::OK();
   };
   transfer.done = [sent, count](const ev::Status& status,
-                                const std::shared_ptr<StreamMark>& there) {
-    sent->there = there;
+                                const std::shared_ptr<StreamMark>& ready) {
+    sent->ready = ready;
     sent->status = status;
     count->Add();
   };
@@ -147,7 +147,7 @@ TEST(CarrierQueueTest, OneThatRankZeroNeverAsksForBlocksNoOther) {
       ASSERT_OK(sent[1].status);
       EXPECT_EQ(0, never.done);
       if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      // The queue ends here, and what waits in it.
+      // Destroying the queue ends the waiting transfer.
     }
     if (rank == 1) {
       EXPECT_EQ(1, never.done);
@@ -195,7 +195,8 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
     };
     queue.Add(std::move(transfer));
     count.WaitFor(1);
-    // Rank 0 has all it needs when rank 1 fails late; its next one fails.
+    // Rank 0 already has all its data when rank 1 fails late; its next transfer
+    // fails.
     if (rank == 0 && ended.ok()) {
       Sent next;
       AddTo(&queue, "next", 'n', &next, &count);
@@ -206,7 +207,7 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
   });
 }
 
-// Sums 'numbers' over ranks in place; they stay until it is done.
+// Sums 'numbers' over ranks in place; they must stay until it is done.
 template <typename Number>
 void AddSum(CarrierQueue* queue, const std::string& name, ReducedType type,
             double scale, std::vector<Number>* numbers, Sent* sent,
@@ -291,7 +292,7 @@ TEST(CarrierQueueTest, AnExpectedGradientGoesBeforeASumThatIsNotReady) {
     AddTo(queue.get(), "bytes", 'b', &moved, &transfers);
     transfers.WaitFor(1);
     ASSERT_OK(moved.status);
-    // Rank 0 has not begun it, whatever the other would.
+    // Rank 0 has not started it, though the other rank is ready.
     {
       std::lock_guard<std::mutex> lock(sums.mu);
       EXPECT_EQ(0, sums.done);
@@ -317,15 +318,15 @@ TEST(CarrierQueueTest, WhereNoGradientIsExpectedASumBegins) {
   });
 }
 
-// Moves bytes at once, and says that they are there when the test does.
+// Moves bytes at once; its marks are reached when the test sets them.
 class StartingCarrier : public CarrierOver {
  public:
   using CarrierOver::CarrierOver;
   ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
                            const std::shared_ptr<StreamMark>&, char* out,
                            ev::Span<const int64_t> received_bytes, int,
-                           std::shared_ptr<StreamMark>* there) override {
-    *there = mark;
+                           std::shared_ptr<StreamMark>* ready) override {
+    *ready = mark;
     return AllToAll(send, send_bytes, out, received_bytes);
   }
   ev::Status CheckRanks(int64_t) override {
@@ -341,7 +342,7 @@ class StartingCarrier : public CarrierOver {
   std::atomic<int64_t> left_after{-1};
 };
 
-// What is started is the queue's to look after when its op has ended.
+// The queue watches a started transfer after its op has ended.
 TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
   OnRanks(1, [](int, std::unique_ptr<Carrier> made) {
     auto* const carrier = new StartingCarrier(std::move(made));
@@ -351,11 +352,11 @@ TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
     AddTo(&queue, "bytes", 'b', &sent, &count);
     count.WaitFor(1);
     ASSERT_OK(sent.status);
-    EXPECT_EQ(carrier->mark, sent.there);
+    EXPECT_EQ(carrier->mark, sent.ready);
     std::string what;
     WaitRegistry::Global().Longest(&what);
     EXPECT_EQ("bytes", what);
-    // A later one is not kept waiting.
+    // A later transfer does not wait for it.
     Sent next;
     AddTo(&queue, "next", 'n', &next, &count);
     count.WaitFor(2);
@@ -395,7 +396,7 @@ TEST(CarrierQueueTest, ARankThatGoesWhileSomethingIsStartedEndsAll) {
     count.WaitFor(1);
     ASSERT_OK(sent.status);
     carrier->one_is_gone = true;
-    ASSERT_OK(sent.there->Wait());  // the carrier has been ended
+    ASSERT_OK(sent.ready->Wait());  // the carrier was ended
     AddTo(&queue, "next", 'n', &next, &count);
     count.WaitFor(2);
     EXPECT_EQ("rank 7 is gone", next.status.message());
@@ -431,13 +432,13 @@ TEST(CarrierQueueTest, OtherSumsAreAnErrorOnEveryRank) {
                                      : ReducedType::kFloat32,
              1., &floats, &sent, &count);
       count.WaitFor(1);
-      // One of them sees it; the other may be told that it ended.
+      // One rank detects the difference; the other may get the failure instead.
       EXPECT_TRUE(sent.status.code() == ev::StatusCode::kInvalidArgument ||
                   sent.status.code() == ev::StatusCode::kInternal)
           << sent.status.message();
       if (sent.status.code() == ev::StatusCode::kInvalidArgument) {
         EXPECT_NE(std::string::npos,
-                  sent.status.message().find("sums other gradients"));
+                  sent.status.message().find("sums different gradients"));
       }
     });
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "memory", and the one for what ranks tell each other.
+// Tests the carrier "memory" and the control carrier.
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 
@@ -53,7 +53,7 @@ TEST(MemoryCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
   }
 }
 
-// Whatever number of threads each rank has.
+// With any number of threads per rank.
 TEST(MemoryCarrierTest, SeveralThreadsCarryWhatIsLong) {
   for (const int num_ranks : {1, 2, 3}) {
     OnRanks(
@@ -90,19 +90,18 @@ TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
     const std::vector<int64_t> sizes = {8, 8, 8};
     std::string send(24, 'x'), out(24, ' ');
     ev::Status status;
-    // What was sent before it went may still arrive.
+    // Bytes that were sent before the rank ended may still arrive.
     for (int i = 0; i < 3 && status.ok(); ++i) {
       status = carrier->AllToAll(send.data(), sizes, &out[0], sizes);
     }
     EXPECT_EQ(ev::StatusCode::kInternal, status.code());
-    // The first of the two ranks that are left notices and tells the other
-    // which one it is.
+    // The first of the remaining ranks to notice records which rank is gone.
     EXPECT_EQ("rank 1 is gone", status.message());
   });
 }
 
-// A rank that has left is missed by later calls alone, whether it is still
-// there or not; and those that leave wait for the others.
+// A rank that has left is an error only for later calls, whether its process
+// still runs or not. Ranks that leave wait for the others.
 TEST(MemoryCarrierTest, ARankThatHasLeftIsMissedByLaterCallsAlone) {
   std::atomic<int> left{0};
   OnRanks(3, [&](int rank, std::unique_ptr<Carrier> carrier) {
@@ -165,7 +164,7 @@ TEST(MemoryCarrierTest, AKilledProcessIsNoticed) {
     if (!MakeCarrier("memory", options, &carrier).ok()) _exit(1);
     const std::vector<int64_t> to = {1, 0}, from = {0, 0};
     char byte = 'x';
-    // Tells rank 0 that it is there, and dies without a word.
+    // Sends a byte to rank 0 to show that it runs, then dies silently.
     _exit(carrier->AllToAll(&byte, to, nullptr, from).ok() ? 0 : 1);
   }
   std::unique_ptr<Carrier> carrier;
@@ -174,7 +173,7 @@ TEST(MemoryCarrierTest, AKilledProcessIsNoticed) {
   const std::vector<int64_t> none = {0, 0}, one = {0, 1};
   ASSERT_OK(carrier->AllToAll(nullptr, none, &byte, one));
   EXPECT_EQ('x', byte);
-  // Not waited for yet: a zombie is dead, too.
+  // The child is a zombie until waitpid; a zombie must count as dead.
   const auto begin = std::chrono::steady_clock::now();
   const ev::Status status = carrier->AllToAll(nullptr, none, &byte, one);
   EXPECT_EQ(ev::StatusCode::kInternal, status.code());
@@ -185,7 +184,7 @@ TEST(MemoryCarrierTest, AKilledProcessIsNoticed) {
   EXPECT_EQ(0, how);
 }
 
-// What a process of its own calls, which then ends as if it were killed.
+// Runs body in a process that then ends as if it were killed.
 void InAProcess(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
@@ -200,7 +199,7 @@ bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 TEST(MemoryCarrierTest, WhatRanksLeftThatDiedTooEarlyIsRemoved) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  // Before any rank has opened it, and after one has.
+  // Ranks die before any rank, or after one rank, has opened the file.
   for (const int ranks : {0, 1}) {
     InAProcess([&] {
       std::string id;
@@ -213,8 +212,8 @@ TEST(MemoryCarrierTest, WhatRanksLeftThatDiedTooEarlyIsRemoved) {
         return false;
       }
       id.resize(64);
-      const bool told = write(ends[1], id.data(), id.size()) == 64;
-      _exit(told ? 0 : 1);  // no destructor runs
+      const bool is_written = write(ends[1], id.data(), id.size()) == 64;
+      _exit(is_written ? 0 : 1);  // no destructor runs
     });
     char id[64] = {0};
     ASSERT_EQ(read(ends[0], id, sizeof(id)), 64);
@@ -277,7 +276,7 @@ TEST(ControlCarrierTest, AllRanksHaveOneOrNone) {
       std::unique_ptr<Carrier> control;
       ASSERT_OK(MakeControlCarrier(carrier.get(), rank != without, &control));
       EXPECT_EQ(without < 0, control != nullptr);
-      // The carrier it was made by is as it was.
+      // The carrier that made it still works.
       ASSERT_OK(ExchangeOnce(carrier.get(), 1, kMost));
       if (control == nullptr) return;
       EXPECT_EQ(rank, control->rank());

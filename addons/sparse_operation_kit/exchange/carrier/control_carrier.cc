@@ -13,10 +13,10 @@
 namespace sok {
 namespace {
 
-// What tells the id, which is the path of a file.
+// Bytes of a carrier id, which is a file path.
 constexpr int64_t kIdBytes = 256;
-// A rank that waits for what another will do next looks more often than one
-// that waits for megabytes.
+// Control messages are urgent, so a waiting rank polls more often than for
+// megabytes.
 constexpr int kLongestNapUs = 20;
 
 }  // namespace
@@ -30,16 +30,16 @@ ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
     unlink(id.c_str());
     id.clear();
   }
-  // Empty: rank 0 has none.
-  std::string told(n * kIdBytes, '\0'), heard(kIdBytes, '\0');
+  // An empty id means that rank 0 has none.
+  std::string ids(n * kIdBytes, '\0'), received_id(kIdBytes, '\0');
   for (int r = 0; r < n; ++r) {
-    std::copy(id.begin(), id.end(), told.begin() + r * kIdBytes);
+    std::copy(id.begin(), id.end(), ids.begin() + r * kIdBytes);
   }
   std::vector<int64_t> to(n, rank == 0 ? kIdBytes : 0), from(n, 0);
   from[0] = kIdBytes;
-  ev::Status status = carrier->AllToAll(told.data(), to, &heard[0], from);
+  ev::Status status = carrier->AllToAll(ids.data(), to, &received_id[0], from);
   CarrierOptions options;
-  options.id = heard.c_str();
+  options.id = received_id.c_str();
   options.rank = rank;
   options.num_ranks = n;
   options.longest_nap_us = kLongestNapUs;
@@ -54,7 +54,7 @@ ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
   if (status.ok()) status = carrier->AllToAll(mine.data(), one, &all[0], one);
   const bool all_have = std::find(all.begin(), all.end(), 0) == all.end();
   if (!status.ok() || !all_have) {
-    // The last rank to open the file would have removed its name.
+    // The file still has its name, since not all ranks opened it.
     if (!id.empty()) unlink(id.c_str());
     return status;
   }

@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A carrier "memory" beside another one, for the few bytes that tell ranks of
-// one host what comes next. NCCL has some 50 us for a message of 8 bytes, which
-// goes up, between the GPUs and down; there are two before each transfer.
+// A carrier "memory" beside another carrier, for the names and sizes that ranks
+// of one host exchange before each transfer. NCCL needs some 50 us for such an
+// 8-byte message (host to GPU, GPU to GPU, GPU to host), and each transfer
+// needs two.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CONTROL_CARRIER_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CONTROL_CARRIER_H_
@@ -15,9 +16,10 @@
 
 namespace sok {
 
-// Collective, by AllToAll of 'carrier', whose failures it returns. *control is
-// null on all ranks where one of them cannot have it (ranks of several hosts, a
-// short /dev/shm, a program without the carrier "memory") or does not want it.
+// Collective: uses AllToAll of 'carrier' and returns its errors. *control is
+// null on all ranks if one of them cannot create it (ranks on several hosts,
+// too little /dev/shm, no "memory" carrier in the program) or passes is_wanted
+// == false.
 ev::Status MakeControlCarrier(Carrier* carrier, bool is_wanted,
                               std::unique_ptr<Carrier>* control);
 

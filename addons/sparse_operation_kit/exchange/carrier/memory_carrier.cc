@@ -1,29 +1,31 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "memory": ranks of one host, through a file in shared memory.
+// The carrier "memory": connects ranks of one host through a file in shared
+// memory.
 //
-// LAYOUT. A header, then for every ordered pair of ranks some rings of bytes
-// ("lanes"), each with the numbers of bytes ever written to it and read from
-// it. A ring has one writer and one reader, so the two numbers are all that
-// orders them. What is long is cut into a part for each lane, by its length
-// alone, so that both sides cut alike.
+// LAYOUT. A header, then some rings of bytes ("lanes") for every ordered pair
+// of ranks. Each ring has a count of all bytes written to it and a count of all
+// bytes read from it. It has one writer and one reader, so these two counts are
+// enough to synchronize them. Long data is cut into one part per lane; the cut
+// depends on the length alone, so both sides cut alike.
 //
-// THREADS. Copying is all there is to do, and one thread does not fill the
-// memory's links. So where there are processors for it, several threads share
-// the streams (and what a rank sends itself) of a call that is long.
+// THREADS. The work is copying, and one thread does not use the full memory
+// bandwidth. If there are enough CPUs, several threads share the streams of a
+// long call, including what a rank sends to itself.
 //
-// WAITING. A rank that can neither write nor read looks again, first at once,
-// then after naps of up to 200 us: ranks may be more than processors.
+// WAITING. A rank that can neither write nor read polls, first without a pause,
+// then after sleeps of up to 200 us, since there may be more ranks than CPUs.
 //
-// ENDINGS. The file's name goes away once all ranks have opened it, so nothing
-// is left behind, however they end later. Each rank holds a lock on a byte of
-// the file, which the system takes back with the process: a rank that waits in
-// vain looks at the lock, and so learns of a death within a tenth of a second.
-// A rank that fails says so in the header. The process that made the file holds
-// one on a byte of its own until it is a rank like the others. So a file
-// without any lock was left by ranks that died before all of them had opened
-// it; the process that makes the next file removes it.
+// ENDINGS. The file's name is removed once all ranks have opened it, so nothing
+// is left behind however they end later. Each rank locks one byte of the file,
+// and the system releases the lock with the process. A rank that waits too long
+// checks the lock, and so detects a death within a tenth of a second. A rank
+// that fails records it in the header.
+//
+// The process that creates the file locks another byte until it has opened the
+// file as a rank. So a file without any lock belongs to ranks that died before
+// all had opened it; the process that creates the next file removes it.
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,10 +59,9 @@ constexpr char kFolder[] = "/dev/shm";
 constexpr char kPrefix[] = "sok_exchange_";
 constexpr int64_t kRingBytes = 1 << 20, kLeastRingBytes = 64 << 10;
 constexpr int64_t kMostBytes = 32 << 20;
-constexpr int kMostLanes = 4;    // of a pair of ranks
-constexpr int kMostThreads = 4;  // of a rank
-// What goes from one rank to another uses one lane up to here; a call one
-// thread.
+constexpr int kMostLanes = 4;    // per pair of ranks
+constexpr int kMostThreads = 4;  // per rank
+// Shorter data uses one lane per pair of ranks; a shorter call uses one thread.
 constexpr int64_t kLongBytes = 1 << 20;
 constexpr int kLooksAtOnce = 2000;
 constexpr auto kLookForTheDead = std::chrono::milliseconds(50);
@@ -71,25 +72,27 @@ struct alignas(64) Ring {
   alignas(64) std::atomic<uint64_t> read;
 };
 
-// Of the first ranks it is known that they have left; others are gone then.
+// Only the first ranks can record that they have left; others count as gone.
 constexpr int kMostLeavers = 256;
 
 struct alignas(64) Header {
   std::atomic<uint32_t> attached;  // ranks that have opened it
-  // 1 + the rank that failed first, and kGone if another one found it gone.
+  // 0, or 1 + the rank that failed first; with kGone if another rank found it
+  // gone.
   std::atomic<uint32_t> failed;
   // 0: the rank has not left; 1 + its calls.
   std::atomic<uint64_t> left[kMostLeavers];
 };
 
-// Where there are more ranks, there are more rings for the threads anyway.
+// With more ranks, threads have enough rings anyway.
 int NumLanes(int num_ranks) {
   int lanes = kMostLanes;
   while (lanes > 1 && lanes * (num_ranks - 1) > kMostLanes) lanes /= 2;
   return lanes;
 }
 
-// Bytes of a ring: a power of two, so that numbers of bytes may run over.
+// Bytes of a ring: a power of two, so that positions wrap when the counts
+// overflow.
 int64_t RingBytes(int num_ranks) {
   int64_t bytes = kRingBytes;
   while (bytes > kLeastRingBytes &&
@@ -99,7 +102,8 @@ int64_t RingBytes(int num_ranks) {
   return bytes / NumLanes(num_ranks);
 }
 
-// What the processors allow that this process may use, all ranks alike.
+// Number of threads by the number of CPUs, assuming that all ranks run on this
+// host.
 int NumThreads(int num_ranks) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::min(kMostThreads, std::max(1, cores / num_ranks));
@@ -136,7 +140,7 @@ class File {
   int number_;
 };
 
-// Byte `first` of a file and those after it, as many as there are or may be.
+// A lock on `bytes` bytes of a file from byte `first`; they need not exist.
 struct flock LockOf(int64_t first, int64_t bytes) {
   struct flock lock;
   memset(&lock, 0, sizeof(lock));
@@ -147,10 +151,11 @@ struct flock LockOf(int64_t first, int64_t bytes) {
   return lock;
 }
 
-// Beyond the bytes of any number of ranks.
+// Beyond the byte of any rank.
 constexpr int64_t kMakersByte = int64_t{1} << 40;
 
-// The file that this process has made last, until it has opened it as a rank.
+// Holds the file that this process created last until it has opened it as a
+// rank.
 class MadeFile {
  public:
   // Never destroyed: threads may end while the process does.
@@ -169,9 +174,9 @@ class MadeFile {
   int number_ = -1;
 };
 
-// Whether this process makes the file from now on. Not if another process took
-// the file for one that was left, and has removed it or is about to. Yes where
-// the system has no such locks: no process looks for them then.
+// Locks the file as its creator. Returns false if another process took the file
+// for a left one, and has removed it or will. Returns true on systems without
+// such locks, where no process removes left files.
 bool TakeAsMaker(int number) {
   struct flock lock = LockOf(kMakersByte, 1);
   if (fcntl(number, F_OFD_SETLK, &lock) != 0) {
@@ -181,8 +186,8 @@ bool TakeAsMaker(int number) {
   return fstat(number, &about) == 0 && about.st_nlink > 0;
 }
 
-// Removes the files of ranks that have died before all had opened them. Those
-// that cannot be looked at are left: they are other users'.
+// Removes files of ranks that died before all had opened them. Skips files that
+// cannot be opened, since they belong to other users.
 void RemoveLeftFiles() {
   DIR* const folder = opendir(kFolder);
   if (folder == nullptr) return;
@@ -221,7 +226,7 @@ ev::Status MakeId(int num_ranks, std::string* id) {
           Because());
     }
   } while (!TakeAsMaker(file.number()));
-  // Its blocks, not its length: memory that is short must be an error here and
+  // Allocate blocks, not only length: a lack of memory must be an error here,
   // not a signal later.
   const int error = posix_fallocate(file.number(), 0, FileBytes(num_ranks));
   if (error != 0) {
@@ -249,8 +254,8 @@ class MemoryCarrier : public Carrier {
         file_(file),
         memory_(memory) {}
 
-  // What it has sent stays to be read. A rank that waits for more finds it
-  // gone.
+  // Bytes already sent stay readable. A rank that waits for more detects that
+  // this rank is gone.
   ~MemoryCarrier() override {
     munmap(memory_, FileBytes(num_ranks_));
     close(file_);
@@ -268,12 +273,13 @@ class MemoryCarrier : public Carrier {
     }
     const int64_t bytes = FileBytes(options.num_ranks);
     if (about.st_size != bytes) {
-      return ev::FailedPrecondition(
-          options.id + " has " + std::to_string(about.st_size) +
-          " bytes, an exchange between " + std::to_string(options.num_ranks) +
-          " ranks " + std::to_string(bytes));
+      return ev::FailedPrecondition(options.id + " has " +
+                                    std::to_string(about.st_size) +
+                                    " bytes, but an exchange between " +
+                                    std::to_string(options.num_ranks) +
+                                    " ranks needs " + std::to_string(bytes));
     }
-    // Where the system has no such locks, a death is noticed by the time limit.
+    // On systems without such locks only the time limit detects a death.
     struct flock lock = LockOf(options.rank, 1);
     fcntl(file.number(), F_OFD_SETLK, &lock);
     if (options.rank == 0) MadeFile::Global().Keep(-1);
@@ -285,7 +291,7 @@ class MemoryCarrier : public Carrier {
     }
     std::unique_ptr<MemoryCarrier> made(
         new MemoryCarrier(options, file.Release(), static_cast<char*>(memory)));
-    // Fresh pages are zero, as all numbers are to be.
+    // Fresh pages are zero, the initial value of all counters.
     const uint32_t attached = made->header()->attached.fetch_add(1) + 1;
     if (attached == static_cast<uint32_t>(options.num_ranks)) {
       unlink(options.id.c_str());
@@ -355,13 +361,13 @@ class MemoryCarrier : public Carrier {
  private:
   static constexpr uint32_t kGone = uint32_t{1} << 31;
 
-  // The first failure is the one that all ranks report.
+  // Only the first failure is kept; all ranks report it.
   void Fail(uint32_t failed) {
     uint32_t none = 0;
     header()->failed.compare_exchange_strong(none, failed);
   }
-  // What is left of the bytes of a lane from one rank to another, one of which
-  // is this; or both, then they go to 'to_self'.
+  // The remaining bytes of one lane between this rank and another. If this rank
+  // is both source and target, they go to 'to_self'.
   struct Stream {
     int source, target, lane;
     char* at;
@@ -373,7 +379,7 @@ class MemoryCarrier : public Carrier {
     int64_t begin, bytes;
   };
 
-  // What a lane carries of so many bytes.
+  // Returns the part of a message of 'bytes' bytes that a lane carries.
   Part PartOf(int64_t bytes, int lane) const {
     if (bytes < kLongBytes) return lane == 0 ? Part{0, bytes} : Part{0, 0};
     const int64_t each = (bytes / num_lanes_ + 63) / 64 * 64;
@@ -399,21 +405,21 @@ class MemoryCarrier : public Carrier {
           statuses[k] =
               ev::CatchBadAlloc([&] { return MoveAll(std::move(shares[k])); });
         });
-      } catch (const std::exception&) {  // no thread to be had
+      } catch (const std::exception&) {  // no thread available
         shares[0].insert(shares[0].end(), shares[k].begin(), shares[k].end());
       }
     }
-    // The others use what is here, so nothing is thrown before they are
-    // through.
+    // The threads use local variables, so do not throw before they are joined.
     statuses[0] =
         ev::CatchBadAlloc([&] { return MoveAll(std::move(shares[0])); });
     for (std::thread& thread : threads) thread.join();
-    // The rank that noticed first has told the others, which know less.
-    const ev::Status told = Ended(rank_);
+    // Threads that only read the header's failure return a less specific status
+    // than the one that detected it.
+    const ev::Status reported = Ended(rank_);
     ev::Status worst;
     for (const ev::Status& status : statuses) {
       if (status.ok()) continue;
-      if (worst.ok() || worst.message() == told.message()) worst = status;
+      if (worst.ok() || worst.message() == reported.message()) worst = status;
     }
     return worst;
   }
@@ -437,7 +443,8 @@ class MemoryCarrier : public Carrier {
         lost = ev::Status::OK();
         continue;
       }
-      // Only the second time: what a rank wrote before it left came first.
+      // Return the error only after another pass: bytes that a rank wrote
+      // before it left may have arrived.
       EV_RETURN_IF_ERROR(lost);
       lost = patience.Lose(streams);
     }
@@ -457,7 +464,7 @@ class MemoryCarrier : public Carrier {
       looks_ = 0;
       nap_ = std::chrono::microseconds(5);
     }
-    // Not OK when there is nothing to wait for any more.
+    // Waits a little. Returns an error if there is nothing left to wait for.
     ev::Status Lose(const std::vector<Stream>& streams) {
       if (++looks_ < kLooksAtOnce) return ev::Status::OK();
       const uint32_t failed = carrier_->header()->failed.load();
@@ -479,7 +486,7 @@ class MemoryCarrier : public Carrier {
     MemoryCarrier* const carrier_;
     int looks_ = 0;
     std::chrono::microseconds nap_{0};
-    // A rank may yet have to come: not before a while.
+    // Starts now: a rank may still be about to open the file.
     std::chrono::steady_clock::time_point looked_for_the_dead_ =
         std::chrono::steady_clock::now();
   };
@@ -497,15 +504,15 @@ class MemoryCarrier : public Carrier {
            RingNumber(s) * ring_bytes_;
   }
 
-  // Of a rank that something is awaited from. Not OK when it is gone, or has
-  // left: then it sends nothing any more.
+  // Checks a rank that this rank waits for. Returns an error if it is gone or
+  // has left, since it will send nothing more.
   ev::Status CheckRank(int other) {
     if (CallsOf(other) < 0 && !IsGone(other)) return ev::Status::OK();
     Fail((1 + other) | kGone);
     return ev::Internal("rank " + std::to_string(other) + " is gone");
   }
 
-  // How many calls a rank had made when it left; -1: it has not left.
+  // Number of calls that a rank had made when it left; -1 if it has not left.
   int64_t CallsOf(int other) const {
     return other < kMostLeavers
                ? static_cast<int64_t>(header()->left[other].load()) - 1
@@ -518,7 +525,7 @@ class MemoryCarrier : public Carrier {
     return true;
   }
 
-  // Whether a rank that was there is not any more.
+  // Returns whether a rank that had opened the file is gone.
   bool IsGone(int other) const {
     if (header()->attached.load() < static_cast<uint32_t>(num_ranks_)) {
       return false;
@@ -527,7 +534,7 @@ class MemoryCarrier : public Carrier {
     return fcntl(file_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
   }
 
-  // Copies what can be copied now. Returns whether that was anything.
+  // Copies as much as possible now. Returns whether any byte was copied.
   bool Move(Stream* stream) {
     if (stream->to_self != nullptr) {
       const int64_t n = std::min(stream->left, ring_bytes_ / 4);
@@ -542,7 +549,7 @@ class MemoryCarrier : public Carrier {
     const uint64_t written = numbers->written.load(std::memory_order_acquire);
     const uint64_t read = numbers->read.load(std::memory_order_acquire);
     const int64_t full = static_cast<int64_t>(written - read);
-    // Not all at once: the other side works on the last part meanwhile.
+    // At most a quarter, so that the other side can work in parallel.
     const int64_t n = std::min(
         {stream->left, ring_bytes_ / 4, writes ? ring_bytes_ - full : full});
     if (n == 0) return false;

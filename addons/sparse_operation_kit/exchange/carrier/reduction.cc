@@ -8,7 +8,7 @@
 namespace sok {
 
 int64_t SignatureOf(const Reduction& reduction) {
-  // FNV-1a over numbers: the same in every process.
+  // FNV-1a over numbers, which is the same in every process.
   uint64_t hash = 14695981039346656037ull;
   const auto add = [&hash](uint64_t number) {
     for (int byte = 0; byte < 8; ++byte) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that are summed over ranks: the gradients of dense variables.
+// Sums over ranks: the gradients of dense variables.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_REDUCTION_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_REDUCTION_H_
@@ -30,16 +30,16 @@ struct ReducedPiece {
 
 struct Reduction {
   ReducedType type = ReducedType::kFloat32;
-  // What each sum is multiplied by.
+  // Factor for each sum.
   double scale = 1.0;
-  // All in the memory of the rank's device where there is a mark, which the
-  // device waits for before it reads or writes them; else all in CPU memory.
+  // With 'after', all pieces are in device memory, and the device waits for the
+  // mark before it reads or writes them; otherwise all are in host memory.
   std::vector<ReducedPiece> pieces;
   std::shared_ptr<StreamMark> after;
 };
 
-// Equal where two ranks give the same sizes, type and scale; else different but
-// for one case in 2^63.
+// Returns a hash of sizes, type and scale. Equal inputs give equal hashes;
+// different ones collide with probability 2^-63.
 int64_t SignatureOf(const Reduction& reduction);
 
 }  // namespace sok

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU of this process as an ExchangeDevice; gpu_route.h has its routes.
+// Implements ExchangeDevice for the GPU of this process; GpuRoute implements
+// its routes.
 
 #include <cuda_runtime_api.h>
 
@@ -43,13 +44,13 @@ using ev::gpu::GpuDistinct;
 using ev::gpu::KnownKeys;
 using ev::gpu::WorkLane;
 
-// Of two steps, since one is given out while the other is under way.
+// Enough for two steps: one allocates while the other is still in flight.
 constexpr size_t kMaxIdleBytes = size_t{4} << 30;
 constexpr auto kLookAtKept = std::chrono::microseconds(300);
-// For memory that comes back; a rank that is gone may have it.
+// Limit for memory in use by others: a rank that is gone may hold it.
 constexpr auto kLongestWait = std::chrono::seconds(10);
 
-// Blocks of device memory that wait to be used again.
+// A pool of device memory blocks.
 class Blocks {
  public:
   Status Take(size_t bytes, std::unique_ptr<DeviceBuffer>* block) {
@@ -82,8 +83,8 @@ class Blocks {
     while (idle_bytes_ > kMaxIdleBytes) GiveUpFirst();
   }
 
-  // Frees what is given up, which waits for the device, and so may wait for
-  // what only the caller's thread can end: not by threads of ops or carriers.
+  // Frees the surplus blocks. cudaFree waits for the device, which may wait for
+  // an exchange, so threads of ops or carriers must not call this.
   void FreeGivenUp() {
     std::deque<std::unique_ptr<DeviceBuffer>> freed;
     {
@@ -101,7 +102,7 @@ class Blocks {
   }
 
  private:
-  // REQUIRES mu_.
+  // REQUIRES that mu_ is held.
   void GiveUpFirst() {
     idle_bytes_ -= idle_.front()->size_bytes();
     given_up_.push_back(std::move(idle_.front()));
@@ -109,7 +110,7 @@ class Blocks {
   }
 
   std::mutex mu_;
-  std::deque<std::unique_ptr<DeviceBuffer>> idle_;  // given back first: first
+  std::deque<std::unique_ptr<DeviceBuffer>> idle_;  // oldest first
   size_t idle_bytes_ = 0;
   std::deque<std::unique_ptr<DeviceBuffer>> given_up_;
   bool is_freeing_ = false;
@@ -133,7 +134,8 @@ class ExchangeGpu : public ExchangeDevice {
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     std::unique_ptr<DeviceBuffer> block;
-    // What steps before still use comes back soon, and so does what was idle.
+    // Memory in use by previous steps, and idle memory that is being freed,
+    // become available soon.
     const auto last = std::chrono::steady_clock::now() + kLongestWait;
     for (;;) {
       bool comes_back = num_kept_ > 0 || blocks_.HasGivenUp();
@@ -207,7 +209,7 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire,
-                  const std::shared_ptr<StreamMark>& there,
+                  const std::shared_ptr<StreamMark>& ready,
                   Span<const WireChunk> chunks, float scale,
                   float* to) override {
     if (chunks.empty()) return Status::OK();
@@ -220,8 +222,8 @@ class ExchangeGpu : public ExchangeDevice {
                                               bytes, cudaMemcpyHostToDevice,
                                               lane->stream()));
       EV_RETURN_IF_ERROR(lane->Follow(stream()));
-      if (there != nullptr) {
-        EV_RETURN_IF_ERROR(there->Before(ev::DeviceStream{lane->stream()}));
+      if (ready != nullptr) {
+        EV_RETURN_IF_ERROR(ready->Before(ev::DeviceStream{lane->stream()}));
       }
       const int64_t n = chunks.size();
       for (int64_t c = 0; c < n; c += kMostOfOneLaunch) {
@@ -247,11 +249,11 @@ class ExchangeGpu : public ExchangeDevice {
 
  private:
   explicit ExchangeGpu(int device) : device_(device) {
-    // It is never destroyed, and neither is the thread.
+    // The object and the thread are never destroyed.
     std::thread(&ExchangeGpu::GiveUpKept, this).detach();
   }
 
-  // Runs body(lane). What it has begun may go on.
+  // Runs body(lane). The work that it enqueues may go on after return.
   template <typename Body>
   Status OnLane(size_t host_bytes, size_t device_bytes, const Body& body) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
@@ -267,13 +269,13 @@ class ExchangeGpu : public ExchangeDevice {
     std::shared_ptr<const void> what;
   };
   void WakeKeeper() {
-    // It is before its look at what there is, or waits.
+    // Acquiring the lock ensures that the thread waits, or will see the change.
     { std::lock_guard<std::mutex> lock(kept_mu_); }
     is_kept_.notify_one();
   }
 
-  // A thread that gives back what nothing uses any more: some 100 us a step,
-  // which the ops' threads do not have.
+  // Thread that releases kept memory when its mark is reached. This takes some
+  // 100 us per step, which op threads should not spend.
   void GiveUpKept() {
     EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
     std::deque<Kept> looked_at;
@@ -288,7 +290,7 @@ class ExchangeGpu : public ExchangeDevice {
             looked_at.push_back(kept_.front());
           }
         } catch (const std::bad_alloc&) {
-          // The others the next time.
+          // The rest is moved in the next round.
         }
       }
       looked_at.erase(
@@ -309,7 +311,7 @@ class ExchangeGpu : public ExchangeDevice {
   Blocks blocks_;
   std::mutex kept_mu_;
   std::condition_variable is_kept_;
-  std::deque<Kept> kept_;  // that the thread has not looked at
+  std::deque<Kept> kept_;  // that the thread has not taken yet
   std::atomic<size_t> num_kept_{0};
 };
 

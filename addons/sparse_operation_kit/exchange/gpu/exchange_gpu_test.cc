@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU does for a lookup over ranks, beside what the processors do: the
-// same messages, the same bits.
+// Compares the GPU's part of a lookup over ranks with the CPU's: same messages,
+// same bits.
 
 #include <algorithm>
 #include <cstring>
@@ -27,7 +27,7 @@
 #include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
 
-// As in <cuda_runtime_api.h>; kind 1: to the device.
+// Declared as in <cuda_runtime_api.h>; kind 1: to the device.
 extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
 extern "C" int cudaMemGetInfo(size_t* free_bytes, size_t* all_bytes);
 
@@ -54,8 +54,8 @@ struct Table {
   bool is_narrow;  // int32 ids
 };
 
-// Long and short ones, of aligned and other rows, with a key in a tenth of all
-// places.
+// Long and short tables, with aligned and unaligned rows; one key fills a tenth
+// of all positions.
 std::vector<Table> Tables() {
   return {
       {"one", 16, Combiner::kSum, Placement({0, 1, 2}), 80000, 1, 9000, false},
@@ -67,7 +67,7 @@ std::vector<Table> Tables() {
   };
 }
 
-// One rank's batch of these tables, and the options of a route of them.
+// One rank's batch of these tables and the options of its route.
 class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
  protected:
   void SetUp() override {
@@ -111,50 +111,54 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     options_.format.with_occurrences = true;
   }
 
-  // By the processors, by the device, or by the device of ids in its memory.
-  enum Way { kHere, kPut, kThere };
+  // Deduplicated by the CPU, by the device after an upload, or by the device
+  // with ids in its memory.
+  enum Way { kOnCpu, kUploaded, kInDeviceMemory };
   std::shared_ptr<const RoutePlan> MakeRoute(Way way,
                                              bool brings_inverse = true) {
     RouteOptions options = options_;
-    options.device = way == kHere ? nullptr : device_;
+    options.device = way == kOnCpu ? nullptr : device_;
     options.brings_inverse = brings_inverse;
     std::shared_ptr<const RoutePlan> plan;
     const ev::Status status =
-        Route(way == kThere ? InputsThere() : inputs_, options, &pool_, &plan);
+        Route(way == kInDeviceMemory ? DeviceInputs() : inputs_, options,
+              &pool_, &plan);
     EXPECT_TRUE(status.ok()) << status.message();
     return plan;
   }
 
   template <typename T>
-  const T* CopyThere(const std::vector<T>& values) {
+  const T* CopyToDevice(const std::vector<T>& values) {
     const size_t bytes = values.size() * sizeof(T);
-    there_.emplace_back();
-    const ev::Status status = device_->Allocate(bytes + 1, &there_.back());
+    device_copies_.emplace_back();
+    const ev::Status status =
+        device_->Allocate(bytes + 1, &device_copies_.back());
     EXPECT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(0, cudaMemcpy(there_.back().get(), values.data(), bytes, 1));
-    return reinterpret_cast<const T*>(there_.back().get());
+    EXPECT_EQ(0,
+              cudaMemcpy(device_copies_.back().get(), values.data(), bytes, 1));
+    return reinterpret_cast<const T*>(device_copies_.back().get());
   }
 
-  // Long tables' ids and samples are in the device's memory; samples of more
-  // than five ids come as indices.
-  std::vector<RouteInput> InputsThere() {
+  // Ids and samples of long tables are in device memory; those with more than
+  // five ids per sample use indices.
+  std::vector<RouteInput> DeviceInputs() {
     stream_ = device_->stream();
     std::vector<RouteInput> inputs = inputs_;
     RouteOptions options = options_;
     options.device = device_;
-    const std::vector<bool> are_there = AreForDevice(inputs, options);
+    const std::vector<bool> are_on_device = AreForDevice(inputs, options);
     for (size_t t = 0; t < inputs.size(); ++t) {
       RouteInput& in = inputs[t];
-      if (!are_there[t]) continue;
+      if (!are_on_device[t]) continue;
       in.on_device = true;
       in.stream = &stream_;
       if (in.ids32 != nullptr) {
-        in.ids32 = CopyThere(narrow_[t]);
+        in.ids32 = CopyToDevice(narrow_[t]);
       } else {
-        in.ids64 = CopyThere(ids_[t]);
+        in.ids64 = CopyToDevice(ids_[t]);
       }
       if (tables_[t].most_ids <= 5) {
-        in.row_splits = CopyThere(splits_[t]);
+        in.row_splits = CopyToDevice(splits_[t]);
         continue;
       }
       std::vector<int64_t> indices;
@@ -165,12 +169,12 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
         }
       }
       in.row_splits = nullptr;
-      in.coo_indices = CopyThere(indices);
+      in.coo_indices = CopyToDevice(indices);
     }
     return inputs;
   }
 
-  // Random rows of all keys, in pinned memory, which the GPU reads too.
+  // Random rows of all keys in pinned memory, which the GPU can read.
   int64_t MakeRows(const RoutePlan& plan, ev::TransferScratch* rows) {
     int64_t count = 0;
     for (int t = 0; t < plan.num_tables(); ++t) {
@@ -205,7 +209,7 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
   std::vector<RouteInput> inputs_;
   RouteOptions options_;
   ev::DeviceStream stream_;
-  std::vector<std::shared_ptr<char>> there_;
+  std::vector<std::shared_ptr<char>> device_copies_;
 };
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -214,7 +218,7 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST_P(ExchangeGpuTest, RoutesAndPools) {
-  const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
+  const std::shared_ptr<const RoutePlan> expected = MakeRoute(kOnCpu);
   ev::TransferScratch rows;
   const int64_t count = MakeRows(*expected, &rows);
   std::vector<int64_t> starts;
@@ -225,17 +229,17 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
                          addresses, &pool_));
   std::vector<int64_t> message(expected->message_size());
   WriteMessage(*expected, &pool_, message.data());
-  // Memory that is used again, too.
+  // Later rounds reuse memory.
   for (int round = 0; round < 3; ++round) {
-    for (Way way : {kHere, kPut, kThere}) {
+    for (Way way : {kOnCpu, kUploaded, kInDeviceMemory}) {
       const std::shared_ptr<const RoutePlan> plan = MakeRoute(way);
       for (int t = 0; t < plan->num_tables(); ++t) {
-        EXPECT_EQ(way != kHere &&
+        EXPECT_EQ(way != kOnCpu &&
                       inputs_[t].num_ids >= device_->min_ids_to_deduplicate(),
                   plan->routed(t).distinct != nullptr)
             << tables_[t].name << " has " << inputs_[t].num_ids;
-        EXPECT_EQ(way == kThere && plan->routed(t).distinct != nullptr,
-                  plan->routed(t).is_sorted_there);
+        EXPECT_EQ(way == kInDeviceMemory && plan->routed(t).distinct != nullptr,
+                  plan->routed(t).is_sorted_on_device);
       }
       ASSERT_EQ(plan->message_size(), expected->message_size());
       std::vector<int64_t> other(plan->message_size());
@@ -243,19 +247,20 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       EXPECT_TRUE(message == other);
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
-      std::vector<float*> there;
-      const std::vector<std::vector<float>> pooled = MakeOutputs(&there);
+      std::vector<float*> device_outputs;
+      const std::vector<std::vector<float>> pooled =
+          MakeOutputs(&device_outputs);
       ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
-                                 starts, there, nullptr, nullptr));
+                                 starts, device_outputs, nullptr, nullptr));
       ASSERT_OK(route->Wait());
       for (size_t t = 0; t < pooled.size(); ++t) {
         EXPECT_TRUE(SameBits(outputs[t], pooled[t])) << tables_[t].name;
       }
-      // What the processors need comes down.
-      std::vector<float*> here;
-      const std::vector<std::vector<float>> again = MakeOutputs(&here);
+      // Copies to the host what the CPU needs.
+      std::vector<float*> host_outputs;
+      const std::vector<std::vector<float>> again = MakeOutputs(&host_outputs);
       ASSERT_OK(PoolReceived(*plan, rows.ReserveOf<char>(1), count, GetParam(),
-                             here, &pool_));
+                             host_outputs, &pool_));
       for (size_t t = 0; t < again.size(); ++t) {
         EXPECT_TRUE(SameBits(outputs[t], again[t])) << tables_[t].name;
       }
@@ -263,9 +268,9 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
   }
 }
 
-// Outputs are written, and gradients read, where a framework has its tensors.
+// Outputs and gradients are in the framework's device memory.
 TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
-  const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
+  const std::shared_ptr<const RoutePlan> expected = MakeRoute(kOnCpu);
   ev::TransferScratch rows;
   const int64_t count = MakeRows(*expected, &rows);
   std::vector<int64_t> starts;
@@ -277,35 +282,35 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
   const std::vector<int> tables = {4, 0, 1, 2, 3};
   std::mt19937 random(9);
   std::vector<std::vector<float>> grads;
-  std::vector<const float*> here;
+  std::vector<const float*> host_grads;
   for (int t : tables) {
     grads.emplace_back(tables_[t].batch_size * tables_[t].dim);
     for (float& x : grads.back()) {
       x = (static_cast<int>(random() % 20001) - 10000) / 997.0f;
     }
-    here.push_back(grads.back().data());
+    host_grads.push_back(grads.back().data());
   }
   const int64_t bytes = count * WireBytes(GetParam());
   std::string message(bytes, 'x');
-  ASSERT_OK(PoolGradient(*expected, nullptr, tables, here, GetParam(),
+  ASSERT_OK(PoolGradient(*expected, nullptr, tables, host_grads, GetParam(),
                          &message[0], &pool_));
   const std::vector<int64_t> message_starts = ChunkStarts(*expected, tables);
   for (int round = 0; round < 3; ++round) {
-    for (Way way : {kHere, kPut, kThere}) {
+    for (Way way : {kOnCpu, kUploaded, kInDeviceMemory}) {
       const std::shared_ptr<const RoutePlan> plan = MakeRoute(way, round == 0);
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
       std::vector<std::shared_ptr<char>> memory(2 * tables.size() + 1);
-      std::vector<float*> there;
+      std::vector<float*> device_outputs;
       for (size_t t = 0; t < outputs.size(); ++t) {
         ASSERT_OK(device_->Allocate(outputs[t].size() * sizeof(float) + 1,
                                     &memory[t]));
-        there.push_back(reinterpret_cast<float*>(memory[t].get()));
+        device_outputs.push_back(reinterpret_cast<float*>(memory[t].get()));
       }
       const ev::DeviceStream stream = device_->stream();
       std::shared_ptr<StreamMark> done;
       ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
-                                 starts, there, &stream, &done));
+                                 starts, device_outputs, &stream, &done));
       ASSERT_NE(nullptr, done);
       ASSERT_OK(done->Wait());
       EXPECT_TRUE(done->IsReached());
@@ -316,17 +321,18 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
                                     reinterpret_cast<char*>(pooled.data())));
         EXPECT_TRUE(SameBits(outputs[t], pooled)) << tables_[t].name;
       }
-      std::vector<const float*> grads_there;
+      std::vector<const float*> device_grads;
       for (size_t k = 0; k < tables.size(); ++k) {
         std::shared_ptr<char>& block = memory[tables.size() + k];
         const size_t size = grads[k].size() * sizeof(float);
         ASSERT_OK(device_->Allocate(size + 1, &block));
-        ASSERT_EQ(0, cudaMemcpy(block.get(), here[k], size, 1));
-        grads_there.push_back(reinterpret_cast<const float*>(block.get()));
+        ASSERT_EQ(0, cudaMemcpy(block.get(), host_grads[k], size, 1));
+        device_grads.push_back(reinterpret_cast<const float*>(block.get()));
       }
       ASSERT_OK(device_->Allocate(bytes, &memory.back()));
-      ASSERT_OK(route->SumGradients(tables, grads_there, stream, message_starts,
-                                    GetParam(), memory.back().get(), &done));
+      ASSERT_OK(route->SumGradients(tables, device_grads, stream,
+                                    message_starts, GetParam(),
+                                    memory.back().get(), &done));
       ASSERT_NE(nullptr, done);
       ASSERT_OK(done->Wait());
       std::string summed(bytes, 'y');
@@ -338,7 +344,7 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
 
 TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
   for (int num_ranks : {1, 2, 7, ev::kMaxKeyOwners, ev::kMaxKeyOwners + 1}) {
-    // All, one, and a list in which ranks come more than once.
+    // Placements on all ranks, on one, and by a list that repeats ranks.
     std::vector<int32_t> all, some;
     for (int r = 0; r < num_ranks; ++r) all.push_back(num_ranks - 1 - r);
     for (int k = 0; k < 100; ++k) some.push_back(k * k % num_ranks);
@@ -348,8 +354,8 @@ TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
       inputs_[t].placement = &placements[t % 3];
     }
     options_.num_ranks = num_ranks;
-    const std::shared_ptr<const RoutePlan> expected = MakeRoute(kHere);
-    for (Way way : {kThere, kPut}) {
+    const std::shared_ptr<const RoutePlan> expected = MakeRoute(kOnCpu);
+    for (Way way : {kInDeviceMemory, kUploaded}) {
       const std::shared_ptr<const RoutePlan> plan =
           MakeRoute(way, /*brings_inverse=*/false);
       ASSERT_EQ(plan->message_size(), expected->message_size());
@@ -361,7 +367,7 @@ TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
         EXPECT_EQ(expected->routed(t).starts, plan->routed(t).starts);
         EXPECT_EQ(plan->routed(t).distinct != nullptr &&
                       num_ranks <= ev::kMaxKeyOwners,
-                  plan->routed(t).is_sorted_there);
+                  plan->routed(t).is_sorted_on_device);
       }
     }
   }
@@ -399,11 +405,11 @@ TEST_P(ExchangeGpuTest, ManyTablesInOneRoute) {
     WriteMessage(*plan, &pool_, other.data());
     EXPECT_TRUE(message == other);
     ASSERT_OK(FetchInverse(*plan, all, &pool_));
-    int num_there = 0;
+    int num_on_device = 0;
     for (int t = 0; t < 40; ++t) {
       const RoutedTable& one = expected->routed(t);
       const RoutedTable& two = plan->routed(t);
-      num_there += two.distinct != nullptr;
+      num_on_device += two.distinct != nullptr;
       ASSERT_EQ(one.starts, two.starts);
       const size_t bytes = one.num_ids * sizeof(int32_t);
       EXPECT_EQ(0, std::memcmp(one.inverse, two.inverse, bytes)) << t;
@@ -411,11 +417,11 @@ TEST_P(ExchangeGpuTest, ManyTablesInOneRoute) {
                                one.num_unique * sizeof(int32_t)))
           << t;
     }
-    EXPECT_GT(num_there, 26);
+    EXPECT_GT(num_on_device, 26);
   }
 }
 
-// One table's batch for the device alone, and what is to come of it.
+// One table's batch for the device, and its expected result.
 struct GroupedBatch {
   std::vector<int64_t> ids, splits, indices;
   std::vector<int32_t> narrow, offsets, owners;
@@ -473,8 +479,8 @@ struct GroupedBatch {
   }
 };
 
-// One id beside many, int32 beside int64, put beside there, sorted beside not:
-// each table has its own result.
+// One id beside many, int32 beside int64, uploaded beside device memory, sorted
+// beside unsorted: each table has its own result.
 TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
   const int64_t sizes[] = {1,    300001, 2,    1024, 40000, 33,
                            1025, 5000,   1023, 1,    2049};
@@ -501,17 +507,17 @@ TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
       if (!request.is_there) continue;
       request.there.stream = stream_;
       if (is_narrow) {
-        request.there.ids32 = CopyThere(batch.narrow);
+        request.there.ids32 = CopyToDevice(batch.narrow);
       } else {
-        request.there.ids64 = CopyThere(batch.ids);
+        request.there.ids64 = CopyToDevice(batch.ids);
       }
       if (t % 4 == 2) {
-        request.there.row_splits = CopyThere(batch.splits);
+        request.there.row_splits = CopyToDevice(batch.splits);
       } else {
-        request.there.coo_indices = CopyThere(batch.indices);
+        request.there.coo_indices = CopyToDevice(batch.indices);
       }
     }
-    // Memory that is used again, too; and tables that are never started.
+    // Later rounds reuse memory. 'dropped' is never started.
     for (int round = 0; round < 3; ++round) {
       std::vector<std::unique_ptr<ev::DeviceDistinct>> distincts, dropped;
       ASSERT_OK(device_->StartDistincts(requests, &dropped));
@@ -596,27 +602,27 @@ TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
   }
 }
 
-TEST_P(ExchangeGpuTest, SamplesThatAreThereAndOutOfOrder) {
+TEST_P(ExchangeGpuTest, DeviceSamplesOutOfOrder) {
   RouteOptions options = options_;
   options.device = device_;
   for (const auto& change :
        {std::make_pair(0, -1), std::make_pair(30, -1),
         std::make_pair(30, 1 << 30),
         std::make_pair(static_cast<int>(splits_[2].size()) - 1, 3)}) {
-    std::vector<RouteInput> inputs = InputsThere();
+    std::vector<RouteInput> inputs = DeviceInputs();
     std::vector<int64_t> splits = splits_[2];
     splits[change.first] = change.second;
-    inputs[2].row_splits = CopyThere(splits);
+    inputs[2].row_splits = CopyToDevice(splits);
     std::shared_ptr<const RoutePlan> plan;
     EXPECT_EQ(Route(inputs, options, &pool_, &plan).code(),
               ev::StatusCode::kUnimplemented);
   }
-  // Another call is as before.
-  EXPECT_EQ(MakeRoute(kThere)->message_size(),
-            MakeRoute(kHere)->message_size());
+  // A later call works as before.
+  EXPECT_EQ(MakeRoute(kInDeviceMemory)->message_size(),
+            MakeRoute(kOnCpu)->message_size());
 }
 
-TEST_P(ExchangeGpuTest, SamplesOfOneIdThatAreThere) {
+TEST_P(ExchangeGpuTest, DeviceSamplesOfOneId) {
   std::vector<int64_t> ids(50000), splits(50001);
   for (size_t i = 0; i < splits.size(); ++i) splits[i] = i;
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i % 777;
@@ -627,8 +633,8 @@ TEST_P(ExchangeGpuTest, SamplesOfOneIdThatAreThere) {
   in.combiner = Combiner::kMean;
   in.placement = &placement;
   in.batch_size = in.num_ids = ids.size();
-  in.ids64 = CopyThere(ids);
-  in.row_splits = CopyThere(splits);
+  in.ids64 = CopyToDevice(ids);
+  in.row_splits = CopyToDevice(splits);
   in.on_device = true;
   stream_ = device_->stream();
   in.stream = &stream_;
@@ -641,7 +647,7 @@ TEST_P(ExchangeGpuTest, SamplesOfOneIdThatAreThere) {
   EXPECT_EQ(plan->routed(0).num_unique, 777);
 }
 
-// Two such blocks do not fit; the first is kept by work that is late.
+// Two such blocks do not fit; late work keeps the first one.
 TEST_P(ExchangeGpuTest, MemoryThatIsKeptIsWaitedFor) {
   size_t free_bytes = 0, all_bytes = 0;
   ASSERT_EQ(0, cudaMemGetInfo(&free_bytes, &all_bytes));

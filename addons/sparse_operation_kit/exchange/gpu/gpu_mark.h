@@ -16,7 +16,7 @@
 namespace sok {
 namespace gpu {
 
-// An event of a GPU as a StreamMark.
+// A StreamMark made of a CUDA event.
 class GpuMark : public StreamMark {
  public:
   static ev::Status Make(int device, ev::gpu::StreamView stream,
@@ -31,8 +31,8 @@ class GpuMark : public StreamMark {
       : device_(device), event_(std::move(event)) {}
 
   bool IsReached() override {
-    // A thread that has not chosen one would get the first GPU's. When the
-    // process ends nothing is to be done any more.
+    // A thread without a current device would use GPU 0. During process exit
+    // the runtime is gone, and nothing is left to do.
     if (cudaSetDevice(device_) == cudaErrorCudartUnloading) return false;
     return event_->IsThroughOrFailed();
   }

@@ -27,7 +27,7 @@ using ev::gpu::GpuDistinct;
 using ev::gpu::Parts;
 using ev::gpu::WorkLane;
 
-// Ids that are grouped by one sort, unless one table has more.
+// Ids per sort, unless one table has more.
 constexpr int64_t kMostIds = int64_t{1} << 29;
 
 bool IsByFours(const float* memory) {
@@ -39,15 +39,14 @@ bool IsByFours(const float* memory) {
 GpuRoute::~GpuRoute() {
   if (lane_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // One that failed is destroyed instead.
+  // A lane that failed is destroyed.
   if (lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
 }
 
 Status GpuRoute::Start() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int num_tables = plan_->num_tables();
-  // What StartPool sends up comes first, as it lies in the lane's pinned
-  // memory.
+  // StartPool uploads the first part from the lane's pinned memory.
   tables_at_ = parts_.AddBytes(num_tables * sizeof(PooledTable));
   numbers_at_ = parts_.AddBytes(NumbersBytes());
   const size_t host_bytes = parts_.bytes();
@@ -73,7 +72,7 @@ Status GpuRoute::Start() {
 }
 
 Status GpuRoute::StartPool(const char* rows, WireType wire,
-                           const std::shared_ptr<StreamMark>& rows_there,
+                           const std::shared_ptr<StreamMark>& rows_ready,
                            Span<const int64_t> chunk_starts,
                            Span<float* const> outputs,
                            const ev::DeviceStream* stream,
@@ -82,7 +81,7 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
   is_pooled_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int num_tables = plan_->num_tables();
-  std::vector<float*> there(outputs.begin(), outputs.end());
+  std::vector<float*> device_outputs(outputs.begin(), outputs.end());
   if (stream == nullptr) {
     Parts parts;
     std::vector<size_t> at;
@@ -93,8 +92,8 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
     }
     EV_RETURN_IF_ERROR(memory_->Allocate(parts.bytes(), &outputs_));
     for (int t = 0; t < num_tables; ++t) {
-      if (there[t] == nullptr) continue;
-      there[t] = reinterpret_cast<float*>(outputs_.get() + at[t]);
+      if (device_outputs[t] == nullptr) continue;
+      device_outputs[t] = reinterpret_cast<float*>(outputs_.get() + at[t]);
     }
   }
   char* const device = lane_->device();
@@ -103,11 +102,12 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
   int64_t most = 0, num_pooled = 0;
   for (int t = 0; t < num_tables; ++t) {
     const RoutedTable& table = plan_->routed(t);
-    if (there[t] == nullptr || table.batch_size == 0) continue;
+    if (device_outputs[t] == nullptr || table.batch_size == 0) continue;
     if (stream != nullptr) {
-      EV_RETURN_IF_ERROR(ev::gpu::CheckIsOn(device_, there[t], "the output"));
+      EV_RETURN_IF_ERROR(
+          ev::gpu::CheckIsOn(device_, device_outputs[t], "the output"));
     }
-    tables[num_pooled++] = Describe(t, chunk_starts, there[t]);
+    tables[num_pooled++] = Describe(t, chunk_starts, device_outputs[t]);
     most = std::max(most, table.batch_size * table.dim);
   }
   if (num_pooled == 0) return Status::OK();
@@ -115,8 +115,8 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
       cudaMemcpyAsync(device, lane_->host(), numbers_at_ + NumbersBytes(),
                       cudaMemcpyHostToDevice, lane_->stream()));
   if (stream != nullptr) EV_RETURN_IF_ERROR(lane_->Follow(*stream));
-  if (rows_there != nullptr) {
-    EV_RETURN_IF_ERROR(rows_there->Before(ev::DeviceStream{lane_->stream()}));
+  if (rows_ready != nullptr) {
+    EV_RETURN_IF_ERROR(rows_ready->Before(ev::DeviceStream{lane_->stream()}));
   }
   for (int64_t t = 0; t < num_pooled; t += kMostOfOneLaunch) {
     EV_RETURN_IF_ERROR(LaunchPoolReceived(
@@ -135,8 +135,9 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
     const RoutedTable& table = plan_->routed(t);
     const size_t bytes = table.batch_size * table.dim * sizeof(float);
     if (outputs[t] == nullptr || bytes == 0) continue;
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        outputs[t], there[t], bytes, cudaMemcpyDeviceToHost, lane_->stream()));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(outputs[t], device_outputs[t],
+                                            bytes, cudaMemcpyDeviceToHost,
+                                            lane_->stream()));
   }
   return Status::OK();
 }
@@ -158,10 +159,10 @@ GpuRoute::Samples GpuRoute::SamplesOf(int t) const {
   Samples samples;
   if (table.distinct != nullptr) {
     const auto& distinct = static_cast<const GpuDistinct&>(*table.distinct);
-    const ev::gpu::GroupedBatch there = distinct.batch();
-    samples.offsets = there.offsets;
-    samples.inverse = there.inverse;
-    samples.places = table.is_sorted_there
+    const ev::gpu::GroupedBatch grouped = distinct.batch();
+    samples.offsets = grouped.offsets;
+    samples.inverse = grouped.inverse;
+    samples.places = table.is_sorted_on_device
                          ? distinct.device_places()
                          : reinterpret_cast<const int32_t*>(at);
     return samples;
@@ -219,7 +220,7 @@ Status GpuRoute::SumGradients(Span<const int> tables,
     const Status begun = SumSome(tables, grads, stream, chunk_starts, wire,
                                  begin, end, message, done);
     if (!begun.ok()) {
-      // The caller keeps nothing then.
+      // On error the caller keeps nothing alive.
       if (*done != nullptr) static_cast<void>((*done)->Wait());
       return begun;
     }
@@ -234,7 +235,8 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                          size_t begin, size_t end, char* message,
                          std::shared_ptr<StreamMark>* done) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  // Before TensorFlow gives its stream more, which gradients do not need.
+  // Record now: TensorFlow may enqueue more work on its stream, which the
+  // gradients do not need.
   std::shared_ptr<DeviceEvent> made;
   EV_RETURN_IF_ERROR(
       DeviceEvent::Record(static_cast<cudaStream_t>(stream.native), &made));
@@ -328,11 +330,12 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   scratch.sort = device + sort_at;
   int32_t* const ends = reinterpret_cast<int32_t*>(device + ends_at);
   int32_t* const samples = reinterpret_cast<int32_t*>(device + samples_at);
-  // The route's samples may be on their way.
+  // The copy of the route's samples may be in flight.
   EV_RETURN_IF_ERROR(lane->Follow(ev::DeviceStream{lane_->stream()}));
   EV_RETURN_IF_ERROR(
       LaunchGroupRoute(all, scratch, ends, samples, lane->stream()));
-  // Only now: all before goes on beside what makes the gradients.
+  // Wait for the gradients only here, so that grouping overlaps with their
+  // computation.
   EV_RETURN_IF_ERROR(made->Before(lane->stream()));
   EV_RETURN_IF_ERROR(
       LaunchSumRoute(all, ends, samples, wire, message, lane->stream()));

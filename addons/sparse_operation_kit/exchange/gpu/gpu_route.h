@@ -1,12 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU knows of a route. Offsets and inverse go up as soon as the route
-// is made, beside the exchange of its keys, out of pinned memory; where the GPU
-// has deduplicated they are there, and only the keys' places in the exchange go
-// up, or nothing where it has sorted the keys as well. When rows have come a
-// kernel pools all tables, to where the outputs are wanted. When the outputs'
-// gradients are there they are grouped and summed by key, as they are sent.
+// A route's copy in GPU memory.
+//
+// Offsets and inverse are copied from pinned memory as soon as the route
+// exists, in parallel with the exchange of its keys. If the GPU has
+// deduplicated, it has them already, and only the keys' positions in the
+// message (places) are copied; if it has also sorted the keys, nothing is.
+//
+// When the rows arrive, one kernel pools all tables into the outputs. When the
+// outputs' gradients exist, they are grouped and summed by key, in message
+// order.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_ROUTE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_ROUTE_H_
@@ -27,7 +31,7 @@ namespace gpu {
 
 class GpuRoute : public DeviceRoute {
  public:
-  // memory: of GPU 'device', for outputs that go to CPU memory.
+  // memory: the allocator of GPU 'device', for outputs in host memory.
   GpuRoute(int device, ExchangeDevice* memory,
            std::shared_ptr<const RoutePlan> plan)
       : device_(device), memory_(memory), plan_(std::move(plan)) {}
@@ -35,7 +39,7 @@ class GpuRoute : public DeviceRoute {
 
   ev::Status Start();
   ev::Status StartPool(const char* rows, WireType wire,
-                       const std::shared_ptr<StreamMark>& there,
+                       const std::shared_ptr<StreamMark>& ready,
                        ev::Span<const int64_t> chunk_starts,
                        ev::Span<float* const> outputs,
                        const ev::DeviceStream* stream,
@@ -54,12 +58,12 @@ class GpuRoute : public DeviceRoute {
     const int32_t* inverse;
     const int32_t* places;
   };
-  // Table t's, on the GPU.
+  // Table t's arrays in GPU memory.
   Samples SamplesOf(int t) const;
   size_t NumbersBytes() const;
   PooledTable Describe(int t, ev::Span<const int64_t> chunk_starts, float* out);
-  // SumGradients of tables [begin, end) of these, behind what *done was, which
-  // is set anew.
+  // SumGradients for tables [begin, end) of 'tables'. Runs after *done, and
+  // replaces it.
   ev::Status SumSome(ev::Span<const int> tables,
                      ev::Span<const float* const> grads,
                      const ev::DeviceStream& stream,
@@ -69,13 +73,13 @@ class GpuRoute : public DeviceRoute {
 
   const int device_;
   ExchangeDevice* const memory_;
-  // Its memory is being read.
+  // Copies from its memory may be in flight.
   const std::shared_ptr<const RoutePlan> plan_;
   ev::gpu::Parts parts_;
   size_t tables_at_ = 0, numbers_at_ = 0;
   std::vector<size_t> samples_at_;
   bool is_pooled_ = false;
-  std::shared_ptr<char> outputs_;  // until they have come down
+  std::shared_ptr<char> outputs_;  // until they are copied to the host
   std::unique_ptr<ev::gpu::WorkLane> lane_;
 };
 

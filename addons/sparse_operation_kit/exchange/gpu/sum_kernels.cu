@@ -1,12 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stable radix sort by key of all ids of a call, tables one after the other;
-// then a thread has one number of a sum, or four that lie together. Sums are
-// formed as SumOccurrences of combine/pooling_gradient.h forms them, bit for
-// bit. Those of keys that occur very often are formed before (long_sums.cuh),
-// those of all tables beside each other: the hottest key of a table takes as
-// long as all others of it.
+// Grouping is one stable radix sort by key of all ids of a call, table after
+// table. Then each thread sums one column, or four adjacent ones. Sums have the
+// bits of SumOccurrences in combine/pooling_gradient.h.
+//
+// Keys that occur very often are summed first (long_sums.cuh), those of all
+// tables in parallel: the hottest key of a table takes as long as all of its
+// other keys.
 
 #include <cuda_runtime.h>
 
@@ -25,10 +26,10 @@ namespace {
 using ev::Status;
 using ev::gpu::kManyOccurrences;
 
-// Gradients that a thread has under way.
+// Gradients in flight per thread.
 constexpr int kAhead = 8;
 
-// Each id's key, among all of the call, and its sample.
+// Writes each id's key, numbered over the whole call, and its sample.
 __global__ void __launch_bounds__(kThreads)
     KeysKernel(const SummedTable* tables, uint32_t* keys, int32_t* samples) {
   const SummedTable table = tables[blockIdx.y];
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
     int32_t u = table.inverse[i];
     if (table.places != nullptr) u = table.places[u];
     keys[table.first_id + i] = static_cast<uint32_t>(table.first_key + u);
-    // The last sample that begins at the id or before.
+    // Find the last sample that begins at or before the id.
     int64_t low = 0, high = table.num_samples - 1;
     while (low < high) {
       const int64_t middle = low + (high - low + 1) / 2;
@@ -70,7 +71,7 @@ cudaError_t Sort(int64_t num_ids, int64_t num_keys, const GroupScratch& scratch,
       samples, static_cast<int>(num_ids), 0, bits, stream);
 }
 
-// Columns [c, c + kWidth) over occurrences [i, end), at least one.
+// Sums columns [c, c + kWidth) over occurrences [i, end), at least one.
 template <int kWidth>
 __device__ __forceinline__ Pack<kWidth> SumOf(const SummedTable& table,
                                               const int32_t* samples, int32_t i,
@@ -129,7 +130,7 @@ __device__ __forceinline__ void SumTable(
   }
 }
 
-// blockIdx.y: the table.
+// blockIdx.y is the table.
 __global__ void __launch_bounds__(ev::gpu::kSumThreads, 2)
     LongSumsKernel(const SummedTable* tables, const int32_t* ends,
                    const int32_t* samples) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of blocks for each chunk or table. A thread has one number, or four
-// that lie together. Sums are formed in the order of the processor's
-// (combine/pooling.h), in float32.
+// Each chunk or table has a row of blocks. A thread handles one number, or four
+// adjacent ones. Sums are computed in float32, in the order of the CPU code
+// (combine/pooling.h).
 
 #include <cuda_runtime.h>
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The row of key u.
+// Returns the row of key u.
 template <typename Number>
 __device__ __forceinline__ const Number* RowOf(const PooledTable& table,
                                                const Number* rows, int64_t u) {
@@ -69,7 +69,7 @@ __device__ __forceinline__ void PoolTable(
       const Pack<kWidth> row = Load<kWire, kWidth>(RowOf(table, rows, u) + c);
 #pragma unroll
       for (int k = 0; k < kWidth; ++k) {
-        // The first is not added to zero: its sign would go.
+        // Do not add the first row to zero: -0 would become +0.
         sum.x[k] = i == begin ? row.x[k] : sum.x[k] + row.x[k];
       }
     }

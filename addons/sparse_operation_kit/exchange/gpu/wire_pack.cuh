@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of a wire type in kernels: several at a time, as float32.
+// Device helpers that load and store several numbers of a wire type as float32.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_WIRE_PACK_CUH_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_WIRE_PACK_CUH_
@@ -18,7 +18,7 @@ namespace sok {
 namespace gpu {
 
 constexpr int kThreads = 256;
-// Blocks of a chunk or table at most: beyond these a block takes several turns.
+// Blocks per chunk or table; for longer ones a block loops.
 constexpr int64_t kMaxBlocks = 2048;
 
 __device__ __forceinline__ int64_t FirstIndex() {
@@ -58,7 +58,7 @@ struct Pack {
   float x[kWidth];
 };
 
-// kWidth numbers at 'from', which is aligned to as many.
+// Loads kWidth numbers from 'from', aligned to kWidth numbers.
 template <WireType kWire, int kWidth>
 __device__ __forceinline__ Pack<kWidth> Load(
     const typename Wire<kWire>::Number* from) {
@@ -90,7 +90,7 @@ __device__ __forceinline__ void Store(const Pack<kWidth>& pack, float* to) {
   StoreAs<WireType::kFloat32, kWidth>(pack, to);
 }
 
-// Calls a function object's operator() for one wire type.
+// Calls function.Run<wire>().
 template <typename Function>
 void ForWire(WireType wire, const Function& function) {
   switch (wire) {

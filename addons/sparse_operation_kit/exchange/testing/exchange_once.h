@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: exchanges of bytes that say where they come from.
+// Test helper: exchanges bytes whose values depend on their sender and
+// receiver.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_EXCHANGE_ONCE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_EXCHANGE_ONCE_H_
@@ -14,8 +15,8 @@
 
 namespace sok {
 
-// How many bytes rank `source` sends to rank `target` in a round, and which.
-// 'most' is among the sizes of any six rounds.
+// Size and bytes that rank `source` sends to rank `target` in a round. Any six
+// consecutive rounds include the size 'most'.
 inline int64_t SizeOf(int round, int source, int target, int64_t most) {
   const int64_t sizes[] = {0, 1, 7, 300, 65536, most};
   return sizes[(round + 2 * source + 3 * target) % 6];
@@ -25,7 +26,8 @@ inline char ByteOf(int round, int source, int target, int64_t at) {
                            at / 4096);
 }
 
-// One call. Its error; Internal when other bytes came than were sent.
+// Makes one call and returns its error; Internal if the received bytes are
+// wrong.
 inline ev::Status ExchangeOnce(Carrier* carrier, int round, int64_t most) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
   std::vector<int64_t> to(n), from(n);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job of W ranks inside one process, for tests: each rank has tables of its
-// own, and what they exchange is copied from one vector to another.
+// Test helper: a job of W ranks in one process. Each rank has its own tables;
+// exchanges are copies between vectors.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_LOOPBACK_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_LOOPBACK_H_
@@ -35,7 +35,7 @@ struct TableSpec {
   std::string name;
   int64_t dim;
   ev::Combiner combiner;
-  std::vector<int32_t> ranks;  // of its placement
+  std::vector<int32_t> ranks;  // placement
 };
 
 inline std::vector<int32_t> AllRanks(int num_ranks) {
@@ -47,8 +47,8 @@ inline std::vector<int32_t> AllRanks(int num_ranks) {
 template <typename T>
 using PerRank = std::vector<std::vector<T>>;
 
-// What rank r sent to rank q is in what q received from r. Returns the splits
-// received.
+// Copies what rank r sent to rank q into q's received data. Returns the
+// received splits.
 template <typename T>
 PerRank<int32_t> AllToAll(const PerRank<T>& sent,
                           const PerRank<int32_t>& splits,
@@ -72,11 +72,10 @@ class LoopbackJob {
   struct Options {
     int num_ranks = 2;
     WireType wire = WireType::kFloat32;
-    bool dedup = true;
     bool with_occurrences = false;
     ev::Parallel* parallel = nullptr;
     ev::RowStorage storage = ev::RowStorage::kDram;
-    DistinctDevice* device = nullptr;  // of all ranks
+    DistinctDevice* device = nullptr;  // of all ranks; may be null
   };
 
   LoopbackJob(const Options& options, const std::vector<TableSpec>& specs,
@@ -95,7 +94,7 @@ class LoopbackJob {
     }
   }
 
-  // Default row k of R is value[k] in every column.
+  // Default row k of R has values[k] in every column.
   static std::shared_ptr<ev::EmbeddingTable> MakeTable(
       const TableSpec& spec, bool with_meta, const std::vector<float>& values,
       ev::RowStorage storage = ev::RowStorage::kDram) {
@@ -138,7 +137,6 @@ class LoopbackJob {
       RouteOptions route;
       route.num_ranks = num_ranks;
       route.format = format;
-      route.dedup = options_.dedup;
       route.device = options_.device;
       EV_RETURN_IF_ERROR(Route(inputs, route, options_.parallel, &routes_[r]));
       messages[r].resize(routes_[r]->message_size());
@@ -185,8 +183,8 @@ class LoopbackJob {
     return ev::Status::OK();
   }
 
-  // grads[r][k]: of outputs[r][tables[k]]. unique_grads_[r][k] beside
-  // plan(r).unique_keys(tables[k]).
+  // grads[r][k]: gradient of outputs[r][tables[k]]. Fills unique_grads_[r][k],
+  // in the order of plan(r).unique_keys(tables[k]).
   ev::Status Backward(const std::vector<int>& tables,
                       const std::vector<PerRank<float>>& grads) {
     const int num_ranks = options_.num_ranks;
@@ -203,7 +201,7 @@ class LoopbackJob {
       messages[r].resize(bytes);
       std::vector<const float*> in;
       for (const auto& grad : grads[r]) in.push_back(grad.data());
-      // Grouped before, or not.
+      // Half of the ranks pass a grouping, the others do not.
       std::shared_ptr<const RouteOccurrences> occurrences;
       if (r % 2 == 0) {
         EV_RETURN_IF_ERROR(
@@ -231,8 +229,8 @@ class LoopbackJob {
     return ev::Status::OK();
   }
 
-  // After Backward, its transpose: given[r][k] beside plan(r).unique_keys of
-  // the k-th table of Backward; pooled[r][k]: [B, dim].
+  // The transpose of the last Backward. given[r][k]: in the order of
+  // plan(r).unique_keys of Backward's k-th table. pooled[r][k]: [B, dim].
   ev::Status PoolGiven(const std::vector<PerRank<float>>& given,
                        std::vector<PerRank<float>>* pooled) {
     const int num_ranks = options_.num_ranks;
@@ -272,7 +270,7 @@ class LoopbackJob {
     return ev::Status::OK();
   }
 
-  // Updates every rank's rows with what Backward left.
+  // Updates every rank's rows with the gradients of the last Backward.
   ev::Status Apply(const std::string& rule, const std::vector<float>& hyper,
                    const std::vector<ev::SlotSpec>& slots, int64_t step) {
     for (int r = 0; r < options_.num_ranks; ++r) {

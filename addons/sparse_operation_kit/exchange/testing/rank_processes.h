@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests and benchmarks: ranks of one host as processes, each with its
-// carrier and, where there are as many, a GPU of its own.
+// Helper for tests and benchmarks: runs ranks as processes on one host. Each
+// has its own carrier and, if there are enough, its own GPU.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_RANK_PROCESSES_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_RANK_PROCESSES_H_
@@ -21,12 +21,12 @@
 
 namespace sok {
 
-// Sizes of an id on the pipe that tells it, which holds them at once.
+// Bytes of a carrier id in the pipe; the pipe buffers one per rank.
 constexpr size_t kMostIdBytes = 256;
 
-// Runs body(carrier), which returns whether all was well, for every rank.
-// Returns whether it was on all of them; says on stderr what was not. REQUIRES
-// that this process has not called CUDA.
+// Runs body(carrier), which returns success, in a process per rank. Returns
+// whether it succeeded on all ranks; errors go to stderr. REQUIRES that this
+// process has not called CUDA.
 inline bool OnRankProcesses(
     const std::string& kind, int num_ranks,
     const std::function<bool(std::unique_ptr<Carrier>)>& body) {
@@ -44,17 +44,19 @@ inline bool OnRankProcesses(
     options.rank = rank;
     options.num_ranks = num_ranks;
     ev::Status status;
-    char told[kMostIdBytes] = {0};
+    char id_bytes[kMostIdBytes] = {0};
     if (rank == 0) {
       status = MakeCarrierId(kind, num_ranks, &options.id);
-      options.id.copy(told, kMostIdBytes);
+      options.id.copy(id_bytes, kMostIdBytes);
       for (int r = 1; r < num_ranks; ++r) {
-        if (write(pipe_ends[1], told, kMostIdBytes) != kMostIdBytes) _exit(2);
+        if (write(pipe_ends[1], id_bytes, kMostIdBytes) != kMostIdBytes)
+          _exit(2);
       }
     } else {
-      if (read(pipe_ends[0], told, kMostIdBytes) != kMostIdBytes) _exit(2);
-      // NCCL's are 128 bytes, others text.
-      options.id = kind == "nccl" ? std::string(told, 128) : std::string(told);
+      if (read(pipe_ends[0], id_bytes, kMostIdBytes) != kMostIdBytes) _exit(2);
+      // NCCL ids are 128 bytes; the others are text.
+      options.id =
+          kind == "nccl" ? std::string(id_bytes, 128) : std::string(id_bytes);
     }
     std::unique_ptr<Carrier> carrier;
     if (status.ok()) status = MakeCarrier(kind, options, &carrier);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: the carrier "memory" on ranks that are threads.
+// Test helper: ranks as threads that use the carrier "memory".
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_RANK_THREADS_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_RANK_THREADS_H_
@@ -23,8 +23,9 @@ namespace sok {
 using RankBody =
     std::function<void(int rank, std::unique_ptr<Carrier> carrier)>;
 
-// Runs body for every rank, in a thread of its own. threads_of: how many its
-// carrier may use. An error of a carrier; Internal: a file has stayed.
+// Runs body for each rank in its own thread. threads_of: number of threads that
+// the rank's carrier may use. Returns the error of a carrier, or Internal if
+// the shared file is left over.
 inline ev::Status RunOnRanks(int num_ranks, const RankBody& body,
                              const std::function<int(int rank)>& threads_of) {
   std::string id;

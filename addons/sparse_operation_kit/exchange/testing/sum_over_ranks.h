@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Carrier::AllReduce by AllToAll: every rank sends its numbers to all, and sums
-// what comes in rank order.
+// Carrier::AllReduce in terms of AllToAll: every rank sends its numbers to all
+// ranks and sums the received ones in rank order.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_SUM_OVER_RANKS_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_TESTING_SUM_OVER_RANKS_H_
@@ -61,7 +61,7 @@ inline void SumHalves(const std::string& all, int num_ranks, int64_t count,
   SumInRankOrder<float>(all, num_ranks, count, scale, load, store, to);
 }
 
-// Pieces are in memory that can be read here.
+// Pieces must be in host memory.
 inline ev::Status SumOverRanks(Carrier* carrier, const Reduction& reduction) {
   const int n = carrier->num_ranks();
   for (const ReducedPiece& piece : reduction.pieces) {
@@ -85,7 +85,7 @@ inline ev::Status SumOverRanks(Carrier* carrier, const Reduction& reduction) {
   return ev::Status::OK();
 }
 
-// Any carrier, of which something is to be different.
+// Forwards to another carrier; subclasses change single calls.
 class CarrierOver : public Carrier {
  public:
   explicit CarrierOver(std::unique_ptr<Carrier> carrier)
@@ -103,7 +103,7 @@ class CarrierOver : public Carrier {
   const std::unique_ptr<Carrier> carrier_;
 };
 
-// Any carrier, with sums.
+// A carrier with AllReduce over one without.
 class SummingCarrier : public CarrierOver {
  public:
   using CarrierOver::CarrierOver;

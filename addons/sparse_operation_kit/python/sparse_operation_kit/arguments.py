@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the arguments of lookup_sparse in today's and in older forms.
+"""Reads the arguments of lookup_sparse in the current and in older forms.
 
 Three orders of arguments are in use:
 
@@ -8,8 +8,8 @@ Three orders of arguments are in use:
   lookup_sparse(params, indices, hotness, combiners)      DeepRec's age
   lookup_sparse(params, sp_ids, combiners)                in between
 
-What the third one is can be seen from its type: numbers are hotness, strings
-are combiners, anything else is weights.
+The type of the third argument decides: numbers are hotness, strings are combiners,
+anything else is weights.
 """
 
 import collections
@@ -21,8 +21,8 @@ from embedding_variable.lookup import combiners as combiners_lib
 
 _hotness_warned = False
 
-# params, sp_ids: lists of equal length. sp_weights: such a list, or None.
-# combiners: list of names of combiners. is_list: whether sp_ids was given as a list.
+# params, sp_ids: lists of equal length. sp_weights: list of that length, or None.
+# combiners: list of combiner names. is_list: whether sp_ids was given as a list.
 Lookups = collections.namedtuple(
     "Lookups", ["params", "sp_ids", "sp_weights", "combiners", "is_list"])
 
@@ -59,7 +59,7 @@ def _variable_name(param):
 
 
 def _read_combiners(combiners, params):
-  """List of names of combiners, one per variable."""
+  """Returns a list of combiner names, one per variable."""
   if combiners is None:
     return [combiners_lib.DEFAULT] * len(params)
   combiners = _as_list(combiners)
@@ -69,7 +69,7 @@ def _read_combiners(combiners, params):
         (len(params), len(combiners), combiners))
   result = []
   for param, combiner in zip(params, combiners):
-    # A list or the like cannot be looked up in a dict.
+    # Check the type first: a list cannot be a dict key.
     if not isinstance(combiner, str) or combiner not in combiners_lib.SOK_SPELLINGS:
       raise ValueError(
           "sok.lookup_sparse: the combiner of variable '%s' must be %s, got %r" %
@@ -89,13 +89,12 @@ def _check_ids(params, sp_ids):
 
 
 def read(params, sp_ids, sp_weights, combiners, hotness, indices):
-  """Brings the arguments of lookup_sparse into one form.
+  """Converts the arguments of lookup_sparse to one form.
 
   Args:
-    params, sp_ids, sp_weights, combiners: as lookup_sparse takes them, today or
-      formerly.
-    hotness: older scripts' keyword; ignored.
-    indices: older scripts' name of sp_ids.
+    params, sp_ids, sp_weights, combiners: arguments of lookup_sparse, current or older.
+    hotness: keyword of older scripts; ignored.
+    indices: older name of sp_ids.
 
   Returns:
     Lookups.
@@ -127,7 +126,7 @@ def read(params, sp_ids, sp_weights, combiners, hotness, indices):
 
   is_list = isinstance(sp_ids, (list, tuple))
   params = _as_list(params)
-  # SparseTensorValue is a tuple, and one table's ids all the same.
+  # SparseTensorValue is a tuple, but holds the ids of one table.
   if isinstance(sp_ids, tf.compat.v1.SparseTensorValue):
     is_list, sp_ids = False, [sp_ids]
   sp_ids = _as_list(sp_ids)

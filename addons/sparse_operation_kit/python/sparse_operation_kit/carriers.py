@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What carries the bytes of lookups between ranks, when it is not Horovod.
+"""Starts a carrier for the exchanges of lookups between ranks, in place of Horovod.
 
-Horovod stays what ranks find each other by, and what carries dense gradients, unless they
-are on GPUs (dense_gradients.py). A carrier of our own ("memory": ranks of one host, through
-shared memory; "nccl": ranks with a GPU each) takes the exchanges of lookups, which are many
-times larger.
+Horovod still connects the ranks, and sums dense gradients that are not on GPUs
+(dense_gradients.py). Lookups exchange many times more bytes; a carrier of this package
+moves them: "memory" between ranks of one host through shared memory, or "nccl" between
+ranks with a GPU each.
 """
 
 import os
@@ -29,42 +29,43 @@ _AUTO = "auto"
 
 KINDS = (_HOROVOD, _MEMORY, _NCCL, _AUTO)
 
-# What "auto" tries, the fastest first.
+# Candidates of "auto", fastest first.
 _AUTO_ORDER = (_NCCL, _MEMORY)
 
-# Under what ranks note what they ask for, "<how many times> <kind>".
+# Key of each rank's note (notes.py): "<number of calls> <kind>".
 _ASKED = "exchange"
 
-# How often a rank looks at the notes of others; and how long it waits for one that asks
-# for something else, which may be about to call sok.init again.
+# Interval between reads of other ranks' notes, and how long to wait for a rank with
+# another kind, which may be about to call sok.init again.
 _LOOK_SECONDS = .2
 _PATIENCE_SECONDS = 10.
 
 _times_asked = 0
 
-# The carrier of this process, for its life: not Horovod, which is always there.
+# The carrier of this process, which it keeps for life; None for Horovod.
 _started = None
 
 
 def start(kind):
-  """Makes sure that all ranks have an exchange of that kind.
+  """Makes sure that all ranks have an exchange of this kind.
 
-  Collective, unless it is "horovod" or there is one rank. A rank that asks for another
-  kind takes no part in it: where horovodrun keeps notes the others know, and fail within
-  seconds; elsewhere they wait for it until the time limit.
+  Collective, except for "horovod" and a single rank. A rank that passes another kind
+  does not take part. Under horovodrun the other ranks read its note and fail within
+  seconds; otherwise they wait until the time limit.
 
   Args:
     kind: one of `KINDS`.
 
   Returns:
-    What the ranks have: `kind`, and for "auto" the first of "nccl", "memory" and
+    The exchange of all ranks: `kind`, or for "auto" the first of "nccl", "memory" and
     "horovod" that all ranks can have.
 
   Raises:
-    ValueError: the ranks do not ask for the same.
-    RuntimeError: this process has another one already, or a rank cannot have it. That
-      is so for "horovod", too: a call that forgets to name the carrier would else
-      change what carries the lookups after it, and not on all ranks alike.
+    ValueError: ranks pass different kinds.
+    RuntimeError: this process already has another exchange, or a rank cannot have this
+      one. Passing "horovod" after another kind is an error too: a call that forgets to
+      name the carrier would otherwise change the carrier of later lookups on some ranks
+      only.
   """
   global _started, _times_asked
   if communication.num_ranks() > 1:
@@ -76,8 +77,8 @@ def start(kind):
     if kind in (_started, _AUTO):
       return _started
     raise RuntimeError(
-        "sok.init: exchange is %r and this process has %r already; there is one for the "
-        "life of a process" % (kind, _started))
+        "sok.init: exchange=%r, but this process already uses %r, which it cannot change" %
+        (kind, _started))
   _see_what_others_ask_for(kind)
   channel = collectives.channel("init")
   channel.check_equal("exchange", kind)
@@ -92,7 +93,7 @@ def start(kind):
     if not reasons:
       _started = candidate
       break
-    # The reasons are all ranks'.
+    # The reasons of all ranks.
     if communication.rank() == 0:
       tf.compat.v1.logging.info("sok.init: no exchange by %s: %s", candidate,
                                 "; ".join(reasons))
@@ -100,11 +101,11 @@ def start(kind):
 
 
 def _see_what_others_ask_for(kind):
-  """Returns when all ranks ask for that kind, or no launcher keeps what they ask for.
+  """Returns when all ranks pass this kind, or if no launcher keeps notes.
 
   Raises:
-    ValueError: a rank asks for another one.
-    RankError: a rank has not come in time.
+    ValueError: a rank passes another kind.
+    RankError: a rank did not come in time.
   """
   begin, limit, warned = time.monotonic(), settings.exchange_timeout(), False
   while True:
@@ -115,7 +116,7 @@ def _see_what_others_ask_for(kind):
     if all(other == kind for _, other in asked):
       return
     waited = time.monotonic() - begin
-    # One that has called sok.init less often than this rank has yet to come.
+    # Ranks that have called sok.init less often than this rank are late, not different.
     missing = [rank for rank, (times, other) in enumerate(asked)
                if other != kind and int(times) < _times_asked]
     if len(missing) < sum(other != kind for _, other in asked):
@@ -137,7 +138,7 @@ def _see_what_others_ask_for(kind):
 
 
 def _make(channel, kind):
-  """Returns a list of reasons why not, the same on all ranks; empty: it is made."""
+  """Returns the reasons why the carrier was not made, equal on all ranks; empty on success."""
   made = {}
 
   def prepare():
@@ -157,11 +158,11 @@ def _make(channel, kind):
 
 
 def _try(call):
-  """Returns why a call failed, or ""; it may take as long as a lookup may wait.
+  """Returns the reason why a call failed, or "". Waits up to the exchange timeout.
 
-  After that its thread goes on: nothing ends NCCL's start while ranks are missing. It is
-  a daemon, so it does not keep the process; and a carrier that it makes in the end is
-  not used, but stays the one that the process can have.
+  After the timeout the thread goes on: NCCL's start cannot be ended while ranks are
+  missing. The thread is a daemon, so it does not keep the process alive. A carrier that
+  it makes later is not used, but no other can be started in this process.
   """
   reason = []
 
@@ -170,7 +171,7 @@ def _try(call):
       call()
       reason.append("")
     except tf.errors.OpError as e:
-      # Without the op that TensorFlow names after it.
+      # Strip the name of the op, which TensorFlow appends.
       reason.append(e.message.split("\n")[0])
     except Exception as e:  # pylint: disable=broad-except
       reason.append(str(e) or type(e).__name__)
@@ -184,7 +185,7 @@ def _try(call):
 
 
 def _said(channel, reason):
-  """Returns what every rank that failed says."""
+  """Returns the reasons of every rank that failed."""
   return ["rank %d: %s" % (rank, text)
           for rank, text in enumerate(channel.gather_text(reason)) if text]
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the checkpoints of embedding variables about Horovod's ranks."""
+"""Gives checkpoints of embedding variables Horovod's ranks."""
 
 from embedding_variable.checkpoint import job
 
@@ -11,7 +11,7 @@ from sparse_operation_kit import table_files
 
 
 class HorovodJob(job.Job):
-  """The ranks of Horovod, as they are when asked."""
+  """The job of Horovod's current ranks."""
 
   def size(self):
     return communication.num_ranks()
@@ -30,5 +30,5 @@ class HorovodJob(job.Job):
 
 
 def register():
-  """Makes them the job of this process."""
+  """Registers HorovodJob as the job of this process."""
   job.register(HorovodJob())

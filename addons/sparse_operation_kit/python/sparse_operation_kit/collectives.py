@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges of arrays between the ranks' Python programs, outside the user's graph.
 
-For files, where ranks meet between steps. Each channel is a graph and a session of its
-own, so the user's graph does not grow and may be finalized. A rank that does not come is
-an error on the others after `sok.init(exchange_timeout=...)` seconds, as in a lookup.
+Used for files, which ranks read and write between steps. Each channel has its own graph
+and session, so the user's graph does not grow and may be finalized. If a rank does not
+come, the others raise an error after `sok.init(exchange_timeout=...)` seconds, as in a
+lookup.
 """
 
 import threading
@@ -16,7 +17,7 @@ from sparse_operation_kit import communication
 from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 
-# How long a rank waits before it says that it does.
+# Seconds after which a waiting rank logs a warning.
 _PATIENCE_SECONDS = 10.
 
 _lock = threading.Lock()
@@ -28,7 +29,7 @@ class RankError(RuntimeError):
 
 
 class Channel(object):
-  """Collectives under one name; all ranks call the same ones in the same order."""
+  """Collectives under one name. All ranks make the same calls in the same order."""
 
   def __init__(self, name):
     self._name = name
@@ -45,11 +46,10 @@ class Channel(object):
     self._output = hvd.allgather(self._input, name="sok/%s/bytes" % self._name)
 
   def gather(self, array):
-    """Returns what every rank gave, as a list of arrays by rank.
+    """Returns the arrays of all ranks, as a list by rank.
 
     Args:
-      array: of the same dtype and number of axes on all ranks; only the first axis may
-        differ.
+      array: same dtype and number of axes on all ranks; only the first axis may differ.
 
     Raises:
       RankError: a rank did not come in time, or is gone.
@@ -68,19 +68,19 @@ class Channel(object):
     ]
 
   def gather_text(self, text):
-    """Returns the list of every rank's string."""
+    """Returns the strings of all ranks, as a list by rank."""
     pieces = self.gather(np.array(bytearray(text, "utf-8"), np.uint8))
     return [piece.tobytes().decode("utf-8") for piece in pieces]
 
   def check(self, error):
-    """Raises on all ranks when one of them failed.
+    """Raises on all ranks if one of them failed.
 
     Args:
       error: this rank's exception, or None.
 
     Raises:
-      Exception: this rank's own.
-      RankError: another rank's, in words.
+      Exception: `error`, on the rank that failed.
+      RankError: the message of another rank's error.
     """
     said = self.gather_text("" if error is None else "%s: %s" %
                             (type(error).__name__, error))
@@ -91,10 +91,8 @@ class Channel(object):
         raise RankError("%s: rank %d failed: %s" % (self._name, rank, text))
 
   def check_equal(self, what, value):
-    """Raises on all ranks unless all gave the same string.
+    """Raises ValueError on all ranks unless all passed the same string.
 
-    Raises:
-      ValueError: they did not.
     """
     said = self.gather_text(value)
     if any(text != said[0] for text in said):
@@ -111,7 +109,8 @@ class Channel(object):
       except Exception as e:  # pylint: disable=broad-except
         failure.append(e)
 
-    # In a thread: a collective that not every rank joins cannot be interrupted.
+    # In a thread, since a collective that some rank does not join cannot be
+    # interrupted.
     thread = threading.Thread(target=run, name="sok_collective")
     thread.daemon = True
     thread.start()
@@ -125,7 +124,7 @@ class Channel(object):
           "; all fail if one has not after %g s" % limit if limit else "")
       thread.join(limit - patience if limit else None)
     if thread.is_alive():
-      # The other ranks may wait as well: end it for all of them.
+      # Other ranks may be waiting too: end the wait on all of them.
       communication.horovod().shutdown()
       raise RankError(
           "%s: rank %d has waited for %g s. Not all ranks take part in it; every rank "
@@ -139,7 +138,7 @@ class Channel(object):
 
 
 def channel(name):
-  """Returns the channel of that name, making it at the first call."""
+  """Returns the channel of this name; the first call makes it."""
   with _lock:
     key = (name, communication.num_ranks())
     if key not in _channels:

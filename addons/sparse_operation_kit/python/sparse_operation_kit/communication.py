@@ -1,34 +1,34 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How many processes train this model, as Horovod knows it."""
+"""Number of processes that train this model, and the rank of this process."""
 
 import os
 import sys
 
 HOROVOD = "horovod"
 
-# What `set_comm_tool` was called with.
+# The argument of `set_comm_tool`.
 _tool = None
 
-# The variables in which launchers say how many processes they started.
+# Environment variables with the number of processes that a launcher started.
 _LAUNCHER_SIZES = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
 def check_tool(name, what):
-  """Raises ValueError unless `name` is a tool that ranks can talk by."""
+  """Raises ValueError unless `name` is a supported communication tool."""
   if name != HOROVOD:
     raise ValueError("%s must be '%s', got %r" % (what, HOROVOD, name))
 
 
 def set_comm_tool(name):
-  """Says how ranks talk to each other; `sok.init` does it too.
+  """Sets the tool by which ranks communicate; `sok.init` does it too.
 
   Args:
-    name: "horovod", the only one there is.
+    name: "horovod", the only tool.
 
   Raises:
-    ValueError: `name` is something else.
-    RuntimeError: it was called before.
+    ValueError: `name` is another tool.
+    RuntimeError: the tool is set already.
   """
   global _tool
   check_tool(name, "sok.set_comm_tool: the tool")
@@ -40,9 +40,9 @@ def set_comm_tool(name):
 def horovod():
   """Horovod's TensorFlow module if the script imported it, else None.
 
-  A script that trains over several processes has imported Horovod and called
-  its init(). One that did neither pays nothing for Horovod here, and need not
-  have it installed.
+  A script that trains over several processes has imported Horovod and called its
+  init(). For other scripts this import costs nothing, and Horovod need not be
+  installed.
   """
   return sys.modules.get("horovod.tensorflow")
 
@@ -54,17 +54,17 @@ def horovod_initialized():
 
 
 def num_ranks():
-  """Number of processes; 1 when Horovod is not initialized."""
+  """Returns the number of processes; 1 if Horovod is not initialized."""
   return horovod().size() if horovod_initialized() else 1
 
 
 def rank():
-  """This process's number; 0 when Horovod is not initialized."""
+  """Returns this process's rank; 0 if Horovod is not initialized."""
   return horovod().rank() if horovod_initialized() else 0
 
 
 def launched_ranks():
-  """Number of processes that the launcher says it started; 1 if none says."""
+  """Returns the number of processes that the launcher started; 1 without a launcher."""
   for name in _LAUNCHER_SIZES:
     value = os.environ.get(name, "")
     if value.isdigit() and int(value) > 1:

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of dense variables on a GPU, summed over ranks by NCCL.
 
-Horovod, as its wheel for the CPU has it, takes a gradient through CPU memory. Where ranks
-have an exchange by NCCL, the gradients of variables on a GPU of TensorFlow's stay there:
-one op for all of them, which is one call of NCCL.
+Horovod's CPU wheel copies gradients through host memory. If ranks exchange by NCCL, the
+gradients of variables on a TensorFlow GPU stay in GPU memory: one op sums all of them
+with one NCCL call.
 
-Whether a gradient goes this way is decided when the graph is built, by what is the same
-on all ranks: the device that the script gave its variable, and the TensorFlow that is
-installed. Where the op runs in the end is TensorFlow's choice; it sums what is in CPU
-memory, too.
+The choice is made when the graph is built, from facts that are equal on all ranks: the
+device of the variable in the script, and the installed TensorFlow. TensorFlow still
+decides where the op runs; it can also sum gradients in host memory.
 """
 
 from tensorflow.python.framework import device as device_lib
@@ -27,20 +26,20 @@ _gen = _lib.load()
 
 _TYPES = (dtypes.float16, dtypes.float32, dtypes.float64)
 
-# What one call sums at most, unless it is one gradient: the carrier keeps a block of
-# memory as large. The next call's gradients are made meanwhile.
+# Bytes per call, unless one gradient is larger; the carrier keeps a block of this size.
+# While one call runs, the gradients of the next are computed.
 _BYTES_PER_CALL = 64 << 20
 
-# What Horovod does with these arguments is not done here.
+# Arguments that only Horovod's own sums support.
 _HOROVODS = ("compression", "groups", "num_groups", "process_set",
              "gradient_predivide_factor", "device_dense")
 
 
 def takes(arguments):
-  """Returns whether gradients may go by NCCL.
+  """Returns whether these arguments allow sums by NCCL.
 
   Args:
-    arguments: dict, what `hvd.DistributedOptimizer` was called with beside the optimizer.
+    arguments: dict, the keyword arguments of `hvd.DistributedOptimizer`.
   """
   hvd = communication.horovod()
   return (settings.exchange_on_device() and
@@ -49,11 +48,11 @@ def takes(arguments):
 
 
 def install(optimizer, average):
-  """Makes an optimizer of Horovod's sum what is on a GPU by NCCL.
+  """Makes a Horovod optimizer sum the gradients on a GPU by NCCL.
 
   Args:
-    optimizer: what `hvd.DistributedOptimizer` has returned.
-    average: bool; False: gradients are summed, and not divided by the number of ranks.
+    optimizer: result of `hvd.DistributedOptimizer`.
+    average: bool; False sums gradients without dividing by the number of ranks.
   """
   others = optimizer._allreduce_grads  # pylint: disable=protected-access
 
@@ -82,13 +81,13 @@ def _is_on_gpu(grad, variable):
     return False
   device_type = device_lib.DeviceSpec.from_string(variable.device or "").device_type
   if device_type is None:
-    # TensorFlow puts it on a GPU where it can.
+    # Without a device, TensorFlow uses a GPU if it can.
     return test.is_built_with_cuda()
   return device_type == "GPU"
 
 
 def _calls(ours, grads, variables):
-  """Returns lists of numbers: gradients of one type and device, in order."""
+  """Returns lists of indices: gradients of one type and device, in order."""
   lists, size = {}, {}
   result = []
   for k in ours:
@@ -106,8 +105,7 @@ def _calls(ours, grads, variables):
 
 
 def _allreduce(grads, variables, average):
-  # At the top of the graph, whatever scope the caller is in: the name must be the same
-  # on all ranks, and unique.
+  # In the root scope, since the name must be unique and equal on all ranks.
   with ops.name_scope(None), ops.name_scope(watch.GRADIENTS) as scope, \
       ops.colocate_with(None, ignore_existing=True), ops.device(None), \
       ops.device(variables[0].device or None):
@@ -121,7 +119,7 @@ def _allreduce(grads, variables, average):
 
 @ops.RegisterGradient("SokAllReduce")
 def _sok_all_reduce_grad(op, *unused_grads):
-  """Raises: what depends on a sum over ranks would lose that part of its gradient."""
+  """Raises an error, since the gradient through a sum over ranks is not implemented."""
   raise NotImplementedError(
       "the sum over ranks by NCCL of the gradients of %s has no gradient. Call sok.init "
       "with exchange='horovod' or 'memory'" %

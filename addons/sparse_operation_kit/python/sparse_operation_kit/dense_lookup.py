@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.all2all_dense_embedding: one row per id, from whatever rank holds it."""
+"""sok.all2all_dense_embedding: one row per id, from whichever rank owns it."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -14,7 +14,7 @@ from sparse_operation_kit import variables
 
 
 def all2all_dense_embedding(param, indices):
-  """Looks up one row for each id; every rank has ids of its own.
+  """Looks up one row for each id; each rank passes its own ids.
 
   Each distinct id is sent once, whether or not the caller removed duplicates. The
   gradient of a row is the sum over all ranks.

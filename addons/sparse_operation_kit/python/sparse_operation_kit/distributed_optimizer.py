@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.DistributedOptimizer: dense gradients over ranks, tables on theirs."""
+"""sok.DistributedOptimizer: averages dense gradients over ranks and divides those of tables."""
 
 import tensorflow as tf
 
@@ -15,22 +15,22 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
   """Wraps an optimizer so that ranks train one model.
 
   Gradients of dense variables are averaged over ranks. The gradient of an embedding
-  variable that `sok.lookup_sparse` spreads over ranks is the sum over ranks already,
-  and stays where its rows are; it is divided by the number of ranks. So both sides have
-  the scale of one process on the merged batch under a mean loss. With `op=hvd.Sum`
-  neither is divided, which is the scale under a sum.
+  variable that `sok.lookup_sparse` spreads over ranks is already the sum over ranks,
+  and stays on the rank that owns the rows; it is divided by the number of ranks. Both
+  then have the scale of one process that trains on the merged batch with a mean loss.
+  With `op=hvd.Sum` neither is divided, which matches a sum loss.
 
-  Clip what `compute_gradients` returns: `tf.clip_by_global_norm` and `tf.clip_by_norm`
-  count the rows of a table on all ranks.
+  Clip the result of `compute_gradients`: `tf.clip_by_global_norm` and `tf.clip_by_norm`
+  count a table's rows on all ranks.
 
-  It is `hvd.DistributedOptimizer`, which does the same when it is called directly; this
-  one also works in a single process, with or without Horovod, and refuses what Horovod
-  does not do right with tables.
+  The result is `hvd.DistributedOptimizer`, which does the same if called directly. This
+  function also works in a single process, with or without Horovod, and rejects
+  arguments that are wrong for tables.
 
-  With `sok.init(exchange="nccl")` the gradients of dense variables that are on a GPU of
-  TensorFlow's are summed between the GPUs, by NCCL, in few calls; others by Horovod. So
-  are all of them where one of Horovod's arguments compression, groups, num_groups,
-  process_set, gradient_predivide_factor or device_dense is given.
+  With `sok.init(exchange="nccl")`, NCCL sums the gradients of dense variables on a
+  TensorFlow GPU in few calls; Horovod sums the others. Horovod sums all of them if one
+  of its arguments compression, groups, num_groups, process_set,
+  gradient_predivide_factor or device_dense is given.
 
   Example:
 
@@ -39,15 +39,15 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
 
   Args:
     optimizer: a `tf.train.Optimizer` or a `tf.keras.optimizers.Optimizer`.
-    **kwargs: of `hvd.DistributedOptimizer`.
+    **kwargs: arguments of `hvd.DistributedOptimizer`.
 
   Returns:
-    The wrapped optimizer; `optimizer` itself when there is one rank.
+    The wrapped optimizer; `optimizer` itself if there is one rank.
 
   Raises:
-    TypeError: `optimizer` is no optimizer.
-    ValueError: `op=hvd.Adasum`, or `backward_passes_per_step` above 1: neither has a
-      meaning for the rows of a table.
+    TypeError: `optimizer` is not an optimizer.
+    ValueError: `op=hvd.Adasum` or `backward_passes_per_step` above 1, which are not
+      defined for the rows of a table.
   """
   if not isinstance(optimizer, (tf.compat.v1.train.Optimizer,
                                 tf.keras.optimizers.Optimizer)):
@@ -76,7 +76,7 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
 
 
 def _name_in_errors(wrapped):
-  """Has errors of sums over ranks by Horovod say what was summed, as those by NCCL do."""
+  """Makes errors of Horovod's sums name the gradients, as those of NCCL do."""
   stock = wrapped._allreduce_grads  # pylint: disable=protected-access
 
   def allreduce(grads, variables=None, **kwargs):
@@ -97,10 +97,10 @@ def _name_in_errors(wrapped):
 
 
 def _divide_where_they_are(wrapped):
-  """Has gradients of tables divided by the op that sums them, and not by Horovod.
+  """Divides gradients of tables in the op that sums them, not in Horovod.
 
-  What has been divided by Horovod comes through CPU memory. A Keras optimizer has no
-  compute_gradients; it is left as it is.
+  A division by Horovod would copy them through host memory. Keras optimizers have no
+  compute_gradients and are left unchanged.
   """
   if not isinstance(wrapped, tf.compat.v1.train.Optimizer):
     return

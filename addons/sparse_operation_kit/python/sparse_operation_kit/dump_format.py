@@ -1,24 +1,22 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SOK's files of a dumped table, byte by byte.
+"""The file format of SOK's dumped tables.
 
 In a folder, for each table:
 
   <table>-key                    N keys
   <table>-weight                 N x D float32, row-major, in the order of the keys
   <table>-<optimizer>-<slot>     N x D float32, for each slot
-  <table>-default_rows           R x D float32: key k that is not there reads row
-                                 floormod(k, R). Not SOK's, whose files lack it; and
-                                 tables of fixed size have none
-  <table>-sums                   ours alone: what is in the others (replaced_together.py)
+  <table>-default_rows           R x D float32: key k without a row reads row
+                                 floormod(k, R). SOK does not write this file,
+                                 and tables of fixed size have none
+  <table>-sums                   sizes and checksums of the others; written by
+                                 this package only (replaced_together.py)
 
 <table> is the variable's name with each punctuation character replaced by "_". A file
 is a header of 296 bytes, then the array in little-endian order:
 
-  0    256 bytes  blank (meant for a name)
-  256  uint32     big-endian: 0 keys, 1 rows, 2 a slot
-  260  32 bytes   the slot's name, right-justified in blanks; blank for other files
-  292  uint32     big-endian: index of the dtype in `DTYPES`
+  0    256 bytes  blank (reserved for a name)
 """
 
 import collections
@@ -42,7 +40,7 @@ _NUMBER = struct.Struct(">I")
 
 _TABLE_NAMES = str.maketrans({c: "_" for c in string.punctuation})
 
-# Optimizers that files are named after: the longest one that occurs in a class's name.
+# Optimizer names in file names: the longest one contained in the class name is used.
 _OPTIMIZERS = ("SGD", "Adamax", "Adadelta", "Adagrad", "Ftrl", "Adam")
 
 # kind: KEYS, ROWS or SLOT. slot: string. dtype: of the array. count: its length.
@@ -50,12 +48,12 @@ Header = collections.namedtuple("Header", ["kind", "slot", "dtype", "count"])
 
 
 def table_name(variable_name):
-  """Returns the name that a variable's files begin with."""
+  """Returns the prefix of a variable's file names."""
   return variable_name.translate(_TABLE_NAMES)
 
 
 def optimizer_name(class_name):
-  """Returns the name of an optimizer class in files' names."""
+  """Returns the name of an optimizer class in file names."""
   found = [name for name in _OPTIMIZERS if name in class_name]
   if found:
     return max(found, key=len)
@@ -66,10 +64,10 @@ def optimizer_name(class_name):
 
 
 def optimizer_names_to_load(class_name):
-  """Returns the names to look for, the right one first.
+  """Returns the optimizer names to look for in file names, the right one first.
 
-  Upstream takes the last of its list that occurs in the class's name, so that files of
-  Adamax are named after Adam.
+  Upstream uses the last name of its list that the class name contains, so it names
+  files of Adamax after Adam.
   """
   names = [optimizer_name(class_name)]
   upstream = [name for name in _OPTIMIZERS if name in class_name][-1:]
@@ -97,10 +95,10 @@ def slot_path(folder, table, optimizer, slot):
 
 
 def header(kind, dtype, slot=""):
-  """Returns the 296 bytes before an array.
+  """Returns the header of 296 bytes before an array.
 
   Raises:
-    ValueError: a slot's name of more than 32 bytes.
+    ValueError: the slot's name has more than 32 bytes.
   """
   name = slot.encode("utf-8")
   if len(name) > _SLOT_BYTES:
@@ -115,10 +113,10 @@ def read_header(path, kind):
 
   Args:
     path: string.
-    kind: KEYS, ROWS or SLOT, what it must be.
+    kind: KEYS, ROWS or SLOT, the expected kind.
 
   Raises:
-    ValueError: there is no such file, or it is something else.
+    ValueError: the file does not exist or is of another kind.
   """
   try:
     size = os.path.getsize(path)
@@ -151,10 +149,10 @@ def read_header(path, kind):
 
 
 def open_array(path, kind):
-  """Returns a file's array, one axis, read as it is used.
+  """Returns a file's array, with one axis, as a memory map.
 
   Raises:
-    ValueError: as of `read_header`.
+    ValueError: as in `read_header`.
   """
   found = read_header(path, kind)
   if not found.count:
@@ -163,7 +161,7 @@ def open_array(path, kind):
 
 
 class Writer(replaced_together.Writer):
-  """Writes one file beside its final place."""
+  """Writes one file under a temporary name beside its final path."""
 
   def __init__(self, path, kind, dtype, slot=""):
     super(Writer, self).__init__(path)
@@ -171,5 +169,5 @@ class Writer(replaced_together.Writer):
     self.write(header(kind, dtype, slot))
 
   def append(self, array):
-    """Appends numbers."""
+    """Appends numbers to the file."""
     self.write(np.ascontiguousarray(array, self._dtype).tobytes())

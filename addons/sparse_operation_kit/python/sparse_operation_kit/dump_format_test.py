@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SOK's files byte by byte."""
+"""Tests SOK's file format byte by byte."""
 
 import os
 
@@ -76,7 +76,7 @@ class DumpFormatTest(parameterized.TestCase):
     np.testing.assert_array_equal(dump_format.open_array(path, dump_format.ROWS), [7])
     self.assertLen(os.listdir(os.path.dirname(path)), 1)
 
-  def test_what_is_no_such_file(self):
+  def test_a_file_of_another_kind(self):
     path = self._write(arrays=[[1., 2.]])
     with self.assertRaisesRegex(ValueError, "file of type 1, expected type 0"):
       dump_format.open_array(path, dump_format.KEYS)

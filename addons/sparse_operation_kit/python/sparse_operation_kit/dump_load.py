@@ -19,12 +19,14 @@ from sparse_operation_kit import replaced_together
 from sparse_operation_kit import table_files
 from sparse_operation_kit import variables
 
-# Rows travel to rank 0, and come from files, in pieces of about this size.
+# Bytes of rows that are sent to rank 0, or read from files, at a time.
 _PIECE_BYTES = 64 << 20
 
-# variable: the embedding variable. name: of its files. key_dtype: of the key file.
-# slots: list of (optimizer's name, slot's name, column). has_default_rows: whether keys
-# that are not there read something.
+# variable: the embedding variable. name: prefix of its files. key_dtype: of the key
+# file.
+# slots: list of (optimizer name, slot name, column). has_default_rows: whether the
+# table
+# has a file of default rows, which keys without a row read.
 _Table = collections.namedtuple(
     "_Table", ["variable", "name", "key_dtype", "slots", "has_default_rows"])
 
@@ -32,11 +34,14 @@ _Table = collections.namedtuple(
 def dump(path, dump_vars, optimizer=None, session=None):
   """Writes tables, and their optimizer slots, into a folder in SOK's layout.
 
-  Every rank calls it with the same arguments; rank 0 writes, so only its disk matters.
-  A table's rows and slots are of one frozen moment. Files of that name are replaced when
-  all new ones are whole: whatever ends the process, `load` gets all tables of this call or
-  those that were there. The rows that keys start with are in a file beside SOK's. Keys are
-  in ascending order; rows of a `sok.Variable` spread over ranks in the order of ranks.
+  Every rank calls it with the same arguments. Only rank 0 writes, so only its disk
+  matters.
+
+  Rows and slots of a table are one consistent snapshot. Existing files are replaced
+  once all new ones are complete: if the process ends at any point, `load` reads either
+  all tables of this call or the previous ones. A file beside SOK's holds the default
+  rows. Keys are in ascending order; the rows of a `sok.Variable` spread over ranks are
+  in rank order.
 
   Example:
 
@@ -45,14 +50,14 @@ def dump(path, dump_vars, optimizer=None, session=None):
   Args:
     path: folder; it is created.
     dump_vars: SOK or embedding variables (one, a list or a tuple).
-    optimizer: `tf.train` or Keras optimizer or `sok.OptimizerWrapper` (or a list of one)
-      whose slots are written too. None: rows only.
+    optimizer: `tf.train` or Keras optimizer or `sok.OptimizerWrapper` (or a list of
+      one) whose slots are written too. None: writes only rows.
     session: `tf.Session`; None: the default one.
 
   Raises:
-    TypeError: what is no such variable or optimizer.
-    ValueError: no variable, two of one file name, no session, some variables with slots
-      and some without, or ranks that differ in the arguments.
+    TypeError: not such a variable or optimizer.
+    ValueError: no variable, two variables with one file name, no session, slots for
+      only some of the variables, or arguments that differ between ranks.
     RuntimeError: another rank failed or did not come.
     OSError: rank 0 cannot write (a RuntimeError on other ranks).
   """
@@ -74,13 +79,13 @@ def dump(path, dump_vars, optimizer=None, session=None):
 
 
 def load(path, load_vars, optimizer=None, session=None):
-  """Replaces the rows of tables by those of files in SOK's layout.
+  """Replaces the rows of tables by those in files of SOK's layout.
 
-  The files may come from another number of ranks, or from a table that was placed
-  otherwise: each rank takes the keys that it holds now, whatever their order. Every rank
-  calls it with the same arguments and reads the files. Nothing changes unless all files
-  of all tables fit. Keys that are in no file read what they read in the table that was
-  dumped. Without an optimizer, slots start at their initial values.
+  The files may come from another number of ranks or another placement: each rank takes
+  the keys that it owns now, in any order. Every rank calls it with the same arguments
+  and reads the files. Tables change only if all files of all tables are valid. Keys
+  that are in no file read the default rows of the dumped table. Without an optimizer,
+  slots start at their initial values.
 
   Example:
 
@@ -89,13 +94,14 @@ def load(path, load_vars, optimizer=None, session=None):
   Args:
     path: folder.
     load_vars: SOK or embedding variables (one, a list or a tuple).
-    optimizer: as of `dump`; each of its slots must have a file.
-    session: `tf.Session`; None: the default one. A variable that is not initialized is.
+    optimizer: as in `dump`; each of its slots must have a file.
+    session: `tf.Session`; None: the default one. Variables are initialized if
+      necessary.
 
   Raises:
-    TypeError: what is no such variable or optimizer.
-    ValueError: a file that is missing or does not fit, keys that are not the rows of a
-      `sok.Variable`, or as of `dump`.
+    TypeError: not such a variable or optimizer.
+    ValueError: a file is missing or does not match, keys are not exactly the rows of a
+      `sok.Variable`, or an error of `dump`.
     RuntimeError: another rank failed or did not come.
   """
   session = _session(session, "sok.load")
@@ -127,7 +133,7 @@ def _session(session, what):
 
 
 def _optimizer(optimizer, what):
-  """Returns the one optimizer that an argument stands for, or None."""
+  """Returns the optimizer of an argument that may be a list of one, or None."""
   if isinstance(optimizer, (list, tuple)):
     if len(optimizer) != 1:
       raise ValueError("%s: optimizer must be one, or a list of one, got %d" %
@@ -142,7 +148,7 @@ def _optimizer(optimizer, what):
 
 
 def _tables(vars_, optimizer, what):
-  """Returns the list of _Table that the arguments of dump and load stand for."""
+  """Returns the _Tables for the arguments of dump and load."""
   optimizer = _optimizer(optimizer, what)
   vars_ = list(vars_) if isinstance(vars_, (list, tuple)) else [vars_]
   if not vars_:
@@ -168,13 +174,13 @@ def _tables(vars_, optimizer, what):
   without = [t.name for t in tables if not t.slots]
   if with_slots and without:
     raise ValueError("%s: the optimizer has slots of %s, but not of %s; write them in "
-                     "calls of their own" %
+                     "separate calls" %
                      (what, ", ".join(with_slots), ", ".join(without)))
   return tables
 
 
 def _slots(var, optimizer, what):
-  """Returns a list of (optimizer's name, slot's name, column), making slots if needed."""
+  """Returns a list of (optimizer name, slot name, column); creates slots if necessary."""
   if optimizer is None:
     return []
   if what == "sok.load" and not _existing_slots(var, optimizer):
@@ -192,12 +198,12 @@ def _slots(var, optimizer, what):
 
 
 def _existing_slots(var, optimizer):
-  """Returns a list of (slot's name, slot)."""
+  """Returns a list of (slot name, slot)."""
   found = []
   for slot in optimizer.get_slot_names():
     try:
       view = optimizer.get_slot(var, slot)
-    except KeyError:  # a Keras optimizer that has none of this variable
+    except KeyError:  # a Keras optimizer without this slot for the variable
       continue
     if view is not None:
       found.append((slot, view))
@@ -212,19 +218,19 @@ def _describe(path, tables):
 
 
 def _begin_dump(path, tables):
-  """Makes the folder, or finishes what an earlier dump into it has left."""
+  """Creates the folder, or completes an interrupted dump into it."""
   os.makedirs(path, exist_ok=True)
   for table in tables:
     replaced_together.finish(dump_format.sums_path(path, table.name))
 
 
 def _num_files(table):
-  """Returns how many files a table has: keys, rows, slots, and default rows."""
+  """Returns the number of files of a table: keys, rows, slots, and default rows."""
   return 2 + len(table.slots) + bool(table.has_default_rows)
 
 
 def _commit(path, tables, writers):
-  """Replaces the files of all tables, whose Writers stand one table after the other."""
+  """Replaces the files of all tables. `writers` are in the order of the tables."""
   writers = iter(writers)
   replaced_together.commit([
       (dump_format.sums_path(path, table.name),
@@ -235,7 +241,7 @@ def _commit(path, tables, writers):
 def _dump_table(path, table, session, channel, writers):
   """Writes one table on rank 0; returns the exception that stopped it, or None.
 
-  After a failure a rank takes part in the exchanges all the same.
+  After a failure the rank still takes part in the exchanges.
   """
   variable = table.variable
   state, contents = [], []
@@ -249,7 +255,7 @@ def _dump_table(path, table, session, channel, writers):
   error = _attempt(begin)
   channel.check(error)
   found = contents[0]
-  mine = table_files.placed_here(variable, found.keys)
+  mine = table_files.owned_mask(variable, found.keys)
   arrays = [found.keys[mine].astype(table.key_dtype), found.values[mine]]
   arrays += [s[mine] for s in found.slots]
   step = max(1, _PIECE_BYTES // (4 * variable.dim))
@@ -293,12 +299,12 @@ def _open_writers(path, table, writers):
 
 
 def _open(path, table):
-  """Returns (keys int64 `[N]`, list of float32 `[N, D]`, default rows), to be read.
+  """Returns (keys int64 `[N]`, list of float32 `[N, D]`, default rows) as memory maps.
 
-  The arrays are read as they are used; default rows are float32 `[R, D]`, or None.
+  Default rows are float32 `[R, D]`, or None.
 
   Raises:
-    ValueError: a file is missing or does not fit.
+    ValueError: a file is missing or does not match.
   """
   choices = [[dump_format.key_path(path, table.name)],
              [dump_format.rows_path(path, table.name)]]
@@ -333,7 +339,7 @@ def _open(path, table):
 
 
 def _open_floats(path, kind):
-  """Returns a file's float32 `[M]`, read as it is used."""
+  """Returns a file's float32 `[M]` as a memory map."""
   rows = dump_format.open_array(path, kind)
   if rows.dtype != np.float32:
     raise ValueError("sok.load: %s holds %s, expected float32" % (path, rows.dtype.name))
@@ -341,7 +347,7 @@ def _open_floats(path, kind):
 
 
 def _open_default_rows(rows_path, table):
-  """Returns float32 `[R, D]`; None where there are none, as in upstream's files."""
+  """Returns float32 `[R, D]`; None if there is no such file, as in upstream's folders."""
   if not os.path.exists(rows_path):
     return None
   rows = _open_floats(rows_path, dump_format.ROWS)
@@ -352,7 +358,7 @@ def _open_default_rows(rows_path, table):
 
 
 def _check_keys(variable, keys, path):
-  """Raises ValueError unless the keys are such as the variable can hold."""
+  """Raises ValueError unless the variable can hold these keys."""
   info = np.iinfo(variable.key_dtype.as_numpy_dtype)
   if len(keys) and (keys.min() < info.min or keys.max() > info.max):
     raise ValueError("sok.load: %s holds keys from %d to %d, but those of variable '%s' "
@@ -369,15 +375,15 @@ def _check_keys(variable, keys, path):
 
 
 def _load_table(table, keys, arrays, default_rows, session):
-  """Replaces the rows of this rank's part of a table."""
+  """Replaces the rows of this rank's share of a table."""
   variable = table.variable
   access = table_files.access(variable, [column for _, _, column in table.slots])
   access.ensure_initialized(session, default_rows)
   mine = np.arange(len(keys))
   if table_files.is_spread(variable):
-    mine = mine[table_files.placed_here(variable, keys)]
+    mine = mine[table_files.owned_mask(variable, keys)]
   step = max(1, _PIECE_BYTES // (4 * variable.dim))
-  # Once at least, to empty the table.
+  # At least once, to empty the table.
   for begin in range(0, max(1, len(mine)), step):
     places = mine[begin:begin + step]
     access.write(session, keys[places], np.asarray(arrays[0][places]),

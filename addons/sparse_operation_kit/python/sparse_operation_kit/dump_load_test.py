@@ -66,7 +66,7 @@ class DumpLoadTest(parameterized.TestCase):
   def test_training_goes_on(self, name):
     with tf.Graph().as_default():
       model = _Model(_OPTIMIZERS[name])
-      # What the optimizer keeps besides slots is not in the files.
+      # The files contain slots, but no other state of the optimizer.
       others = sok.filter_variables(tf.compat.v1.global_variables())[1]
       with tf.compat.v1.Session() as session:
         session.run(model.initialize)
@@ -108,8 +108,8 @@ class DumpLoadTest(parameterized.TestCase):
     with open(self._folder + "/scope_dynamic_0-weight", "rb") as f:
       self.assertEqual(f.read(), dump_format.header(1, np.float32) + values.tobytes())
 
-  def test_keys_that_are_not_there_read_the_same_rows(self):
-    # There is no seed: each table draws rows of its own.
+  def test_keys_without_a_row_read_the_same_rows(self):
+    # Without a seed, each table draws its own rows.
     def table(initializer="random"):
       v = sok.DynamicVariable(3, initializer, name="v")
       rows = sok.all2all_dense_embedding(v, [-1, 5, 4095, 4096])
@@ -131,7 +131,7 @@ class DumpLoadTest(parameterized.TestCase):
           np.testing.assert_array_equal(session.run(rows), expected)
           np.testing.assert_array_equal(session.run(sok.export(v))[0], [7])
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      # Upstream's files have none: then the table's own stay.
+      # Upstream's folders have no such file; then the table keeps its own default rows.
       os.remove(self._folder + "/v_0-default_rows")
       os.remove(self._folder + "/v_0-sums")
       v, rows = table()
@@ -171,7 +171,7 @@ class DumpLoadTest(parameterized.TestCase):
       np.testing.assert_array_equal(session.run(local), _VALUE)
 
   def test_rows_in_any_order(self):
-    # Three ranks wrote them: rank 0's rows 0 and 3, then rank 1's 1 and 4, then 2.
+    # Written by three ranks: rank 0 has rows 0 and 3, rank 1 has 1 and 4, rank 2 has 2.
     os.makedirs(self._folder)
     order = np.array([0, 3, 1, 4, 2])
     _write(self._folder + "/v_0-key", 0, order)
@@ -278,7 +278,7 @@ class DumpLoadTest(parameterized.TestCase):
       session.run(sok.assign(v, [1], [[1.]]))
       sok.dump(self._folder, v, session=session)
       session.run(sok.assign(v, [2], [[2.]]))
-      os.makedirs(self._folder + "/v_0-weight.part")  # no file can be made there
+      os.makedirs(self._folder + "/v_0-weight.part")  # creating this file fails
       with self.assertRaises(OSError):
         sok.dump(self._folder, v, session=session)
       session.run(v.initializer)
@@ -301,7 +301,7 @@ class DumpLoadTest(parameterized.TestCase):
         session.run(assign, {key_fed: key})
 
       def loaded():
-        """Returns the key that all rows of all tables are of."""
+        """Returns the key to which all rows of all tables belong."""
         sok.load(self._folder, tables, session=session)
         found = session.run(exports)
         for keys, values in found:
@@ -314,15 +314,16 @@ class DumpLoadTest(parameterized.TestCase):
         fill(1)
         sok.dump(self._folder, tables, session=session)
         fill(2)
-        with testing.Killed(step) as killed_here:
+        with testing.Killed(step) as killed:
           sok.dump(self._folder, tables, session=session)
         seen.append(loaded())
-        # A dump of one table; the other table's files may still wait for their names.
+        # A dump of one table, while files of the other table may still be named
+        # `.part`.
         fill(3)
         with testing.Killed(1):
           sok.dump(self._folder, tables[0], session=session)
         self.assertEqual(loaded(), seen[-1])
-        if not killed_here.happened:
+        if not killed.happened:
           break
       self.assertEqual(seen, sorted(seen))
       self.assertEqual({1, 2}, set(seen))
@@ -342,7 +343,7 @@ class DumpLoadTest(parameterized.TestCase):
       session.run(tf.compat.v1.global_variables_initializer())
       session.run(train)
       sok.dump(self._folder, v, optimizer, session=session)
-      # The same rows again: the slots still belong to them.
+      # The same rows again: the slots still match them.
       sok.dump(self._folder, v, session=session)
       sok.load(self._folder, v, optimizer, session=session)
       expected = session.run(sok.export(v))
@@ -363,7 +364,7 @@ class DumpLoadTest(parameterized.TestCase):
       sok.dump(self._folder, v, session=session)
       with self.assertRaisesRegex(ValueError, "'v': .*accumulator was not written togeth"):
         sok.load(self._folder, v, optimizer, session=session)
-      # Without its sums the folder is that of an older program.
+      # Without its sums, the folder looks like that of an older version.
       os.remove(self._folder + "/v_0-sums")
       sok.load(self._folder, v, optimizer, session=session)
 
@@ -399,7 +400,7 @@ class IncrementalDumpTest(absltest.TestCase):
       fused = _train.GradientDescentOptimizer(1.).minimize(loss)
       generic = _train.ProximalAdagradOptimizer(1.).minimize(loss)
       session.run(tf.compat.v1.global_variables_initializer())
-      # The files of a minute ago.
+      # Dump files of a minute ago.
       old = table_files.now() - 60
       for var, keys in ((v, [1, -2, 4]), (w, [3])):
         session.run(checkpoint_ops.import_table(

@@ -17,10 +17,10 @@ from embedding_variable.variables import storages
 
 HBM = "hbm"
 HYBRID = "hybrid"
-# GPU memory if the process can use a GPU, else CPU memory; otherwise as "hbm".
+# GPU memory if the process can use a GPU, else host memory; otherwise like "hbm".
 AUTO = "auto"
 
-# Initializers of which every row is the same.
+# Initializers that make all rows equal.
 CONSTANTS = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
              init_ops_v2.Ones, init_ops_v2.Constant)
 
@@ -29,7 +29,7 @@ _KEY_TYPES = (dtypes.int64, dtypes.int32)
 _STORAGE = {HBM: storages.HBM, HYBRID: storages.DRAM, AUTO: storages.AUTO}
 _GB = 2**30
 
-# One way to check a keyword argument: a predicate, what it accepts, in words.
+# A check of a keyword argument: a predicate, and a description of the accepted values.
 _Check = collections.namedtuple("_Check", ["accepts", "words"])
 
 
@@ -53,7 +53,8 @@ _KEYWORDS = {
                            "a number in [0, 1]"),
 }
 
-# Keywords about the layout of upstream's GPU table, which tables here do not have.
+# Keywords for the layout of upstream's GPU table, which tables of this package do not
+# have.
 _LAYOUT = frozenset(["max_load_factor", "max_bucket_size", "block_size", "device_id",
                      "io_by_cpu"])
 
@@ -62,14 +63,14 @@ def check_backend(name, var_type, key_type, dtype):
   """Returns (backend, key type) of a DynamicVariable.
 
   Args:
-    name: the variable's name, for messages.
-    var_type: "hbm", "hybrid", "auto", or None: "hybrid".
-    key_type: `tf.int64` or `tf.int32`, or None: `tf.int64`.
+    name: the variable's name, for error messages.
+    var_type: "hbm", "hybrid" or "auto"; None: "hybrid".
+    key_type: `tf.int64` or `tf.int32`; None: `tf.int64`.
     dtype: `tf.float32` or None.
 
   Raises:
-    ValueError: another var_type or key type.
-    NotImplementedError: values that are not float32.
+    ValueError: var_type or key_type is another value.
+    NotImplementedError: dtype is not float32.
   """
   backend = HYBRID if var_type is None else var_type
   if backend not in _BACKENDS:
@@ -87,20 +88,20 @@ def check_backend(name, var_type, key_type, dtype):
 
 
 def check_keywords(name, backend, keywords):
-  """Raises unless the keyword arguments of a DynamicVariable are what it knows.
+  """Raises an error unless the keyword arguments are valid for a DynamicVariable.
 
   Args:
-    name: the variable's name, for messages.
+    name: the variable's name, for error messages.
     backend: "hbm", "auto" or "hybrid".
     keywords: dict.
 
   Raises:
-    TypeError: an argument that there is not.
-    ValueError: a value that it cannot have, or capacities that contradict each other.
+    TypeError: an unknown argument.
+    ValueError: an invalid value, or capacities that contradict each other.
   """
   for key in sorted(keywords):
     if key not in _KEYWORDS:
-      raise TypeError("sok.DynamicVariable '%s': unknown argument %s; there are %s" %
+      raise TypeError("sok.DynamicVariable '%s': unknown argument %s; valid ones: %s" %
                       (name, key, ", ".join(sorted(_KEYWORDS))))
     check, value = _KEYWORDS[key], keywords[key]
     if not check.accepts(value):
@@ -117,26 +118,26 @@ def check_keywords(name, backend, keywords):
                      "max_capacity %d" % (name, keywords["init_capacity"], most))
   if most is None and "evict_strategy" in keywords and not keywords.get(
       "max_hbm_for_vectors"):
-    logging.info("sok.DynamicVariable '%s': evict_strategy has no meaning without "
-                 "max_capacity or max_hbm_for_vectors: no row makes way", name)
+    logging.info("sok.DynamicVariable '%s': evict_strategy has no effect without "
+                 "max_capacity or max_hbm_for_vectors: no row is evicted", name)
   idle = set(_LAYOUT.intersection(keywords))
   if backend != HYBRID and "max_hbm_for_vectors" in keywords:
     idle.add("max_hbm_for_vectors")
   idle = sorted(idle)
   if idle:
-    logging.info("sok.DynamicVariable '%s': %s describe a table of another layout and "
-                 "change nothing", name, ", ".join(idle))
+    logging.info("sok.DynamicVariable '%s': %s have no effect: they are for "
+                 "upstream's table layout", name, ", ".join(idle))
 
 
 def storage_of(backend, keywords):
-  """Returns where rows are: arguments of an embedding variable.
+  """Returns the arguments of an embedding variable that choose the memory of its rows.
 
   Args:
     backend: "hbm", "auto" or "hybrid".
-    keywords: dict, checked.
+    keywords: dict of checked arguments.
 
   Returns:
-    dict of storage, as `handle_ops.handle` names it, and memory_bytes if it has two
+    dict with storage, a name of `handle_ops.handle`, and memory_bytes if rows use two
     memories.
   """
   memory_bytes = int(keywords.get("max_hbm_for_vectors", 0) * _GB)
@@ -146,22 +147,22 @@ def storage_of(backend, keywords):
 
 
 def policy_of(keywords):
-  """Returns the `handle_ops.Policy` that checked keyword arguments ask for."""
+  """Returns the `handle_ops.Policy` for checked keyword arguments."""
   strategy = cache_strategies.NAMES_BY_SOK_NAME[keywords.get("evict_strategy", "kLru")]
   return handle_ops.Policy(max_rows=keywords.get("max_capacity", 0),
                            cache_strategy=strategy)
 
 
 def initializer_of(name, backend, text):
-  """Returns the initializer that a string stands for.
+  """Returns the initializer for a string.
 
   Args:
-    name: the variable's name, for messages.
-    backend: "hbm", "auto" or "hybrid"; "random" means another distribution there.
-    text: string, or None for "".
+    name: the variable's name, for error messages.
+    backend: "hbm", "auto" or "hybrid"; the distribution of "random" depends on it.
+    text: string; None is "".
 
   Raises:
-    ValueError: a string that stands for nothing.
+    ValueError: not the name of an initializer.
   """
   text = text or "random"
   if text == "ones":

@@ -16,18 +16,18 @@ from sparse_operation_kit import modes
 from sparse_operation_kit import rows
 from sparse_operation_kit import table_files
 
-# Default rows that an initializer object draws.
+# Number of default rows drawn from an initializer object.
 _DEFAULT_ROWS = 4096
 
 
 class DynamicVariable(embedding_variable.EmbeddingVariable):
-  """A table that grows as keys arrive: an embedding variable behind SOK's names.
+  """A table that grows as keys arrive: an embedding variable with SOK's interface.
 
-  Any integer of the key's type is a key. Looking a key up inserts nothing: an absent
-  key reads the row that it would start with, and is inserted when its first gradient
-  is applied, or when it is written by `sok.assign`, `scatter_update` or `sok.load`.
-  `tf.train` and Keras optimizers, `tf.nn.embedding_lookup`, `sok.lookup_sparse` and
-  `tf.train.Saver` work on it as on any embedding variable.
+  Any integer of the key type is a key. A lookup inserts nothing: a key without a row
+  reads its default row. It gets a row when its first gradient is applied, or when
+  `sok.assign`, `scatter_update` or `sok.load` writes it. `tf.train` and Keras
+  optimizers, `tf.nn.embedding_lookup`, `sok.lookup_sparse` and `tf.train.Saver` work as
+  on any embedding variable.
 
   Example:
 
@@ -35,7 +35,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     emb = sok.lookup_sparse(v, ids, combiners="sum")         # [batch, 16]
 
   Attributes:
-    target_gpu: int, rank that holds the table; -1: spread over all.
+    target_gpu: int, rank that holds the table; -1: spread over all ranks.
   """
 
   def __init__(self, dimension, initializer=None, var_type=None, name=None,
@@ -45,42 +45,45 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
     Args:
       dimension: int >= 1, length of a row.
-      initializer: what rows start with. A string: "random" (or ""; uniform in
-        (-0.05, 0.05) for "hbm" and "auto", standard normal for "hybrid"), "ones", "zeros", a
+      initializer: initial values of rows. A string: "random" (or ""; uniform in (-0.05,
+        0.05) for "hbm" and "auto", standard normal for "hybrid"), "ones", "zeros", a
         number such as "0.5", and for "hybrid" also "normal" and "uniform" (in [0, 1)).
         Or a number, or an initializer such as `tf.glorot_uniform_initializer()`. None:
         "random". Random rows are drawn once, 4096 of them; key k starts with row
         floormod(k, 4096).
-      var_type: "hbm": rows are in the memory of this process's GPU, and initializing
-        the table without one is an error. "hybrid" (or None): rows are in CPU memory,
-        with max_hbm_for_vectors those used most in the GPU's; they
-        may have a max_capacity, and note when they changed
-        (`sok.incremental_model_dump`); rare keys can be filtered. "auto": as "hbm" if
-        the process can use a GPU, else in CPU memory; the log says which.
+      var_type: "hbm": rows are in the memory of this process's GPU; initializing the
+        table without a GPU is an error. "hybrid" (or None): rows are in host memory.
+        With max_hbm_for_vectors the most used ones are in GPU memory. These tables can
+        have a max_capacity, record the time of changes (`sok.incremental_model_dump`)
+        and filter rare keys. "auto": as "hbm" if the process can use a GPU, else in
+        host memory; the log says which.
       name: string; None: `sok_dynamic_Variable_<n>`.
       constraint: must be None.
       trainable: bool.
       key_type: `tf.int64` or `tf.int32`; None: int64.
       dtype: `tf.float32` or None.
-      mode: None or "distributed": key k on rank floormod(k, number of ranks);
-        "localized:<k>": all on rank k.
-      **kwargs: for "hybrid" max_capacity, the rows that the table holds at most on
-        each rank (without it there is no bound), evict_strategy, which go then: "kLru"
-        (or "kEpochLru"; those that changed longest ago) or "kLfu" (or "kEpochLfu";
-        those updated least often), in both cases rows of the step at hand last, and
-        filter_ratio.
-        max_hbm_for_vectors: GB (2^30 bytes) of GPU memory for the rows that are used
-        most, with their optimizer slots, on each rank; the others are in CPU memory.
-        0, or without it: all are. More than 0 without a GPU: initializing the table is
-        an error. evict_strategy says which rows make way there too.
+      mode: None or "distributed": key k is on rank floormod(k, number of ranks);
+        "localized:<k>": all keys are on rank k.
+      **kwargs: options in SOK's names.
+        max_capacity ("hybrid" only): maximum number of rows per rank; without it there
+        is no limit.
+        evict_strategy ("hybrid" only): rows that are evicted first: "kLru" (or
+        "kEpochLru"), those changed longest ago, or "kLfu" (or "kEpochLfu"), those
+        updated least often. Rows of the current step are evicted last.
+        filter_ratio ("hybrid" only): the fraction of new keys that a lookup with filter
+        admits.
+        max_hbm_for_vectors: GB (2^30 bytes) of GPU memory per rank for the most used
+        rows with their optimizer slots; other rows are in host memory. Without it,
+        or with 0, all rows are. More than 0 without a GPU: initializing the table is an
+        error. evict_strategy also chooses the rows that leave GPU memory.
         init_capacity, max_load_factor, max_bucket_size, block_size, device_id and
-        io_by_cpu are checked and change nothing: tables grow as they must.
+        io_by_cpu are checked but have no effect: tables grow as needed.
 
     Raises:
       TypeError: an unknown argument, or an initializer of another kind.
-      ValueError: a value that an argument cannot have.
+      ValueError: an invalid value of an argument.
       NotImplementedError: a dtype that is not float32.
-      RuntimeError: a mode that there is not.
+      RuntimeError: an unknown mode.
     """
     name = name or modes.default_name("sok_dynamic_Variable")
     if isinstance(dimension, bool) or not isinstance(
@@ -110,7 +113,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def size(self):
-    """int32 `[2]` tensor: rows on this rank, and dimension."""
+    """int32 `[2]` tensor: number of rows on this rank, and dimension."""
     return math_ops.cast(self.total_count(), dtypes.int32)
 
   @property
@@ -140,17 +143,17 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def config_dict(self):
-    """dict of the keyword arguments that it was created with."""
+    """dict of the keyword arguments of the constructor."""
     return dict(self._config)
 
   @property
   def mode(self):
-    """None, "distributed" or "localized:<k>", as it was given."""
+    """None, "distributed" or "localized:<k>", as given to the constructor."""
     return self._mode
 
   @property
   def m_var_name(self):
-    """string, what the names of `sok.Saver`'s files begin with."""
+    """string, the prefix of `sok.Saver`'s file names."""
     return table_files.saver_name(self)
 
   @property
@@ -160,36 +163,36 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def initializer_str(self):
-    """string, what rows start with; "" for an initializer object."""
+    """string, the initializer; "" for an initializer object."""
     return self._initializer_text
 
   @property
   def filter_ratio(self):
-    """float in [0, 1]: with what probability a lookup with filter admits a new key."""
+    """float in [0, 1]: probability that a lookup with filter admits a new key."""
     return float(self._config.get("filter_ratio", 1.))
 
   def key_map(self, indices):
-    """Returns `indices`: keys are used as they are."""
+    """Returns `indices`, since keys are used unchanged."""
     return indices
 
   def scatter_sub(self, sparse_delta, use_locking=False, name=None):
-    """Returns the op that subtracts rows; absent keys are inserted first.
+    """Returns the op that subtracts rows; keys without a row are inserted first.
 
     Args:
-      sparse_delta: IndexedSlices; equal keys are summed.
-      use_locking: accepted; every row changes whole.
+      sparse_delta: IndexedSlices; values of equal keys are summed.
+      use_locking: accepted; row updates are always atomic.
       name: name of the op.
     """
     del use_locking
     return rows.subtract(self, sparse_delta.indices, sparse_delta.values, name)
 
   def scatter_add(self, sparse_delta, use_locking=False, name=None):
-    """Returns the op that adds rows; as `scatter_sub`."""
+    """Returns the op that adds rows, like `scatter_sub`."""
     del use_locking
     return rows.subtract(self, sparse_delta.indices, -sparse_delta.values, name)
 
   def scatter_update(self, sparse_delta, use_locking=False, name=None):
-    """Returns the op that writes rows; of equal keys the last one counts."""
+    """Returns the op that writes rows; of equal keys the last one is written."""
     del use_locking
     return rows.write(self, sparse_delta.indices, sparse_delta.values, name)
 

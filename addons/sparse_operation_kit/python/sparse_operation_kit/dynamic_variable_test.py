@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of sok.DynamicVariable and of rows in and out, in one process."""
+"""Tests sok.DynamicVariable and reading and writing rows, in one process."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -135,7 +135,7 @@ class DynamicVariableTest(parameterized.TestCase):
         self.assertIn("'here'", error.message)
         self.assertRegex(error.message, "GPU|driver")
         return
-      self.assertEqual(v.storage_type, 6)  # The machine has one: HBM.
+      self.assertEqual(v.storage_type, 6)  # This machine has a GPU: HBM.
 
   @parameterized.parameters(
       (dict(max_hbm_for_vectors=.5), "hbm_dram", 2**29),
@@ -167,7 +167,7 @@ class DynamicVariableTest(parameterized.TestCase):
         self.assertIn("'both'", error.message)
         self.assertRegex(error.message, "GPU|driver")
         return
-      self.assertEqual(v.storage_type, 13)  # The machine has one: HBM_DRAM.
+      self.assertEqual(v.storage_type, 13)  # This machine has a GPU: HBM_DRAM.
       session.run(sok.assign(v, tf.constant([5], tf.int64), [[1., 2.]]))
       self.assertEqual(session.run(tf.nn.embedding_lookup(v, [5, 6])).tolist(),
                        [[1., 2.], [.5, .5]])
@@ -180,7 +180,7 @@ class DynamicVariableTest(parameterized.TestCase):
     write = sok.assign(v, ids, tf.ones([tf.size(ids), 1]))
     session = self._session()
     now = [1000]
-    # The rows' stamps are seconds: without a clock of its own the test would wait.
+    # Timestamps of rows are seconds, so the test uses its own clock to avoid waiting.
     def clock(step):
       del step
       with tf.device("/cpu:0"):
@@ -203,7 +203,7 @@ class DynamicVariableTest(parameterized.TestCase):
     write = sok.assign(v, ids, tf.ones([tf.size(ids), 1]))
     read = sok.sparse_read_and_evict(v, ids)
     session = self._session()
-    # All well within a second, which is what rows are stamped with.
+    # All within one second, the resolution of timestamps.
     for first in range(0, 1024, 256):
       for _ in range(2):
         session.run(train, {ids: np.arange(first, first + 64)})
@@ -312,7 +312,7 @@ class DynamicVariableTest(parameterized.TestCase):
     session.run(train)
     session.run(sok.assign(v, [3], [[10.]]))
     session.run(train)
-    # The second step moves by 1 + 0.5 * 1.
+    # The second step subtracts 1 + 0.5 * 1.
     np.testing.assert_allclose(session.run(sok.export(v))[1], [[8.5]])
 
   def test_assign_refuses(self):

@@ -1,20 +1,21 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The lookup of tables that are spread over ranks, and its gradient.
+"""Lookups of tables that are spread over ranks, and their gradients.
 
-Each rank sends every distinct key of its batch once to the rank that owns it, gets the
-row back and pools locally; on the way back, one summed gradient per distinct key. For
-all tables of a call together that is two all-to-alls forward and one backward.
+Each rank sends every distinct key of its batch once to its owner rank, receives the
+rows, and pools them locally. The gradient sends one summed row gradient per distinct
+key to the owner. All tables of a call share the exchanges: two all-to-alls forward, one
+backward.
 
-Horovod carries them, or a carrier of our own (carriers.py). Both match collectives by
-name, and TensorFlow may fold, merge or reorder ops that have no state, which Horovod's
-are. So every tensor handed on comes straight out of a stateful op, and every collective
-has an explicit name that begins with the name of the call. Calls are
-numbered by the graph, so ranks that build the same graph agree on the names.
+Horovod or a carrier of this package (carriers.py) does the exchanges. Both match
+collectives by name. TensorFlow may fold, merge or reorder ops without state, and
+Horovod's are such. So every exchanged tensor is the direct output of a stateful op, and
+every collective has an explicit name with the name of the call as prefix. Calls are
+numbered per graph, so ranks that build the same graph use the same names.
 
-Between GPUs, and without weights, what goes from op to op is a variant: rows and
-gradients that are in a GPU's memory, where TensorFlow cannot follow. Which of them are is
-decided when the ops run, on each rank by itself.
+Between GPUs, and without weights, the tensors between ops are variants: rows and
+gradients may be in GPU memory that TensorFlow does not manage. Each rank decides at run
+time which of them are.
 """
 
 import collections
@@ -45,25 +46,27 @@ from sparse_operation_kit import watch
 
 _gen = _lib.load()
 
-# Where a graph keeps its `Exchange`s. Not a collection: they have no serialized form.
+# Attribute of a graph that holds its `Exchange`s. Not a collection, since they cannot
+# be serialized.
 _EXCHANGES = "_sok_exchanges"
 
-# What one call exchanges, for measurements.
-#   name: string that its collectives' names begin with.
+# The exchanges of one call, for measurements.
+#   name: string, the prefix of its collectives' names.
 #   dims: list of T ints.
-#   key_splits: int32 [W], int64 numbers sent to each rank.
-#   row_splits: int32 [W], numbers of type `wire` sent to each rank.
-#   grad_splits: list of int32 [W], one for each gradient that was built.
+#   key_splits: int32 [W], count of int64 numbers sent to each rank.
+#   row_splits: int32 [W], count of numbers of type `wire` sent to each rank.
+#   grad_splits: list of int32 [W], one per gradient in the graph.
 #   wire: string, "float32", "float16" or "bfloat16".
 Exchange = collections.namedtuple(
     "Exchange", ["name", "dims", "key_splits", "row_splits", "grad_splits", "wire"])
 
 _DEVICE = "/device:CPU:0"
 
-# Into how many parts a call between GPUs is cut, at most. Outputs in the memory of a GPU
-# of TensorFlow's take no link that another part could use meanwhile. The same on all
-# ranks, whatever devices their variables are on: so the wheel decides. Fewer tables than
-# so many are not worth an exchange of their own.
+# Largest number of parts of a call between GPUs. Several parts only help if outputs are
+# copied to the host, since the copies of one part overlap with the work of another. All
+# ranks must use the same number, whatever the devices of their variables, so it depends
+# on the wheel. Parts with fewer tables than the second number are not worth their own
+# exchange.
 _MAX_PARTS = 1 if test.is_built_with_cuda() else 2
 _TABLES_PER_PART = 4
 
@@ -76,7 +79,7 @@ def exchanges():
 def ranks_of(variable, num_ranks):
   """Returns the list of ranks that hold a variable.
 
-  Key k is on entry `floormod(k, length)` of the list.
+  Key k is owned by entry `floormod(k, length)` of the list.
 
   Args:
     variable: an embedding variable.
@@ -98,10 +101,10 @@ def ranks_of(variable, num_ranks):
 
 
 def ranks_asked(variable):
-  """Returns the list of ranks that the lookups built so far ask for a variable's rows.
+  """Returns the owner ranks that the lookups in the graph use for a variable.
 
-  As `ranks_of`, also of a variable of an imported graph, which has no target_gpu; None
-  without a lookup.
+  Like `ranks_of`, but also for variables of an imported graph, which have no
+  target_gpu. None if there is no lookup.
 
   Raises:
     ValueError: the graph was built for another number of ranks.
@@ -122,16 +125,16 @@ def ranks_asked(variable):
   return None
 
 
-# What a fingerprint's two lowest bits say: message.h has the same numbers.
+# Values of a fingerprint's two lowest bits; message.h has the same numbers.
 _WIRE_NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 2}
 
 
 def fingerprint_of(wire, *facts):
-  """Returns a number that differs when the lookups of two ranks differ.
+  """Returns a number that differs if the lookups of two ranks differ.
 
   Args:
     wire: "float32", "float16" or "bfloat16".
-    *facts: what else all ranks must agree on.
+    *facts: everything else on which all ranks must agree.
   """
   digest = hashlib.sha256(repr(facts).encode("utf-8")).digest()
   number = int.from_bytes(digest[:8], "little", signed=True)
@@ -141,13 +144,13 @@ def fingerprint_of(wire, *facts):
 def alltoall(tensor, splits, name, nan_if_lost=False):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
   if settings.exchange_carrier() != communication.HOROVOD:
-    # The name of the op, as Horovod makes one of it, too.
+    # The name of the op, as in Horovod.
     full_name = ops.get_default_graph().unique_name(name, mark_as_used=False)
     return _gen.sok_carry(tensor, splits, exchange_name=full_name,
                           nan_if_lost=nan_if_lost, name=name)
   received, received_splits = communication.horovod().alltoall(
       tensor, splits=splits, name=name)
-  # SokCarry begins its errors so, too.
+  # Errors of SokCarry have the same prefix.
   handle_ops.name_in_errors(
       received.op, received.op.name + ": the exchange between ranks failed")
   return received, received_splits
@@ -158,7 +161,7 @@ def _sum_over_ranks(what, parts, sources):
   num_ranks = communication.num_ranks()
   calls = [op.name.rpartition("/")[0] for op in sources]
   fingerprint = fingerprint_of("float32", what, num_ranks, calls)
-  # At the top of the graph: the name must be the same on all ranks, and unique.
+  # In the root scope, since the name must be unique and equal on all ranks.
   with ops.name_scope(None), ops.name_scope(watch.SUMS) as scope, \
       ops.colocate_with(None, ignore_existing=True), ops.device(None), \
       ops.device(_DEVICE):
@@ -171,26 +174,27 @@ def _sum_over_ranks(what, parts, sources):
 
 
 def lookup_sparse(params, sp_ids, sp_weights, combiners):
-  """Looks up and pools the ids of T tables of which each rank holds a part.
+  """Looks up and pools the ids of T tables that are spread over ranks.
 
-  Every rank must call it with the same variables in the same order, and run it as often
-  as all others. Batch sizes may differ, and be 0.
+  Every rank must call it with the same variables in the same order, and run it the same
+  number of times. Batch sizes may differ, and be 0.
 
   Args:
-    params, sp_ids, sp_weights, combiners: as `embedding_variable.lookup_sparse`
-      takes them; a partitioned variable is not spread over ranks.
+    params, sp_ids, sp_weights, combiners: as for `embedding_variable.lookup_sparse`.
+      Partitioned variables cannot be spread over ranks.
 
   Returns:
     A list of T float32 tensors `[B_t, dim_t]`.
 
   Raises:
-    ValueError: a target_gpu that is no placement, a partitioned variable, or what
-      `embedding_variable.lookup_sparse` raises.
-    TypeError: as of `embedding_variable.lookup_sparse`.
+    ValueError: target_gpu is not a placement, a variable is partitioned, or an error of
+      `embedding_variable.lookup_sparse`.
+    TypeError: as in `embedding_variable.lookup_sparse`.
   """
   if sp_weights is None:
     sp_weights = [None] * len(params)
-  # On the CPU, as what takes them wants them there: a GPU would be sent ids to count.
+  # On the CPU, where their consumers run: otherwise ids would be copied to a GPU just
+  # to be counted.
   with ops.name_scope("lookup_sparse"), ops.device(None), ops.device(_DEVICE):
     requests = [
         pooled.Request(*args)
@@ -202,14 +206,13 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
           "sok.lookup_sparse: variable '%s' has %d parts. A table is spread over ranks "
           "by target_gpu; create it without a partitioner" %
           (request.name, len(request.parts)))
-  # Rows come down anyway where a gradient needs them here: that of weights, or of a
-  # combiner that selects.
+  # Gradients of weights, and of combiners that select, read the rows in host memory, so
+  # the rows cannot stay on the device.
   on_device = (settings.exchange_on_device() and
                all(r.weights is None and not _selects(r) for r in requests))
   outputs = []
   for part in _parts(requests) if on_device else [requests]:
-    # At the top of the graph, whatever scope the caller is in: the name must be the same
-    # on all ranks, and unique.
+    # In the root scope, since the name must be unique and equal on all ranks.
     with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
         ops.device(None), ops.device(_DEVICE):
       outputs += _lookup(part, scope[:-1], on_device,
@@ -218,10 +221,11 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
 
 
 def _device_of(requests):
-  """Returns where the ops of a call between GPUs run.
+  """Returns the device on which the ops of a call between GPUs run.
 
-  On a GPU of TensorFlow's, if the script has put all tables there, the lookup's outputs
-  and their gradients are in its memory; all else that the ops take is in CPU memory.
+  It is a TensorFlow GPU if the script places all tables on it. Then the lookup's
+  outputs and their gradients are in GPU memory; all other inputs of the ops are in host
+  memory.
   """
   devices = {r.parts[0].device or "" for r in requests}
   device = devices.pop()
@@ -234,10 +238,10 @@ def _selects(request):
 
 
 def _parts(requests):
-  """Cuts a call into parts that are exchanged beside each other.
+  """Cuts a call into parts with separate exchanges.
 
-  While the link brings one part's rows down, or another rank is waited for, the
-  processors have another part's keys to do.
+  While one part copies rows to the host or waits for another rank, the CPU works on the
+  keys of another part.
   """
   count = min(_MAX_PARTS, max(1, len(requests) // _TABLES_PER_PART))
   ends = [len(requests) * k // count for k in range(count + 1)]
@@ -245,7 +249,7 @@ def _parts(requests):
 
 
 def _lookup(requests, call, on_device, device):
-  """Builds the ops of one call, or of a part of it, on `device`."""
+  """Builds the ops of one call, or of one part of it, on `device`."""
   num_ranks = communication.num_ranks()
   tables = [r.parts[0] for r in requests]
   names = [t.op.name for t in tables]
@@ -260,7 +264,7 @@ def _lookup(requests, call, on_device, device):
     wire_type = dtypes.variant
 
   ids = [r.ids for r in requests]
-  # Made where the route is: then they stay there.
+  # Ids that are computed on the device of the route stay there.
   ids_on_gpu = (device != _DEVICE and
                 len({x.dtype.base_dtype for x in ids}) == 1 and
                 all(pooled.ids_are_on_gpu(r) for r in requests))
@@ -292,7 +296,6 @@ def _lookup(requests, call, on_device, device):
         placement_sizes=[len(ranks) for ranks in placements],
         num_ranks=num_ranks,
         with_occurrences=with_occurrences,
-        dedup=settings.exchange_dedup(),
         fingerprint=fingerprint,
         call=call,
         on_device=on_device,
@@ -318,7 +321,7 @@ def _lookup(requests, call, on_device, device):
 
 @ops.RegisterGradient("SokPool")
 def _sok_pool_grad(op, *grads):
-  """Sums per key here, sends the sums to the keys' owners, sums over ranks there."""
+  """Sums gradients per key, sends the sums to the owners, and sums there over ranks."""
   num_tables = op.get_attr("num_tables")
   num_weights = op.get_attr("num_weights")
   result = [None] * len(op.inputs)
@@ -333,8 +336,8 @@ def _sok_pool_grad(op, *grads):
   call = op.get_attr("call").decode("utf-8")
   route, rows, served, keys, key_splits = op.inputs[num_tables + num_weights:]
   dense = [ops.convert_to_tensor(grads[t]) for t in tables]
-  # In the scope of the call, wherever tf.gradients is called from: the collective's
-  # name is that of the call, with a number when there are several gradients of it.
+  # In the scope of the call, wherever tf.gradients is called: the collective is named
+  # after the call, with a number if the call has several gradients.
   with ops.name_scope(call + "/"), ops.colocate_with(None, ignore_existing=True), \
       ops.device(None), ops.device(op.device or _DEVICE):
     message, splits = _gen.sok_pool_grad(
@@ -372,17 +375,17 @@ def _gradient_of(handle, values, keys):
 def divided(gradients, divisor):
   """Returns gradients of tables divided by a number.
 
-  Those of a lookup between GPUs, as they came, are divided by the op that sums them over
-  ranks, and so they can stay where they are; the others by a division. So are all of them
-  where the divisor is no power of two: TensorFlow may make a multiplication of it, which
-  has other bits.
+  For unmodified gradients of a lookup between GPUs, the op that sums them over ranks
+  also divides, so they can stay on the device. All others are divided by a separate op.
+  That op is also used if the divisor is not a power of two: TensorFlow may turn the
+  division into a multiplication, whose bits differ.
 
   Args:
     gradients: list of IndexedSlices.
     divisor: int >= 1.
 
   Returns:
-    A list of IndexedSlices: the same bits either way.
+    A list of IndexedSlices; both ways give the same bits.
   """
   made, result = {}, []
   for gradient in gradients:
@@ -410,10 +413,10 @@ def divided(gradients, divisor):
 
 
 def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan_tables):
-  """Returns the op that updates tables by what a SokServeGrad is made of, or None.
+  """Returns an op that updates tables from the inputs of a SokServeGrad, or None.
 
-  Then the sums over ranks are formed where the rows are; otherwise SokServeGrad has
-  them in CPU memory.
+  The op sums over ranks in the memory that holds the rows, while SokServeGrad returns
+  its sums in host memory.
   """
   served, keys, key_splits, received, route = op.inputs
   if received.dtype != dtypes.variant:
@@ -437,9 +440,9 @@ def _apply_served(op, rule, resources, hyper, step, slot_names, slot_inits, plan
 
 
 def _set_optimizer(serve, table, optimizer):
-  """Makes a lookup send and compare what trains one of its tables.
+  """Records the optimizer of a table, so that ranks can compare it.
 
-  Optimizers come after lookups, so this changes ops that are there.
+  The optimizer is created after the lookup, so this changes existing ops.
 
   Args:
     serve: a SokServe op.
@@ -449,8 +452,8 @@ def _set_optimizer(serve, table, optimizer):
   route = serve.graph.get_operation_by_name(serve.name.rpartition("/")[0] + "/route")
   names = [compat.as_str(n) for n in route.get_attr("optimizers")]
   if not names:
-    return  # An imported graph of a version that compared none.
-  # Several may train one table.
+    return  # An imported graph of a version without this comparison.
+  # Several optimizers may train one table.
   names[table] = "+".join(sorted(set(names[table].split("+")) - {""} | {optimizer}))
   value = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(
       s=[compat.as_bytes(n) for n in names]))
@@ -460,28 +463,28 @@ def _set_optimizer(serve, table, optimizer):
 
 @ops.RegisterGradient("SokCarry")
 def _sok_carry_grad(op, grad, _):
-  """Sends back what belongs to the numbers that came. Horovod's alltoall does so, too."""
+  """Sends back the gradients of the received numbers, as Horovod's alltoall does."""
   with _beside(op):
     back, _ = alltoall(grad, op.outputs[1], "back")
   return back, None
 
 
-# The gradient of a gradient goes the way of the lookup: the owners of keys send the rows
-# of what it is by, and those who asked for the keys pool them. Each op's gradient is its
-# transpose, so there are gradients of any order.
+# A gradient of a gradient takes the path of the lookup: the owners of keys send rows,
+# and the ranks that sent the keys pool them. Each op's gradient is its transpose, so
+# gradients of any order exist.
 
 
 @ops.RegisterGradient("SokServeGrad")
 def _sok_serve_grad_grad(op, *grads):
-  """Sends each rank the rows of the keys that it asked for."""
+  """Sends each rank the given rows of its keys."""
   served, keys, key_splits, received, route = op.inputs
   num_grads = op.get_attr("num_grads")
   if received.dtype == dtypes.variant:
     raise NotImplementedError(
-        "sok.lookup_sparse: the gradient of a gradient is not exchanged by NCCL, as that "
-        "of '%s' would be. Call sok.init with exchange='horovod' or 'memory'" % op.name)
+        "sok.lookup_sparse: gradients of gradients cannot be exchanged by NCCL, as that "
+        "of '%s' would have to be. Call sok.init with exchange='horovod' or 'memory'" % op.name)
   with _beside(op):
-    # Each table's rows have their place in the message, also where they are zeros.
+    # Every table has its rows in the message, even if they are zeros.
     rows = [array_ops.zeros_like(op.outputs[num_grads + k]) if g is None else
             ops.convert_to_tensor(g) for k, g in enumerate(grads[num_grads:])]
     values, _ = _gen.sok_serve_given_rows(
@@ -494,7 +497,7 @@ def _sok_serve_grad_grad(op, *grads):
 
 @ops.RegisterGradient("SokServeGivenRows")
 def _sok_serve_given_rows_grad(op, grad, _):
-  """Sums over ranks, as the gradient of the lookup does."""
+  """Sums over ranks, like the gradient of the lookup."""
   served, keys, key_splits, route = op.inputs[:4]
   num_rows = op.get_attr("num_rows")
   with _beside(op):
@@ -508,7 +511,7 @@ def _sok_serve_given_rows_grad(op, grad, _):
 
 @ops.RegisterGradient("SokPoolGrad")
 def _sok_pool_grad_grad(op, grad, _):
-  """Pools the rows that came from the keys' owners."""
+  """Pools the rows received from the keys' owners."""
   num_grads, num_weights = op.get_attr("num_grads"), op.get_attr("num_weights")
   tables = op.get_attr("tables")
   route, dense = op.inputs[0], op.inputs[1:1 + num_grads]
@@ -528,7 +531,7 @@ def _sok_pool_grad_grad(op, grad, _):
 
 @ops.RegisterGradient("SokPoolGivenRows")
 def _sok_pool_given_rows_grad(op, *grads):
-  """Sums by key, as the gradient of the lookup does."""
+  """Sums by key, like the gradient of the lookup."""
   num_weights, tables = op.get_attr("num_weights"), op.get_attr("tables")
   route, values = op.inputs[:2]
   received = list(op.inputs[2:len(op.inputs) - num_weights])
@@ -555,7 +558,7 @@ def _attributes(op, *names):
 
 @contextlib.contextmanager
 def _beside(op):
-  """Ops made in it have the scope of the call that `op` is of, and its device."""
+  """Creates ops in the scope of `op`'s call and on its device."""
   with ops.name_scope(None), ops.name_scope(op.name.rpartition("/")[0] + "/"), \
       ops.colocate_with(None, ignore_existing=True), \
       ops.device(None), ops.device(op.device or _DEVICE):
@@ -564,7 +567,7 @@ def _beside(op):
 
 @ops.RegisterGradient("SokPoolWeightGrad")
 def _sok_pool_weight_grad_grad(op, grad):
-  """Raises: what a gradient of the weights depends on is not all known to its op."""
+  """Raises an error, since the op does not have all inputs of its gradient."""
   del grad
   raise NotImplementedError(
       "sok.lookup_sparse: the gradient of the weights, '%s', has no gradient" % op.name)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.incremental_model_dump: the rows that changed since some time."""
+"""sok.incremental_model_dump: the rows that changed since a given time."""
 
 import calendar
 import datetime
@@ -14,12 +14,12 @@ from sparse_operation_kit import table_files
 
 
 def incremental_model_dump(sok_vars, time_threshold, sess=None):
-  """Returns the rows that were trained, assigned or loaded after a time, of all ranks.
+  """Returns the rows of all ranks that were trained, assigned or loaded after a given time.
 
-  Every rank calls it with the same arguments and gets the same answer. Rows are stamped
-  with whole seconds: what changed in the second in which the time lies is in it too.
-  Clocks of ranks may differ: choose the time a few seconds early. A row that was only
-  looked up did not change and is not in it.
+  Every rank calls it with the same arguments and gets the same result. Row timestamps
+  are whole seconds: rows that changed in the same second as `time_threshold` are
+  included. Clocks of ranks may differ, so choose the time a few seconds early. Lookups
+  do not change rows.
 
   Example:
 
@@ -29,18 +29,18 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
 
   Args:
     sok_vars: list of `sok.DynamicVariable` of var_type "hybrid", or one.
-    time_threshold: `datetime.datetime`, in UTC if it names no zone; or a list of them,
-      one per variable.
+    time_threshold: `datetime.datetime`, in UTC if it has no time zone; or a list of
+      them, one per variable.
     sess: `tf.Session`; None: the default one.
 
   Returns:
-    (keys, values): for each variable an array `[K]` of its key's type in ascending order,
-    and float32 `[K, dim]`.
+    (keys, values): lists with one entry per variable: an array `[K]` of its key type in
+    ascending order, and float32 `[K, dim]`.
 
   Raises:
     TypeError: another kind of variable, or of time.
-    ValueError: the lists differ in length, there is no session, or ranks differ in the
-      arguments.
+    ValueError: the lists differ in length, there is no session, or arguments differ
+      between ranks.
     RuntimeError: another rank failed or did not come.
   """
   what = "sok.incremental_model_dump"
@@ -69,7 +69,7 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
     except Exception as e:  # pylint: disable=broad-except
       error = e
     channel.check(error)
-    mine = (contents.versions >= limit) & table_files.placed_here(var, contents.keys)
+    mine = (contents.versions >= limit) & table_files.owned_mask(var, contents.keys)
     keys = np.concatenate(channel.gather(contents.keys[mine]))
     values = np.concatenate(channel.gather(contents.values[mine]))
     order = np.argsort(keys, kind="stable")
@@ -79,9 +79,9 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
 
 
 def _seconds(time, what):
-  """Returns whole seconds since 1970."""
+  """Returns a time as whole seconds since 1970."""
   if not isinstance(time, datetime.datetime):
     raise TypeError("%s: time_threshold must be a datetime.datetime, got %r" %
                     (what, time))
-  # In UTC, whether or not it says so.
+  # A time without zone is UTC.
   return calendar.timegm(time.utctimetuple())

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.init: says how ranks talk to each other."""
+"""sok.init: configures the communication between ranks."""
 
 import tensorflow as tf
 
@@ -10,13 +10,13 @@ from sparse_operation_kit import settings
 
 
 def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
-         exchange_dedup=True, exchange_timeout=None, exchange=None,
+         exchange_timeout=None, exchange=None,
          intra_op_parallelism_threads=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
-  Without Horovod it works too and trains in this one process; a line in the log
-  (level INFO) says so. Calling it again changes what it is told anew, for lookups
-  that are built afterwards.
+  Without Horovod, training runs in this single process, and a log line (level INFO)
+  states that. A later call changes the given arguments for lookups that are built
+  afterwards.
 
   Example:
 
@@ -25,46 +25,43 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
     sok.init()
 
   Args:
-    comm_tool: "horovod", the only one there is.
+    comm_tool: "horovod", the only tool.
     use_legacy_optimizer: accepted for scripts that pass it; TensorFlow 1.15 has
       one generation of optimizers, so it changes nothing.
-    exchange_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`: what rows and their
-      gradients travel as between ranks; None: float32. Sums are formed in float32
-      whatever it is. float16 holds nothing beyond 65504 and little below 6e-8: prefer
+    exchange_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`: the type of rows and
+      their gradients in messages between ranks; None: float32. Sums are always computed
+      in float32. float16 cannot hold values beyond 65504 or below about 6e-8: prefer
       bfloat16 for gradients that may be large or small.
-    exchange_dedup: False sends every id instead of every distinct one; for
-      measurements.
-    exchange_timeout: seconds that a lookup may wait for the other ranks to take part,
-      before it fails on all of them; 0: for ever. None: what the environment variable
-      SOK_EXCHANGE_TIMEOUT_SECONDS says, 600 without it. Make it longer than the
-      longest time that ranks may be apart, a checkpoint on one rank included.
-    exchange: what carries ids, rows and gradients between ranks. "horovod"; "memory":
-      shared memory, for ranks that are all on one host; "nccl": NCCL between the ranks'
-      GPUs, one for each rank; "auto": the first of "nccl", "memory" and "horovod" that
-      all ranks can have, the log says which. None: what the environment variable
-      SOK_EXCHANGE says, "horovod" without it. With anything but "horovod" this call is
-      collective: all ranks make it, with the same value, and wait for each other. Those
-      that differ are told apart within seconds under horovodrun, and after
-      exchange_timeout under MPI.
-    intra_op_parallelism_threads: how many threads may share one op's work in this
-      process, as in `tf.ConfigProto`; None: one per processor. TensorFlow takes it from
-      the first session of the process and ignores it in those that follow. With an
+    exchange_timeout: seconds that a lookup may wait for other ranks before it fails on
+      all of them; 0: forever. None: the environment variable
+      SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set. Choose more than the
+      longest time by which ranks may be apart, including a checkpoint on one rank.
+    exchange: the transport of ids, rows and gradients between ranks. "horovod";
+      "memory": shared memory, for ranks on one host; "nccl": NCCL between GPUs, one per
+      rank; "auto": the first of "nccl", "memory" and "horovod" that all ranks can have
+      (logged). None: the environment variable SOK_EXCHANGE, or "horovod" if it is not
+      set. With anything except "horovod" this call is collective: all ranks must make
+      it, with the same value. A rank with another value is reported within seconds
+      under horovodrun, and after exchange_timeout under MPI.
+    intra_op_parallelism_threads: number of threads that may share the work of one op in
+      this process, as in `tf.ConfigProto`; None: one per CPU. TensorFlow takes the
+      number from the first session of the process and ignores it in later ones. With an
       `exchange` other than "horovod" this call opens that first session, unless the
       script has opened one before.
 
   Raises:
-    ValueError: `comm_tool`, `exchange_dtype`, `exchange_timeout`, `exchange` or
-      `intra_op_parallelism_threads` is something else, or ranks do not ask for the same
-      exchange.
-    RuntimeError: a rank cannot have the exchange that was asked for (the error says
-      which one, and why), or the process has another one already (a carrier stays for
-      its life: "horovod", and naming none, are errors then); or a launcher started
-      several processes, but the script has not called `hvd.init()`: each would train a
-      model of its own.
+    ValueError: an invalid value of `comm_tool`, `exchange_dtype`, `exchange_timeout`,
+      `exchange` or `intra_op_parallelism_threads`, or ranks that pass different
+      exchanges.
+    RuntimeError: a rank cannot use the exchange (the error names the rank and the
+      reason). Or this process already uses another one: a process keeps its carrier, so
+      "horovod" and no exchange are errors after that. Or a launcher started several
+      processes, but the script has not called `hvd.init()`, so that each would train
+      its own model.
   """
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")
-  settings.set_exchange(exchange_dtype, exchange_dedup)
+  settings.set_exchange(exchange_dtype)
   settings.set_exchange_timeout(exchange_timeout)
   settings.set_intra_op_threads(intra_op_parallelism_threads)
   wanted = settings.wanted_exchange(exchange, carriers.KINDS)

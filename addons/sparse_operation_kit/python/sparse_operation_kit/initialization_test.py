@@ -25,7 +25,7 @@ _LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
 def _horovod(size, initialized=True):
-  """Something that answers as Horovod does with `size` ranks."""
+  """A fake Horovod with `size` ranks."""
   module = types.ModuleType("horovod.tensorflow")
   module.is_initialized = lambda: initialized
   module.size = lambda: size
@@ -65,7 +65,7 @@ class InitTest(parameterized.TestCase):
       sok.init()
       self.assertEqual(info.call_args[0][1:], (0, 2, "horovod"))
 
-  def test_the_exchange_is_what_the_environment_says_unless_told(self):
+  def test_exchange_from_the_environment_unless_given(self):
     self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "horovod")
     with mock.patch.dict(os.environ, SOK_EXCHANGE="memory"):
       self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "memory")
@@ -76,7 +76,7 @@ class InitTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "^sok.init: exchange must be one of .*'mpi'"):
       sok.init(exchange="mpi")
 
-  def test_the_exchange_timeout_is_what_the_environment_says_unless_told(self):
+  def test_exchange_timeout_from_the_environment_unless_given(self):
     self.addCleanup(settings.set_exchange_timeout, None)
     sok.init()
     self.assertEqual(settings.exchange_timeout(), 600)
@@ -95,7 +95,7 @@ class InitTest(parameterized.TestCase):
     self.assertEqual(settings.intra_op_threads(), 0)
     session, _ = sessions.on_cpu(lambda: tf.constant(1))
     with session:
-      # TensorFlow's default, and not a number that users' sessions would inherit.
+      # It is TensorFlow's default, not a number that users' sessions would inherit.
       self.assertEqual(session._config.intra_op_parallelism_threads, 0)  # pylint: disable=protected-access
     sok.init(intra_op_parallelism_threads=3)
     self.assertEqual(settings.intra_op_threads(), 3)
@@ -148,7 +148,7 @@ class _Session(object):
 
 
 class CollectiveTest(parameterized.TestCase):
-  """How long a collective waits for other ranks."""
+  """Tests how long a collective waits for other ranks."""
 
   def setUp(self):
     super(CollectiveTest, self).setUp()
@@ -163,7 +163,7 @@ class CollectiveTest(parameterized.TestCase):
     self._channel._session = _Session(seconds)
     return self._channel._run([], {})
 
-  # Limits below, at and beyond that after which a rank says that it waits.
+  # Limits below, equal to and above the time after which a waiting rank logs a warning.
   @parameterized.parameters((.5, .05), (.6, .05), (9, .8), (0, .8))
   def test_a_rank_that_comes_in_time(self, limit, seconds):
     with _horovod(2):
@@ -195,7 +195,8 @@ class RealHorovodTest(absltest.TestCase):
     self.assertIn(b"ranks 1", out)
 
   def test_a_second_shutdown_waits_for_the_first(self):
-    # Two at once would both join Horovod's thread, and one of them never return.
+    # Two concurrent shutdowns would both join Horovod's thread, and one would never
+    # return.
     import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
     now, most = [], []
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of SOK before 2.0, on the tables of today.
+"""The layers of SOK before 2.0, implemented on today's tables.
 
   sok.Init(global_batch_size=8192)
   layer = sok.DistributedEmbedding(combiner="sum", max_vocabulary_size_per_gpu=10000,
@@ -29,14 +29,14 @@ def Init(global_batch_size=None, seed=None, **kwargs):  # pylint: disable=invali
 
   Args:
     global_batch_size: accepted; batches of any size work.
-    seed: int, or None: of the graph's random initial rows, set here for all of them.
-    **kwargs: of `sok.init`.
+    seed: int, or None: seed of the graph's random initial rows.
+    **kwargs: arguments of `sok.init`.
 
   Returns:
-    An op that does nothing, for scripts that run it first.
+    A no-op, for scripts that run it first.
 
   Raises:
-    ValueError: global_batch_size is no positive integer, or as of `sok.init`.
+    ValueError: global_batch_size is not a positive integer, or an error of `sok.init`.
   """
   if global_batch_size is not None:
     _check_size("sok.Init", "global_batch_size", global_batch_size)
@@ -60,10 +60,10 @@ def split_embedding_variable_from_others(vars_):
 
 @contextlib.contextmanager
 def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
-  """Says that optimizers in this block update embedding variables; there is no need to.
+  """Marks variables as embedding variables for SOK 1.x; has no effect.
 
-  SOK 1.x had to be told, so that TensorFlow would leave the gradients as they are. Here
-  every optimizer updates tables, in a scope or without.
+  SOK 1.x used this scope to keep TensorFlow from changing their gradients. Now every
+  optimizer updates tables, with or without this scope.
 
   Example:
 
@@ -74,7 +74,7 @@ def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
     trainable_variables: variable, or list of variables.
 
   Raises:
-    TypeError: something among them is no variable.
+    TypeError: an element is not a variable.
   """
   if not isinstance(trainable_variables, (list, tuple)):
     trainable_variables = [trainable_variables]
@@ -106,11 +106,11 @@ class _Embedding(tf.keras.layers.Layer):
                        (what, key_dtype.name))
     self._slot_num = slot_num
     self._vec_size = embedding_vec_size
-    # Every uint32 is an int64.
+    # int64 holds every uint32.
     self._variable = self._make(max_vocabulary_size_per_gpu, use_hashtable,
                                 tf.int64 if key_dtype == tf.uint32 else key_dtype,
                                 embedding_initializer)
-    # sok.Saver writes them as uint32.
+    # sok.Saver writes such keys as uint32.
     self._variable.has_uint32_keys = key_dtype == tf.uint32
 
   def _make(self, rows_per_gpu, use_hashtable, key_dtype, initializer):
@@ -126,11 +126,11 @@ class _Embedding(tf.keras.layers.Layer):
         initializer=initializer, name=name)
 
   def _with_signed_ids(self, inputs):
-    """Returns a tensor, SparseTensor or RaggedTensor of ids without uint32."""
+    """Returns ids (tensor, SparseTensor or RaggedTensor) with uint32 cast to int64."""
     ids = inputs if isinstance(inputs, tf.Tensor) else inputs.values
     if ids.dtype != tf.uint32:
       return inputs
-    # Stock has the cast on the CPU alone.
+    # TensorFlow has this cast on the CPU only.
     with tf.device("/cpu:0"):
       ids = tf.cast(ids, tf.int64)
     if isinstance(inputs, tf.Tensor):
@@ -141,7 +141,7 @@ class _Embedding(tf.keras.layers.Layer):
 
   @property
   def embedding_variable(self):
-    """The table: `sok.DynamicVariable`, or `sok.Variable` without hash table."""
+    """The table: a `sok.DynamicVariable`, or a `sok.Variable` without hash table."""
     return self._variable
 
 
@@ -155,19 +155,19 @@ class DistributedEmbedding(_Embedding):
 
   Args:
     combiner: "sum" or "mean".
-    max_vocabulary_size_per_gpu: int; without hash table, keys are in
-      [0, max_vocabulary_size_per_gpu * ranks). A hash table grows as it must.
+    max_vocabulary_size_per_gpu: int; without hash table, keys are in [0,
+      max_vocabulary_size_per_gpu * ranks). A hash table grows as needed.
     embedding_vec_size: int, length of a row.
     slot_num: int.
-    max_nnz: int; accepted, samples may have any number of ids.
-    max_feature_num: accepted, as max_nnz.
+    max_nnz: int; accepted, but samples may have any number of ids.
+    max_feature_num: accepted, like max_nnz.
     use_hashtable: bool.
     key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
-    **kwargs: of `tf.keras.layers.Layer`.
+    **kwargs: arguments of `tf.keras.layers.Layer`.
 
   Raises:
-    ValueError: a size, combiner or key type that there is not.
+    ValueError: an invalid size, combiner or key type.
   """
 
   def __init__(self, combiner, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
@@ -184,7 +184,7 @@ class DistributedEmbedding(_Embedding):
     self._combiner = combiner
 
   def call(self, inputs, training=None):
-    """Looks up.
+    """Looks up and pools the ids of a batch.
 
     Args:
       inputs: SparseTensor (or RaggedTensor) `[batch * slot_num, ids]`.
@@ -200,7 +200,7 @@ class DistributedEmbedding(_Embedding):
 
 
 class All2AllDenseEmbedding(_Embedding):
-  """One row for each id.
+  """Looks up one row for each id.
 
   Example:
 
@@ -208,18 +208,19 @@ class All2AllDenseEmbedding(_Embedding):
     emb = layer(ids)                      # ids [batch, 3, 2] -> [batch, 3, 2, 16]
 
   Args:
-    max_vocabulary_size_per_gpu: as of `DistributedEmbedding`.
+    max_vocabulary_size_per_gpu: as for `DistributedEmbedding`.
     embedding_vec_size: int, length of a row.
     slot_num: int.
     nnz_per_slot: int.
-    dynamic_input: bool: ids are `[n]`, any number, and the result `[n, dim]`.
+    dynamic_input: bool; if True, ids are `[n]` with any n, and the result is `[n,
+      dim]`.
     use_hashtable: bool.
     key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
-    **kwargs: of `tf.keras.layers.Layer`.
+    **kwargs: arguments of `tf.keras.layers.Layer`.
 
   Raises:
-    ValueError: a size or key type that there is not.
+    ValueError: an invalid size or key type.
   """
 
   def __init__(self, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
@@ -233,10 +234,10 @@ class All2AllDenseEmbedding(_Embedding):
     self._dynamic_input = dynamic_input
 
   def call(self, inputs, training=None):
-    """Looks up.
+    """Looks up the rows of a batch.
 
     Args:
-      inputs: integers, `[batch, slot_num, nnz_per_slot]` or any shape of as many
+      inputs: integers `[batch, slot_num, nnz_per_slot]`, or any shape with as many
         numbers per sample; with dynamic_input `[n]`.
       training: accepted; a lookup inserts nothing.
 

@@ -3,8 +3,9 @@
 """sok.Saver: tables in the files of SOK before 2.0.
 
 `<variable>_keys.file` holds the keys (int64, or uint32 for int32 and uint32 keys) and
-`<variable>_values.file` the rows (float32, row-major), both raw, without a header. Ours
-alone is `<variable>_sums.file`, what is in them (replaced_together.py).
+`<variable>_values.file` the rows (float32, row-major), both raw, without a header. This
+package adds `<variable>_sums.file` with their sizes and checksums
+(replaced_together.py).
 """
 
 import os
@@ -23,13 +24,14 @@ from sparse_operation_kit import variables
 
 
 class Saver(object):
-  """Writes and reads tables; every method returns an op to run on every rank.
+  """Writes and reads tables; every method returns an op that every rank must run.
 
-  Optimizer slots are not in these files: see `sok.dump`, or `tf.train.Saver`.
+  These files do not contain optimizer slots; for those use `sok.dump` or
+  `tf.train.Saver`.
   """
 
   def dump_to_file(self, embedding_variable, filepath):
-    """Returns the op that writes a table's rows; rank 0 writes those of all ranks.
+    """Returns the op that writes a table's rows; rank 0 writes the rows of all ranks.
 
     Example:
 
@@ -40,7 +42,7 @@ class Saver(object):
       filepath: folder; it is created.
 
     Raises:
-      TypeError: another variable.
+      TypeError: `embedding_variable` is of another kind.
     """
     var = _table(embedding_variable)
     keys, values = rows.export(var)
@@ -48,7 +50,7 @@ class Saver(object):
 
     def write(found, vectors):
       error = None
-      mine = table_files.placed_here(var, found)
+      mine = table_files.owned_mask(var, found)
       all_keys = np.concatenate(channel.gather(found[mine]))
       all_values = np.concatenate(channel.gather(vectors[mine]))
       try:
@@ -64,16 +66,17 @@ class Saver(object):
                                 name="sok_dump_to_file").op
 
   def restore_from_file(self, embedding_variable, filepath):
-    """Returns the op that replaces a table's rows by those of files.
+    """Returns the op that replaces a table's rows by those in files.
 
-    Each rank keeps the keys that it holds, whatever number of ranks wrote them.
+    Each rank keeps the keys that it owns; any number of ranks may have written the
+    files.
 
     Args:
       embedding_variable: SOK or embedding variable, initialized when the op runs.
       filepath: folder.
 
     Raises:
-      TypeError: another variable.
+      TypeError: `embedding_variable` is of another kind.
     """
     var = _table(embedding_variable)
 
@@ -81,7 +84,7 @@ class Saver(object):
       keys, values = _read(filepath, var)
       mine = np.ones(len(keys), bool)
       if table_files.is_spread(var):
-        mine = table_files.placed_here(var, keys)
+        mine = table_files.owned_mask(var, keys)
       return keys[mine], values[mine]
 
     keys, values = tf.compat.v1.py_func(read, [], [tf.int64, tf.float32], stateful=True,
@@ -91,16 +94,16 @@ class Saver(object):
     return _replace(var, keys, values)
 
   def load_embedding_values(self, embedding_variable, tensors):
-    """Returns the op that sets rows: row i of the tensors is that of key i.
+    """Returns the op that sets rows: row i of the tensors becomes the row of key i.
 
     Args:
       embedding_variable: SOK or embedding variable, initialized when the op runs.
-      tensors: float32 `[rows, dim]`, or a list of such, one below the other; the same
-        on all ranks, of which each keeps what it holds.
+      tensors: float32 `[rows, dim]`, or a list of such to be concatenated; the same on
+        all ranks. Each rank keeps the rows that it owns.
 
     Raises:
-      TypeError: another variable.
-      ValueError: rows of another length.
+      TypeError: `embedding_variable` is of another kind.
+      ValueError: rows have another length.
     """
     var = _table(embedding_variable)
     if isinstance(tensors, (list, tuple)):
@@ -111,7 +114,7 @@ class Saver(object):
                        % (var.op.name, var.dim, values.shape))
     keys = tf.range(tf.shape(values, out_type=tf.int64)[0])
     if table_files.is_spread(var):
-      mine = tf.compat.v1.py_func(lambda k: table_files.placed_here(var, k), [keys],
+      mine = tf.compat.v1.py_func(lambda k: table_files.owned_mask(var, k), [keys],
                                   tf.bool, stateful=False)
       mine.set_shape([None])
       keys, values = tf.boolean_mask(keys, mine), tf.boolean_mask(values, mine)
@@ -127,7 +130,7 @@ def _table(variable):
 
 
 def _keys_in_file(var, keys):
-  """Returns keys in the type of the file: int64, or uint32 for int32 and uint32 keys."""
+  """Returns keys in the file's type: int64, or uint32 for int32 and uint32 keys."""
   if keys.dtype == np.int32:
     return keys.view(np.uint32)
   if not getattr(var, "has_uint32_keys", False):
@@ -140,7 +143,7 @@ def _keys_in_file(var, keys):
 
 
 def _write(folder, var, keys, values):
-  """Writes both files whole, or leaves those that are there as they are."""
+  """Writes both files completely, or leaves the existing ones unchanged."""
   sums = _path(folder, var, "sums")
   replaced_together.finish(sums)
   writers = []
@@ -164,7 +167,7 @@ def _read(folder, var):
   """Returns (keys int64 `[N]`, values float32 `[N, dim]`).
 
   Raises:
-    ValueError: a file is missing, or they do not fit the variable or each other.
+    ValueError: a file is missing, or the files do not match the variable or each other.
   """
   try:
     keys_path, values_path = replaced_together.current(
@@ -184,7 +187,7 @@ def _read(folder, var):
                                           var.op.name))
   dtype = np.int64
   if size != 8 * count:
-    # Keys of 4 bytes are those of an int32 table, unless this one is of uint32.
+    # Keys of 4 bytes are int32, unless the layer's key_dtype is uint32.
     dtype = np.uint32 if getattr(var, "has_uint32_keys", False) else np.int32
   keys = np.fromfile(keys_path, dtype).astype(np.int64)
   if hasattr(var, "global_shape"):
@@ -196,7 +199,7 @@ def _read(folder, var):
 
 
 def _replace(var, keys, values):
-  """Returns the op that makes these a table's only rows."""
+  """Returns the op that replaces all rows of a table by these."""
   nothing = tf.zeros([0], tf.int64)
   versions = nothing
   if var.versions_are_times:

@@ -185,7 +185,7 @@ class SaverTest(_GraphTest):
     session.run(sok.assign(v, [5], [[1., 2.]]))
     session.run(dump)
     session.run(sok.assign(v, [5, 6], [[8., 8.], [9., 9.]]))
-    # The file beside the rows' cannot be made.
+    # Creating the file of rows fails.
     os.mkdir(self._folder + "/v_values.file.part")
     with self.assertRaisesRegex(tf.errors.UnknownError, "v_values.file.part"):
       session.run(dump)
@@ -210,13 +210,13 @@ class SaverTest(_GraphTest):
     for step in itertools.count():
       session.run(assign)
       session.run(dump)
-      with testing.Killed(step) as killed_here:
+      with testing.Killed(step) as killed:
         writing(self._folder, v, np.array([2]), np.array([[2.]], np.float32))
       session.run(restore)
       keys, values = session.run(export)
       self.assertEqual(keys.tolist(), values.ravel().tolist())
       seen.append(keys.tolist())
-      if not killed_here.happened:
+      if not killed.happened:
         break
       session.run(v.initializer)
     self.assertEqual([k for i, k in enumerate(seen) if i == 0 or seen[i - 1] != k],

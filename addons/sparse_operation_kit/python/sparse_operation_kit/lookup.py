@@ -22,33 +22,34 @@ def _check_param(param):
         "sok.lookup_sparse: params must be embedding variables (see "
         "tf.get_embedding_variable), got %r. For a dense variable use "
         "tf.nn.embedding_lookup_sparse." % (param,))
-  # A partitioned variable carries the attribute itself if the script set it there.
+  # Check the partitioned variable too: the script may have set target_gpu on it.
   for part in parts + [param]:
     exchange.ranks_of(part, communication.num_ranks())
 
 
-# In a Keras layer, autograph would rewrite it and all that it calls.
+# Without this, autograph in a Keras layer would rewrite this function and all that it
+# calls.
 @tf.autograph.experimental.do_not_convert
 def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
                   use_low_frequency_filter=False, hotness=None, indices=None):
   """Looks up and pools the rows of one or many embedding variables at once.
 
-  However many variables there are, this is one op in one process, and its gradient
-  one more (a few of both with rows in GPU memory); over several ranks it is two
+  For any number of variables, this is one op in one process, and its gradient is one
+  more (a few of both if rows are in GPU memory). Over several ranks it takes two
   exchanges, and its gradient one more. Prefer one call with lists to many calls.
 
-  Over several ranks (Horovod), each variable's rows live where its `target_gpu` says:
-  -1, key k on rank floormod(k, number of ranks); a rank, all keys there; a list of
-  ranks, key k on list[floormod(k, length)]. Every rank must build the same lookups in
-  the same order and run each as often as the others; batch sizes may differ from
-  rank to rank, and be 0. The gradient of a row is the sum over all ranks.
+  Over several ranks (Horovod), `target_gpu` of each variable decides which rank owns a
+  key. -1: key k is on rank floormod(k, number of ranks). A rank: all keys are on it. A
+  list of ranks: key k is on list[floormod(k, length)]. Every rank must build the same
+  lookups in the same order and run each the same number of times. Batch sizes may
+  differ between ranks, and be 0. The gradient of a row is the sum over all ranks.
 
-  A sample without ids gives zeros. So does one whose weights sum to 0 with "mean", and
-  it trains nothing: the gradients of its rows and weights are zeros. (Weights are added
-  as float32 in the order of the ids, in one process and over ranks alike.)
+  A sample without ids gives zeros. So does a sample whose weights sum to 0 with "mean";
+  the gradients of its rows and weights are zero. (Weights are added as float32 in the
+  order of the ids, in one process and over ranks.)
 
-  An id that has no row yet reads the row it would start with, and gets a row of its own
-  when its first gradient is applied. Ids may repeat; any int64 or int32 is legal.
+  An id without a row reads the default row of the table, and gets a row when its first
+  gradient is applied. Ids may repeat; any int64 or int32 is valid.
 
   Example:
 
@@ -64,28 +65,30 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
     sp_weights: float weights in the form of sp_ids (as many per sample), or a list
       of them, in which an entry may be None; None: all weights are 1.
     combiners: "sum" (sum of w * row), "mean" (that, divided by the sum of w) or "max"
-      (the largest of each element; takes no weights and no low-frequency filter), or
-      a list of them, one per variable; None: "mean" for all. Also spelled Sum,
-      SUM, Mean, MEAN, average, Average, AVERAGE, Max, MAX.
-    use_low_frequency_filter: bool. With it, an id that has no row yet takes part only
-      with the probability `filter_ratio` of its `sok.DynamicVariable`; otherwise it
-      counts as a row of zeros and is not trained. Costs another exchange per call.
+      (the maximum of each element; without weights and without low-frequency filter),
+      or a list of them, one per variable; None: "mean" for all. Also spelled Sum, SUM,
+      Mean, MEAN, average, Average, AVERAGE, Max, MAX.
+    use_low_frequency_filter: bool. If True, an id without a row is admitted only with
+      the probability `filter_ratio` of its `sok.DynamicVariable`. An id that is not
+      admitted counts as a row of zeros and is not trained. Costs one more exchange per
+      call.
     hotness: accepted for older scripts and ignored (one warning in the log).
-    indices: what sp_ids was called formerly.
+    indices: former name of sp_ids.
 
-  Older scripts' positional orders work as well: (params, ids, hotness, combiners)
-  and (params, ids, combiners).
+  The positional orders of older scripts work too: (params, ids, hotness, combiners) and
+  (params, ids, combiners).
 
   Returns:
     A list of float32 tensors [batch, dim], in the order of params, if sp_ids is a
     list or tuple; otherwise the one tensor.
 
   Raises:
-    TypeError: a param is no embedding variable, ids are neither a SparseTensor
-      nor a RaggedTensor, an argument is given twice, or use_low_frequency_filter with
-      a param that is no `sok.DynamicVariable` of var_type "hybrid".
-    ValueError: numbers of arguments differ, an unknown combiner, a target_gpu that
-      names a rank that is not there, or a partitioned variable over several ranks.
+    TypeError: a param is not an embedding variable, ids are neither a SparseTensor nor
+      a RaggedTensor, an argument is given twice, or use_low_frequency_filter with a
+      param that is not a `sok.DynamicVariable` of var_type "hybrid".
+    ValueError: the lengths of the arguments differ, a combiner is unknown, target_gpu
+      names a rank outside the job, or a partitioned variable is used over several
+      ranks.
   """
   lookups = arguments.read(params, sp_ids, sp_weights, combiners, hotness, indices)
   for param in lookups.params:

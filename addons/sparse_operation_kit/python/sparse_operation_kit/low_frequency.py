@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter of rare keys: lookup_sparse(..., use_low_frequency_filter=True).
 
-A key that has no row yet takes part in a lookup only with its table's `filter_ratio` as
-probability; otherwise it counts as a row of zeros and is not trained. Its owner draws
-anew in each call, for all ranks alike. So ids are asked about first, in an exchange like
-that of rows but with one number per distinct key, and those refused are left out of the
-lookup proper.
+A key without a row is admitted to a lookup with its table's `filter_ratio` as
+probability; otherwise it counts as a row of zeros and is not trained. The key's owner
+makes one draw per key and call, so all ranks get the same result. The draws need an
+exchange before the lookup, like that of rows but with one number per distinct key. The
+lookup then leaves out the ids that were not admitted.
 """
 
 import collections
@@ -33,26 +33,25 @@ _gen = _lib.load()
 
 _DEVICE = "/device:CPU:0"
 
-# What is left to look up: lists by table. divisors: float32 `[B]` by which the sums are
+# The ids that remain: lists by table. divisors: float32 `[B]` by which sums are
 # divided, or None.
 Filtered = collections.namedtuple(
     "Filtered", ["sp_ids", "sp_weights", "combiners", "divisors"])
 
 
 def filter_ids(params, sp_ids, sp_weights, combiners):
-  """Leaves out the ids that are refused.
+  """Leaves out the ids that are not admitted.
 
   Args:
-    params, sp_ids, sp_weights, combiners: as `embedding_variable.lookup_sparse` takes
-      them; every param a `sok.DynamicVariable` of var_type "hybrid".
+    params, sp_ids, sp_weights, combiners: as for `embedding_variable.lookup_sparse`;
+      every param must be a `sok.DynamicVariable` of var_type "hybrid".
 
   Returns:
-    A Filtered. Its combiners are those whose results `finish` divides.
+    A Filtered. Its combiners are those to use before `finish` divides.
 
   Raises:
-    TypeError: a param is something else.
-    ValueError: a combiner selects, or a param is on another task of a cluster, a
-      parameter server.
+    TypeError: a param is of another kind.
+    ValueError: a combiner selects, or a param is on a parameter server.
   """
   for param in params:
     if getattr(param, "backend_type", None) != dynamic_config.HYBRID:
@@ -84,12 +83,12 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
 
 
 def finish(outputs, divisors):
-  """Returns the pooled outputs of what `filter_ids` left, divided where they must be."""
+  """Divides the pooled outputs of the ids that `filter_ids` left, where necessary."""
   return [combiners_lib.divide_no_nan(*pair) for pair in zip(outputs, divisors)]
 
 
 def _masks(params, requests, call):
-  """Returns a list of bool `[N]`: which ids are shown."""
+  """Returns a list of bool `[N]`: which ids are admitted."""
   num_ranks = communication.num_ranks()
   names = [p.op.name for p in params]
   placements = [exchange.ranks_of(p, num_ranks) for p in params]
@@ -97,7 +96,7 @@ def _masks(params, requests, call):
   fingerprint = exchange.fingerprint_of(
       settings.exchange_dtype(), "admission", num_ranks, names, placements, ratios)
   ids = [math_ops.cast(r.ids, dtypes.int64) for r in requests]
-  # Each id is a sample of its own: what comes back is in their order.
+  # Each id is its own sample, so the results are in the order of the ids.
   counts = [array_ops.size(x, out_type=dtypes.int64) for x in ids]
   dims = [1] * len(params)
   message, splits, route = _gen.sok_route(
@@ -108,7 +107,6 @@ def _masks(params, requests, call):
       placements=[r for ranks in placements for r in ranks],
       placement_sizes=[len(ranks) for ranks in placements],
       num_ranks=num_ranks,
-      dedup=True,
       fingerprint=fingerprint,
       call=call,
       name="route")
@@ -130,7 +128,7 @@ def _masks(params, requests, call):
 
 
 def _left(request, mask):
-  """Returns (ids, weights, divisor) of one table without the ids that are refused."""
+  """Returns (ids, weights, divisor) of one table for its admitted ids."""
   if request.dense_shape is not None:
     request.batch_size = pooled.checked_size(
         math_ops.cast(request.batch_size, dtypes.int64), "lookup_sparse of '%s'" %

@@ -21,7 +21,7 @@ class LowFrequencyTest(parameterized.TestCase):
     self._ids = tf.compat.v1.placeholder(tf.int64, [None])
 
   def _lookup(self, v, **kwargs):
-    """A lookup in which each id is a sample."""
+    """A lookup in which each id is its own sample."""
     splits = tf.range(tf.size(self._ids, out_type=tf.int64) + 1)
     return sok.lookup_sparse(
         v, tf.RaggedTensor.from_row_splits(self._ids, splits), combiners="sum",
@@ -55,14 +55,14 @@ class LowFrequencyTest(parameterized.TestCase):
     session = self._session()
     keys = np.repeat(np.arange(100), 2)
     rows, _ = session.run([output, train], {self._ids: keys})
-    # Both occurrences of a key see the same.
+    # Both occurrences of a key get the same result.
     np.testing.assert_array_equal(rows[::2], rows[1::2])
     admitted = keys[::2][rows[::2, 0] == 2]
     self.assertBetween(len(admitted), 20, 80)
     found, values = session.run(sok.export(v))
     np.testing.assert_array_equal(found, admitted)
     np.testing.assert_array_equal(values, np.zeros([len(admitted), 1]))
-    # Rows that are there are always shown; the others draw again.
+    # Existing rows are always admitted; the other keys are drawn again.
     session.run(sok.assign(v, admitted, np.full([len(admitted), 1], 7.)))
     seen = []
     for _ in range(2):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a SOK variable's `mode` says about where its rows live, and default names."""
+"""The placement for a SOK variable's `mode`, and default variable names."""
 
 import re
 
@@ -10,12 +10,12 @@ from sparse_operation_kit import communication
 
 _LOCALIZED = re.compile(r"^localized:(\d+)$")
 
-# Where a graph counts the variables that were given no name.
+# Attribute of a graph that counts its variables without a name.
 _COUNTERS = "_sok_default_names"
 
 
 def target_of(mode):
-  """Returns the `target_gpu` that a mode stands for.
+  """Returns the `target_gpu` for a mode.
 
   Args:
     mode: None or "distributed" (key k on rank floormod(k, number of ranks)), or
@@ -25,7 +25,7 @@ def target_of(mode):
     int: -1, or the rank.
 
   Raises:
-    RuntimeError: another mode, or a rank that is not there.
+    RuntimeError: an unknown mode, or a rank outside the job.
   """
   if mode is None or mode == "distributed":
     return -1
@@ -42,10 +42,10 @@ def target_of(mode):
 
 
 def default_name(prefix):
-  """Returns `<prefix>_0`, `<prefix>_1`, ...: the next one in the default graph.
+  """Returns the next name of `<prefix>_0`, `<prefix>_1`, ... in the default graph.
 
-  Counted by graph, so that ranks that build the same graph agree, and the same script
-  gives the same names whatever graphs were built before.
+  Counted per graph, so that ranks that build the same graph agree, and a script gets
+  the same names regardless of graphs built before.
   """
   counters = ops.get_default_graph().__dict__.setdefault(_COUNTERS, {})
   number = counters.get(prefix, 0)

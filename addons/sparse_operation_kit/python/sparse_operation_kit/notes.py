@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank has said that all others may read, without anyone's taking part.
+"""Notes that a rank leaves for all others to read, without a collective.
 
-horovodrun, unless it uses MPI, keeps short strings for its ranks: they find each other by
-them. So a rank can know what another one does before it waits for it in a collective,
-which that one may never come to.
+horovodrun, unless it uses MPI, stores short strings by which its ranks find each other.
+This module stores notes there. So a rank can check what another rank does before it
+waits for it in a collective that the other may never join.
 """
 
 import os
@@ -20,12 +20,12 @@ _PORT = "HOROVOD_GLOO_RENDEZVOUS_PORT"
 _SCOPE = "sparse_operation_kit"
 _SECONDS = 5.
 
-# horovodrun is asked directly, whatever proxy the environment names for the internet.
+# Without a proxy: the environment's proxy is for the internet, not for horovodrun.
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 def leave(key, text):
-  """Says something; it takes the place of what this rank said under that key.
+  """Stores a note; replaces the previous note of this rank under that key.
 
   Args:
     key: string of letters.
@@ -42,10 +42,10 @@ def leave(key, text):
 
 
 def read(key):
-  """Returns what every rank said last, as a list by rank: None for one that has not.
+  """Returns the latest notes as a list by rank; None for a rank without one.
 
   Returns:
-    None where no launcher keeps what they say.
+    None if no launcher stores notes.
   """
   said = []
   for rank in range(communication.num_ranks()):

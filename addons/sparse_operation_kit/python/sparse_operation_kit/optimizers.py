@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.OptimizerWrapper and sok.SGD.
 
-Stock optimizers work on embedding variables as they are, so these are thin: a name that
-scripts use, and the methods that they call on it.
+Stock optimizers already work on embedding variables, so these classes only provide the
+names and methods that scripts use.
 """
 
 import tensorflow as tf
@@ -14,17 +14,17 @@ from sparse_operation_kit import own_counters
 
 _train = tf.compat.v1.train
 
-# Where optimizers keep their learning rate.
+# Attributes in which optimizers keep their learning rate.
 _RATES = ("lr", "_learning_rate", "_lr")
 
 
 class OptimizerWrapper(object):
-  """Makes an optimizer train SOK variables; any `tf.train` or Keras one.
+  """Wraps any `tf.train` or Keras optimizer to train SOK variables.
 
-  Only rows with a gradient change; of an optimizer with momentum, the momentum of other
-  rows does not decay. What the optimizer counts (Adam's powers of beta, Keras's
-  `iterations`) the wrapper has of its own: the optimizer may update dense variables
-  directly beside it. Every other attribute is the wrapped optimizer's.
+  Only rows with a gradient change; with momentum, the momentum of other rows does not
+  decay. The wrapper has its own copy of the optimizer's counters (Adam's powers of
+  beta, `iterations` of Keras), so the optimizer may update dense variables directly in
+  the same step. All other attributes are those of the wrapped optimizer.
 
   Example:
 
@@ -36,7 +36,7 @@ class OptimizerWrapper(object):
         dense_optimizer.apply_gradients(zip(tf.gradients(loss, dense), dense)))
 
   Raises:
-    TypeError: not an optimizer.
+    TypeError: `optimizer` is not an optimizer.
   """
 
   def __init__(self, optimizer):
@@ -48,7 +48,7 @@ class OptimizerWrapper(object):
 
   @property
   def optimizer(self):
-    """The optimizer that is wrapped."""
+    """The wrapped optimizer."""
     return self._optimizer
 
   @property
@@ -57,10 +57,10 @@ class OptimizerWrapper(object):
 
   @property
   def lr(self):
-    """The learning rate, as the optimizer keeps it.
+    """The learning rate attribute of the optimizer.
 
     Raises:
-      AttributeError: it keeps none.
+      AttributeError: the optimizer has none.
     """
     for name in _RATES:
       if hasattr(self._optimizer, name):
@@ -69,20 +69,20 @@ class OptimizerWrapper(object):
 
   @property
   def iterations(self):
-    """int64 variable: how often the wrapper has updated, of a Keras optimizer.
+    """int64 variable: number of updates through the wrapper, for Keras optimizers.
 
     Raises:
-      AttributeError: the optimizer is a `tf.train` one, which does not count.
+      AttributeError: the optimizer is from `tf.train`, which does not count updates.
     """
     with self._counters.shown():
       return self._optimizer.iterations
 
   def get_slot_names(self):
-    """Returns a list of strings."""
+    """Returns the list of slot names."""
     return list(self._optimizer.get_slot_names())
 
   def get_slot(self, var, slot_name):
-    """Returns the slot of a variable, or None where `tf.train` gives None."""
+    """Returns the slot of a variable, or None if `tf.train` returns None."""
     return self._optimizer.get_slot(var, slot_name)
 
   @property
@@ -90,7 +90,7 @@ class OptimizerWrapper(object):
     return self._optimizer._slots  # pylint: disable=protected-access
 
   def _create_slots(self, var_list):
-    """Makes the slots of variables before the first update."""
+    """Creates the slots of variables before the first update."""
     with self._counters.shown():
       slot_view.create_slots(self._optimizer, list(var_list))
 
@@ -98,10 +98,10 @@ class OptimizerWrapper(object):
     """Returns the op that updates variables.
 
     Args:
-      grads_and_vars: iterable of (gradient, variable); pairs whose gradient is None
-        are left out.
-      global_step: variable to increment, or None. Keras optimizers count in
-        `iterations` and take none.
+      grads_and_vars: iterable of (gradient, variable); pairs whose gradient is None are
+        ignored.
+      global_step: variable to increment, or None. Must be None for Keras optimizers,
+        which count in `iterations`.
       name: name of the op.
 
     Raises:
@@ -118,12 +118,12 @@ class OptimizerWrapper(object):
       return self._optimizer.apply_gradients(pairs, name=name, **arguments)
 
   def minimize(self, loss, var_list=None, global_step=None, name=None):
-    """Returns the op that lowers a loss.
+    """Returns the op that minimizes a loss.
 
     Args:
       loss: scalar tensor, or for a Keras optimizer also a function that returns one.
       var_list: variables; None: all trainable ones.
-      global_step: as of `apply_gradients`.
+      global_step: as in `apply_gradients`.
       name: name of the op.
     """
     if callable(loss):
@@ -135,7 +135,7 @@ class OptimizerWrapper(object):
         zip(tf.gradients(loss, var_list), var_list), global_step, name)
 
   def __getattr__(self, name):
-    if name in ("_optimizer", "_counters"):  # copying asks before there is one
+    if name in ("_optimizer", "_counters"):  # copying reads attributes before __init__
       raise AttributeError(name)
     return getattr(self._optimizer, name)
 

@@ -45,7 +45,7 @@ class OptimizerWrapperTest(parameterized.TestCase):
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_rows_equal_those_of_a_dense_variable(self, name):
-    # Every row has a gradient at every step, so that lazy is the same as not.
+    # Every row has a gradient at every step, so lazy and dense updates are equal.
     initial = np.linspace(-1, 1, _ROWS * 3, dtype=np.float32).reshape(_ROWS, 3)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       v = sok.DynamicVariable(3, name="v")
@@ -116,7 +116,7 @@ class OptimizerWrapperTest(parameterized.TestCase):
 
 
 class _Wrapping(_train.Optimizer):
-  """Hands gradients to another optimizer, as Horovod's does."""
+  """Forwards gradients to another optimizer, as Horovod's does."""
 
   def __init__(self, optimizer):
     super(_Wrapping, self).__init__(False, "Wrapping")
@@ -127,7 +127,7 @@ class _Wrapping(_train.Optimizer):
 
 
 class SharedOptimizerTest(parameterized.TestCase):
-  """One object for tables, through a wrapper, and for dense variables."""
+  """Trains tables through a wrapper and dense variables by one optimizer object."""
 
   def _train(self, optimizer, dense_optimizer, tables_first=True):
     """Returns (row, dense value, global variables' names)."""
@@ -232,7 +232,7 @@ class SharedOptimizerTest(parameterized.TestCase):
 
 
 class SlotsAsVariablesTest(parameterized.TestCase):
-  """Slots are read and written as upstream's, which are variables."""
+  """Reads and writes slots like upstream's, which are variables."""
 
   def _slot(self, v):
     optimizer = sok.OptimizerWrapper(_train.MomentumOptimizer(.5, .5))
@@ -247,7 +247,7 @@ class SlotsAsVariablesTest(parameterized.TestCase):
       assign = sok.assign(slot, [2, -5, 2], [[7., 7.], [8., 8.], [9., 9.]])
       session.run(tf.compat.v1.global_variables_initializer())
       tf.compat.v1.get_default_graph().finalize()
-      # Before the first update, too.
+      # Before the first update too.
       self.assertEqual([x.shape for x in session.run(exported)], [(0,), (0, 2)])
       session.run(train)
       np.testing.assert_array_equal(session.run(slot), [2, 2])
@@ -260,7 +260,7 @@ class SlotsAsVariablesTest(parameterized.TestCase):
       keys, momentum = session.run(exported)
       np.testing.assert_array_equal(keys, [-5, 1, 2])
       np.testing.assert_array_equal(momentum, [[8, 8], [3, 4], [9, 9]])
-      # An absent key starts with its row; the others keep theirs.
+      # A new key starts with its default row; the others keep their rows.
       np.testing.assert_array_equal(
           session.run(rows)[1], np.concatenate([[[1, 1]], before]))
 

@@ -1,30 +1,29 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What an optimizer counts for a `sok.OptimizerWrapper` alone.
+"""The optimizer state that a `sok.OptimizerWrapper` keeps to itself.
 
-Optimizers keep numbers that are slots of no variable: Adam's powers of beta, the
-`iterations` of a Keras optimizer. Each `apply_gradients` moves them on. One object that
-updates tables through a wrapper and dense variables directly calls it twice in a step,
-so the wrapper has such numbers of its own, and shows them to the optimizer while it
-works for the wrapper.
+Optimizers have variables that are not slots: Adam's powers of beta, `iterations` of
+Keras optimizers. Each `apply_gradients` advances them. An optimizer that updates tables
+through a wrapper and dense variables directly is called twice per step. So the wrapper
+has its own variables of this kind, and swaps them into the optimizer during its calls.
 """
 
 import contextlib
 
 import tensorflow as tf
 
-# Where stock Keras optimizers keep variables that are neither slots nor
-# hyperparameters; None until they are made.
+# Attributes in which stock Keras optimizers keep variables that are neither slots nor
+# hyperparameters; None until they are created.
 _KERAS_ATTRIBUTES = ("_iterations", "_m_cache")
 
-# Where a `tf.train` optimizer that wraps another one keeps it.
+# Attributes in which `tf.train` optimizers keep an optimizer that they wrap.
 _INNER = ("_optimizer", "_opt")
 
 # pylint: disable=protected-access
 
 
 class OwnCounters(object):
-  """The numbers of one wrapper.
+  """The non-slot variables of one wrapper.
 
   Args:
     optimizer: a `tf.train` or Keras optimizer.
@@ -35,8 +34,8 @@ class OwnCounters(object):
     for owner in _chain(optimizer):
       count = owner.__dict__.get("_sok_wrappers", 0)
       object.__setattr__(owner, "_sok_wrappers", count + 1)
-      # What this wrapper's numbers are called among the optimizer's. No prefix is the
-      # beginning of another.
+      # Prefix of this wrapper's variables in the optimizer. No prefix is a prefix of
+      # another.
       prefix = "sok%s_" % (count or "")
       keeper = (_KerasKeeper if isinstance(owner, tf.keras.optimizers.Optimizer) else
                 _TrainKeeper)
@@ -45,7 +44,7 @@ class OwnCounters(object):
 
   @contextlib.contextmanager
   def shown(self):
-    """While open, the optimizer finds and makes this wrapper's numbers."""
+    """A context in which the optimizer finds and creates this wrapper's variables."""
     self._depth += 1
     try:
       with contextlib.ExitStack() as stack:
@@ -58,7 +57,7 @@ class OwnCounters(object):
 
 
 def _chain(optimizer):
-  """Returns an optimizer and those that it wraps, as Horovod's does."""
+  """Returns an optimizer and the optimizers that it wraps (Horovod's wraps one)."""
   found = []
   while isinstance(optimizer, (tf.compat.v1.train.Optimizer,
                                tf.keras.optimizers.Optimizer)):
@@ -69,10 +68,10 @@ def _chain(optimizer):
 
 
 class _TrainKeeper(object):
-  """Numbers of a `tf.train` optimizer: its `_non_slot_dict`, (name, graph) -> variable.
+  """The `_non_slot_dict` of a `tf.train` optimizer: (name, graph) -> variable.
 
-  While they are not shown they stay in that dict, under a name with a prefix: so
-  `variables()` and `tf.train.Checkpoint` know them.
+  Outside `shown` they stay in that dict under a prefixed name, so `variables()` and
+  `tf.train.Checkpoint` still find them.
   """
 
   def __init__(self, optimizer, prefix):
@@ -102,7 +101,7 @@ def _replace(items, others):
 
 
 class _KerasKeeper(object):
-  """Numbers of a Keras optimizer: attributes."""
+  """The variables in a Keras optimizer's attributes."""
 
   def __init__(self, optimizer, prefix):
     self._optimizer = optimizer
@@ -125,10 +124,10 @@ class _KerasKeeper(object):
       self._track_beside(tracked)
 
   def _track_beside(self, before):
-    """Lets `tf.train.Checkpoint` find these numbers and those of direct use.
+    """Makes `tf.train.Checkpoint` find these variables and those of direct use.
 
-    Making a number takes the name that it has among what the optimizer tracks, also
-    from one that is there.
+    Creating a variable takes over its tracked name in the optimizer, even if another
+    variable already has it.
     """
     made = [variable for variable in self._mine.values() if variable is not None]
     tracked = self._optimizer._unconditional_dependency_names

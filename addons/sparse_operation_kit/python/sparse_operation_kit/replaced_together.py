@@ -1,17 +1,17 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files of tables that are replaced together, whatever happens to the process.
+"""Replaces the files of tables together, even if the process is killed.
 
-Beside the files of a table lies one, its sums, that says of each how many bytes it has
-and their CRC-32. New files are written as `<file>.part`, then their sums; when those get
-their name the new files are the table, also while they are still called `.part`. Where
-both files are there, a load takes the one that fits the sums, so that the keys of one
-dump never meet the rows of another. A file that a disk has damaged is named.
+A table has one more file, its sums, with the size and CRC-32 of each of its files. New
+files are written as `<file>.part`, and their sums after them. Renaming the sums
+replaces the table: from then on the new files are valid, even those still named
+`.part`. If both files exist, a load reads the one that matches the sums, so keys of one
+dump never meet rows of another. A damaged file is reported by name.
 
-Sums are JSON: {"dump": what tells one call from another, "tables": the names of the sums
-of all tables of the call, "files": {name: {"bytes": N, "crc32": N}}}. The tables of a call
-are replaced when the sums of the first of them have their name: until then those of the
-others wait as `.part` too.
+Sums are JSON: {"dump": an id of the call, "tables": the names of the sums of all tables
+of the call, "files": {name: {"bytes": N, "crc32": N}}}. All tables of a call are
+replaced by the rename of the first table's sums; until then the sums of the others stay
+`.part` too.
 """
 
 import json
@@ -24,11 +24,11 @@ _PIECE_BYTES = 16 << 20
 
 
 class Writer(object):
-  """Writes one file beside its final place.
+  """Writes one file under a temporary name beside its final path.
 
   Attributes:
-    path: string, the final place.
-    sums: dict, what the sums say of the file; known when it is closed.
+    path: string, the final path.
+    sums: dict, the file's entry in the sums; set by `close`.
   """
 
   def __init__(self, path):
@@ -44,14 +44,14 @@ class Writer(object):
     self._crc32 = zlib.crc32(data, self._crc32)
 
   def close(self):
-    """Ends writing; raises when the bytes are not on the disk."""
+    """Closes the file; raises an error if the bytes cannot be stored on disk."""
     self._file.flush()
     os.fsync(self._file.fileno())
     self._file.close()
     self.sums = {"bytes": self._bytes, "crc32": self._crc32}
 
   def discard(self):
-    """Removes what was written."""
+    """Removes the written file."""
     self._file.close()
     _remove(self.path + _PART)
 
@@ -60,12 +60,13 @@ def commit(tables):
   """Replaces the files of tables by new ones.
 
   Args:
-    tables: list of (path of the sums, list of closed `Writer`s of files beside them).
-      All are in one folder. Files of a table that are not among them stay; its sums go
-      on to know them if the first two files, keys and rows, are what they were.
+    tables: list of (path of the sums, list of closed `Writer`s in the same folder). All
+      tables are in one folder. Other files of a table stay; its sums keep listing them
+      if the first two files, keys and rows, are unchanged.
 
   Raises:
-    OSError: it cannot be written. Nothing is replaced, or the rest is by `finish`.
+    OSError: a file cannot be written. Either nothing is replaced, or `finish` replaces
+      the rest.
   """
   dump = uuid.uuid4().hex
   names = [os.path.basename(path) for path, _ in tables]
@@ -97,10 +98,10 @@ def commit(tables):
 
 
 def finish(path):
-  """Completes what an ended process had decided to replace, before it is replaced again.
+  """Completes an interrupted replacement, before the files are replaced again.
 
   Args:
-    path: string, of a table's sums. Nothing happens when nothing was interrupted.
+    path: string, path of a table's sums. Does nothing if nothing was interrupted.
   """
   waiting = _read(path + _PART, or_none=True) if _is_decided(path) else None
   sums = waiting or _read(path, or_none=True) or {}
@@ -119,18 +120,18 @@ def _finish_table(path):
 
 
 def current(path, choices):
-  """Returns where the files of a table are, after comparing them with the sums.
+  """Returns the paths of a table's files, after comparing them with the sums.
 
   Args:
-    path: string, of a table's sums. If there are none, nothing is compared.
-    choices: list of lists of strings: the final places that each file may have, the
-      first one that is there being meant.
+    path: string, path of a table's sums. Without sums, nothing is compared.
+    choices: list of lists of strings: the possible final paths of each file, of which
+      the first existing one is used.
 
   Returns:
-    list of strings, one for each file; not there if it is missing.
+    list of strings, one per file; the path may not exist if the file is missing.
 
   Raises:
-    ValueError: a file is none of those that were written together, or damaged, or lost.
+    ValueError: a file was not written together with the others, is damaged, or is lost.
   """
   sums = _read(path + _PART if _is_decided(path) else path)
   listed = sums["files"] if sums else {}
@@ -141,30 +142,30 @@ def current(path, choices):
     if known:
       file = _fitting(file, listed[os.path.basename(file)], path)
     elif sums and os.path.exists(file):
-      raise ValueError("%s was not written together with the table's other files, as %s "
-                       "says. If they belong together all the same, remove %s" %
+      raise ValueError("%s was not written together with the table's other files, "
+                       "according to %s. If they do belong together, remove %s" %
                        (file, path, path))
     found.append(file)
   return found
 
 
 def _fitting(file, sums, path):
-  """Returns the file of this name that has the sums; ValueError if none has."""
+  """Returns the path of the file that matches the sums; ValueError if there is none."""
   there = [f for f in (file, file + _PART) if os.path.isfile(f)]
   if not there:
     raise ValueError("there is no %s, which %s lists" % (file, path))
   found = [_sums_of(f) for f in there]
   if sums not in found:
     raise ValueError(
-        "%s has %d bytes with the CRC-32 %08x, expected %d bytes with %08x, as %s says: "
-        "it is damaged, or another program wrote it. If that did, remove %s" %
+        "%s has %d bytes with the CRC-32 %08x, expected %d bytes with %08x, according to "
+        "%s: it is damaged, or another program wrote it. In the second case, remove %s" %
         (there[0], found[0]["bytes"], found[0]["crc32"], sums["bytes"], sums["crc32"],
          path, path))
   return there[found.index(sums)]
 
 
 def _is_decided(path):
-  """Whether sums are valid that have not got their name yet."""
+  """Whether new sums are valid that are still named `.part`."""
   waiting = _read(path + _PART, or_none=True)
   if waiting is None:
     return False
@@ -177,10 +178,10 @@ def _read(path, or_none=False):
 
   Args:
     path: string.
-    or_none: also None if they are not whole.
+    or_none: bool; also return None if the sums are incomplete.
 
   Raises:
-    ValueError: they are not whole.
+    ValueError: the sums are incomplete.
   """
   try:
     with open(path, "rb") as f:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of this rank's part of a table, in and out by key."""
+"""Reads and writes rows of this rank's share of a table by key."""
 
 from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import ops
@@ -51,18 +51,18 @@ def _values(var, values, keys, what):
 
 
 def _last_ones(keys):
-  """Returns (unique keys int64 `[U]`, where each of them is last in `keys` `[U]`)."""
+  """Returns (unique keys int64 `[U]`, last position of each in `keys`, `[U]`)."""
   unique, inverse, _ = row_ops.unique(keys)
   return unique, math_ops.unsorted_segment_max(
       math_ops.range(array_ops.size(keys)), inverse, array_ops.size(unique))
 
 
 def write(var, indices, values, name=None):
-  """Returns the op that inserts or overwrites rows; slots of old rows stay.
+  """Returns the op that inserts or overwrites rows; slots of existing rows stay.
 
   Args:
     var: an embedding variable.
-    indices: integers `[M]`; of equal ones the last counts.
+    indices: integers `[M]`; of equal ones the last is written.
     values: float32 `[M, dim]`.
     name: name of the op.
   """
@@ -78,7 +78,7 @@ def write(var, indices, values, name=None):
 
 
 def _write_slot(slot, indices, values, name):
-  """Returns the op that overwrites a slot of rows, inserting absent keys first."""
+  """Returns the op that overwrites one slot of rows, inserting keys without a row."""
   var = slot.primary
   with ops.name_scope(name), ops.colocate_with(None, ignore_existing=True), \
       ops.device(var.device):
@@ -98,11 +98,11 @@ def _write_slot(slot, indices, values, name):
 
 
 def subtract(var, indices, values, name=None):
-  """Returns the op that subtracts rows, inserting absent keys first.
+  """Returns the op that subtracts rows; keys without a row are inserted first.
 
   Args:
     var: an embedding variable.
-    indices: integers `[M]`; of equal ones the values are summed first.
+    indices: integers `[M]`; values of equal ones are summed first.
     values: float32 `[M, dim]`.
     name: name of the op.
   """
@@ -117,13 +117,13 @@ def subtract(var, indices, values, name=None):
 
 
 def assign(var, indices, values):
-  """Inserts or overwrites rows in this rank's part of a table.
+  """Inserts or overwrites rows in this rank's share of a table.
 
-  Slots of rows that were there stay. Of a slot (`optimizer.get_slot(v, "momentum")`) it
-  writes that and nothing else of the rows; a training step that runs at the same time
-  may be lost on them. Keys are taken as they are: give each rank the
-  keys that it owns (floormod(key, number of ranks) equal to the rank, unless the
-  variable says otherwise), since no lookup over ranks finds others.
+  Slots of existing rows stay. For a slot (`optimizer.get_slot(v, "momentum")`) only
+  that slot of the rows is written; a training step on these rows at the same time may
+  be lost. Keys are not routed: pass each rank the keys that it owns (floormod(key,
+  number of ranks) equal to the rank, unless the variable has another placement), since
+  lookups over ranks find no others.
 
   Example:
 
@@ -132,15 +132,15 @@ def assign(var, indices, values):
   Args:
     var: `sok.DynamicVariable`, `sok.Variable`, an embedding variable, or an optimizer's
       slot of one.
-    indices: integers `[M]`; of equal ones the last counts.
+    indices: integers `[M]`; of equal ones the last is written.
     values: float32 `[M, dim]`.
 
   Returns:
     The op.
 
   Raises:
-    TypeError: `var` is something else, or indices are not integers.
-    ValueError: shapes that do not fit.
+    TypeError: `var` is of another kind, or indices are not integers.
+    ValueError: shapes do not match.
   """
   if _is_slot(var):
     return _write_slot(var, indices, values, "sok_assign")
@@ -148,7 +148,7 @@ def assign(var, indices, values):
 
 
 def export(var):
-  """Reads this rank's part of a table.
+  """Reads this rank's share of a table.
 
   Example:
 
@@ -156,14 +156,14 @@ def export(var):
 
   Args:
     var: `sok.DynamicVariable`, `sok.Variable`, an embedding variable, or an optimizer's
-      slot of one, of which the rows of the slot are read.
+      slot of one, whose values are read.
 
   Returns:
-    (indices, values): `[N]` of the key's type in ascending order and float32
-    `[N, dim]`, of one frozen moment, in CPU memory.
+    (indices, values): `[N]` of the key type in ascending order and float32 `[N, dim]`,
+    a consistent snapshot, in host memory.
 
   Raises:
-    TypeError: `var` is something else.
+    TypeError: `var` is of another kind.
   """
   slot = var if _is_slot(var) else None
   table = _table(slot.primary if slot else var, "export")
@@ -173,8 +173,8 @@ def export(var):
     ensured = [row_ops.ensure_slots(table.handle, columns, [slot.initial])] if slot else []
     with ops.control_dependencies(ensured):
       exported = checkpoint_ops.export_table(table.handle, columns)
-    # argsort negates what it sorts in ascending order, and the least int64 has no
-    # negative: so descending by the complement.
+    # An ascending argsort negates its input, and the smallest int64 cannot be negated.
+    # So sort the complement in descending order.
     order = sort_ops.argsort(bitwise_ops.invert(exported.keys), direction="DESCENDING")
     keys = math_ops.cast(array_ops.gather(exported.keys, order), table.key_dtype)
     values = exported.slots[0] if slot else exported.values
@@ -182,24 +182,24 @@ def export(var):
 
 
 def sparse_read_and_evict(var, indices):
-  """Reads rows, inserting absent keys; says which rows were pushed out for them.
+  """Reads rows, inserting keys without one; also returns the rows evicted for them.
 
-  Differentiable: the gradient of the embeddings is that of the rows of `indices`. A row
-  that was pushed out is inserted anew by its gradient. Nothing goes through the evicted
-  values.
+  Differentiable: the gradient of the embeddings is that of the rows of `indices`. The
+  gradient inserts a row again if it was evicted meanwhile. The evicted values have no
+  gradient.
 
   Args:
     var: `sok.DynamicVariable` of var_type "hybrid".
     indices: integers `[M]`.
 
   Returns:
-    (embeddings, evicted_keys, evicted_values): float32 `[M, dim]`, `[E]` of the key's
-    type, float32 `[E, dim]`: what this op has evicted because the table has a
-    max_capacity, among them keys of `indices` only if those alone are too many. Their
-    slots are gone. Without max_capacity E is 0.
+    (embeddings, evicted_keys, evicted_values): float32 `[M, dim]`, `[E]` of the key
+    type, float32 `[E, dim]`. Evicted rows are those that this op removed because of the
+    table's max_capacity; keys of `indices` are among them only if they alone exceed it.
+    Their slots are lost. Without max_capacity, E is 0.
 
   Raises:
-    TypeError: `var` is something else.
+    TypeError: `var` is of another kind.
   """
   if getattr(var, "backend_type", None) != "hybrid":
     raise TypeError("sok.sparse_read_and_evict: expected a sok.DynamicVariable of "

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The hook by which all ranks save one checkpoint."""
+"""A hook by which all ranks save one checkpoint."""
 
 import tensorflow as tf
 
@@ -8,10 +8,10 @@ import tensorflow as tf
 class CheckpointSaverHook(tf.compat.v1.train.CheckpointSaverHook):
   """Saves one checkpoint of the whole job every N steps or seconds, on all ranks.
 
-  `tf.train.CheckpointSaverHook`, for sessions that the script makes itself: every rank
-  gets one with the same arguments. `save_secs` goes by the clock of rank 0. A
-  `MonitoredTrainingSession` with the same `checkpoint_dir` on all ranks has such a hook
-  already.
+  A `tf.train.CheckpointSaverHook` for sessions that the script creates itself: create
+  one on every rank, with the same arguments. `save_secs` uses the clock of rank 0. A
+  `MonitoredTrainingSession` with the same `checkpoint_dir` on all ranks already has
+  such a hook.
 
   Example:
 
@@ -20,6 +20,6 @@ class CheckpointSaverHook(tf.compat.v1.train.CheckpointSaverHook):
       ...
 
   Raises:
-    ValueError: when the session is made, on all ranks: the ranks' hooks differ, or some
-      ranks have none.
+    ValueError: raised on all ranks when the session is created, if the hooks of the
+      ranks differ or some ranks have none.
   """

@@ -1,14 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of the package's own, beside the user's.
+"""Sessions of this package, separate from the user's.
 
-On the CPU only, with threads of their own: they run while the user's session does, and
+They use only the CPU and have their own threads: they run during the user's session and
 must not wait for its threads.
 
-The first session of a process decides for all that follow how many threads share one
-op's work (TensorFlow keeps one pool of them, whatever later sessions ask for). One of
-these may be the first, so it takes what `sok.init` was told, and TensorFlow's default
-otherwise: one per processor.
+The first session of a process sets the number of threads per op for all later ones,
+since TensorFlow keeps one such pool. A session of this module may be the first, so it
+uses the number given to `sok.init`, or TensorFlow's default: one per CPU.
 """
 
 import tensorflow as tf
@@ -21,7 +20,8 @@ def on_cpu(build, num_threads=1):
 
   Args:
     build: callable without arguments that adds ops to the default graph.
-    num_threads: ops that may run at once, also such as wait for other ranks.
+    num_threads: number of ops that may run at once, including ops that wait for other
+      ranks.
 
   Returns:
     (session, what `build` returned). The caller closes the session.

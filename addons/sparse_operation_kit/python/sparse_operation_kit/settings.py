@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What sok.init was told; read when a lookup is built."""
+"""The settings of sok.init, read when a lookup is built."""
 
 import os
 
@@ -16,29 +16,27 @@ _WIRES = {
     dtypes.bfloat16: "bfloat16",
 }
 
-# How lookups are exchanged, in the same way.
+# The exchange of lookups, also for programs that cannot be changed.
 _EXCHANGE_VARIABLE = "SOK_EXCHANGE"
 _DEFAULT_EXCHANGE = "horovod"
 
 _exchange_carrier = _DEFAULT_EXCHANGE
 _exchange_dtype = "float32"
-_exchange_dedup = True
 _exchange_timeout = None
 _intra_op_threads = 0
 
 
-def set_exchange(dtype=None, dedup=True):
-  """Sets how rows and gradients travel between ranks, for lookups built from now on.
+def set_exchange(dtype=None):
+  """Sets how lookups built from now on send rows and gradients between ranks.
 
   Args:
     dtype: `tf.float32`, `tf.float16`, `tf.bfloat16` or one of their names; None:
       float32.
-    dedup: bool; False sends every id instead of every distinct one, for measurements.
 
   Raises:
     ValueError: another dtype.
   """
-  global _exchange_dtype, _exchange_dedup
+  global _exchange_dtype
   try:
     wire = _WIRES.get(dtypes.as_dtype(dtypes.float32 if dtype is None else dtype))
   except TypeError:
@@ -47,19 +45,19 @@ def set_exchange(dtype=None, dedup=True):
     raise ValueError(
         "sok.init: exchange_dtype must be float32, float16 or bfloat16, got %r" %
         (dtype,))
-  _exchange_dtype, _exchange_dedup = wire, bool(dedup)
+  _exchange_dtype = wire
 
 
 def wanted_exchange(exchange, kinds):
-  """Returns what carries lookups between ranks, as the user wants it.
+  """Returns the name of the exchange that the user chose.
 
   Args:
-    exchange: one of `kinds`, or None: what the environment variable SOK_EXCHANGE says,
-      "horovod" without it.
+    exchange: one of `kinds`, or None: the environment variable SOK_EXCHANGE, or
+      "horovod" if it is not set.
     kinds: tuple of strings.
 
   Raises:
-    ValueError: another one.
+    ValueError: another name.
   """
   what = "sok.init: exchange"
   if exchange is None:
@@ -72,7 +70,7 @@ def wanted_exchange(exchange, kinds):
 
 
 def set_exchange_carrier(carrier):
-  """Sets what carries the lookups that are built from now on."""
+  """Sets the exchange of lookups that are built from now on."""
   global _exchange_carrier
   _exchange_carrier = carrier
 
@@ -83,7 +81,7 @@ def exchange_carrier():
 
 
 def exchange_on_device():
-  """Returns whether rows and gradients may stay in the ranks' GPUs between ops."""
+  """Returns whether rows and gradients may stay in GPU memory between ops."""
   return _exchange_carrier == "nccl"
 
 
@@ -92,17 +90,12 @@ def exchange_dtype():
   return _exchange_dtype
 
 
-def exchange_dedup():
-  """Returns whether each distinct key of a batch is sent once."""
-  return _exchange_dedup
-
-
 def set_exchange_timeout(seconds):
   """Sets how long a lookup may wait for other ranks.
 
   Args:
-    seconds: positive number; 0: for ever; None: what the environment variable
-      SOK_EXCHANGE_TIMEOUT_SECONDS says, 600 without it.
+    seconds: positive number; 0: forever; None: the environment variable
+      SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set.
 
   Raises:
     ValueError: not a number, or negative.
@@ -123,20 +116,20 @@ def set_exchange_timeout(seconds):
 
 
 def exchange_timeout():
-  """Returns how many seconds a lookup may wait for other ranks; 0: for ever."""
+  """Returns how many seconds a lookup may wait for other ranks; 0: forever."""
   if _exchange_timeout is None:
     set_exchange_timeout(None)
   return _exchange_timeout
 
 
 def set_intra_op_threads(threads):
-  """Sets how many threads sessions of the package's own let one op use.
+  """Sets the number of threads per op in the sessions of this package.
 
   Args:
     threads: int, at least 1; None: TensorFlow's default.
 
   Raises:
-    ValueError: something else.
+    ValueError: not such a number.
   """
   global _intra_op_threads
   if threads is not None and (isinstance(threads, bool) or
@@ -148,5 +141,5 @@ def set_intra_op_threads(threads):
 
 
 def intra_op_threads():
-  """Returns that number; 0: TensorFlow's default."""
+  """Returns the number of threads per op; 0: TensorFlow's default."""
   return _intra_op_threads

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.Variable: a table of fixed size, spread over ranks or on one of them.
 
-It is the engine's table with the keys 0, 1, ..., R - 1 in it from the start, so that
-lookups over ranks, fused optimizers and checkpoints are those of every other table. What
-differs is the face: a shape, a dense value (the rows of this rank), and an error for an
-id that is not a row.
+It is an embedding variable that contains the keys 0, 1, ..., R - 1 from the start, so
+lookups over ranks, fused optimizers and checkpoints are the same as for other tables.
+In addition it has a shape, a dense value (the rows of this rank), and reports an error
+for an id that is not a row.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ from sparse_operation_kit import table_files
 
 
 class _StaticVariable(embedding_variable.EmbeddingVariable):
-  """A table `[R, D]` of which this rank holds some rows."""
+  """A table `[R, D]`; this rank holds some of its rows."""
 
   def __init__(self, target_gpu, num_ranks, initial_value, shape, initializer, name,
                trainable, collections, dtype, constraint):
@@ -50,7 +50,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     self._global_shape = tensor_shape.TensorShape(source.shape)
     num_rows, dim = source.shape
     owners = list(range(num_ranks)) if target_gpu == -1 else [target_gpu]
-    # Key `first + stride * i` is row i here.
+    # Local row i has key `first + stride * i`.
     self._stride = len(owners)
     self._first = owners.index(self._rank) if self._rank in owners else num_rows
     self._local_rows = len(range(self._first, num_rows, self._stride))
@@ -67,7 +67,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
             array_ops.zeros([0], dtypes.int64), name="Assign")
       self._dense = self._gather_all()
 
-  # Its shape.
+  # Shape.
 
   @property
   def shape(self):
@@ -83,7 +83,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def global_shape(self):
-    """`[R, D]`, of the whole table."""
+    """`[R, D]`, the shape of the whole table."""
     return self._global_shape
 
   @property
@@ -96,7 +96,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     """int, this rank."""
     return self._rank
 
-  # Its rows.
+  # Rows.
 
   def _local_keys(self):
     return self._first + self._stride * math_ops.range(
@@ -108,12 +108,12 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     return value
 
   def value(self):
-    """Returns float32 `[rows on this rank, D]`: its rows now."""
+    """Returns float32 `[rows on this rank, D]`: the current rows."""
     with ops.colocate_with(None, ignore_existing=True), ops.device(self.device):
       return self._gather_all()
 
   def read_value(self):
-    """Returns what `value` does."""
+    """Returns the result of `value`."""
     return self.value()
 
   def _AsTensor(self):  # pylint: disable=invalid-name
@@ -123,29 +123,29 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     return self._dense
 
   def eval(self, session=None):
-    """Returns this rank's rows as an array."""
+    """Evaluates this rank's rows to an array."""
     return self._dense.eval(session=session)
 
   def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
     del name
     if as_ref:
-      return self.handle  # colocate_with asks for it.
+      return self.handle  # For colocate_with.
     if dtype is not None and dtypes.as_dtype(dtype) != dtypes.float32:
       return NotImplemented
     return self.value()
 
   def element_of_slot(self, column, initial):
-    """Returns float32 `[rows on this rank, D]`: what `session.run` fetches for a slot.
+    """Returns float32 `[rows on this rank, D]`: a slot's value in `session.run`.
 
     Args:
       column: string, the slot's column.
-      initial: float, what a new row's column starts with.
+      initial: float, initial value of the column in new rows.
     """
     with ops.init_scope(), ops.name_scope(self.op.name + "/" + column + "/"):
       return self.value_of_slot(column, initial)
 
   def value_of_slot(self, column, initial):
-    """Returns what `element_of_slot` does, read now."""
+    """Returns the current value of a slot, like `element_of_slot`."""
     with ops.colocate_with(None, ignore_existing=True), ops.device(self.device):
       _, slots = row_ops.read_rows(self.handle, self._local_keys(), [column], [initial],
                                    name="Value")
@@ -157,9 +157,9 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
 
     Args:
       value: float32 `[rows on this rank, D]`.
-      use_locking: accepted; every row changes whole.
+      use_locking: accepted; row updates are always atomic.
       name: name of the op.
-      read_value: whether to return the rows after it instead.
+      read_value: if True, returns the rows after the update instead.
     """
     del use_locking
     value = ops.convert_to_tensor(value, dtype=dtypes.float32)
@@ -171,11 +171,11 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
       return self.value()
 
   def assign_add(self, delta, use_locking=None, name=None, read_value=True):
-    """Returns the op that adds to this rank's rows; the rest is as of `assign`."""
+    """Returns the op that adds to this rank's rows; arguments as in `assign`."""
     return self._assign_sum(delta, 1., name or "AssignAdd", read_value)
 
   def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
-    """Returns the op that subtracts from this rank's rows; as `assign_add`."""
+    """Returns the op that subtracts from this rank's rows; arguments as in `assign`."""
     return self._assign_sum(delta, -1., name or "AssignSub", read_value)
 
   def _assign_sum(self, delta, sign, name, read_value):
@@ -189,18 +189,18 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def m_var_name(self):
-    """string, what the names of `sok.Saver`'s files begin with."""
+    """string, the prefix of `sok.Saver`'s file names."""
     return table_files.saver_name(self)
 
   def convert_ids(self, ids):
-    """Returns `ids` as integers in [0, R); an id beyond is an error when it runs."""
+    """Returns `ids` as integers; ids outside [0, R) are an error at run time."""
     ids = super(_StaticVariable, self).convert_ids(ids)
     return self._checked(ids, self._global_shape.as_list()[0], "a row of the table")
 
   def _checked(self, ids, limit, what):
     message = "sok.Variable %s: an id is not %s: expected 0 <= id < %d, got" % (
         self.op.name, what, limit)
-    # Stock finds the smallest of int64 on the CPU alone.
+    # TensorFlow has the minimum of int64 on the CPU only.
     with ops.colocate_with(None, ignore_existing=True), ops.device("/cpu:0"):
       wide = math_ops.cast(ids, dtypes.int64)
       smallest, largest = math_ops.reduce_min(wide), math_ops.reduce_max(wide)
@@ -210,19 +210,19 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
       return array_ops.identity(ids)
 
   def sparse_read(self, indices, name=None, ev_init_value=None, counts=None):
-    """Looks up rows of this rank by their numbers here; differentiable.
+    """Looks up rows of this rank by local row number; differentiable.
 
     Args:
       indices: integers of any shape in [0, rows on this rank).
       name: name of the op.
-      ev_init_value: must be None: every row is there already.
-      counts: as of `EmbeddingVariable.sparse_read`.
+      ev_init_value: must be None, since every row exists.
+      counts: as in `EmbeddingVariable.sparse_read`.
 
     Returns:
       float32 `indices.shape + [D]`.
     """
     if ev_init_value is not None:
-      self._unsupported("its rows are all there; ev_init_value has no meaning")
+      self._unsupported("every row exists, so ev_init_value is not supported")
     with ops.name_scope(name, "Gather"):
       resource_variable_ops.variable_accessed(self)
       ids = super(_StaticVariable, self).convert_ids(indices)
@@ -232,7 +232,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
       return gather_ops.gather(self.handle, ids, counts=counts)
 
   def erase(self, keys):
-    """Refused: the rows of this table are fixed."""
+    """Raises an error: the rows of this table are fixed."""
     del keys
     self._unsupported("its rows are fixed and cannot be erased")
 
@@ -246,32 +246,32 @@ class DistributedVariable(_StaticVariable):
 
   def __init__(self, initial_value=None, trainable=True, collections=None, name=None,
                dtype=None, constraint=None, shape=None, initializer=None):
-    """Creates it; the arguments are those of `sok.Variable`."""
+    """Creates the table; the arguments are those of `sok.Variable`."""
     super(DistributedVariable, self).__init__(
         -1, communication.num_ranks(), initial_value, shape, initializer, name, trainable,
         collections, dtype, constraint)
 
   def key_map(self, indices):
-    """Returns the numbers that rows of this rank have here: `indices // ranks`."""
+    """Returns the local row numbers of rows of this rank: `indices // ranks`."""
     return math_ops.floordiv(indices, self.num_gpus)
 
 
 class LocalizedVariable(_StaticVariable):
-  """A table of fixed size on one rank; on others its shape is `[0, D]`."""
+  """A table of fixed size on one rank; on other ranks its shape is `[0, D]`."""
 
   def __init__(self, initial_value=None, trainable=True, collections=None, name=None,
                dtype=None, constraint=None, shape=None, initializer=None, target_gpu=0):
-    """Creates it on rank `target_gpu`; the rest is as of `sok.Variable`.
+    """Creates the table on rank `target_gpu`; other arguments as for `sok.Variable`.
 
     Raises:
-      RuntimeError: there is no such rank.
+      RuntimeError: the rank is outside the job.
     """
     super(LocalizedVariable, self).__init__(
         modes.target_of("localized:%d" % target_gpu), communication.num_ranks(),
         initial_value, shape, initializer, name, trainable, collections, dtype, constraint)
 
   def key_map(self, indices):
-    """Returns `indices`: rows have the same numbers here."""
+    """Returns `indices`, since local row numbers are equal to ids."""
     return indices
 
 
@@ -280,7 +280,7 @@ def Variable(*args, **kwargs):  # pylint: disable=invalid-name
 
   It trains with `sok.lookup_sparse`, `sok.all2all_dense_embedding` and any optimizer,
   without `sok.OptimizerWrapper`. As a tensor (`session.run(v)`, `v.value()`) it is the
-  rows of this rank; `tf.nn.embedding_lookup(v, i)` takes their numbers here.
+  rows of this rank; `tf.nn.embedding_lookup(v, i)` takes local row numbers.
 
   Example:
 
@@ -291,7 +291,7 @@ def Variable(*args, **kwargs):  # pylint: disable=invalid-name
 
   Args:
     initial_value: array or tensor `[R, D]`, or a function without arguments that
-      returns one; the same on all ranks, of which each keeps its rows.
+      returns one; the same on all ranks. Each rank keeps its rows.
     trainable: bool.
     collections: list of collections, or None for GLOBAL_VARIABLES.
     name: string; None: `sok_static_Variable_<n>`.
@@ -299,17 +299,17 @@ def Variable(*args, **kwargs):  # pylint: disable=invalid-name
     constraint: must be None.
     shape: `[R, D]`, with an initializer.
     initializer: function (shape, dtype), or a Keras initializer's name. It is called
-      for the whole table and each rank keeps its rows, so that with a seed the table
-      does not depend on the number of ranks.
-    mode: None or "distributed": row i on rank `i % ranks`; "localized:<k>": all on
-      rank k.
+      for the whole table and each rank keeps its rows. So with a seed the table does
+      not depend on the number of ranks.
+    mode: None or "distributed": row i is on rank `i % ranks`; "localized:<k>": all rows
+      are on rank k.
 
   Returns:
     A `DistributedVariable` or a `LocalizedVariable`.
 
   Raises:
-    RuntimeError: another mode, or a rank that is not there.
-    ValueError: no value or shape of rank 2, or a dtype that is not float32.
+    RuntimeError: an unknown mode, or a rank outside the job.
+    ValueError: there is no value or shape of rank 2, or dtype is not float32.
   """
   target = modes.target_of(kwargs.pop("mode", None))
   if target == -1:
@@ -318,7 +318,7 @@ def Variable(*args, **kwargs):  # pylint: disable=invalid-name
 
 
 class _Given(object):
-  """Rows of a value that is there."""
+  """Source of rows: a given value."""
 
   def __init__(self, value):
     self._value = value
@@ -330,7 +330,7 @@ class _Given(object):
 
 
 class _Drawn(object):
-  """Rows that an initializer makes."""
+  """Source of rows: an initializer."""
 
   def __init__(self, initializer, shape):
     self._initializer = initializer
@@ -339,7 +339,7 @@ class _Drawn(object):
   def rows(self, first, stride, count):
     num_rows, dim = self.shape
     if isinstance(self._initializer, dynamic_config.CONSTANTS) or not count:
-      # No rank needs the rows of others to draw its own.
+      # Equal rows: a rank does not need to generate the others.
       num_rows, first, stride = count, 0, 1
     if not num_rows:
       return array_ops.zeros([0, dim])
@@ -350,7 +350,7 @@ class _Drawn(object):
 
 
 def _rows_source(name, initial_value, shape, initializer):
-  """Returns what knows the table's shape and makes rows of it."""
+  """Returns a _Given or _Drawn, which has the table's shape and makes rows."""
   if (initial_value is None) == (initializer is None):
     raise ValueError("sok.Variable '%s': give either initial_value, or shape and "
                      "initializer" % name)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of sok.Variable in one process; over ranks: static_variable_utest.py."""
+"""Tests of sok.Variable in one process; for several ranks see sok_variables_utest.py."""
 
 from absl.testing import absltest
 from absl.testing import parameterized

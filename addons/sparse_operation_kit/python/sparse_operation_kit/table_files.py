@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A table's rows between a session and NumPy, by ops that are made once per graph."""
+"""Moves a table's rows between a session and NumPy, by ops made once per graph."""
 
 import collections
 import time
@@ -20,18 +20,18 @@ from sparse_operation_kit import exchange
 _ACCESS = "_sok_table_access"
 
 # keys int64 [N] ascending, values float32 [N, D], slots: list of float32 [N, D],
-# versions int64 [N], or [0] when not recorded. default_rows float32 [R, D].
+# versions int64 [N], or [0] if not recorded. default_rows float32 [R, D].
 Contents = collections.namedtuple(
     "Contents", ["keys", "values", "slots", "versions", "default_rows"])
 
 
 def saver_name(variable):
-  """Returns what the names of `sok.Saver`'s files of a table begin with."""
+  """Returns the prefix of `sok.Saver`'s file names for a table."""
   return variable.op.name.replace("/", "_")
 
 
 class Access(object):
-  """Reads and writes one table with some of its slots.
+  """Reads and writes one table and some of its slots.
 
   Attributes:
     variable: the embedding variable.
@@ -68,7 +68,7 @@ class Access(object):
       ]
 
   def read(self, session):
-    """Returns the Contents of one frozen moment, sorted by key."""
+    """Returns the Contents of the table as one consistent snapshot, sorted by key."""
     table = session.run([self._export.keys, self._export.values,
                          self._export.versions, self._default_rows] +
                         self._export.slots)
@@ -78,12 +78,12 @@ class Access(object):
                     sort(table[2]), table[3])
 
   def ensure_initialized(self, session, default_rows=None):
-    """Initializes the table if nothing has, or if its default rows are others.
+    """Initializes the table, unless it already is and has these default rows.
 
     Args:
       session: `tf.Session`.
-      default_rows: float32 `[R, D]` that the table is to have, which empties it if it
-        has others; None: those that it has, or would be initialized with.
+      default_rows: float32 `[R, D]`; a table with other default rows is emptied and
+        gets these. None: keeps the table's own, or those of its initializer.
     """
     initialized = session.run(self._initialized)
     if default_rows is None:
@@ -94,7 +94,7 @@ class Access(object):
       session.run(self._initialize, {self._new_default_rows: default_rows})
 
   def write(self, session, keys, values, slots, clear):
-    """Inserts or overwrites rows, emptying the table first if `clear`."""
+    """Inserts or overwrites rows; empties the table first if `clear`."""
     versions = np.zeros([0], np.int64)
     if self.variable.versions_are_times:
       versions = np.full(len(keys), now(), np.int64)
@@ -104,31 +104,31 @@ class Access(object):
 
 
 def now():
-  """Returns whole seconds since 1970, as rows are stamped with."""
+  """Returns whole seconds since 1970, the timestamp of rows."""
   return int(time.time())
 
 
 def access(variable, columns=()):
-  """Returns the Access of a table, made at the first call for these columns.
+  """Returns the Access of a table and these columns; the first call creates it.
 
   Raises:
-    RuntimeError: it is the first call, and the graph is finalized already.
+    RuntimeError: the first call, if the graph is finalized.
   """
   cache = variable.graph.__dict__.setdefault(_ACCESS, {})
   key = (variable.handle.name, tuple(columns), len(variable.slot_columns))
   if key not in cache:
     if variable.graph.finalized:
       raise RuntimeError(
-          "sok: the graph of '%s' is finalized, and nothing can be added that reads or "
-          "writes the table. Call sok.dump, sok.load or sok.incremental_model_dump once "
+          "sok: the graph of '%s' is finalized, so the ops that read or write the "
+          "table cannot be added. Call sok.dump, sok.load or sok.incremental_model_dump once "
           "before, or pass a session of a graph that is not finalized" %
           variable.op.name)
     cache[key] = Access(variable, columns)
   return cache[key]
 
 
-def placed_here(variable, keys):
-  """Returns bool `[N]`: which keys belong on this rank by the variable's placement."""
+def owned_mask(variable, keys):
+  """Returns bool `[N]`: which keys this rank owns by the variable's placement."""
   ranks = exchange.ranks_of(variable, communication.num_ranks())
   return np.array(ranks)[np.mod(keys, len(ranks))] == communication.rank()
 
@@ -137,6 +137,6 @@ def is_spread(variable):
   """Returns whether other ranks hold other rows of a table."""
   if communication.num_ranks() == 1:
     return False
-  # SOK's own variables are, whether or not they were looked up yet.
+  # SOK's own variables are spread even before their first lookup.
   return hasattr(variable, "num_gpus") or handle_ops.is_spread_over_ranks(
       variable.handle)

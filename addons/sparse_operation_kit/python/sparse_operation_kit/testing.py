@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""For tests: a process that ends between two steps that change files."""
+"""Test helper: ends a process between two steps that change files."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from absl.testing import absltest
 
 
 def folder_in_memory(test):
-  """Returns the path of a folder for many writes, which wait for no disk if possible."""
+  """Returns a folder for many writes, in memory if possible."""
   memory = "/dev/shm"
   path = tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else None)
   test.addCleanup(shutil.rmtree, path)
@@ -18,18 +18,18 @@ def folder_in_memory(test):
 
 
 class _End(BaseException):
-  """No handler catches it."""
+  """Not derived from Exception, so that no handler catches it."""
 
 
 class Killed(object):
-  """Context that is left before a step: a file is renamed, or is on the disk.
+  """A context that ends before a given step; steps are renames and fsyncs of files.
 
   Attributes:
-    happened: whether it was; false if there were not as many steps.
+    happened: whether the context ended early; false if there were fewer steps.
   """
 
   def __init__(self, step):
-    """Args: step, int, the number of steps that are done."""
+    """Args: step, int, the number of steps to complete."""
     self.happened = False
     self._left = step
     self._patches = [

@@ -1,20 +1,20 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Telling embedding variables from dense ones."""
+"""Separates embedding variables from dense ones."""
 
 import embedding_variable
 from tensorflow.python.ops import variables as tf_variables
 
 
 def parts(variable):
-  """The embedding variables behind `variable`.
+  """Returns the embedding variables that `variable` consists of.
 
   Args:
     variable: anything.
 
   Returns:
-    A list: of `variable` itself, or of its parts if it is partitioned; empty if it
-    is no embedding variable.
+    A list: `variable` itself, or its parts if it is partitioned; empty if it is not an
+      embedding variable.
   """
   if embedding_variable.is_embedding_variable(variable):
     return [variable]

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The version of TensorFlow, as SOK gives it."""
+"""TensorFlow's version in SOK's form."""
 
 import re
 

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends a wait for other ranks that takes too long.
 
-A collective that not every rank takes part in never ends: a rank has run one lookup
-more than the others, or waits somewhere else. (A rank that dies is noticed by Horovod
-at once, one that is frozen by its transport.) So a thread looks once a second which
-lookup of this process has waited longest. Beyond the time limit it says so, stops the
-carrier if there is one, and shuts Horovod down, which makes the collectives of all ranks
-fail.
+A collective never ends if some rank does not take part, because it runs fewer lookups
+or waits elsewhere. (Horovod itself detects a rank that dies, at once, or that is
+frozen, by its transport.) So a thread checks once a second which lookup of this process
+has waited longest. After the time limit it logs an error, stops the carrier if there is
+one, and shuts Horovod down, which makes the collectives of all ranks fail.
 """
 
 import atexit
@@ -26,19 +25,19 @@ from sparse_operation_kit import settings
 
 _PERIOD_SECONDS = 1.
 
-# How long a process that ends waits for what it has begun, at most; and one that ends
-# because it raised, which others may wait for elsewhere.
+# Limits of the wait for started exchanges at process exit. After an exception the limit
+# is shorter, since the other ranks may wait elsewhere.
 _DRAIN_SECONDS = 30
 _DRAIN_SECONDS_AFTER_ERROR = 2
 
-# What the names of calls begin with that sum dense gradients.
+# Name prefix of calls that sum dense gradients.
 GRADIENTS = "sok_gradients"
 
-# The same of calls that add numbers of all ranks, for the norm of gradients.
+# Name prefix of calls that sum one number per rank, for the norm of gradients.
 SUMS = "sok_sum_over_ranks"
 
-# Why exchanges fail once a wait was too long.
-WAITED_TOO_LONG = "a rank has waited too long for the others; the log says for what"
+# Reason in the errors of exchanges after a wait that was too long.
+WAITED_TOO_LONG = "a rank has waited too long for the others; the log names the lookup"
 
 _lock = threading.Lock()
 _thread = None
@@ -57,29 +56,29 @@ def start():
     _thread = threading.Thread(target=_watch, name="sok_watch")
     _thread.daemon = True
     _thread.start()
-    # Before Horovod's own handler, which was registered earlier.
+    # Runs before Horovod's handler, which was registered earlier.
     atexit.register(_end)
 
 
 def _end():
   if os.getpid() != _pid:
-    return  # a child's end is not the rank's
+    return  # the exit of a child is not that of the rank
   _stop.set()
   _thread.join(5.)
   if not _ends_horovod.is_set():
     _drain()
   if _ends_horovod.is_set():
-    # Horovod's own handler is next, and must find it done: of two that shut Horovod down
-    # at once one never returns. It takes as long as Horovod waits for a rank that is
-    # frozen.
+    # Horovod's handler is next and must find Horovod shut down: of two concurrent
+    # shutdowns one never returns. This waits as long as Horovod waits for a frozen
+    # rank.
     _thread.join()
 
 
 def _drain():
-  """Waits for what runs have begun between GPUs, and other ranks wait for."""
+  """Waits for the started exchanges between GPUs, which other ranks may need."""
   if not settings.exchange_on_device():
     return
-  # What Python sets for an exception that ends the program.
+  # Python sets it for an exception that ends the program.
   has_raised = hasattr(sys, "last_value")
   seconds = _DRAIN_SECONDS_AFTER_ERROR if has_raised else _DRAIN_SECONDS
   session, drain = sessions.on_cpu(lambda: _lib.load().sok_drain_carrier(seconds=seconds))
@@ -87,12 +86,12 @@ def _drain():
     try:
       session.run(drain)
     except tf.errors.InternalError as e:
-      # No run may come that says so.
+      # Log it, since there may be no further run to report it.
       tf.compat.v1.logging.error("sok: %s", e.message)
 
 
 def message(what, seconds):
-  """Returns what is said about a wait that was too long."""
+  """Returns the error message for a wait that was too long."""
   return (
       "sok: rank %d has waited for %d s in %s. Not all ranks take part in it: "
       "one has stopped, waits elsewhere, or runs other lookups than this one. Horovod "
@@ -103,12 +102,12 @@ def message(what, seconds):
 
 
 def reason_of_lost_rank(message):
-  """Returns why an exchange by Horovod has failed, in the words of other carriers.
+  """Returns why an exchange by Horovod failed, in the words of the other carriers.
 
-  Horovod does not say which rank it has lost.
+  Horovod does not report which rank it lost.
 
   Args:
-    message: string, Horovod's.
+    message: string, Horovod's error.
   """
   return (WAITED_TOO_LONG if _ends_horovod.is_set() else
           "a rank is gone, or has ended before the others. Horovod says: " + message)
@@ -116,8 +115,8 @@ def reason_of_lost_rank(message):
 
 def _watch():
   began = time.monotonic()
-  # Nothing has waited for longer than this thread has. Until then the session is not
-  # opened, so that it is not the first one of the process (sessions.py says why).
+  # No wait is older than this thread. Until the limit, open no session, so that it is
+  # not the first one of the process (see sessions.py).
   while not _stop.wait(_PERIOD_SECONDS):
     limit = settings.exchange_timeout()
     if limit and time.monotonic() - began >= limit:

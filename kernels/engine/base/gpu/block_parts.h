@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How arrays share a block of memory: one after the other, each aligned for any
-// access of a GPU. Needs no CUDA.
+// Layout of several arrays in one memory block: one after the other, each
+// aligned for any access of a GPU. Does not depend on CUDA.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_BLOCK_PARTS_H_
 #define KERNELS_ENGINE_BASE_GPU_BLOCK_PARTS_H_
@@ -14,7 +14,7 @@
 namespace ev {
 namespace gpu {
 
-// Where the parts of a block are.
+// Computes the offsets of the arrays in a block.
 class Parts {
  public:
   template <typename T>
@@ -33,8 +33,8 @@ class Parts {
   size_t bytes_ = 0;
 };
 
-// Takes arrays off a block. Without one, in a first pass, it counts the bytes
-// that the block needs, and all that it gives is null.
+// Takes arrays off a block. With a null block, in a first pass, it only counts
+// the bytes that the block needs, and returns null for each array.
 class Carver {
  public:
   explicit Carver(char* block) : block_(block) {}
@@ -42,7 +42,7 @@ class Carver {
   T* Take(size_t count) {
     return reinterpret_cast<T*>(At(parts_.AddBytes(count * sizeof(T))));
   }
-  // Where the next array begins.
+  // First byte of the next array.
   char* here() const { return At(parts_.bytes()); }
   size_t bytes() const { return parts_.bytes(); }
 

@@ -13,7 +13,7 @@ namespace {
 std::string Message(cudaError_t error, const char* call, const char* file,
                     int line) {
   int device = -1;
-  // A broken context may fail here as well; the first error is the one to tell.
+  // A broken context may fail here as well; report the first error.
   if (cudaGetDevice(&device) != cudaSuccess) device = -1;
   return std::string(call) + " failed on CUDA device " +
          std::to_string(device) + ": " + cudaGetErrorString(error) + " (" +
@@ -31,7 +31,7 @@ Status CudaStatus(cudaError_t error, const char* call, const char* file,
       return ResourceExhausted(std::move(message));
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
-    // No code for the device, or what it would be made of is not compiled.
+    // The binary has no code for the device, or the driver cannot compile it.
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
     case cudaErrorUnsupportedPtxVersion:

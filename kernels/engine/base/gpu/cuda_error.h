@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one way in which the engine looks at the result of a CUDA call: a Status
-// that keeps the call's text, its place and the device it ran on.
+// Checks the result of CUDA calls: turns it into a Status with the text of the
+// call, its source line and the device.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_CUDA_ERROR_H_
 #define KERNELS_ENGINE_BASE_GPU_CUDA_ERROR_H_
@@ -14,13 +14,12 @@
 namespace ev {
 namespace gpu {
 
-// OK for cudaSuccess; ResourceExhausted when memory ran out, FailedPrecondition
-// when there is no usable device or driver, else Internal.
+// Returns OK for cudaSuccess, ResourceExhausted if memory ran out,
+// FailedPrecondition if there is no usable device or driver, else Internal.
 Status CudaStatus(cudaError_t error, const char* call, const char* file,
                   int line);
 
-// Writes the message to stderr: for destructors, which have no caller to return
-// an error to.
+// Writes the message to stderr. For destructors, which cannot return an error.
 void LogCudaError(cudaError_t error, const char* call, const char* file,
                   int line);
 
@@ -35,7 +34,7 @@ void LogCudaError(cudaError_t error, const char* call, const char* file,
     }                                                                          \
   } while (0)
 
-// After a kernel launch: catches a bad configuration; waits for nothing.
+// Use after a kernel launch: reports a bad configuration. Does not wait.
 #define EV_CUDA_RETURN_IF_LAUNCH_FAILED(kernel)                         \
   do {                                                                  \
     const cudaError_t ev_cuda_error_ = cudaGetLastError();              \

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which errors say that a GPU cannot be used at all, and which that one has
-// failed. A plain program, of nvcc's headers; needs no GPU.
+// Checks which errors mean that a GPU cannot be used at all, and which mean
+// that it has failed. A plain program, because it uses nvcc's headers; needs no
+// GPU.
 
 #include <cuda_runtime_api.h>
 

@@ -36,7 +36,7 @@ Status DeviceBuffer::Allocate(size_t size_bytes, const std::string& what) {
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, size_bytes);
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // not sticky; the next launch must not report it
+    cudaGetLastError();  // clears it, or the next launch would report it
     size_t free_bytes = 0, total_bytes = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
     return ResourceExhausted(what + " needs " + std::to_string(size_bytes) +

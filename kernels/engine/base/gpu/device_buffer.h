@@ -15,9 +15,9 @@
 namespace ev {
 namespace gpu {
 
-// Movable, not copyable. The memory belongs to the device that is current when
-// Allocate is called and is aligned to at least 256 bytes. Freeing waits for
-// the device (cudaFree): not for a step's path.
+// Movable, not copyable. The memory belongs to the device that is current in
+// Allocate and is aligned to at least 256 bytes. Freeing waits for the device
+// (cudaFree), so do not free within a step.
 class DeviceBuffer {
  public:
   DeviceBuffer() : data_(nullptr), size_bytes_(0) {}
@@ -27,8 +27,9 @@ class DeviceBuffer {
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
-  // Gives up what it held and takes size_bytes (0: nothing), uninitialised.
-  // ResourceExhausted names what, the bytes that were wanted and those free.
+  // Frees the previous block and allocates size_bytes (0: nothing),
+  // uninitialised. ResourceExhausted names 'what', the requested bytes and the
+  // free bytes.
   Status Allocate(size_t size_bytes, const std::string& what);
   void Free();
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mark in a stream that other streams, or the processor, wait for.
+// A CUDA event: a point in a stream's work that other streams, or the host,
+// wait for.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_DEVICE_EVENT_H_
 #define KERNELS_ENGINE_BASE_GPU_DEVICE_EVENT_H_
@@ -19,8 +20,8 @@ namespace gpu {
 
 class DeviceEvent {
  public:
-  // Behind what the stream was given so far. The stream's device is to be
-  // current.
+  // Records an event after all work enqueued on the stream. The stream's device
+  // must be current.
   static Status Record(StreamView stream, std::shared_ptr<DeviceEvent>* event) {
     std::shared_ptr<DeviceEvent> made(new DeviceEvent);
     EV_CUDA_RETURN_IF_ERROR(
@@ -35,25 +36,25 @@ class DeviceEvent {
   DeviceEvent(const DeviceEvent&) = delete;
   DeviceEvent& operator=(const DeviceEvent&) = delete;
 
-  // What the stream is given from now on comes after the mark.
+  // Makes later work on the stream wait for the event.
   Status Before(StreamView stream) const {
     EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream.get(), event_, 0));
     return Status::OK();
   }
-  // The processor waits.
+  // Blocks the host until the event has passed.
   Status Wait() const {
     EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(event_));
     return Status::OK();
   }
   bool has_passed() const { return cudaEventQuery(event_) == cudaSuccess; }
-  // Also true where an error has ended what the stream was given.
+  // Returns true also if the work before the event has failed.
   bool IsThroughOrFailed() const {
     const cudaError_t error = cudaEventQuery(event_);
-    // When the process ends nothing is to be done any more.
+    // While the process exits, nothing is left to be done.
     if (error == cudaErrorCudartUnloading) return false;
     if (error != cudaErrorNotReady) return true;
-    // Such an answer may stay the thread's last error, for which a later launch
-    // would be blamed.
+    // cudaErrorNotReady may stay the thread's last error, and a later launch
+    // would be blamed for it.
     cudaGetLastError();
     return false;
   }

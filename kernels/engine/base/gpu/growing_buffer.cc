@@ -15,8 +15,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// The driver's functions that the runtime has no name for. They come from the
-// driver that the runtime loaded, so that nothing links against one.
+// Driver functions that the runtime does not wrap. They are looked up in the
+// driver that the runtime loaded, so that nothing links against a driver.
 struct Driver {
   PFN_cuDeviceGet_v2000 device_get = nullptr;
   PFN_cuDeviceGetAttribute_v2000 device_get_attribute = nullptr;
@@ -43,7 +43,9 @@ Status Look(const char* name, unsigned version, Function* function) {
 #endif
   if (result != cudaDriverEntryPointSuccess || found == nullptr) {
     return FailedPrecondition(
-        std::string("growing memory needs a driver that has ") + name);
+        std::string("growing GPU memory needs an NVIDIA driver with the "
+                    "function ") +
+        name + "; update the driver");
   }
   *function = reinterpret_cast<Function>(found);
   return Status::OK();
@@ -64,7 +66,7 @@ Status LoadDriver(Driver* d) {
   return Look("cuMemSetAccess", 10020, &d->set_access);
 }
 
-// Null, with *status, where there is none.
+// Returns null, and the reason in *status, if the driver lacks a function.
 const Driver* GetDriver(Status* status) {
   struct Loaded {
     Driver driver;
@@ -76,7 +78,7 @@ const Driver* GetDriver(Status* status) {
   return loaded.status.ok() ? &loaded.driver : nullptr;
 }
 
-// The driver's errors have the runtime's numbers.
+// Driver and runtime use the same error numbers.
 cudaError_t AsRuntime(CUresult result) {
   return static_cast<cudaError_t>(result);
 }
@@ -95,14 +97,14 @@ size_t RoundUp(size_t n, size_t granularity) {
   return (n + granularity - 1) / granularity * granularity;
 }
 
-// Puts size bytes of memory behind the addresses from p on.
+// Maps size bytes of memory to the addresses from p on.
 cudaError_t Back(const Driver& driver, char* p, size_t size, int device) {
   const CUmemAllocationProp prop = OnDevice(device);
   CUmemGenericAllocationHandle memory = 0;
   CUresult result = driver.create(&memory, size, &prop, 0);
   if (result != CUDA_SUCCESS) return AsRuntime(result);
   result = driver.map(Address(p), size, 0, memory, 0);
-  // The mapping keeps the memory, if there is one.
+  // The mapping, if it succeeded, keeps the memory alive.
   EV_CUDA_LOG_IF_ERROR(AsRuntime(driver.release(memory)));
   if (result != CUDA_SUCCESS) return AsRuntime(result);
   CUmemAccessDesc access = {};
@@ -162,8 +164,8 @@ Status GrowingBuffer::Allocate(size_t size_bytes, size_t max_bytes,
   const CUresult result = driver->reserve(&address, reserved, 0, 0, 0);
   if (AsRuntime(result) == cudaErrorMemoryAllocation) {
     return ResourceExhausted(what + " needs " + std::to_string(reserved) +
-                             " device addresses to grow in, which are not "
-                             "free; give it a smaller maximum");
+                             " free device addresses to grow in; give it a "
+                             "smaller maximum");
   }
   EV_CUDA_RETURN_IF_ERROR(AsRuntime(result));
   data_ = reinterpret_cast<char*>(address);
@@ -178,8 +180,9 @@ Status GrowingBuffer::GrowTo(size_t size_bytes, const std::string& what) {
   const size_t now = this->size_bytes();
   if (size_bytes <= now) return Status::OK();
   if (size_bytes > max_bytes_) {
-    return InvalidArgument(what + " may grow to " + std::to_string(max_bytes_) +
-                           " bytes, asked for " + std::to_string(size_bytes));
+    return InvalidArgument(what + " can grow to at most " +
+                           std::to_string(max_bytes_) + " bytes, got " +
+                           std::to_string(size_bytes));
   }
   Status status;
   const Driver* const driver = GetDriver(&status);
@@ -190,7 +193,7 @@ Status GrowingBuffer::GrowTo(size_t size_bytes, const std::string& what) {
     size_t free_bytes = 0, total_bytes = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
     return ResourceExhausted(what + " needs " + std::to_string(piece) +
-                             " bytes of device memory beside its " +
+                             " bytes of device memory in addition to its " +
                              std::to_string(now) + ", " +
                              std::to_string(free_bytes) + " of " +
                              std::to_string(total_bytes) + " are free");

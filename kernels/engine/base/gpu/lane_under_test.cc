@@ -28,13 +28,13 @@ void Hold(void* flag) {
 LaneUnderTest::LaneUnderTest() {}
 LaneUnderTest::~LaneUnderTest() {}
 
-Status LaneUnderTest::MostUnderWay(size_t* bytes) {
+Status LaneUnderTest::MaxBytesInFlight(size_t* bytes) {
   int device = 0;
   EV_RETURN_IF_ERROR(ProcessDevice("this test needs", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   size_t free = 0, total = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total));
-  *bytes = total / WorkLane::kShareUnderWay;
+  *bytes = total / WorkLane::kInFlightShare;
   return Status::OK();
 }
 

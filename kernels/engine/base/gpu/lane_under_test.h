@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A WorkLane for a test that has no header of CUDA's.
+// A WorkLane for tests that include no CUDA header.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
 #define KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
@@ -22,14 +22,14 @@ class LaneUnderTest {
   LaneUnderTest();
   ~LaneUnderTest();
 
-  // Bytes on the device that may be under way (work_lane.h). FailedPrecondition
-  // without a GPU.
-  static Status MostUnderWay(size_t* bytes);
-  // For what is under way on the device.
+  // Limit on the device memory of lanes in flight (work_lane.h).
+  // FailedPrecondition without a GPU.
+  static Status MaxBytesInFlight(size_t* bytes);
+  // Waits for all work on the device.
   static void WaitForAll();
 
   Status Acquire(size_t device_bytes);
-  // Its stream is busy until the flag is set.
+  // Keeps the lane's stream busy until the flag is set.
   Status HoldUntil(const std::atomic<bool>* flag);
   void Release();
   void ReleaseBusy();

@@ -22,7 +22,7 @@ void* Take(size_t bytes) {
   void* block = nullptr;
   if (cudaSetDevice(pinning_device) != cudaSuccess ||
       cudaHostAlloc(&block, bytes, cudaHostAllocPortable) != cudaSuccess) {
-    cudaGetLastError();  // ordinary memory does as well
+    cudaGetLastError();  // The caller uses ordinary memory instead.
     return nullptr;
   }
   return block;
@@ -53,7 +53,8 @@ Status CheckIsOn(int device, const void* memory, const char* what) {
            ? "in the memory of GPU " + std::to_string(attributes.device)
            : std::string("not in GPU memory")) +
       ", the rows are in that of GPU " + std::to_string(device) +
-      ", the one that this process keeps rows on");
+      ", the GPU of this process; give each process one GPU by "
+      "CUDA_VISIBLE_DEVICES");
 }
 
 void OfferPinnedMemory(int device) {

@@ -9,14 +9,15 @@
 namespace ev {
 namespace gpu {
 
-// Whether a device reads and writes this memory by itself.
+// Returns whether the memory is pinned, so that a device accesses it directly.
 bool IsPinned(const void* memory);
 
-// InvalidArgument unless the memory is that device's. 'what': "the output".
+// Returns InvalidArgument unless the memory is on that device. 'what' starts
+// the message: "the output".
 Status CheckIsOn(int device, const void* memory, const char* what);
 
-// Makes pinned memory the source of base/transfer_memory.h, with this
-// device current when it is taken.
+// Registers pinned memory as the source of base/transfer_memory.h. It is
+// allocated with this device current.
 void OfferPinnedMemory(int device);
 
 }  // namespace gpu

@@ -14,7 +14,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// This process's number among those of its host, as launchers tell it.
+// Number of this process among those of its host, from the launcher's
+// environment variables; 0 without one.
 int LocalRank() {
   for (const char* name :
        {"HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}) {
@@ -35,7 +36,8 @@ Status ProcessDevice(const std::string& who_needs, int* device) {
     const bool known = cudaDriverGetVersion(&driver) == cudaSuccess;
     return FailedPrecondition(
         known && driver > 0
-            ? who_needs + " a newer NVIDIA driver: the one here is for CUDA " +
+            ? who_needs +
+                  " a newer NVIDIA driver: the installed one is for CUDA " +
                   std::to_string(driver / 1000) + "." +
                   std::to_string(driver % 1000 / 10)
             : who_needs + " an NVIDIA driver, and this machine has none");

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which GPU is this process's.
+// Chooses the GPU of this process.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_PROCESS_DEVICE_H_
 #define KERNELS_ENGINE_BASE_GPU_PROCESS_DEVICE_H_
@@ -13,10 +13,10 @@
 namespace ev {
 namespace gpu {
 
-// The only GPU that this process sees, else the one with the number of its
-// local rank, as launchers tell it, modulo the number of GPUs.
-// FailedPrecondition, in a sentence that begins with 'who_needs' ("rows in GPU
-// memory need"), when there is no driver, an old one, or no GPU.
+// Sets *device to the local rank, as the launcher's environment gives it,
+// modulo the number of visible GPUs. FailedPrecondition if the driver is
+// missing or too old or no GPU is visible; the message begins with 'who_needs'
+// ("rows in GPU memory need").
 Status ProcessDevice(const std::string& who_needs, int* device);
 
 }  // namespace gpu

@@ -13,8 +13,8 @@
 namespace ev {
 namespace gpu {
 
-// A stream beside the caller's, for work that little else waits for and that is
-// long rather than wide. Its blocks go first.
+// A stream beside the caller's, for a long chain of small kernels that little
+// other work waits for. Its blocks have the highest priority.
 class SideStream {
  public:
   ~SideStream() {
@@ -30,7 +30,7 @@ class SideStream {
         cudaEventCreateWithFlags(&join_, cudaEventDisableTiming));
     return Status::OK();
   }
-  // What follows on this stream comes after what was enqueued on main so far.
+  // Makes later work on this stream wait for all work enqueued on 'main'.
   Status Fork(cudaStream_t main) {
     EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(fork_, main));
     EV_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(stream_, fork_, 0));

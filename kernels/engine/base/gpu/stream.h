@@ -1,19 +1,19 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's view of a CUDA stream that other code owns. Needs no CUDA
-// header, so that code which only passes a stream on compiles without one.
+// The engine's view of a CUDA stream that other code owns. Includes no CUDA
+// header, so that code that only passes a stream compiles without CUDA.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_STREAM_H_
 #define KERNELS_ENGINE_BASE_GPU_STREAM_H_
 
-struct CUstream_st;  // what cudaStream_t points to
+struct CUstream_st;  // the target of cudaStream_t
 
 namespace ev {
 namespace gpu {
 
-// Copyable; the owner keeps the stream alive while calls that were given it
-// run. A default StreamView is the legacy default stream.
+// Copyable. The owner keeps the stream alive while calls with it run. A default
+// StreamView is the legacy default stream.
 class StreamView {
  public:
   StreamView() : stream_(nullptr) {}

@@ -20,7 +20,7 @@ struct Idle {
   std::vector<std::unique_ptr<TransferLane>> lanes;
 };
 
-// Never destroyed: the driver may be gone when a process ends.
+// Never destroyed: at process exit the driver may be gone already.
 Idle* IdleLanes() {
   static Idle* const idle = new Idle;
   return idle;

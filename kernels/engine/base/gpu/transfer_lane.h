@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A way between this process's memory and a device: a stream with two pinned
-// buffers and their counterparts on the device, which take turns, so that the
-// processor fills or empties one while the other is on the link.
+// A double-buffered copy path between host memory and a device: a stream with
+// two pairs of buffers, pinned and on the device. The CPU fills or empties one
+// pair while the other is being transferred.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_TRANSFER_LANE_H_
 #define KERNELS_ENGINE_BASE_GPU_TRANSFER_LANE_H_
@@ -22,7 +22,7 @@ namespace gpu {
 // Used by one call at a time.
 class TransferLane {
  public:
-  // One turn's buffers.
+  // One pair of buffers.
   struct Turn {
     char* host = nullptr;  // pinned
     char* device = nullptr;
@@ -35,19 +35,20 @@ class TransferLane {
   TransferLane(const TransferLane&) = delete;
   TransferLane& operator=(const TransferLane&) = delete;
 
-  // An idle lane of the current device, or a new one, with at least that many
-  // bytes a turn.
+  // Returns an idle lane of the current device, or a new one, with at least
+  // 'bytes' per buffer.
   static Status Acquire(size_t bytes, std::unique_ptr<TransferLane>* lane);
-  // Gives it back; REQUIRES that nothing is under way on it. A lane on which a
-  // call failed is destroyed instead.
+  // Returns the lane to the pool. REQUIRES: no work is in flight on it. Destroy
+  // the lane instead if a call on it failed.
   static void Release(std::unique_ptr<TransferLane> lane);
 
   cudaStream_t stream() const { return stream_; }
-  // The turn that was used longer ago, once the device is done with it.
+  // Returns the buffers that were used longer ago, once the device is done with
+  // them.
   Status Next(Turn** turn);
-  // Marks the end of a turn's work.
+  // Marks the end of the work on these buffers.
   Status End(Turn* turn);
-  // Waits for all.
+  // Waits for all work of the lane.
   Status Wait();
 
  private:

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams whose kernels do not stand behind those of a model's layers: the GPU
-// takes their blocks first as soon as others end. The kernels of a lookup or an
-// update are short, and layers wait for them, or the next step does.
+// Streams with priority over those of a model's layers: the GPU schedules their
+// blocks first as soon as others end. The kernels of a lookup or an update are
+// short, and the layers or the next step wait for them.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_URGENT_STREAM_H_
 #define KERNELS_ENGINE_BASE_GPU_URGENT_STREAM_H_
@@ -18,10 +18,10 @@
 namespace ev {
 namespace gpu {
 
-// On the current device. most: before other such streams, too, for what the
-// longest work of a step begins with.
+// Creates a stream on the current device. most: use the highest priority, for
+// the start of a step's longest work; otherwise one level below it.
 inline Status CreateUrgentStream(bool most, cudaStream_t* stream) {
-  // A lower number comes before a higher one.
+  // Lower numbers are higher priorities.
   int least = 0, greatest = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   const int priority = most ? greatest : std::min(least, greatest + 1);

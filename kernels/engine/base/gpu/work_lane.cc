@@ -17,40 +17,41 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Enough for lookups of some 200 tables at once, each with a lane for its ids
-// and one for its rows; a lane beyond that is freed, which waits for the
+// Enough for simultaneous lookups of some 200 tables, each with a lane for its
+// ids and one for its rows. A lane beyond that is freed, which waits for the
 // device.
 constexpr size_t kMaxIdle = 512;
 constexpr size_t kTurnBytes = 1 << 20;
 
 struct Idle {
   std::mutex mu;
-  // In the order in which they were given back.
+  // in the order they were released
   std::vector<std::unique_ptr<WorkLane>> lanes;
-  std::map<int, size_t> most_under_way;  // bytes, by device
+  std::map<int, size_t> max_bytes_in_flight;  // bytes, by device
 };
 
-// Never destroyed: the driver may be gone when a process ends.
+// Never destroyed: at process exit the driver may be gone already.
 Idle* IdleLanes() {
   static Idle* const idle = new Idle;
   return idle;
 }
 
-// A program that does not wait for the GPU at the end of its steps
-// (TF_SYNC_ON_FINISH=false) would make lanes for as many steps as the driver
-// queues, which is dozens. REQUIRES: the device is current, and 'mu' held.
-Status MostUnderWay(int device, Idle* idle, size_t* bytes) {
-  size_t& most = idle->most_under_way[device];
+// Limits the device memory of lanes in flight. Without a limit, a program that
+// does not wait for the GPU at the end of its steps (TF_SYNC_ON_FINISH=false)
+// would create lanes for as many steps as the driver queues, which is dozens.
+// REQUIRES: the device is current, and 'mu' held.
+Status MaxBytesInFlight(int device, Idle* idle, size_t* bytes) {
+  size_t& most = idle->max_bytes_in_flight[device];
   if (most == 0) {
     size_t free = 0, total = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total));
-    most = std::max<size_t>(total / WorkLane::kShareUnderWay, 1);
+    most = std::max<size_t>(total / WorkLane::kInFlightShare, 1);
   }
   *bytes = most;
   return Status::OK();
 }
 
-// A quarter more, so that batches that vary do not allocate for ever.
+// A quarter more, so that batches of varying size do not reallocate forever.
 size_t WithRoom(size_t bytes) { return bytes + bytes / 4; }
 
 }  // namespace
@@ -83,8 +84,8 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
     Idle* const idle = IdleLanes();
     std::lock_guard<std::mutex> lock(idle->mu);
     size_t best = idle->lanes.size();
-    // Of a call like this one, under way for longest.
-    size_t like = best, bytes_under_way = 0;
+    // The oldest lane in flight whose memory fits this call.
+    size_t like = best, bytes_in_flight = 0;
     const auto fits = [&](const WorkLane& it) {
       return it.host_bytes_ >= host_bytes &&
              it.memory_.size_bytes() >= device_bytes;
@@ -94,7 +95,7 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
       if (it.device_number_ != device) continue;
       if (it.may_be_busy_) {
         if (cudaStreamQuery(it.stream_) == cudaErrorNotReady) {
-          bytes_under_way += it.memory_.size_bytes();
+          bytes_in_flight += it.memory_.size_bytes();
           if (like == idle->lanes.size() && fits(it) &&
               it.memory_.size_bytes() / 2 <= device_bytes) {
             like = i;
@@ -117,8 +118,8 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
     if (like < idle->lanes.size() &&
         (best == idle->lanes.size() || !fits(*idle->lanes[best]))) {
       size_t most = 0;
-      EV_RETURN_IF_ERROR(MostUnderWay(device, idle, &most));
-      must_wait = bytes_under_way + device_bytes > most;
+      EV_RETURN_IF_ERROR(MaxBytesInFlight(device, idle, &most));
+      must_wait = bytes_in_flight + device_bytes > most;
       if (must_wait) best = like;
     }
     if (best < idle->lanes.size()) {
@@ -154,7 +155,7 @@ Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
   if (host_bytes > host_bytes_) {
     void* host = nullptr;
     const cudaError_t error = cudaMallocHost(&host, WithRoom(host_bytes));
-    if (error == cudaErrorMemoryAllocation) cudaGetLastError();  // not sticky
+    if (error == cudaErrorMemoryAllocation) cudaGetLastError();  // clears it
     EV_CUDA_RETURN_IF_ERROR(error);
     if (host_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host_));
     host_ = static_cast<char*>(host);
@@ -162,7 +163,7 @@ Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
   }
   if (device_bytes > memory_.size_bytes()) {
     EV_RETURN_IF_ERROR(
-        memory_.Allocate(WithRoom(device_bytes), "a batch under way"));
+        memory_.Allocate(WithRoom(device_bytes), "the work of a batch"));
   }
   return Status::OK();
 }
@@ -204,7 +205,8 @@ Status WorkLane::Follow(const DeviceStream& other) {
 
 Status WorkLane::BringDown(size_t at, size_t bytes, void* to) const {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_number_));
-  // Not by this one's pinned memory and stream, which belong to one thread.
+  // Uses another lane, since this lane's pinned memory and stream belong to one
+  // thread.
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(Acquire(bytes, 0, &lane));
   EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{stream_}));

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one piece of work on a device needs from start to end: a stream, memory
-// on the device, and pinned memory beside it. Lanes are kept and used again, so
-// that a step in its steady state allocates nothing.
+// The resources of one call's work on a device: a stream, device memory and
+// pinned host memory. Lanes are pooled, so that a step in its steady state
+// allocates nothing.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
 #define KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
@@ -20,7 +20,7 @@
 namespace ev {
 namespace gpu {
 
-// Used by one piece of work at a time.
+// Used by one call at a time.
 class WorkLane {
  public:
   WorkLane() {}
@@ -28,44 +28,47 @@ class WorkLane {
   WorkLane(const WorkLane&) = delete;
   WorkLane& operator=(const WorkLane&) = delete;
 
-  static constexpr size_t kShareUnderWay = 32;
+  static constexpr size_t kInFlightShare = 32;
 
-  // A lane of the current device with memory of at least that many bytes,
-  // aligned to 256: of the idle ones the smallest that has it, else the
-  // largest, which grows, else a new one. Where lanes that were given back busy
-  // have more than 1/kShareUnderWay of the device's memory with it, it waits
-  // for the oldest that has as much, and up to twice, if there is one.
-  // ResourceExhausted.
+  // Returns a lane of the current device with at least that much memory,
+  // aligned to 256 bytes. Takes the smallest idle lane that fits, else grows
+  // the largest idle one, else creates one.
+  //
+  // Limit: lanes that were released busy may hold 1/kInFlightShare of the
+  // device's memory together with this request. Beyond that, and if no idle
+  // lane fits, Acquire waits for the oldest busy lane that has device_bytes to
+  // twice as much, if there is one. ResourceExhausted.
   static Status Acquire(size_t host_bytes, size_t device_bytes,
                         std::unique_ptr<WorkLane>* lane);
-  // Gives it back; REQUIRES that nothing is under way on it. A lane on which a
-  // call failed is destroyed instead.
+  // Returns the lane to the pool. REQUIRES: no work is in flight on it. Destroy
+  // the lane instead if a call on it failed.
   static void Release(std::unique_ptr<WorkLane> lane);
-  // The same while something may be under way on its stream: it is acquired
-  // again when that is done.
+  // Like Release, but work may be in flight on the lane's stream; the lane is
+  // reused when that work is done.
   static void ReleaseBusy(std::unique_ptr<WorkLane> lane);
 
   char* host() const { return host_; }
   char* device() const { return memory_.as<char>(); }
 
-  // Copies ordinary memory to the device through two small pinned buffers that
-  // take turns; 'from' has been read when it returns.
+  // Copies ordinary memory to the device through two small pinned buffers in
+  // turn. 'from' may be overwritten after the return.
   Status SendUp(const char* from, size_t bytes, char* to);
 
-  // Copies [at, at + bytes) of the device's memory to ordinary memory, after
-  // what the lane has been given so far; waits. By several threads at once.
+  // Copies [at, at + bytes) of the lane's device memory to ordinary memory,
+  // after all work enqueued on the lane; waits. Several threads may call it at
+  // once.
   Status BringDown(size_t at, size_t bytes, void* to) const;
 
   cudaStream_t stream() const { return stream_; }
-  // What the lane is given from now on comes after what the other stream has
-  // been given so far. The processor does not wait.
+  // Makes later work on this lane wait for all work enqueued on the other
+  // stream. The host does not wait.
   Status Follow(const DeviceStream& other);
-  // Waits for all.
+  // Waits for all work of the lane.
   Status Wait();
 
  private:
   Status Create();
-  // Growing loses what was in the memory.
+  // Growing loses the contents.
   Status Reserve(size_t host_bytes, size_t device_bytes);
 
   int device_number_ = -1;
@@ -74,10 +77,10 @@ class WorkLane {
   char* host_ = nullptr;  // pinned
   size_t host_bytes_ = 0;
   DeviceBuffer memory_;
-  // SendUp uses it; made when SendUp is first called.
+  // Used by SendUp, created at its first call.
   char* turns_[2] = {nullptr, nullptr};
   cudaEvent_t sent_[2] = {nullptr, nullptr};
-  cudaEvent_t followed_ = nullptr;  // of Follow, likewise
+  cudaEvent_t followed_ = nullptr;  // used by Follow, created at its first call
 };
 
 }  // namespace gpu

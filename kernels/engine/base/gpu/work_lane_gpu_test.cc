@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory lanes under way may have.
+// Limits the memory of lanes in flight.
 
 #include <atomic>
 #include <chrono>
@@ -18,15 +18,15 @@ namespace {
 class WorkLaneTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const Status status = LaneUnderTest::MostUnderWay(&most_);
+    const Status status = LaneUnderTest::MaxBytesInFlight(&most_);
     if (status.code() == StatusCode::kFailedPrecondition) {
       GTEST_SKIP() << status.message();
     }
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  // Idle lanes of such sizes, so that nothing is allocated or freed while
-  // others are held: the driver would wait for those.
+  // Creates idle lanes of these sizes, so that nothing is allocated or freed
+  // while others are held: the driver would wait for those.
   static void Make(const std::vector<size_t>& sizes) {
     std::vector<LaneUnderTest> lanes(sizes.size());
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -35,7 +35,8 @@ class WorkLaneTest : public ::testing::Test {
     for (LaneUnderTest& lane : lanes) lane.Release();
   }
 
-  // A lane with memory for 'bytes' is under way until the flag is set.
+  // Starts work on a lane with memory for 'bytes'; it runs until the flag is
+  // set.
   const void* Begin(size_t bytes, const std::atomic<bool>* flag) {
     LaneUnderTest lane;
     EXPECT_TRUE(lane.Acquire(bytes).ok());
@@ -48,14 +49,14 @@ class WorkLaneTest : public ::testing::Test {
   size_t most_ = 0;
 };
 
-TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
+TEST_F(WorkLaneTest, AtTheLimitACallWaitsForTheOldestOne) {
   std::atomic<bool> first_ends{false}, second_ends{false};
   const size_t bytes = most_ * 2 / 5;  // a lane takes a quarter more
   Make({1024, bytes, bytes});
   const void* const first = Begin(bytes, &first_ends);
   const void* const second = Begin(bytes, &second_ends);
   EXPECT_NE(first, second);
-  // What is small goes on.
+  // A small call does not wait.
   LaneUnderTest small;
   ASSERT_TRUE(small.Acquire(1024).ok());
   small.Release();
@@ -75,13 +76,13 @@ TEST_F(WorkLaneTest, ACallWaitsForAnOlderOneBeforeThereAreTooMany) {
   LaneUnderTest::WaitForAll();
 }
 
-TEST_F(WorkLaneTest, UpToThatACallTakesALaneOfItsOwn) {
+TEST_F(WorkLaneTest, BelowTheLimitACallGetsItsOwnLane) {
   std::atomic<bool> ends{false};
   const size_t bytes = most_ / 8;
   Make({bytes, bytes});
   const void* const first = Begin(bytes, &ends);
   LaneUnderTest second;
-  ASSERT_TRUE(second.Acquire(bytes).ok());  // or it waits for ever
+  ASSERT_TRUE(second.Acquire(bytes).ok());  // must not wait
   EXPECT_NE(second.memory(), first);
   ends = true;
   second.Release();

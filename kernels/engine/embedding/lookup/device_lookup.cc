@@ -14,12 +14,13 @@
 namespace ev {
 namespace {
 
-// Unknown keys that the thread that took their table finds, at some 30 ns each;
-// more are shared out when all tables have been waited for.
+// Maximum number of unknown keys that the thread that takes their table finds
+// alone, at some 30 ns each. More are split among threads when all tables have
+// been waited for.
 constexpr int64_t kMostFoundAlone = 4 * kIdsPerTask;
 
-// Unknown keys [begin, end): where their rows are, and what the device reads
-// for them.
+// Finds the rows of unknown keys [begin, end), and sets the handles that the
+// device reads for them.
 void FindUnknown(PlannedTable* planned, int64_t begin, int64_t end) {
   const EmbeddingTable::Impl& table = *planned->table->impl();
   const int64_t* const keys = planned->distinct->unknown_keys();

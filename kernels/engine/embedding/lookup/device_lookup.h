@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a pooled lookup that finds the rows of tables whose ids a device
-// deduplicates (device_distinct.h). Keys that the device knows are found there;
-// the others are found here, and named. A table goes on as soon as all of its
-// keys have names, while ids of others are still on their way. For the files of
-// this room only.
+// Finds the rows of tables whose ids a device deduplicates (device_distinct.h),
+// in a pooled lookup. The device finds its known keys; the CPU finds the others
+// and passes their handles to the device. A table goes on as soon as all of its
+// keys have handles, while ids of other tables are still in flight. For the
+// files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_DEVICE_LOOKUP_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_DEVICE_LOOKUP_H_
@@ -24,27 +24,28 @@ namespace ev {
 
 class DeviceLookup {
  public:
-  // all_known(t) is called once for each table that was started, in some task,
-  // when the device knows what each of the batch's keys reads. Throws
+  // all_known(t) is called once for each started table, in some task, when the
+  // device has a handle for each of the batch's keys. For tables of 'step', the
+  // handles are passed to the step instead, and all_known is not called. Throws
   // std::bad_alloc.
-  // step: those of its tables are told to it, and all_known is not called.
   DeviceLookup(LookupPlan* plan, StepLookup* step,
                const std::function<Status(int t)>& all_known);
 
-  // Whether the step takes table t; the step.
+  // Returns whether table t is in the step.
   bool IsInStep(int t) const { return step_ != nullptr && step_->Has(t); }
   const StepLookup* step() const { return step_; }
-  // For PlanIds, which tells it of tables whose devices were started.
+  // The queue for PlanIds, which reports started tables to it.
   DistinctQueue* queue() { return &queue_; }
-  // All that are left, when all were started. By the thread that shares out the
-  // tasks.
+  // Takes the remaining tables and finds their keys. Called once all are
+  // started, by the thread that runs the tasks.
   Status Finish(Parallel* parallel);
 
  private:
-  // The keys of table t, which was waited for. Of few unknown ones the handles
-  // are found and set, many are left for Finish.
+  // Finds the unknown keys of table t after its Wait and sets their handles, if
+  // they are few; leaves many to Finish.
   Status Take(int t);
-  // Tells the device the handles of table t's unknown keys, when all are found.
+  // Passes the handles of table t's unknown keys to the device, when all are
+  // found.
   Status SetUnknown(int t);
 
   LookupPlan* const plan_;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups and updates whose outputs and gradients are in the memory of the
-// device that has the rows, against those in CPU memory.
+// Compares lookups and updates whose outputs and gradients are in memory of the
+// device that has the rows with those in CPU memory.
 
 #include <memory>
 #include <random>
@@ -97,12 +97,13 @@ class DeviceTensorsTest : public ::testing::Test {
     on_ = stream_->stream();
   }
 
-  // A step whose tensors are on the device; gives the lookup's output.
+  // Runs a step whose tensors are on the device, and returns the lookup's
+  // output.
   std::vector<float> StepThere(const Batch& batch, Combiner combiner,
                                int64_t step) {
     const int64_t n = batch.grads.size();
     float* const out = stream_->Allocate(n);
-    // What the framework did with the memory before.
+    // A write by the framework, which used the memory before.
     stream_->Fill(std::vector<float>(n, 77.0f), out);
     PooledInput in = batch.Input(table_.get(), combiner);
     in.stream = &on_;
@@ -176,7 +177,7 @@ TEST_F(DeviceTensorsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
 
 TEST_F(DeviceTensorsTest, RowsAreReadIntoItsMemory) {
   StepThere(Batch(200, 3, 300, 5), Combiner::kSum, 0);
-  // Some are absent, some come twice.
+  // Some keys are absent, some occur twice.
   std::vector<int64_t> keys;
   for (int64_t i = 0; i < 5000; ++i) keys.push_back(i * 7 % 600 - 100);
   std::vector<float> here(keys.size() * kDim);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a lookup that finds the rows of distinct keys and makes them
-// readable by the CPU. For the files of this room only.
+// Finds the rows of a lookup's distinct keys and makes them readable by the
+// CPU. For the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_FIND_ROWS_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_FIND_ROWS_H_
@@ -22,7 +22,7 @@
 
 namespace ev {
 
-// Rows that stay addressable until this is destroyed. Thread-safe.
+// Keeps rows addressable until it is destroyed. Thread-safe.
 class RowHolds {
  public:
   void Add(std::unique_ptr<RowHold> hold) {
@@ -35,11 +35,13 @@ class RowHolds {
   std::vector<std::unique_ptr<RowHold>> holds_;
 };
 
-// Distinct keys of several tables to be found, in tasks of at most this many.
+// A list of tasks that find distinct keys of several tables, at most
+// kMostAtOnce keys each.
 class FindTasks {
  public:
   FindTasks() : tasks_(kMostAtOnce) {}
-  // keys_at_once: that one task takes of this table, kMostAtOnce at most.
+  // keys_at_once: how many keys of this table one task takes, at most
+  // kMostAtOnce.
   void Add(int t, int64_t num_keys, int64_t keys_at_once) {
     tasks_.Add(t, num_keys, std::max<int64_t>(1, kMostAtOnce / keys_at_once));
   }
@@ -53,10 +55,10 @@ class FindTasks {
 // Sets the handles of distinct keys [begin, end).
 void FindHandles(PlannedTable* planned, int64_t begin, int64_t end);
 
-// The same, and their rows for the CPU to read. Where the lookup keeps rows
-// (planned_table.h) they are copies, since the gradient reads them when the
-// update may have run; else they are where the home holds them, or copies where
-// it cannot. Errors name the table. Throws std::bad_alloc.
+// Like FindHandles, and sets planned->rows for the CPU to read. If the lookup
+// keeps rows (planned_table.h) they are copies, since the gradient may read
+// them after the update. Otherwise they point into the home, or to copies if
+// the home cannot hold rows. Errors name the table. Throws std::bad_alloc.
 Status FindRows(PlannedTable* planned, int64_t begin, int64_t end,
                 RowHolds* holds);
 

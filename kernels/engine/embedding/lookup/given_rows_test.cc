@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// PoolGivenRows and the gradient of weights with given rows, and what weights
-// that sum to 0 give.
+// Tests PoolGivenRows, the gradient of weights with given rows, and weights
+// that sum to 0.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ std::shared_ptr<EmbeddingTable> MakeTable() {
   testing::PutUnderTest(&options);
   auto table = std::make_shared<EmbeddingTable>(options);
   std::vector<float> rows(37 * kDim);
-  // Few values, so that elements tie.
+  // Few distinct values, so that elements tie.
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.5f * (i * 7 % 5);
   EXPECT_TRUE(table->Initialize(rows, 37).ok());
   return table;

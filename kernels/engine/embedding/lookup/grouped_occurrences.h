@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table's occurrences grouped by distinct key, which every gradient of a
-// pooled lookup begins with (combine/pooling_gradient.h).
+// One table's occurrences grouped by distinct key: the first step of every
+// gradient of a pooled lookup (combine/pooling_gradient.h).
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_GROUPED_OCCURRENCES_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_GROUPED_OCCURRENCES_H_
@@ -36,13 +36,13 @@ struct Grouped {
 
 Recycler<Grouped>& GroupedPool();
 
-// Parts that can be grouped at once, by several threads. Where a device has
-// deduplicated it groups too: one part, and the only one that can fail.
+// Number of parts that several threads can group at once. A table that a device
+// has deduplicated is one part, which the device groups; only that can fail.
 // REQUIRES: grouped->Reserve(ids).
 int64_t NumParts(const TableIds& ids);
 Status GroupPartOf(const TableIds& ids, int64_t part, Grouped* grouped);
 
-// All occurrences at once, by the inverse and counts that are here.
+// Groups all occurrences at once, by the inverse and counts in CPU memory.
 void GroupByInverse(const TableIds& ids, Grouped* grouped);
 
 }  // namespace ev

@@ -20,7 +20,7 @@ int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
 
 int64_t LookupPlan::num_unique(int t) const {
   const PlannedTable& planned = *tables_[t];
-  // An upper bound until they are made distinct.
+  // Only an upper bound until Fetch deduplicates.
   if (planned.distinct != nullptr && planned.distinct->step() != nullptr &&
       !Fetch(t).ok()) {
     return 0;
@@ -37,7 +37,7 @@ Status LookupPlan::SettleLocked(PlannedTable* planned) const {
   EV_RETURN_IF_ERROR(
       planned->table->impl()->WithName(planned->distinct->Settle()));
   planned->TakeUnknown();
-  // None of them has a row.
+  // No unsettled key has a row.
   const int64_t num_absent = planned->distinct->num_unknown();
   std::fill_n(planned->unknown_handles, num_absent, kNoRow);
   planned->num_absent = num_absent;

@@ -14,18 +14,18 @@
 
 namespace ev {
 
-struct PlannedTable;  // planned_table.h, for this room's files
+struct PlannedTable;  // planned_table.h, for the files of this folder
 
-// What a forward found out about each of its tables: distinct keys, where each
-// id's row is, how samples are made of ids. Opaque; immutable once made, but
-// for what it fetches; shared by forward, gradient and update. Keeps the tables
-// alive. Its memory is recycled: the next forward of the process uses it again.
+// Results of a forward that its gradient and update reuse: per table the
+// distinct keys, the row of each id, and the samples. Opaque; immutable once
+// made, except for what it fetches on first use. Keeps the tables alive. Its
+// memory is recycled for later forwards of the process.
 //
-// Where a device has deduplicated, distinct keys, their counts and their
-// handles stay there until a caller wants them here.
+// If a device has deduplicated a table, its distinct keys, counts and handles
+// stay in device memory until a caller fetches them.
 //
-// Row handles in it are right as long as no key of the table was erased since;
-// the update looks, and finds the rows anew otherwise.
+// Row handles are valid as long as no key of the table has been erased since.
+// The update checks that, and otherwise finds the rows again.
 class LookupPlan {
  public:
   LookupPlan();
@@ -37,35 +37,38 @@ class LookupPlan {
   EmbeddingTable* table(int t) const;
   int64_t batch_size(int t) const;  // B of the forward
   int64_t num_ids(int t) const;     // N of the forward
-  // Distinct ids. Fetches those of a step (rows/gpu_step.h); 0 when that fails.
+  // Number of distinct ids. For a table of a step (rows/gpu_step.h) it fetches
+  // them, and is 0 if that fails.
   int64_t num_unique(int t) const;
-  // Whether gradients of table t's samples must be in CPU memory, where they
-  // are summed: its combiner selects (combiner.h).
+  // Whether the gradients of table t's samples are summed on the CPU, and so
+  // must be in CPU memory, because its combiner selects (combiner.h).
   bool sums_on_cpu(int t) const;
 
-  // Of a step that knew all keys (rows/gpu_step.h): those of table t without a
-  // row are here afterwards. At once elsewhere. Thread-safe.
+  // Copies the keys of table t without a row to the host if they are still in
+  // GPU memory (DeviceDistinct::is_settled); otherwise a no-op. Thread-safe.
   Status Settle(int t) const;
-  // Brings here what stayed on a device of table t; at once where nothing did,
-  // or not any more. Thread-safe. Needs 16 bytes of the link per distinct id.
+  // Copies keys, counts and handles of table t to the host, 16 bytes per
+  // distinct id. No-op if they are not on a device, or have been fetched.
+  // Thread-safe.
   Status Fetch(int t) const;
-  // Distinct ids, in order of first occurrence; of a batch that is deduplicated
-  // in shards (sharded_ids.h), shard by shard. The same for the same batch.
-  // Fetches first; nothing when that fails: a caller that needs to know why
-  // calls Fetch.
+  // Distinct ids in order of first occurrence, or by shard if they were
+  // deduplicated in shards (sharded_ids.h). The order depends on the batch
+  // alone. Fetches first; empty if that fails, and then Fetch returns the
+  // error.
   Span<const int64_t> unique_keys(int t) const;
-  // Occurrences of each, likewise.
+  // Occurrences of each distinct id. Fetches first, like unique_keys.
   Span<const int32_t> counts(int t) const;
 
-  // An empty plan, a used one if there is any; goes back by itself.
+  // Returns an empty plan, recycled if possible. It is recycled again when it
+  // is released.
   static std::shared_ptr<LookupPlan> Make(int num_tables);
 
-  // For this room's files.
+  // For the files of this folder.
   const PlannedTable& planned(int t) const { return *tables_[t]; }
   PlannedTable* mutable_planned(int t) { return tables_[t].get(); }
 
-  // For RecycledPlan (ids/recycled_plan.h): memory that the plan keeps, and the
-  // end of what it holds besides.
+  // For RecycledPlan (ids/recycled_plan.h): the memory that the plan keeps, and
+  // the release of everything else.
   size_t bytes() const;
   void GiveBack();
 

@@ -12,8 +12,8 @@
 namespace ev {
 namespace {
 
-// Whether a device could deduplicate, for a batch that is long enough. It
-// counts ids, not what they stand for.
+// Returns whether a device can deduplicate the ids if the batch is long enough.
+// It counts ids, so ids that stand for several occurrences are excluded.
 bool CanDeduplicate(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   return table.home->gpu_table() != nullptr && in.weights == nullptr &&
@@ -21,9 +21,10 @@ bool CanDeduplicate(const PooledInput& in) {
          in.num_ids <= kMaxDistinctIds;
 }
 
-// Ids of all tables, where those of a device stand together: the 100 us until
-// it has their keys are waited for once by all tables. (A pooled lookup goes on
-// with one table while another waits: there each stands for itself.)
+// Returns the number of ids of all tables that a device can deduplicate, if
+// they count together. They do in a row lookup, in which all tables wait once
+// for the 100 us until the device has returned their keys. In a pooled lookup
+// one table goes on while another waits, so each counts by itself.
 int64_t IdsTogether(Span<const PooledInput> inputs, Samples samples) {
   if (samples == Samples::kAsGiven) return 0;
   int64_t ids = 0;
@@ -32,8 +33,8 @@ int64_t IdsTogether(Span<const PooledInput> inputs, Samples samples) {
   return ids;
 }
 
-// Gets the table's device ready to deduplicate, if that is worth it. A device
-// that is short of memory leaves it to the processor.
+// Lets the table's device deduplicate, if that is worth it. If the device is
+// short of memory, the CPU does it.
 Status PrepareDevice(const PooledInput& in, int64_t ids_together,
                      PlannedTable* planned) {
   if (!CanDeduplicate(in)) return Status::OK();
@@ -49,7 +50,7 @@ Status PrepareDevice(const PooledInput& in, int64_t ids_together,
   return table.WithName(status);
 }
 
-// Sizes and memory of one table's part.
+// Sets the sizes of one table's part and reserves its memory.
 Status Prepare(const PooledInput& in, int t, const DeviceLookup* devices,
                int64_t ids_together, PlannedTable* planned) {
   const EmbeddingTable::Impl& table = *in.table->impl();

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a lookup's plan that needs no rows: samples and distinct ids
-// (ids/batch_ids.h), by the processors or by the devices that have the rows.
+// Builds the part of a lookup's plan that needs no rows: samples and distinct
+// ids (ids/batch_ids.h), on the CPU or on the devices that have the rows.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_PLAN_BUILDER_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_PLAN_BUILDER_H_
@@ -21,23 +21,23 @@
 
 namespace ev {
 
-// Ids of one task: at 30 to 60 ns each, about 100 us. A table of fewer goes
-// through all steps in one task, which finds everything in its own cache.
+// Ids per task: at 30 to 60 ns each, about 100 us. A smaller table goes through
+// all steps in one task, which finds everything in its core's cache.
 constexpr int64_t kIdsPerTask = 2048;
 
-// Whether one task goes through all steps of the table, calling small_done.
+// Returns whether one task goes through all steps of the table and calls
+// small_done.
 inline bool IsSmall(const PlannedTable& planned) {
   return IsSmall(planned, kIdsPerTask);
 }
 
-// Whether a device is to deduplicate the ids, if it has memory for that.
+// Returns whether a device should deduplicate the ids, if it has the memory.
 bool IsDeduplicatedByDevice(const PooledInput& in);
 
-// Plans the ids of table t of the plan as inputs[t] gives them, for all t.
-// small_done(t) is called for each small table, in the task that planned it, as
-// soon as its keys are known. Where a device deduplicates, which none does
-// without 'devices', planned->distinct is set and started, and 'devices' takes
-// the table.
+// Plans the ids inputs[t] of table t of the plan, for all t. small_done(t) is
+// called for each small table, in the task that planned it, as soon as its keys
+// are planned. If a device deduplicates a table, planned->distinct is set and
+// started, and 'devices' takes the table. If 'devices' is null, no device does.
 // REQUIRES: the inputs' sizes were checked, their tables' gates are held, the
 // plan has as many tables. Throws std::bad_alloc.
 Status PlanLookup(Span<const PooledInput> inputs, Samples samples,

@@ -22,37 +22,36 @@
 namespace ev {
 
 struct PlannedTable : PooledIds {
-  std::shared_ptr<EmbeddingTable> owner;  // may be null: the caller keeps it
+  std::shared_ptr<EmbeddingTable> owner;  // null if the caller keeps the table
   EmbeddingTable* table = nullptr;
   std::atomic<int64_t> num_absent{0};  // of the unique keys, at the forward
   uint64_t generation = 0;             // of the table, at the forward
-  // With 'distinct' there is no inverse here, and unique, counts and handles
-  // are the device's arrays, null until LookupPlan::Fetch.
+  // With 'distinct', inverse is not set, and unique, counts and handles are
+  // arrays of the device's results, null until LookupPlan::Fetch.
   //
-  // [K], of the keys that the device did not know: the handles of those that
-  // have a row, at the forward, else kNoRow. Of a step that knew all keys
-  // num_absent and this are right after LookupPlan::Settle or Fetch.
+  // [K]: handles of the device's unknown keys at the forward; kNoRow for keys
+  // without a row. If 'distinct' was not settled (DeviceDistinct::is_settled),
+  // this and num_absent are valid after LookupPlan::Settle or Fetch.
   RowHandle* unknown_handles = nullptr;
 
   RowHandle* handles = nullptr;  // [U]
-  // [U]. During the forward, the rows; afterwards, where keeps_rows(), copies
-  // of their values at the forward (by the time of the gradient the update may
-  // have run), else not to be used.
+  // [U]. During the forward, the rows. Afterwards, if keeps_rows(), copies of
+  // their values at the forward, because the update may run before the
+  // gradient; otherwise invalid.
   const float** rows = nullptr;
-  // What the device reads for each key, where it pools samples: as
-  // DevicePooling::rows, [U]; with 'distinct' [K], of the keys that it did not
-  // know. Used during the forward only.
+  // Handles that a device which pools samples reads for each key, as
+  // DevicePooling::rows: [U], or with 'distinct' [K], of its unknown keys. Used
+  // during the forward only.
   RowHandle* device_rows = nullptr;
-  // [U], when each id stands for a number of occurrences of its own
-  // (row_lookup.h); null: counts says it. Of a step from LookupPlan::Fetch on.
+  // [U]: occurrences of each key, if ids stand for several occurrences each
+  // (row_lookup.h). Null: counts has them. In a step, set by LookupPlan::Fetch.
   int32_t* occurrences = nullptr;
 
-  // Whether the gradient of the weights, or of a combiner that selects, needs
-  // the values of the rows.
+  // Whether values of the rows are kept for the gradient: that of the weights,
+  // or of a combiner that selects.
   bool keeps_rows() const { return has_weights || Selects(combiner); }
 
-  // Makes room for that many ids, and the samples that Begin told of. Throws
-  // std::bad_alloc.
+  // Makes room for 'ids' ids and batch_size samples. Throws std::bad_alloc.
   void Reserve(int64_t ids) {
     ArrayLayout layout;
     const Layout at = AddTo(&layout, ids);
@@ -65,7 +64,8 @@ struct PlannedTable : PooledIds {
     occurrences = nullptr;
   }
 
-  // The same when 'distinct' was waited for; Reserve was called with 0 ids.
+  // Sets the arrays after Wait of 'distinct'. REQUIRES: Reserve was called with
+  // 0 ids.
   void TakeDistinct() {
     num_unique = distinct->num_unique();
     unique = nullptr;
@@ -73,13 +73,13 @@ struct PlannedTable : PooledIds {
     handles = nullptr;
     TakeUnknown();
   }
-  // The same when it was settled.
+  // Sets the arrays of unknown keys after Settle of 'distinct'.
   void TakeUnknown() {
     unknown_handles = key_arrays.ReserveOf<RowHandle>(distinct->num_unknown());
     device_rows =
         device_row_memory.ReserveOf<RowHandle>(distinct->num_unknown());
   }
-  // The same when it was fetched.
+  // Sets the arrays of distinct keys after Fetch of 'distinct'.
   void TakeFetched() {
     num_unique = distinct->num_unique();
     unique = distinct->keys();
@@ -87,8 +87,8 @@ struct PlannedTable : PooledIds {
     handles = distinct->names();
   }
 
-  // Sets occurrences: of each distinct key, summed over its ids, which stand
-  // for of_ids [N] each; at most 2^31 - 1. inverse [N]. Throws std::bad_alloc.
+  // Sets 'occurrences' of each distinct key to the sum of of_ids [N] over its
+  // ids, at most 2^31 - 1. inverse [N]. Throws std::bad_alloc.
   template <typename Count>
   void SumOccurrences(const Count* of_ids, const int32_t* inverse) {
     occurrences = occurrence_counts.ReserveOf<int32_t>(num_unique);
@@ -98,8 +98,8 @@ struct PlannedTable : PooledIds {
     }
   }
 
-  // [U, dim], the same each time. By any thread, when the distinct ids are
-  // known. Throws std::bad_alloc.
+  // Returns memory for copies of the rows, [U, dim]; the same memory each time.
+  // Thread-safe once num_unique is set. Throws std::bad_alloc.
   float* ReserveCopies() {
     std::lock_guard<std::mutex> lock(copies_mu);
     return row_copies.ReserveOf<float>(num_unique * dim);

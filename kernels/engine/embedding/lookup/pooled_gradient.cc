@@ -19,7 +19,7 @@
 namespace ev {
 namespace {
 
-// Ids of one task: at some 10 ns each, about 50 us.
+// Ids per task: at some 10 ns each, about 50 us.
 constexpr int64_t kIdsPerTask = 4096;
 
 int64_t IdsPer(const PlannedTable& planned, int64_t count) {
@@ -32,7 +32,8 @@ Recycler<SelectedShares>& SharesPool() {
   return *pool;
 }
 
-// selected: null where the combiner does not select.
+// Sums the gradients of distinct keys [begin, end). selected: null unless the
+// combiner selects.
 void SumRows(const PlannedTable& planned, const Grouped& grouped,
              const SelectedShares* selected, const float* grads, int64_t begin,
              int64_t end, float* out) {
@@ -51,7 +52,7 @@ Status CheckTable(const LookupPlan& plan, int t) {
                          std::to_string(plan.num_tables()));
 }
 
-// The batch of one table of a plan with other rows than the table's.
+// One table's batch of a plan, with given rows in place of the table's.
 class GivenRows {
  public:
   // given: [U, dim]. Throws std::bad_alloc.
@@ -107,9 +108,10 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                                planned.table->impl()->QuotedName());
       }
     }
-    // Tables of distinct ids are copied; others are grouped, small ones summed
-    // by the same task. Where the combiner selects, a piece of item T + t is
-    // samples of table t, whose gradients are cut into shares before any sum.
+    // Gradients of tables without repeated ids are copied. Other tables are
+    // grouped, and small ones are also summed by the same task. If the combiner
+    // selects, item T + t stands for samples of table t, whose gradients are
+    // divided into shares before any sum.
     std::vector<Recycler<SelectedShares>::Handle> selected;
     std::vector<SelectedShares*> selected_of(num_tables, nullptr);
     std::vector<Recycler<Grouped>::Handle> grouped;
@@ -122,7 +124,7 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         fetched.push_back(t);
       }
     }
-    // How many keys there are may be known only afterwards.
+    // The number of keys may be available only after Fetch.
     EV_RETURN_IF_ERROR(
         RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
                            [&](int64_t k) { return plan.Fetch(fetched[k]); }));

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table's planned ids (ids/table_ids.h) as pooling sees them.
+// One table's planned ids (ids/table_ids.h), with what pooling needs.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_IDS_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_POOLED_IDS_H_
@@ -33,7 +33,7 @@ struct PooledIds : TableIds {
   }
 };
 
-// What scales gradients; null: ones.
+// Factors and weights of gradients; null if all are 1.
 inline const float* FactorsOf(const TableIds& ids) {  // [B]
   return ids.has_factors.load(std::memory_order_relaxed) ? ids.factors
                                                          : nullptr;

@@ -26,7 +26,7 @@
 namespace ev {
 namespace {
 
-// All that can be checked without reading the arrays.
+// Checks everything that can be checked without reading the arrays.
 Status CheckInput(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
   EV_RETURN_IF_ERROR(table.CheckInitialized());
@@ -50,36 +50,36 @@ Status CheckInput(const PooledInput& in) {
   return table.CheckTakesDeviceTensors("the output");
 }
 
-// Calls that are made at once, for parts of one step, bring their ids to
-// devices in turn: what the first asked for comes down while the next one's ids
-// go up. Side by side the first would be done no earlier than the last. The
-// call that has the turn enters no gate, so a call that waits for the turn may
-// be in some.
+// Mutex of concurrent calls, for parts of one step, that copy their ids to
+// devices in turn: results of the first are copied back while the ids of the
+// next are copied to the device. Without turns the first would finish no
+// earlier than the last. The call that holds the mutex enters no gate, so a
+// call may hold gates while it waits for the mutex.
 std::mutex* TurnToPutIds() {
   static std::mutex* const turn = new std::mutex;
   return turn;
 }
 
-// How the samples of one table are pooled. Calls for pieces of the table may be
-// made at once.
+// Pools the samples of one table. Calls for ranges of the table may be
+// concurrent.
 class TablePooling {
  public:
   virtual ~TablePooling() {}
-  // Distinct keys that one task finds, and what a sample weighs in ids where it
-  // is left to a task.
+  // Distinct keys that one task finds, and the cost of a sample in ids if tasks
+  // pool it.
   virtual int64_t keys_at_once() const = 0;
   virtual int64_t sample_weight() const = 0;
-  // When the distinct keys are known, before they are found.
+  // Called when the distinct keys are planned, before they are found.
   virtual Status Begin() = 0;
   // Finds distinct keys [begin, end).
   virtual Status Find(int64_t begin, int64_t end) = 0;
-  // Samples [begin, end), when all keys are found.
+  // Pools samples [begin, end), when all keys are found.
   virtual void Pool(int64_t begin, int64_t end) = 0;
-  // What a GPU is doing, after Pool; or null.
+  // The work of a GPU after Pool, or null.
   virtual DeviceWork* work() const = 0;
 };
 
-// What divides samples [begin, end): their gradient needs that.
+// Computes the factors of samples [begin, end) for the gradient.
 void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
   if (SampleFactors(planned->combiner, planned->offsets, WeightsOf(*planned),
                     planned->no_nan, begin, end, planned->factors)) {
@@ -87,7 +87,7 @@ void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
   }
 }
 
-// The rows come to the pooling: the CPU reads them where they are, or copies.
+// Pools on the CPU, which reads the rows in place or as copies.
 class RowsComeHere : public TablePooling {
  public:
   RowsComeHere(PlannedTable* planned, const EmbeddingTable::Impl& table,
@@ -117,8 +117,8 @@ class RowsComeHere : public TablePooling {
   RowHolds* const holds_;
 };
 
-// The pooling goes to the rows: a GPU that has them pools all samples, as soon
-// as the last key is found, while keys of other tables are found.
+// Pools on the GPU that has the rows: all samples, as soon as the last key is
+// found, while keys of other tables are being found.
 class PoolingGoesThere : public TablePooling {
  public:
   PoolingGoesThere(PlannedTable* planned, const EmbeddingTable::Impl& table,
@@ -152,7 +152,7 @@ class PoolingGoesThere : public TablePooling {
   }
   DeviceWork* work() const override { return work_.get(); }
 
-  // Also when the GPU has found all keys by itself.
+  // Starts pooling. Also called if the GPU has found all keys itself.
   Status Start() {
     DevicePooling pooling;
     pooling.distinct = planned_->distinct.get();
@@ -179,9 +179,9 @@ class PoolingGoesThere : public TablePooling {
   std::unique_ptr<DeviceWork> work_;
 };
 
-// Outputs in ordinary memory are copied by the thread that waits: all threads
-// wait for those. For the others this thread waits alone, since the others have
-// other things to do.
+// Waits for the work of all tables. The thread that waits for an output in
+// ordinary memory also copies it, so these waits are split among all threads.
+// This thread alone waits for the rest, which leaves the other threads free.
 Status WaitForAll(const std::vector<std::unique_ptr<TablePooling>>& tables,
                   Parallel* parallel) {
   std::vector<DeviceWork*> copying, others;
@@ -228,7 +228,8 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       if (!owners.empty()) made->mutable_planned(t)->owner = owners[t];
     }
-    // Longer than the tables, whose rows it holds; all end in the gates.
+    // Outlives 'tables', whose rows it holds; both are destroyed within the
+    // gates.
     RowHolds holds;
     std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
     std::vector<PoolingGoesThere*> there(num_tables, nullptr);
@@ -236,7 +237,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       const PooledInput& in = inputs[t];
       PlannedTable* const planned = made->mutable_planned(t);
       // The gradient of weights, or of a combiner that selects, needs copies of
-      // the rows here anyway.
+      // the rows in CPU memory anyway.
       const bool keeps_rows =
           Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
       if (impls[t]->home->gpu() != nullptr && !keeps_rows) {
@@ -277,8 +278,8 @@ Status PooledForward(Span<const PooledInput> inputs,
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
       if (IsSmall(planned)) continue;
-      // Where a GPU pools, only what divides the samples is left to be done,
-      // and nothing of a step.
+      // If a GPU pools, only the factors of the samples are left to compute;
+      // for a step, nothing is.
       if (there[t] == nullptr || (Divides(planned.combiner) && !step.Has(t))) {
         pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       }

@@ -150,8 +150,8 @@ Step RunStep(const std::vector<PooledInput>& inputs, const Tables& tables,
   return step;
 }
 
-// Sample s of a lookup by kMax: compares its output, and adds what the rows of
-// its ids get of its gradient.
+// Checks the output of sample s of a lookup by kMax, and adds the gradient that
+// the rows of its ids get.
 void ExpectMax(const Features& f, int64_t s, int64_t dim,
                const std::vector<float>& rows,
                const std::unordered_map<int64_t, size_t>& place,
@@ -175,8 +175,8 @@ void ExpectMax(const Features& f, int64_t s, int64_t dim,
   }
 }
 
-// What the lookup of one table must give, by the definition, in the same order
-// of float operations as promised; so bits are compared.
+// Compares the lookup of one table with the definition, computed with the same
+// order of float operations, so that bits must be equal.
 void ExpectStep(const PooledInput& in, const Features& f,
                 const std::vector<float>& out,
                 const std::vector<float>& unique_grads, const LookupPlan& plan,
@@ -254,7 +254,8 @@ class PooledLookupTest : public ::testing::TestWithParam<Combiner> {
 };
 
 TEST_P(PooledLookupTest, FollowsTheDefinition) {
-  // Batches below and far above what one task takes; hot 1, hot many.
+  // Batches below and far above the size of one task, of one id or several per
+  // sample.
   for (int64_t dim : {3, 8, 16, 64, 65}) {
     for (int max_ids : {1, 12}) {
       for (int64_t batch_size : {int64_t{1}, int64_t{100}, kLongBatch}) {
@@ -373,7 +374,7 @@ TEST_P(PooledLookupTest, SameBitsWhateverTheThreads) {
   for (int t = 0; t < 9; ++t) {
     tables.push_back(MakeTable("t" + std::to_string(t), 8 + 4 * t));
     Fill(tables[t].get(), 2000);
-    // From tiny to larger than one task.
+    // From tiny batches to batches larger than one task.
     features.push_back(Features::Random(3 << t, t % 2 == 0 ? 20 : 1, 2000, t));
   }
   for (int t = 0; t < 9; ++t) {
@@ -512,7 +513,7 @@ TEST_F(PooledInputTest, WeightGradientsAreOfTheRowsThatTheForwardRead) {
   in.weights = f.weights.data();
   const Step step = RunStep({in}, {table_}, &pool_);
   ASSERT_OK(step.status);
-  // The update comes before the weights' gradient is computed.
+  // The update runs before the gradient of the weights is computed.
   const Span<const int64_t> keys = step.plan->unique_keys(0);
   const std::vector<float> changed(keys.size() * 4, 1e6f);
   ASSERT_OK(

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kKeysAtOnce = 1024;
 
-// A new row that starts with given values. It is not to be found before it has
-// them.
+// Creates a row with given values, which are written before the row can be
+// found.
 class GivenRow : public RowSource {
  public:
   GivenRow(EmbeddingTable::Impl* table, const float* values)
@@ -24,7 +24,7 @@ class GivenRow : public RowSource {
 
   Status NewRow(int64_t key, RowHandle* handle) override {
     EV_RETURN_IF_ERROR(table_->NewRow(key, handle));
-    // A call for each new key: it may not be found before.
+    // One call per new key: its row must not be found before.
     return table_->home->Write(Span<const RowHandle>(handle, 1), 0, values_);
   }
 

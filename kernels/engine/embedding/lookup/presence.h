@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether keys are in a table and where, and rows that a caller chooses for
-// those that are not. Both may be called by any number of threads, beside
-// anything else.
+// Checks whether keys are in a table and in which tier, moves rows between
+// tiers, and inserts rows with given values for absent keys. All calls are
+// thread-safe.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_PRESENCE_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_PRESENCE_H_
@@ -20,23 +20,23 @@ constexpr int32_t kAbsentTier = -1;
 constexpr int32_t kMemoryTier = 0;
 constexpr int32_t kSlowTier = 1;
 
-// tiers[i]: where the row of keys[i] is: kMemoryTier (a GPU's memory too),
-// kSlowTier (on an SSD, or in CPU memory where other rows are in a GPU's), or
-// kAbsentTier when it has none. Inserts and counts nothing.
+// Sets tiers[i] to the tier of the row of keys[i]: kMemoryTier (a GPU's memory
+// too), kSlowTier (on an SSD, or in CPU memory while other rows are on a GPU),
+// or kAbsentTier if it has no row. Inserts and counts nothing.
 // FailedPrecondition: not initialized.
 Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
                  int32_t* tiers);
 
-// Brings the rows of keys to where using them costs least: an update or a
-// lookup that comes soon finds them there. Changes no row; keys without a row,
-// and tables whose rows are all in one memory, cost nothing. Any duplicates.
+// Moves the rows of keys to the faster tier, for an update or a lookup that
+// comes soon. Changes no row. No-op for keys without a row and for tables whose
+// rows are all in one memory. Keys may repeat.
 Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys);
 
-// Gives each key that has no row one that starts with its values, [N, dim],
-// instead of its default row; of a key that comes twice the first counts. Slots
-// start at their initial values; nothing is counted or stamped. Rows that are
-// there stay as they are. *inserted: how many are new, also after
-// ResourceExhausted. FailedPrecondition: not initialized.
+// Inserts a row for each absent key, with its values [N, dim] instead of its
+// default row; if a key occurs twice, the first one counts. Slots start at
+// their initial values; frequency and version stay unset. Existing rows do not
+// change. *inserted: number of new rows, also after ResourceExhausted.
+// FailedPrecondition: not initialized.
 Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
                     const float* values, int64_t* inserted);
 

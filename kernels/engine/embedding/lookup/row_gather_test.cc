@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GatherRows, and the update by gradients of its keys that are on the device,
-// against the same in CPU memory. The tables of batches that are long enough
-// are one step of the device.
+// Compares GatherRows, and the update by gradients of its keys on the device,
+// with the same calls in CPU memory. Tables whose batches are long enough are
+// in one step of the device.
 
 #include <functional>
 #include <map>
@@ -37,11 +37,11 @@ using testing::StreamUnderTest;
 
 using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 
-// What the tables note about their rows: nothing, how often keys occur, or each
-// something else, some with a filter.
+// Options of table t: it records nothing about its rows, how often keys occur,
+// or something else per table, and some tables have a filter.
 enum class Notes { kNone, kFrequency, kOfAllKinds };
 
-// The table whose input does not say how many occurrences a key stands for.
+// The table whose input has no occurrences.
 constexpr size_t kNotTold = 5;
 
 void Choose(Notes notes, size_t t, TableOptions* options) {
@@ -70,10 +70,10 @@ void Choose(Notes notes, size_t t, TableOptions* options) {
       options->capacity.max_rows = 700;
       options->capacity.strategy = CacheStrategy::kLfu;
       break;
-    case 4:  // does not count, and is told what keys stand for
+    case 4:  // does not count, and gets occurrences
       options->record_version = true;
       break;
-    default:  // plain, and is not told
+    default:  // plain, and gets no occurrences
       break;
   }
   *options = options->Completed();
@@ -97,7 +97,7 @@ Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims,
   return tables;
 }
 
-// Keys of each table from several ranks; one key comes from all.
+// Keys of each table from several ranks; all ranks send one of the keys.
 struct Batch {
   std::vector<std::vector<int64_t>> keys, starts, occurrences;
   std::vector<std::vector<float>> grads;
@@ -113,7 +113,7 @@ struct Batch {
       for (int r = 0; r < ranks; ++r) {
         const int64_t n = random() % (most + 1);
         for (int64_t i = 0; i < n; ++i) {
-          // Distinct within a rank, some of them other ranks' as well.
+          // Distinct within a rank; some are keys of other ranks too.
           of_table.push_back(i * 3 + r * (i % 2) - 10);
         }
         first.push_back(of_table.size());
@@ -180,8 +180,8 @@ class RowGatherTest : public ::testing::Test {
     here_ = MakeTables(RowStorage::kDram, dims_, notes);
   }
 
-  // Both have the same keys, rows and slots, and numbers of rows and of keys
-  // that a filter keeps out, if any.
+  // Expects both tables to have the same keys, rows and slots, and the same
+  // number of rows and of keys that a filter keeps out.
   void ExpectSameTables() {
     std::vector<std::string> slots;
     for (const SlotSpec& slot : rule_.slots) slots.push_back(slot.name);
@@ -201,7 +201,7 @@ class RowGatherTest : public ::testing::Test {
     }
   }
 
-  // Ids of updates and lookups of all tables whose keys the device found by
+  // Number of ids of all tables, in updates and lookups, that the device found
   // itself.
   int64_t IdsByDevice() const {
     int64_t ids = 0;
@@ -209,8 +209,8 @@ class RowGatherTest : public ::testing::Test {
     return ids;
   }
 
-  // A step of the tables in CPU memory; gives all rows, and leaves distinct
-  // keys and their gradients.
+  // Runs a step of the tables in CPU memory. Returns all rows, and keeps
+  // distinct keys and their gradients.
   std::vector<float> StepHere(const Batch& batch, int64_t step,
                               const std::function<void()>& between = nullptr) {
     std::vector<std::vector<float>> rows;
@@ -252,8 +252,8 @@ class RowGatherTest : public ::testing::Test {
     return all;
   }
 
-  // The same on the device: each rank's rows lie apart. Calls 'between' between
-  // lookup and update.
+  // Runs a step on the device, with each rank's rows in a piece of its own.
+  // Calls 'between' between lookup and update.
   std::vector<float> StepThere(
       const Batch& batch, int64_t step,
       const std::function<void(const LookupPlan&)>& between = nullptr) {
@@ -266,8 +266,8 @@ class RowGatherTest : public ::testing::Test {
             (batch.starts[t][p] - batch.starts[t][p - 1]) * dims_[t];
         sizes[t].push_back(n);
         places[t].pieces.push_back(stream_->Allocate(n));
-        // The stream writes late (stream_under_test.h), so rows that came
-        // before it would be lost. One such write a table, since each waits.
+        // The stream writes late (stream_under_test.h), so rows written before
+        // it would be lost. One such write per table, since each of them waits.
         if (p > 1) continue;
         stream_->Fill(std::vector<float>(n, 77.0f), places[t].pieces.back());
       }
@@ -295,7 +295,7 @@ class RowGatherTest : public ::testing::Test {
     return all;
   }
 
-  // Whether a device takes the tables of so many keys together.
+  // Whether a device takes tables with so many keys in one step.
   bool AreEnough(const Batch& batch) const {
     size_t num_keys = 0;
     for (const auto& keys : batch.keys) num_keys += keys.size();
@@ -328,7 +328,8 @@ TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
     Renew(notes);
     const bool counts = notes != Notes::kNone;
     int64_t step = 0;
-    // Few keys, none of some; many; more than one task deduplicates.
+    // Few keys, with none of some tables; many; more than one task
+    // deduplicates.
     for (int64_t most : {3, 40, 900, 60000}) {
       for (int ranks : {1, 2, 5}) {
         const Batch batch(here_, most, ranks, 100 + step, counts);
@@ -360,7 +361,7 @@ TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
   }
 }
 
-// Keys that 20 ranks send, which a GPU lists apart from those of up to 16, and
+// Keys from 20 ranks, which a GPU lists apart from those of up to 16 ranks, and
 // counts that are negative or above 2^31 - 1.
 TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
   Renew(Notes::kOfAllKinds);
@@ -378,8 +379,8 @@ TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
   }
 }
 
-// Where all keys have rows occurrences are grouped before the update, and once
-// more where a key turns out to be new.
+// If all keys have rows, occurrences are grouped before the update, and again
+// if a key turns out to be new.
 TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
   for (Notes notes : {Notes::kFrequency, Notes::kOfAllKinds}) {
     Renew(notes);
@@ -396,7 +397,7 @@ TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
   }
 }
 
-// A table that comes twice goes by itself, the others are a step.
+// A table that occurs twice is looked up by itself, the others in a step.
 TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
   for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
     Renew(notes);
@@ -424,7 +425,7 @@ TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
   }
 }
 
-// One that steps have no kernels for.
+// A rule without kernels for steps.
 TEST_F(RowGatherTest, OtherRulesCountToo) {
   Renew(Notes::kOfAllKinds);
   rule_ = {
@@ -437,7 +438,7 @@ TEST_F(RowGatherTest, OtherRulesCountToo) {
   ExpectSameTables();
 }
 
-// What optimizers of other code ask for: distinct keys and what they stand for.
+// Optimizers outside the engine need distinct keys and their occurrences.
 TEST_F(RowGatherTest, CountsMayComeHere) {
   Renew(Notes::kOfAllKinds);
   for (int64_t step = 0; step < 3; ++step) {
@@ -467,7 +468,7 @@ TEST_F(RowGatherTest, CountsMayComeHere) {
 }
 
 TEST_F(RowGatherTest, KeysThatComeWhileAStepIsUnderWayAreFound) {
-  // A second lookup of the same keys before the first one's update, and after.
+  // A second lookup of the same keys, before and after the update of the first.
   for (Notes notes : {Notes::kNone, Notes::kFrequency}) {
     Renew(notes);
     const Batch batch(here_, 900, 4, 37, notes != Notes::kNone);

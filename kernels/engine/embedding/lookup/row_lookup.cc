@@ -24,7 +24,7 @@
 namespace ev {
 namespace {
 
-// Keys whose rows one task shows: copying them is all that is left.
+// Keys whose rows one task visits; only copying is left to do.
 constexpr int64_t kKeysPerTask = 8192;
 constexpr int64_t kRowsAtOnce = 256;
 // Floats that one task sums.
@@ -87,7 +87,7 @@ bool IsInStep(const PlannedTable& planned) {
   return planned.distinct != nullptr && planned.distinct->step() != nullptr;
 }
 
-// The gradient of key i.
+// Returns the gradient of key i.
 const float* GradientOf(const PlannedTable& planned, const RowGradients& grads,
                         int64_t i) {
   size_t p = 0;
@@ -95,7 +95,7 @@ const float* GradientOf(const PlannedTable& planned, const RowGradients& grads,
   return grads.pieces[p] + (i - grads.starts[p]) * planned.dim;
 }
 
-// Distinct keys [begin, end) of a table whose keys are all distinct.
+// Copies the gradients of keys [begin, end) of a table without repeated keys.
 void CopyGradients(const PlannedTable& planned, const RowGradients& grads,
                    int64_t begin, int64_t end, float* out) {
   for (size_t p = 0; p < grads.pieces.size(); ++p) {
@@ -107,7 +107,7 @@ void CopyGradients(const PlannedTable& planned, const RowGradients& grads,
   }
 }
 
-// Distinct keys [begin, end) of another: those of key u are at the places
+// Sums the gradients of distinct keys [begin, end). Key u occurs at positions
 // samples[ends[u - 1] .. ends[u]), ascending.
 void SumGradients(const PlannedTable& planned, const RowGradients& grads,
                   const Grouped& grouped, int64_t begin, int64_t end,
@@ -147,25 +147,26 @@ Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
                          planned.table->impl()->QuotedName());
 }
 
-// What is done with rows that are found. Functions that are called for one
-// table may be called for several at once.
+// Actions of a lookup on the rows that it finds. Functions for one table may
+// run at the same time as those for others.
 struct Steps {
-  // Whether devices may deduplicate. Their tables are not visited: they are
-  // there, with names for all keys, when 'finish' is called.
+  // Whether devices may deduplicate. Their tables are not visited; when
+  // 'finish' is called, all of their keys have handles on the device.
   bool devices_deduplicate = false;
-  // Then: where the rows of each table go, on this stream's device. Those of
-  // tables that a device takes together (rows/gpu_step.h) are there by then.
+  // If devices deduplicate: destinations of each table's rows, on the device of
+  // 'stream'. By the time of 'finish', the rows of a step's tables
+  // (rows/gpu_step.h) are written.
   const DeviceStream* stream = nullptr;
   Span<const RowPlaces> places;
-  // Whether the table will do; its gate is held.
+  // Checks whether a table is suitable. Its gate is held.
   std::function<Status(const EmbeddingTable::Impl& table)> check;
-  // Whether 'visit' reads the rows. Else it gets their handles only.
+  // Whether 'visit' reads rows; otherwise it gets only their handles.
   bool reads_rows = false;
-  // Keys [begin, end): all is there for them.
+  // Called for keys [begin, end) when their rows or handles are found.
   std::function<void(const PlannedTable& planned, int t, int64_t begin,
                      int64_t end)>
       visit;
-  // Once, at the end, the gates still held.
+  // Called once, at the end; the gates are still held.
   std::function<Status(const LookupPlan& plan)> finish;
 };
 
@@ -273,7 +274,7 @@ Status Lookup(Span<const RowsInput> inputs,
   });
 }
 
-// What keys [begin, end) read, as DevicePooling::rows.
+// Sets the handles that keys [begin, end) read, as DevicePooling::rows.
 void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
               RowHandle* names) {
   const EmbeddingTable::Impl& table = *planned.table->impl();
@@ -287,8 +288,9 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
   }
 }
 
-// names: of all keys, table by table; not looked at where a device has them.
-// Tables of a step are not gathered.
+// Copies the rows on the device. names: handles of all keys, table by table;
+// not read for a table whose handles a device has. Tables of a step are
+// skipped.
 Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
               const DeviceStream& stream, const RowHandle* names) {
   std::vector<DeviceGather> parts;
@@ -342,7 +344,7 @@ Status GatherRows(Span<const RowsInput> inputs,
                            " tables got " + std::to_string(places.size()) +
                            " places");
   }
-  // For all tables, so that they go up at once.
+  // One array for all tables, so that it is copied to the device at once.
   std::vector<int64_t> begins(inputs.size() + 1, 0);
   for (size_t t = 0; t < inputs.size(); ++t) {
     const int64_t n = inputs[t].keys.size();
@@ -388,7 +390,7 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
     std::vector<Grouped*> grouped(num_tables, nullptr);
     std::vector<int> fetched;
     TaskList group(kIdsPerTask), sum(kFloatsPerTask);
-    // Keys of a step are made distinct when they are fetched.
+    // Keys of a step are deduplicated when they are fetched.
     std::vector<int> of_steps;
     for (size_t k = 0; k < num_tables; ++k) {
       const int t = static_cast<int>(k);

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps whose occurrences are grouped before their update is made, because the
-// last update found a row for every key: what comes then may be another update,
-// or none. Against tables in CPU memory, bit by bit.
+// Tests steps whose occurrences are grouped before their update is called,
+// because the last update found a row for every key. Another update may follow,
+// or none. Compares with tables in CPU memory, bit by bit.
 
 #include <memory>
 #include <thread>
@@ -17,7 +17,8 @@ namespace {
 
 class StepGroupsTest : public StepLookupTest {
  protected:
-  // Until a step's update is expected: the second time every key has a row.
+  // Trains until a step expects its update: the second time every key has a
+  // row.
   void TrainTwice(const std::vector<Batch>& batches) {
     Train(Adagrad(), batches);
     Train(Adagrad(), batches);
@@ -41,7 +42,7 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
     Plan plan_here, plan_there;
     LookUpBoth(round == 1 ? others : batches, &plan_here, &plan_there);
   }
-  // Of two lookups that are under way the first is updated last.
+  // The first of two lookups in flight is updated last.
   TrainTwice(batches);
   Plan first_here, first_there, second_here, second_there;
   LookUpBoth(batches, &first_here, &first_there);
@@ -51,7 +52,7 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
   ExpectSameTables({"Adagrad"});
 }
 
-// Grouping is left to a thread that is not waited for.
+// Another thread groups, and is not waited for.
 TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
   if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
   const std::vector<Batch> batches = Batches(0);
@@ -64,7 +65,7 @@ TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
   Train(Adagrad(), batches);
   ASSERT_EQ(1u, pool_.kept.size());
   pool_.kept.clear();
-  // Beside the update, or before, and when the plan is gone.
+  // During the update, before it, and after the plan is destroyed.
   for (int round = 0; round < 5; ++round) {
     std::thread rest;
     {
@@ -93,7 +94,7 @@ TEST_F(StepGroupsTest, OnlySomeTablesMayBeUpdated) {
       const std::vector<Table>& tables = there ? there_ : here_;
       const LookupPlan& plan = there ? *plan_there : *plan_here;
       ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, n / 2, n));
-      // The second time the others are left as they are.
+      // The second time the other tables are not updated.
       if (round == 1) continue;
       ASSERT_OK(Update(Adagrad(), batches, tables, plan, there, 0, n / 2));
     }
@@ -102,7 +103,7 @@ TEST_F(StepGroupsTest, OnlySomeTablesMayBeUpdated) {
   ExpectSameTables({"Adagrad"});
 }
 
-// Rows of four floats are worked on by other kernels then.
+// Rows of four floats then use other kernels.
 TEST_F(StepGroupsTest, GradientsMayBeUnaligned) {
   const std::vector<Batch> batches = Batches(0);
   TrainTwice(batches);
@@ -114,19 +115,19 @@ TEST_F(StepGroupsTest, GradientsMayBeUnaligned) {
   ExpectSameTables({"Adagrad"});
 }
 
-// Of every length that is summed in its own way, those of very many among them.
+// Numbers of occurrences for each way of summing, very many included.
 TEST_F(StepGroupsTest, KeysMayOccurSeldomOrOften) {
   std::vector<Batch> batches = Batches(0);
   for (int t : {0, 3, 7}) {
     const Shape many{Shapes()[t].dim, Shapes()[t].combiner, 200000, 0,
                      Shapes()[t].narrow};
     batches[t] = Batch(many, t);
-    // 1, 2, 4 up to 65,536 times, and a little more and less.
+    // 1, 2, 4 up to 65,536 occurrences, and a few more and fewer.
     size_t at = 0;
     for (int64_t count = 1, key = 5000000; count < 100000; count *= 2) {
       for (int64_t n : {count - 1, count, count + 1}) {
         for (; n > 0 && at < 199999; --n, at += 1) {
-          // Spread over the batch.
+          // Occurrences are spread over the batch.
           const size_t place = at * 7919 % 199999;
           batches[t].ids[place] = key;
         }

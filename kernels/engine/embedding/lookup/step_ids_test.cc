@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups and updates of many tables that a GPU takes together, against tables
-// in CPU memory: outputs, keys, values and slots, bit by bit, wherever the ids
-// are.
+// Compares lookups and updates of tables in a step of a GPU with tables in CPU
+// memory: outputs, keys, values and slots, bit by bit, with ids in any memory.
 
 #include <algorithm>
 #include <memory>
@@ -18,8 +17,8 @@
 namespace ev {
 namespace {
 
-// The same with ids in CPU memory, pinned or not, and in the device's, where
-// the device knows all keys, and where it had no memory for one.
+// Parameters: ids in CPU memory, pinned or not, or in device memory; and
+// whether the device has all keys or had no memory for one.
 class StepIdsTest : public StepLookupTest,
                     public ::testing::WithParamInterface<int> {
  protected:
@@ -54,8 +53,8 @@ TEST_P(StepIdsTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
     LookUpHere(batches, &plan_here, &out_here);
     LookUpThere(batches, &plan_there, &out_there);
     ExpectSameOutputs(out_here, out_there);
-    // The second half twice: by Momentum, and again by Adagrad, whose slot is
-    // then not the first column.
+    // The second half is updated twice: by Momentum, and then by Adagrad, whose
+    // slot is then not the first column.
     for (bool there : {false, true}) {
       const std::vector<Table>& tables = there ? there_ : here_;
       const LookupPlan& plan = there ? *plan_there : *plan_here;
@@ -75,7 +74,7 @@ TEST_P(StepIdsTest, PartsOfACallAreUpdatedByRulesOfTheirOwn) {
   }
 }
 
-// Ids are on their way for longer than the processor needs for the rest.
+// Copying the ids takes longer than the rest of the call.
 TEST_P(StepIdsTest, ManyIdsAreOnTheirWayWhenTheCallReturns) {
   for (int step = 0; step < 2; ++step) {
     std::vector<Batch> batches = Batches(step);
@@ -86,19 +85,20 @@ TEST_P(StepIdsTest, ManyIdsAreOnTheirWayWhenTheCallReturns) {
   ExpectSameTables({"Adagrad"});
 }
 
-// Of ids that went up as int32 until then.
+// Ids were copied as int32 until then.
 TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
   for (int step = 0; step < 4; ++step) {
     std::vector<Batch> batches = Batches(step);
     const Shape many{64, Combiner::kSum, 60000, 0, false};
     batches[5] = Batch(many, 5);
     if (step == 1) batches[5].ids[41234] = (int64_t{1} << 40) + 3;
-    // The first of its table that is wide, and the one next to int32.
+    // The first id of its table that does not fit into int32, and its neighbour
+    // that does.
     if (step == 2) batches[2].ids[17] = INT32_MIN - int64_t{1};
     Plan plan_here, plan_there;
     LookUpBoth(batches, &plan_here, &plan_there);
     if (step == 1) {
-      // What is made of the ids later.
+      // Later use of the ids.
       EXPECT_EQ(plan_here->unique_keys(5).size(),
                 plan_there->unique_keys(5).size());
     }
@@ -107,7 +107,7 @@ TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
   ExpectSameTables({"Adagrad"});
 }
 
-// As of features that come from one ragged tensor.
+// Features from one ragged tensor share samples.
 TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
   for (int step = 0; step < 3; ++step) {
     std::vector<Batch> batches = Batches(step);
@@ -132,8 +132,8 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
       there[t].coo_indices = first.coo_indices;
       there[t].on_device = true;
     }
-    // One between them has as many ids and samples, and others: the lengths of
-    // the samples in the other order.
+    // A table between them has the same number of ids and samples, but other
+    // samples: their lengths are in reverse order.
     Batch mirrored = shared;
     const int64_t num_ids = shared.splits.back();
     for (int64_t& split : mirrored.splits) split = num_ids - split;
@@ -163,7 +163,7 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
   ExpectSameTables({"Adagrad"});
 }
 
-// Which way was taken is counted.
+// Ids found by the GPU and by the CPU are counted.
 TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
   std::vector<int64_t> counted;
   for (const Table& table : there_) {
@@ -183,8 +183,8 @@ TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
     ASSERT_OK(there_[t]->Gather(std::vector<int64_t>{7}, row.data(), nullptr));
     EXPECT_EQ(before.misses + 1, there_[t]->tier_stats().misses);
   }
-  // No step takes a table with a rule that it has no kernels for, or whose keys
-  // are wanted here.
+  // A step does not update a table by a rule without kernels, or if its keys
+  // are needed in CPU memory.
   Plan plan;
   std::vector<float*> outputs;
   LookUpThere(batches, &plan, &outputs);
@@ -203,7 +203,7 @@ TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
             there_[1]->tier_stats().misses);
 }
 
-// What clipped gradients need: distinct keys and their sums.
+// Clipped gradients need distinct keys and their sums.
 TEST_P(StepIdsTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
   Train(Adagrad(), 1);
   const std::vector<Batch> batches = Batches(2);
@@ -236,7 +236,7 @@ TEST_P(StepIdsTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
               std::vector<int32_t>(counts_there.begin(), counts_there.end()));
     EXPECT_EQ(sums[0][t], sums[1][t]) << t;
   }
-  // And the update by samples' gradients still does the same.
+  // The update by samples' gradients still gives the same.
   ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
   ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
   stream_->Wait();

@@ -17,7 +17,7 @@ namespace {
 
 bool Fits(const PooledInput& in) {
   const EmbeddingTable::Impl& table = *in.table->impl();
-  // Wide ids of a narrow table are looked at one by one.
+  // int64 ids of a table with int32 keys must be checked one by one.
   if (in.on_device && in.ids64 != nullptr && table.options.int32_keys) {
     return false;
   }
@@ -25,7 +25,7 @@ bool Fits(const PooledInput& in) {
          table.home->gpu_table() != nullptr && !Selects(in.combiner);
 }
 
-// In order.
+// Returns the tables that occur several times, sorted.
 std::vector<const EmbeddingTable*> TablesThatComeTwice(
     Span<const PooledInput> inputs) {
   std::vector<const EmbeddingTable*> all, twice;
@@ -55,7 +55,8 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
                          Span<const Pieces> pieces) {
   number_.assign(inputs.size(), -1);
   const std::vector<const EmbeddingTable*> twice = TablesThatComeTwice(inputs);
-  std::vector<const PooledInput*> firsts;  // null: not the first of its samples
+  std::vector<const PooledInput*>
+      firsts;  // null: an earlier table has the samples
   std::vector<GpuStepTable> tables;
   int64_t num_ids = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
@@ -77,7 +78,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     table.on_device = in.on_device;
     if (impl.filter == nullptr) {
       table.num_defaults = impl.num_defaults;
-    } else {  // one row for all, behind the others
+    } else {  // one row for all keys, after the others
       table.first_default = impl.num_defaults;
       table.num_defaults = 1;
     }
@@ -101,7 +102,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
   }
   if (tables.empty()) return Status::OK();
   for (size_t t = 0; t < inputs.size(); ++t) {
-    // Its ids have to come down, and with them those of the call.
+    // These ids have to be copied to the host, and with them those of the call.
     if (inputs[t].on_device && number_[t] < 0) return Status::OK();
   }
   if (num_ids > kMaxStepIds ||
@@ -130,7 +131,7 @@ void StepLookup::DoRestLater(Parallel* parallel) const {
     if (parallel == nullptr) return rest();
     parallel->Later(std::move(rest));
   } catch (const std::bad_alloc&) {
-    // Rows are on their way, and the update does it.
+    // The lookup has been started; the update does the rest.
   }
 }
 

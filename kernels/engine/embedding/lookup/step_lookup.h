@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a pooled lookup that a GPU takes together (rows/gpu_step.h).
-// For the files of this room only.
+// The tables of a lookup that a GPU takes together, in a step
+// (rows/gpu_step.h). For the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_
@@ -21,33 +21,36 @@
 
 namespace ev {
 
-// A table is in it when its output is in the GPU's memory and its rows are all
-// there. Without weights, with a combiner that adds, and once in the call; ids
-// on the GPU are of the table's type. All such tables together are worth it
-// (IsWorthAStep). There is none of a call with a table whose ids are on the GPU
-// and that cannot be in it.
+// A table is in the step if its output and all its rows are in GPU memory, it
+// has no weights, its combiner adds, and it occurs once in the call. If its ids
+// are on the GPU, they must have the type of its keys. All such tables together
+// must be worth a step (IsWorthAStep). There is no step if a table of the call
+// has ids on the GPU and cannot be in it.
 class StepLookup {
  public:
   StepLookup() {}
   StepLookup(const StepLookup&) = delete;
   StepLookup& operator=(const StepLookup&) = delete;
 
-  // Begins a step, if there are tables for one and memory. REQUIRES the tables'
-  // gates until it is destroyed. Throws std::bad_alloc.
+  // Begins a step, if there are tables and memory for one. REQUIRES: the
+  // tables' gates, until destruction. Throws std::bad_alloc.
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
-  // The same of inputs whose samples are one id each: where those of each go.
+  // The same for inputs whose samples are one id each. pieces[t]: where the
+  // rows of table t go.
   using Pieces = std::vector<GpuStepPiece>;
   Status Start(Span<const PooledInput> inputs, Span<const Pieces> pieces);
 
   bool Has(int t) const { return step_ != nullptr && number_[t] >= 0; }
-  // For tables that it has.
+  // Returns the ids of table t. REQUIRES: Has(t).
   std::unique_ptr<DeviceDistinct> Distinct(int t) const {
     return step_->Distinct(number_[t]);
   }
-  // handles [K]: as GpuStep::SetUnknownHandles. The last table's call begins
-  // the pooling. By any thread.
+  // Sets the handles [K] of table t's unknown keys
+  // (GpuStep::SetUnknownHandles). The last table's call starts the pooling.
+  // Thread-safe.
   Status SetUnknown(int t, Span<const RowHandle> handles);
-  // After that: has another thread do what can be done towards the update.
+  // Prepares the update as far as possible, on another thread. Called after all
+  // handles are set.
   void DoRestLater(Parallel* parallel) const;
 
  private:

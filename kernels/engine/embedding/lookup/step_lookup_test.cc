@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls beside lookups and updates of many tables that a GPU takes together,
-// and lookups that it does not take.
+// Tests calls that run beside lookups and updates in a step of a GPU, and
+// lookups that a step does not take.
 
 #include <cmath>
 #include <memory>
@@ -17,7 +17,7 @@
 namespace ev {
 namespace {
 
-// The work goes on after the calls: what comes next must come after it.
+// The work goes on after the calls return: later calls must run after it.
 TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
   Train(Adagrad(), 0);
   for (int round = 0; round < 3; ++round) {
@@ -31,7 +31,7 @@ TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
     ASSERT_OK(Update(Adagrad(), batches, here_, *plan_here, false, 0, n));
     ASSERT_OK(Update(Adagrad(), batches, there_, *plan_there, true, 0, n));
     plan_there.reset();
-    // At once: rows are read, written and forgotten, slots are added.
+    // Concurrently rows are read, written and removed, and slots are added.
     for (int t = 0; t < n; ++t) {
       const int64_t dim = Shapes()[t].dim;
       const std::vector<int64_t> keys(batches[t].ids.begin(),
@@ -58,9 +58,9 @@ TEST_F(StepLookupTest, CallsThatFollowComeAfterWhatIsUnderWay) {
 
 TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
   Train(Adagrad(), 0);
-  // Lookups of other threads beside updates; rows are as one thread after the
-  // other would leave them only where batches share no key, so nothing is
-  // compared but what does not change.
+  // Lookups of other threads run beside updates. Only batches without common
+  // keys leave the same rows as one thread would, so only what does not change
+  // is compared.
   std::vector<std::thread> threads;
   for (int k = 0; k < 3; ++k) {
     threads.emplace_back([this, k] {
@@ -81,7 +81,7 @@ TEST_F(StepLookupTest, CallsMadeAtOnceDoNotMeet) {
   }
 }
 
-// The caller then brings them to CPU memory, and hears there what is wrong.
+// The caller then copies the samples to CPU memory, where the error is found.
 TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
   if (!TakesIdsThere()) GTEST_SKIP() << "no step takes so few ids here";
   const std::vector<Batch> batches = Batches(3);
@@ -102,7 +102,7 @@ TEST_F(StepLookupTest, SamplesOnTheDeviceThatAreNotInOrderAreNotTaken) {
     stream_->Wait();
     return status.code();
   };
-  const size_t t = 1;  // of several ids a sample
+  const size_t t = 1;  // has several ids per sample
   const std::vector<int64_t>& splits = batches[t].splits;
   const int64_t n = batches[t].ids.size();
   EXPECT_EQ(StatusCode::kOk, code_with(t, false, splits));
@@ -142,7 +142,7 @@ TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreSaid) {
   const std::vector<Batch> batches = Batches(3);
   std::vector<PooledInput> inputs = Inputs(batches, there_, true);
   for (PooledInput& in : inputs) MoveThere(false, &in);
-  inputs.push_back(inputs[0]);  // a table comes twice
+  inputs.push_back(inputs[0]);  // a table occurs twice
   std::vector<Table> owners = there_;
   owners.push_back(there_[0]);
   std::vector<float*> outputs;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of tables that note something about their rows, or ask a filter whether
-// a key gets one: beside tables in CPU memory, number by number and key by key.
+// Compares steps of tables that record numbers about their rows, or have a
+// filter, with tables in CPU memory, number by number and key by key.
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 
 class StepNotesTest : public StepLookupTest {
  protected:
-  // All kinds of notes and filters; table 7 is plain.
+  // All kinds of recorded numbers and filters; table 7 is plain.
   void Choose(int t, TableOptions* options) override {
     options->tallies_on_gpu = t != 3;
     switch (t) {
@@ -66,7 +66,8 @@ class StepNotesTest : public StepLookupTest {
     Cut();
   }
 
-  // Changes are recorded of a table whose rows count, and of one whose do not.
+  // Changes are recorded for a table whose rows count, and for one whose rows
+  // do not.
   static constexpr size_t kRecorded[] = {0, 8};
 
   void Cut() {
@@ -120,7 +121,7 @@ class StepNotesTest : public StepLookupTest {
     }
   }
 
-  // Ids of updates and lookups of all tables whose keys the device found by
+  // Number of ids of all tables, in updates and lookups, that the device found
   // itself.
   int64_t IdsByDevice() const {
     int64_t ids = 0;
@@ -128,7 +129,7 @@ class StepNotesTest : public StepLookupTest {
     return ids;
   }
 
-  // Of table t alone.
+  // The same for table t alone.
   std::vector<UpdateInput> UpdatesThere(const std::vector<Batch>& batches,
                                         const LookupPlan& plan, int t) {
     float* const grads = stream_->Allocate(batches[t].grads.size());
@@ -150,8 +151,9 @@ class StepNotesTest : public StepLookupTest {
 
 constexpr size_t StepNotesTest::kRecorded[];
 
-// Tables with a capacity hear of each update; so do one whose options say so
-// (3) and one of which only changes are recorded (8).
+// The notes of each update are copied to the CPU for tables with a capacity,
+// for one by its options (3), and for one of which only changes are recorded
+// (8).
 TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
   ASSERT_NE(nullptr, there_[0]->impl()->home->gpu_table());
   for (size_t t : {0, 1, 2, 6}) {
@@ -164,7 +166,7 @@ TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
   }
   EXPECT_FALSE(there_[7]->impl()->keeps_tally());
   EXPECT_FALSE(there_[7]->impl()->hears_of_updates());
-  // Its rows keep their first call, which a tally does not say.
+  // Its rows keep their first call, which a tally does not record.
   TableOptions options;
   options.dim = 4;
   options.record_version = options.tallies_on_gpu = true;
@@ -175,7 +177,7 @@ TEST_F(StepNotesTest, OnlySomeNumbersAreNeededAtOnce) {
 }
 
 TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
-  // Keys are new, are admitted, have all rows, and are evicted.
+  // Keys are new, are then admitted, all have rows, and are evicted.
   for (int seed : {0, 1, 2, 2, 2, 3, 0, 4}) {
     TrainStep(seed);
     ExpectSameNumbers();
@@ -206,7 +208,8 @@ TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
   EXPECT_EQ(before + num_ids, IdsByDevice());
 }
 
-// What the plan found may be another row by now, so handles come here.
+// A handle in the plan may have become another key's row, so handles are
+// fetched.
 TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
@@ -224,18 +227,18 @@ TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
   ExpectSameNumbers();
 }
 
-// While a snapshot is open handles come here, and updates keep what rows were.
+// While a snapshot is open, handles are fetched, and updates copy rows first.
 TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   std::vector<TableSnapshot> before(there_.size());
   std::vector<std::unique_ptr<TableReader>> readers(there_.size());
-  // The others evict, or have a filter, whose counts are read first: those
-  // wait.
+  // The other tables evict, or have a filter, whose counts are read first:
+  // their updates wait.
   for (size_t t : {0, 1, 7, 8}) {
     ASSERT_OK(there_[t]->Export(Slots(), &before[t]));
     ASSERT_OK(TableReader::Open(*there_[t], Slots(), &readers[t]));
   }
-  // A thread that reads calls nothing else on the table.
+  // The thread of a reader makes no other call on the table.
   std::thread([this] {
     const std::vector<Batch> batches = Batches(1);
     step_ = 20;
@@ -282,9 +285,8 @@ TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
   ExpectSameNumbers();
 }
 
-// Steps leave counting to the device, other updates count in CPU memory. Which
-// of the two changed a row last is decided by the order of the calls, not by
-// their global steps.
+// Steps count on the device, other updates in CPU memory. The order of the
+// calls, not their global steps, decides which of the two changed a row last.
 TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
@@ -304,7 +306,7 @@ TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
       }
     }
     if (step == 30)
-      TrainStep(2);  // has the rest of the rows, and some of those
+      TrainStep(2);  // updates the other rows, and some of the same
   }
   ExpectSameNumbers();
   TrainStep(1);
@@ -326,7 +328,7 @@ TEST_F(StepNotesTest, NumbersOfAKeyAreReadWhileTheDeviceHasThem) {
   }
 }
 
-// Nothing but Erase comes between a row's updates and another key's row in its
+// Only Erase runs between the updates of a row and those of another key in its
 // place.
 TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
@@ -340,7 +342,7 @@ TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
   ExpectSameNumbers();
 }
 
-// What is restored is not added to what was counted before.
+// Restored numbers replace those that were counted before.
 TEST_F(StepNotesTest, RestoredRowsBeginWithTheirNumbers) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   std::vector<TableSnapshot> saved(there_.size());
@@ -392,7 +394,7 @@ TEST_F(StepNotesTest, RowsAreExportedByTheirLastUpdate) {
   }
 }
 
-// Slots are added while the device has counts.
+// Adds slots while the device has counts.
 TEST_F(StepNotesTest, RowsMayBecomeWider) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const SlotSpec more{"more", 1.0f};
@@ -435,8 +437,8 @@ TEST_F(StepNotesTest, CallsAreToldByTheirOrderWhenTheirNumbersWrap) {
   }
 }
 
-// As of tables whose optimizers have an op for each: what one update tells is
-// no other's, nor is it lost where another has nothing to tell.
+// Tables may have an update op each: the notes of one update are not mixed with
+// another's, nor lost if another has none.
 TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
   TrainStep(0);
   const int n = static_cast<int>(there_.size());
@@ -450,7 +452,7 @@ TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
     }
     std::vector<std::thread> threads;
     for (int t = 0; t < n; ++t) {
-      // What the stream is given is not for several threads at once.
+      // Only one thread at a time may enqueue work in the stream.
       updates_.push_back(UpdatesThere(batches, *plan_there, t));
     }
     for (int t = 0; t < n; ++t) {
@@ -468,7 +470,7 @@ TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
   ExpectSameNumbers();
 }
 
-// Two lookups, and one call that updates the tables by both.
+// Two lookups, and one call that updates the tables for both.
 TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
   TrainStep(0);
   for (int seed : {1, 3, 1}) {
@@ -501,11 +503,11 @@ TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
   }
 }
 
-// Several threads train the same tables, and another reads what rows count: no
-// count is lost.
+// Several threads train the same tables while another reads metadata: no count
+// is lost.
 class StepNotesAtOnceTest : public StepNotesTest {
  protected:
-  // Reads again and again what rows of table 0 count.
+  // Reads the metadata of table 0 again and again.
   void Train(const std::function<void()>& read) {
     TableSnapshot before;
     ASSERT_OK(there_[0]->Export(Slots(), &before));
@@ -555,13 +557,13 @@ TEST_F(StepNotesAtOnceTest, ByKey) {
     EXPECT_LE(last, frequency);
     last = frequency;
   });
-  // All were steps: of lookups and of updates.
+  // All were steps, in lookups and in updates.
   EXPECT_EQ(ids + 2 * kThreads * kSteps *
                       static_cast<int64_t>(Batches(0)[0].ids.size()),
             there_[0]->tier_stats().hits);
 }
 
-// While a table is being read its updates are counted in CPU memory.
+// While a table is read, its updates are counted in CPU memory.
 TEST_F(StepNotesAtOnceTest, AllOfThem) {
   TrainStep(0);
   Train([&] {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nine tables that a GPU takes together, beside the same tables in CPU memory,
-// and batches for them.
+// Fixture: nine tables that a GPU takes in one step, the same tables in CPU
+// memory, and batches for them.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_UNDER_TEST_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_UNDER_TEST_H_
@@ -51,7 +51,8 @@ struct Shape {
   bool narrow;
 };
 
-// All groups of lanes, widths that 4 does not divide, one id and several.
+// Covers all groups of lanes, dims that are not multiples of 4, and one id or
+// several per sample.
 inline const std::vector<Shape>& Shapes() {
   static const std::vector<Shape>* const shapes = new std::vector<Shape>{
       {4, Combiner::kSum, 700, 0, false},   {16, Combiner::kMean, 700, 4, true},
@@ -75,10 +76,10 @@ inline Table MakeTable(int t, TableOptions options, RowStorage storage) {
   return table;
 }
 
-// One table's batch, of table seed % 100 and step seed / 100. Half of the ids
-// are one key, so that its gradients are summed by a whole block; most others
-// are of few keys; some are new. That key is narrow in int32 ids; in others it
-// has 64 bits from the first step on, from step 2 on, or never.
+// One table's batch, for table seed % 100 and step seed / 100. Half of the ids
+// are one key, so that a whole GPU block sums its gradients; most others are of
+// few keys; some are new. That key fits into int32 in int32 ids. In int64 ids
+// it needs 64 bits from the first step on, from step 2 on, or never.
 struct Batch {
   std::vector<int64_t> ids, splits{0};
   std::vector<int32_t> narrow_ids;
@@ -140,7 +141,7 @@ inline const Rule& Momentum() {
   return *rule;
 }
 
-// A thread pool that can leave undone what it is to do later.
+// A thread pool that can keep the work of Later instead of running it.
 class KeepingPool : public Parallel {
  public:
   int num_threads() const override { return pool_.num_threads(); }
@@ -174,7 +175,7 @@ class StepLookupTest : public ::testing::Test {
     on_ = stream_->stream();
   }
 
-  // What else table t is made with.
+  // Sets further options of table t.
   virtual void Choose(int /*t*/, TableOptions* /*options*/) {}
 
   using Plan = std::shared_ptr<const LookupPlan>;
@@ -198,22 +199,22 @@ class StepLookupTest : public ::testing::Test {
       if (on_device && ids_ == Ids::kThere) {
         MoveThere(t % 2 == 0, &inputs.back());
       }
-      // Tables beside each other are of both kinds.
+      // Adjacent tables are of both kinds.
       if (on_device && ids_ == Ids::kPinned && t % 3 != 0) Pin(&inputs.back());
     }
     return inputs;
   }
 
-  // Ids go to memory that a GPU reads by itself.
+  // Moves ids to memory that a GPU reads directly.
   void Pin(PooledInput* in) {
     const bool wide = in->ids64 != nullptr;
     const void* const ids = wide ? static_cast<const void*>(in->ids64)
                                  : static_cast<const void*>(in->ids32);
     const size_t bytes = in->num_ids * (wide ? 8 : 4);
     void* block = AllocateTransferMemory(bytes);
-    if (block == nullptr) return;  // a stand-in has none
+    if (block == nullptr) return;  // a stand-in has no such memory
     std::memcpy(block, ids, bytes);
-    // In one call all have an owner, in the next none has.
+    // In one call all ids have an owner, in the next none has.
     if (calls_ % 2 == 0) {
       pinned_.push_back(block);
     } else {
@@ -226,7 +227,7 @@ class StepLookupTest : public ::testing::Test {
     }
   }
 
-  // Ids and samples go to the device's memory, late.
+  // Moves ids and samples to the device's memory, late.
   void MoveThere(bool as_indices, PooledInput* in) {
     if (in->ids64 != nullptr) {
       in->ids64 = Put(in->ids64, in->num_ids);
@@ -249,8 +250,9 @@ class StepLookupTest : public ::testing::Test {
     in->on_device = true;
   }
 
-  // Whether a step takes as many ids as the tests have: a number of the device,
-  // so that a step that is not made although it should be is no reason to skip.
+  // Whether a step takes as many ids as the tests have. Computed from the
+  // device's limit, so that a step that is missing by mistake fails the test
+  // instead of skipping it.
   bool TakesIdsThere() const {
     size_t num_ids = 0;
     for (const Batch& batch : Batches(99)) num_ids += batch.ids.size();
@@ -273,7 +275,7 @@ class StepLookupTest : public ::testing::Test {
     for (const Batch& batch : batches) {
       const int64_t n = batch.grads.size();
       outputs->push_back(stream_->Allocate(n));
-      // What the framework did with the memory before.
+      // A write by the framework, which used the memory before.
       stream_->Fill(std::vector<float>(n, 77.0f), outputs->back());
     }
     stream_->Wait();
@@ -300,7 +302,7 @@ class StepLookupTest : public ::testing::Test {
     }
   }
 
-  // Of tables [begin, end).
+  // Updates tables [begin, end).
   Status Update(const Rule& rule, const std::vector<Batch>& batches,
                 const std::vector<Table>& tables, const LookupPlan& plan,
                 bool on_device, int begin, int end) {
@@ -352,8 +354,8 @@ class StepLookupTest : public ::testing::Test {
   }
   void Train(const Rule& rule, int seed) { Train(rule, Batches(seed)); }
 
-  // One step of the tables on the device, with a stream and threads of its own:
-  // for several at once. Gradients are what was looked up.
+  // Runs one step of the tables on the device, with a stream and threads of its
+  // own, so that several can run at once. Gradients are the looked-up outputs.
   void TrainThere(const std::vector<Batch>& batches, int64_t step,
                   StreamUnderTest* stream, Parallel* pool) {
     const DeviceStream on = stream->stream();
@@ -397,9 +399,9 @@ class StepLookupTest : public ::testing::Test {
   Ids ids_ = Ids::kHere;
   std::vector<void*> pinned_;
   std::atomic<int> calls_{0};
-  int64_t step_ = 0;                    // of an update
-  int grads_offset_ = 0;                // floats, from where memory is aligned
-  std::list<std::vector<float>> sent_;  // which the stream may still read
+  int64_t step_ = 0;                    // version of updates
+  int grads_offset_ = 0;                // in floats, from an aligned address
+  std::list<std::vector<float>> sent_;  // the stream may still read it
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;
 

@@ -1,18 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of one table that were trained but have no row yet, and how often
-// each was seen. Counts are either exact, one counter per key, or a Bloom
-// filter's.
+// Counts the occurrences of a table's keys that have no row yet. Counts are
+// either exact, with one counter per key, or those of a Bloom filter.
 //
-// An exact counter is 4 bytes, or 16 with a version, that an index of its own
-// points at, so the table's index, size and exports are those of admitted keys
-// alone. A thread that decides about a key holds the mutex of the key's stripe
-// from the look at the counter to the row's insertion: two updates that bring
-// the same key at once cannot both see it below the threshold, nor lose a
-// count. With a Bloom filter nothing needs a lock, but an update must add the
-// occurrences of all of its keys before it asks about the first: keys share
-// counters, and the order of threads must not matter.
+// An exact counter takes 4 bytes, or 16 with a version, and has an index of its
+// own, so the table's index, size and exports contain only admitted keys. A
+// thread that decides about a key holds the mutex of the key's stripe from
+// reading the counter until the row is inserted. So two concurrent updates with
+// the same key can neither both see it below the threshold nor lose a count. A
+// Bloom filter needs no lock, but an update must add the occurrences of all of
+// its keys before it reads the count of the first: keys share counters, and the
+// order of threads must not matter.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_ADMISSION_FILTER_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_ADMISSION_FILTER_H_
@@ -33,11 +32,12 @@
 
 namespace ev {
 
-// Thread-safe but for what says otherwise.
+// Thread-safe, except where noted.
 class AdmissionFilter : private RowSource {
  public:
-  // with_versions: whether exact counters have one. InvalidArgument: options
-  // that make no sense together; ResourceExhausted.
+  // Creates a filter. with_versions: exact counters have a version each.
+  // InvalidArgument: options that contradict each other. ResourceExhausted: no
+  // memory.
   static Status Make(const AdmissionOptions& options, bool with_versions,
                      std::unique_ptr<AdmissionFilter>* filter);
 
@@ -49,42 +49,43 @@ class AdmissionFilter : private RowSource {
 
   // --- Exact counters only ---
 
-  // Held while deciding about a key. At most one at a time by a thread, and
-  // before any lock of an index.
+  // The mutex to hold while deciding about a key. A thread holds at most one at
+  // a time, and locks it before any lock of an index.
   std::mutex* stripe(int64_t key) const;
 
-  // How often an update of this many keys will look for a counter: asks for the
-  // memory ahead.
+  // Prefetches the counters of keys that an update is about to read.
   void Warm(Span<const int64_t> keys) const;
 
-  // The following REQUIRE the key's stripe, or that no other thread is here.
+  // The following REQUIRE the key's stripe, or that no other thread uses the
+  // filter.
 
-  // False, with a count of 0, when there is no counter; version -1 then, and
-  // without versions.
+  // Reads the key's counter. If there is none, returns false with a count of 0
+  // and a version of -1. The version is -1 also without versions.
   bool Read(int64_t key, int64_t* count, int64_t* version) const;
-  // Sets the key's counter and gives its handle. ResourceExhausted: nothing has
-  // changed.
+  // Sets the key's counter and returns its handle. ResourceExhausted: nothing
+  // has changed.
   Status Write(int64_t key, int64_t count, int64_t version, RowHandle* handle);
   void Forget(int64_t key);
 
   // --- Both ---
 
-  // The filter's keys; 0 of a Bloom filter, which knows none.
+  // Number of keys with a counter; 0 for a Bloom filter, which stores no keys.
   int64_t size() const { return index_.size(); }
   int64_t bytes() const;
   const HashIndex& index() const { return index_; }
-  // The meta of a handle that the index gave. REQUIRES: no other thread writes.
+  // Count and version of a handle from the index. REQUIRES: no other thread
+  // writes.
   int64_t CountOf(RowHandle handle) const;
   int64_t VersionOf(RowHandle handle) const;
 
-  // --- REQUIRE: no other thread is here ---
+  // --- REQUIRE: no other thread uses the filter ---
 
   void Clear();
-  // Forgets these keys and returns memory to the system.
+  // Removes keys and returns their memory to the system.
   void Erase(Span<const int64_t> keys);
 
  private:
-  // Floats of a counter: its count, then its version, on no boundary.
+  // Floats of a counter: the count, then the version, which is not aligned.
   static constexpr int64_t kCountFloats = 1, kVersionFloats = 2;
   static constexpr int kStripes = 64;
 
@@ -99,7 +100,7 @@ class AdmissionFilter : private RowSource {
   RowStore counters_;  // a counter in each row
   mutable std::mutex stripes_[kStripes];
   mutable std::mutex mu_;
-  // Counters of keys that were admitted, to be used again; under mu_.
+  // Counters of admitted keys, for reuse; guarded by mu_.
   std::vector<RowHandle> unused_;
 };
 

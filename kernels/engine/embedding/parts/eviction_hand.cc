@@ -11,13 +11,13 @@
 namespace ev {
 namespace {
 
-// Up to here all keys are candidates; they fit the second-level cache.
+// Up to this size all keys are candidates; they fit the L2 cache.
 constexpr int64_t kSmallTable = 4096;
-// Keys to fetch at a time: many, since the index has to look at a whole segment
-// of itself (800,000 keys at most) for any part of it, but no more than takes
-// a few milliseconds to look at and sort.
+// Keys to fetch at a time. They are many, since the index scans a whole segment
+// (at most 800,000 keys) for any part of it, but scanning and sorting them
+// takes only a few milliseconds.
 constexpr uint64_t kFetched = 262144;
-// Keys with one place that are not sorted by moving each past its neighbours.
+// Buckets with more keys than this are sorted by comparison.
 constexpr size_t kMany = 32;
 constexpr uint64_t kLastHash = std::numeric_limits<uint64_t>::max();
 
@@ -30,10 +30,11 @@ struct HashedCandidate {
   EvictionCandidate candidate;
 };
 
-// Ascending by hash, of hashes in [first, last] that are spread evenly there: a
-// pass that puts each near its place, and one that mends neighbours. A sort by
-// comparison was the larger part of an eviction; keys can be made of which many
-// have one place, and those are still sorted so.
+// Sorts items by hash, for hashes that are spread evenly over [first, last]:
+// one pass puts each item near its place, and an insertion sort fixes
+// neighbours. A comparison sort of everything was the larger part of an
+// eviction. It is still used for large buckets, since keys can be crafted to
+// fall into one.
 template <typename Item>
 void SortByHash(uint64_t first, uint64_t last, std::vector<Item>* items) {
   const size_t n = items->size();
@@ -81,8 +82,8 @@ void EvictionHand::Reset() {
 void EvictionHand::Fetch(const HashIndex& index) {
   const uint64_t size = std::max<int64_t>(1, index.size());
   uint64_t wanted = std::min(kFetched, size);
-  // Tables of one size that fill at once would all fetch in the same step, for
-  // ever.
+  // The first fetch is shorter. Otherwise tables of one size that fill at the
+  // same time would always fetch in the same step.
   if (first_) wanted = wanted / 8 + wanted / 8 * 7 / 1024 * (seed_ % 1024);
   first_ = false;
   const uint64_t width = size <= wanted ? kLastHash : kLastHash / size * wanted;
@@ -105,8 +106,8 @@ void EvictionHand::Next(const HashIndex& index, int64_t count,
                         std::vector<EvictionCandidate>* candidates) {
   candidates->clear();
   if (index.size() <= kSmallTable || count >= index.size()) {
-    // In the order of their hashes too: the index has them in an order that is
-    // another in each process, and what is evicted is given in this one.
+    // Sorted by hash as well: the order of the index differs from process to
+    // process, and evicted keys are reported in this order.
     std::vector<HashedCandidate> all;
     all.reserve(index.size());
     index.ForEach([&](int64_t key, RowHandle handle) {
@@ -121,7 +122,7 @@ void EvictionHand::Next(const HashIndex& index, int64_t count,
   }
   candidates->reserve(count);
   std::vector<RowHandle> handles;
-  // Ends at the latest when the hand has gone round: then it has met every key.
+  // Ends at the latest after a whole round, when the hand has met every key.
   bool round = false;
   const uint64_t start =
       used_ < keys_.size() ? MixKey(keys_[used_]) : next_hash_;
@@ -129,7 +130,7 @@ void EvictionHand::Next(const HashIndex& index, int64_t count,
     if (used_ == keys_.size()) {
       const uint64_t before = next_hash_;
       Fetch(index);
-      // The hand has come to where it started: what lies beyond came first.
+      // The hand is back where it started: the keys beyond were taken first.
       const uint64_t end = next_hash_ - 1;
       if (!candidates->empty() && before <= start && start <= end) {
         round = true;

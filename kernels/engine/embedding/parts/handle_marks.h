@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two marks for each row handle, of which most handles may have none: two bits
-// per handle, in pieces of 64 KiB where there are handles that have any.
+// Two marks per row handle, one bit each. Memory is allocated in blocks of 64
+// KiB, only for ranges of handles in which one has a mark.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_HANDLE_MARKS_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_HANDLE_MARKS_H_
@@ -15,7 +15,8 @@
 
 namespace ev {
 
-// Thread-safe. A thread that sees a mark sees what its setter wrote before.
+// Thread-safe. A thread that sees a mark also sees everything that its setter
+// wrote before.
 class HandleMarks {
  public:
   enum Mark : unsigned { kFirst = 1, kSecond = 2 };
@@ -26,7 +27,7 @@ class HandleMarks {
   HandleMarks(const HandleMarks&) = delete;
   HandleMarks& operator=(const HandleMarks&) = delete;
 
-  // False without memory.
+  // Sets a mark. Returns false if there is no memory.
   bool Set(RowHandle handle, Mark mark) {
     std::atomic<uint64_t>* piece =
         pieces_[handle >> kPieceLog2].load(std::memory_order_acquire);
@@ -38,7 +39,7 @@ class HandleMarks {
                                    std::memory_order_release);
     return true;
   }
-  // The marks that it has, or'ed.
+  // Returns the handle's marks, or'ed.
   unsigned Get(RowHandle handle) const {
     const std::atomic<uint64_t>* piece =
         pieces_[handle >> kPieceLog2].load(std::memory_order_acquire);

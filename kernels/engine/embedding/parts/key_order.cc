@@ -38,7 +38,7 @@ Status KeyOrder::Collect(int segment) {
   collected_ = -1;
   const Segment& wanted = segments_[segment];
   const int64_t first = begins_[wanted.first_partition];
-  // No more memory than the longest one needs, whatever came before.
+  // Frees the old array before a larger one is allocated.
   entries_.clear();
   if (entries_.capacity() < static_cast<size_t>(SizeOf(segment))) {
     std::vector<Entry>().swap(entries_);

@@ -1,22 +1,23 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of an index in the order in which checkpoints hold them, without a
-// list of all of them in memory.
+// Visits the keys of an index in checkpoint order, without a list of all of
+// them in memory.
 //
-// The order is that of (floormod(key, 1000), key). A first look at the index
-// counts the keys of each remainder; neighbouring remainders of together at
-// most a segment's worth of keys are then collected, each key into its
-// remainder's place, and sorted remainder by remainder. So there are never more
-// entries (16 bytes) in memory than a segment has. A remainder that alone has
-// more is collected whole nevertheless.
+// The order is that of (floormod(key, 1000), key). A first scan of the index
+// counts the keys of each remainder. Neighbouring remainders with together at
+// most segment_keys keys form a segment. Each segment is collected by a scan of
+// its own, which puts each key into its remainder's range, and is then sorted
+// remainder by remainder. So memory never holds more entries (16 bytes each)
+// than one segment has. A single remainder with more keys is one segment
+// nevertheless.
 //
-// What is read column by column needs the handles in the same order each time.
-// They are kept (4 bytes per key) up to a limit; beyond it each column collects
-// and sorts again.
+// Data that is read column by column needs the handles in the same order each
+// time. They are kept (4 bytes per key) up to a limit; beyond it each column
+// collects and sorts again.
 //
-// Inserts may go on meanwhile if what they insert is marked before the index
-// names it: marked handles are passed over.
+// Inserts may go on meanwhile if their handles are marked before they are in
+// the index: marked handles are skipped.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_KEY_ORDER_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_KEY_ORDER_H_
@@ -39,13 +40,14 @@ struct KeyOrderLimits {
   int64_t kept_handles = int64_t{1} << 25;  // 128 MiB
 };
 
-// Not thread-safe. REQUIRES that no thread erases from the index, nor inserts
-// what is not marked, as long as this is used; Internal says that one did. May
-// throw std::bad_alloc, and may then be used again.
+// Not thread-safe. REQUIRES: while it is in use, no thread erases from the
+// index or inserts handles that are not marked; otherwise calls return
+// Internal. May throw std::bad_alloc, and may be used again afterwards.
 class KeyOrder {
  public:
   using Limits = KeyOrderLimits;
-  // marks: null, or handles with kFirst are passed over; outlives this.
+  // marks: null, or handles with mark kFirst are skipped; must outlive this
+  // object.
   explicit KeyOrder(const HashIndex& index, const HandleMarks* marks = nullptr,
                     const Limits& limits = Limits());
 
@@ -53,8 +55,8 @@ class KeyOrder {
   // [1001]: keys of remainder r are [begins()[r], begins()[r + 1]).
   const std::vector<int64_t>& begins() const { return begins_; }
 
-  // All three show all in order, in pieces of at most piece_size; the first
-  // error ends it. ForEachHandle is the cheapest once ForEachKey has run.
+  // These visit everything in order, in pieces of at most piece_size, and stop
+  // at the first error. ForEachHandle is cheapest after ForEachKey.
   using VisitBoth =
       std::function<Status(Span<const int64_t>, Span<const RowHandle>)>;
   Status ForEach(int64_t piece_size, const VisitBoth& visit);
@@ -72,7 +74,7 @@ class KeyOrder {
     int64_t first_partition, end_partition;
   };
 
-  // Makes entries_ those of a segment; cheap when they are already.
+  // Collects a segment into entries_; a no-op if it is there already.
   Status Collect(int segment);
   bool IsPassedOver(RowHandle handle) const {
     return handle >= kFirstReservedHandle ||

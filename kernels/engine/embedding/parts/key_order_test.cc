@@ -87,7 +87,7 @@ class KeyOrderTest : public ::testing::Test {
     KeyOrder order(index_, nullptr, limits);
     ASSERT_EQ(order.size(), static_cast<int64_t>(model_.size()));
     const auto expected = Expected();
-    // Again, since what the first time left behind is used then.
+    // Again, since the second time uses what the first has kept.
     for (int time = 0; time < 2; ++time) {
       const Listed listed = List(&order, piece);
       EXPECT_LE(listed.longest_piece, static_cast<size_t>(piece));

@@ -1,22 +1,20 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What changed in a table, and since when: the record behind incremental
-// checkpoints.
+// Records what changed in a table, and when, for incremental checkpoints.
 //
 // Time is counted in epochs. A cut ends one and begins the next; a saver
-// remembers the cut it saved at and asks for what changed since. A changed row
-// is stamped with the epoch it changed in (what a device has tallied is stamped
-// before the epoch ends), four bytes per row that an update writes beside the
-// row; erased keys go to a log. So nothing is taken away by looking: a save
-// that fails has lost nothing, the next one asks since the same cut again. The
-// log is shortened by the next question, which tells that what was before is
-// safe.
+// remembers the cut of its last save and exports what changed since. A changed
+// row is stamped with its epoch, 4 bytes per row, which the update writes; rows
+// in a device's tally are stamped before the epoch ends. Erased keys go to a
+// log. An export consumes nothing: after a failed save, the next one exports
+// from the same cut again. The log is shortened by the next export, whose cut
+// implies that earlier changes have been saved.
 //
-// Questions that the record cannot answer (from before it began or the table
-// was emptied; the log grew longer than the table; no memory for stamps) are
-// answered by "everything": the table as a whole is the change. That is never
-// wrong, only long.
+// If the record does not reach back to a cut, the whole table counts as
+// changed. That is never wrong, only long. The reasons may be that the cut is
+// from before the recording began or the table was emptied, that the log grew
+// longer than the table, or that there was no memory for stamps.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_CHANGES_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_CHANGES_H_
@@ -31,9 +29,9 @@
 
 namespace ev {
 
-// An epoch for each handle, 0 until it is set. Set may be called by any number
-// of threads for distinct handles; memory comes in pieces of 256 KiB, for
-// handles that are used.
+// Stores an epoch per handle, 0 until it is set. Any number of threads may call
+// Set for distinct handles. Memory is allocated in blocks of 256 KiB, for
+// ranges of handles in use.
 class HandleEpochs {
  public:
   HandleEpochs();
@@ -41,7 +39,7 @@ class HandleEpochs {
   HandleEpochs(const HandleEpochs&) = delete;
   HandleEpochs& operator=(const HandleEpochs&) = delete;
 
-  // False without memory.
+  // Returns false if there is no memory.
   bool Set(RowHandle handle, uint32_t epoch) {
     std::atomic<uint32_t>* piece =
         pieces_[handle >> kPieceLog2].load(std::memory_order_acquire);
@@ -59,7 +57,7 @@ class HandleEpochs {
                ? 0
                : piece[handle & kPieceMask].load(std::memory_order_relaxed);
   }
-  // Asks for the memory of a handle that will be set soon.
+  // Prefetches the memory of a handle that will be set soon.
   void Prefetch(RowHandle handle) const {
     const std::atomic<uint32_t>* piece =
         pieces_[handle >> kPieceLog2].load(std::memory_order_relaxed);
@@ -76,15 +74,16 @@ class HandleEpochs {
 
   std::atomic<uint32_t>* MakePiece(size_t index);
 
-  // Address space of 256 KiB, memory only where pieces are.
+  // 256 KiB of address space, of which only touched pages take memory.
   std::atomic<std::atomic<uint32_t>*>* const pieces_;
   std::atomic<int64_t> num_pieces_{0};
 };
 
-// Thread-safe as the table's gate says: Mark and MarkCounter by any number of
-// updating threads, or by one that has shut updates out, Erased and Emptied by
-// a thread that is alone. The others by one thread at a time that is alone or
-// keeps the table frozen; bytes by any thread in the gate.
+// Synchronized by the table's gate. Mark and MarkCounter are called by any
+// number of updating threads, or by one that has shut updates out; Erased and
+// Emptied by a thread that is alone; bytes by any thread in the gate. The
+// others are called by one thread at a time that is alone or keeps the table
+// frozen.
 class TableChanges {
  public:
   void Mark(RowHandle handle) {
@@ -96,16 +95,17 @@ class TableChanges {
     if (!counters_.Set(handle, epoch_)) lost_.store(true);
   }
 
-  // Keys that have no row, or no counter, any more. rows_left: of the table.
+  // Records keys that have lost their row or counter. rows_left: rows of the
+  // table afterwards.
   void Erased(Span<const int64_t> keys, int64_t rows_left);
-  // All that was there is gone.
+  // Records that the table has been emptied.
   void Emptied();
 
-  // The epoch that is going on.
+  // The current epoch.
   int64_t epoch() const { return epoch_; }
-  // Ends it and returns its number, at least 1.
+  // Ends the current epoch and returns its number, at least 1.
   int64_t Cut();
-  // Whether only "everything" describes what changed since a cut.
+  // Returns whether the record does not reach back to a cut.
   bool NeedsEverything(int64_t since) const;
   // REQUIRES !NeedsEverything(since).
   bool RowChanged(RowHandle handle, int64_t since) const {
@@ -114,9 +114,10 @@ class TableChanges {
   bool CounterChanged(RowHandle handle, int64_t since) const {
     return counters_.Get(handle) > since;
   }
-  // Each key once that was erased since, whatever became of it afterwards.
+  // Returns the keys that were erased since a cut, each once, even if they were
+  // inserted again.
   std::vector<int64_t> ErasedSince(int64_t since) const;
-  // No caller asks for anything before 'since' any more.
+  // Drops the record of what changed before 'since'.
   void Forget(int64_t since);
 
   int64_t bytes() const;
@@ -129,11 +130,12 @@ class TableChanges {
   void LoseAll();
 
   uint32_t epoch_ = 1;
-  // The oldest cut that can be asked for.
+  // The oldest cut that the record reaches back to.
   int64_t first_cut_ = 1;
-  std::atomic<bool> lost_{false};  // a change since the last cut
+  std::atomic<bool> lost_{
+      false};  // a change since the last cut was not recorded
   HandleEpochs rows_, counters_;
-  mutable std::mutex mu_;        // of erased_, for bytes()
+  mutable std::mutex mu_;        // guards erased_ for bytes()
   std::vector<Erasure> erased_;  // ascending epochs
 };
 

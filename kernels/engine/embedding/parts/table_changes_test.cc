@@ -56,7 +56,7 @@ TEST(TableChangesTest, WhatIsForgottenNeedsEverything) {
   EXPECT_TRUE(changes.NeedsEverything(first));
   EXPECT_FALSE(changes.NeedsEverything(second));
   EXPECT_EQ(Keys{6}, changes.ErasedSince(second));
-  // Asking again since the same cut forgets nothing more.
+  // Another export from the same cut drops nothing more.
   changes.Forget(second);
   changes.Forget(first);
   EXPECT_EQ(Keys{6}, changes.ErasedSince(second));

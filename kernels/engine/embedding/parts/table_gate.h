@@ -1,44 +1,48 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two locks of a table, both held for a whole call, neither per row.
+// The two locks of a table. Both are held for a whole call; neither is per row.
 //
-// TableGate: five ways in.
-//   shared    lookups and whatever else only reads
-//   updating  what writes or inserts rows, and leaves the others where they are
-//   frozen    reads that need the table to stay as it is (a delta), and the
-//             taking of what a device has counted for it, before them
-//   snapshot  reads of the table as it was when updates were let in again,
-//             which keep what they need of it (a save; frozen_rows.h)
-//   alone     what moves or removes rows (Initialize, widening, Erase, Import)
-// Readers get along with all but the last; updates with readers, snapshots and
-// each other; any number may keep a table frozen at once. A call that waits to
-// be alone has preference, and so has a call that waits to freeze before
-// updates: a stream of lookups cannot keep an eviction waiting, nor a stream of
-// updates a save. Only while a table is frozen, readers pass the calls that
-// wait to be alone, which must wait for the end of the freeze anyway; and so do
-// readers and updates in a snapshot. A thread must never enter a gate that it
-// is already in; SharedGates sees to that.
+// TableGate has five modes:
 //
-// The call that keeps the table frozen begins a snapshot, which is ended when
-// no update is under way: what its begin and its end change, updates read
-// without a lock.
+//   shared    lookups and other reads.
+//   updating  calls that write or insert rows without moving others.
+//   frozen    reads that need an unchanged table (a delta), and before other
+//             reads the taking of a device's counts.
+//   snapshot  reads of the table as it was when updates were admitted again;
+//             the reader keeps copies of what it needs (frozen_rows.h).
+//   alone     calls that move or remove rows (Initialize, widening, Erase,
+//             Import).
 //
-// UpdateLock: makes concurrent updates of one row apply whole, at no cost while
+// Readers run beside all modes except the last; updates run beside readers,
+// snapshots and other updates. Any number of calls may keep a table frozen at
+// once. A call that waits to be alone has priority, and a call that waits to
+// freeze has priority over updates: lookups cannot starve an eviction, nor
+// updates a save. There are two exceptions, in both of which the call that
+// waits to be alone has to wait anyway. While a table is frozen, readers may
+// enter; during a snapshot, readers and updates may. A thread must never enter
+// a gate that it is already in; SharedGates takes care of that.
+//
+// The call that keeps the table frozen begins a snapshot. Snapshots begin and
+// end only while no update is in flight, so updates read what begin and end
+// change without a lock.
+//
+// UpdateLock makes concurrent updates of one row apply whole, at no cost while
 // there is only one updating call. The first call becomes the solo updater and
-// writes rows without any further lock (its rows are distinct, so its own tasks
-// cannot meet). A call that comes meanwhile waits for the solo one and then
-// works striped, together with all others that are waiting: each row is written
-// under the mutex of its stripe. Under contention updates so run side by side;
-// without it, which is nearly always, they pay two uncontended lock operations
-// per table and call.
+// writes rows without any further lock; its rows are distinct, so its own tasks
+// do not conflict. A call that arrives meanwhile waits for the solo updater and
+// then works striped, together with all other waiting calls: each row is
+// written under the mutex of its stripe. So updates run in parallel under
+// contention. Without it, which is nearly always, they pay two uncontended lock
+// operations per table and call.
 //
-// Several tables: first all gates, then all update locks, each in the order of
-// the tables' numbers. A thread that waits for a gate holds only gates of lower
-// numbers, a thread that waits for an update lock holds all its gates, and a
-// thread that is alone, or keeps a table frozen or in a snapshot, holds nothing
-// else: no cycle can close. An update may wait for a snapshot's reader, which
-// waits for updates only when it is through and has let all of them go.
+// A call on several tables takes first all gates, then all update locks, each
+// in the order of the tables' numbers. A thread that waits for a gate holds
+// only gates with lower numbers; a thread that waits for an update lock holds
+// all its gates; a thread that is alone, or keeps a table frozen or in a
+// snapshot, holds nothing else. So there is no deadlock. An update may wait for
+// a snapshot's reader, which waits for updates only after it has finished and
+// released all of them.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
@@ -66,7 +70,8 @@ class TableGate {
     std::unique_lock<std::mutex> lock(mu_);
     many_wait_.wait(lock, [this] {
       if (alone_ || frozen_ > 0 || ending_ > 0) return false;
-      // A call that waits to freeze waits for calls that wait to be alone.
+      // Calls that wait to freeze themselves wait for calls that wait to be
+      // alone.
       return waiting_alone_ == 0 ? waiting_frozen_ == 0 : snapshots_ > 0;
     });
     ++updating_;
@@ -83,7 +88,7 @@ class TableGate {
     });
     --waiting_frozen_;
     ++frozen_;
-    // Readers that had to wait behind a call that waits to be alone.
+    // Wakes readers that wait behind a call that waits to be alone.
     many_wait_.notify_all();
   }
   void LeaveFrozen() {
@@ -92,8 +97,8 @@ class TableGate {
     WakeFew();
     many_wait_.notify_all();
   }
-  // REQUIRES frozen, which it ends. begin() runs while no update and no other
-  // begin or end runs.
+  // Begins a snapshot and ends the freeze. begin() runs while no update and no
+  // other begin() or end() runs. REQUIRES: frozen.
   template <typename Begin>
   void BeginSnapshot(const Begin& begin) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -102,7 +107,7 @@ class TableGate {
     --frozen_;
     many_wait_.notify_all();
   }
-  // end(): as begin().
+  // Ends a snapshot. end() runs like begin().
   template <typename End>
   void EndSnapshot(const End& end) {
     std::unique_lock<std::mutex> lock(mu_);
@@ -117,7 +122,7 @@ class TableGate {
   void EnterAlone() {
     std::unique_lock<std::mutex> lock(mu_);
     ++waiting_alone_;
-    // Updates that pass in a snapshot.
+    // Wakes updates, which may enter during a snapshot.
     if (snapshots_ > 0) many_wait_.notify_all();
     few_wait_.wait(lock, [this] {
       return !alone_ && sharing_ == 0 && updating_ == 0 && frozen_ == 0 &&
@@ -139,8 +144,8 @@ class TableGate {
   }
 
   std::mutex mu_;
-  // Readers and updates; calls that wait to be alone, to freeze, or to end a
-  // snapshot.
+  // many_wait_: readers and updates. few_wait_: calls that wait to be alone, to
+  // freeze, or to end a snapshot.
   std::condition_variable many_wait_, few_wait_;
   int64_t sharing_ = 0, updating_ = 0, frozen_ = 0;
   int64_t snapshots_ = 0;

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step 3 of an update: the rule, where gradients come to the rows; where the
-// samples' gradients go to a GPU and are summed there: pooled_update.h.
+// Step 3 of an update: applies the rule to rows with summed gradients.
+// pooled_update.h applies it on a GPU, which sums the samples' gradients
+// itself.
 
 #include <algorithm>
 #include <mutex>
@@ -14,10 +15,11 @@
 namespace ev {
 namespace {
 
-// Floats of gradient in one task of step 3, at most: homes want fewer.
+// Maximum number of gradient floats in one task of step 3; homes may choose
+// fewer.
 constexpr int64_t kMostFloatsPerTask = 1 << 18;
 
-// The first row in [begin, end) that is updated, or end.
+// Returns the first row in [begin, end) that is updated, or end.
 int64_t SkipKeptOut(const Update& update, int64_t begin, int64_t end) {
   while (begin < end && update.handles[begin] >= kFirstReservedHandle) ++begin;
   return begin;
@@ -32,7 +34,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
   for (int64_t i = begin; i < end; i += at_once) {
     const int64_t last = std::min(end, i + at_once);
     if (table->changes != nullptr) {
-      // Stamped when the rule is through with these rows.
+      // The marks are set after the rule has been applied to these rows.
       for (int64_t j = SkipKeptOut(update, i, last); j < last;
            j = SkipKeptOut(update, j + 1, last)) {
         table->changes->PrefetchMark(update.handles[j]);
@@ -83,7 +85,7 @@ Status ApplyRows(const RowRule& rule, const Update& update, int64_t begin,
   if (update.table->home->costs().writes_side_by_side) {
     return ApplyStriped(rule, update, begin, end);
   }
-  // One piece at a time: the first stripe stands for all.
+  // One task at a time: the first stripe stands for all.
   std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
   return ApplyAlone(rule, update, begin, end);
 }
@@ -132,8 +134,8 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
     });
   };
   const Status status = CatchBadAlloc(apply_all);
-  // Last, since a device is waited for, and after an error too: what was begun
-  // changes rows.
+  // Last, since it waits for a device. Also after an error, since updates that
+  // were started change rows.
   const Status noted = NoteRowsOfSteps(updates, round, notes, parallel);
   return status.ok() ? noted : status;
 }

@@ -12,15 +12,15 @@ namespace ev {
 namespace {
 
 constexpr int64_t kKeysPerTask = 2048;
-// Keys of one table that are found or inserted by one task, at least: threads
-// that insert in one table wait for each other's lock, and for the other's line
-// of memory, at every key. With many tables each is left to one task, which
-// is the rule that a task has no less than a part of all keys.
+// Minimum number of keys of one table that one task finds or inserts: threads
+// that insert into one table contend for its lock and cache lines at every key.
+// With many tables each is left to one task, because a task never takes less
+// than a fixed fraction of all keys.
 constexpr int64_t kInsertsPerTask = 16384;
 constexpr int64_t kMostTasks = 16;
 
-// Where keys [begin, end) were last seen: in the plan, if there is one and it
-// is still right, else in the index.
+// Sets the handles of keys [begin, end) as last seen: from the plan, if there
+// is a valid one, else from the index.
 void FindKnown(const Update& update, RowHandle* handles, int64_t begin,
                int64_t end) {
   const PlannedTable* planned = update.planned;
@@ -47,7 +47,7 @@ Status FindHandles(const Update& update, RowHandle* handles, int64_t begin,
     return update.table->FindOrInsert(keys, handles + begin, writer.part());
   }
   if (!update.handles_known) FindKnown(update, handles, begin, end);
-  // Only those that had no row; another call may have inserted them since.
+  // Only those without a row; another call may have inserted them since.
   return update.table->AdmitAbsent(
       keys, update.counts == nullptr ? nullptr : update.counts + begin,
       update.call.step, handles + begin, writer.part());
@@ -88,7 +88,7 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
     update.handles_known = filter != nullptr && filter->is_bloom();
     if (update.handles_known) count.Add(static_cast<int>(i), n, 1);
   }
-  // A Bloom filter is asked about the first key when it has counted the last.
+  // A Bloom filter's first count is read only after all keys have been counted.
   EV_RETURN_IF_ERROR(RunPieces(parallel, count, [&](const Piece& piece) {
     const Update& update = (*updates)[piece.item];
     const int32_t* counts = update.counts;

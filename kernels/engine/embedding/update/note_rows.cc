@@ -1,10 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step 3, its end: what rows count about themselves, and which have changed.
-// Where the updates of a step stayed on the device, it says which rows those
-// were, unless it tallies them; a table that others update too is noted under
-// its first stripe, which stands for all.
+// End of step 3: records updates in the metadata of rows, and which rows have
+// changed. If the updates of a step stayed on the device, the step returns the
+// rows that it has updated, unless it tallies them. For a table that other
+// calls update too, rows are recorded under its first stripe, which stands for
+// all.
 
 #include <algorithm>
 #include <mutex>
@@ -17,16 +18,16 @@ namespace ev {
 namespace {
 
 constexpr int64_t kRowsPerTask = 2048;
-// What a row counts lies anywhere in memory.
+// Metadata of rows is anywhere in memory.
 constexpr int64_t kAhead = 16;
 
-// What a step tells, and whose rows they are.
+// Rows that a step has updated, and the updates that they belong to.
 struct ToldRows {
   std::vector<const Update*> updates;  // by the table's number in the step
   GpuStepRows rows;
 };
 
-// The round's updates of one step that note their rows.
+// Returns the round's updates of one step whose rows must be recorded.
 std::vector<const Update*> UpdatesOf(const GpuStep* step,
                                      const std::vector<Update>& updates,
                                      int round) {
@@ -45,11 +46,11 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
   return by_number;
 }
 
-// Rows [begin, end) of those.
+// Records rows [begin, end) of a step.
 void NoteToldRows(const ToldRows& told, int64_t begin, int64_t end) {
   const GpuStepRows& rows = told.rows;
   while (begin < end) {
-    // Those of a table lie together in stretches of some hundred.
+    // Rows of a table come in runs of some hundred.
     const int32_t number = rows.numbers[begin];
     const Update& update = *told.updates[number];
     std::unique_lock<std::mutex> lock;

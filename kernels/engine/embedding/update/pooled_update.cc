@@ -18,12 +18,13 @@
 namespace ev {
 namespace {
 
-// Ids of one task: at some 5 ns each, about 50 us.
+// Ids per task: at some 5 ns each, about 50 us.
 constexpr int64_t kIdsPerTask = 8192;
-// Floats of gradients that are put at a time: half a MiB, likewise.
+// Gradient floats that are put at a time: half a MiB, about 50 us too.
 constexpr int64_t kFloatsPerPut = 1 << 17;
 
-// grouped: null where the device has deduplicated, and groups by itself.
+// Starts one table's update. grouped: null if the device has deduplicated, and
+// groups the occurrences itself.
 Status Start(const std::string& rule, Span<const float> hyper,
              const PooledUpdate& update, const Grouped* grouped,
              const DeviceGradients* put_grads,
@@ -59,7 +60,7 @@ Status Start(const std::string& rule, Span<const float> hyper,
       update.table->home->gpu()->StartPooledUpdate(to_do, work));
 }
 
-// The updates of one step's tables, in the same launches.
+// Updates the tables of one step, in the same launches.
 Status UpdateStep(const std::string& rule, Span<const float> hyper,
                   const std::vector<const PooledUpdate*>& updates,
                   std::vector<StepNotes>* notes) {
@@ -86,9 +87,9 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
     to_do.push_back(one);
     if (!update->is_solo) shared.push_back(update->table);
   }
-  // Tables that others update too: the first stripe stands for all. Held until
-  // the work is begun, since what is begun later comes after it. In one order
-  // for all calls.
+  // For tables that other calls update too, the first stripe stands for all. It
+  // is held until the work is started, since work that is started later runs
+  // after it. Locked in one order by all calls.
   std::sort(shared.begin(), shared.end(),
             [](const EmbeddingTable::Impl* a, const EmbeddingTable::Impl* b) {
               return a->number < b->number;
@@ -112,10 +113,10 @@ Status ApplyPooledWithoutSteps(const std::string& rule, Span<const float> hyper,
                                Parallel* parallel) {
   std::vector<Recycler<Grouped>::Handle> grouped;
   std::vector<Grouped*> grouped_of(updates.size(), nullptr);
-  // Longer than 'works', which read them.
+  // Outlives 'works', which reads them.
   std::vector<std::unique_ptr<DeviceGradients>> grads(updates.size());
-  // Parts to group and samples to put. A piece of item i is parts of update i,
-  // one of item n + i samples of it.
+  // Remaining parts to group and samples to put. Item i stands for parts of
+  // update i, item n + i for its samples.
   std::vector<std::atomic<int64_t>> left(updates.size());
   std::vector<std::unique_ptr<DeviceWork>> works(updates.size());
   const int n = static_cast<int>(updates.size());
@@ -158,7 +159,7 @@ Status ApplyPooledWithoutSteps(const std::string& rule, Span<const float> hyper,
         EV_RETURN_IF_ERROR(GroupPartOf(*update.planned, part, grouped_of[i]));
       }
     }
-    // The last piece of a table sends it off.
+    // The last piece of a table starts its update.
     const int64_t done = piece.end - piece.begin;
     if (left[i].fetch_sub(done, std::memory_order_acq_rel) != done) {
       return Status::OK();
@@ -167,10 +168,11 @@ Status ApplyPooledWithoutSteps(const std::string& rule, Span<const float> hyper,
       return Start(rule, hyper, update, grouped_of[i], grads[i].get(), work);
     };
     if (update.is_solo) return start(&works[i]);
-    // Others update the table too: the first stripe stands for all. Not held
-    // beyond this, since they wait for each other's tables.
+    // Other calls update the table too: the first stripe stands for all. It is
+    // released at once, since calls wait for each other's tables.
     std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
-    // Gone before the lock is: rows stay written to for as long as it lives.
+    // Destroyed before the lock is released: rows are written as long as it
+    // lives.
     std::unique_ptr<DeviceWork> work;
     EV_RETURN_IF_ERROR(start(&work));
     return work == nullptr ? Status::OK()

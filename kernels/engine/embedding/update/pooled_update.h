@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates by the gradients of pooled samples, of tables whose rows are on a
-// device: the gradients go up as they are and are summed there. A part of
-// row_update.h; for the files of this room only.
+// Updates tables whose rows are on a device by the gradients of pooled samples:
+// the gradients are copied to the device as they are and summed on it. Part of
+// row_update.h; for the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_UPDATE_POOLED_UPDATE_H_
 #define KERNELS_ENGINE_EMBEDDING_UPDATE_POOLED_UPDATE_H_
@@ -27,9 +27,10 @@ namespace ev {
 struct PooledUpdate {
   EmbeddingTable::Impl* table = nullptr;
   const PlannedTable* planned = nullptr;
-  // [U], known or kept out. Null: those that the plan has on the device.
+  // [U]; kNoRow for keys that the filter keeps out. Null: the handles that the
+  // plan has on the device.
   const RowHandle* handles = nullptr;
-  // [K], instead of those of the keys that the device did not know, or null.
+  // [K]: replaces the handles of the device's unknown keys; may be null.
   const RowHandle* unknown_handles = nullptr;
   Span<const int> slot_columns;
   const float* grads = nullptr;          // [B, dim]
@@ -38,14 +39,14 @@ struct PooledUpdate {
   UpdateCall call;
 };
 
-// What the updates of one step tell of their rows; null: they failed.
+// Notes of one step's updates about their rows; null if the updates failed.
 struct StepNotes {
   const GpuStep* step = nullptr;
   std::unique_ptr<GpuStepNotes> notes;
 };
 
-// Groups the occurrences of all tables and has their devices update the rows.
-// notes: gets those of the steps in which a table notes its rows, also after an
+// Groups the occurrences of all tables and lets their devices update the rows.
+// notes: receives those of steps with a table that needs them, also after an
 // error. REQUIRES: distinct tables on devices, whose gates and update locks are
 // held. Throws std::bad_alloc.
 Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates by the gradients of samples against updates by their sums.
+// Compares updates by the gradients of samples with updates by their sums.
 
 #include <algorithm>
 #include <functional>
@@ -47,7 +47,7 @@ TableOptions Options(int64_t dim, RowStorage storage) {
   return options;
 }
 
-// A table whose rows have no frequency or version recorded.
+// A table without recorded frequencies and versions.
 TableOptions Plain(int64_t dim, RowStorage storage) {
   TableOptions options = Options(dim, storage);
   options.record_frequency = options.record_version = false;
@@ -66,7 +66,7 @@ Table MakeTable(TableOptions options) {
   return table;
 }
 
-// Samples of several ids, some of none, one key in a quarter of all places.
+// Samples with several ids, or none; a quarter of all ids are one key.
 struct Batch {
   int64_t num_samples = 0;
   std::vector<int64_t> ids, splits;
@@ -105,8 +105,8 @@ struct Batch {
 
 enum class How { kSums, kSamples };
 
-// One step of Adagrad on some tables at once. between: what happens between the
-// lookup and the update. Gives the pooled rows of the last table.
+// Runs one step of Adagrad on several tables. 'between' is called between the
+// lookup and the update. Returns the pooled rows of the last table.
 std::vector<float> Step(const std::vector<Table>& tables, const Batch& batch,
                         Combiner combiner, bool weighted, How how, int64_t step,
                         Parallel* parallel,
@@ -250,8 +250,8 @@ TEST_F(PooledUpdateTest, KeysThatAreKeptOutAreCountedAndDropped) {
   ExpectSame(*sums, *samples);
 }
 
-// Keys that go, and come back with other rows, where a lookup has just found
-// them and where it has not.
+// Keys that are erased, and return with other rows, after a lookup that has
+// found them and before one.
 TEST_F(PooledUpdateTest, KeysThatGoBeforeTheUpdateOrTheNextLookup) {
   for (const bool plain : {true, false}) {
     std::vector<Table> tables;
@@ -281,7 +281,7 @@ TEST_F(PooledUpdateTest, KeysThatGoBeforeTheUpdateOrTheNextLookup) {
   }
 }
 
-// One table looked up and updated more than once by one call.
+// One call looks up and updates a table more than once.
 TEST_F(PooledUpdateTest, ATableThatComesSeveralTimes) {
   std::vector<Table> tables;
   std::vector<std::vector<float>> outs;
@@ -328,7 +328,7 @@ TEST_F(PooledUpdateTest, WhileATableIsReadItsRowsAreKept) {
 }
 
 // Lookups and updates of plain tables beside erasures: each key's row is its
-// default or what so many updates since have made of it.
+// default row, or the result of some number of updates since then.
 TEST_F(PooledUpdateTest, CallsBesideErasures) {
   const auto table = MakeTable(Plain(1, testing::StorageUnderTest()));
   std::mt19937_64 random(14);
@@ -368,7 +368,8 @@ TEST_F(PooledUpdateTest, CallsBesideErasures) {
     }
   });
   for (std::thread& caller : callers) caller.join();
-  // One more step alone, after which all are there and count it.
+  // One more step without erasures, after which all keys have rows that count
+  // it.
   const std::set<int64_t> distinct(batch.ids.begin(), batch.ids.end());
   const std::vector<int64_t> keys(distinct.begin(), distinct.end());
   table->Erase(keys);
@@ -407,7 +408,7 @@ TEST_F(PooledUpdateTest, CallsAtOnceEachApplyWhole) {
   std::vector<std::thread> callers;
   for (int c = 0; c < kCalls; ++c) {
     callers.emplace_back([&, c] {
-      // In another order, which must not matter.
+      // In another order, which must not change the result.
       const std::vector<Table> mine =
           c % 2 == 0 ? tables : std::vector<Table>{tables[1], tables[0]};
       const std::vector<PooledInput> inputs = {

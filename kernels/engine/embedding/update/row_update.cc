@@ -75,8 +75,8 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   return Status::OK();
 }
 
-// Which updates have keys that filters have admitted, by table: threads that
-// erase in one index get into each other's way at every key.
+// Updates with keys that filters have admitted, by table: threads that erase
+// from one index contend at every key.
 using AdmittingUpdates =
     std::map<EmbeddingTable::Impl*, std::vector<const Update*>>;
 AdmittingUpdates FindAdmitting(const std::vector<Update>& updates) {
@@ -92,7 +92,7 @@ AdmittingUpdates FindAdmitting(const std::vector<Update>& updates) {
   return all;
 }
 
-// What filters counted of those keys: a touch of memory for each, or two.
+// Removes the filters' counters of those keys, at one or two cache misses each.
 Status ForgetAdmitted(const AdmittingUpdates& admitting, Parallel* parallel) {
   std::vector<const AdmittingUpdates::value_type*> tables;
   for (const auto& one : admitting) tables.push_back(&one);
@@ -169,7 +169,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           EV_RETURN_IF_ERROR(inputs[i].table->EnsureSlots(slots[i], nullptr));
         }
         const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
-        // Gone again when a table was initialized meanwhile.
+        // A slot is missing again if a table was initialized meanwhile.
         bool all_there = true;
         std::vector<int> columns;
         for (size_t i = 0; i < updates.size() && all_there; ++i) {
@@ -192,7 +192,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           update.table->BeforeChange(
               Span<const RowHandle>(update.handles, update.keys.size()));
         }
-        // Whatever has too little room says so now, before any row has changed.
+        // Reserves room first, so that a lack of it is an error before any row
+        // has changed.
         std::vector<RowRoom> rooms(updates.size());
         for (size_t i = 0; i < updates.size(); ++i) {
           EV_RETURN_IF_ERROR(
@@ -216,7 +217,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     };
     const Status status = NoThrow("rule " + rule_name, apply);
     if (!status.ok() && !rows_change) {
-      // The last first, as a table may come again. Outside of the gates.
+      // In reverse order, as a table may occur several times. Outside of the
+      // gates.
       for (size_t i = updates.size(); i > 0; --i) {
         updates[i - 1].table->TakeBack(journals[i - 1]);
       }

@@ -22,36 +22,37 @@ struct UpdateInput {
   EmbeddingTable* table = nullptr;
   Span<const int64_t> keys;      // M; may be left out with pooled_grads
   const float* grads = nullptr;  // [M, dim]; null with pooled_grads
-  // When the keys are exactly plan->unique_keys(plan_table): no dedup and no
-  // second probe. Null: duplicates are summed in order of occurrence first.
+  // If set, the keys must be exactly plan->unique_keys(plan_table); they are
+  // neither deduplicated nor looked up again. If null, gradients of duplicate
+  // keys are summed first, in order of occurrence.
   const LookupPlan* plan = nullptr;
   int plan_table = 0;
-  // With a plan, instead of grads: d loss / d output of the plan's lookup,
-  // [B, dim]. What PooledBackward makes of it is applied; where the rows are on
-  // a device and not far fewer than the samples, it is made there.
+  // With a plan, instead of grads: d loss / d output of the plan's lookup, [B,
+  // dim]. Applies what PooledBackward computes from it. The device computes
+  // that if it has the rows and they are not far fewer than the samples.
   const float* pooled_grads = nullptr;
-  // Not null, with pooled_grads: these are in the memory of the device that has
-  // the rows. Of tables that take device tensors (embedding_table.h).
+  // If not null, pooled_grads are in memory of the device that has the rows.
+  // Only for tables that take device tensors (embedding_table.h).
   const DeviceStream* stream = nullptr;
   // Without a plan: how often each of keys occurred, M; null: once.
   const int64_t* counts = nullptr;
 };
 
 // Applies the rule named 'rule' (optimizer/rule.h) to the rows of every input,
-// in parallel; absent keys are inserted first, unless the table's filter keeps
-// them out: those are counted and their gradients dropped. A key that the
-// filter admits gets its first update in the same call. Evicts what is then
-// beyond a table's capacity. slots: one SlotSpec per slot of the rule, per
-// input (slots[i] for inputs[i]); slots that a table lacks are added. Adds
-// occurrences to frequency and stamps version = step. A table that comes
-// several times is updated once per input, in the order of the inputs.
+// in parallel. Absent keys are inserted first. Keys that the table's filter
+// keeps out are only counted, and their gradients dropped; a key that the
+// filter admits gets its first update in the same call. Adds occurrences to the
+// frequency and sets the version to 'step'. Evicts rows beyond a table's
+// capacity afterwards. slots: one SlotSpec per slot of the rule, per input
+// (slots[i] for inputs[i]); slots that a table lacks are added. A table that
+// occurs several times is updated once per input, in the order of the inputs.
 //
-// Thread-safe; see embedding_table.h for updates of one row by several calls.
+// Thread-safe; see embedding_table.h for concurrent updates of one row.
 // InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of
-// slots, keys that are not the plan's; FailedPrecondition: a table is not
-// initialized, or has no device for gradients that are on one; then nothing has
-// changed. ResourceExhausted: no row has been updated, no key inserted or
-// counted; slots may have been added.
+// slots, or keys that are not the plan's. FailedPrecondition: a table is not
+// initialized, or has no device for gradients on a device. After these two
+// nothing has changed. ResourceExhausted: no row has been updated, no key
+// inserted or counted; slots may have been added.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

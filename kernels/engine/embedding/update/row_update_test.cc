@@ -44,7 +44,8 @@ std::shared_ptr<EmbeddingTable> MakeTable(const std::string& name,
   return table;
 }
 
-// Adagrad, rate 0.5, on a model of a table: key -> (value, accumulator).
+// Model of a table trained by Adagrad with rate 0.5: key -> (value,
+// accumulator).
 class Model {
  public:
   explicit Model(int64_t dim) : dim_(dim) {}
@@ -131,7 +132,7 @@ class RowUpdateTest : public ::testing::Test {
       for (int64_t j = 0; j < dim; ++j) grads_.push_back(normal_(random_));
     }
   }
-  // A forward whose unique keys are then updated; one id per sample.
+  // A forward whose unique keys are updated afterwards; one id per sample.
   std::shared_ptr<const LookupPlan> Look(
       const std::shared_ptr<EmbeddingTable>& table) {
     std::vector<int64_t> splits;
@@ -226,7 +227,7 @@ TEST_F(RowUpdateTest, APlanFromBeforeAnEraseFindsRowsAnew) {
   const auto plan = Look(table);
   const Span<const int64_t> unique = plan->unique_keys(0);
   const std::vector<int64_t> keys(unique.begin(), unique.end());
-  // Erased rows are given to other keys before the update comes.
+  // Other keys get the erased rows before the update.
   std::vector<int64_t> erased(keys.begin(), keys.begin() + keys.size() / 2);
   EXPECT_EQ(static_cast<int64_t>(erased.size()),
             testing::Erased(table.get(), erased));
@@ -376,7 +377,7 @@ TEST_F(RowUpdateTest, ASecondOptimizerWidensRowsOfALiveTable) {
   Model model(3);
   ASSERT_OK(Adagrad({Input(table.get(), keys_, grads_)}, &pool_));
   model.Update(keys_, grads_);
-  // A plan made before the rows move serves the update after it.
+  // A plan made before the rows move is valid for the update after it.
   const auto plan = Look(table);
   const Span<const int64_t> unique = plan->unique_keys(0);
   const std::vector<float> zeros(unique.size() * 3, 0.0f);
@@ -385,7 +386,7 @@ TEST_F(RowUpdateTest, ASecondOptimizerWidensRowsOfALiveTable) {
   ASSERT_OK(ApplyRule("Adam",
                       std::vector<float>{0.1f, 0.5f, 0.5f, 1.0f, 0.5f, 0.5f},
                       inputs, slots, 0, &pool_));
-  model.ExpectEqual(*table);  // a zero gradient moves nothing
+  model.ExpectEqual(*table);  // a zero gradient changes nothing
   TableSnapshot snapshot;
   ASSERT_OK(table->Export(std::vector<std::string>{"v"}, &snapshot));
   for (float v : snapshot.slots[0]) ASSERT_EQ(0.25f, v);
@@ -554,7 +555,7 @@ TEST_F(RowUpdateTest, WithoutMemoryNoRowIsUpdatedAndTheTableLivesOn) {
     ASSERT_OK(Adagrad({Input(other.get(), old_keys, ones)}, &pool_));
     ASSERT_OK(other->Gather(old_keys, untouched.data(), nullptr));
     ASSERT_EQ(untouched, rows);
-    // With memory again, the same call does what it should.
+    // With memory available again, the same call succeeds.
     ASSERT_OK(Adagrad({Input(table.get(), keys_, grads_)}, &pool_));
     model.Update(keys_, grads_);
     model.ExpectEqual(*table);
@@ -563,7 +564,7 @@ TEST_F(RowUpdateTest, WithoutMemoryNoRowIsUpdatedAndTheTableLivesOn) {
 }
 
 TEST_F(RowUpdateTest, WithoutMemoryThePlansUpdateChangesNothing) {
-  // One of two tables has no room for its new rows.
+  // One of two tables has no memory for its new rows.
   int failures = 0;
   for (int64_t allowed = 0; allowed < 40; ++allowed) {
     auto table = MakeTable("user", 8);

@@ -14,19 +14,19 @@
 namespace ev {
 namespace {
 
-// Floats of a row whose gradients are summed on the device that has
-// deduplicated, however few the rows are.
+// Up to this many floats per row, a device that has deduplicated also sums the
+// gradients, however few the rows are.
 constexpr int64_t kShortRow = 32;
-// Ids without a row of a step that one thread makes distinct, at some 30 ns
-// each.
+// Maximum number of ids without a row in a step that one thread deduplicates,
+// at some 30 ns each.
 constexpr int64_t kSettledAlone = 2048;
 
-// Whether the gradients of the samples go to a device as they are: with fewer
-// than half as many rows as samples their sums are so much shorter that forming
-// them here costs less than the link. Unless a device has the occurrences and
-// they are many, when what it costs grows with them, or rows are short, when
-// fetching what is needed here costs more than it saves. Gradients that are
-// there stay there.
+// Returns whether the samples' gradients are copied to a device, which sums
+// them. With fewer than half as many rows as samples the sums are so much
+// smaller that summing on the CPU costs less than the copy. Two exceptions
+// apply if a device has the occurrences: they are many, since the CPU's cost
+// grows with them, or rows are short, since copying what the CPU needs costs
+// more than it saves. Gradients in device memory stay on the device.
 bool SumsOnDevice(const EmbeddingTable::Impl& table,
                   const PlannedTable& planned, const DeviceStream* stream) {
   if (stream != nullptr) return true;
@@ -37,11 +37,12 @@ bool SumsOnDevice(const EmbeddingTable::Impl& table,
          (planned.num_ids > 2 * planned.batch_size || planned.dim <= kShortRow);
 }
 
-// Whether an update by gradients that are summed on a device needs the handles
-// of its rows nowhere else: none is another by now, none is to be kept for a
-// save. A step has to know the rule; it tallies what rows count, or says which
-// rows it has changed and how often a key occurs. Of other tables nothing is to
-// be noted about a row, and no filter is to be asked whether a key gets one.
+// Returns whether an update by gradients that are summed on a device needs the
+// handles of its rows on the device only: none has become invalid, and no row
+// must be kept for a save. A step must support the rule; it tallies what rows
+// count, or returns which rows it has changed and how often each key occurs.
+// For other tables no update of a row may have to be recorded, and no filter
+// may have to decide about a key.
 bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
   if (update.pooled_grads == nullptr || update.planned->distinct == nullptr) {
@@ -97,7 +98,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
       }
       owners[k]->counts = occurrences;
     }
-    if (all_unique) continue;  // keys and gradients as they came
+    if (all_unique) continue;  // keys and gradients stay as given
     grads[k] = owners[k]->grads;
     sums[k] = planned->row_copies.ReserveOf<float>(planned->num_unique *
                                                    planned->dim);
@@ -112,7 +113,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
 Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
                  std::vector<std::unique_ptr<SumBuffer>>* buffers,
                  Parallel* parallel) {
-  // A table may have been initialized elsewhere since it was looked at.
+  // A table may have been initialized again since the last attempt.
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].pooled_grads == nullptr) continue;
     (*updates)[i].grads = (*updates)[i].pooled_grads = nullptr;
@@ -153,7 +154,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
 
 Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
                     std::vector<Update>* updates, Parallel* parallel) {
-  // In the steady state of tables on a device there are none.
+  // In the steady state of tables on a device both stay empty.
   std::vector<size_t> fetched, settled;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Update& update = (*updates)[i];
@@ -175,7 +176,8 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
     update.counts = distinct.unknown_counts();
     return Status::OK();
   };
-  // The first waits for what a step found out. Few are not worth other threads.
+  // The first call waits for the results of a step. Few keys are not worth
+  // waking other threads.
   size_t done = 0;
   int64_t left = 0;
   for (; done < settled.size() && left <= kSettledAlone; ++done) {

@@ -3,23 +3,23 @@
 //
 // An update in three steps, each over all tables at once:
 //
-//   1  distinct keys and their summed gradients; nothing to do with a plan, or
-//      when the keys turn out to be distinct.
-//   2  row handles: the plan's when no key was erased since, with only the keys
-//      inserted that had no row; otherwise every key is found or inserted.
-//      Skipped altogether in the steady state. A key that the table's filter
-//      keeps out has no handle afterwards. Where a device has deduplicated,
-//      the plan's handles are there and stay there, unless something here
-//      wants them (KeysStayOnDevice).
-//   3  the rule, over tasks of some hundred rows, rows prefetched ahead. Rows
-//      of one input are distinct, so tasks never meet.
+//   1  Distinct keys and their summed gradients. Nothing to do with a plan, or
+//      if the keys turn out to be distinct.
+//   2  Row handles. With a plan, if no key was erased since, only keys that
+//      had no row are inserted; otherwise every key is found or inserted. In
+//      the steady state there is nothing to do. Keys that the table's filter
+//      keeps out have no handle afterwards. If a device has deduplicated, the
+//      plan's handles stay in its memory unless the CPU needs them
+//      (KeysStayOnDevice).
+//   3  The rule, in tasks of some hundred rows that are prefetched. Rows of
+//      one input are distinct, so tasks do not conflict.
 //
-// Steps 1 and 2 change no row, and what they insert and count is noted, so that
-// an error takes it back. A table that comes again waits for the next round of
-// steps 2 and 3, which keeps its admissions and updates in the order of the
-// inputs.
+// Steps 1 and 2 change no row. Their inserts and counts are recorded in a
+// journal, so that an error undoes them. If a table occurs several times, each
+// further occurrence waits for another round of steps 2 and 3, so that its
+// admissions and updates are in the order of the inputs.
 //
-// For the files of this room only.
+// For the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_UPDATE_UPDATE_STEPS_H_
 #define KERNELS_ENGINE_EMBEDDING_UPDATE_UPDATE_STEPS_H_
@@ -44,7 +44,7 @@
 
 namespace ev {
 
-// One input on its way through the steps.
+// State of one input during the steps.
 struct Update {
   EmbeddingTable::Impl* table = nullptr;
   int round = 0;
@@ -52,30 +52,30 @@ struct Update {
   UpdateCall call;  // the same in all updates of a table
   TableJournal* journal = nullptr;
   std::vector<int> slot_columns;
-  // What a forward found out, when the keys come from one.
+  // The table's part of the plan, if the keys come from one.
   const PlannedTable* planned = nullptr;
   int64_t num_keys = 0;
-  // Keys, counts and handles are the device's and stay there: only those of
-  // keys that it did not know at the forward are here, if some had no row. What
-  // is to be noted about rows a step tells when it has begun (note_rows.cc).
+  // Keys, counts and handles stay in device memory. Only those of its unknown
+  // keys are in CPU memory, if some of them had no row. Notes about rows come
+  // from the step once the update has started (note_rows.cc).
   bool keys_stay_on_device = false;
 
-  // After step 1.
+  // Set by step 1.
   Span<const int64_t> keys;
   const int32_t* counts = nullptr;  // null: 1 each
   const float* grads = nullptr;
-  // Instead, where the rows are on a device.
+  // Instead of grads, if the device that has the rows sums them.
   const float* pooled_grads = nullptr;
   const DeviceStream* stream = nullptr;
-  // After step 2; kNoRow: the filter keeps the key out.
+  // Set by step 2; kNoRow: the filter keeps the key out.
   const RowHandle* handles = nullptr;
-  bool handles_known = false;  // handles of keys that have a row are there
+  bool handles_known = false;  // handles of keys with a row are set
 };
 
-// Memory of handles and sums that is used again.
+// Pool of memory for handles and sums.
 Recycler<LineBuffer>& HandleBuffers();
 
-// Where sums are: memory that a device reads by itself, if there is any.
+// Memory of sums: memory that a device reads directly, if available.
 class SumBuffer {
  public:
   explicit SumBuffer(size_t floats)
@@ -99,24 +99,25 @@ class SumBuffer {
 
 // --- Step 1 (sum_gradients.cc) ---
 
-// Step 1 of the updates that come without a plan: they get one, of which each
-// key is a sample of one id, and the gradient of that lookup is the sum wanted.
+// Step 1 of updates without a plan. They get a plan in which each key is a
+// sample of one id; the gradient of that lookup is the sum.
 Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
                      std::vector<Update>* updates, Parallel* parallel);
 
-// Step 1 of the updates by gradients of samples: nothing where a device sums
-// them, else their sums, in 'buffers'. Null in sums[t]: not wanted.
+// Step 1 of updates by gradients of samples: sums them into 'buffers', except
+// those that a device sums.
 Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
                  std::vector<std::unique_ptr<SumBuffer>>* buffers,
                  Parallel* parallel);
 
-// Step 1, in its end: keys, counts and handles come here where they are wanted.
+// End of step 1: copies keys, counts and handles to the host for the updates
+// that need them.
 Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
                     std::vector<Update>* updates, Parallel* parallel);
 
 // --- Step 2 (find_handles.cc) ---
 
-// Step 2 of the updates of one round. buffers: where handles live that are not
+// Step 2 of the updates of one round. buffers: memory of handles that are not
 // the plan's.
 Status FindAllHandles(std::vector<Update>* updates, int round,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
@@ -128,11 +129,12 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
 Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
                   int round, Parallel* parallel);
 
-// What rows [begin, end) of an update, which are here, count about themselves.
+// Records an update of rows [begin, end), whose handles are in CPU memory, in
+// their metadata.
 void NoteRows(const Update& update, int64_t begin, int64_t end);
 
-// The same of a round's updates that devices have summed: of rows that are
-// here, and of those that steps tell of.
+// The same for a round's updates that devices have applied: for rows whose
+// handles are in CPU memory, and for rows in the notes of steps.
 Status NotePooledRows(const std::vector<Update>& updates, int round,
                       Parallel* parallel);
 Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interaction of NVIDIA GPUs. All calls launch on the framework's stream
-// and wait for nothing.
+// The interaction on NVIDIA GPUs. All calls launch on the framework's stream
+// and do not wait.
 
 #include <cuda_runtime_api.h>
 

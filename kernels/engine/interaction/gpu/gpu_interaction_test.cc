@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU's interaction beside the processors', with a stream that is late.
+// Compares the GPU's interaction with the CPU's, on a stream whose work is
+// delayed.
 
 #include <cmath>
 #include <cstdint>
@@ -24,10 +25,10 @@ namespace {
 using testing::StreamUnderTest;
 using testing::VectorsUnderTest;
 
-// Floats before each tensor in memory, which nothing may write.
+// Floats before each tensor in memory that must not be written.
 constexpr int64_t kGap = 4;
 
-// The processors' time of a case.
+// Limits the CPU time of a case.
 constexpr int64_t kMostProducts = 1LL * 1000 * 1000 * 1000;
 constexpr int64_t kMostVectors = 200 * 1000;
 
@@ -40,8 +41,8 @@ std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
          std::to_string(info.param.dim);
 }
 
-// Tensors of the same size, one after the other; 'shift' floats behind an
-// aligned place.
+// Tensors of the same size, one after the other, 'shift' floats after an
+// aligned address.
 struct Tensors {
   Tensors(StreamUnderTest* stream, int64_t count, int64_t size, int64_t shift)
       : stream(stream),
@@ -58,7 +59,7 @@ struct Tensors {
     for (int64_t k = 0; k < count; ++k) all.push_back(memory + At(k));
     return all;
   }
-  // 'from' stays until the stream has been waited for.
+  // Fills the tensors. 'from' must live until the stream has been synchronized.
   void Fill(const std::vector<std::vector<float>>& values,
             std::vector<float>* from) const {
     from->assign(floats, NAN);
@@ -101,7 +102,7 @@ class GpuInteractionTest : public ::testing::TestWithParam<Case> {
     testing::ThreadPool pool(4);
     ASSERT_TRUE(made.RunOnCpu(&pool).ok());
 
-    // Of this case alone: the memory goes at its end.
+    // A stream for this case alone, so that its memory is freed at the end.
     const std::unique_ptr<StreamUnderTest> stream = StreamUnderTest::Make();
     const Tensors x(stream.get(), n, samples * dim, shift);
     const Tensors slopes(stream.get(), 1, made.slopes.size(), shift);
@@ -151,7 +152,7 @@ class GpuInteractionTest : public ::testing::TestWithParam<Case> {
       }
     }
     EXPECT_EQ(0, wrong);
-    // The same bits again.
+    // A second run gives the same bits.
     run();
     EXPECT_EQ(got_dots, dots.Read()[0]);
     EXPECT_EQ(got_grads, grads.Read());

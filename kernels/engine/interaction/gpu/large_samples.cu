@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products of a sample, 64 by 64 results a block, of which a thread has
-// four by four: 16 floats of depth at a time are in shared memory. Sums go over
-// the depth in order.
+// Matrix products of a sample. A block computes 64 by 64 results, a thread four
+// by four of them. 16 floats of depth at a time are in shared memory. Sums go
+// over the depth in order.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kSide = 64;
 constexpr int kDepth = 16;
-constexpr int kTile = 4;  // of a thread
-// Blocks beyond these take several turns.
+constexpr int kTile = 4;  // per thread
+// With more blocks than this, each handles several items.
 constexpr int64_t kMostBlocks = 1 << 20;
 
 constexpr int kPointersAtOnce = 256;
@@ -51,7 +51,7 @@ struct LargeBatch {
   int64_t num_samples, num_vectors, dim;
 };
 
-// kDepth by kSide floats; rows stay aligned to 16 bytes.
+// kDepth by kSide floats. The padding keeps rows aligned to 16 bytes.
 struct alignas(16) Panel {
   float at[kDepth][kSide + 4];
 };
@@ -80,7 +80,8 @@ __device__ __forceinline__ int64_t PairsBefore(int64_t row) {
   return row * (row - 1) / 2;
 }
 
-// panel[k][r] = float begin + k of vector first + r; zeros where there is none.
+// Sets panel[k][r] = float begin + k of vector first + r, or zero beyond the
+// last.
 __device__ __forceinline__ void LoadVectors(const LargeBatch& in,
                                             int64_t sample, int64_t first,
                                             int64_t begin, Panel* panel) {
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t i = row * kSide, j = (square - PairsBefore(row + 1)) * kSide;
     float sum[kTile][kTile] = {};
     for (int64_t begin = 0; begin < in.dim; begin += kDepth) {
-      __syncthreads();  // the panels have been used
+      __syncthreads();  // the panels are no longer in use
       LoadVectors(in, sample, i, begin, &tall);
       LoadVectors(in, sample, j, begin, &wide);
       __syncthreads();
@@ -128,8 +129,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// panel[k][r] = the slope of vectors first + r and begin + k; zeros where there
-// is no such pair.
+// Sets panel[k][r] = the slope of vectors first + r and begin + k, or zero if
+// there is no such pair.
 __device__ __forceinline__ void LoadSlopes(const float* slopes, int64_t n,
                                            int64_t first, int64_t begin,
                                            Panel* panel) {
@@ -142,7 +143,7 @@ __device__ __forceinline__ void LoadSlopes(const float* slopes, int64_t n,
   }
 }
 
-// panel[k][c] = float d + c of vector begin + k; zeros where there is none.
+// Sets panel[k][c] = float d + c of vector begin + k, or zero beyond the last.
 __device__ __forceinline__ void LoadFloats(const LargeBatch& in, int64_t sample,
                                            int64_t begin, int64_t d,
                                            Panel* panel) {
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t i = square / wide_of * kSide, d = square % wide_of * kSide;
     float sum[kTile][kTile] = {};
     for (int64_t begin = 0; begin < in.num_vectors; begin += kDepth) {
-      __syncthreads();  // the panels have been used
+      __syncthreads();  // the panels are no longer in use
       LoadSlopes(slopes + sample * pairs, in.num_vectors, i, begin, &tall);
       LoadFloats(in, sample, begin, d, &wide);
       __syncthreads();

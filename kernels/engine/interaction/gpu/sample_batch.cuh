@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block's samples in shared memory: what both kernels of small samples do.
+// Loads a block's samples into shared memory; used by both kernels for small
+// samples.
 
 #ifndef KERNELS_ENGINE_INTERACTION_GPU_SAMPLE_BATCH_CUH_
 #define KERNELS_ENGINE_INTERACTION_GPU_SAMPLE_BATCH_CUH_
@@ -16,27 +17,27 @@ namespace ev {
 namespace gpu {
 
 constexpr int kThreads = 256;
-// Vectors of a tile of pairs, rows of a tile of gradients: a float4's.
+// Vectors of a tile of pairs, and rows of a tile of gradients: one float4.
 constexpr int kTile = 4;
 
-// A kernel's parameter, so at most 4 KB with what else there is.
+// A kernel parameter: with the others it must not exceed 4 KB.
 struct SampleBatch {
   const float* vectors[kMostVectors];
   int64_t num_samples;
   int num_vectors;
   int dim;
-  int stride;  // floats of a row in shared memory, a multiple of 4
+  int stride;  // floats per row in shared memory, a multiple of 4
   int samples_of_block;
-  int log_lanes;  // threads that load a row
-  bool by_fours;  // rows can be read by 16 bytes
+  int log_lanes;  // 2^log_lanes threads load a row
+  bool by_fours;  // rows can be read 16 bytes at a time
 };
 
 __device__ __forceinline__ int PairsBefore(int row) {
   return row * (row - 1) / 2;
 }
 
-// The largest row whose first pair is 'pair' or before: row (row - 1) / 2 <=
-// pair. Exact: pairs are below 2^14.
+// Returns the largest row whose first pair is at or before 'pair': row (row -
+// 1) / 2 <= pair. Exact, since pairs are below 2^14.
 __device__ __forceinline__ int RowOfPair(int pair) {
   int row = static_cast<int>(
       (1.0f + sqrtf(8.0f * static_cast<float>(pair) + 1.0f)) * 0.5f);
@@ -45,8 +46,8 @@ __device__ __forceinline__ int RowOfPair(int pair) {
   return row;
 }
 
-// Begins to load samples [first, first + count), [count, num_vectors, stride].
-// Threads that follow each other read what lies together.
+// Starts loading samples [first, first + count), [count, num_vectors, stride].
+// Consecutive threads read adjacent memory.
 __device__ __forceinline__ void BeginLoad(const SampleBatch& in, int64_t first,
                                           int count, float* rows) {
   const int lanes = 1 << in.log_lanes;
@@ -70,7 +71,7 @@ __device__ __forceinline__ void BeginLoad(const SampleBatch& in, int64_t first,
   __pipeline_commit();
 }
 
-// Waits for it, and for all that the block's threads have written.
+// Waits for the load, and for all writes of the block's threads.
 __device__ __forceinline__ void EndLoad() {
   __pipeline_wait_prior(0);
   __syncthreads();

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How both kernels of small samples are launched.
+// Launch helpers of both kernels for small samples.
 
 #ifndef KERNELS_ENGINE_INTERACTION_GPU_SAMPLE_LAUNCH_CUH_
 #define KERNELS_ENGINE_INTERACTION_GPU_SAMPLE_LAUNCH_CUH_
@@ -14,8 +14,8 @@
 namespace ev {
 namespace gpu {
 
-// Without more, a block may have this much shared memory.
-constexpr size_t kBytesWithoutAsking = 48 * 1024;
+// Shared memory that a block may have without a function attribute.
+constexpr size_t kBytesWithoutAttribute = 48 * 1024;
 
 inline bool IsAligned(const float* p) {
   return reinterpret_cast<uintptr_t>(p) % 16 == 0;
@@ -39,10 +39,10 @@ inline SampleBatch MakeSampleBatch(const VectorBatch& batch,
   return in;
 }
 
-// Lets a kernel of this device have that much shared memory.
+// Allows a kernel that much shared memory on the current device.
 template <typename Kernel>
 Status AllowShared(Kernel* kernel, size_t bytes) {
-  if (bytes <= kBytesWithoutAsking) return Status::OK();
+  if (bytes <= kBytesWithoutAttribute) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            static_cast<int>(bytes)));

@@ -1,14 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block has some samples in shared memory. Some threads that follow each
-// other make a tile of four by four pairs: each sums the products of every
-// kParts-th float4, then they add what they have, always in the same order.
+// A block has some samples in shared memory. kParts consecutive threads compute
+// a tile of four by four pairs: each sums the products of every kParts-th
+// float4, then they add their sums, always in the same order.
 //
-// Reading is the limit: 65,536 samples of 27 vectors of 128 floats are 906 MB,
-// and 92 MB are written: .30 ms at an H100's 3.35 TB/s. Of shared memory a tile
-// reads 8 floats for 16 products: 115 KB a sample of that shape, 900 cycles of
-// a multiprocessor, or .26 ms beside the loads of other blocks.
+// Reading is the limit. 65,536 samples of 27 vectors of 128 floats are 906 MB
+// read and 92 MB written: .30 ms at an H100's 3.35 TB/s. A tile reads 8 floats
+// of shared memory for 16 products. That is 115 KB per sample of this shape,
+// 900 cycles of a multiprocessor, or .26 ms, overlapped with the loads of other
+// blocks.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,11 +20,11 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Enough for loads to be on their way in three blocks or more while one
-// computes.
+// Small enough that three or more blocks are loading while one computes.
 constexpr int64_t kBlockBytes = 48 * 1024;
 constexpr int64_t kMostSamplesOfBlock = 32;
-// Fewer samples are for more blocks: a card has some 130 multiprocessors.
+// Use fewer samples per block to get this many blocks: a card has about 130
+// multiprocessors.
 constexpr int64_t kWantedBlocks = 512;
 
 constexpr int kSums = kTile * kTile;
@@ -39,8 +40,9 @@ __device__ __forceinline__ float AddProducts(float4 a, float4 b, float sum) {
   return fmaf(a.w, b.w, sum);
 }
 
-// kParts threads give each other half of their sums, then half of that: the
-// part-th has sums [kSums / kParts * part, + kSums / kParts) at last, at 0.
+// Adds the sums of kParts threads. They exchange half of their sums, then half
+// of that, and so on. In the end thread 'part' has sums [kSums / kParts * part,
+// + kSums / kParts), at index 0.
 template <int kParts>
 __device__ __forceinline__ void AddUp(int part, float (&sum)[kSums]) {
   int have = kSums;
@@ -72,23 +74,23 @@ __global__ void __launch_bounds__(kThreads, 3)
   BeginLoad(in, first, count, rows);
   EndLoad();
 
-  // Tiles (0, 0), (1, 0), (1, 1), (2, 0), ...: those of one more vector less
-  // the diagonal, as pairs are.
+  // Tiles (0, 0), (1, 0), (1, 1), (2, 0), ... are numbered like the pairs of
+  // one more vector, because the diagonal is included.
   const int tiles = PairsBefore((n + kTile - 1) / kTile + 1);
   const int part = threadIdx.x % kParts;
   const int items = count * tiles;
-  // All threads of a warp stay together: they exchange sums.
+  // All threads of a warp stay in the loop: they exchange sums.
   for (int begin = 0; begin < items; begin += kThreads / kParts) {
     const int item = begin + threadIdx.x / kParts;
     const bool mine = item < items;
     const int sample = mine ? item / tiles : 0;
     const int tile = mine ? item - sample * tiles : 0;
-    const int high = RowOfPair(tile);  // 1 more than the tile's row
+    const int high = RowOfPair(tile);  // one more than the tile's row
     const int i = (high - 1) * kTile;
     const int j = (tile - PairsBefore(high)) * kTile;
     const float* const of_sample = rows + sample * n * in.stride;
     float sum[kSums] = {};
-    // Rows behind the last read the last; their sums are not taken.
+    // Rows beyond the last read the last row; their sums are ignored.
     int tall[kTile], wide[kTile];
 #pragma unroll
     for (int t = 0; t < kTile; ++t) {
@@ -120,7 +122,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     }
   }
   __syncthreads();
-  // The block's dots lie together.
+  // The block's dots are adjacent.
   float* const to = dots + first * pairs;
   for (int k = threadIdx.x; k < count * pairs; k += kThreads) to[k] = made[k];
 }

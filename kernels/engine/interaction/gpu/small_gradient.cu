@@ -1,15 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block has some samples in shared memory, and beside each sample its slopes
-// as a symmetric matrix with zeros on its diagonal. A thread makes four floats
-// of the gradients of four vectors, and goes over the vectors in their order.
+// A block has some samples in shared memory. Beside each sample are its slopes,
+// as a symmetric matrix with zeros on the diagonal. A thread computes four
+// floats of the gradients of four vectors, going over the vectors in order.
 //
-// 65,536 samples of 27 vectors of 128 floats are read, 906 MB, and as much is
-// written; slopes are 92 MB: .57 ms at an H100's 3.35 TB/s. Of shared memory a
-// warp reads 512 bytes of a vector, and 16 of the matrix that all its threads
-// share, for 16 products a thread: some 950 cycles a sample of that shape, or
-// .28 ms, beside the loads and stores of other blocks.
+// 65,536 samples of 27 vectors of 128 floats are 906 MB read and as much
+// written, plus 92 MB of slopes: .57 ms at an H100's 3.35 TB/s. A warp reads
+// 512 bytes of a vector from shared memory, and 16 bytes of the matrix for all
+// its threads, for 16 products per thread. That is some 950 cycles per sample
+// of this shape, or .28 ms, overlapped with the loads and stores of other
+// blocks.
 
 #include <cstdint>
 
@@ -21,7 +22,7 @@ namespace {
 
 struct Grads {
   float* at[kMostVectors];
-  bool by_fours;  // they can be written by 16 bytes
+  bool by_fours;  // rows can be written 16 bytes at a time
 };
 
 __device__ __forceinline__ void AddTimes(float factor, float4 x, float4* sum) {
@@ -43,7 +44,8 @@ __device__ __forceinline__ void Store(float4 sum, int left, bool by_fours,
   if (left > 3) to[3] = sum.w;
 }
 
-// [count, n, stride], zeros on the diagonals and behind each row's n-th.
+// Makes matrices [count, n, stride] with zeros on the diagonals and after the
+// n-th element of each row.
 __device__ __forceinline__ void MakeMatrices(const float* slopes, int count,
                                              int n, int stride,
                                              float* matrices) {
@@ -80,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   MakeMatrices(slopes + first * PairsBefore(n), count, n, width, matrices);
   EndLoad();
 
-  // Threads that follow each other write what lies together.
+  // Consecutive threads write adjacent memory.
   const int fours = in.stride / 4;
   const int items = row_groups * count * fours;
   for (int item = threadIdx.x; item < items; item += kThreads) {

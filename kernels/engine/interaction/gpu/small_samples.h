@@ -17,14 +17,16 @@
 namespace ev {
 namespace gpu {
 
-// Their pointers are kernel parameters.
+// Maximum number of vectors; their pointers are kernel parameters.
 constexpr int kMostVectors = 128;
-// Of shared memory, for one sample: what every card since 8.0 has.
+// Maximum shared memory of one sample, which every card since compute
+// capability 8.0 has.
 constexpr int64_t kMostSampleBytes = 96 * 1024;
 
 inline int64_t UpToFour(int64_t n) { return (n + 3) / 4 * 4; }
 
-// The rows of a sample, and its matrix of slopes or its dots, which are fewer.
+// Returns the bytes of a sample's rows plus its matrix of slopes; its dots need
+// less than the matrix.
 inline int64_t SampleBytes(int64_t num_vectors, int64_t dim) {
   return num_vectors * (UpToFour(dim) + UpToFour(num_vectors)) *
          static_cast<int64_t>(sizeof(float));
@@ -35,7 +37,7 @@ inline bool IsSmall(const VectorBatch& batch) {
          SampleBytes(batch.num_vectors(), batch.dim) <= kMostSampleBytes;
 }
 
-// How a kernel's blocks take a batch.
+// Distribution of a batch over a kernel's blocks.
 struct BlocksOfSamples {
   int samples_of_block;
   unsigned num_blocks;
@@ -43,8 +45,8 @@ struct BlocksOfSamples {
 };
 BlocksOfSamples CutIntoBlocks(const VectorBatch& batch);
 
-// PairDots and PairDotsGradient, one launch each. REQUIRES: IsSmall, at least a
-// sample, dim >= 1.
+// PairDots and PairDotsGradient, one launch each. REQUIRES: IsSmall, at least
+// one sample, dim >= 1.
 Status LaunchSmallDots(const VectorBatch& batch, float* dots,
                        StreamView stream);
 Status LaunchSmallGradient(const VectorBatch& batch, const float* slopes,

@@ -12,9 +12,9 @@
 namespace ev {
 namespace {
 
-// Addresses that are computed at a time: they stay in the first-level cache.
+// Addresses computed at a time; they stay in the first-level cache.
 constexpr size_t kRowsAtOnce = 256;
-// Rows that are asked for ahead of their use, where the loop does it itself.
+// Prefetch distance in rows, in loops that prefetch themselves.
 constexpr size_t kRowsAhead = 8;
 
 RowHomeCosts MakeCosts() {
@@ -54,7 +54,7 @@ Status DramRows::Read(Span<const RowHandle> handles, int column, float* out) {
     float* const to = out + begin * dim_;
     for (size_t i = 0; i < n; ++i) {
       const RowHandle handle = handles[begin + i];
-      // What is of no row is copied onto itself.
+      // Without a row the output is copied onto itself.
       rows[i] = handle < kFirstReservedHandle
                     ? RowAt(view, handle) + column * dim_
                     : to + i * dim_;
@@ -140,8 +140,8 @@ Status DramRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   block.rows = rows;
   block.dim = dim_;
   block.slot_offsets = slot_offsets;
-  // Gradients are adjacent, rows need not be: a run ends where a handle is of
-  // no row.
+  // Gradients are adjacent, rows need not be. A run ends at a handle without a
+  // row.
   for (size_t i = 0; i < handles.size();) {
     const size_t most = std::min(kRowsAtOnce, handles.size() - i);
     size_t n = 0;

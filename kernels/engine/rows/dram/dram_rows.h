@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The home of rows in CPU memory: the rows of a RowStore
-// (storage/dram/row_store.h), value and slots adjacent. Where a row lies is a
-// function of its handle, so rows are held for nothing and no call but NewRow
-// and Relayout can fail.
+// (storage/dram/row_store.h), value and slots adjacent. A row's address depends
+// only on its handle, so holding rows is a no-op, and no call except NewRow and
+// Relayout can fail.
 
 #ifndef KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
 #define KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
@@ -23,12 +23,13 @@ namespace ev {
 
 class DramRows : public RowHome {
  public:
-  // store: gives out the table's handles and has the memory of their rows, of
-  // 'dim' floats now. default_rows: [R, dim]. Both outlive this.
+  // store: allocates the table's handles and has the memory of their rows,
+  // initially 'dim' floats each. default_rows: [R, dim]. Both must outlive this
+  // object.
   DramRows(int64_t dim, Span<const float> default_rows, RowStore* store)
       : dim_(dim), default_rows_(default_rows), store_(store) {}
 
-  // The memory came with the handle: never fails.
+  // Never fails: the memory was allocated with the handle.
   Status NewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
   Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
@@ -37,10 +38,10 @@ class DramRows : public RowHome {
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;
   Status Relayout(Span<const float> initial_values) override;
-  // The rows and their memory go with the handles (RowStore::Free, Clear).
+  // Rows and their memory are freed with the handles (RowStore::Free, Clear).
   void Forget(Span<const RowHandle>) override {}
   void Clear() override {}
-  // Nothing beside the store's bytes.
+  // The store's bytes() includes the rows.
   int64_t bytes() const override { return 0; }
 
   Status Hold(Span<const RowHandle> handles, const float** rows,
@@ -55,7 +56,8 @@ class DramRows : public RowHome {
   const int64_t dim_;
   const Span<const float> default_rows_;
   RowStore* const store_;
-  std::vector<float> initial_values_;  // by slot, of new rows; written alone
+  // by slot, for new rows; written only by calls that run alone
+  std::vector<float> initial_values_;
 };
 
 }  // namespace ev

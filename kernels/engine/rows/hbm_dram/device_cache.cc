@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that are used: what is held, and what comes to the device for it.
+// Holding rows, and copying rows to the device.
 
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 
@@ -17,10 +17,10 @@ namespace ev {
 namespace {
 
 constexpr size_t kVisitedAtOnce = 4096;
-// Rows that are compared for each that goes.
+// Candidates to compare per evicted row.
 constexpr size_t kCandidatesEach = 4;
 constexpr size_t kRowsAhead = 16;
-// Rows that are asked for before they are copied.
+// Bytes to prefetch ahead of a copy.
 constexpr size_t kBytesAhead = 4096;
 
 }  // namespace
@@ -65,7 +65,7 @@ DeviceCache::Pin DeviceCache::TryPin(RowHandle handle, bool counts,
   for (;;) {
     *seen = where->load(std::memory_order_acquire);
     if (*seen == 0) return Pin::kNoRow;
-    if (!IsHere(*seen)) return Pin::kAway;
+    if (!InFastTier(*seen)) return Pin::kAway;
     Entry* const in = entry(*seen & kPayload);
     const uint32_t before = in->state.fetch_add(1, std::memory_order_acquire);
     const bool still = where->load(std::memory_order_acquire) == *seen;
@@ -83,7 +83,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
                          size_t* held) {
   EV_RETURN_IF_ERROR(broken_);
   *held = 0;
-  // More than there are places would push each other out for nothing.
+  // More rows than places would evict each other for nothing.
   size_t size = std::min<size_t>(handles.size(), capacity());
   std::vector<size_t> pending;
   ranks_.Advance();
@@ -97,7 +97,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
       if (n + 8 < size && handles[n + 8] < kFirstReservedHandle) {
         const uint32_t ahead =
             word(handles[n + 8])->load(std::memory_order_acquire);
-        if (IsHere(ahead)) PrefetchLine(entry(ahead & kPayload));
+        if (InFastTier(ahead)) PrefetchLine(entry(ahead & kPayload));
       }
       places[n] = handles[n];
       if (handles[n] >= kFirstReservedHandle) continue;
@@ -115,7 +115,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
     while (status.ok() && !pending.empty()) {
       const size_t before = pending.size();
       status = Round(handles, use, &pending, places, &end);
-      // What another moves needs nothing of this call to arrive.
+      // Rows that another thread is moving arrive without this call's help.
       if (pending.size() == before) sched_yield();
     }
     if (!status.ok()) {
@@ -127,7 +127,7 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
       *held = end;
       break;
     }
-    // Others hold all there is. One row alone must have a place some time.
+    // Other calls hold all places. A single row must get a place eventually.
     size = std::max<size_t>(1, size / 2);
     sched_yield();
   }
@@ -166,7 +166,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     Load& load = loads[k];
     if (k + kRowsAhead < loads.size()) {
       const uint32_t ahead = loads[k + kRowsAhead].from;
-      if (IsAway(ahead)) host_.PrefetchRank(ahead - 1);
+      if (InSlowTier(ahead)) host_.PrefetchRank(ahead - 1);
     }
     if (used + kRowsAhead < taken.size()) {
       PrefetchLine(entry(taken[used + kRowsAhead]));
@@ -178,15 +178,15 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     load.place = taken[used];
     uint32_t seen = load.from;
     if (!word(load.handle)
-             ->compare_exchange_strong(seen, kHere | load.place,
+             ->compare_exchange_strong(seen, kInFastTier | load.place,
                                        std::memory_order_acq_rel)) {
-      busy.push_back(load.i);  // another has moved it meanwhile
+      busy.push_back(load.i);  // another thread has moved it meanwhile
       continue;
     }
     Entry* const in = entry(load.place);
     in->handle = load.handle;
     in->home.store(load.from, std::memory_order_relaxed);
-    in->rank.store(IsAway(load.from) ? host_.rank(load.from - 1) : 0,
+    in->rank.store(InSlowTier(load.from) ? host_.rank(load.from - 1) : 0,
                    std::memory_order_relaxed);
     mine.push_back(load);
     ++used;
@@ -220,8 +220,8 @@ Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
   return status;
 }
 
-// Rows of CPU memory, while the device takes the ones before them; what is not
-// made yet, the device makes.
+// Copies rows from CPU memory while the device receives the previous ones. The
+// device itself creates fresh rows.
 Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
   std::vector<Place> places;
   std::vector<const float*> rows;
@@ -233,7 +233,8 @@ Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
       rows.push_back(host_.floats(load.from - 1));
     }
   }
-  // Even if nothing follows: a row is renewed once at a time.
+  // Flush even if no row follows: a row must not be renewed twice before a
+  // Flush.
   if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
   if (places.empty()) return Status::OK();
   const int64_t width = floats();
@@ -255,7 +256,7 @@ void DeviceCache::Wrote(Span<const Place> places) {
     std::atomic<uint32_t>& home = entry(place)->home;
     if (home.load(std::memory_order_relaxed) == 0) continue;
     const uint32_t old = home.exchange(0);
-    if (IsAway(old)) stale.push_back(old - 1);
+    if (InSlowTier(old)) stale.push_back(old - 1);
   }
   if (!stale.empty()) host_.Free(stale);
 }
@@ -278,8 +279,8 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
     places.clear();
     Status status;
     {
-      // A row of CPU memory is not written to before this is over, even if its
-      // owner leaves.
+      // While this lock is held, no row in CPU memory is written to, even if
+      // its owner frees it.
       std::shared_lock<std::shared_mutex> lock(host_mu_);
       for (const size_t i : left) {
         Place place;
@@ -307,7 +308,7 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
 }
 
 bool DeviceCache::IsOnHost(RowHandle handle) const {
-  return IsAway(word(handle)->load(std::memory_order_acquire));
+  return InSlowTier(word(handle)->load(std::memory_order_acquire));
 }
 
 TierStats DeviceCache::stats() const {

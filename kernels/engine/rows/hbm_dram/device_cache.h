@@ -1,30 +1,29 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one table, as many as a budget allows in the memory of a device
-// (rows/gpu_row_home.h), the others in CPU memory (host_rows.h). Where a
-// handle's row is, one word tells (storage/tiered/handle_words.h): nowhere, not
-// made yet, in a place of the device, or in CPU memory. A place is a row of the
-// device; its number is the handle by which the device knows it.
+// The rows of one table: as many as a budget allows in the memory of a device
+// (rows/gpu_row_home.h), the others in CPU memory (host_rows.h). A word per
+// handle has the state of its row (storage/tiered/handle_words.h): none, fresh,
+// in a place of the device, or in CPU memory. A place is a row of the device;
+// its number is the row's handle on the device.
 //
-// To use rows a caller HOLDS them: those that are not on the device are brought
-// there, all that one call lacks at once, and held rows stay until they are
-// released. What makes way for them is copied to CPU memory if it was written
-// since it came, and else nothing is copied: CPU memory still has it.
+// To use rows a caller HOLDS them. Rows that are not on the device are copied
+// to it, all missing rows of a call at once, and held rows stay until they are
+// released. A row that is evicted for them is copied to CPU memory if it was
+// written since it arrived; otherwise CPU memory still has its contents.
 //
-// WHICH ROWS GO. A hand goes round the places (storage/tiered/victim_hand.h);
-// of the rows that it meets the cache strategy chooses
-// (policy/cache_strategy.h). A row takes its rank with it to CPU memory and
-// back.
+// EVICTION. A clock hand goes round the places (storage/tiered/victim_hand.h),
+// and the cache strategy (policy/cache_strategy.h) chooses among the rows that
+// it visits. A row keeps its rank in CPU memory.
 //
-// WAITING. Rows may be held by work that a device does while its caller goes on
-// to other tables, so no thread may wait for a held row that it could itself
-// hold. Reads never wait: what cannot be held at once they read where it is.
-// Writes may wait, but for a place only, while their thread holds no row here;
-// what they wait for is work that is under way.
+// WAITING. A row may be held by work in flight on the device whose caller has
+// gone on to other tables. So no thread may wait for a held row that it could
+// itself hold. Reads never wait: rows that cannot be held at once are read
+// where they are. Writes may wait, but only for a place, and only while their
+// thread holds no row of this cache; they wait for work in flight.
 //
-// A thread keeps some places free, so that copying to CPU memory is done before
-// it is waited for. It is started when it is first needed.
+// A thread keeps some places free, so that copies to CPU memory finish before
+// the places are needed. It starts when it is first needed.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_H_
@@ -56,17 +55,17 @@ namespace ev {
 struct DeviceCacheOptions {
   int64_t dim = 0;
   Span<const float> default_rows;  // [R, dim], R below 2^30; copied
-  int64_t device_bytes = 0;        // of rows on the device; 64 rows at least
+  int64_t device_bytes = 0;        // for rows on the device; at least 64 rows
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 
 class DeviceCache {
  public:
-  // A row of the device; of kFirstReservedHandle and more: none.
+  // A row of the device. Values >= kFirstReservedHandle are no place.
   using Place = RowHandle;
 
-  // How rows are read that no call holds; i: the position of the handle. The
-  // row of 'host', [floats], is there during the call only.
+  // Callbacks for rows that are read without holding them. i: the position of
+  // the handle. 'row' of 'host', [floats], is valid only during the call.
   struct Visitor {
     std::function<void(size_t i, int64_t default_row)> fresh;
     std::function<void(size_t i, const float* row)> host;
@@ -80,42 +79,44 @@ class DeviceCache {
   DeviceCache(const DeviceCache&) = delete;
   DeviceCache& operator=(const DeviceCache&) = delete;
 
-  // --- May be called by any number of threads at once ---
+  // --- Thread-safe: any number of threads may call these at once ---
 
-  // Gives the handle a row. Takes no memory but a word. ResourceExhausted.
+  // Gives the handle a fresh row, which takes no memory except its word.
+  // ResourceExhausted.
   Status NewRow(RowHandle handle, int64_t default_row);
 
-  // Holds the rows of the first *held of handles: places[i] is that of
-  // handles[i], or handles[i] itself when that is of no row. Of a handle that
-  // comes twice the row is held twice. For reads *held is anything from 0 on,
-  // for writes 1 at least if there are any handles. ResourceExhausted: no
-  // memory on the device, or for what goes. Nothing is held then.
+  // Holds the rows of the first *held handles. places[i] is the place of
+  // handles[i], or handles[i] itself if it has no row. The row of a handle that
+  // occurs twice is held twice. For reads *held may be 0; for writes it is at
+  // least 1 unless handles is empty. ResourceExhausted: no memory on the
+  // device, or none for evicted rows. No row is held then.
   enum class Use { kReads, kWrites };
   Status Hold(Span<const RowHandle> handles, Use use, Place* places,
               size_t* held);
-  // They are going to be written, while they are held.
+  // Announces that held rows will be written.
   void Wrote(Span<const Place> places);
   void Release(Span<const Place> places);
 
-  // Each row where it is; it does not become hot by it. Handles are rows.
+  // Reads each row where it is; rows do not become hot by it. All handles must
+  // have rows.
   Status Visit(Span<const RowHandle> handles, const Visitor& visitor);
 
-  // Room on the device and in CPU memory for what Hold for writes of so many
-  // rows needs.
+  // Reserves the memory on the device and the CPU that Hold for writes of that
+  // many rows needs.
   Status Reserve(int64_t rows);
   void Unreserve(int64_t rows);
 
-  // Whether a use of the row would bring it to the device first.
+  // Returns whether a use of the row would first copy it to the device.
   bool IsOnHost(RowHandle handle) const;
   TierStats stats() const;
-  int64_t bytes() const;  // rows, wherever they are, places and words
+  int64_t bytes() const;  // rows in both memories, places and words
   int64_t capacity() const { return capacity_; }
   GpuRowHome* device() const { return device_.get(); }
   const FreshRows& fresh() const { return fresh_; }
 
   // --- REQUIRE that no other call is running and nothing is held ---
 
-  // As those of RowHome.
+  // Like those of RowHome.
   Status Relayout(Span<const float> initial_values);
   void Forget(Span<const RowHandle> handles);
   void Clear();
@@ -133,18 +134,19 @@ class DeviceCache {
   Entry* entry(Place place) const;
 
   Pin TryPin(RowHandle handle, bool counts, Place* place, uint32_t* seen);
-  // One round of Hold: of *pending what is there is held, what is away is
-  // brought there, and what another thread is moving stays pending. *end: the
-  // first for which there was no room, or as it was.
+  // One round of Hold. Of the pending handles, holds those whose row is on the
+  // device, loads those whose row is elsewhere, and keeps those pending whose
+  // row another thread is moving. *end: the first without room; else unchanged.
   Status Round(Span<const RowHandle> handles, Use use,
                std::vector<size_t>* pending, Place* places, size_t* end);
   Status LoadAll(const std::vector<Load>& loads);
   Status CopyUp(const std::vector<Load>& loads);
-  // Up to n places, busy and the caller's.
+  // Gives the caller up to n places, marked busy.
   Status TakePlaces(size_t n, Use use, std::vector<Place>* taken);
   Status Grow(int64_t n, std::vector<Place>* places);
   void GiveBack(Span<const Place> places);
-  // Frees up to n places; *freed: how many. is_reserved: HostRows::Allocate.
+  // Frees up to n places; *freed: how many. is_reserved: see
+  // HostRows::Allocate.
   Status Evict(size_t n, bool is_reserved, size_t* freed);
   void Choose(size_t n, std::vector<Place>* victims);
   Status WriteBack(std::vector<Place> victims, bool is_reserved, size_t* freed);
@@ -160,10 +162,10 @@ class DeviceCache {
   FreshRows fresh_;
   const std::unique_ptr<GpuRowHome> device_;
   HostRows host_;
-  // Shared by threads that read rows of CPU memory that they do not own, alone
-  // for a thread that writes some.
+  // Held shared to read rows in CPU memory that this thread does not own,
+  // exclusively to write rows.
   std::shared_mutex host_mu_;
-  // Not OK when a failed Relayout left rows of which nothing is known.
+  // Not OK after a failed Relayout left rows with unknown contents.
   Status broken_;
 
   HandleWords words_;
@@ -171,14 +173,14 @@ class DeviceCache {
   std::atomic<int64_t> live_{0};
 
   mutable std::mutex places_mu_;
-  std::atomic<int64_t> capacity_{0};    // written alone
+  std::atomic<int64_t> capacity_{0};    // written only by calls that run alone
   std::unique_ptr<SlabArray> entries_;  // by place
   int64_t made_ = 0;                    // rows that the device has
   std::vector<Place> free_;
   int64_t reserved_ = 0;
-  int64_t demand_ = 0;  // what calls took of late at most
+  int64_t demand_ = 0;  // decaying maximum of places per call
 
-  std::mutex evict_mu_;  // one at a time, and not while alone
+  std::mutex evict_mu_;  // held by an eviction, and by calls that run alone
   VictimHand hand_;
 
   std::atomic<int64_t> hits_{0}, misses_{0}, written_{0};

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to all rows of a DeviceCache while no call uses them.
+// Operations on all rows of a DeviceCache while no call uses them.
 
 #include <algorithm>
 #include <mutex>
@@ -18,7 +18,7 @@ constexpr size_t kEvictAtOnce = 8192;
 
 }  // namespace
 
-// Under evict_mu_: no row is on the device afterwards, unless it fails.
+// Evicts all rows from the device, unless it fails. Called under evict_mu_.
 Status DeviceCache::EvictAll() {
   std::vector<Place> victims;
   size_t freed = 0;
@@ -35,8 +35,8 @@ Status DeviceCache::EvictAll() {
   return Status::OK();
 }
 
-// Under evict_mu_. Rows that are not made yet start with the values of now, on
-// the device and elsewhere.
+// Fixes the contents of fresh rows, on the device and elsewhere, at the current
+// initial values. Called under evict_mu_.
 Status DeviceCache::MakeFreshRows() {
   for (int64_t p = 0; p < made_; ++p) {
     std::atomic<uint32_t>& home = entry(p)->home;
@@ -64,7 +64,7 @@ Status DeviceCache::Relayout(Span<const float> initial_values) {
     fresh_.SetSlots(initial_values);
     return Status::OK();
   }
-  // Rows come back to the device, in its new layout, as they are used.
+  // Rows return to the device, in its new layout, as they are used.
   EV_RETURN_IF_ERROR(EvictAll());
   const int64_t old_floats = floats();
   const auto fill = [&](float* row) {
@@ -99,13 +99,13 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
     uint32_t elsewhere = seen;
-    if (IsHere(seen)) {
+    if (InFastTier(seen)) {
       const Place place = seen & kPayload;
       elsewhere = entry(place)->home.load();
       entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
       places.push_back(place);
     }
-    if (IsAway(elsewhere)) rows.push_back(elsewhere - 1);
+    if (InSlowTier(elsewhere)) rows.push_back(elsewhere - 1);
   }
   GiveBack(places);
   host_.Return(rows);
@@ -128,7 +128,7 @@ void DeviceCache::Clear() {
   MakePlaces();
   device_->Clear();
   host_.Clear();
-  // Without rows it cannot fail.
+  // It cannot fail without rows.
   host_.Relayout(floats(), [](float*) {});
   broken_ = Status::OK();
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is inside DeviceCache; for its sources only.
+// Internals of DeviceCache, for its own source files only.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_IMPL_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_IMPL_H_
@@ -15,10 +15,10 @@
 
 namespace ev {
 
-// In an entry's state: a thread changes which row lives in the place, or none
-// does. The rest counts the calls that hold it.
+// A bit of an entry's state: a thread is changing the row of the place, or the
+// place has none. The other bits count the calls that hold it.
 constexpr uint32_t kBusy = 0x80000000u;
-// Entries of a huge page: they are as many random accesses as rows.
+// Entries per huge page. Every use of a row reads its entry at random.
 constexpr int kEntriesLog2 = 17;
 
 constexpr int64_t kMinPlaces = 64;
@@ -26,12 +26,12 @@ constexpr int64_t kMinPlaces = 64;
 struct DeviceCache::Entry {
   std::atomic<uint32_t> state;
   RowHandle handle;  // while busy or held
-  // The word that is still right for the row elsewhere; 0: it was written.
+  // The word that is still right for the row's other copy; 0: it was written.
   std::atomic<uint32_t> home;
   std::atomic<uint32_t> rank;
 };
 
-// A row on its way to the device.
+// A row being copied to the device.
 struct DeviceCache::Load {
   size_t i;
   RowHandle handle;

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of rows when the device is short of memory or fails, and that
-// held rows neither go nor make others wait for ever.
+// Tests that rows survive when the device is short of memory or fails, that
+// held rows are not evicted, and that they do not make other calls wait
+// forever.
 
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 
@@ -64,7 +65,7 @@ class DeviceCacheTest : public ::testing::Test {
   void TearDown() override { testing::LimitHostDeviceRows(-1); }
 };
 
-// A pooling of one id per row, which holds them until it goes.
+// A pooling of one id per row; it holds the rows until destroyed.
 struct Pooling {
   explicit Pooling(const std::vector<RowHandle>& handles) : rows(handles) {
     for (size_t i = 0; i <= rows.size(); ++i) {
@@ -92,7 +93,7 @@ TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
   Pooling first(Range(0, kPlaces));
   ASSERT_OK(first.Start(rows.get()));
   ASSERT_NE(first.work, nullptr);
-  // By the same thread, which could not wait for itself.
+  // On the same thread, which must not wait for itself.
   Pooling second(Range(100, 140));
   second.rows[7] = AbsentAs(1);
   ASSERT_OK(second.Start(rows.get()));
@@ -111,7 +112,7 @@ TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
   EXPECT_EQ(rows->tiers()->tier_stats().memory_rows, kPlaces);
 }
 
-TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilSomeoneIsDone) {
+TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
   const auto rows = MakeRows(kPlaces);
   MakeNew(rows.get(), Range(0, 200));
   Pooling holder(Range(0, kPlaces));
@@ -179,31 +180,31 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
                                rows->tiers()->Prefetch(handles),
                                rows->Write(handles, 0, values.data())}) {
     EXPECT_EQ(status.code(), StatusCode::kInternal);
-    EXPECT_EQ(status.message(), "handle 7 names no row");
+    EXPECT_EQ(status.message(), "handle 7 has no row");
   }
   std::vector<double> squares(handles.size());
   EXPECT_EQ(rows->SquaredNorms(handles, squares.data()).message(),
-            "handle 7 names no row");
-  // No row is held any more: all of them may go.
+            "handle 7 has no row");
+  // No row is held any more: all of them can be evicted.
   ASSERT_OK(rows->Relayout(std::vector<float>{0.5f}));
   ASSERT_OK(rows->Read(Range(0, 4), 1, values.data()));
   EXPECT_EQ(values[0], 0.5f);
-  // A forgotten row was in CPU memory, or on the device.
+  // The forgotten rows were in CPU memory or on the device.
   rows->Forget(Range(3, 5));
   for (const RowHandle gone : {3, 4}) {
     EXPECT_EQ(rows->Read(Range(gone, gone + 1), 0, values.data()).message(),
-              "handle " + std::to_string(gone) + " names no row");
+              "handle " + std::to_string(gone) + " has no row");
   }
 }
 
-TEST_F(DeviceCacheTest, RowsThatNobodyTrainsTakeNoMemory) {
+TEST_F(DeviceCacheTest, RowsThatAreNotTrainedTakeNoMemory) {
   const auto rows = MakeRows(kPlaces);
   const int64_t before = testing::LiveHostDeviceRows();
   MakeNew(rows.get(), Range(0, 5000));
   std::vector<float> out(5000 * kDim);
   ASSERT_OK(ReadOnce(rows.get(), Range(0, 5000), out.data()));
   EXPECT_EQ(testing::LiveHostDeviceRows(), before);
-  // Those that are read only are never in CPU memory.
+  // Rows that are only read are never in CPU memory.
   ASSERT_OK(rows->Read(Range(0, 5000), 0, out.data()));
   EXPECT_EQ(testing::LiveHostDeviceRows(), before + kPlaces);
   EXPECT_EQ(rows->tiers()->tier_stats().stored_rows, 0);
@@ -218,7 +219,7 @@ TEST_F(DeviceCacheTest, SomePlacesAreFreedAheadOfNeed) {
   for (RowHandle begin = 0; begin < 4000; begin += 100) {
     ASSERT_OK(rows->Write(Range(begin, begin + 100), 0, values.data()));
   }
-  // By the thread: the writes have ended.
+  // Freed by the thread: the writes have ended.
   int64_t in_use = places;
   for (int k = 0; k < 500 && in_use > places - 40; ++k) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -250,7 +251,7 @@ Status Train(EmbeddingTable* table, int64_t begin, int64_t end) {
                    std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
 }
 
-TEST_F(DeviceCacheTest, ADeviceThatHasNotWhatTheBudgetPromisesIsAnError) {
+TEST_F(DeviceCacheTest, ADeviceWithLessMemoryThanTheBudgetIsAnError) {
   EmbeddingTable table(Options());
   ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
   ASSERT_OK(Train(&table, 0, 80));
@@ -260,7 +261,7 @@ TEST_F(DeviceCacheTest, ADeviceThatHasNotWhatTheBudgetPromisesIsAnError) {
   EXPECT_NE(status.message().find("rows are all it has"), std::string::npos)
       << status.message();
   EXPECT_NE(status.message().find("table 'user'"), std::string::npos);
-  // Nothing has changed, and what is there can be used.
+  // Nothing has changed, and the existing rows can be used.
   EXPECT_EQ(table.size(), 80);
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 150; ++key) keys.push_back(key);

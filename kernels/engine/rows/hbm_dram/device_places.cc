@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The places of a DeviceCache: which rows get one, and which make way.
+// The places of a DeviceCache: assigning and freeing them.
 
 #include <algorithm>
 #include <mutex>
@@ -14,16 +14,16 @@
 namespace ev {
 namespace {
 
-// Rows that go together: some MB on the link.
+// Rows evicted together: some MB on the link.
 constexpr size_t kEvictAtOnce = 8192;
-// Rows copied to CPU memory while readers of it wait.
+// Rows copied to CPU memory while readers wait.
 constexpr size_t kCopiedAtOnce = 256;
 constexpr size_t kRowsAhead = 8;
 
 }  // namespace
 
-// Under places_mu_. Makes up to n places, busy; fewer after an error. To be
-// flushed before they are renewed.
+// Makes up to n places, marked busy; fewer after an error. The caller must
+// flush the device before it renews their rows. Called under places_mu_.
 Status DeviceCache::Grow(int64_t n, std::vector<Place>* places) {
   for (int64_t k = 0; k < n && made_ < capacity_; ++k) {
     const size_t slab = made_ >> kEntriesLog2;
@@ -67,7 +67,7 @@ Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
       return flushed;
     }
   }
-  // A device that has no more memory has at least what is there.
+  // Even if the device has no more memory, its existing places can be used.
   if (!has_any) return status;
   const auto take = [&] {
     std::lock_guard<std::mutex> lock(places_mu_);
@@ -122,7 +122,7 @@ void DeviceCache::Unreserve(int64_t rows) {
   reserved_ -= rows;
 }
 
-// Under evict_mu_. The victims are busy.
+// Chooses victims and marks them busy. Called under evict_mu_.
 void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
   int64_t made;
   {
@@ -140,19 +140,19 @@ void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
     if (entry(place)->state.compare_exchange_strong(
             idle, kBusy, std::memory_order_acq_rel)) {
       victims->push_back(place);
-    }  // else a call has come to hold it
+    }  // else a call holds it now
   }
 }
 
-// Under evict_mu_.
+// Called under evict_mu_.
 Status DeviceCache::Evict(size_t n, bool is_reserved, size_t* freed) {
   std::vector<Place> victims;
   Choose(std::min(n, kEvictAtOnce), &victims);
   return WriteBack(std::move(victims), is_reserved, freed);
 }
 
-// Under evict_mu_. Victims whose row is elsewhere too are just freed; the
-// others are copied, or stay when that fails.
+// Frees the victims' places. Rows with a valid copy elsewhere need no copying.
+// The others are copied, and stay if that fails. Called under evict_mu_.
 Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
                               size_t* freed) {
   std::vector<Place> gone, written;
@@ -165,7 +165,7 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
     Entry* const out = entry(place);
     const uint32_t home = out->home.load(std::memory_order_relaxed);
     if (home != 0) {
-      if (IsAway(home)) {
+      if (InSlowTier(home)) {
         host_.set_rank(home - 1, UseRanks::Kept(out->rank));
       }
       word(out->handle)->store(home, std::memory_order_release);
@@ -221,7 +221,7 @@ Status DeviceCache::CopyDown(const std::vector<Place>& places,
   });
 }
 
-// --- the thread ---
+// --- The thread that keeps places free ---
 
 bool DeviceCache::IsShort() const {
   std::lock_guard<std::mutex> lock(places_mu_);
@@ -233,7 +233,8 @@ void DeviceCache::KeepFree() {
   if (IsShort()) evictor_.Wake();
 }
 
-// What fails leaves the rows where they are; a call that needs a place is told.
+// A failure leaves the rows where they are. A call that then needs a place gets
+// the error.
 void DeviceCache::WorkAhead() {
   size_t freed = 1;
   while (freed > 0 && IsShort() && !evictor_.stopping()) {

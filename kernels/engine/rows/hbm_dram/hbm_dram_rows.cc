@@ -32,7 +32,7 @@ Status Guarded(const Body& body) {
   }
 }
 
-// Rows that are held until it goes.
+// Holds rows until destroyed.
 class HeldRows {
  public:
   HeldRows(DeviceCache* cache, size_t most) : cache_(cache), places_(most) {}
@@ -40,7 +40,7 @@ class HeldRows {
   HeldRows(const HeldRows&) = delete;
   HeldRows& operator=(const HeldRows&) = delete;
 
-  // See DeviceCache::Hold. REQUIRES that nothing is held.
+  // See DeviceCache::Hold. REQUIRES: no row is held.
   Status Hold(Span<const RowHandle> handles, Use use) {
     EV_RETURN_IF_ERROR(cache_->Hold(handles, use, places_.data(), &size_));
     if (use == Use::kWrites) cache_->Wrote(places());
@@ -77,7 +77,8 @@ class HeldWork : public DeviceWork {
   }
 
  private:
-  // The device may go on after a Wait that failed, but not without its work.
+  // After a failed Wait the device may still be running, but not after the work
+  // is destroyed.
   void End() {
     work_.reset();
     rows_.reset();
@@ -118,7 +119,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     return Status::OK();
   }
 
-  // Rows stay where they are used: the CPU copies them.
+  // The CPU cannot address rows on the device: it copies them.
   Status Hold(Span<const RowHandle>, const float**, std::unique_ptr<RowHold>*,
               bool* held) override {
     *held = false;
@@ -161,7 +162,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       }
       if (held->size() < size) {
         held->Release();
-        return PoolHere(pooling, out);
+        return PoolOnCpu(pooling, out);
       }
       DevicePooling there = pooling;
       there.rows = held->places();
@@ -233,7 +234,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
  private:
   GpuRowHome* device() const { return cache_.device(); }
 
-  // Each row where it is; it does not become hot by it.
+  // Reads each row where it is; rows do not become hot by it.
   Status CopyOnce(Span<const RowHandle> handles, int column, float* out) {
     return Guarded([&] {
       std::vector<float> rows;
@@ -262,13 +263,14 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     });
   }
 
-  // held(begin, places) for rows that could be held, all of them stretch by
-  // stretch; else elsewhere(begin, n).
+  // Reads rows in stretches. Calls held(begin, places) for each stretch that
+  // could be held completely, else elsewhere(begin, n).
   template <typename Held, typename Elsewhere>
   Status ReadStretches(Span<const RowHandle> handles, const Held& held,
                        const Elsewhere& elsewhere) {
     return Guarded([&] {
-      // Half of the places: two calls at once need not go elsewhere.
+      // Half of the places, so that two concurrent calls can both hold a
+      // stretch.
       const size_t most = std::max<size_t>(1, cache_.capacity() / 2);
       HeldRows rows(&cache_, std::min(most, handles.size()));
       for (size_t begin = 0; begin < handles.size();) {
@@ -300,8 +302,8 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     });
   }
 
-  // The same bits: sums are formed in the same order.
-  Status PoolHere(const DevicePooling& pooling, float* out) {
+  // Pools on the CPU. Sums have the same order and therefore the same bits.
+  Status PoolOnCpu(const DevicePooling& pooling, float* out) {
     std::vector<float> copies(pooling.rows.size() * dim_);
     EV_RETURN_IF_ERROR(Read(pooling.rows, 0, copies.data()));
     std::vector<const float*> rows(pooling.rows.size());
@@ -349,7 +351,7 @@ Status MakeHbmDramRows(const HbmDramRowsOptions& options,
   const size_t num_defaults = options.default_rows.size() / options.dim;
   if (num_defaults >= kMaxDefaultRows) {
     return InvalidArgument(
-        "rows in GPU and CPU memory have fewer than 2^30 default rows, got " +
+        "rows in GPU and CPU memory need fewer than 2^30 default rows, got " +
         std::to_string(num_defaults));
   }
   const int64_t least =

@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of which the hot ones are in the home of a GPU and the others
-// in CPU memory with their slots (device_cache.h). Whatever is trained is
-// trained on that device, by its kernels, so a table trains to the same bits as
-// one whose rows are all there. A batch that has more distinct rows than the
-// device may hold is pooled, or its gradients summed, by the CPU, and its rows
-// are updated on the device stretch by stretch.
+// The home of a table whose hot rows are in the home of a GPU and whose other
+// rows are in CPU memory, including their slots (device_cache.h). The device's
+// kernels do all updates, so training gives the same bits as with all rows on
+// the device. If a batch has more distinct rows than the device may hold, the
+// CPU pools it, or sums its gradients, and the rows are updated on the device
+// in several stretches.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
@@ -21,15 +21,15 @@ namespace ev {
 
 struct HbmDramRowsOptions {
   int64_t dim = 0;
-  Span<const float> default_rows;  // [R, dim], as of GpuRowHomeOptions
-  // Bytes of rows on the device. At least 64 rows without slots; with slots too
-  // 64 rows are there at least.
+  Span<const float> default_rows;  // [R, dim], as in GpuRowHomeOptions
+  // Bytes for rows on the device: at least 64 rows without slots. With slots
+  // the device still holds at least 64 rows.
   int64_t device_bytes = 0;
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 
-// Makes the device's rows by MakeGpuRowHome and passes on what that says.
-// InvalidArgument: device_bytes is too little, or too many default rows.
+// Creates the device's rows by MakeGpuRowHome and returns its errors.
+// InvalidArgument: device_bytes is too small, or too many default rows.
 Status MakeHbmDramRows(const HbmDramRowsOptions& options,
                        std::unique_ptr<RowHome>* rows);
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of which 64 rows, or some more, are on a device and the others in CPU
-// memory, against tables that are all in CPU memory; on a GPU too. The tests of
-// every table run on them as well (../BUILD: *_hbm_dram_test).
+// Compares tables that have 64 rows or some more on a device, and the others in
+// CPU memory, with tables that are all in CPU memory. Also runs on a GPU. The
+// tests of every table run on them as well (../BUILD: *_hbm_dram_test).
 
 #include <atomic>
 #include <cmath>
@@ -34,7 +34,7 @@ namespace {
 
 constexpr int64_t kDim = 8;
 
-// Bytes of a row with so many slots.
+// Returns the bytes of a row with that many slots.
 int64_t RowBytes(int slots) { return kDim * (1 + slots) * sizeof(float); }
 
 TableOptions Options(const std::string& name, int64_t device_bytes) {
@@ -66,7 +66,7 @@ std::shared_ptr<EmbeddingTable> MakeTable(const TableOptions& options) {
 }
 
 // One training step: looks ids up, one per sample, and applies gradients that
-// depend on what was read.
+// depend on the result.
 Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
             const std::string& rule, const std::vector<float>& hyper,
             const std::vector<SlotSpec>& slots, int64_t step,
@@ -148,14 +148,14 @@ class HbmDramRowsTest : public ::testing::Test {
   std::vector<int64_t> Ids(size_t count, int64_t range) {
     std::vector<int64_t> ids(count);
     for (int64_t& id : ids) {
-      // Few often, many seldom.
+      // A few ids are frequent, many are rare.
       const double u = (random_() >> 11) * 0x1.0p-53;
       id = static_cast<int64_t>(range * u * u * u) - range / 4;
     }
     return ids;
   }
 
-  // The same steps on both; ends when one fails.
+  // Runs the same step on all tables; stops if one fails.
   Status Both(const std::vector<std::shared_ptr<EmbeddingTable>>& tables,
               const Rule& rule, int64_t step, const std::vector<int64_t>& ids) {
     for (const auto& table : tables) {
@@ -171,7 +171,7 @@ class HbmDramRowsTest : public ::testing::Test {
 
 TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
   for (const Rule& rule : Rules()) {
-    // 64 places: fewer than a step has distinct rows. 1024: a step fits.
+    // 64 places: fewer than the distinct rows of a step. 1024: a step fits.
     for (const int64_t places : {64, 1024}) {
       const TableOptions options =
           Options("v", places * RowBytes(static_cast<int>(rule.slots.size())));
@@ -191,8 +191,7 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       ExpectSame(*here, *in_memory, rule.slots);
       const TierStats stats = here->tier_stats();
       EXPECT_GT(stats.misses, 1000) << rule.name;
-      // A test that goes round more rows than there are places finds none
-      // again.
+      // Cycling through more rows than places gives no hits.
       EXPECT_GT(stats.hits, places == 1024 ? 1000 : 0) << rule.name;
       EXPECT_LE(stats.memory_rows, places) << rule.name;
       EXPECT_GE(stats.stored_rows, here->size() - places) << rule.name;
@@ -256,7 +255,7 @@ TEST_F(HbmDramRowsTest, SlotsThatComeLate) {
   for (int64_t step = 0; step < 5; ++step) {
     ASSERT_OK(Both({here, in_memory}, sgd, step, Ids(500, 3000)));
   }
-  // Rows that are not made yet, under the values of now.
+  // Fresh rows, which must get the current initial values.
   const std::vector<SlotSpec> one = {{"m", 0.25f}};
   std::vector<int32_t> admitted;
   std::vector<int64_t> fresh = {100001, 100002, 100003};
@@ -267,7 +266,7 @@ TEST_F(HbmDramRowsTest, SlotsThatComeLate) {
     ASSERT_OK(table->ReadAndEvict(fresh, 5, rows.data(), &gone, &gone_rows));
   }
   ExpectSame(*here, *in_memory, one);
-  // Another initial value, of rows from now on, and another slot, of all.
+  // Another initial value, for new rows, and another slot, for all rows.
   for (const auto& table : {here, in_memory}) {
     ASSERT_OK(table->EnsureSlots(adam.slots, nullptr));
   }
@@ -293,7 +292,8 @@ TEST_F(HbmDramRowsTest, HotRowsStayAndAreNotReadAgain) {
   const TierStats before = table->tier_stats();
   for (int64_t n = 20; n < 40; ++n) ASSERT_OK(step(n));
   const TierStats after = table->tier_stats();
-  // New rows come to the device: 50 a step. The hot ones are there.
+  // 50 new rows per step are copied to the device; the hot rows are on it
+  // already.
   EXPECT_GE(after.misses - before.misses, 1000);
   EXPECT_LE(after.misses - before.misses, 1100);
   std::vector<int32_t> tiers(hot.size());
@@ -308,7 +308,7 @@ TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
   for (int64_t key = 0; key < 2000; ++key) keys.push_back(key);
   ASSERT_OK(Both({table}, rule, 0, keys));
   std::vector<float> rows(keys.size() * kDim);
-  // Once round to be rid of what was written.
+  // Reads all rows once, so that all modified rows are written back.
   ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
   const TierStats before = table->tier_stats();
   EXPECT_EQ(before.written_bytes, 2000 * RowBytes(1));
@@ -318,7 +318,8 @@ TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
   const TierStats after = table->tier_stats();
   EXPECT_GT(after.misses - before.misses, 3000);
   EXPECT_EQ(after.written_bytes, before.written_bytes);
-  // A row is in CPU memory once at most, and nowhere twice that was written.
+  // A row is in CPU memory at most once, and a modified row is in only one
+  // memory.
   EXPECT_LE(after.stored_rows, 2000);
   ASSERT_OK(Both({table}, rule, 1, {1, 2, 3}));
   EXPECT_GE(table->tier_stats().stored_rows, 2000 - 64);

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one table that left a device's memory, in CPU memory: value and
-// slots adjacent, and a rank that the keeper of the device's memory gave them.
-// A row is here for as long as the device has no newer one.
+// Rows of one table in CPU memory that were evicted from a device: value and
+// slots adjacent, and a rank that the cache stored with them. A row is kept
+// until the device has a newer version.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
@@ -29,21 +29,21 @@ class HostRows {
   HostRows(const HostRows&) = delete;
   HostRows& operator=(const HostRows&) = delete;
 
-  // --- May be called by any number of threads at once ---
+  // --- Thread-safe: any number of threads may call these at once ---
 
-  // A row with unspecified contents. is_reserved: one of those of Reserve.
-  // ResourceExhausted.
+  // Returns a row with unspecified contents. is_reserved: it uses the
+  // reservation. ResourceExhausted.
   Status Allocate(bool is_reserved, Row* row);
-  // They are given out again before memory is taken.
+  // Frees rows for reuse, before new memory is allocated.
   void Free(Span<const Row> rows);
 
-  // So many Allocates that say so cannot fail, until Unreserve; of all rows
-  // that are reserved no more is taken than makes 'most' rows in use.
-  // ResourceExhausted: nothing has changed.
+  // Reserves rows: that many Allocate calls with is_reserved cannot fail until
+  // Unreserve. All reservations together allocate at most enough for 'most'
+  // rows in use. ResourceExhausted: nothing has changed.
   Status Reserve(int64_t rows, int64_t most);
   void Unreserve(int64_t rows);
 
-  // Meta of a row in use.
+  // The following access the meta of a row in use.
   float* floats(Row row) const { return rows_.Row(row); }
   void PrefetchRank(Row row) const { PrefetchLine(rows_.Meta(row)); }
   uint32_t rank(Row row) const { return rows_.Meta(row)->frequency; }
@@ -55,19 +55,19 @@ class HostRows {
 
   // --- REQUIRE that no other call is running ---
 
-  // Every row keeps the first of its floats; fill(row) completes it.
-  // ResourceExhausted: nothing has changed.
+  // Changes the width of all rows. Each keeps its first floats, and fill(row)
+  // completes it. ResourceExhausted: nothing has changed.
   Status Relayout(int64_t floats, const std::function<void(float*)>& fill) {
     return rows_.Relayout(floats, fill);
   }
-  // As Free, and memory in which no row is left goes back to the system.
+  // Like Free, but also returns memory that holds no row to the system.
   void Return(Span<const Row> rows);
   void Clear();
 
  private:
   RowStore rows_;
   mutable std::mutex mu_;
-  std::vector<Row> free_;  // live for rows_, and without a handle
+  std::vector<Row> free_;  // allocated in rows_, but without a handle
   int64_t in_use_ = 0, reserved_ = 0;
 };
 

@@ -34,7 +34,7 @@ TEST(HostRowsTest, RowsThatAreFreedAreGivenOutAgain) {
   EXPECT_EQ(rows.rank(second[0]), 9u);
 }
 
-TEST(HostRowsTest, WhatIsReservedIsLeftToWhoReservedIt) {
+TEST(HostRowsTest, ReservedRowsAreKeptForTheReservation) {
   HostRows rows(3);
   ASSERT_TRUE(rows.Reserve(4, 100).ok());
   const int64_t bytes = rows.bytes();
@@ -43,7 +43,7 @@ TEST(HostRowsTest, WhatIsReservedIsLeftToWhoReservedIt) {
   std::set<Row> all(others.begin(), others.end());
   all.insert(mine.begin(), mine.end());
   EXPECT_EQ(all.size(), 14u);
-  // The four were there before the ten.
+  // The four were allocated before the ten.
   for (const Row row : mine) EXPECT_LT(row, others[0]);
   EXPECT_GT(bytes, 0);
   rows.Unreserve(4);
@@ -66,7 +66,7 @@ TEST(HostRowsTest, MemoryGoesBackWhenRowsAreReturned) {
   const std::vector<Row> all = Allocate(&rows, 20000, false);
   const int64_t full = rows.bytes();
   EXPECT_GT(full - before, 20000 * 1024);
-  // Some were given back before, and wait.
+  // Some were freed before and wait for reuse.
   rows.Free(Span<const Row>(all.data(), 5000));
   EXPECT_EQ(rows.bytes(), full);
   rows.Return(Span<const Row>(all.data() + 5000, 15000));

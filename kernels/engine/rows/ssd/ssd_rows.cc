@@ -18,13 +18,14 @@
 namespace ev {
 namespace {
 
-// Rows held at a time: their addresses, and most of their lines, are still in
-// the cache when they are used; what must be read of them is read at once.
+// Rows held at a time. Their addresses, and most of their lines, are still in
+// the cache when they are used. All of them that are in the file are read at
+// once.
 constexpr size_t kRowsAtOnce = 512;
 
 RowHomeCosts MakeCosts() {
   RowHomeCosts costs = RowHomeCosts::OfDistantMemory();
-  // Enough that reads wait for a disk together.
+  // Large enough that the disk serves many reads at once.
   costs.rows_per_hold = 4096;
   return costs;
 }
@@ -40,7 +41,7 @@ bool CompactsInThread() {
   return value != "0" && value != "false" && value != "no" && value != "off";
 }
 
-// This process's directory in the one that all ranks were given.
+// Returns this process's subdirectory of the directory given to all ranks.
 std::string OfRank(const std::string& path) {
   for (const char* name : {"HOROVOD_RANK", "OMPI_COMM_WORLD_RANK"}) {
     const char* value = std::getenv(name);
@@ -51,7 +52,7 @@ std::string OfRank(const std::string& path) {
   return path;
 }
 
-// Rows of a lookup, until it has pooled them.
+// Rows that a lookup holds until it has pooled them.
 class HeldRows : public RowHold {
  public:
   Status Hold(TieredRows* from, Span<const RowHandle> handles,
@@ -76,7 +77,7 @@ class SsdRows : public RowHome, public RowTiers {
     return WithRows(handles, Use::kReads, [&](size_t begin, Stretch* stretch) {
       float* const to = out + begin * dim_;
       for (size_t i = 0; i < stretch->size; ++i) {
-        // One of no row is copied onto itself.
+        // Without a row the output is copied onto itself.
         stretch->from[i] = stretch->rows[i] == nullptr
                                ? to + i * dim_
                                : stretch->rows[i] + column * dim_;
@@ -163,7 +164,7 @@ class SsdRows : public RowHome, public RowTiers {
     block.dim = dim_;
     block.slot_offsets = offsets;
     return WithRows(handles, Use::kWrites, [&](size_t begin, Stretch* stretch) {
-      // Gradients are adjacent: a run ends where a handle is of no row.
+      // Gradients are adjacent. A run ends at a handle without a row.
       for (size_t i = 0; i < stretch->size;) {
         size_t end = i;
         while (end < stretch->size && stretch->rows[end] != nullptr) ++end;
@@ -219,8 +220,8 @@ class SsdRows : public RowHome, public RowTiers {
     TieredRows::Place places[kRowsAtOnce];
   };
 
-  // body(begin, stretch): rows of handles [begin, begin + stretch->size), held;
-  // null where the handle is of no row.
+  // Calls body(begin, stretch) with the rows of handles [begin, begin +
+  // stretch->size) held; null for a handle without a row.
   template <typename Body>
   Status WithRows(Span<const RowHandle> handles, Use use, const Body& body) {
     try {
@@ -257,7 +258,7 @@ Status MakeSsdRows(const SsdRowsOptions& options,
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   if (options.default_rows.size() / options.dim >= kMaxDefaultRows) {
     return InvalidArgument(
-        "rows on an SSD have fewer than 2^30 default rows, got " +
+        "rows on an SSD need fewer than 2^30 default rows, got " +
         std::to_string(options.default_rows.size() / options.dim));
   }
   TieredRowsOptions tiers;

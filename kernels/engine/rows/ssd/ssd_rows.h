@@ -1,13 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of which the hot ones are in memory and the others in a file on an
-// SSD (storage/ssd/tiered_rows.h). Rows are updated in memory by the CPU's row
-// rules, so a table trains to the same bits as one whose rows are all there.
+// The home of a table whose hot rows are in memory and whose other rows are in
+// a file on an SSD (storage/ssd/tiered_rows.h). Rows are updated in memory by
+// the CPU's row rules, so training gives the same bits as with all rows in
+// memory.
 //
-// The environment, as DeepRec has it: with TF_SSDHASH_ASYNC_COMPACTION=0 the
-// calls that use rows empty the file's sparse segments, instead of a thread;
-// TF_SSDHASH_IO_SCHEME=directio goes around the system's page cache.
+// Environment variables, as in DeepRec: with TF_SSDHASH_ASYNC_COMPACTION=0 the
+// file is compacted by calls that use rows instead of by a thread.
+// TF_SSDHASH_IO_SCHEME=directio bypasses the system's page cache.
 
 #ifndef KERNELS_ENGINE_ROWS_SSD_SSD_ROWS_H_
 #define KERNELS_ENGINE_ROWS_SSD_SSD_ROWS_H_
@@ -25,10 +26,10 @@ struct SsdRowsOptions {
   std::string name;  // of the table
   int64_t dim = 0;
   Span<const float> default_rows;  // [R, dim]
-  // The directory, of this table alone; with several ranks (HOROVOD_RANK or
-  // OMPI_COMM_WORLD_RANK is set) each has rank_<k> in it.
+  // A directory for this table alone. With several ranks (HOROVOD_RANK or
+  // OMPI_COMM_WORLD_RANK is set) each uses the subdirectory rank_<k>.
   std::string path;
-  int64_t memory_bytes = 0;  // of rows in memory
+  int64_t memory_bytes = 0;  // for rows in memory
   CacheStrategy strategy = CacheStrategy::kLfu;
 };
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of which most rows are in a file, against tables in memory, and what
-// only they can fail by. The tests of every table run on them too
-// (../BUILD: *_ssd_test).
+// Compares tables that have most rows in a file with tables in memory, and
+// tests the failures that only they can have. The tests of every table run on
+// them as well (../BUILD: *_ssd_test).
 
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ TableOptions Options(const std::string& name, const std::string& path) {
   options.dim = kDim;
   options.storage = RowStorage::kDramSsd;
   options.ssd.path = path;
-  // 64 rows without slots, and what a place costs beside them.
+  // 64 rows without slots, including the overhead of a place.
   options.ssd.memory_bytes = 64 * (kDim * sizeof(float) + 20);
   options.record_frequency = options.record_version = true;
   return options;
@@ -67,7 +67,7 @@ std::shared_ptr<EmbeddingTable> MakeTable(const TableOptions& options) {
 }
 
 // One training step: looks ids up, one per sample, and applies gradients that
-// depend on what was read.
+// depend on the result.
 Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
             const std::string& rule, const std::vector<float>& hyper,
             const std::vector<SlotSpec>& slots, int64_t step,
@@ -155,7 +155,7 @@ class SsdRowsTest : public ::testing::Test {
   std::vector<int64_t> Ids(size_t count, int64_t range) {
     std::vector<int64_t> ids(count);
     for (int64_t& id : ids) {
-      // Few often, many seldom.
+      // A few ids are frequent, many are rare.
       const double u = (random_() >> 11) * 0x1.0p-53;
       id = static_cast<int64_t>(range * u * u * u) - range / 4;
     }
@@ -195,8 +195,8 @@ TEST_F(SsdRowsTest, EveryRuleTrainsToTheSameBits) {
   }
 }
 
-// Rows are pooled where they are when they make up less than half of the
-// memory, else from copies. Two threads look up, another one updates.
+// Rows are pooled in place if they take less than half of the memory, else from
+// copies. Two threads look up, another one updates.
 TEST_F(SsdRowsTest, LookupsHoldWhatTheyReadOrCopyIt) {
   TableOptions options = Options("v", FreshPath());
   options.ssd.memory_bytes = 4000 * 80;
@@ -265,11 +265,11 @@ TEST_F(SsdRowsTest, CompactionByTheCallerTrainsToTheSameBits) {
     }
   }
   ExpectSame(*on_ssd, *in_memory, rule.slots);
-  // 80 bytes a row: the dead ones are gone.
+  // 80 bytes per row: the dead records are gone.
   EXPECT_LT(on_ssd->tier_stats().stored_bytes, 3 * 80 * on_ssd->size() + 65536);
 }
 
-TEST_F(SsdRowsTest, AsFewRowsAreInMemoryAsIsAskedFor) {
+TEST_F(SsdRowsTest, MemoryHoldsAtMostTheConfiguredRows) {
   const Rule rule = Rules()[2];
   const int64_t row_bytes = 2 * kDim * sizeof(float) + 20;
   for (const int64_t rows : {0, 1, 2, 5}) {
@@ -287,7 +287,7 @@ TEST_F(SsdRowsTest, AsFewRowsAreInMemoryAsIsAskedFor) {
       }
     }
     ExpectSame(*on_ssd, *in_memory, rule.slots);
-    // A row that a thread is just storing is counted in both places.
+    // A row that a thread is storing is counted in both places.
     TierStats stats = on_ssd->tier_stats();
     for (int wait = 0;
          wait < 1000 && stats.stored_rows + stats.memory_rows != on_ssd->size();
@@ -300,7 +300,7 @@ TEST_F(SsdRowsTest, AsFewRowsAreInMemoryAsIsAskedFor) {
   }
 }
 
-TEST_F(SsdRowsTest, TellsWhereARowIs) {
+TEST_F(SsdRowsTest, ReturnsTheTierOfARow) {
   const auto table = MakeTable(Options("v", FreshPath()));
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 5000; ++key) keys.push_back(key);
@@ -347,7 +347,7 @@ TEST_F(SsdRowsTest, PrefetchedRowsAreInMemory) {
   EXPECT_TRUE(Prefetch(MakeTable(options).get(), some).ok());
 }
 
-TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsGotOver) {
+TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsNotPermanent) {
   TableOptions options = Options("clicks", FreshPath());
   const auto table = MakeTable(options);
   options.storage = RowStorage::kDram;
@@ -380,7 +380,7 @@ TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsGotOver) {
   ExpectSame(*table, *in_memory, rule.slots);
 }
 
-TEST_F(SsdRowsTest, AnInitializerThatCannotHaveItsDirectorySaysSo) {
+TEST_F(SsdRowsTest, AnUnusableDirectoryIsAnErrorOfTheInitializer) {
   const std::string path = FreshPath();
   const auto users = MakeTable(Options("users", path));
   EmbeddingTable items(Options("items", path));
@@ -423,7 +423,7 @@ TEST_F(SsdRowsTest, RoomIsMadeForDistinctKeysOnly) {
   TableOptions options = Options("repeated", FreshPath());
   options.ssd.memory_bytes = 1;
   const auto table = MakeTable(options);
-  // 300 keys, more than memory holds, each 200 times.
+  // 300 keys, more than fit into memory, 200 times each.
   std::vector<int64_t> keys(60000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i % 300;
   const std::vector<float> grads(keys.size() * kDim, 0.5f), hyper = {0.1f};
@@ -438,7 +438,7 @@ TEST_F(SsdRowsTest, RoomIsMadeForDistinctKeysOnly) {
     ASSERT_TRUE(status.ok()) << status.message();
   }
   EXPECT_EQ(table->size(), 300);
-  // A row of one call, not one for each of its occurrences.
+  // One row per key, not one per occurrence.
   EXPECT_LT(table->tier_stats().stored_bytes, 64 << 10);
 }
 

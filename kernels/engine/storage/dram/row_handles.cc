@@ -13,9 +13,11 @@ namespace ev {
 namespace {
 
 constexpr unsigned kStripes = 8;
-constexpr int kMaxChunk = 64;  // handles that a stripe takes at once, at most
+// maximum number of handles that a stripe takes at once
+constexpr int kMaxChunk = 64;
 
-// Slabs of meta hold 2 MiB, or as many rows as a slab of rows if that is more.
+// A slab of meta is 2 MiB, or has as many rows as a slab of rows if that is
+// more.
 constexpr int kMetaRowsLog2 = 17;
 static_assert((sizeof(RowMeta) << kMetaRowsLog2) == kHugePage, "");
 
@@ -24,7 +26,7 @@ static_assert((sizeof(RowMeta) << kMetaRowsLog2) == kHugePage, "");
 struct alignas(kCacheLine) RowHandles::Stripe {
   mutable SpinLock lock;
   int count = 0;
-  RowHandle handles[kMaxChunk];  // taken from the back
+  RowHandle handles[kMaxChunk];  // used from the back
 };
 
 RowHandles::RowHandles(bool with_meta) : RowHandles(kMetaRowsLog2, with_meta) {}
@@ -64,9 +66,9 @@ Status RowHandles::Refill(Stripe* stripe) {
   }
   if (count == 0) {
     if (next_ == end_ && !NextRange()) {
-      return ResourceExhausted(
-          "no memory for " + AnotherRow() + " beyond the " +
-          std::to_string(in_stripes_or_live_) + " there are");
+      return ResourceExhausted("no memory for " + AnotherRow() +
+                               " in addition to " +
+                               std::to_string(in_stripes_or_live_) + " rows");
     }
     while (count < chunk && next_ < end_) {
       taken[count++] = static_cast<RowHandle>(next_++);
@@ -78,15 +80,15 @@ Status RowHandles::Refill(Stripe* stripe) {
       meta_->Use(meta_slab, next_ - meta_slab * meta_->slab_rows());
     }
   }
-  // Handed out from the back: ascending.
+  // Stripes are used from the back: reverse, so that handles ascend.
   std::reverse_copy(taken, taken + count, stripe->handles);
   stripe->count = count;
   in_stripes_or_live_ += count;
   return Status::OK();
 }
 
-// Opens the handles of one slab: a dropped one if there is any, so that the
-// directory and the handles stay small.
+// Opens the handles of one slab. Prefers a dropped slab, so that the directory
+// and the handles stay small.
 bool RowHandles::NextRange() {
   const bool reuse = !dropped_slabs_.empty();
   const size_t slab = reuse ? dropped_slabs_.back() : free_in_slab_.size();
@@ -174,7 +176,7 @@ void RowHandles::ReleaseEmptySlabs() {
                      [&](RowHandle h) { return empty[h >> rows_log2_]; }),
       free_.end());
   if (free_.size() < free_.capacity() / 4) free_.shrink_to_fit();
-  // The lowest is begun again first.
+  // The lowest slab is restarted first.
   std::sort(dropped_slabs_.rbegin(), dropped_slabs_.rend());
 }
 

@@ -1,18 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of one table's rows, and what each row counts about itself. Where
-// the rows' floats are is no matter here: in CPU memory beside the handles
-// (row_store.h), in a GPU's, on an SSD.
+// The handles of one table's rows, and the counters of each row (RowMeta). The
+// rows' floats are stored elsewhere: in CPU memory beside the handles
+// (row_store.h), in GPU memory, or on an SSD.
 //
-// Handles are given out in ascending order, slab after slab, so a table that
-// only grows is dense. A freed handle waits in a list to be given out again.
-// When every handle of a slab has been freed, the slab's memory goes back to
-// the system at once; its handles are then given out again before any new slab
-// is begun.
+// Handles are allocated in ascending order, slab by slab, so a table that only
+// grows is dense. Freed handles go to a list for reuse. When every handle of a
+// slab has been freed, the slab's memory is returned to the system at once, and
+// its handles are reused before a new slab is started.
 //
-// Threads allocate from one of a few stripes, each holding some dozens of
-// handles, so that inserting threads seldom meet.
+// Threads allocate from a few stripes, each with some dozens of handles, so
+// that inserting threads seldom contend.
 
 #ifndef KERNELS_ENGINE_STORAGE_DRAM_ROW_HANDLES_H_
 #define KERNELS_ENGINE_STORAGE_DRAM_ROW_HANDLES_H_
@@ -33,67 +32,66 @@
 
 namespace ev {
 
-// Thread-safe for Allocate, Meta and the counters among themselves. Free and
+// Allocate, Meta and the counters are thread-safe among themselves. Free and
 // Clear REQUIRE that no other call is running.
 class RowHandles {
  public:
-  // Of rows whose floats are elsewhere. Allocates nothing.
+  // For rows whose floats are stored elsewhere. Allocates nothing.
   explicit RowHandles(bool with_meta);
   virtual ~RowHandles();
   RowHandles(const RowHandles&) = delete;
   RowHandles& operator=(const RowHandles&) = delete;
 
-  // A handle whose meta is zero. ResourceExhausted when the system has no
-  // memory or the table has 2^31 rows already; all is then as it was.
+  // Returns a handle whose meta is zero. ResourceExhausted if the system has no
+  // memory or the table has 2^31 rows already; nothing has changed then.
   Status Allocate(RowHandle* handle);
 
-  // Gives handles back: later Allocates give them out again, and the memory of
-  // a slab that has no live row left returns to the system. Each handle must be
-  // live and named once.
+  // Frees handles for reuse. The memory of a slab without a live row is
+  // returned to the system. Each handle must be live and occur once.
   void Free(Span<const RowHandle> handles);
 
-  // Null without meta.
+  // Returns null without meta.
   RowMeta* Meta(RowHandle handle) const {
     return meta_ == nullptr
                ? nullptr
                : reinterpret_cast<RowMeta*>(meta_->Address(handle));
   }
 
-  // Forgets all handles and returns their memory.
+  // Frees all handles and their memory.
   void Clear();
 
   int64_t live_rows() const;
-  // Memory that the meta of the rows in use and the bookkeeping occupy, in
-  // whole pages.
+  // Memory, in whole pages, of the bookkeeping and of the meta of rows in use.
   virtual int64_t bytes() const;
 
  protected:
   // Slabs of 2^rows_log2 handles.
   RowHandles(int rows_log2, bool with_meta);
 
-  // --- For a store whose rows come and go with the handles, slab by slab.
-  // Called under mu_ or alone ---
+  // --- Overridden by a store that keeps rows slab by slab. Called under mu_ or
+  // by the only user ---
 
-  // Gives the slab memory; false, with nothing changed, when there is none.
+  // Allocates the slab. Returns false, with nothing changed, without memory.
   virtual bool AddRows(size_t /*slab*/) { return true; }
-  // Rows [0, rows) of the slab may be touched from now on.
+  // Rows [0, rows) of the slab may be used from now on.
   virtual void UseRows(size_t /*slab*/, size_t /*rows*/) {}
   virtual void DropRows(size_t /*slab*/) {}
-  // Drops all; returns the rows_log2 of slabs from now on.
+  // Drops all slabs; returns the rows_log2 of later slabs.
   virtual int DropAllRows() { return rows_log2_; }
-  // "another row", for messages.
+  // Name of a row in messages.
   virtual std::string AnotherRow() const { return "another row"; }
 
-  // --- Of what is there. REQUIRE mu_ or being alone ---
+  // --- Helpers for such a store. REQUIRE mu_ or being the only user ---
 
-  // Begins anew, with slabs of another size; no handle is live.
+  // Starts over with slabs of another size. No handle may be live.
   void Restart(int rows_log2);
-  // Handles that wait in stripes are free again.
+  // Moves the handles in stripes to the free list.
   void DrainStripes();
   void ReleaseEmptySlabs();
-  // By handle, for every slab that was ever begun.
+  // By handle, for all slabs that were ever started.
   std::vector<bool> FreeRows() const;
-  // visit(slab, begin, end): handles [begin, end) of it were given out once.
+  // Calls visit(slab, begin, end) for each slab in memory. Its handles [begin,
+  // end) have been allocated at least once.
   template <typename Visit>
   void ForEachSlab(const Visit& visit) const {
     for (size_t slab = 0; slab < free_in_slab_.size(); ++slab) {
@@ -127,10 +125,10 @@ class RowHandles {
   std::unique_ptr<SlabArray> meta_;  // null without meta
   std::unique_ptr<Stripe[]> stripes_;
 
-  // All below: under mu_, or alone.
-  std::vector<RowHandle> free_;        // reused first, last in first out
-  std::vector<size_t> dropped_slabs_;  // begun again before a new one is
-  // How many of free_ lie in each slab; kDropped: it has no memory.
+  // The following are accessed under mu_, or by the only user.
+  std::vector<RowHandle> free_;        // reused first; last in, first out
+  std::vector<size_t> dropped_slabs_;  // reused before a new slab is started
+  // Number of entries of free_ in each slab; kDropped: the slab has no memory.
   std::vector<uint32_t> free_in_slab_;
   std::vector<uint32_t> meta_users_;  // slabs of handles per slab of meta
   uint64_t next_ = 0, end_ = 0;       // never used handles of one slab

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles of rows whose floats are elsewhere; those of a RowStore are tested
-// with it.
+// Handles of rows whose floats are stored elsewhere. row_store_test.cc tests
+// those of a RowStore.
 
 #include "kernels/engine/storage/dram/row_handles.h"
 
@@ -27,7 +27,7 @@ TEST(RowHandlesTest, HandlesAreDenseAndAscending) {
   EXPECT_EQ(handles.live_rows(), 1000);
 }
 
-TEST(RowHandlesTest, AHandleThatComesAgainHasCountedNothing) {
+TEST(RowHandlesTest, AReusedHandleHasZeroMeta) {
   RowHandles handles(/*with_meta=*/true);
   std::vector<RowHandle> given = Allocate(&handles, 300);
   for (RowHandle handle : given) {
@@ -65,8 +65,7 @@ TEST(RowHandlesTest, MetaOfHandlesThatAreFreeGoesBack) {
   handles.Free(given);
   EXPECT_LE(handles.bytes() - before, kRows * 4);
   EXPECT_EQ(handles.Meta(last)->frequency, 5u);
-  // Handles beside a row that lives on come again before those of a slab that
-  // went.
+  // Handles of slabs with live rows are reused before those of a dropped slab.
   EXPECT_GT(Allocate(&handles, 1)[0], last - (RowHandle{1} << 17));
 }
 
@@ -78,7 +77,7 @@ TEST(RowHandlesTest, ClearForgetsAll) {
   EXPECT_EQ(Allocate(&handles, 1)[0], 0u);
 }
 
-// A store that has memory for so many slabs.
+// A store with memory for a limited number of slabs.
 class FewSlabs : public RowHandles {
  public:
   explicit FewSlabs(int most)
@@ -95,7 +94,7 @@ class FewSlabs : public RowHandles {
   int left_;
 };
 
-TEST(RowHandlesTest, WithoutMemoryForRowsThereIsNoHandle) {
+TEST(RowHandlesTest, WithoutMemoryForRowsAllocateFails) {
   FewSlabs handles(2);
   const std::vector<RowHandle> given = Allocate(&handles, 32);
   RowHandle handle = 77;
@@ -103,7 +102,7 @@ TEST(RowHandlesTest, WithoutMemoryForRowsThereIsNoHandle) {
     const Status status = handles.Allocate(&handle);
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
     EXPECT_EQ(status.message(),
-              "no memory for another row of stone beyond the 32 there are");
+              "no memory for another row of stone in addition to 32 rows");
     EXPECT_EQ(handle, 77u);
   }
   handles.Free(given);

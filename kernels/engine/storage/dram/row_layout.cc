@@ -8,8 +8,8 @@
 namespace ev {
 namespace {
 
-// Lines touched by 16 consecutive rows: offsets within a line repeat at the
-// latest after 16 rows, since every stride is a multiple of 4 bytes.
+// Returns the cache lines touched by 16 consecutive rows. Offsets within a line
+// repeat after at most 16 rows, since every stride is a multiple of 4 bytes.
 size_t LinesOf16Rows(size_t row_bytes, size_t stride) {
   size_t lines = 0;
   for (size_t row = 0; row < 16; ++row) {

@@ -40,8 +40,8 @@ Status RowStore::Relayout(int64_t floats_per_row,
     DrainStripes();
     const size_t stride = RowStride(floats_per_row);
     if (num_allocated() == 0) ReleaseEmptySlabs();
-    // Handles say which slab a row is in, so the rows per slab can only be
-    // chosen anew while there are none.
+    // A handle implies the slab of its row, so the rows per slab can change
+    // only while no row is allocated.
     const bool keep = num_allocated() != 0;
     std::unique_ptr<SlabArray> fresh(
         new SlabArray(stride, keep ? rows_log2() : SlabRowsLog2(stride)));
@@ -52,9 +52,9 @@ Status RowStore::Relayout(int64_t floats_per_row,
       return Status::OK();
     }
     const std::vector<bool> is_free = FreeRows();
-    // Address space for everything first: after that nothing can fail, and it
-    // is no memory until the rows of a slab are copied, whereupon the old slab
-    // goes.
+    // Reserves address space for everything first, and nothing can fail after
+    // that. It becomes memory slab by slab as rows are copied, and each old
+    // slab is freed then.
     bool has_room = true;
     ForEachSlab([&](size_t slab, uint64_t, uint64_t) {
       has_room = has_room && fresh->AddSlab(slab);

@@ -3,13 +3,13 @@
 //
 // The rows of one table in CPU memory.
 //
-// Where a row lies is a function of its handle alone (slab_array.h): a shift, a
-// mask, a multiplication and one load from a directory that the first-level
-// cache holds. Nothing is stored per row but the row.
+// A row's address depends on its handle alone (slab_array.h): a shift, a mask,
+// a multiplication and one load from a directory in the first-level cache.
+// Nothing is stored per row except the row.
 //
-// Rows come and go with their handles (row_handles.h), slab by slab. What
-// cannot be returned is a slab of which one row lives on: rows do not move,
-// since a handle is an address that others have computed with.
+// Rows are allocated and freed with their handles (row_handles.h), slab by
+// slab. A slab with one live row cannot be freed: rows do not move, because
+// callers have computed addresses from handles.
 
 #ifndef KERNELS_ENGINE_STORAGE_DRAM_ROW_STORE_H_
 #define KERNELS_ENGINE_STORAGE_DRAM_ROW_STORE_H_
@@ -29,10 +29,10 @@
 namespace ev {
 
 // The handles of one table and their rows in CPU memory: [value dim floats]
-// [slot 0 dim][slot 1 dim]..., adjacent, in slabs that never move. An Allocate
-// gives a row with unspecified contents; the rows' memory counts in bytes().
+// [slot 0 dim][slot 1 dim]..., adjacent, in slabs that never move. Allocate
+// returns a row with unspecified contents. bytes() includes the rows' memory.
 //
-// Thread-safe for Allocate, Row, Meta and the counters among themselves. Free,
+// Allocate, Row, Meta and the counters are thread-safe among themselves. Free,
 // Relayout and Clear REQUIRE that no other call is running on this store.
 class RowStore : public RowHandles {
  public:
@@ -40,25 +40,25 @@ class RowStore : public RowHandles {
   RowStore(int64_t floats_per_row, bool with_meta);
   ~RowStore() override;
 
-  // Address of a live row, 4-byte aligned. Stable until Free, Relayout or
-  // Clear.
+  // Returns the address of a live row, 4-byte aligned. Stable until Free,
+  // Relayout or Clear.
   float* Row(RowHandle handle) const {
     return reinterpret_cast<float*>(rows_->Address(handle));
   }
 
-  // Row() of many rows, faster: good for every row whose handle was known when
-  // the view was made, until Free, Relayout or Clear. Make one per group of
-  // handles: reinterpret_cast<float*>(view.Address(handle)).
+  // A faster Row() for many rows. Valid for every row whose handle was
+  // allocated before the view was made, until Free, Relayout or Clear. Make one
+  // per group of handles: reinterpret_cast<float*>(view.Address(handle)).
   SlabView view() const { return rows_->view(); }
 
-  // Asks for the cache lines of the first 'floats' floats of a live row.
+  // Prefetches the first 'floats' floats of a live row.
   void PrefetchRow(RowHandle handle, int64_t floats) const {
     PrefetchBytes(rows_->Address(handle), floats * sizeof(float));
   }
 
-  // Changes floats_per_row, keeping the first min(old, new) floats of every row
-  // and all handles; fill(row) completes each live row. At most one slab is in
-  // memory twice at any time. ResourceExhausted: nothing has changed.
+  // Changes floats_per_row. Keeps all handles and the first min(old, new)
+  // floats of every row; fill(row) completes each live row. At most one slab is
+  // in memory twice at any time. ResourceExhausted: nothing has changed.
   Status Relayout(int64_t floats_per_row,
                   const std::function<void(float* row)>& fill);
 

@@ -20,7 +20,7 @@
 namespace ev {
 namespace {
 
-// A sanitizer keeps memory of its own about ours, and makes it all slow.
+// A sanitizer adds memory of its own and slows everything down.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kResidentIsOurs = false;
 constexpr int kScale = 1;
@@ -157,7 +157,7 @@ TEST(RowStoreTest, ErasedMemoryReallyGoesBack) {
   }
   EXPECT_LE(store.bytes(), kRows * 256 * 11 / 10 + (4 << 20));
   EXPECT_GE(store.bytes(), kRows * 256);
-  // The first half row by row of one slab each, the rest at once.
+  // The first half row by row, each alone in a slab; the rest at once.
   store.Free(Span<const RowHandle>(handles.data(), kRows / 2));
   if (kResidentIsOurs) {
     EXPECT_LE(ResidentBytes(), full - kRows * 256 * 4 / 10);
@@ -169,7 +169,7 @@ TEST(RowStoreTest, ErasedMemoryReallyGoesBack) {
   }
   EXPECT_LE(store.bytes(), kRows * 256 / 50);
   EXPECT_EQ(store.live_rows(), 0);
-  // The same handles again, before any new one.
+  // The same handles are reused before any new one.
   handles = AllocateRows(&store, kRows);
   EXPECT_EQ(*std::max_element(handles.begin(), handles.end()),
             static_cast<RowHandle>(kRows - 1));
@@ -186,7 +186,7 @@ TEST(RowStoreTest, ErasedMemoryReallyGoesBack) {
   EXPECT_EQ(store.live_rows(), 10);
 }
 
-// Handles and contents against a model.
+// Compares handles and contents with a model.
 TEST(RowStoreTest, RandomAllocateFreeRelayout) {
   std::mt19937 random(3);
   for (int round = 0; round < 3; ++round) {
@@ -255,7 +255,7 @@ TEST(RowStoreTest, RelayoutHoldsOneSlabTwiceAtMost) {
                             })
                   .ok());
   EXPECT_EQ(seen, kRows);
-  // Twice the size in the end, and never an old copy of it all besides.
+  // In the end twice the size, but never a complete old copy in addition.
   if (kResidentIsOurs) {
     EXPECT_LE(most - before, kRows * 256 + (16 << 20));
   }
@@ -287,7 +287,7 @@ TEST(RowStoreTest, WithoutMemoryNothingBreaks) {
   EXPECT_NE(status.message().find("64 floats"), std::string::npos);
   EXPECT_GT(handles.size(), 50000u);
   EXPECT_EQ(store.live_rows(), static_cast<int64_t>(handles.size()));
-  // Widening fails as a whole.
+  // Widening fails without a partial effect.
   memory_left = 8 << 20;
   status = store.Relayout(128, [](float*) { FAIL() << "nothing is touched"; });
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
@@ -295,7 +295,7 @@ TEST(RowStoreTest, WithoutMemoryNothingBreaks) {
   for (RowHandle handle : handles) {
     ASSERT_EQ(store.Row(handle)[63], static_cast<float>(handle) + 63);
   }
-  // Freed rows can be had again without memory.
+  // Freed rows can be reused without memory.
   store.Free(Span<const RowHandle>(handles.data(), 10));
   AllocateRows(&store, 10);
   SetAllocationHookForTesting(nullptr);

@@ -1,14 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array of fixed-size items in slabs that never move: item i lives at
+// An array of fixed-size items in slabs that never move: item i is at
 // directory[i >> shift] + (i & mask) * stride. The directory is small (8 bytes
-// for 2 MiB and more of items) and stays in the first-level cache.
+// for 2 MiB or more of items) and stays in the first-level cache.
 //
-// Slabs are address space first and memory only as their items are touched.
-// Slab 0 begins on 4 KiB pages, so that a table of a few rows costs a few
-// pages; once a quarter of it is used it turns into huge pages, which every
-// later slab has from the start.
+// A slab is reserved address space that becomes memory as its items are
+// touched. Slab 0 starts on 4 KiB pages, so that a table of a few rows costs a
+// few pages. When a quarter of it is used, it is converted to huge pages. All
+// later slabs have huge pages from the start.
 
 #ifndef KERNELS_ENGINE_STORAGE_DRAM_SLAB_ARRAY_H_
 #define KERNELS_ENGINE_STORAGE_DRAM_SLAB_ARRAY_H_
@@ -21,9 +21,9 @@
 
 namespace ev {
 
-// The addresses of one moment, for a loop over many items: the compiler may
-// keep all of it in registers. Good for every item whose index was known when
-// it was made, until a slab is dropped.
+// A snapshot of the addresses, for a loop over many items: the compiler may
+// keep all of it in registers. Valid for every item whose index existed when it
+// was made, until a slab is dropped.
 class SlabView {
  public:
   SlabView(char* const* directory, int shift, uint32_t mask, size_t stride)
@@ -40,8 +40,9 @@ class SlabView {
   int shift_;
 };
 
-// Thread-safe: Address while one thread at a time adds slabs. An index may be
-// passed to Address by a thread that learnt of it after AddSlab returned.
+// Address is thread-safe while one thread at a time adds slabs. A thread may
+// pass an index to Address only if it received the index after AddSlab
+// returned.
 class SlabArray {
  public:
   SlabArray(size_t stride, int rows_log2);
@@ -55,24 +56,24 @@ class SlabArray {
   }
   char* Address(uint32_t index) const { return view().Address(index); }
 
-  // Gives slab s zeroed memory; false, with nothing changed, when there is
-  // none.
+  // Allocates zeroed memory for slab s. Returns false, with nothing changed, if
+  // no memory is free.
   bool AddSlab(size_t slab);
-  // Gives the memory of slab s back. REQUIRES: no concurrent Address.
+  // Frees the memory of slab s. REQUIRES: no concurrent Address.
   void DropSlab(size_t slab);
   bool has_slab(size_t slab) const {
     return slab < used_rows_.size() && directory_.load()[slab] != nullptr;
   }
-  // Items [0, rows) of the slab may be touched from now on (bookkeeping of
-  // bytes() and of slab 0's pages). Never shrinks until DropSlab.
+  // Marks items [0, rows) of the slab as used (bookkeeping for bytes() and for
+  // slab 0's pages). Never shrinks until DropSlab.
   void Use(size_t slab, size_t rows);
 
   size_t stride() const { return stride_; }
   size_t slab_rows() const { return size_t{mask_} + 1; }
   int rows_log2() const { return shift_; }
-  // Dropped ones included.
+  // Includes dropped slabs.
   size_t num_slabs() const { return used_rows_.size(); }
-  // Memory that the items used so far can occupy, and the directory.
+  // Memory that the items used so far can occupy, plus the directory.
   size_t bytes() const;
 
  private:
@@ -88,8 +89,8 @@ class SlabArray {
   bool slab0_huge_ = false;
   size_t touched_ = 0;             // sum of UsedBytes
   std::vector<size_t> used_rows_;  // per slab
-  // Replaced directories: a reader may still be in one. Together they are no
-  // longer than the current one.
+  // Replaced directories, which a reader may still be using. Together they are
+  // no longer than the current one.
   std::vector<std::unique_ptr<char*[]>> directories_;
 };
 

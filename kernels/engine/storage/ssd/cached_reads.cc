@@ -20,18 +20,18 @@
 namespace ev {
 namespace {
 
-// The file is mapped a window at a time.
+// The file is mapped in windows of this size.
 constexpr int64_t kWindow = int64_t{1} << 30;
 constexpr int64_t kWindows = 4096;
 
-// Where the kernel copies to; small enough for the second-level cache.
+// Size of the copy's target; small enough for the second-level cache.
 constexpr size_t kBufferBytes = 256 << 10;
 constexpr size_t kPiecesAtOnce = 64;
 
-// A piece that must be waited for costs as much as asking about so many.
-constexpr int64_t kWorthAsking = 256;
+// Waiting for one piece costs as much as querying this many.
+constexpr int64_t kQueriesPerWait = 256;
 
-// A file in memory and its contents.
+// A memory file and its mapping.
 struct Buffer {
   int fd = -1;
   char* data = nullptr;
@@ -42,10 +42,10 @@ struct Buffer {
   }
 };
 
-// The process's buffers; one for each thread that is reading. Never destroyed.
+// The buffers of the process, one per reading thread. Never destroyed.
 class Buffers {
  public:
-  // Null: the system has no such files.
+  // Returns null if the system does not support memory files.
   std::unique_ptr<Buffer> Take() {
     {
       std::lock_guard<std::mutex> lock(mu_);
@@ -81,7 +81,7 @@ Buffers& TheBuffers() {
   return *buffers;
 }
 
-// Times that this thread has waited for a page.
+// Returns how often this thread has waited for a page.
 int64_t Waits() {
   struct rusage usage;
   if (getrusage(RUSAGE_THREAD, &usage) != 0) return 0;
@@ -100,7 +100,7 @@ bool IsCached(const char* address, size_t bytes) {
   return true;
 }
 
-// What one call of the kernel copies.
+// The pieces that one system call copies.
 struct Batch {
   size_t count = 0;
   size_t which[kPiecesAtOnce];
@@ -119,7 +119,7 @@ CachedReads::~CachedReads() {
   }
 }
 
-// Null: it cannot be mapped, or not as one piece.
+// Returns null if the piece cannot be mapped, or crosses two windows.
 const char* CachedReads::AddressOf(int64_t offset, size_t bytes) {
   const int64_t number = offset / kWindow;
   const int64_t in_window = offset - number * kWindow;
@@ -131,7 +131,7 @@ const char* CachedReads::AddressOf(int64_t offset, size_t bytes) {
     std::lock_guard<std::mutex> lock(mu_);
     window = windows_[number].load();
     if (window == nullptr) {
-      // Beyond the end of the file too: it may grow.
+      // Also maps beyond the end of the file, since the file may grow.
       window = static_cast<char*>(
           mmap(nullptr, kWindow, PROT_READ, MAP_SHARED, fd_, number * kWindow));
       windows_[number].store(window, std::memory_order_release);
@@ -150,8 +150,8 @@ void CachedReads::Read(
   std::unique_ptr<Buffer> buffer = TheBuffers().Take();
   if (buffer == nullptr) return;
 
-  const bool asks = to_ask_.load(std::memory_order_relaxed) > 0;
-  const int64_t waits = asks ? 0 : Waits();
+  const bool queries = to_query_.load(std::memory_order_relaxed) > 0;
+  const int64_t waits = queries ? 0 : Waits();
   int64_t absent = 0;
   Batch batches[2];
   size_t next = 0;
@@ -160,7 +160,7 @@ void CachedReads::Read(
     for (; next < size && batch->count < at_once; ++next) {
       const char* const piece = AddressOf(offsets[next], bytes);
       if (piece == nullptr) continue;
-      if (asks && !IsCached(piece, bytes)) {
+      if (queries && !IsCached(piece, bytes)) {
         found[next] = Found::kAbsent;
         ++absent;
         continue;
@@ -173,7 +173,7 @@ void CachedReads::Read(
   };
   fill(&batches[0]);
   for (int turn = 0; batches[turn].count > 0; turn ^= 1) {
-    fill(&batches[turn ^ 1]);  // its lines come meanwhile
+    fill(&batches[turn ^ 1]);  // its lines are fetched meanwhile
     const Batch& batch = batches[turn];
     ssize_t got;
     do {
@@ -188,14 +188,15 @@ void CachedReads::Read(
   TheBuffers().GiveBack(std::move(buffer));
 
   const int64_t count = static_cast<int64_t>(size);
-  if (!asks) {
-    if ((Waits() - waits) * kWorthAsking > count) to_ask_.store(kAsked);
+  if (!queries) {
+    if ((Waits() - waits) * kQueriesPerWait > count) to_query_.store(kQueries);
     return;
   }
   absent_.fetch_add(absent, std::memory_order_relaxed);
-  const int64_t before = to_ask_.fetch_sub(count, std::memory_order_relaxed);
+  const int64_t before = to_query_.fetch_sub(count, std::memory_order_relaxed);
   if (before <= 0 || before > count) return;
-  if (absent_.exchange(0) * 2 * kWorthAsking > kAsked) to_ask_.store(kAsked);
+  if (absent_.exchange(0) * 2 * kQueriesPerWait > kQueries)
+    to_query_.store(kQueries);
 }
 
 }  // namespace ev

@@ -1,19 +1,20 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many small pieces of a file that the system has in its page cache, for a
-// fraction of a system call each.
+// Reads many small pieces of a file from the system's page cache at a fraction
+// of a system call each.
 //
-// The file is mapped, and one call has the kernel copy some dozens of pieces
-// from the mapping to memory of ours (a write to a file that is memory). Lines
-// are asked for ahead, which the kernel cannot do. No instruction of ours reads
-// the mapping: a page that cannot be read, or a file that another process has
-// made shorter, is an error of that call and not a SIGBUS. (A prefetch of an
-// address that cannot be read does nothing.)
+// The file is mapped, and one system call copies some dozens of pieces from the
+// mapping to a buffer (it writes them to a memory file). The pieces' lines are
+// prefetched first, which the kernel cannot do. No instruction of this process
+// loads from the mapping. So a page that cannot be read, or a file that another
+// process has truncated, is an error of that call and not a SIGBUS. (A prefetch
+// of an address that cannot be read does nothing.)
 //
-// A page that is not in the page cache would have the caller wait for the disk,
-// one page after the other. So pages are asked about first, until few of
-// 65,536 pieces are absent; and again from when a call did wait.
+// A page that is not in the page cache would block the caller for the disk, one
+// page after the other. So Read first queries whether pages are cached, until
+// few of 65,536 pieces are absent. It starts querying again when a call did
+// block.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_CACHED_READS_H_
 #define KERNELS_ENGINE_STORAGE_SSD_CACHED_READS_H_
@@ -29,11 +30,12 @@
 
 namespace ev {
 
-// Thread-safe. Address space, and 2 MiB of page tables per GiB, are those of
-// the parts of the file that were read.
+// Thread-safe. Takes address space, and 2 MiB of page tables per GiB, for the
+// parts of the file that were read.
 class CachedReads {
  public:
-  // fd is the caller's, open for reading, and outlives this.
+  // fd belongs to the caller, is open for reading, and must outlive this
+  // object.
   explicit CachedReads(int fd);
   ~CachedReads();
   CachedReads(const CachedReads&) = delete;
@@ -41,23 +43,23 @@ class CachedReads {
 
   enum class Found : uint8_t { kRead, kAbsent, kUnknown };
 
-  // Reads 'bytes' bytes at each offset, which all lie within the file: calls
-  // use(i, data) for those it has read, in order, and says so in found[i].
-  // kAbsent: the piece is not in the page cache. kUnknown: try otherwise, since
-  // this system cannot do it, or it cannot be read at all.
+  // Reads 'bytes' bytes at each offset, all within the file. Calls use(i, data)
+  // in order for each piece that was read, and sets found[i]. kAbsent: the
+  // piece is not in the page cache. kUnknown: use another way to read it,
+  // because this system does not support this one, or the piece is unreadable.
   void Read(Span<const int64_t> offsets, size_t bytes, Found* found,
             const std::function<void(size_t i, const char* data)>& use);
 
  private:
-  static constexpr int64_t kAsked = 65536;
+  static constexpr int64_t kQueries = 65536;
 
   const char* AddressOf(int64_t offset, size_t bytes);
 
   const int fd_;
   std::mutex mu_;  // to map
   std::unique_ptr<std::atomic<char*>[]> windows_;
-  // Pieces that are still to be asked about, and how many were absent.
-  std::atomic<int64_t> to_ask_{kAsked}, absent_{0};
+  // Pieces still to be queried, and how many of them were absent.
+  std::atomic<int64_t> to_query_{kQueries}, absent_{0};
 };
 
 }  // namespace ev

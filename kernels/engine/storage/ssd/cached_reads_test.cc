@@ -43,7 +43,8 @@ class CachedReadsTest : public ::testing::Test {
     ASSERT_EQ(pwrite(fd_, bytes.data(), bytes.size(), begin),
               static_cast<ssize_t>(bytes.size()));
   }
-  // What was found; whatever was read is compared.
+  // Returns which pieces were found; compares the contents of those that were
+  // read.
   std::vector<Found> Read(const std::vector<int64_t>& offsets, size_t bytes) {
     std::vector<Found> found(offsets.size(), Found::kAbsent);
     std::vector<bool> used(offsets.size());
@@ -85,17 +86,17 @@ TEST_F(CachedReadsTest, SeesWhatIsWrittenLater) {
   EXPECT_EQ(Read({0}, 528)[0], Found::kRead);
   const std::vector<char> zeros(8192, 0);
   ASSERT_EQ(pwrite(fd_, zeros.data(), 8192, 0), 8192);
-  Fill(0, 16384);  // and where the file did not reach before
+  Fill(0, 16384);  // also where the file did not reach before
   EXPECT_EQ(Read({0, 12000}, 528), (std::vector<Found>(2, Found::kRead)));
 }
 
-// A processor that read the mapping itself would get a SIGBUS.
-TEST_F(CachedReadsTest, APieceBeyondTheEndIsAnAnswer) {
+// If the processor read the mapping itself, it would get a SIGBUS.
+TEST_F(CachedReadsTest, APieceBeyondTheEndIsNotRead) {
   Fill(0, 65536);
   EXPECT_EQ(Read({60000}, 528)[0], Found::kRead);
   ASSERT_EQ(ftruncate(fd_, 4096), 0);
   for (const bool asks : {true, false}) {
-    if (!asks) {  // so many that it need not ask any more
+    if (!asks) {  // enough pieces to stop querying
       for (int i = 0; i < 70; ++i) Read(std::vector<int64_t>(1000, 100), 528);
     }
     const std::vector<Found> found = Read({100, 60000, 200}, 528);
@@ -104,7 +105,7 @@ TEST_F(CachedReadsTest, APieceBeyondTheEndIsAnAnswer) {
   }
 }
 
-TEST_F(CachedReadsTest, SaysWhatIsAbsent) {
+TEST_F(CachedReadsTest, ReportsAbsentPieces) {
   Fill(0, 1 << 20);
   ASSERT_EQ(fsync(fd_), 0);
   ASSERT_EQ(posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -116,8 +117,9 @@ TEST_F(CachedReadsTest, SaysWhatIsAbsent) {
   EXPECT_EQ(Read({0}, 528)[0], Found::kRead);
 }
 
-// Not asked about, an absent piece is waited for; then it is asked again.
-TEST_F(CachedReadsTest, AsksAgainWhenItHadToWait) {
+// An absent piece that was not queried is waited for; after that pieces are
+// queried again.
+TEST_F(CachedReadsTest, QueriesAgainAfterAWait) {
   Fill(0, 8 << 20);
   for (int i = 0; i < 70; ++i) Read(std::vector<int64_t>(1000, 100), 528);
   ASSERT_EQ(fsync(fd_), 0);
@@ -140,8 +142,8 @@ TEST_F(CachedReadsTest, AsksAgainWhenItHadToWait) {
   GTEST_SKIP() << "pages stay in the page cache";
 }
 
-// Pieces beyond the end are in no page cache either.
-TEST_F(CachedReadsTest, AsksAsLongAsManyAreAbsent) {
+// Pieces beyond the end are never in the page cache.
+TEST_F(CachedReadsTest, QueriesWhileManyAreAbsent) {
   Fill(0, 4096);
   const auto read_many = [&](int64_t offset) {
     for (int i = 0; i < 70; ++i) Read(std::vector<int64_t>(1000, offset), 8);
@@ -150,7 +152,7 @@ TEST_F(CachedReadsTest, AsksAsLongAsManyAreAbsent) {
             (std::vector<Found>{Found::kRead, Found::kAbsent, Found::kRead}));
   read_many(1 << 20);
   EXPECT_EQ(Read({1 << 20}, 8)[0], Found::kAbsent);
-  // The first of these still count some of those.
+  // The first of these still count some of the earlier absent pieces.
   read_many(100);
   read_many(100);
   EXPECT_EQ(Read({1 << 20}, 8)[0], Found::kUnknown);

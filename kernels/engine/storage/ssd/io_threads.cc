@@ -18,13 +18,13 @@
 namespace ev {
 namespace {
 
-// Reads under way at once; more brings an SSD little.
+// Reads in flight at once; more than this gains little on an SSD.
 constexpr int kThreads = 32;
 
 struct Job {
   Job(int64_t n, const std::function<void(int64_t)>& b) : count(n), body(b) {}
 
-  // Returns when no task is left to begin.
+  // Returns when no task is left to start.
   void Work() {
     int64_t mine = 0;
     for (;;) {
@@ -40,7 +40,7 @@ struct Job {
   }
 
   const int64_t count;
-  const std::function<void(int64_t)>& body;  // used by begun tasks only
+  const std::function<void(int64_t)>& body;  // used by started tasks only
   std::atomic<int64_t> next{0};
   std::mutex mu;
   std::condition_variable all_done;
@@ -56,14 +56,15 @@ class IoThreads {
       try {
         for (int64_t i = 0; i < helpers; ++i) queue_.push_back(job);
       } catch (const std::bad_alloc&) {
-        // Fewer helpers.
+        // Run with fewer helpers.
       }
       while (running_ < kThreads &&
              running_ < static_cast<int64_t>(queue_.size())) {
         try {
           std::thread([this] { Loop(); }).detach();
         } catch (const std::system_error&) {
-          break;  // no more threads: those there are, and the caller, do it
+          // no more threads: the existing ones and the caller do the work
+          break;
         }
         ++running_;
       }
@@ -91,7 +92,7 @@ class IoThreads {
   int64_t running_ = 0;
 };
 
-// Never destroyed: its threads wait in it while the process ends.
+// Never destroyed: its threads wait in it while the process exits.
 IoThreads& TheIoThreads() {
   static IoThreads* const threads = new IoThreads;
   return *threads;

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that wait for a disk. An SSD is fast only when many reads are under
-// way at once, many more than there are cores; so these are the process's own
-// and not the caller's pool, whose threads are there to compute.
+// Threads that wait for a disk. An SSD is fast only with many more reads in
+// flight than there are cores. So these threads belong to the process and are
+// not those of the caller's pool, which are for computing.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_IO_THREADS_H_
 #define KERNELS_ENGINE_STORAGE_SSD_IO_THREADS_H_
@@ -13,9 +13,10 @@
 
 namespace ev {
 
-// Calls body(i) once for each i in [0, count), the caller taking part, and
+// Calls body(i) once for each i in [0, count), also on the calling thread, and
 // returns when all have returned. Bodies may block, but must not wait for each
-// other. What one throws is thrown then: the first one's, by i. Thread-safe.
+// other. If bodies throw, the exception with the lowest i is rethrown at the
+// end. Thread-safe.
 void RunBlocking(int64_t count, const std::function<void(int64_t)>& body);
 
 }  // namespace ev

@@ -25,7 +25,7 @@ TEST(IoThreadsTest, EachTaskRunsOnce) {
 }
 
 TEST(IoThreadsTest, TasksWaitSideBySide) {
-  // All of them are under way at once, or none would end.
+  // All of them must run at once, or none would end.
   std::atomic<int> waiting{0};
   RunBlocking(20, [&](int64_t) {
     ++waiting;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A row in a file: a header, then the row's floats. The checksum covers the
-// record's number, so that a record that lies in the wrong place is found out
-// as well as one of which bits have changed.
+// record's number, so it detects a record in the wrong place as well as changed
+// bits.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_RECORD_H_
 #define KERNELS_ENGINE_STORAGE_SSD_RECORD_H_
@@ -17,25 +17,25 @@
 
 namespace ev {
 
-// Names a record of one file: segment << bits | place in the segment.
+// Number of a record in a file: segment << bits | place in the segment.
 using RecordNumber = uint32_t;
 constexpr RecordNumber kNoRecord = 0x7FFFFFFFu;
 
 struct RecordHeader {
   uint32_t checksum;  // of all that follows
   RowHandle handle;
-  uint32_t rank;  // what the cache knew about its use
+  uint32_t rank;  // rank of the row in the cache (UseRanks::Kept)
   uint32_t floats;
 };
 static_assert(sizeof(RecordHeader) == 16, "");
 
-// Where the records of a segment lie. Where it costs no more than an eighth of
-// the space, none straddles two pages: a random read then is one page.
+// Layout of the records in a segment. If that costs at most an eighth of the
+// space, no record straddles two pages, so that a random read touches one page.
 struct RecordFormat {
   int64_t floats = 0;
-  size_t bytes = 0;     // of a record
+  size_t bytes = 0;     // per record
   size_t per_page = 0;  // 0: back to back
-  int32_t records = 0;  // of a segment
+  int32_t records = 0;  // per segment
 
   static RecordFormat Of(int64_t floats, size_t segment_bytes) {
     RecordFormat format;
@@ -58,8 +58,8 @@ struct RecordFormat {
   }
 };
 
-// A sum over 32-bit words that any changed bit changes; four sums side by side,
-// so that the core is busy.
+// Returns a checksum over 32-bit words that detects any changed bit. Computes
+// four sums in parallel to keep the core busy.
 inline uint32_t RecordChecksum(RecordNumber number, const RecordHeader& header,
                                const char* floats) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15ull;
@@ -69,7 +69,7 @@ inline uint32_t RecordChecksum(RecordNumber number, const RecordHeader& header,
     *sum = (*sum ^ pair) * kOdd;
     *sum ^= *sum >> 29;
   };
-  // One by one, or the compiler keeps them in memory.
+  // Separate variables: the compiler would keep an array in memory.
   uint64_t sum0 = number + 1ull, sum1 = header.handle + 2ull;
   uint64_t sum2 = header.rank + 3ull, sum3 = header.floats + 4ull;
   const size_t words = header.floats;

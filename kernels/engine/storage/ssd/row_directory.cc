@@ -29,8 +29,8 @@ constexpr char kPrefix[] = "rows-";
 constexpr char kSuffix[] = ".evrows";
 constexpr int kTries = 100;
 
-// The directories of this process by their canonical path. Never destroyed:
-// tables may go while the process ends.
+// The directories of this process by canonical path. Never destroyed: tables
+// may be destroyed while the process exits.
 struct Taken {
   std::mutex mu;
   std::map<std::string, std::weak_ptr<RowDirectory>> by_path;
@@ -52,15 +52,15 @@ Status MakeDirectories(const std::string& path) {
     if (mkdir(part.c_str(), 0777) == 0 || errno == EEXIST) continue;
     const int error = errno;
     struct stat there;
-    if (stat(part.c_str(), &there) == 0) continue;  // EROFS of one that exists
-    return Unusable(path, ("making '" + part + "'").c_str(), error);
+    if (stat(part.c_str(), &there) == 0) continue;  // EROFS, although it exists
+    return Unusable(path, ("creating '" + part + "'").c_str(), error);
   }
   struct stat made;
   if (stat(path.c_str(), &made) != 0) {
-    return Unusable(path, "looking at it", errno);
+    return Unusable(path, "reading its file status", errno);
   }
   if (!S_ISDIR(made.st_mode)) {
-    return Unusable(path, "taking it for a directory", ENOTDIR);
+    return Unusable(path, "opening it as a directory", ENOTDIR);
   }
   return Status::OK();
 }
@@ -88,7 +88,7 @@ Status InUse(const std::string& path, const std::string& holder,
              const std::string& owner) {
   return FailedPrecondition("storage_path '" + path + "' is in use by " +
                             holder + ": '" + owner + "' of " + ThisProcess() +
-                            " needs a directory of its own");
+                            " needs a separate directory");
 }
 
 }  // namespace
@@ -112,7 +112,8 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
     *directory = std::move(same);
     return Status::OK();
   }
-  // What a link leads to is not this table's, and would be truncated.
+  // Do not follow a link: its target is not this table's and would be
+  // truncated.
   const int fd = open((canonical + "/LOCK").c_str(),
                       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return Unusable(path, "opening its file LOCK", errno);
@@ -120,7 +121,7 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
   for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++tries) {
     const int error = errno;
     const std::string holder = Written(fd);
-    // Another thread is just letting go of it.
+    // Another thread of this process is releasing it right now.
     if (error == EWOULDBLOCK && holder == me && tries < kTries) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       continue;
@@ -135,10 +136,11 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
   }
   EV_RETURN_IF_ERROR(opened->DeleteStaleFiles());
   if (opened->stale_files_ > 0) {
-    std::fprintf(stderr,
-                 "storage_path '%s': deleted %lld files of rows that a process "
-                 "that has ended left there\n",
-                 path.c_str(), static_cast<long long>(opened->stale_files_));
+    std::fprintf(
+        stderr,
+        "storage_path '%s': deleted %lld row files of a process that has "
+        "ended\n",
+        path.c_str(), static_cast<long long>(opened->stale_files_));
   }
   known = opened;
   *directory = std::move(opened);

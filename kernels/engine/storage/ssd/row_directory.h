@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The directory in which one table of one process keeps its files. The files
-// are memory that happens to lie on an SSD, not a durable copy (a checkpoint is
-// that): they are deleted when the table goes, and what a process that died has
-// left is deleted by the next one that takes the directory.
+// extend memory to an SSD; they are not a durable copy (a checkpoint is). They
+// are deleted with the table. Files of a process that died are deleted by the
+// next process that uses the directory.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_ROW_DIRECTORY_H_
 #define KERNELS_ENGINE_STORAGE_SSD_ROW_DIRECTORY_H_
@@ -20,10 +20,10 @@ namespace ev {
 // Thread-safe.
 class RowDirectory {
  public:
-  // Takes the directory, which is made when it is not there, for the table
-  // named 'owner'. Tables of one name in one process (of several sessions)
-  // share it. FailedPrecondition: it cannot be made or written, it is no
-  // directory, or another table or process has it: then both are named.
+  // Locks the directory, creating it if necessary, for the table named 'owner'.
+  // Tables of the same name in one process (in several sessions) share it.
+  // FailedPrecondition: it cannot be created or written, it is not a directory,
+  // or another table or process uses it; the message then names both.
   static Status Open(const std::string& path, const std::string& owner,
                      std::shared_ptr<RowDirectory>* directory);
   ~RowDirectory();
@@ -31,9 +31,9 @@ class RowDirectory {
   RowDirectory& operator=(const RowDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  // A name that no other file of this process has.
+  // Returns a file name that no other file of this process has.
   std::string NewFile() const;
-  // Files of a process that died, which Open deleted.
+  // Number of files of a dead process that Open deleted.
   int64_t stale_files() const { return stale_files_; }
 
  private:
@@ -43,7 +43,7 @@ class RowDirectory {
 
   const std::string path_;  // canonical
   const std::string owner_;
-  const int lock_;  // of the file LOCK, for as long as this lives
+  const int lock_;  // lock on the file LOCK, held by this object
   int64_t stale_files_ = 0;
 };
 

@@ -67,7 +67,7 @@ TEST_F(RowDirectoryTest, OneTableOfTwoSessionsSharesIt) {
   EXPECT_EQ(other, directory_);
 }
 
-TEST_F(RowDirectoryTest, WhatALinkLeadsToIsLeftAlone) {
+TEST_F(RowDirectoryTest, TheTargetOfALinkIsNotChanged) {
   ASSERT_EQ(mkdir(path_.c_str(), 0777), 0);
   Write("precious");
   const std::string lock = path_ + "/LOCK", target = path_ + "/precious";
@@ -82,7 +82,7 @@ TEST_F(RowDirectoryTest, WhatALinkLeadsToIsLeftAlone) {
   EXPECT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
 }
 
-TEST_F(RowDirectoryTest, TheLockIsOfItsOwnerOnly) {
+TEST_F(RowDirectoryTest, OnlyItsOwnerMayReadTheLock) {
   ASSERT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
   struct stat about;
   ASSERT_EQ(stat((path_ + "/LOCK").c_str(), &about), 0);
@@ -109,7 +109,7 @@ TEST_F(RowDirectoryTest, AnotherProcessIsNamed) {
   ExpectHas(status, "'items' of process " + std::to_string(getpid()));
   ASSERT_EQ(write(leave[1], &c, 1), 1);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  // It ended without a word, and holds nothing.
+  // The process ended without cleaning up, and holds no lock.
   EXPECT_TRUE(RowDirectory::Open(path_, "items", &directory_).ok());
 }
 
@@ -138,7 +138,7 @@ TEST_F(RowDirectoryTest, APathThatCannotBeUsedIsNamed) {
 }
 
 TEST_F(RowDirectoryTest, AReadOnlyDirectoryIsAnError) {
-  // No user, not even root, makes a file there.
+  // Not even root can create a file in it.
   const Status status = RowDirectory::Open("/sys/kernel", "v", &directory_);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   ExpectHas(status, "/sys/kernel");

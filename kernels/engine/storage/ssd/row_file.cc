@@ -22,17 +22,17 @@ namespace ev {
 namespace {
 
 constexpr int64_t kMaxSegment = 4 << 20;
-// Segments in memory: one that is filled, the others on their way.
+// Segments in memory: one being filled, the others being written.
 constexpr int kMaxBuffers = 4;
-// How many times as wide as the first ones rows may become.
+// How many times wider than the first rows later rows may be.
 constexpr size_t kMaxWidening = 16;
 
 std::atomic<bool (*)(int64_t bytes)> space_hook{nullptr};
 
 }  // namespace
 
-// Page-aligned, as a direct file needs it; zeros, so that no other memory of
-// the process gets into the file. Throws std::bad_alloc.
+// Returns a page-aligned buffer, as direct I/O requires. Zeroed, so that no
+// other memory of the process gets into the file. Throws std::bad_alloc.
 RowFile::Buffer RowFile::NewBuffer(size_t bytes) {
   void* data = nullptr;
   if (posix_memalign(&data, kSmallPage, bytes) != 0) throw std::bad_alloc();
@@ -57,13 +57,13 @@ Status RowFile::Create(const RowFileOptions& options,
   if (made->fd_ < 0) {
     const int error = errno;
     unlink(made->name_.c_str());
-    return FailedPrecondition("'" + made->name_ + "' cannot be made" +
+    return FailedPrecondition("'" + made->name_ + "' cannot be created" +
                               (options.direct ? " for direct access" : "") +
                               ": " + std::strerror(error));
   }
-  // A row's page says nothing about the next one's.
+  // Rows are read at random, so read-ahead does not help.
   posix_fadvise(made->fd_, 0, 0, POSIX_FADV_RANDOM);
-  // So that appending cannot fail half-way, nor the thread that writes.
+  // Allocated now, so that neither Append nor the writer thread fails half-way.
   made->sealed_.reserve(kMaxBuffers);
   made->idle_buffers_.reserve(kMaxBuffers);
   if (!options.direct) made->cached_.reset(new CachedReads(made->fd_));
@@ -115,7 +115,8 @@ Status RowFile::SetFloats(int64_t floats) {
 
 void RowFile::Seal() {
   segment(open_)->state.store(kSealed);
-  sealed_.push_back(static_cast<uint32_t>(open_));  // of memory that is there
+  // within the reserved capacity
+  sealed_.push_back(static_cast<uint32_t>(open_));
   open_ = -1;
   to_write_.notify_one();
 }
@@ -132,7 +133,7 @@ Status RowFile::TakeBlocks(uint32_t number) {
   while (error == 0 &&
          fallocate(fd_, 0, OffsetOf(number), segment_bytes_) != 0) {
     if (errno == EINTR) continue;
-    // A file system that cannot take blocks ahead fails when it writes.
+    // A file system without preallocation fails when the data is written.
     if (errno != EOPNOTSUPP && errno != ENOSYS) error = errno;
     break;
   }
@@ -156,7 +157,7 @@ Status RowFile::TakeSegment() {
   if (is_new) {
     if ((uint64_t{number} + 1) << place_bits_ >= kNoRecord) {
       return ResourceExhausted("'" + name_ + "' has " + std::to_string(number) +
-                               " segments, as many as it can have");
+                               " segments, its maximum");
     }
     ready_.reserve(number + 1);
     bare_.reserve(number + 1);
@@ -192,7 +193,7 @@ Status RowFile::OpenSegment(std::unique_lock<std::mutex>* lock) {
                (write_attempts_ != before && !write_error_.ok());
       });
       if (buffers_used_ >= kMaxBuffers) return write_error_;
-      continue;  // another may have opened one meanwhile
+      continue;  // another call may have opened one meanwhile
     }
     if (ready_.empty()) EV_RETURN_IF_ERROR(TakeSegment());
     Buffer buffer;
@@ -238,14 +239,15 @@ Status RowFile::Append(Span<RecordWrite> writes, bool is_reserved,
         EV_RETURN_IF_ERROR(TakeSegment());
       }
       EV_RETURN_IF_ERROR(OpenSegment(&lock));
-      // As many as fit this segment get their places, and are copied there
-      // while others append behind them.
+      // The rows that fit into this segment get their places and are copied,
+      // while other calls append after them.
       const uint32_t number = static_cast<uint32_t>(open_);
       Segment* const to = segment(number);
       int64_t count = std::min<int64_t>(writes.size() - *done,
                                         to->format.records - to->appended);
       if (!is_reserved) {
-        // Others may have taken the room while a segment was waited for.
+        // Other calls may have taken the room while this one waited for a
+        // segment.
         const int64_t left = Room() - reserved_;
         if (left <= 0) continue;
         count = std::min(count, left);
@@ -267,8 +269,8 @@ Status RowFile::Append(Span<RecordWrite> writes, bool is_reserved,
       }
     }
     return Status::OK();
-  } catch (const std::exception&) {  // of memory or threads
-    return ResourceExhausted("no memory for what '" + name_ + "' is to hold");
+  } catch (const std::exception&) {  // no memory or no thread
+    return ResourceExhausted("no memory or thread to write to '" + name_ + "'");
   }
 }
 
@@ -310,7 +312,7 @@ Status RowFile::Reserve(int64_t rows) {
   } catch (const std::bad_alloc&) {
     std::lock_guard<std::mutex> lock(mu_);
     reserved_ -= rows;
-    return ResourceExhausted("no memory for what '" + name_ + "' is to hold");
+    return ResourceExhausted("no memory to reserve room in '" + name_ + "'");
   }
 }
 
@@ -351,7 +353,7 @@ void RowFile::Write() {
       written_bytes_ += bytes;
       sealed_.erase(sealed_.begin());
       from->buffer.reset();
-      // A buffer that a reader is still in goes when the reader has left.
+      // A buffer that a reader still uses is freed by the reader.
       if (data.use_count() == 1) idle_buffers_.push_back(std::move(data));
       --buffers_used_;
       from->state.store(kStored);
@@ -383,7 +385,8 @@ void RowFile::FreeIfDead(uint32_t number) {
   if (dead->state.load() != kStored || dead->live.load() != 0) return;
   dead->state.store(kFree);
   used_records_.fetch_sub(dead->appended);
-  // Some are kept for the next rows, the rest is given back to the disk.
+  // Keeps some free segments for the next rows and returns the others to the
+  // disk.
   if (Room() >= reserved_ && ready_.size() > std::max(16u, num_segments_ / 4) &&
       fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                 OffsetOf(number), segment_bytes_) == 0) {
@@ -475,7 +478,7 @@ Status RowFile::Visit(const std::function<Status(const Record&)>& move,
       read.record = (number << place_bits_) + static_cast<uint32_t>(place);
       read.handle = header.handle;
       if (!Check(header, record + sizeof(header), from->format, &read).ok()) {
-        continue;  // the call that wants that row gets the error
+        continue;  // the call that needs that row gets the error
       }
       EV_RETURN_IF_ERROR(
           move({read.record, read.handle, read.rank,
@@ -492,7 +495,7 @@ Status RowFile::Visit(const std::function<Status(const Record&)>& move,
   }
   std::lock_guard<std::mutex> lock(mu_);
   const bool some_left = from->live.fetch_sub(1) != 1;
-  // Those could not be read: they are not tried again.
+  // These records could not be read and are not tried again.
   if (some_left && status.code() != StatusCode::kResourceExhausted) {
     from->damaged = true;
   }
@@ -524,7 +527,7 @@ void RowFile::ClearLocked(std::unique_lock<std::mutex>* lock) {
   write_error_ = Status::OK();
   live_records_ = used_records_ = 0;
   file_bytes_ = 0;
-  // Blocks that cannot be given back are used again.
+  // If the blocks cannot be returned, they are reused.
   if (ftruncate(fd_, 0) != 0) return;
 }
 

@@ -1,20 +1,20 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows in one file, written as a log. The file is cut into segments of one
-// size. Rows are appended to a segment in memory; a full one is written by a
-// thread, in one piece, and its memory used again. A record never changes: a
-// row that is written again gets a new one, and its old one is dead. A segment
-// in which all are dead is used again.
+// Rows in one file, written as a log. The file is cut into segments of equal
+// size. Rows are appended to a segment in memory. A thread writes a full
+// segment in one piece, and its memory is reused. A record never changes: a row
+// that is written again gets a new record, and its old one is dead. A segment
+// whose records are all dead is reused.
 //
-// What waits to be written is bounded: a call that appends when all buffers
-// wait for the disk waits too.
+// The memory waiting to be written is bounded: when all buffers wait for the
+// disk, Append waits, too.
 //
-// FULL DISK. The file's blocks are taken when a segment is begun, before any
-// row is put there; so when there are none, a call fails and no row has moved.
-// Reserve takes them for rows that are to be appended later.
+// FULL DISK. The file's blocks are allocated when a segment is started, before
+// any row is put into it. So if the disk is full, a call fails and no row has
+// moved. Reserve allocates blocks for rows that are to be appended later.
 //
-// The page cache of the system serves reads, unless the file was opened
+// Reads are served by the system's page cache, unless the file was opened
 // 'direct': then every read and write goes to the device.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_ROW_FILE_H_
@@ -42,14 +42,13 @@ namespace ev {
 
 struct RowFileOptions {
   std::shared_ptr<RowDirectory> directory;
-  // Bytes of the memory that rows have: segments are a 64th of it, within
-  // bounds.
+  // Memory for the table's rows. A segment is a 64th of it, within limits.
   int64_t memory_bytes = 0;
   bool direct = false;
 };
 
-// A record to read. In: record, handle, row (room for the widest rows there
-// are). Out: status; the first 'floats' floats of row, and rank.
+// A record to read. In: record, handle, and row, with room for the widest
+// existing rows. Out: status, rank, and the first 'floats' floats of row.
 struct RecordRead {
   RecordNumber record = 0;
   RowHandle handle = 0;
@@ -67,47 +66,50 @@ struct RecordWrite {
   RecordNumber record = kNoRecord;
 };
 
-// Thread-safe but for SetFloats and Clear, which REQUIRE that no other call is
-// running.
+// Thread-safe except for SetFloats and Clear, which REQUIRE that no other call
+// is running.
 class RowFile {
  public:
-  // FailedPrecondition: the file cannot be made.
+  // FailedPrecondition: the file cannot be created.
   static Status Create(const RowFileOptions& options,
                        std::unique_ptr<RowFile>* file);
   ~RowFile();
   RowFile(const RowFile&) = delete;
   RowFile& operator=(const RowFile&) = delete;
 
-  // Rows that are appended from now on have that many floats. Unimplemented:
-  // they do not fit a segment any more, since the first ones were much smaller.
+  // Sets the number of floats of rows appended from now on. Unimplemented: such
+  // a row does not fit into a segment, because the first rows were much
+  // smaller.
   Status SetFloats(int64_t floats);
 
-  // Appends rows, the first *done of them if not all. is_reserved: they were
-  // reserved. ResourceExhausted, naming the file: the disk is full, or it
-  // cannot be written.
+  // Appends rows. On an error only the first *done rows were appended.
+  // is_reserved: Reserve was called for these rows. ResourceExhausted, naming
+  // the file: the disk is full, or the file cannot be written.
   Status Append(Span<RecordWrite> writes, bool is_reserved, size_t* done);
-  // One row.
+  // Appends one row.
   Status Append(RowHandle handle, uint32_t rank, const float* row,
                 bool is_reserved, RecordNumber* record);
-  // Room for so many rows more, until Unreserve.
+  // Reserves room for that many more rows, until Unreserve.
   Status Reserve(int64_t rows);
   void Unreserve(int64_t rows);
 
-  // Reads many records at once. Of one that is dropped meanwhile, either what
-  // it was or DataLoss. Else DataLoss, naming file and place: what is there is
-  // not that record.
+  // Reads many records at once and sets the status of each. If a record is
+  // dropped meanwhile, its read returns either the old contents or DataLoss.
+  // Otherwise DataLoss, naming file and position, means that the file does not
+  // hold that record.
   void Read(Span<RecordRead> reads);
 
-  // The records are dead.
+  // Marks the records as dead.
   void Drop(Span<const RecordNumber> records);
-  // Whether a read would go to the file; else the row is in a buffer.
+  // Returns whether a read would go to the file. Otherwise the row is in a
+  // buffer.
   bool IsStored(RecordNumber record) const;
 
-  // Whether more than half of the segments' records are dead.
+  // Returns whether more than half of the segments' records are dead.
   bool IsSparse() const;
-  // Copies the segment with the fewest live records, if it is worth while:
-  // 'move' is called for each record that may be alive. The segment is used
-  // again when they are dead. *found: whether there was such a segment.
+  // Compacts the segment with the fewest live records, if that is worthwhile.
+  // Calls 'move' for each record that may be live; the segment is reused when
+  // all of them are dead. *found: whether there was such a segment.
   struct Record {
     RecordNumber number;
     RowHandle handle;
@@ -117,7 +119,7 @@ class RowFile {
   };
   Status Visit(const std::function<Status(const Record&)>& move, bool* found);
 
-  // Forgets all records.
+  // Deletes all records.
   void Clear();
   // Waits until everything is written.
   Status Sync();
@@ -130,7 +132,8 @@ class RowFile {
   int64_t written_bytes() const { return written_bytes_.load(); }
   int64_t read_records() const { return read_records_.load(); }
 
-  // Tests only: whether so many bytes may be taken on the disk. Null: always.
+  // Tests only: 'allow' returns whether that many bytes may be allocated on the
+  // disk. Null: always.
   static void SetSpaceHookForTesting(bool (*allow)(int64_t bytes));
 
  private:
@@ -138,11 +141,11 @@ class RowFile {
   using Buffer = std::shared_ptr<char>;
 
   struct Segment {
-    std::atomic<int32_t> live{0};  // records, and reads under way
+    std::atomic<int32_t> live{0};  // live records, plus reads in flight
     std::atomic<uint8_t> state{kFree};
     bool damaged = false;
     int32_t appended = 0;
-    int filling = 0;  // calls that are still copying rows to the buffer
+    int filling = 0;  // calls that are still copying rows into the buffer
     RecordFormat format;
     Buffer buffer;  // while kOpen or kSealed; under mu_
   };
@@ -156,27 +159,27 @@ class RowFile {
     return int64_t{segment} * segment_bytes_;
   }
 
-  // All under mu_, some letting go of it while they wait.
+  // All are called under mu_; some release it while they wait.
   int64_t Room() const;
   Status TakeSegment();
   Status TakeBlocks(uint32_t segment);
   std::string FreeBytes() const;
   Status OpenSegment(std::unique_lock<std::mutex>* lock);
-  // Not under mu_: writes go to the places from 'first' on.
+  // Copies the rows to their places from 'first' on. Not called under mu_.
   void Fill(Span<RecordWrite> writes, uint32_t number, int32_t first,
             char* buffer) const;
   void FreeIfDead(uint32_t number);
-  void Leave(uint32_t number);  // not under mu_: one live less
+  void Leave(uint32_t number);  // decrements live; not called under mu_
   void StartWriter();
   void Seal();
   void ClearLocked(std::unique_lock<std::mutex>* lock);
 
-  void Write();  // the thread
+  void Write();  // body of the writer thread
   Status WriteSegment(uint32_t number, const char* data, size_t bytes);
   int64_t OffsetOfRecord(RecordNumber record) const;
-  // Reads what the page cache has; the others are left in reads.
+  // Reads the records that are in the page cache; leaves the others in reads.
   void ReadCached(std::vector<RecordRead*>* reads);
-  // False: it would have blocked, and did nothing.
+  // Returns false, without effect, if it would have blocked.
   bool ReadStored(RecordRead* read, bool may_block) const;
   Status Check(const RecordHeader& header, const char* floats,
                const RecordFormat& format, RecordRead* read) const;
@@ -194,9 +197,9 @@ class RowFile {
   mutable std::mutex mu_;
   std::condition_variable to_write_, written_;
   uint32_t num_segments_ = 0;     // in use or free
-  uint32_t made_segments_ = 0;    // objects
+  uint32_t made_segments_ = 0;    // constructed
   std::vector<uint32_t> ready_;   // free, with blocks
-  std::vector<uint32_t> bare_;    // free, without
+  std::vector<uint32_t> bare_;    // free, without blocks
   std::vector<uint32_t> sealed_;  // first in, first out
   int64_t open_ = -1;
   int buffers_used_ = 0;

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading records: what waits to be written from its buffer, what the page
-// cache has from there, the rest from the disk, all at once.
+// Reads records: those waiting to be written from their buffer, those in the
+// page cache from there, and the rest from the disk, all at once.
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,8 +25,8 @@ Status RowFile::Check(const RecordHeader& header, const char* floats,
       header.checksum != RecordChecksum(read->record, header, floats)) {
     return Status(StatusCode::kDataLoss,
                   At(read->record) +
-                      " is damaged: what is there is not the row that was "
-                      "written. Restore the last checkpoint");
+                      " is damaged: it does not hold the row that was written; "
+                      "restore the last checkpoint");
   }
   read->floats = format.floats;
   read->rank = header.rank;
@@ -72,7 +72,7 @@ bool RowFile::ReadStored(RecordRead* read, bool may_block) const {
                       : preadv2(fd_, parts, 2, offset, RWF_NOWAIT);
     } while (got < 0 && errno == EINTR);
     if (got != static_cast<ssize_t>(format.bytes)) {
-      if (!may_block) return false;  // not in the page cache, or not all of it
+      if (!may_block) return false;  // not completely in the page cache
       failed(got);
       return true;
     }
@@ -83,7 +83,7 @@ bool RowFile::ReadStored(RecordRead* read, bool may_block) const {
 }
 
 void RowFile::ReadCached(std::vector<RecordRead*>* reads) {
-  // Rows of earlier widths are few, and read one by one.
+  // Rows of earlier widths are few and are read one by one.
   const size_t bytes = format_.bytes;
   std::vector<RecordRead*> some, left;
   std::vector<int64_t> offsets;
@@ -122,8 +122,8 @@ void RowFile::Read(Span<RecordRead> reads) {
   std::vector<std::pair<RecordRead*, Buffer>> buffered;
   stored.reserve(reads.size());
   buffered.reserve(reads.size());
-  // Until the end each counts as one more live record of its segment, which
-  // therefore is not used again under the read.
+  // Each read counts as one more live record of its segment until the end, so
+  // that the segment is not reused meanwhile.
   struct Visitors {
     RowFile* file;
     std::vector<uint32_t> of;

@@ -28,7 +28,7 @@ bool TakeSpace(int64_t bytes) {
   return true;
 }
 
-// Whether reads go around the page cache.
+// The parameter: whether reads bypass the page cache.
 class RowFileTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -81,14 +81,14 @@ class RowFileTest : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Cached, RowFileTest, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Direct, RowFileTest, ::testing::Values(true));
 
-TEST_P(RowFileTest, IsOfItsOwnerOnly) {
+TEST_P(RowFileTest, OnlyItsOwnerMayReadIt) {
   struct stat about;
   ASSERT_EQ(stat(file_->name().c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
 }
 
-TEST_P(RowFileTest, GivesBackWhatItGot) {
-  // Records that fit a page, that do not, and that need several.
+TEST_P(RowFileTest, ReadsWhatWasAppended) {
+  // Records that fit into a page, that do not, and that need several.
   for (const int64_t floats : {1, 5, 16, 60}) {
     ASSERT_TRUE(file_->SetFloats(floats).ok());
     std::vector<RecordNumber> records;
@@ -124,8 +124,8 @@ TEST_P(RowFileTest, GivesBackWhatItGot) {
 TEST_P(RowFileTest, ManyAtOnceAndByManyThreads) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   constexpr int kThreads = 4;
-  // More segments than may wait to be written; and calls that have reserved
-  // take the room that others saw before they waited.
+  // More segments than may wait to be written. Also, calls with a reservation
+  // take the room that other calls saw before they waited.
   constexpr size_t kEach = 12000;
   std::vector<std::vector<float>> rows(kThreads * kEach);
   std::vector<RecordWrite> writes(kThreads * kEach);
@@ -235,7 +235,7 @@ TEST_P(RowFileTest, AFullSegmentIsWrittenAtOnce) {
                     ->Append(Span<RecordWrite>(writes.data(), writes.size()),
                              false, &done)
                     .ok());
-    // By the thread, though nothing follows that would wake it.
+    // The thread writes it, though no later call wakes the thread.
     for (int tries = 0; tries < 1000; ++tries) {
       if (file_->IsStored(writes[0].record)) break;
       usleep(5000);
@@ -262,10 +262,10 @@ TEST_P(RowFileTest, DeadSegmentsAreGivenBackToTheDisk) {
   ASSERT_EQ(stat(file_->name().c_str(), &about), 0);
   const int64_t given_back = before - about.st_blocks * 512;
   if (given_back == 0) GTEST_SKIP() << "no holes in files";
-  // A quarter stays for the next rows.
+  // A quarter is kept for the next rows.
   EXPECT_EQ(file_->file_bytes(), (kSegments / 4 + 1) * bytes);
   EXPECT_EQ(given_back, kSegments * bytes - file_->file_bytes());
-  // They are counted again when they are used again.
+  // They count again when they are reused.
   records.clear();
   for (RowHandle h = 0; h < count; ++h) records.push_back(Append(h, 16));
   EXPECT_EQ(file_->file_bytes(), kSegments * bytes);
@@ -277,7 +277,7 @@ TEST_P(RowFileTest, ChangedBytesAreAnErrorThatNamesThePlace) {
   for (RowHandle h = 0; h < 200; ++h) records.push_back(Append(h, 16));
   ASSERT_TRUE(file_->Sync().ok());
   std::vector<float> row;
-  // The second record's header, and its last float.
+  // The header of the second record, and its last float.
   for (const int64_t at : {80 + 5, 160 - 1}) {
     Damage(at);
     const Status status = ReadOne(records[1], 1, &row);
@@ -285,19 +285,19 @@ TEST_P(RowFileTest, ChangedBytesAreAnErrorThatNamesThePlace) {
     EXPECT_NE(status.message().find(file_->name() + "' at byte 80"),
               std::string::npos)
         << status.message();
-    Damage(at);  // as it was
+    Damage(at);  // restores the byte
     EXPECT_TRUE(ReadOne(records[1], 1, &row).ok());
   }
-  // A record that is whole, but another's.
+  // An intact record of another row.
   EXPECT_EQ(ReadOne(records[1], 2, &row).code(), StatusCode::kDataLoss);
-  // A file that has lost its end.
+  // A truncated file.
   ASSERT_EQ(truncate(file_->name().c_str(), 100), 0);
   const Status cut = ReadOne(records[150], 150, &row);
   EXPECT_EQ(cut.code(), StatusCode::kDataLoss);
   EXPECT_NE(cut.message().find("shorter"), std::string::npos) << cut.message();
 }
 
-TEST_P(RowFileTest, AFullDiskIsToldBeforeRowsAreTaken) {
+TEST_P(RowFileTest, AFullDiskIsReportedBeforeRowsAreTaken) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   space_left = 3 * file_->segment_bytes();
   RowFile::SetSpaceHookForTesting(&TakeSpace);
@@ -328,7 +328,7 @@ TEST_P(RowFileTest, AFullDiskIsToldBeforeRowsAreTaken) {
   Append(1, 16);
 }
 
-TEST_P(RowFileTest, ReservedRoomIsThereWhenTheDiskIsFull) {
+TEST_P(RowFileTest, ReservedRoomIsUsableWhenTheDiskIsFull) {
   ASSERT_TRUE(file_->SetFloats(16).ok());
   space_left = 4 * file_->segment_bytes();
   RowFile::SetSpaceHookForTesting(&TakeSpace);
@@ -432,7 +432,7 @@ TEST_P(RowFileTest, ASegmentThatIsCutCannotBeVisited) {
       << status.message();
 }
 
-TEST_P(RowFileTest, TheFileGoesWithTheObject) {
+TEST_P(RowFileTest, TheFileIsDeletedWithTheObject) {
   const std::string name = file_->name();
   EXPECT_EQ(access(name.c_str(), F_OK), 0);
   file_.reset();

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places for rows that come into memory, and which rows leave theirs.
+// Finding places for rows that move into memory, and evicting rows.
 
 #include <algorithm>
 #include <utility>
@@ -12,8 +12,8 @@
 
 namespace ev {
 
-// Places without a row, the caller's from now on. Fewer than asked for: all
-// others are held, or, with an error, none could be made free.
+// Gives the caller places without a row. Returns fewer than requested if all
+// others are held or, with an error in *status, if none could be freed.
 size_t TieredRows::TakePlaces(bool is_reserved, Span<Place> places,
                               Status* status) {
   size_t taken = 0;
@@ -42,15 +42,15 @@ size_t TieredRows::TakePlaces(bool is_reserved, Span<Place> places,
                                                  is_reserved, status);
     std::fill(victims.begin() + freed, victims.end(), kNoPlace);
     taken += freed;
-    // Others have come to hold all that seemed free.
+    // Other calls hold everything that seemed free.
     if (claimed == 0) break;
   }
-  // Some is better than none: what hinders the next will be said then.
+  // Some places are better than none: the next call reports the error.
   if (taken > 0) *status = Status::OK();
   return taken;
 }
 
-// Under places_mu_. A place that has held no row yet.
+// Makes a place that has held no row yet. Called under places_mu_.
 Status TieredRows::MakePlace(Place* place) {
   const auto add = [this](SlabArray* to, bool uses) {
     const size_t slab = used_ >> to->rows_log2();
@@ -63,7 +63,7 @@ Status TieredRows::MakePlace(Place* place) {
       return ResourceExhausted("no memory for another row");
     }
   }
-  // So that a place can always be given back.
+  // Allocated now, so that GiveBack cannot fail.
   const size_t needed = static_cast<size_t>(used_) + 1;
   if (free_.capacity() < needed) {
     free_.reserve(std::max(needed, 2 * free_.capacity()));
@@ -86,35 +86,37 @@ void TieredRows::GiveBack(Span<const Place> places) {
   for (const Place place : places) free_.push_back(place);
 }
 
-// Under places_mu_: places whose rows are to go, if Claim says so.
+// Chooses places whose rows are to leave, subject to Claim. Called under
+// places_mu_.
 size_t TieredRows::ChooseVictims(Span<Place> victims) {
   const auto idle_rank = [this](Place place) {
     Entry* const in = entry(place);
-    // Claim asks once more.
+    // Claim checks this again.
     return MayBeHeld(*in) ? nullptr : &in->rank;
   };
   return hand_.Choose(capacity_, victims.size(), idle_rank, victims.data());
 }
 
-// Puts those of the chosen places first, and counts them, whose row is this
-// thread's to move: its word says kMoving and no call holds it.
+// Moves to the front the places whose row this thread may move, and returns
+// their number. The word of such a row is kMoving, and no call holds it.
 size_t TieredRows::Claim(Span<Place> victims) {
-  // Acquired: its word may be in memory that was added since.
+  // Acquire: the row's word may be in memory that was added since.
   const auto handle = [this](Place place) {
     return handle_of(place)->load(std::memory_order_acquire);
   };
   for (const Place place : victims) PrefetchLine(handle_of(place));
   for (const Place place : victims) {
-    // Looked at once: until it is claimed, others may clear it.
+    // Read once: until the place is claimed, others may clear it.
     const RowHandle h = handle(place);
     if (h != kNoRow) PrefetchLine(word(h));
   }
   size_t moving = 0;
   for (size_t k = 0; k < victims.size(); ++k) {
-    // A place without a row, or of one that others move just now. Met twice, by
-    // a hand that went round, it is so the second time.
+    // Skips a place without a row, or whose row another thread is moving. If
+    // the hand went round and chose a place twice, it is skipped the second
+    // time.
     const RowHandle h = handle(victims[k]);
-    uint32_t seen = kHere | victims[k];
+    uint32_t seen = kInFastTier | victims[k];
     if (h == kNoRow || !word(h)->compare_exchange_strong(
                            seen, kMoving, std::memory_order_seq_cst)) {
       continue;
@@ -127,7 +129,8 @@ size_t TieredRows::Claim(Span<Place> victims) {
   for (size_t k = 0; k < moving; ++k) {
     const Place place = victims[k];
     if (MayBeHeld(*entry(place))) {
-      word(handle(place))->store(kHere | place, std::memory_order_release);
+      word(handle(place))
+          ->store(kInFastTier | place, std::memory_order_release);
     } else {
       victims[claimed++] = place;
     }
@@ -135,16 +138,16 @@ size_t TieredRows::Claim(Span<Place> victims) {
   return claimed;
 }
 
-// Moves the rows of claimed places out. The first places, as many as are
-// returned, are without a row afterwards and the caller's; the others are as
-// they were.
+// Moves the rows of claimed places to the file. The first places, as many as
+// are returned, have no row afterwards and belong to the caller. The others are
+// unchanged.
 size_t TieredRows::WriteOut(Span<Place> places, bool is_reserved,
                             Status* status) {
   RecordWrite writes[kEvictAtOnce];
   const auto handle = [this](Place place) {
     return handle_of(place)->load(std::memory_order_relaxed);
   };
-  // Those of which the file has what they are come first.
+  // Rows whose contents the file still has come first.
   size_t clean = 0;
   for (size_t i = 0; i < places.size(); ++i) {
     if (entry(places[i])->record.load() != kNoRecord) {
@@ -169,7 +172,7 @@ size_t TieredRows::WriteOut(Span<Place> places, bool is_reserved,
   }
   for (size_t i = clean + written; i < places.size(); ++i) {
     word(handle(places[i]))
-        ->store(kHere | places[i], std::memory_order_release);
+        ->store(kInFastTier | places[i], std::memory_order_release);
   }
   evicted_.fetch_add(clean + written, std::memory_order_relaxed);
   return clean + written;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that are used: what is held, and what comes to memory for it.
+// Holding rows, and moving rows into memory.
 
 #include <sched.h>
 
@@ -16,11 +16,10 @@
 namespace ev {
 namespace {
 
-// Stamps for one fence: few enough that the second look at the words, and the
-// uses that it counts, are in the cache.
+// Stamps per fence: few enough that the second reads of the words, and the
+// counted uses, hit the cache.
 constexpr size_t kStampedAtOnce = 512;
-// What is asked for how far ahead: the word of a row, by that its entry, by
-// both its floats.
+// Prefetch distances: first the word of a row, then its entry, then its floats.
 constexpr size_t kWordAhead = 32, kEntryAhead = 16, kRowAhead = 8;
 
 }  // namespace
@@ -31,8 +30,9 @@ struct TieredRows::Absent {
   uint32_t seen;
 };
 
-// Places that a call has taken, and rows that are on their way to them. What
-// has not arrived by its end is where it was, and its place free.
+// Places that a call has taken, and rows being moved to them. Rows that have
+// not arrived when it is destroyed stay where they were, and their places
+// become free.
 class TieredRows::Incoming {
  public:
   explicit Incoming(TieredRows* to) : to_(to) {}
@@ -43,7 +43,7 @@ class TieredRows::Incoming {
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
-  // Memory for all that follows.
+  // Allocates the memory for all later calls.
   void Expect(size_t rows) {
     spare_.assign(rows, kNoPlace);
     which_.reserve(rows);
@@ -65,7 +65,8 @@ class TieredRows::Incoming {
     spare_.clear();
   }
 
-  // Row i's word says kMoving; its record is to be read into a place.
+  // Lists row i, whose word is kMoving, for reading from its record into a
+  // place.
   void Load(size_t i, RowHandle handle, RecordNumber record, Place place) {
     which_.push_back(i);
     places_.push_back(place);
@@ -74,7 +75,7 @@ class TieredRows::Incoming {
     reads_.back().handle = handle;
     reads_.back().row = to_->row(place);
   }
-  // The first of them, which has been read or not.
+  // The first row not yet handled, whether its read succeeded or not.
   bool HasLeft() const { return arrived_ < reads_.size(); }
   const RecordRead& read() const { return reads_[arrived_]; }
   size_t i() const { return which_[arrived_]; }
@@ -108,16 +109,16 @@ void TieredRows::Enter(Holding* holding) {
   holding->numbers_ = &briefly_;
 }
 
-// Holds what is in memory; the others are listed.
+// Holds the rows that are in memory; lists the others.
 void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
                       float** rows, Place* places, std::vector<Absent>* absent,
                       std::vector<size_t>* busy) {
   const size_t size = handles.size();
   const size_t bytes = floats() * sizeof(float);
-  // What is touched much later would be out of the cache again.
+  // Rows that are used much later would have left the cache again.
   const bool touches_rows = holding.numbers_ == &briefly_;
-  // Acquired, for what is asked for ahead has an address only since its place
-  // was made.
+  // Acquire: the address of an entry or row is valid only after its place was
+  // made.
   const auto ahead = [&](size_t i) {
     return i < size && handles[i] < kFirstReservedHandle
                ? word(handles[i])->load(std::memory_order_acquire)
@@ -132,16 +133,16 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
         PrefetchLine(word(handles[i + kWordAhead]));
       }
       const uint32_t for_entry = ahead(i + kEntryAhead);
-      if (IsHere(for_entry)) PrefetchLine(entry(for_entry & kPayload));
+      if (InFastTier(for_entry)) PrefetchLine(entry(for_entry & kPayload));
       if (touches_rows) {
         const uint32_t for_row = ahead(i + kRowAhead);
-        if (IsHere(for_row)) PrefetchBytes(row(for_row & kPayload), bytes);
+        if (InFastTier(for_row)) PrefetchBytes(row(for_row & kPayload), bytes);
       }
       places[i] = kNoPlace;
       rows[i] = nullptr;
       if (handles[i] >= kFirstReservedHandle) continue;
       const uint32_t seen = word(handles[i])->load(std::memory_order_acquire);
-      if (!IsHere(seen)) continue;
+      if (!InFastTier(seen)) continue;
       places[i] = seen & kPayload;
       Stamp(holding, places[i]);
     }
@@ -149,14 +150,14 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
     for (size_t i = begin; i < end; ++i) {
       if (handles[i] >= kFirstReservedHandle) continue;
       const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-      if (places[i] != kNoPlace && seen == (kHere | places[i])) {
+      if (places[i] != kNoPlace && seen == (kInFastTier | places[i])) {
         ranks_.Use(&entry(places[i])->rank);
         rows[i] = row(places[i]);
         ++hits;
         continue;
       }
       places[i] = kNoPlace;
-      if (IsHere(seen) || seen == kMoving) {
+      if (InFastTier(seen) || seen == kMoving) {
         busy->push_back(i);
       } else {
         absent->push_back(Absent{i, seen});
@@ -171,7 +172,7 @@ TieredRows::Got TieredRows::TryHold(RowHandle handle, const Holding& holding,
   for (;;) {
     const uint32_t seen = word(handle)->load(std::memory_order_acquire);
     if (seen == kMoving) return Got::kBusy;
-    if (!IsHere(seen)) return Got::kElsewhere;
+    if (!InFastTier(seen)) return Got::kElsewhere;
     *place = seen & kPayload;
     Stamp(holding, *place);
     holding.numbers_->Publish();
@@ -182,8 +183,8 @@ TieredRows::Got TieredRows::TryHold(RowHandle handle, const Holding& holding,
   }
 }
 
-// Makes a row that is not made yet, or lists it to be read. False: it is
-// elsewhere no more.
+// Creates a fresh row, or lists a stored one for reading. Returns false if the
+// row has moved meanwhile.
 bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
                         const Holding& holding, Incoming* incoming,
                         float** rows, Place* places) {
@@ -195,7 +196,7 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
   const Place place = incoming->TakeSpare();
   Entry* const in = entry(place);
   handle_of(place)->store(handle, std::memory_order_release);
-  if (IsAway(seen)) {
+  if (InSlowTier(seen)) {
     in->record.store(seen - 1);
     incoming->Load(absent.i, handle, seen - 1, place);
     return true;
@@ -204,7 +205,7 @@ bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
   fresh_.Fill(seen & kPayload, row(place));
   ranks_.Arrive(&in->rank, 0);
   Stamp(holding, place);
-  word(handle)->store(kHere | place, std::memory_order_release);
+  word(handle)->store(kInFastTier | place, std::memory_order_release);
   rows[absent.i] = row(place);
   places[absent.i] = place;
   return true;
@@ -228,7 +229,7 @@ Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
     Complete(read.floats, read.row);
     ranks_.Arrive(&in->rank, read.rank);
     Stamp(holding, place);
-    word(read.handle)->store(kHere | place, std::memory_order_release);
+    word(read.handle)->store(kInFastTier | place, std::memory_order_release);
     rows[incoming->i()] = read.row;
     places[incoming->i()] = place;
     incoming->Arrived();
@@ -236,7 +237,7 @@ Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
   return status;
 }
 
-// *held: as many as there is room for, perhaps none.
+// Sets *held to the number of rows there was room for, possibly 0.
 Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
                             const Holding& holding, float** rows, Place* places,
                             size_t* held) {
@@ -244,9 +245,9 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
   std::vector<Absent> absent;
   std::vector<size_t> busy;
   Find(handles, holding, rows, places, &absent, &busy);
-  size_t whole = handles.size();  // of which all are held
+  size_t whole = handles.size();  // rows [0, whole) are all held
   if (!absent.empty()) {
-    // Places for those that are not in memory, and what is in the file is read.
+    // Take places for rows that are not in memory, and read the stored ones.
     Incoming incoming(this);
     incoming.Expect(absent.size());
     busy.reserve(busy.size() + absent.size());
@@ -267,8 +268,8 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
     EV_RETURN_IF_ERROR(status);
     EV_RETURN_IF_ERROR(loaded);
   }
-  // Rows that another call was reading or writing out. It needs nothing of
-  // this one to be done with them.
+  // Rows that another call was reading or writing. That call does not wait for
+  // this one.
   for (const size_t i : busy) {
     if (i >= whole) continue;
     Got got;
@@ -278,7 +279,7 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
     if (got == Got::kHeld) {
       rows[i] = row(places[i]);
     } else {
-      whole = i;  // gone: with the next call
+      whole = i;  // evicted meanwhile: left to the next call
     }
   }
   *held = whole;
@@ -290,7 +291,7 @@ Status TieredRows::Hold(Span<const RowHandle> handles, bool is_reserved,
                         Holding* holding) {
   *held = 0;
   ranks_.Advance();
-  // More than there are places for would be looked at in vain.
+  // More rows than places can never be held at once.
   for (size_t size = std::min<size_t>(handles.size(), capacity_); size > 0;
        size = (size + 1) / 2) {
     Enter(holding);
@@ -299,7 +300,8 @@ Status TieredRows::Hold(Span<const RowHandle> handles, bool is_reserved,
     if (status.ok() && *held > 0) return status;
     holding->Release();
     EV_RETURN_IF_ERROR(status);
-    // Others hold all there is, or the first had to make way for those behind.
+    // Other calls hold all places, or the first rows were evicted for later
+    // ones.
     sched_yield();
   }
   return Status::OK();
@@ -318,7 +320,8 @@ Status TieredRows::Keep(Span<const RowHandle> handles, const float** rows,
   }
   holding->numbers_ = &kept_;
   ranks_.Advance();
-  // A call that waits here for room waits for calls that hold rows briefly.
+  // While waiting for room, this call waits only for calls that hold rows
+  // briefly.
   size_t at_once = size;
   for (size_t done = 0; done < size;) {
     at_once = std::min(at_once, size - done);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is inside TieredRows; for its sources only.
+// Internals of TieredRows, for its own source files only.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_TIERED_IMPL_H_
 #define KERNELS_ENGINE_STORAGE_SSD_TIERED_IMPL_H_
@@ -14,11 +14,12 @@
 
 namespace ev {
 
-// All of a place but its floats and the handle whose row it has; a quarter of a
-// line.
+// The state of a place except for its floats and its row's handle; a quarter of
+// a cache line.
 struct TieredRows::Entry {
   std::atomic<HoldNumbers::Number> held, kept;  // stamps of briefly_ and kept_
-  std::atomic<uint32_t> record;  // what the file has of the row as it is now
+  // the file's record of the row's current contents, or kNoRecord
+  std::atomic<uint32_t> record;
   std::atomic<uint32_t> rank;
 };
 
@@ -26,7 +27,7 @@ inline TieredRows::Entry* TieredRows::entry(Place place) const {
   return reinterpret_cast<Entry*>(entries_->Address(place));
 }
 
-// kNoRow: a place without a row, or one that has never held a row.
+// kNoRow: the place has no row now, or never had one.
 inline std::atomic<RowHandle>* TieredRows::handle_of(Place place) const {
   return reinterpret_cast<std::atomic<RowHandle>*>(handles_->Address(place));
 }

@@ -1,8 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to all rows while no call uses them, and the file's dead
-// records.
+// Operations on all rows while no call uses them, and compaction of the file.
 
 #include <sched.h>
 
@@ -14,7 +13,7 @@
 
 namespace ev {
 
-// Under places_mu_: all rows to the file.
+// Moves all rows to the file. Called under places_mu_.
 Status TieredRows::WriteAllOut() {
   for (int64_t p = 0; p < used_; ++p) {
     Place place = static_cast<Place>(p);
@@ -30,7 +29,7 @@ Status TieredRows::WriteAllOut() {
   return Status::OK();
 }
 
-// Rows that are not made yet start with the values of now.
+// Stores fresh rows with their current initial values.
 Status TieredRows::MakeFreshRows() {
   std::vector<float> made(floats());
   return words_.ForEachFresh(
@@ -68,10 +67,10 @@ void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> lock(places_mu_);
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
-    if (IsAway(seen)) {
+    if (InSlowTier(seen)) {
       const RecordNumber record = seen - 1;
       file_->Drop({&record, 1});
-    } else if (IsHere(seen)) {
+    } else if (InFastTier(seen)) {
       const Place place = seen & kPayload;
       Wrote({&place, 1});
       handle_of(place)->store(kNoRow);
@@ -99,20 +98,22 @@ Status TieredRows::Flush() {
   return file_->Sync();
 }
 
-// --- the file's dead records ---
+// --- Compaction ---
 
-// A record of a segment that is to be emptied. Its row, if it is still the
-// row's, is appended again, or known to be in memory only.
+// Moves a record out of a segment that is to be emptied. If the record is still
+// current, its row is appended again or, if the row is in memory, marked as
+// modified.
 Status TieredRows::MoveRecord(const RowFile::Record& record) {
   if (compactor_.stopping()) {
-    return FailedPrecondition("the table goes");
+    return FailedPrecondition("the table is being destroyed");
   }
   if (!words_.Has(record.handle)) return Status::OK();
   std::atomic<uint32_t>* const where = word(record.handle);
   for (;;) {
     uint32_t seen = where->load(std::memory_order_acquire);
     if (seen == record.number + 1) {
-      // Rows of one segment need less than the segment that becomes free.
+      // Cannot run out of room: the rows of a segment need less than the
+      // segment that becomes free.
       std::vector<float> whole;
       const float* from = record.row;
       if (record.floats != floats()) {
@@ -134,15 +135,16 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
       continue;
     }
     if (seen == kMoving) {
-      // Others read it, or write it out, and need nothing of this thread.
+      // Another thread reads it or writes it, and does not wait for this
+      // thread.
       if (compactor_.stopping()) return Status::OK();
       sched_yield();
       continue;
     }
-    if (!IsHere(seen)) return Status::OK();
-    // A row in memory: its record counts if it did not change since it was
-    // read. A call that holds it does not mind that its word says kMoving
-    // meanwhile.
+    if (!InFastTier(seen)) return Status::OK();
+    // The row is in memory. Its record is current unless the row was modified
+    // after it was read. A call that holds the row is not affected by the word
+    // being kMoving meanwhile.
     const Place place = seen & kPayload;
     if (entry(place)->record.load() != record.number) {
       if (where->load(std::memory_order_acquire) == seen) return Status::OK();
@@ -153,7 +155,7 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
       continue;
     }
     if (entry(place)->record.load() == record.number) Wrote({&place, 1});
-    where->store(kHere | place, std::memory_order_release);
+    where->store(kInFastTier | place, std::memory_order_release);
     return Status::OK();
   }
 }
@@ -165,7 +167,8 @@ Status TieredRows::CompactOne(bool* found) {
       found);
 }
 
-// What fails leaves the rows where they are; a caller that wants one is told.
+// A failed move leaves the rows where they are. A caller that then needs one
+// gets the error.
 void TieredRows::CompactWhileSparse() {
   bool found = true;
   while (found && file_->IsSparse() && !compactor_.stopping() &&

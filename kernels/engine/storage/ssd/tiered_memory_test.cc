@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TieredRows and RowFile when memory is short: an allocation that fails in the
-// middle of a call leaves no row held, on its way, or without a place, and no
+// TieredRows and RowFile when memory is short. An allocation that fails in the
+// middle of a call must leave no row held, moving or without a place, and no
 // room reserved.
 
 #include <unistd.h>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Allocations of this thread until one fails. Negative: none does.
+// Allocations that this thread may make before one fails. Negative: none fails.
 thread_local int64_t allocations_left = -1;
 
 }  // namespace
@@ -63,7 +63,7 @@ class TieredMemoryTest : public ::testing::Test {
     expected_.assign(kRows, 0.5f);
   }
 
-  // Adds one to each of the rows. Throws.
+  // Adds one to each of the rows. Throws std::bad_alloc.
   Status Add(const std::vector<RowHandle>& handles) {
     std::vector<float*> rows(handles.size());
     std::vector<TieredRows::Place> places(handles.size());
@@ -84,7 +84,8 @@ class TieredMemoryTest : public ::testing::Test {
     return Status::OK();
   }
 
-  // Each row is what it was, each can go to the file, and each place be used.
+  // Every row has its expected value, every row can be moved to the file, and
+  // every place can be used.
   void ExpectWhole() {
     std::vector<float> values(kRows);
     ASSERT_TRUE(rows_->Copy(all_, 0, 1, values.data()).ok());
@@ -92,7 +93,7 @@ class TieredMemoryTest : public ::testing::Test {
     ASSERT_TRUE(rows_->Flush().ok());
     ASSERT_EQ(rows_->stats().memory_rows, 0);
     ASSERT_EQ(rows_->stats().file_rows, kRows);
-    // As many as there are places, at once.
+    // Hold as many rows as there are places, at once.
     std::vector<float*> rows(rows_->capacity());
     std::vector<TieredRows::Place> places(rows_->capacity());
     size_t held = 0;
@@ -115,7 +116,7 @@ TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowHeld) {
   bool ended = false;
   for (int64_t at = 0; !ended; ++at) {
     SCOPED_TRACE(at);
-    // Some rows that are there, and many that are not.
+    // Some rows in memory, and many that are not.
     std::vector<RowHandle> some;
     for (RowHandle h = 0; h < 60; ++h) some.push_back((h * 7 + at) % kRows);
     allocations_left = at;
@@ -133,7 +134,7 @@ TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowHeld) {
   EXPECT_GT(failures, 10);
 }
 
-TEST_F(TieredMemoryTest, NorOneThatIsKept) {
+TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowKept) {
   ASSERT_TRUE(Add(all_).ok());
   const size_t half = rows_->capacity() / 2;
   int failures = 0;
@@ -187,7 +188,7 @@ TEST(RowFileMemoryTest, AReservationWithoutMemoryKeepsNoRoom) {
   }
   EXPECT_GT(failures, 3);
   file->Unreserve(5 * records);
-  // All that was taken can be used without a reservation.
+  // All room can be used without a reservation.
   RowFile::SetSpaceHookForTesting(&NoSpace);
   const std::vector<float> row(kDim, 0.5f);
   for (int64_t i = 0; i < 5 * records; ++i) {

@@ -15,9 +15,9 @@ namespace ev {
 namespace {
 
 constexpr size_t kCopiedAtOnce = 512;
-// Rows that are compared for each that goes.
+// Candidates to compare per evicted row.
 constexpr size_t kCandidatesEach = 8;
-// Entries and handles of a huge page: they are as many random accesses as rows.
+// Entries and handles per huge page. Every use of a row reads them at random.
 constexpr int kEntriesLog2 = 17;
 constexpr int kHandlesLog2 = 19;
 
@@ -66,7 +66,7 @@ Status TieredRows::NewRow(RowHandle handle, int64_t default_row) {
   return words_.Make(handle, default_row);
 }
 
-// Slots that were added since the row was written.
+// Fills the slots that were added since the row was written.
 void TieredRows::Complete(int64_t from_floats, float* row) const {
   const int64_t dim = fresh_.dim();
   for (int64_t at = from_floats; at < floats(); at += dim) {
@@ -107,17 +107,17 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
     for (size_t k = 0; k < left.size(); ++k) {
       const uint32_t seen =
           word(handles[left[k]])->load(std::memory_order_acquire);
-      places[k] = IsHere(seen) ? seen & kPayload : kNoPlace;
-      if (IsHere(seen)) Stamp(holding, places[k]);
+      places[k] = InFastTier(seen) ? seen & kPayload : kNoPlace;
+      if (InFastTier(seen)) Stamp(holding, places[k]);
     }
     holding.numbers_->Publish();
     for (size_t k = 0; k < left.size(); ++k) {
       const size_t i = left[k];
       float* const to = out + i * count;
       const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-      if (places[k] != kNoPlace && seen == (kHere | places[k])) {
+      if (places[k] != kNoPlace && seen == (kInFastTier | places[k])) {
         std::copy_n(row(places[k]) + offset, count, to);
-      } else if (IsHere(seen) || seen == kMoving) {
+      } else if (InFastTier(seen) || seen == kMoving) {
         again->push_back(i);
       } else if (IsFresh(seen)) {
         fresh_.Fill(seen & kPayload, fresh.data());
@@ -140,7 +140,7 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
     file_->Read(Span<RecordRead>(reads.data(), reads.size()));
     for (size_t k = 0; k < reads.size(); ++k) {
       const size_t i = which[k];
-      // It may have been moved, and its record used again.
+      // The row may have moved, and its record may have been reused.
       const bool moved = word(handles[i])->load(std::memory_order_acquire) !=
                          reads[k].record + 1;
       if (moved) {
@@ -158,7 +158,7 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
 
 bool TieredRows::IsStored(RowHandle handle) const {
   const uint32_t seen = word(handle)->load(std::memory_order_acquire);
-  return IsAway(seen) && file_->IsStored(seen - 1);
+  return InSlowTier(seen) && file_->IsStored(seen - 1);
 }
 
 int64_t TieredRows::memory_bytes() const {

@@ -1,38 +1,39 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one table, the hot ones in memory, the others in a file
-// (row_file.h). Where a handle's row is, one word tells (../tiered
-// /handle_words.h): nowhere, not made yet, in a place of the memory, or in a
+// The rows of one table: the hot ones in memory, the others in a file
+// (row_file.h). A word per handle has the state of its row
+// (../tiered/handle_words.h): none, fresh, in a place of the memory, or in a
 // record of the file.
 //
-// To use rows a caller HOLDS them: those in the file are read into memory, all
-// that one call wants at once, and held rows stay until they are released.
-// What must go for them is written first, unless the file still has it; it goes
-// to a buffer, so the disk's time is not the caller's.
+// To use rows a caller HOLDS them. Rows in the file are read into memory, all
+// rows of a call at once, and held rows stay until they are released. Rows that
+// are evicted for them are written first, unless the file still has their
+// contents. They are written to a buffer, so the caller does not wait for the
+// disk.
 //
-// A row is held by the number of the call (../tiered/hold_numbers.h), written
-// to its place: a row in memory costs a caller two loads of its word and some
-// plain stores to a line of the place. There are two series of numbers, of rows
-// that are held briefly and of those that are kept: a call that keeps rows for
-// long must not keep what others used meanwhile as well.
+// A call holds a row by writing its number to the row's place
+// (../tiered/hold_numbers.h). A row in memory costs the caller two loads of its
+// word and some plain stores to a line of the place. There are two series of
+// numbers, for rows that are held briefly and for rows that are kept. With one
+// series, a call that keeps rows for long would also keep the rows that other
+// calls used meanwhile.
 //
-// A THREAD THAT MOVES A ROW has changed its word from what it was to kMoving,
-// and no other thread changes the word then. A thread that wants the row waits,
-// which is short: no thread waits for a place, or for a row that is held, while
-// it has a word that says kMoving. So a row leaves in this order: its word says
-// kMoving, no call holds it (if one does the word says again what it said), its
-// floats are copied, the word names the record. It comes in this order:
-// kMoving, its floats and the stamp of the call that wants it, the word names
-// the place.
+// A THREAD THAT MOVES A ROW has changed its word to kMoving; meanwhile no other
+// thread changes the word. A thread that needs the row waits. That is short,
+// because no thread waits for a place or for a held row while it has set a word
+// to kMoving. A row leaves in this order: its word is set to kMoving; no call
+// holds it (otherwise the word is restored); its floats are copied; the word
+// names the record. It arrives in this order: kMoving; its floats and the stamp
+// of the call that needs it; the word names the place.
 //
-// WHICH ROWS GO. A hand goes round the places (../tiered/victim_hand.h); of the
-// rows that it meets the cache strategy chooses (policy/cache_strategy.h). A
-// row takes its rank with it into the file and back.
+// EVICTION. A clock hand goes round the places (../tiered/victim_hand.h), and
+// the cache strategy (policy/cache_strategy.h) chooses among the rows that it
+// visits. A row keeps its rank in the file.
 //
 // FILE. When more than half of its records are dead, the rows of the segments
-// with the fewest live ones are appended again, by a thread or, if so asked, by
-// the caller of Compact.
+// with the fewest live records are appended again, by a thread or, depending on
+// the options, by the caller of Compact.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
 #define KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
@@ -63,17 +64,17 @@ struct TieredRowsOptions {
   int64_t dim = 0;
   Span<const float> default_rows;  // [R, dim], copied
   std::shared_ptr<RowDirectory> directory;
-  int64_t memory_bytes = 0;  // for rows in memory; one row at least
+  int64_t memory_bytes = 0;  // for rows in memory; at least one row
   CacheStrategy strategy = CacheStrategy::kLfu;
-  bool direct = false;  // around the system's page cache
+  bool direct = false;  // bypass the system's page cache
   bool compacts_in_thread = true;
 };
 
-// Since creation, but for the first three. A row that is just being stored may
-// be counted as one in memory and one of the file.
+// Counted since creation, except for the first three. A row that is being
+// stored may count as in memory and in the file at once.
 struct TieredRowsStats {
   int64_t memory_rows = 0, file_rows = 0, file_bytes = 0;
-  int64_t hits = 0, misses = 0;  // rows held that were, and were not, in memory
+  int64_t hits = 0, misses = 0;  // held rows that were, and were not, in memory
   int64_t evicted_rows = 0, written_bytes = 0, compacted_rows = 0;
 };
 
@@ -88,7 +89,7 @@ class TieredRows {
   TieredRows(const TieredRows&) = delete;
   TieredRows& operator=(const TieredRows&) = delete;
 
-  // The rows that a call holds: until it is released or destroyed.
+  // The rows that a call holds, until it is released or destroyed.
   class Holding {
    public:
     Holding() {}
@@ -106,48 +107,53 @@ class TieredRows {
     HoldNumbers::Number number_ = HoldNumbers::kNever;
   };
 
-  // --- May be called by any number of threads at once ---
-  // std::bad_alloc leaves everything as it was.
+  // --- Thread-safe: any number of threads may call these at once.
+  // std::bad_alloc leaves everything unchanged ---
 
-  // Gives the handle a row. Takes no memory but a word. ResourceExhausted.
+  // Gives the handle a fresh row, which takes no memory except its word.
+  // ResourceExhausted.
   Status NewRow(RowHandle handle, int64_t default_row);
 
-  // Holds the rows of the first *held of handles, as many as there is room for,
-  // one at least if there are any, and releases what *holding has. rows[i]:
-  // value, then slots; places[i] names it below. Null and kNoPlace for a handle
-  // of no row (row_handle.h). is_reserved: what goes for them was reserved.
-  // ResourceExhausted: the disk is full; DataLoss: it does not have what was
-  // written. Nothing is held then.
+  // Holds the rows of the first *held handles, as many as there is room for; at
+  // least one if handles is not empty. Releases what *holding held before.
+  // rows[i]: value, then slots. places[i]: argument for Wrote. A handle without
+  // a row (row_handle.h) gets null and kNoPlace. is_reserved: Reserve was
+  // called for the evictions.
   //
-  // A thread holds the rows of one call at a time, or two can wait for each
-  // other's for ever.
+  // ResourceExhausted: the disk is full. DataLoss: the file does not hold what
+  // was written. No row is held then.
+  //
+  // A thread must hold the rows of only one call at a time. Otherwise two
+  // threads can wait for each other's rows forever.
   Status Hold(Span<const RowHandle> handles, bool is_reserved, float** rows,
               Place* places, size_t* held, Holding* holding);
-  // The rows were written, while they are held.
+  // Marks held rows as modified.
   void Wrote(Span<const Place> places);
 
-  // Holds rows for longer: any thread may release them, and do anything else
-  // before that. rows[i] is unchanged for a handle of no row. Not more than
-  // half of the memory is held in this way, so that there is always room for
-  // others; *all false: it would be, and none of these rows is held. Rows count
-  // until the calls that kept some at the same time have released theirs too.
+  // Holds rows for longer: any thread may release them, and calls in between
+  // are unrestricted. rows[i] is unchanged for a handle without a row. At most
+  // half of the memory is held in this way, so that other calls always have
+  // room. If the limit would be exceeded, *all is false and none of these rows
+  // is held. Rows count until the calls that kept rows at the same time have
+  // released theirs, too.
   Status Keep(Span<const RowHandle> handles, const float** rows, bool* all,
               Holding* holding);
 
-  // Copies floats [offset, offset + count) of a row to out without bringing it
-  // into memory.
+  // Copies floats [offset, offset + count) of each row to out without moving
+  // the row into memory.
   Status Copy(Span<const RowHandle> handles, int64_t offset, int64_t count,
               float* out);
 
-  // Room on the disk for what goes when so many rows are held and written.
+  // Reserves disk space for the evictions that holding and modifying that many
+  // rows can cause.
   Status Reserve(int64_t rows) { return file_->Reserve(rows + kEvictAtOnce); }
   void Unreserve(int64_t rows) { file_->Unreserve(rows + kEvictAtOnce); }
 
-  // Whether a use of the row would read the file.
+  // Returns whether a use of the row would read the file.
   bool IsStored(RowHandle handle) const;
 
-  // To be called now and then by a caller that holds nothing: sees to the file,
-  // or makes the thread do it.
+  // Compacts the file if it is sparse, or wakes the thread that does. To be
+  // called now and then, while holding nothing.
   void Compact();
 
   TieredRowsStats stats() const;
@@ -157,13 +163,13 @@ class TieredRows {
 
   // --- REQUIRE that no other call is running and nothing is held ---
 
-  // Rows have these slots from now on, of which the first are those they have.
-  // Brings all rows to the file. After an error nothing has changed.
+  // Sets the slots of rows; existing slots come first in initial_values. Moves
+  // all rows to the file. After an error nothing has changed.
   Status SetSlots(Span<const float> initial_values);
-  // Memory in which no row is left is given back.
+  // Deletes the rows of these handles and frees memory that holds no row.
   void Forget(Span<const RowHandle> handles);
   void Clear();
-  // Brings all rows to the file, and the file to the disk.
+  // Moves all rows to the file, and writes the file to the disk.
   Status Flush();
 
  private:
@@ -214,7 +220,8 @@ class TieredRows {
   const int64_t budget_;
   const bool compacts_in_thread_;
   FreshRows fresh_;
-  std::vector<float> added_;  // by slot, of rows older than the slot
+  // by slot, for rows written before the slot was added
+  std::vector<float> added_;
   std::unique_ptr<RowFile> file_;
 
   HandleWords words_;
@@ -224,11 +231,12 @@ class TieredRows {
   mutable std::mutex places_mu_;
   int64_t capacity_ = 0;
   std::unique_ptr<SlabArray> rows_, entries_, handles_;  // by place
-  int64_t used_ = 0;  // places that were ever taken
+  int64_t used_ = 0;  // places that were ever used
   std::vector<Place> free_;
   VictimHand hand_;
 
-  std::mutex compact_mu_;  // one at a time, and not while alone
+  // held by a compaction, and by calls that exclude compactions
+  std::mutex compact_mu_;
   std::atomic<int64_t> hits_{0}, misses_{0}, evicted_{0}, compacted_{0};
   BackgroundThread compactor_;
 };

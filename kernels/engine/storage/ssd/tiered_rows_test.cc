@@ -197,21 +197,21 @@ TEST_P(TieredRowsTest, AHandleWithoutARowIsAnError) {
   const std::vector<RowHandle> handles = {0, 1, 7, 2};
   Status status = With(handles, true, [](size_t, float*) {});
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "handle 7 names no row");
+  EXPECT_EQ(status.message(), "handle 7 has no row");
   std::vector<float> values(handles.size());
   status = rows_->Copy(handles, 0, 1, values.data());
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "handle 7 names no row");
+  EXPECT_EQ(status.message(), "handle 7 has no row");
   // No row is held any more: all of them may go to the file.
   ASSERT_TRUE(rows_->Flush().ok());
   EXPECT_EQ(rows_->stats().memory_rows, 0);
-  // A forgotten row was in the file, or in memory.
+  // The forgotten row was in the file, the next one in memory.
   rows_->Forget(std::vector<RowHandle>{1});
   ASSERT_TRUE(With({2, 3}, true, [](size_t, float*) {}).ok());
   rows_->Forget(std::vector<RowHandle>{2});
   for (const RowHandle gone : {1, 2}) {
     EXPECT_EQ(With({gone}, true, [](size_t, float*) {}).message(),
-              "handle " + std::to_string(gone) + " names no row");
+              "handle " + std::to_string(gone) + " has no row");
   }
 }
 
@@ -234,7 +234,7 @@ TEST_P(TieredRowsTest, TheFileStaysWithinBounds) {
                     .ok());
   }
   ASSERT_TRUE(rows_->Flush().ok());
-  // The thread may be behind.
+  // The thread may lag behind.
   for (int tries = 0; tries < 500; ++tries) {
     rows_->Compact();
     const TieredRowsStats stats = rows_->stats();
@@ -267,11 +267,11 @@ TEST_P(TieredRowsTest, WithFifoRowsLeaveAsTheyCame) {
   for (RowHandle h = 0; h < 4 * size; ++h) {
     ASSERT_TRUE(rows_->NewRow(h, 0).ok());
   }
-  // Those that are there now came last; the older half of them is used often.
+  // The rows now in memory came last; the older half of them is used often.
   use(0, 3 * size);
   for (int i = 0; i < 5; ++i)
     EXPECT_LE(use(2 * size, 2 * size + half), half / 8);
-  // As many others come, and that half goes all the same.
+  // The same number of other rows arrives, and that half leaves nevertheless.
   use(3 * size, 3 * size + half);
   EXPECT_LE(use(2 * size + half, 3 * size), half / 8);
   EXPECT_GE(use(2 * size, 2 * size + half), half - half / 8);
@@ -304,11 +304,11 @@ TEST_P(TieredRowsTest, RowsThatAreUsedOftenStay) {
   const double missed =
       double(after.misses - before.misses) /
       (after.hits + after.misses - before.hits - before.misses);
-  EXPECT_LT(missed, 0.55);  // the cold half, and a little
+  EXPECT_LT(missed, 0.55);  // the cold half, and a little more
 }
 
-// A stretch of which the last rows are all that is in memory: the first must be
-// able to take their places.
+// A range of handles of which only the last rows are in memory, filling it. The
+// first rows must be able to take their places.
 TEST_P(TieredRowsTest, RowsThatCameFirstNeedNotWaitForThoseBehind) {
   const RowHandle capacity = static_cast<RowHandle>(rows_->capacity());
   std::vector<RowHandle> handles;
@@ -343,7 +343,7 @@ TEST_P(TieredRowsTest, KeptRowsStayAndLeaveRoomForOthers) {
   ASSERT_TRUE(rows_->Keep(some, rows.data(), &all, &kept).ok());
   ASSERT_TRUE(all);
   EXPECT_EQ(rows[3], &nothing);
-  // One more is too many, and others go on.
+  // One more exceeds the limit, and other calls go on.
   const float* row = nullptr;
   ASSERT_TRUE(rows_->Keep({&handles[0], 1}, &row, &all, &more).ok());
   EXPECT_FALSE(all);
@@ -362,7 +362,7 @@ TEST_P(TieredRowsTest, KeptRowsStayAndLeaveRoomForOthers) {
   EXPECT_TRUE(all);
   EXPECT_EQ(row[0], 0.5f);
   more.Release();
-  // What cannot be read keeps nothing.
+  // A failed read keeps nothing.
   ASSERT_TRUE(rows_->Flush().ok());
   ASSERT_EQ(truncate(rows_->file_name().c_str(), 8192), 0);
   EXPECT_EQ(rows_->Keep(some, rows.data(), &all, &kept).code(),
@@ -390,7 +390,7 @@ TEST_P(TieredRowsTest, ADiskThatIsFullLosesNothing) {
   for (int round = 0; round < 50 && status.ok(); ++round) status = add();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find(rows_->file_name()), std::string::npos);
-  // What is in memory can be used, and what is in the file read.
+  // Rows in memory can be used, and rows in the file can be read.
   std::vector<float> values(5000);
   ASSERT_TRUE(rows_->Copy(handles, 0, 1, values.data()).ok());
   EXPECT_EQ(values, expected);
@@ -427,7 +427,7 @@ TEST_P(TieredRowsTest, ADamagedRecordIsNeverARow) {
   }
   EXPECT_GT(damaged, 50);
   EXPECT_LT(damaged, 150);
-  // All at once: an error too, and the others are still there.
+  // Also an error when all are read at once; the others are intact.
   EXPECT_EQ(With(handles, false, [](size_t, float*) {}).code(),
             StatusCode::kDataLoss);
   EXPECT_TRUE(With({1999}, true, [](size_t, float*) {}).ok());
@@ -454,7 +454,7 @@ TEST_P(TieredRowsTest, ManyThreads) {
         any.push_back(h);
         if (static_cast<int>(h % kThreads) == t) mine.push_back(h);
       }
-      // Each thread writes rows of its own and reads those of all.
+      // Each thread writes its own rows and reads the rows of all.
       const Status wrote = With(mine, true, [&](size_t i, float* row) {
         float value;
         __atomic_load(&row[2], &value, __ATOMIC_RELAXED);
@@ -486,8 +486,9 @@ TEST_P(TieredRowsTest, ManyThreads) {
   EXPECT_GT(rows_->stats().misses, 1000);
 }
 
-// Rows whose floats say whose they are, held by some and kept by others while
-// all that is not held comes and goes: each is in its place until it is let go.
+// The floats of each row encode its handle. Some threads hold rows and others
+// keep rows, while all other rows are evicted and loaded. Every row must stay
+// in its place until it is released.
 TEST_P(TieredRowsTest, HeldRowsStayWhereTheyAre) {
   ASSERT_TRUE(Make(200 * 36).ok());
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -505,7 +506,7 @@ TEST_P(TieredRowsTest, HeldRowsStayWhereTheyAre) {
   std::atomic<int> wrong{0}, refused{0}, kept{0};
   const auto handles = [](std::mt19937_64* random, size_t count) {
     std::vector<RowHandle> some;
-    // Some rows are wanted by all threads all the time.
+    // All threads use some of the rows all the time.
     for (size_t i = 0; i < count; ++i) {
       const RowHandle range = i % 4 == 0 ? 20 : kRows;
       some.push_back(static_cast<RowHandle>((*random)() % range));

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that does something whenever it is woken, such as to keep places
-// free. It is started when it is first needed: a table that never lacks a place
-// has no thread.
+// A thread that runs a function whenever it is woken, for example to keep
+// places free. It is started at the first Wake, so a table that never lacks a
+// place has no thread.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_
@@ -17,22 +17,21 @@
 
 namespace ev {
 
-// Thread-safe but for Stop and the destructor.
+// Thread-safe except for Stop and the destructor.
 class BackgroundThread {
  public:
-  // body is called in the thread, after one or several calls of Wake. A
-  // std::bad_alloc that it throws ends this call of it. It returns soon once
-  // stopping() is true.
+  // body runs on the thread after one or several calls of Wake. If it throws
+  // std::bad_alloc, that run ends. It must return soon once stopping() is true.
   explicit BackgroundThread(std::function<void()> body)
       : body_(std::move(body)) {}
   ~BackgroundThread() { Stop(); }
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-  // Has the body called once more. Where the system gives no thread nothing is
-  // done, and the next Wake tries again.
+  // Runs the body once more. If the system cannot create the thread, nothing
+  // happens, and the next Wake tries again.
   void Wake();
-  // Returns when the thread has ended. Wake must not be called any more.
+  // Returns when the thread has ended. Wake must not be called afterwards.
   void Stop();
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 

@@ -40,7 +40,7 @@ TEST(BackgroundThreadTest, ABodyWithoutMemoryIsCalledAgain) {
   WaitFor(runs, 2);
 }
 
-TEST(BackgroundThreadTest, StopEndsABodyThatAsks) {
+TEST(BackgroundThreadTest, StopEndsABodyThatChecksStopping) {
   std::atomic<int> began{0};
   BackgroundThread* self = nullptr;
   BackgroundThread thread([&] {
@@ -54,7 +54,7 @@ TEST(BackgroundThreadTest, StopEndsABodyThatAsks) {
   EXPECT_EQ(began.load(), 1);
 }
 
-TEST(BackgroundThreadTest, OneThatIsNeverWokenHasNoThread) {
+TEST(BackgroundThreadTest, WithoutAWakeNoThreadStarts) {
   BackgroundThread thread([] { FAIL(); });
   thread.Stop();
 }

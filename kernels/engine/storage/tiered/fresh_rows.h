@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rows are that are not made yet: a default row, then the initial value of
-// each slot.
+// Initial contents of new rows: a default row, then the initial value of each
+// slot.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_FRESH_ROWS_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_FRESH_ROWS_H_
@@ -16,15 +16,15 @@
 
 namespace ev {
 
-// Thread-safe but for SetSlots.
+// Thread-safe except for SetSlots.
 class FreshRows {
  public:
-  // default_rows: [R, dim], copied. Rows have no slots yet.
+  // default_rows: [R, dim], copied. Rows start without slots.
   FreshRows(int64_t dim, Span<const float> default_rows)
       : dim_(dim), defaults_(default_rows.begin(), default_rows.end()) {}
 
   int64_t dim() const { return dim_; }
-  // Floats of a row: its value, then its slots.
+  // Floats per row: its value, then its slots.
   int64_t floats() const { return dim_ * (1 + num_slots()); }
   int64_t num_slots() const { return static_cast<int64_t>(initial_.size()); }
   const float* default_row(int64_t r) const {
@@ -32,7 +32,7 @@ class FreshRows {
   }
   float initial_value(int slot) const { return initial_[slot]; }
 
-  // row: [floats()].
+  // Writes the initial contents to row: [floats()].
   void Fill(int64_t default_row, float* row) const {
     std::copy_n(this->default_row(default_row), dim_, row);
     for (size_t s = 0; s < initial_.size(); ++s) {
@@ -40,8 +40,8 @@ class FreshRows {
     }
   }
 
-  // Whether the slots that rows have now keep their initial values, to the bit.
-  // initial_values: of at least as many slots.
+  // Returns whether the existing slots keep their initial values, bit by bit.
+  // initial_values: at least as many as there are slots.
   bool KeepsSlots(Span<const float> initial_values) const {
     return initial_.empty() ||
            std::memcmp(initial_.data(), initial_values.data(),

@@ -11,7 +11,7 @@ Status HandleWords::Make(RowHandle handle, int64_t default_row) {
     std::lock_guard<std::mutex> lock(mu_);
     const size_t slab = handle >> kSlabLog2;
     if (!words_->has_slab(slab) && !words_->AddSlab(slab)) {
-      return ResourceExhausted("no memory to remember another row");
+      return ResourceExhausted("no memory for the state of another row");
     }
     words_->Use(slab, ((group + 1) << kGroupLog2) - (slab << kSlabLog2));
     bytes_.store(static_cast<int64_t>(kGroups + words_->bytes()));
@@ -29,9 +29,9 @@ void HandleWords::DropUnused(Span<const RowHandle> handles) {
     const size_t slab = handle >> kSlabLog2;
     if (!words_->has_slab(slab)) continue;
     const RowHandle first = static_cast<RowHandle>(slab << kSlabLog2);
-    // From the word that said something the last time, and once around: so a
-    // slab is not read from its beginning for every handle that leaves it. What
-    // was never touched is zero.
+    // Searches from the word that was not zero the last time, and once around.
+    // So a slab is not read from its beginning for every handle that leaves it.
+    // Words that were never touched are zero.
     uint32_t looked_at = 0;
     uint32_t i = in_use_[slab];
     while (looked_at < kSlabWords && at(first + i)->load() == 0) {

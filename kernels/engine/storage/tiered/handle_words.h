@@ -1,14 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each row of a table is of which only some are in the faster of two
-// memories: one atomic word per handle says nowhere, not made yet (it is the
-// default row and the slots' initial values), in a place of the faster memory,
-// away in the slower one, or just being moved. Changing the word is what moves
-// a row.
+// Location of each row in a table with two memories, of which the faster one
+// holds only some rows. One atomic word per handle has the state of the row:
+// none; fresh (default row and initial slot values, not stored yet); in a place
+// of the faster memory; in the slower memory; or being moved. A row moves by
+// changing its word.
 //
-// A word is a random access for each row used, so words lie in huge pages:
-// with small ones most of the access is the search for the page.
+// Every use of a row reads its word at random, so words are in huge pages: with
+// small pages most of the access would be the page walk.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_HANDLE_WORDS_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_HANDLE_WORDS_H_
@@ -28,37 +28,41 @@
 
 namespace ev {
 
-// 0, nothing; below kHere, where the slower memory has it + 1; else a place, or
-// the default row of a row that is not made yet, or kMoving.
-constexpr uint32_t kHere = 0x80000000u;
+// Encoding. 0: no row. Below kInFastTier: position in the slower memory + 1.
+// From kInFastTier: a place of the faster memory. From kFresh: the default row
+// of a fresh row. kMoving: being moved.
+constexpr uint32_t kInFastTier = 0x80000000u;
 constexpr uint32_t kFresh = 0xC0000000u;
 constexpr uint32_t kKind = 0xC0000000u;
-constexpr uint32_t kPayload = 0x3FFFFFFFu;  // of kFresh: not this one itself
+constexpr uint32_t kPayload = 0x3FFFFFFFu;  // must not be all ones with kFresh
 constexpr uint32_t kMoving = 0xFFFFFFFFu;
 
-inline bool IsAway(uint32_t word) { return word != 0 && word < kHere; }
-inline bool IsHere(uint32_t word) { return (word & kKind) == kHere; }
+inline bool InSlowTier(uint32_t word) {
+  return word != 0 && word < kInFastTier;
+}
+inline bool InFastTier(uint32_t word) { return (word & kKind) == kInFastTier; }
 inline bool IsFresh(uint32_t word) {
   return (word & kKind) == kFresh && word != kMoving;
 }
 
-// The error of a handle that should have a row and has none.
+// Returns the error for a handle that should have a row and has none.
 inline Status NamesNoRow(RowHandle handle) {
-  return Internal("handle " + std::to_string(handle) + " names no row");
+  return Internal("handle " + std::to_string(handle) + " has no row");
 }
 
-// Thread-safe but for DropUnused and Clear.
+// Thread-safe except for DropUnused and Clear.
 class HandleWords {
  public:
   HandleWords() { Clear(); }
   HandleWords(const HandleWords&) = delete;
   HandleWords& operator=(const HandleWords&) = delete;
 
-  // The handle's row is not made yet. Takes memory for its neighbours too.
+  // Gives the handle a fresh row. Allocates memory for a group of handles.
   // ResourceExhausted.
   Status Make(RowHandle handle, int64_t default_row);
 
-  // Whether the handle or a neighbour was ever made: at(handle) is memory.
+  // Returns whether Make was called for any handle of the group, so that
+  // at(handle) has memory.
   bool Has(RowHandle handle) const {
     return handle < kFirstReservedHandle &&
            has_[handle >> kGroupLog2].load(std::memory_order_acquire);
@@ -66,8 +70,8 @@ class HandleWords {
   std::atomic<uint32_t>* at(RowHandle handle) const {
     return reinterpret_cast<std::atomic<uint32_t>*>(words_->Address(handle));
   }
-  // body(handle, word), which returns a Status, for every word of memory, from
-  // the first handle on; ends at an error.
+  // Calls body(handle, word), which returns a Status, for every word in memory,
+  // in the order of handles. Stops at an error.
   template <typename Body>
   Status ForEach(const Body& body) const {
     for (uint64_t g = 0; g < kGroups; ++g) {
@@ -80,7 +84,7 @@ class HandleWords {
     return Status::OK();
   }
 
-  // body(handle, word, default_row) for those whose row is not made yet.
+  // Calls body(handle, word, default_row) for every fresh row.
   template <typename Body>
   Status ForEachFresh(const Body& body) const {
     return ForEach([&](RowHandle handle, std::atomic<uint32_t>* word) {
@@ -90,15 +94,15 @@ class HandleWords {
     });
   }
 
-  // Gives memory back in which no word says anything, that of the handles'
-  // words. REQUIRES, as Clear, that no other call is running.
+  // Frees the memory of these handles' words wherever all words of a slab are
+  // zero. REQUIRES, like Clear, that no other call is running.
   void DropUnused(Span<const RowHandle> handles);
   void Clear();
 
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
-  // A slab is a huge page of words; memory is counted and made usable by
+  // A slab is a huge page of words. Memory is counted and made usable in
   // groups, so that a small table takes little.
   static constexpr int kSlabLog2 = 19;
   static constexpr int kGroupLog2 = 16;
@@ -108,7 +112,7 @@ class HandleWords {
   std::mutex mu_;  // to add memory
   std::unique_ptr<SlabArray> words_;
   std::unique_ptr<std::atomic<bool>[]> has_;  // by group
-  // For each slab, a word that said something when DropUnused last looked.
+  // Index of a non-zero word in each slab when DropUnused last looked.
   std::vector<uint32_t> in_use_;
   std::atomic<int64_t> bytes_{0};
 };

@@ -12,15 +12,16 @@ namespace ev {
 namespace {
 
 TEST(HandleWordsTest, EachKindOfWordIsOne) {
-  for (const uint32_t word : {0u, 1u, kHere - 1, kHere, kHere | kPayload,
-                              kFresh, kFresh | (kPayload - 1), kMoving}) {
-    const int kinds = (word == 0) + IsAway(word) + IsHere(word) +
+  for (const uint32_t word :
+       {0u, 1u, kInFastTier - 1, kInFastTier, kInFastTier | kPayload, kFresh,
+        kFresh | (kPayload - 1), kMoving}) {
+    const int kinds = (word == 0) + InSlowTier(word) + InFastTier(word) +
                       IsFresh(word) + (word == kMoving);
     EXPECT_EQ(kinds, 1) << word;
   }
 }
 
-TEST(HandleWordsTest, AWordIsThereFromWhenItIsMade) {
+TEST(HandleWordsTest, AWordExistsOnceItIsMade) {
   HandleWords words;
   const std::vector<RowHandle> handles = {0, 65536, 600000,
                                           kFirstReservedHandle - 1};
@@ -45,7 +46,7 @@ TEST(HandleWordsTest, AWordIsThereFromWhenItIsMade) {
   }
 }
 
-TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
+TEST(HandleWordsTest, MemoryIsFreedWhenAllItsWordsAreZero) {
   HandleWords words;
   const int64_t before = words.bytes();
   for (const RowHandle handle : {3u, 4u, 1u << 20, (1u << 20) + 70000}) {
@@ -55,7 +56,7 @@ TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
   EXPECT_GT(full, before + (1 << 18));
   words.at(1 << 20)->store(0);
   words.DropUnused(std::vector<RowHandle>{1 << 20});
-  EXPECT_EQ(words.bytes(), full);  // its neighbour is there
+  EXPECT_EQ(words.bytes(), full);  // a neighbour is still in use
   words.at((1 << 20) + 70000)->store(0);
   words.DropUnused(std::vector<RowHandle>{(1 << 20) + 70000, 9999999});
   EXPECT_LT(words.bytes(), full);
@@ -68,7 +69,7 @@ TEST(HandleWordsTest, MemoryGoesWhenNoWordOfItSaysAnything) {
   EXPECT_FALSE(words.Has(3));
 }
 
-// Would take minutes if each handle that goes looked through its slab.
+// This would take minutes if each freed handle searched its whole slab.
 TEST(HandleWordsTest, ManyHandlesGoAtOnceAndTheLastTakesTheMemoryAlong) {
   constexpr RowHandle kMany = 400000;
   HandleWords words;

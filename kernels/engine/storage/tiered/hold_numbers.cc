@@ -7,7 +7,8 @@
 
 namespace ev {
 
-// Under mu_. Things of numbers that nothing is held by any more are forgotten.
+// Called under mu_. Forgets the objects counted under numbers that can no
+// longer hold any.
 void HoldNumbers::Advance(Number by) {
   Number newest = newest_.load(std::memory_order_relaxed);
   for (; by > 0; --by) things_[++newest % 4] = 0;

@@ -17,7 +17,7 @@ namespace {
 
 using Number = HoldNumbers::Number;
 
-TEST(HoldNumbersTest, NothingIsHeldByNobody) {
+TEST(HoldNumbersTest, NothingIsHeldWithoutCalls) {
   HoldNumbers numbers;
   EXPECT_FALSE(numbers.MayBeHeld(HoldNumbers::kNever));
   const Number number = numbers.Enter();
@@ -32,11 +32,11 @@ TEST(HoldNumbersTest, WhatAnEarlierCallWroteOverIsStillHeld) {
   const Number first = numbers.Enter();
   const Number second = numbers.Enter();
   ASSERT_NE(first, second);
-  // Both write their number to the same thing, the first one later.
+  // Both write their number to the same object, the first call later.
   const Number stamp = first;
   numbers.Leave(first);
   EXPECT_TRUE(numbers.MayBeHeld(stamp));
-  // Others come and go.
+  // Other calls come and go.
   for (int i = 0; i < 100; ++i) {
     numbers.Leave(numbers.Enter());
     ASSERT_TRUE(numbers.MayBeHeld(stamp));
@@ -47,7 +47,8 @@ TEST(HoldNumbersTest, WhatAnEarlierCallWroteOverIsStillHeld) {
   EXPECT_FALSE(numbers.MayBeHeld(second));
 }
 
-// Calls that always overlap: what ended some calls ago is let go all the same.
+// Calls that always overlap: objects of calls that ended some calls ago are
+// released nevertheless.
 TEST(HoldNumbersTest, CallsThatOverlapLetGo) {
   HoldNumbers numbers;
   const Number first = numbers.Enter();
@@ -78,9 +79,9 @@ TEST(HoldNumbersTest, ThingsAreCountedWhileTheyMayBeHeld) {
   EXPECT_TRUE(numbers.TryEnter(100, 100, &third));
 }
 
-// Things in cells, held and taken away as the header says. A call sees when a
-// thing is taken that it holds, and so does ThreadSanitizer.
-TEST(HoldNumbersTest, NoThingIsTakenFromWhoHoldsIt) {
+// Objects in cells are held and taken as the header describes. A call detects
+// if an object that it holds is taken, and so does ThreadSanitizer.
+TEST(HoldNumbersTest, AHeldThingIsNeverTaken) {
   constexpr int kThings = 8, kHolders = 3, kTakers = 2;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   constexpr int kRounds = 3000;
@@ -90,7 +91,8 @@ TEST(HoldNumbersTest, NoThingIsTakenFromWhoHoldsIt) {
   struct Thing {
     std::atomic<int> is_moving{0};
     std::atomic<Number> stamp{HoldNumbers::kNever};
-    int64_t taken = 0;  // plain: only the thread that has taken it writes
+    // plain: written only by the thread that has taken the object
+    int64_t taken = 0;
   } things[kThings];
   HoldNumbers numbers;
   std::atomic<int> failures{0}, holders{kHolders};

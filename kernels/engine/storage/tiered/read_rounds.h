@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads rows where they are while other threads move rows between the two
-// memories: what is just being moved is read a round later.
+// Reads rows in either memory while other threads move rows between them. A row
+// that is being moved is read again in the next round.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_READ_ROUNDS_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_READ_ROUNDS_H_
@@ -19,10 +19,11 @@
 
 namespace ev {
 
-// Calls round(left, &again), which returns a Status, until every handle of a
-// row is read, 'at_once' handles at a time. left: positions in 'handles' to be
-// read; again, empty: gets those of them that could not be read yet. Handles
-// of no row are left out. Ends at an error. Throws std::bad_alloc.
+// Calls round(left, &again), which returns a Status, until every handle that
+// has a row is read, for 'at_once' handles at a time. left: the positions in
+// 'handles' to read. again: initially empty, receives those that could not be
+// read yet. Handles without a row are skipped. Stops at an error. Throws
+// std::bad_alloc.
 template <typename Round>
 Status ReadInRounds(Span<const RowHandle> handles, size_t at_once,
                     const Round& round) {
@@ -35,7 +36,7 @@ Status ReadInRounds(Span<const RowHandle> handles, size_t at_once,
     while (!left.empty()) {
       again.clear();
       EV_RETURN_IF_ERROR(round(left, &again));
-      // The thread that moves these rows needs nothing of this thread.
+      // The thread that moves these rows does not wait for this one.
       if (again.size() == left.size()) sched_yield();
       left.swap(again);
     }

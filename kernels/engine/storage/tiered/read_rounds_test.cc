@@ -16,7 +16,7 @@ using Positions = std::vector<size_t>;
 TEST(ReadRoundsTest, WhatIsBeingMovedIsReadARoundLater) {
   const std::vector<RowHandle> handles = {7, kNoRow, 8, 9, 7, 10};
   std::vector<Positions> rounds;
-  std::map<size_t, int> busy = {{2, 2}, {4, 1}};  // rounds yet to wait for
+  std::map<size_t, int> busy = {{2, 2}, {4, 1}};  // rounds left to wait
   const Status status =
       ReadInRounds(handles, 3, [&](const Positions& left, Positions* again) {
         rounds.push_back(left);

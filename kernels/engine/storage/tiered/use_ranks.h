@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows of a faster memory are worth their place: the rank of each, one
-// word (policy/tier_rank.h), kept as a cache strategy says
-// (policy/cache_strategy.h). victim_hand.h chooses by it.
+// Ranks rows in the faster memory by how much they deserve their place. The
+// rank of a row is one word (policy/tier_rank.h) that the cache strategy
+// updates (policy/cache_strategy.h). victim_hand.h chooses rows by rank.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_USE_RANKS_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_USE_RANKS_H_
@@ -20,28 +20,29 @@ class UseRanks {
  public:
   explicit UseRanks(CacheStrategy strategy) : strategy_(strategy) {}
 
-  // Some rows are going to be used.
+  // Advances the time. Call it before a group of uses.
   void Advance() { now_.fetch_add(1, std::memory_order_relaxed); }
-  // The row came to the faster memory and is used. brought: what Kept gave when
-  // it left, or 0.
+  // The row was moved to the faster memory and is used. brought: the result of
+  // Kept when it left, or 0.
   void Arrive(TierRank* rank, uint32_t brought) const {
     VisitCacheStrategy(strategy_, [&](auto strategy) {
       decltype(strategy)::Arrive(rank, brought, now());
     });
   }
-  // The row was used. One that is used at the same time may lose its count.
+  // Records a use of the row. Of concurrent uses some may not be counted.
   void Use(TierRank* rank) const {
     VisitCacheStrategy(strategy_, [&](auto strategy) {
       decltype(strategy)::Use(rank, now());
     });
   }
-  // What a row takes with it to the slower memory, and comes back with.
+  // Returns the part of the rank that is stored with a row in the slower
+  // memory.
   static uint32_t Kept(const TierRank& rank) {
     return rank.load(std::memory_order_relaxed) & kTierRankBits;
   }
 
-  // The hand is at the row. Whether it may go, and how much it is worth; only
-  // those of one round are to be compared.
+  // Called when the hand is at the row. Returns whether the row may leave, and
+  // sets *worth, which is comparable only within one round.
   bool Visit(TierRank* rank, uint32_t* worth) const {
     return VisitCacheStrategy(strategy_, [&](auto strategy) {
       return decltype(strategy)::Visit(rank, now(), worth);

@@ -86,7 +86,7 @@ TEST(UseRanksTest, FifoTakesWhatCameFirst) {
   for (int i = 0; i < 10; ++i) ranks.Advance(), ranks.Use(&first);
   ASSERT_TRUE(ranks.Visit(&first, &a) && ranks.Visit(&second, &b));
   EXPECT_LT(a, b);
-  // One that comes back is young, whatever it left with.
+  // A row that returns counts as new, whatever its rank was when it left.
   const uint32_t kept = UseRanks::Kept(first);
   ranks.Advance();
   ranks.Arrive(&first, kept);

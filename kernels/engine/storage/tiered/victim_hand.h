@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses which rows leave the faster memory: a hand that goes round the
-// places. Of some times as many rows as are wanted, all of which may go as
-// UseRanks says, the least worth are the victims. So a row that is used once
-// makes way before one that is used often, whichever came last.
+// Chooses rows to evict from the faster memory, by a clock hand that goes round
+// the places. It collects several times as many candidates as needed, all of
+// which UseRanks allows to leave, and evicts those worth least. So a row used
+// once leaves before a row used often, whichever came last.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_VICTIM_HAND_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_VICTIM_HAND_H_
@@ -18,26 +18,26 @@
 
 namespace ev {
 
-// Not thread-safe; uses of rows may go on meanwhile.
+// Not thread-safe. Rows may be used meanwhile.
 class VictimHand {
  public:
   using Place = uint32_t;
 
-  // candidates_each: rows that are compared for each that is wanted. 'ranks'
-  // outlives this.
+  // candidates_each: candidates to compare per victim. 'ranks' must outlive
+  // this object.
   VictimHand(const UseRanks* ranks, size_t candidates_each)
       : ranks_(ranks), candidates_each_(candidates_each) {}
 
-  // Choose does not throw for so many rows.
+  // Allocates memory, so that Choose does not throw for up to that many rows.
   void Reserve(size_t wanted) {
     candidates_.resize(std::max(candidates_.size(), wanted * candidates_each_));
   }
 
-  // Chooses up to 'wanted' of the places below 'places' and returns how many.
-  // idle_rank(place) gives the rank of its row, or null if the row must stay.
-  // A place may be chosen twice when the hand has gone round. The cost is that
-  // of the places that the hand meets: twice all of them at most. Throws
-  // std::bad_alloc.
+  // Chooses victims among the places below 'places', up to the requested
+  // number, and returns how many. idle_rank(place) returns the rank of the
+  // place's row, or null if the row must stay. A place may be chosen twice if
+  // the hand goes round. The cost is that of the places the hand visits: at
+  // most twice all of them. Throws std::bad_alloc.
   template <typename IdleRank>
   size_t Choose(int64_t places, size_t wanted, const IdleRank& idle_rank,
                 Place* victims) {
@@ -45,7 +45,7 @@ class VictimHand {
     const size_t most = wanted * candidates_each_;
     Candidate* const candidates = candidates_.data();
     size_t count = 0;
-    // Twice round at most: the first time all may have been used.
+    // At most two rounds: in the first one all rows may have been used.
     for (int64_t met = 0;
          count < most && met < 2 * places && (met < places || count == 0);
          ++met) {
@@ -66,7 +66,7 @@ class VictimHand {
     return chosen;
   }
 
-  // Back to the first place.
+  // Moves the hand to the first place.
   void Reset() { next_ = 0; }
 
  private:

@@ -38,13 +38,14 @@ class VictimHandTest : public ::testing::Test {
   TierRank rank_[kPlaces];
 };
 
-TEST_F(VictimHandTest, OfTwiceAsManyTheLeastWorthGo) {
+TEST_F(VictimHandTest, OfTwiceAsManyThoseWorthLeastGo) {
   for (const uint32_t place : {1, 0, 2, 3, 5, 4}) Use(place);
-  // Once round all were used; the second time the first that is met goes.
+  // In the first round all rows were used; in the second the first one visited
+  // goes.
   EXPECT_EQ(Choose(1), Places{0});
-  EXPECT_EQ(Choose(1), Places{1});  // of 1 and 2
-  EXPECT_EQ(Choose(1), Places{3});  // of 3 and 4
-  EXPECT_EQ(Choose(1), Places{0});  // of 5 and 0
+  EXPECT_EQ(Choose(1), Places{1});  // candidates 1 and 2
+  EXPECT_EQ(Choose(1), Places{3});  // candidates 3 and 4
+  EXPECT_EQ(Choose(1), Places{0});  // candidates 5 and 0
   hand_.Reset();
   EXPECT_EQ(Choose(1), Places{1});
 }
@@ -64,7 +65,7 @@ TEST_F(VictimHandTest, ARowThatWasUsedIsPassedOverWhileOthersWereNot) {
   EXPECT_EQ(Choose(1), Places{2});
 }
 
-TEST_F(VictimHandTest, NoMoreThanThereAre) {
+TEST_F(VictimHandTest, ChoosesAtMostAllPlaces) {
   for (uint32_t place = 0; place < kPlaces; ++place) Use(place);
   Choose(3);
   EXPECT_EQ(Choose(6).size(), 6u);

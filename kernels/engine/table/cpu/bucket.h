@@ -1,30 +1,30 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One cache line of the index: five keys, their rows, and a word about the
-// line.
+// One bucket of the index is one cache line: five keys, their rows, and a
+// metadata word.
 //
-// Which buckets a key may be in, and in which order, is decided by a hash that
-// is known in this process only (BucketHash below). It is the key's chain:
-// home, then 16 steps of 1..64 buckets that depend on the key (so that full
-// neighbourhoods dissolve, while the chain stays on the same page), then one by
-// one through all. An insert takes the first free slot of the chain. In each
-// full bucket that it passes it sets one of 16 bits, chosen by the key: a find
-// goes on past a bucket only if its own bit is set there, so an absent key is
-// known to be absent after 1.05 lines at the highest load, where a single
-// overflow flag would need 1.5.
+// A key's chain is the sequence of buckets that may hold it. It is chosen by a
+// secret hash of this process (BucketHash below): the home bucket, then 16
+// steps of 1..64 buckets, then one by one through all buckets. The step length
+// depends on the key, so that full regions dissolve, and is short, so that the
+// chain stays on the same page. An insert takes the first free slot of the
+// chain. In each full bucket that it passes it sets one of 16 bits, chosen by
+// the key. A find goes past a bucket only if the key's bit is set. So at the
+// highest load the find of an absent key reads 1.05 lines; with a single
+// overflow flag it would read 1.5.
 //
 // Reading without a lock. A slot changes in two ways only: an insert fills an
-// empty one (key first, then row), and an erase empties it (row first, then the
-// bucket's version). A key never moves. A reader that saw version, key, row,
-// key, version, both pairs equal, has seen one state of the slot: had the row
-// been of an older or newer occupant than the key, then an erase, and with it a
-// new version, would lie between two of its loads. On x86 each of these is a
-// plain load from a line that is already there.
+// empty slot (key first, then row), and an erase empties it (row first, then
+// the bucket's version). A key never moves. A reader loads version, key, row,
+// key, version. If both versions and both keys are equal, it has seen one state
+// of the slot: had the row belonged to another occupant than the key, an erase,
+// and with it a new version, would lie between two of the loads. On x86 each of
+// these is a plain load from a line that is already in the cache.
 //
 // An emptied slot keeps its key, and an insert prefers the empty slot that has
-// its key already. So a key that is live in a bucket is in the first of the
-// slots that show it, and a reader need not look at a second.
+// its key already. So if a live key appears in several slots of a bucket, the
+// first of them is the live one, and a reader need not look at the others.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_CPU_BUCKET_H_
@@ -56,18 +56,19 @@ struct alignas(kCacheLine) Bucket {
 };
 static_assert(sizeof(Bucket) == kCacheLine, "a bucket is one line");
 
-// What chooses a key's buckets: the good half of the process's secret hash.
-// 'hash' below is always this.
+// Returns the hash that chooses a key's buckets: the upper, well mixed half of
+// the process's secret hash. 'hash' below is always this one.
 inline uint32_t BucketHash(const KeyedHash& secret, int64_t key) {
   return static_cast<uint32_t>(secret(key) >> 32);
 }
 
-// Which of kPassedBits is a key's: 0..15. Uses bits of the hash that hardly
-// touch the choice of the bucket (31 down).
+// Returns the number of the key's passed bit in Bucket::meta: 0..15. Uses the
+// lowest bits of the hash, which hardly affect the choice of the bucket (bits
+// 31 down).
 inline uint32_t PassedBit(uint32_t hash) { return hash & 15; }
 
-// An array of buckets as one word: bits 0..21 how many, the rest the address
-// (47 bits at most in user space) without its six zero bits.
+// An array of buckets as one word: bits 0..21 hold the count, the others the
+// address (at most 47 bits in user space) without its six zero bits.
 constexpr int kCountBits = 22;
 constexpr uint64_t kCountMask = (uint64_t{1} << kCountBits) - 1;
 
@@ -84,10 +85,10 @@ inline Bucket* HomeBucket(uint64_t array, uint32_t hash) {
   return ArrayBuckets(array) + FastRange(hash, ArrayCount(array));
 }
 
-// Walks the chain of a hash; starts at home.
+// Iterates over the chain of a hash, starting at the home bucket.
 class Chain {
  public:
-  Chain() {}  // of nothing
+  Chain() {}  // empty
   Chain(uint64_t array, uint32_t hash)
       : buckets_(ArrayBuckets(array)),
         count_(ArrayCount(array)),
@@ -97,7 +98,7 @@ class Chain {
     step_ = 1 + ((hash >> 4 & 63) * longest >> 6);
   }
   Bucket* bucket() const { return buckets_ + index_; }
-  // False when the chain has visited every bucket.
+  // Returns false after the chain has visited every bucket.
   bool Next() {
     if (--left_ == 0) return false;
     if (left_ < count_) step_ = 1;
@@ -112,9 +113,10 @@ class Chain {
   uint32_t count_, index_, step_, left_;
 };
 
-// Slots of the bucket that hold this key, live or not, as bits. Another thread
-// may be writing one of them: what matches is only a hint, which the callers
-// verify by atomic loads; a key that no thread is writing is always matched.
+// Returns the slots of the bucket that hold this key, live or not, as bits.
+// Another thread may be writing one of them, so a match is only a hint that
+// callers verify by atomic loads. A key that no thread is writing is always
+// matched.
 inline uint32_t MatchKey(const Bucket& bucket, int64_t key) {
 #if defined(__SSE4_1__) && !defined(__SANITIZE_THREAD__)
   const __m128i* line = reinterpret_cast<const __m128i*>(&bucket);
@@ -122,7 +124,8 @@ inline uint32_t MatchKey(const Bucket& bucket, int64_t key) {
   const __m128i slots01 = _mm_cmpeq_epi64(_mm_load_si128(line), wanted);
   const __m128i slots23 = _mm_cmpeq_epi64(_mm_load_si128(line + 1), wanted);
   const __m128i slot4 = _mm_cmpeq_epi64(_mm_load_si128(line + 2), wanted);
-  // Two bits per slot of 64 become one by packing 32-bit halves to 16, then 8.
+  // Packing 32-bit halves to 16, then to 8 bits turns 64 bits per slot into
+  // bits of the mask.
   const __m128i slots0123 = _mm_packs_epi32(slots01, slots23);
   const uint32_t bytes = static_cast<uint32_t>(
       _mm_movemask_epi8(_mm_packs_epi16(slots0123, slot4)));
@@ -141,7 +144,8 @@ inline uint32_t MatchKey(const Bucket& bucket, int64_t key) {
 // The key and the row of the first slot of a match.
 inline const std::atomic<int64_t>& FirstKey(const Bucket& bucket,
                                             uint64_t match) {
-  // keys[bit / 2], without halving the bit's number only to double it again.
+  // Same as keys[bit / 2], without halving the bit's number and doubling it
+  // again.
   return *reinterpret_cast<const std::atomic<int64_t>*>(
       reinterpret_cast<const char*>(bucket.keys) +
       size_t{4} * static_cast<size_t>(__builtin_ctzll(match)));
@@ -153,27 +157,28 @@ inline const std::atomic<uint32_t>& FirstRow(const Bucket& bucket,
       size_t{2} * static_cast<size_t>(__builtin_ctzll(match)));
 }
 
-// FindInBucket again, after a writer came between its loads.
+// Repeats FindInBucket after a writer changed the bucket between its loads.
 RowHandle FindInBucketAgain(const Bucket& bucket, int64_t key,
                             uint32_t passed_bit, uint32_t* go_on);
 
-// The row of the key if it is in this bucket; else kNoRow, and *go_on (0 or 1)
-// says whether it may be further along its chain. Takes no lock. Has no branch
-// that depends on whether the key is there, which no predictor can know: this
-// is the innermost step of everything. passed_bit: upper bits do not matter.
+// Returns the row of the key if it is in this bucket. Otherwise returns kNoRow
+// and sets *go_on to 1 if the key may be further along its chain, else to 0.
+// Takes no lock. This is the innermost step of every lookup; it has no branch
+// that depends on whether the key is present, which would be unpredictable.
+// Only the low five bits of passed_bit are used.
 inline RowHandle FindInBucket(const Bucket& bucket, int64_t key,
                               uint32_t passed_bit, uint32_t* go_on) {
   const uint32_t meta = bucket.meta.load(std::memory_order_acquire);
   const uint32_t match = MatchKey(bucket, key);
-  // Without a match the loads go to the words behind the slots, and what they
-  // give is masked out.
+  // Without a match the loads read the words behind the slots, and their result
+  // is masked out.
   constexpr uint64_t kBehindSlots = 1u << (2 * kSlots);
   const uint64_t at = match | kBehindSlots;
   const uint32_t row = FirstRow(bucket, at).load(std::memory_order_acquire);
   const int64_t again = FirstKey(bucket, at).load(std::memory_order_acquire);
   const uint32_t changed = bucket.meta.load(std::memory_order_relaxed) ^ meta;
-  // All ones without a match. A mask, since a compiler that sees a condition
-  // makes a branch of it.
+  // All ones without a match. Computed as a mask, since compilers turn a
+  // condition into a branch.
   const int64_t none = -static_cast<int64_t>(match == 0);
   const uint64_t torn = (static_cast<uint64_t>(again ^ key) | changed) &
                         ~static_cast<uint64_t>(none);
@@ -186,7 +191,7 @@ inline RowHandle FindInBucket(const Bucket& bucket, int64_t key,
   return result;
 }
 
-// What slot s holds; false when it is empty. Takes no lock.
+// Reads slot s; returns false if it is empty. Takes no lock.
 inline bool ReadSlot(const Bucket& bucket, int s, int64_t* key,
                      RowHandle* row) {
   for (;;) {
@@ -201,13 +206,13 @@ inline bool ReadSlot(const Bucket& bucket, int s, int64_t* key,
 
 // --- Writers: under the lock of the segment. ---
 
-// 1 if slot s is empty.
+// Returns 1 if slot s is empty.
 inline uint32_t IsEmpty(const Bucket& bucket, int s) {
   return bucket.rows[s].load(std::memory_order_relaxed) == 0;
 }
 
-// Slots of the bucket that are empty, as bits (MatchKey's). One by one: a
-// vector load would have to wait for a row that was stored a moment ago.
+// Returns the empty slots of the bucket as bits, like MatchKey. Reads them one
+// by one: a vector load would stall on a row that was stored a moment ago.
 inline uint32_t EmptySlots(const Bucket& bucket) {
   static_assert(kSlots == 5, "written out: compilers keep the loop");
   return IsEmpty(bucket, 0) | IsEmpty(bucket, 1) << 2 |
@@ -215,13 +220,13 @@ inline uint32_t EmptySlots(const Bucket& bucket) {
          IsEmpty(bucket, 4) << 8;
 }
 
-// A place for a key on its chain.
+// A slot of a bucket on a key's chain.
 struct Slot {
   Bucket* bucket = nullptr;
   int index = 0;
 };
 
-// Where the key is; bucket null when it is absent.
+// Returns the key's slot; its bucket is null if the key is absent.
 inline Slot LocateLocked(uint64_t array, uint32_t hash, int64_t key) {
   Chain chain(array, hash);
   const uint32_t bit = 1u << PassedBit(hash);
@@ -234,7 +239,7 @@ inline Slot LocateLocked(uint64_t array, uint32_t hash, int64_t key) {
   return Slot{};
 }
 
-// Puts a key that is absent on its chain; false when every bucket is full.
+// Inserts an absent key into its chain. Returns false if every bucket is full.
 inline bool InsertLocked(uint64_t array, uint32_t hash, int64_t key,
                          RowHandle row) {
   Chain chain(array, hash);
@@ -258,9 +263,9 @@ inline bool InsertLocked(uint64_t array, uint32_t hash, int64_t key,
 }
 
 // InsertLocked for an array that no other thread sees yet and that only Append
-// has filled: from the front of each bucket, whose version is the number of its
-// keys. A version may begin anywhere, and one word that says all saves four
-// loads per key.
+// has filled. Fills each bucket from the front and uses the version as the
+// number of its keys; a version may start at any value. Reading that one word
+// saves four loads per key.
 inline bool Append(uint64_t array, uint32_t hash, int64_t key, RowHandle row) {
   Chain chain(array, hash);
   for (;;) {
@@ -278,7 +283,7 @@ inline bool Append(uint64_t array, uint32_t hash, int64_t key, RowHandle row) {
   }
 }
 
-// Empties the slot and returns the row it held.
+// Empties the slot and returns its row.
 inline RowHandle EraseLocked(Slot slot) {
   const uint32_t row =
       slot.bucket->rows[slot.index].load(std::memory_order_relaxed);

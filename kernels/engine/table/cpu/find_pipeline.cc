@@ -11,7 +11,7 @@
 namespace ev {
 
 // Out of line, so that the loops around FindInBucket keep their registers. Ends
-// as soon as one erase or insert has been and gone.
+// as soon as it runs without a concurrent erase or insert.
 __attribute__((noinline)) RowHandle FindInBucketAgain(const Bucket& bucket,
                                                       int64_t key,
                                                       uint32_t passed_bit,
@@ -30,14 +30,14 @@ void FindPipeline::ComputeHomes(size_t group, Home* homes) const {
       homes[i] = Home(HomeBucket(array_of(keys[i]), hash), hash);
     }
   };
-  // One segment has all keys, and which it is needs no hash.
+  // One segment holds all keys, so no hash is needed to choose it.
   if (directory.depth == 0) {
     const uint64_t array = directory.ArrayOf(keys[0]);
     compute([=](int64_t) { return array; });
   } else {
     compute([&](int64_t key) { return directory.ArrayOf(key); });
   }
-  // A whole group is asked for.
+  // Prefetches always cover a whole group.
   for (size_t i = size; i < kGroup; ++i) homes[i] = homes[0];
 }
 
@@ -65,7 +65,7 @@ void FindPipeline::ReadHomes(size_t group, BeyondList* beyond) {
     at.index = begin + i;
     at.passed_bit = PassedBit(hash);
     at.chain = Chain(directory.ArrayOf(keys[i]), hash);
-    // Unless the segment has grown since: then from the start.
+    // If the segment has grown meanwhile, start again at the home bucket.
     if (at.chain.bucket() == homes_[i].bucket()) at.chain.Next();
     PrefetchLine(at.chain.bucket());
   }

@@ -1,16 +1,18 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many finds at once. The keys come in groups, several of which are under way:
-// while the homes of group g are read, those of the next are asked for; the
-// second buckets of group g - 1 are read, and whatever is left of group g - 2,
-// which is then complete. Nothing is read that was not asked for a group
-// earlier, but for the third bucket on of one key in fifty.
+// Finds many keys with software prefetching. Keys are processed in groups, and
+// three stages are in flight at a time. While the home buckets of group g are
+// read, those of group g + 1 are prefetched. Then the second buckets of group g
+// - 1 are read, and the remaining buckets of group g - 2, which completes it.
+// Every bucket that is read was prefetched one group earlier, except from the
+// third bucket on, which one key in fifty needs.
 //
-// The homes are computed ahead, so that the loop that waits for memory is
-// short: a prefetch that misses the TLB holds up what comes after it, and the
-// fewer the instructions from one prefetch to the next, the more of them wait
-// together. For the same reason keys that are not at home are only noted there.
+// Home addresses are computed ahead to keep the loop that waits for memory
+// short. A prefetch that misses the TLB stalls the instructions after it, so
+// the fewer instructions separate two prefetches, the more of them overlap. For
+// the same reason that loop only records the keys that are not in their home
+// bucket.
 
 #ifndef KERNELS_ENGINE_TABLE_CPU_FIND_PIPELINE_H_
 #define KERNELS_ENGINE_TABLE_CPU_FIND_PIPELINE_H_
@@ -27,14 +29,15 @@ namespace ev {
 
 class FindPipeline {
  public:
-  // Keys of a group. A core of today keeps 12 to 24 lines in flight; asking a
-  // little earlier than that keeps it from running dry, asking much earlier
-  // evicts what was asked for.
+  // Number of keys in a group. A current core keeps 12 to 24 cache lines in
+  // flight. Prefetching slightly more lines ahead keeps it busy; many more
+  // would evict lines before they are read.
   static constexpr size_t kGroup = 32;
 
   using GroupFn = void (*)(void* context, size_t begin, size_t end);
 
-  // handles: [keys.size()]. REQUIRES: an epoch guard as long as this lives.
+  // handles: [keys.size()]. REQUIRES: an epoch guard as long as the pipeline
+  // lives.
   FindPipeline(const Segments& segments, Span<const int64_t> keys,
                RowHandle* handles)
       : segments_(segments),
@@ -42,12 +45,13 @@ class FindPipeline {
         size_(keys.size()),
         handles_(handles) {}
 
-  // Finds all; calls fn (may be null) for each group as it is complete.
+  // Finds all keys. Calls fn (may be null) for each group when it is complete.
   void Run(GroupFn fn, void* context);
 
  private:
-  // The home of a key and, in the bits that the address of a line leaves free,
-  // which bit tells there whether to go on.
+  // The home bucket of a key. The address bits that alignment leaves free hold
+  // the key's passed bit, which decides whether the find goes on to the next
+  // bucket.
   class Home {
    public:
     Home() {}
@@ -64,7 +68,8 @@ class FindPipeline {
     uintptr_t word_;
   };
 
-  // A key that is not at home; its chain stands at the bucket that comes next.
+  // A key that is not in its home bucket. Its chain is at the next bucket to
+  // read.
   struct Beyond {
     Chain chain;
     uint32_t passed_bit;
@@ -76,9 +81,10 @@ class FindPipeline {
   };
 
   void ComputeHomes(size_t group, Home* homes) const;
-  // Reads the group in homes_[0, kGroup), while asking for the one behind it.
+  // Reads the group in homes_[0, kGroup) and prefetches the next group.
   void ReadHomes(size_t group, BeyondList* beyond);
-  // Reads the next bucket of each; those that must go further go to 'to'.
+  // Reads the next bucket of each key. Keys that must go further are added to
+  // 'to'.
   void Advance(BeyondList* from, BeyondList* to);
   // Follows each chain to its end.
   void Finish(BeyondList* list);
@@ -87,7 +93,7 @@ class FindPipeline {
   const int64_t* const keys_;
   const size_t size_;
   RowHandle* const handles_;
-  Home homes_[2 * kGroup];  // of the group that is read, then of the next
+  Home homes_[2 * kGroup];  // of the current group, then of the next
   BeyondList second_[2], later_[2];
 };
 

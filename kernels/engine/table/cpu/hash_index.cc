@@ -18,21 +18,22 @@
 namespace ev {
 namespace {
 
-// A find-or-insert looks without locks for this many keys, whose lines then are
-// still in the first-level cache when the absent ones are inserted.
+// Keys that a find-or-insert looks up without locks at a time. Their lines are
+// still in the first-level cache when the absent keys are inserted.
 constexpr size_t kInsertBatch = 256;
 
-// Keys whose homes an erase asks for before it looks at the first.
+// Keys whose home buckets an erase prefetches before it reads the first.
 constexpr size_t kEraseBatch = 32;
 
 // Inserts in a row that keep the lock of one segment: about a microsecond.
 constexpr int kInsertsPerLock = 16;
 
-// Readers must not see a writer's unfinished segment, writers must not see each
-// other's: unlocks on every way out.
+// Holds the lock of one segment and releases it on every exit path. It keeps
+// readers and other writers from seeing a segment that a writer has not
+// finished.
 class SegmentLock {
  public:
-  // Nothing is locked yet.
+  // Does not lock a segment yet.
   explicit SegmentLock(Segments* segments) : segments_(segments) {}
   SegmentLock(Segments* segments, uint64_t hash) : SegmentLock(segments) {
     Move(hash);
@@ -41,9 +42,10 @@ class SegmentLock {
   SegmentLock(const SegmentLock&) = delete;
   SegmentLock& operator=(const SegmentLock&) = delete;
 
-  // Locks the segment that holds this hash, and unlocks the one before. Keeps
-  // the lock if that is the same one, kInsertsPerLock - 1 times in turn: a lock
-  // waits until all earlier stores are in the cache.
+  // Locks the segment that holds this hash and unlocks the previous one. Keeps
+  // the lock if both are the same, at most kInsertsPerLock - 1 times in a row.
+  // That saves time: taking a lock waits until all earlier stores are in the
+  // cache.
   void Move(uint64_t hash) {
     if (segment_ != nullptr && kept_ + 1 < kInsertsPerLock &&
         segment_->Owns(hash)) {
@@ -68,9 +70,9 @@ class SegmentLock {
   int kept_ = 0;
 };
 
-// Page by page, in an order that hops over the array: buckets ascend with the
-// hash, and keys that come in the order of their hash would crowd into one end
-// of whatever table they are inserted in, or stay on in one end of this one if
+// Visits the array page by page in an order that jumps across it. Buckets
+// ascend with the hash. Keys visited in the order of their hash would all be
+// inserted into one end of another table, or leave only one end of this one if
 // the visitor erases them.
 template <typename Visit>  // void(int64_t key, RowHandle row)
 void VisitArray(uint64_t array, const Visit& visit) {
@@ -95,22 +97,22 @@ void VisitArray(uint64_t array, const Visit& visit) {
 
 class HashIndex::Impl {
  public:
-  // Inserts those of the keys, at most kInsertBatch, whose handle is kNoRow,
-  // unless they are there by now. Adds to *num_inserted. On an error the
-  // handles of the key that failed and of all that follow are kNoRow.
+  // Inserts the keys whose handle is kNoRow, unless another thread has inserted
+  // them meanwhile. At most kInsertBatch keys. Adds to *num_inserted. On an
+  // error the handles of the failed key and of all keys after it are kNoRow.
   Status InsertAbsent(Span<const int64_t> keys, RowSource* source,
                       RowHandle* handles, int64_t* num_inserted);
   int64_t EraseOne(int64_t key,
                    const std::function<void(int64_t, RowHandle)>& erased);
   void PrefetchHomes(Span<const int64_t> keys) const;
-  // Asks for the buckets that inserts of keys[absent[..]] will fill. Their
-  // homes are in the cache.
+  // Prefetches the buckets that inserts of keys[absent[..]] will fill. Their
+  // home buckets must be in the cache.
   void PrefetchRoom(Span<const int64_t> keys,
                     Span<const uint16_t> absent) const;
 
-  // visit(array) for the arrays that hold the hashes [first, last]. By ranges
-  // of the hash: each is read from the one array that holds it at that moment,
-  // so a segment that splits is not seen twice.
+  // Calls visit(array) for the arrays that hold the hashes [first, last].
+  // Proceeds by ranges of the hash and reads each from the one array that holds
+  // it at that moment, so a segment that splits is not visited twice.
   template <typename Visit>
   void ForEachArray(uint64_t first, uint64_t last, const Visit& visit) {
     for (uint64_t hash = first;;) {
@@ -144,8 +146,8 @@ void HashIndex::FindInGroups(Span<const int64_t> keys, RowHandle* handles,
   FindPipeline(impl_->segments, keys, handles).Run(fn, context);
 }
 
-// Inserts the key unless it is there by now. Moves the lock; *inserted tells
-// which.
+// Inserts the key unless another thread has inserted it meanwhile; *inserted is
+// false then. Moves the lock.
 Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
                                   SegmentLock* lock, RowHandle* handle,
                                   bool* inserted) {
@@ -163,7 +165,7 @@ Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
     const int64_t keys = segment->keys.load(std::memory_order_relaxed);
     const int64_t slots = static_cast<int64_t>(segment->buckets * kSlots);
     if (keys >= segment->max_keys) {
-      // Without memory the segment goes on filling for a while.
+      // Without memory the segment fills further for a while.
       if (segments.Grow(segment)) {
         if (!segment->Owns(place)) continue;
       } else if (keys >= MaxKeysWithoutMemory(segment->buckets)) {
@@ -171,13 +173,13 @@ Status HashIndex::Impl::InsertOne(int64_t key, RowSource* source,
                                  std::to_string(segments.keys()) + " keys");
       }
     } else if (segment->erased * 2 > slots) {
-      // So many slots have been emptied that most buckets only look as if keys
-      // had passed them. Failing to clean up is no harm.
+      // Most passed bits are stale, because many slots have been emptied. A
+      // failed cleanup does no harm.
       segments.Rebuild(segment, segment->buckets);
     }
     EV_RETURN_IF_ERROR(source->NewRow(key, handle));
     InsertLocked(segment->array, hash, key, *handle);
-    // Read again: the segment may have split.
+    // Read keys again: the segment may have split.
     segment->keys.store(segment->keys.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
     *inserted = true;
@@ -223,7 +225,7 @@ Status HashIndex::FindOrInsert(Span<const int64_t> keys, RowSource* source,
     status = impl_->InsertAbsent(batch, source, handles + begin, &total);
     begin += batch.size();
   }
-  // After an error: of the batches that were not begun.
+  // After an error: the handles of the batches that were not started.
   std::fill(handles + begin, handles + keys.size(), kNoRow);
   impl_->segments.Reclaim();
   if (num_inserted != nullptr) *num_inserted = total;
@@ -238,9 +240,10 @@ void HashIndex::Impl::PrefetchHomes(Span<const int64_t> keys) const {
   }
 }
 
-// A find of an absent key ends at its home, but 15 to 42 % of the homes are
-// full: the insert of such a key would wait for a line that nothing has asked
-// for, which is longer than all the rest of it takes.
+// Prefetches beyond full home buckets. A find of an absent key ends at its home
+// bucket, but 15 to 42 % of those are full. The insert of such a key would wait
+// for a line that was not prefetched, which takes longer than the rest of the
+// insert.
 void HashIndex::Impl::PrefetchRoom(Span<const int64_t> keys,
                                    Span<const uint16_t> absent) const {
   EpochDomain::Guard guard;
@@ -253,8 +256,9 @@ void HashIndex::Impl::PrefetchRoom(Span<const int64_t> keys,
         Chain(directory.ArrayOf(keys[i]), BucketHash(secret, keys[i]));
     num_full += EmptySlots(*full[num_full].bucket()) == 0;
   }
-  // Once along each chain, while the lines of the others are on their way. Few
-  // are full that far along; the inserts wait for those.
+  // Goes one step along every chain, while the lines of the other chains are
+  // being fetched. Few chains are full after three steps; their inserts wait
+  // for memory.
   for (int step = 0; step < 3 && num_full != 0; ++step) {
     size_t left = 0;
     for (size_t i = 0; i < num_full; ++i) {

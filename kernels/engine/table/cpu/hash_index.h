@@ -1,37 +1,40 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a key, any int64, to the row it owns.
+// Hash table in CPU memory: any int64 key -> the handle of its row.
 //
 // Layout. The high bits of the key's MixKey choose a segment from a small
-// directory, a second hash, with a secret (base/keyed_hash.h), a bucket of that
-// segment's array: keys that are made to share a bucket do not, and keys that
-// are made to share a segment find it longer than others (up to 19 million
-// fit), not slower. A bucket is one cache line with five keys and their rows
-// (bucket.h). So what is seen, the order of segments (ForEachBetween) and the
-// memory, is the same in every process. The directory entry is
-// one word with the array's address and length, so a find costs one access to a
-// directory that lives in the first-level cache and one line of the array; one
-// find in nine at the highest load costs a second line, and a find of an
-// absent key hardly ever.
+// directory. A second, secret hash (base/keyed_hash.h) chooses a bucket of that
+// segment's array. So keys that are chosen to collide do not share a bucket.
+// Keys that are chosen to share a segment only make it longer (it takes up to
+// 19 million), not slower. What is visible outside, the order of segments
+// (ForEachBetween) and the memory, is the same in every process.
 //
-// Finds take no lock. They run in a pipeline (find_pipeline.h): the line of a
-// key is asked for a group of keys before it is read, so that the memory
-// system, not its latency, sets the pace; so are the second lines of the few
-// keys that need one.
+// A bucket is one cache line with five keys and their rows (bucket.h). A
+// directory entry is one word with the array's address and length. So a find
+// costs one access to a directory that stays in the first-level cache, and one
+// cache line of the array. At the highest load one find in nine costs a second
+// line; a find of an absent key hardly ever does.
 //
-// Writers lock one segment. An insert first looks without a lock, so a batch of
-// keys that are all present is a find. For the absent keys of a batch it asks
-// for the buckets that will take them, and keeps the lock for a few of them.
+// Finds take no lock. They run in a pipeline (find_pipeline.h) that prefetches
+// the line of a key one group of keys before it is read, and likewise the
+// second line of the few keys that need one. So memory bandwidth, not latency,
+// limits the rate.
 //
-// Growth is by one segment at a time: the keys are copied to a longer array
-// while readers go on in the old one, one store publishes the new, and the old
-// is freed when the last reader of before has left (base/epoch.h). Arrays are
-// in order of the hash, so that copying reads and writes memory in sequence. A
-// segment of 10 MiB splits in two instead; when there are more segments than
-// directory entries, the directory doubles by copying (it is 16 bytes per
-// segment; old ones are kept, together they are no longer than the current).
-// No moment has two copies of more than the segments that are growing.
+// Writers lock one segment. An insert first looks up its keys without a lock,
+// so a batch of keys that are all present is only a find. For the absent keys
+// of a batch it prefetches the buckets they will go to, and keeps a lock for
+// several inserts.
+//
+// Growth is by one segment at a time. The keys are copied to a longer array
+// while readers continue in the old one, one store publishes the new array, and
+// the old one is freed when no reader can reach it any more (base/epoch.h).
+// Arrays are in the order of the hash, so copying reads and writes memory
+// sequentially. A segment of 10 MiB splits in two instead. When there are more
+// segments than directory entries, the directory doubles by copying. It takes
+// 16 bytes per segment; old directories are kept and together are no longer
+// than the current one. At any time only the segments that are growing have two
+// copies.
 //
 // Cost: 17 to 23 bytes per key (segment_size.h); an empty index is under 1 KiB.
 
@@ -50,19 +53,19 @@
 
 namespace ev {
 
-// Gives the row of a key that the index is about to insert. Called under a lock
-// of the index: it must not call back into the index.
+// Provides the row of a key that the index is about to insert. Called under a
+// lock of the index: it must not call back into the index.
 class RowSource {
  public:
   virtual ~RowSource() {}
-  // Returns a handle whose row is completely filled (any value but kNoRow), or
-  // an error, which leaves the key absent and is returned by the call that
-  // wanted the insert. Called once per key that is inserted.
+  // Returns a handle, any value except kNoRow, whose row is completely filled.
+  // An error leaves the key absent and is returned by the call that tried to
+  // insert it. Called once per inserted key.
   virtual Status NewRow(int64_t key, RowHandle* handle) = 0;
 };
 
-// Any int64 -> RowHandle. Thread-safe: every member may be called by any number
-// of threads at once; Find takes no lock and never waits.
+// Map from any int64 to RowHandle. Thread-safe: any number of threads may call
+// any member at once. Find takes no lock and never waits.
 class HashIndex {
  public:
   HashIndex();
@@ -70,17 +73,18 @@ class HashIndex {
   HashIndex(const HashIndex&) = delete;
   HashIndex& operator=(const HashIndex&) = delete;
 
-  // handles[i] = the row of keys[i], or kNoRow. Duplicates are allowed.
+  // Sets handles[i] to the row of keys[i], or to kNoRow. Duplicates are
+  // allowed.
   void Find(Span<const int64_t> keys, RowHandle* handles) const {
     FindInGroups(keys, handles, nullptr, nullptr);
   }
 
-  // As Find, and calls on_group(begin, end) as soon as handles[begin, end) are
-  // known, a few dozen keys at a time and in order: the place to prefetch the
-  // rows of this group, or to read those of the group before it, while the
-  // index lines of the next group are on their way. on_group runs inside the
-  // find and may do anything but destroy or Clear the index; keys that it
-  // inserts or erases may or may not be seen by the rest of this find.
+  // Like Find, but also calls on_group(begin, end) as soon as handles[begin,
+  // end) are set, for a few dozen keys at a time and in order. Use it to
+  // prefetch the rows of this group, or to read those of the previous group,
+  // while the index lines of the next group are being fetched. on_group runs
+  // inside the find and may do anything except destroy or Clear the index. The
+  // rest of this find may or may not see keys that it inserts or erases.
   template <typename OnGroup>  // void(size_t begin, size_t end)
   void FindWith(Span<const int64_t> keys, RowHandle* handles,
                 OnGroup&& on_group) const {
@@ -93,38 +97,38 @@ class HashIndex {
         const_cast<void*>(static_cast<const void*>(&on_group)));
   }
 
-  // As Find, but an absent key is inserted with the row that source gives. On
-  // an error the keys before the failing one stay inserted; handles of the
-  // others are kNoRow. num_inserted (may be null) counts this call's inserts,
-  // also when it fails. ResourceExhausted when the index itself finds no
+  // Like Find, but inserts an absent key with the row that 'source' returns. On
+  // an error, keys before the failing one stay inserted, and the handles of all
+  // others are kNoRow. num_inserted (may be null) is the number of keys that
+  // this call inserted, also on an error. ResourceExhausted if the index has no
   // memory.
   Status FindOrInsert(Span<const int64_t> keys, RowSource* source,
                       RowHandle* handles, int64_t* num_inserted);
 
-  // Removes keys; erased(key, handle), which may be empty, is called once for
-  // each that was present, under a lock of the index. Returns how many were.
-  // The caller retires the rows: a reader may still hold the handle.
+  // Removes keys and returns the number of keys removed. Calls erased(key,
+  // handle), which may be empty, once for each removed key, under a lock of the
+  // index. The caller retires the rows: a reader may still hold the handle.
   int64_t Erase(Span<const int64_t> keys,
                 const std::function<void(int64_t, RowHandle)>& erased);
 
-  // Calls visit once for every key that is present during the whole call; keys
-  // inserted or erased meanwhile may or may not be seen. No order. No lock is
-  // held: visit may call any member but Clear.
+  // Calls visit once for every key that is present during the whole call. Keys
+  // inserted or erased meanwhile may or may not be visited. The order is
+  // unspecified. No lock is held: visit may call any member except Clear.
   void ForEach(const std::function<void(int64_t, RowHandle)>& visit) const;
-  // The same for the keys whose hash (base/hash.h) lies in [first, last], which
-  // are a random sample of all. Scans the segments that hold such keys whole: 1
-  // ms each at most.
+  // Like ForEach, for the keys whose hash (base/hash.h) is in [first, last], a
+  // random sample of all keys. Reads each segment with such keys completely,
+  // which takes at most 1 ms per segment.
   void ForEachBetween(
       uint64_t first, uint64_t last,
       const std::function<void(int64_t, RowHandle)>& visit) const;
 
-  // Empties the index and returns its memory. REQUIRES: no other call is
-  // running.
+  // Empties the index and frees its memory. REQUIRES: no other call is running.
   void Clear();
 
-  // Keys. Exact when no other call is running.
+  // Number of keys. Exact if no other call is running.
   int64_t size() const;
-  // Memory of the index, bookkeeping and arrays that wait for readers included.
+  // Memory of the index, including bookkeeping and replaced arrays that are not
+  // freed yet.
   int64_t bytes() const;
 
  private:

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers, inserts, erases and growth at once. Run under ThreadSanitizer and
-// AddressSanitizer too (make sanitize).
+// HashIndex under concurrent reads, inserts, erases and growth. Also run under
+// ThreadSanitizer and AddressSanitizer (make sanitize).
 
 #include <atomic>
 #include <functional>
@@ -25,8 +25,8 @@ constexpr int kScale = 1;
 constexpr int kScale = 8;
 #endif
 
-// The row says which key it was given to, so a reader that gets another key's
-// row notices.
+// The handle encodes the key, so a reader that gets another key's row detects
+// it.
 class NamedRows : public RowSource {
  public:
   static RowHandle RowOf(int64_t key) {
@@ -44,8 +44,8 @@ void RunThreads(int threads, const std::function<void(int)>& body) {
   for (std::thread& thread : running) thread.join();
 }
 
-// Each thread owns a range of keys, whose state it therefore knows; keys of any
-// range may be read by all; a fixed set must always be found.
+// Each thread writes its own range of keys and checks their state exactly. All
+// threads read keys of any range. A fixed set of keys must always be found.
 TEST(HashIndexConcurrencyTest, EachThreadSeesItsOwnKeysAndTheSharedOnes) {
   HashIndex index;
   NamedRows source;
@@ -135,7 +135,7 @@ TEST(HashIndexConcurrencyTest, NothingIsLostWhileItGrows) {
         published.store(begin + 1000, std::memory_order_release);
       }
     } else if (t == 3) {
-      // Walks see at least what was there when they began, and nothing twice.
+      // A walk visits at least the keys present when it began, and none twice.
       std::vector<bool> seen;
       while (published.load(std::memory_order_acquire) < kKeys) {
         const int64_t before = published.load(std::memory_order_acquire);
@@ -188,8 +188,8 @@ TEST(HashIndexConcurrencyTest, RacingInsertsOfOneKeyGiveOneRow) {
   for (int t = 1; t < kThreads; ++t) EXPECT_EQ(rows[t], rows[0]);
 }
 
-// The same few slots are emptied and refilled all the time: a reader must never
-// pair a key with the row of the slot's next tenant.
+// The same few slots are emptied and refilled all the time. A reader must never
+// pair a key with the row of the slot's next key.
 TEST(HashIndexConcurrencyTest, ReusedSlotsNeverMixKeysAndRows) {
   HashIndex index;
   NamedRows source;

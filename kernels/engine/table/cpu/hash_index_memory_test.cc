@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HashIndex when the heap has no memory for what a segment needs to split.
+// HashIndex when the heap has no memory for splitting a segment.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// Allocations of this thread until one fails. Negative: none does.
+// Allocations that this thread may make before one fails. Negative: none fails.
 thread_local int64_t allocations_left = -1;
 
 void* Allocate(size_t bytes, size_t alignment) {
@@ -52,7 +52,7 @@ namespace {
 
 TEST(HashIndexMemoryTest, ASplitWithoutMemoryChangesNothing) {
   constexpr int64_t kBatch = 2048;
-  // Its one segment is near the size at which it splits.
+  // Its only segment is near the size at which it splits.
   int64_t size = 600000;
   HashIndex index;
   CountingRowSource source;
@@ -60,7 +60,7 @@ TEST(HashIndexMemoryTest, ASplitWithoutMemoryChangesNothing) {
   for (int64_t key = 0; key < size; ++key) keys[key] = key;
   std::vector<RowHandle> rows(size);
   ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
-  // The split is tried until all that it allocates is there.
+  // Insert until the split gets all its allocations.
   int64_t failures = 0;
   bool has_split = false;
   while (!has_split) {
@@ -76,7 +76,7 @@ TEST(HashIndexMemoryTest, ASplitWithoutMemoryChangesNothing) {
     ASSERT_TRUE(status.ok()) << status.message();
     size += kBatch;
   }
-  // A segment, and a directory of three pieces.
+  // One allocation for the segment, three for the directory.
   EXPECT_GE(failures, 4);
   EXPECT_EQ(index.size(), size);
   std::vector<RowHandle> found(size);

@@ -170,7 +170,7 @@ TEST(HashIndexTest, RowSourceErrorLeavesTheKeyAbsent) {
   std::vector<RowHandle> found(keys.size());
   index.Find(keys, found.data());
   EXPECT_EQ(found, rows);
-  // A key that exists after the failing one is not reported either.
+  // The handle of a present key after the failing one is kNoRow, too.
   status = index.FindOrInsert(std::vector<int64_t>{3, -1, 4}, &source,
                               rows.data(), &inserted);
   EXPECT_FALSE(status.ok());
@@ -189,7 +189,7 @@ bool TakeMemory(size_t bytes) {
          static_cast<int64_t>(bytes);
 }
 
-TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
+TEST(HashIndexTest, WithoutMemoryItFillsFurtherThenFails) {
   const int64_t kKeys = 100000 * kScale;  // needs 2 MB * kScale
   for (int64_t budget : {int64_t{0}, int64_t{10000}, 1500000 * kScale}) {
     HashIndex index;
@@ -208,7 +208,7 @@ TEST(HashIndexTest, WithoutMemoryItFillsFurtherAndThenSaysSo) {
     std::vector<RowHandle> found(keys.size());
     index.Find(keys, found.data());
     EXPECT_EQ(found, rows);
-    // Erasing tries to shrink, which needs memory too.
+    // Erasing tries to shrink, which needs memory, too.
     EXPECT_EQ(index.Erase(keys, nullptr), inserted);
     SetAllocationHookForTesting(nullptr);
     ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), &inserted).ok());
@@ -244,8 +244,9 @@ TEST(HashIndexTest, WithoutMemoryItDoesNotTryToGrowForEachKey) {
     EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
     EXPECT_GT(inserted, limit / 20);
     EXPECT_GT(tries, 0);
-    // From three quarters of its slots to fifteen sixteenths, by sixty-fourths;
-    // two arrays each if it splits, and it may have split already.
+    // From three quarters of its slots to fifteen sixteenths in steps of a
+    // sixty-fourth; two arrays each if it splits, and it may have split
+    // already.
     EXPECT_LT(tries, 80) << "tries for " << inserted << " keys";
     // With memory it grows again.
     ASSERT_TRUE(index.FindOrInsert(more, &source, rows.data(), &inserted).ok());
@@ -253,8 +254,9 @@ TEST(HashIndexTest, WithoutMemoryItDoesNotTryToGrowForEachKey) {
   }
 }
 
-// Seconds of this thread's processor to insert the keys into an empty index,
-// find them and their absent neighbours, and erase them: the least of three.
+// Returns the CPU seconds of this thread to insert the keys into an empty
+// index, find them and their absent neighbours, and erase them: the least of
+// three runs.
 double SecondsFor(const std::vector<int64_t>& keys) {
   double least = 1e9;
   std::vector<int64_t> neighbours;
@@ -281,7 +283,8 @@ TEST(HashIndexTest, KeysThatWereMadeToCollideCostWhatOthersCost) {
   std::vector<int64_t> keys(kKeys);
   for (int64_t& key : keys) key = static_cast<int64_t>(random());
   const double usual = SecondsFor(keys);
-  // One lower half of MixKey, then one upper half: all of one segment.
+  // Keys that share a lower half of MixKey, then an upper half: all in one
+  // segment.
   for (size_t i = 0; i < kKeys; ++i) keys[i] = KeyOfOneLowerHalf(i);
   EXPECT_LT(SecondsFor(keys), 10 * usual);
   for (size_t i = 0; i < kKeys; ++i) keys[i] = KeyOfOneUpperHalf(i);
@@ -289,7 +292,7 @@ TEST(HashIndexTest, KeysThatWereMadeToCollideCostWhatOthersCost) {
 }
 
 TEST(HashIndexTest, KeysOfOneSegmentDoNotDoubleTheDirectory) {
-  // Enough that it wants to split, again and again.
+  // Enough keys for the segment to reach its limit again and again.
   const int64_t kKeys = 200000 * kScale;
   HashIndex index;
   CountingRowSource source;
@@ -341,7 +344,7 @@ TEST(HashIndexTest, VisitorsMayChangeTheIndex) {
   const std::vector<int64_t> keys = Range(0, kKeys);
   std::vector<RowHandle> rows(keys.size());
   ASSERT_TRUE(index.FindOrInsert(keys, &source, rows.data(), nullptr).ok());
-  // Grows the index several times over while it is walked.
+  // Grows the index several times during the walk.
   std::unordered_set<int64_t> seen;
   index.ForEach([&](int64_t key, RowHandle row) {
     if (key >= kKeys) return;

@@ -13,7 +13,7 @@
 namespace ev {
 namespace {
 
-// What a segment without keys points to: readers need no special case, and
+// The array of segments without keys: readers need no special case, and
 // thousands of empty tables share one line. Never written.
 Bucket empty_bucket;
 uint64_t EmptyArray() { return PackArray(&empty_bucket, 1); }
@@ -28,8 +28,8 @@ void FreeArray(uint64_t array) {
   FreeLines(ArrayBuckets(array), ArrayCount(array) * sizeof(Bucket));
 }
 
-// Calls visit(key, row) for each key, in the order of the buckets. The
-// live slots are gathered first, without a branch on which they are.
+// Calls visit(key, row) for each key, in the order of the buckets. Gathers the
+// live slots first, without a branch on which slots are live.
 template <typename Visit>
 void ForEachLocked(const Segment& segment, const Visit& visit) {
   constexpr size_t kBatch = 64;
@@ -66,7 +66,7 @@ Segments::Segments() { Reset(); }
 
 Segments::~Segments() { FreeAll(); }
 
-// No other thread is here, so replaced arrays need not wait either.
+// No other thread uses the index, so replaced arrays need not wait either.
 void Segments::FreeAll() {
   for (const Retired& retired : retired_) FreeArray(retired.array);
   retired_.clear();
@@ -100,7 +100,7 @@ Segment* Segments::Lock(uint64_t hash) {
         std::memory_order_acquire);
     segment->lock.lock();
     if (segment->Owns(hash)) return segment;
-    segment->lock.unlock();  // it was split while we waited
+    segment->lock.unlock();  // split while this thread waited
   }
 }
 
@@ -144,8 +144,8 @@ void Segments::Reclaim() const {
 
 bool Segments::Grow(Segment* segment) {
   if (TryToGrow(segment)) return true;
-  // Which may have taken a pass over all keys: it is not tried again for each
-  // one that comes, but when a good part of the slots has been filled.
+  // The attempt may have read all keys, so it is repeated only after a good
+  // part of the slots has been filled, not for each new key.
   const int64_t later = segment->keys.load(std::memory_order_relaxed) + 1 +
                         static_cast<int64_t>(segment->buckets * kSlots / 64);
   segment->max_keys =
@@ -157,13 +157,14 @@ bool Segments::Grow(Segment* segment) {
 bool Segments::TryToGrow(Segment* segment) {
   const uint64_t grown = GrownBuckets(segment->buckets);
   if (grown > kMaxSegmentBuckets && MaySplit(*segment)) return Split(segment);
-  // An array longer than its word can say is out of reach: 20 million keys of
-  // one segment that does not split.
+  // The array's word cannot hold a larger count. A segment that may not split
+  // reaches this limit at 20 million keys.
   return grown <= kCountMask && Rebuild(segment, grown);
 }
 
-// Keys that were made to share the first bits of their hash must not double the
-// directory until memory ends: rather, their segment grows beyond its limit.
+// Limits the directory. Keys that were chosen to share the first bits of their
+// hash must not double it until memory runs out. Instead their segment grows
+// beyond its usual limit.
 bool Segments::MaySplit(const Segment& segment) const {
   std::lock_guard<std::mutex> lock(mu_);
   const Directory& current = directory();
@@ -175,8 +176,8 @@ bool Segments::Rebuild(Segment* segment, uint64_t buckets) {
   const uint64_t array = NewArray(buckets);
   if (array == 0) return false;
   const KeyedHash secret = secret_;
-  // Sequential on both sides, since home buckets ascend with the hash in arrays
-  // of any length.
+  // Sequential on both sides: home buckets ascend with the hash in arrays of
+  // any length.
   ForEachLocked(*segment, [&](int64_t key, RowHandle row) {
     Append(array, BucketHash(secret, key), key, row);
   });
@@ -200,7 +201,7 @@ bool Segments::Rebuild(Segment* segment, uint64_t buckets) {
 
 bool Segments::Split(Segment* segment) {
   const uint64_t bit = uint64_t{1} << (63 - segment->depth);
-  // About half of the keys each, but not by law.
+  // About half of the keys each, but not exactly.
   int64_t keys[2] = {0, 0};
   ForEachLocked(*segment, [&](int64_t key, RowHandle) {
     ++keys[(MixKey(key) & bit) != 0];

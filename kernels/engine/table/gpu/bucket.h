@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a key may live: the hash, the chain of buckets, the marks of free
-// slots, and what growth does to them. Shared by the kernels and by the host
-// code that tests them. The essay in table_set.h explains why it is so.
+// The places a key may have: its hash, its chain of buckets, the marks of free
+// slots, and how growth changes them. Shared by the kernels and by host code
+// that tests them. table_set.h explains the design.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
@@ -19,9 +19,9 @@ constexpr int kBucketSlots =
     16;  // 16 int64 keys: one aligned line of 128 bytes
 constexpr int kMaxProbeLimit = 16;
 
-// A bijection of 64 bits (MurmurHash3's finaliser): two keys never share a
-// hash, so the hash also orders keys, without ties, in an order that no user
-// chose.
+// A bijection of 64 bits (MurmurHash3's finaliser). Two keys never share a
+// hash, so the hash also orders keys without ties, in an order that users
+// cannot choose.
 EV_HOST_DEVICE constexpr uint64_t MixKey(int64_t key) {
   uint64_t h = static_cast<uint64_t>(key);
   h ^= h >> 33;
@@ -33,8 +33,8 @@ EV_HOST_DEVICE constexpr uint64_t MixKey(int64_t key) {
 }
 
 // Buckets are numbered 2 * pair + parity. All buckets of a key's chain have the
-// parity of its hash, so an even bucket never holds a key with an odd hash:
-// such keys can mark its free slots, and no value is taken from the user.
+// parity of its hash, so an even bucket never holds a key with an odd hash.
+// Such keys therefore mark its free slots, and users may store every int64.
 EV_HOST_DEVICE constexpr uint32_t KeyParity(uint64_t hash) {
   return static_cast<uint32_t>(hash & 1);
 }
@@ -43,8 +43,9 @@ EV_HOST_DEVICE constexpr uint32_t ScaleHash(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>((static_cast<uint64_t>(hash) * range) >> 32);
 }
 
-// A key's first pair among those that a table is made with, and the distance to
-// its next: 0 < step < num_pairs, so the first two always differ.
+// Returns a key's first pair among those a table starts with. PairStep returns
+// the distance to its next pair: 0 < step < num_pairs, so the first two pairs
+// always differ.
 EV_HOST_DEVICE constexpr uint32_t FirstPair(uint64_t hash, uint32_t num_pairs) {
   return ScaleHash(static_cast<uint32_t>(hash >> 32), num_pairs);
 }
@@ -66,8 +67,8 @@ constexpr int64_t FirstKeyOfParity(int64_t from, uint32_t parity) {
 }
 
 // Marks of a free slot. Empty: the bucket has never been full since the last
-// clear, so no key went past it. Erased: it has been full; keys that passed it
-// may be further along the chain.
+// clear, so no key is beyond it. Erased: the bucket has been full; keys that
+// passed it may be further along their chains.
 constexpr int64_t kEmptyInEven = FirstKeyOfParity(0x5eed000000000000LL, 1);
 constexpr int64_t kEmptyInOdd = FirstKeyOfParity(0x5eed000000000000LL, 0);
 constexpr int64_t kErasedInEven = FirstKeyOfParity(0x5eed000000010000LL, 1);
@@ -80,19 +81,19 @@ EV_HOST_DEVICE int64_t ErasedMark(uint32_t parity) {
   return parity ? kErasedInOdd : kErasedInEven;
 }
 
-// One table as the kernels see it. It has base_pairs * 2^d + split pairs: it
-// has doubled d times and split the first pairs of the next doubling.
+// A table as the kernels use it. It has base_pairs * 2^d + split pairs: it has
+// doubled d times and split the first 'split' pairs of the next doubling.
 struct TableView {
   int64_t* keys;        // [NumPairs * 2 * kBucketSlots], 256-byte aligned
-  uint64_t* scores;     // likewise, or null when the table never evicts
-  uint32_t base_pairs;  // that it was made with, >= 2
+  uint64_t* scores;     // likewise; null if the table never evicts
+  uint32_t base_pairs;  // initial number of pairs, >= 2
   uint32_t layer_mask;  // 2^d - 1
   uint32_t split;       // < base_pairs * 2^d
   uint32_t probe_limit;
 };
 
-// Pairs before the doubling under way; a pair p < split has its other half at
-// p + this.
+// Returns the number of pairs before the doubling in progress. The other half
+// of a pair p < split is p plus this number.
 EV_HOST_DEVICE uint32_t DoublingPairs(const TableView& view) {
   return view.base_pairs * (view.layer_mask + 1);
 }
@@ -100,13 +101,13 @@ EV_HOST_DEVICE uint32_t NumPairs(const TableView& view) {
   return DoublingPairs(view) + view.split;
 }
 
-// A key's walk along its chain. A pair is a base pair and a layer, a number of
-// which the table uses as many low bits as it has doublings: one bit more where
-// it is split. So a chain keeps its order when the table grows, and each of its
-// buckets stays or moves by DoublingPairs.
+// A key's walk along its chain. A pair is a base pair and a layer. The table
+// uses as many low bits of the layer as it has doubled, and one more if the
+// pair is split. So a chain keeps its order when the table grows, and each of
+// its buckets stays or moves by DoublingPairs.
 struct Chain {
   uint32_t base, step;
-  uint32_t bits;  // bit 0: parity; above: the layer, all its bits
+  uint32_t bits;  // bit 0: parity; above: all bits of the layer
   uint32_t base_pairs, layer_mask, split;
 
   EV_HOST_DEVICE Chain() {}
@@ -129,13 +130,13 @@ struct Chain {
   }
   EV_HOST_DEVICE void Next() {
     base = NextPair(base, step, base_pairs);
-    bits += 4 * step + 2;  // an odd number of layers
+    bits += 4 * step + 2;  // advances the layer by an odd number
   }
 };
 
-// Whether a key leaves its bucket for the other half when the bucket's pair is
-// split. REQUIRES: pair >= view.split, and is one of the key's chain. Of the
-// places that a pair has in a chain the first one counts.
+// Returns whether a key moves to the other half when the pair of its bucket is
+// split. REQUIRES: pair >= view.split, and it is in the key's chain. If it
+// occurs several times in the chain, the first one counts.
 EV_HOST_DEVICE bool LeavesWhenSplit(uint64_t hash, const TableView& view,
                                     uint32_t pair) {
   Chain chain(hash, view);
@@ -145,7 +146,8 @@ EV_HOST_DEVICE bool LeavesWhenSplit(uint64_t hash, const TableView& view,
   return ((chain.bits >> 1) & (view.layer_mask + 1)) != 0;
 }
 
-// Calls passed(bucket) for each bucket that a key in this bucket went past.
+// Calls passed(bucket) for each bucket of the chain before the given one, in
+// which the key is.
 template <typename Passed>
 EV_HOST_DEVICE void ForEachPassed(uint64_t hash, const TableView& view,
                                   uint64_t bucket, Passed passed) {
@@ -158,8 +160,8 @@ EV_HOST_DEVICE void ForEachPassed(uint64_t hash, const TableView& view,
   }
 }
 
-// The table after pairs [split, split + num_pairs) are split. REQUIRES: they
-// are within DoublingPairs.
+// Returns the table after splitting pairs [split, split + num_pairs). REQUIRES:
+// they are within DoublingPairs.
 EV_HOST_DEVICE TableView AfterSplit(TableView view, uint32_t num_pairs) {
   view.split += num_pairs;
   if (view.split == DoublingPairs(view)) {
@@ -169,12 +171,13 @@ EV_HOST_DEVICE TableView AfterSplit(TableView view, uint32_t num_pairs) {
   return view;
 }
 
-// Scores of a table that evicts the least recently used: four times the number
-// of the call that touched the key last, plus these bits. The number makes
-// "inserted by this very call" readable from the score, so nothing must be
-// cleaned up after.
-constexpr uint64_t kLruNew = 1;      // that call inserted it
-constexpr uint64_t kLruClaimed = 2;  // and has said so for one occurrence
+// Layout of the score in tables that evict the least recently used key: four
+// times the number of the call that used the key last, plus these bits. Since
+// the score contains the call's number, "inserted by this call" can be read
+// from it, and no cleanup is needed.
+constexpr uint64_t kLruNew = 1;  // inserted by that call
+// and is_new was already set for one occurrence
+constexpr uint64_t kLruClaimed = 2;
 constexpr int kLruCallShift = 2;
 
 }  // namespace gpu

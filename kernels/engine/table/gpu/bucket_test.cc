@@ -17,8 +17,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// The pair of a base pair and a layer in a table of num_pairs: with as many of
-// the layer's bits as lead to a pair that is there.
+// Returns the pair of a base pair and a layer in a table of num_pairs, using as
+// many bits of the layer as lead to an existing pair.
 uint64_t PairOf(uint64_t base, uint64_t layer, uint64_t base_pairs,
                 uint64_t num_pairs) {
   uint64_t pair = base;
@@ -65,7 +65,7 @@ TEST(ChainTest, EachBucketStaysOrMovesToItsOtherHalf) {
   }
 }
 
-TEST(ChainTest, NoPairTwiceWhereThereAreEnough) {
+TEST(ChainTest, PairsAreDistinctIfTheTableHasEnough) {
   std::mt19937_64 random(2);
   TableView view = {nullptr, nullptr, 17, 0, 0, kMaxProbeLimit};
   for (int growth = 0; growth < 4; ++growth) {
@@ -82,7 +82,8 @@ TEST(ChainTest, NoPairTwiceWhereThereAreEnough) {
 }
 
 TEST(ChainTest, TheLargestTableFits32Bits) {
-  // 2^31 + 2^31 - 1 pairs: the sums in between go beyond, the answer does not.
+  // 2^31 + 2^31 - 1 pairs: intermediate sums exceed 32 bits, the result does
+  // not.
   TableView view = {nullptr, nullptr, 1u << 30, 1, (1u << 31) - 1, 16};
   EXPECT_EQ(NumPairs(view), 0xFFFFFFFFu);
   std::mt19937_64 random(3);
@@ -104,8 +105,8 @@ std::vector<int64_t> SomeKeys(int n, uint64_t seed) {
   return keys;
 }
 
-// Random inserts, erases and growths, also of a table that is full, against a
-// map of slots.
+// Compares random inserts, erases and growths with a map of slots, also in a
+// full table.
 void MatchesAMap(uint32_t base_pairs, uint32_t probe_limit, uint64_t seed) {
   SCOPED_TRACE(testing::Message()
                << base_pairs << " pairs, " << probe_limit << " probes");
@@ -114,7 +115,7 @@ void MatchesAMap(uint32_t base_pairs, uint32_t probe_limit, uint64_t seed) {
   std::mt19937_64 random(seed);
   const std::vector<int64_t> keys = SomeKeys(base_pairs * 32 * 8, seed);
   for (int round = 0; round < 60; ++round) {
-    // Up to full: twice as many keys as there are slots.
+    // Up to full: twice as many keys as slots.
     const size_t some = table.num_slots() * (1 + random() % 8) / 4;
     const size_t count = std::min(some, keys.size());
     for (size_t i = 0; i < count; ++i) {
@@ -205,8 +206,9 @@ TEST(GrowthTest, RestoredMarksEndTheWalksOfAbsentKeys) {
   EXPECT_LT(looked_at(), 2);
 }
 
-// Grown by eighths of what it was made with at a load of .6, a table refuses
-// next to no key and finds its keys nearly as soon as one that was made so.
+// A table grown by eighths of its initial size at a load of .6 refuses next to
+// no key. It finds its keys nearly as fast as a table created with its final
+// size.
 TEST(GrowthTest, FullChainsStayRare) {
   const uint32_t pairs = 1021;
   HostTable table(pairs, 16);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taking a free slot for a key, without a lock.
+// Takes a free slot for a key, without a lock.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
 #define KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
@@ -13,9 +13,9 @@
 namespace ev {
 namespace gpu {
 
-// Takes the first free slot of a bucket for key. free: the slots that were free
-// when the lane looked. Returns the slot that holds key now, whichever lane put
-// it there, or -1 when other keys took all of them.
+// Puts the key into the first free slot of a bucket. free: the slots that were
+// free when the lane read the bucket. Returns the slot that now holds the key,
+// whichever lane put it there, or -1 if other keys took all free slots.
 __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
                                          uint32_t parity, uint32_t free,
                                          bool* is_new) {
@@ -24,9 +24,8 @@ __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
     const int slot = SlotOfBit(__ffs(free) - 1);
     unsigned long long* p =
         reinterpret_cast<unsigned long long*>(bucket + slot);
-    // Empty is the common case; a slot that turns out to be erased costs a
-    // second try. A free slot changes into a key once and never back in this
-    // kernel.
+    // Tries "empty" first, the common case; an erased slot costs a second try.
+    // In this kernel a free slot changes into a key once and never back.
     int64_t was = static_cast<int64_t>(
         atomicCAS(p, static_cast<unsigned long long>(empty),
                   static_cast<unsigned long long>(key)));

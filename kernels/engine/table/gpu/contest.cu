@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placing the few keys whose bucket other new keys of the same call want as
-// well. Here buckets choose (see evict.cu), so a bucket is changed under its
-// lock: a tile of eight lanes works on one key and holds one lock at a time.
+// Places the few keys that compete for a bucket with other new keys of the same
+// call. Here buckets choose among keys (see evict.cu), so a bucket is changed
+// under its lock. A tile of eight lanes works on one key and holds one lock at
+// a time.
 
 #include <cooperative_groups.h>
 
@@ -18,8 +19,9 @@ namespace cg = cooperative_groups;
 
 constexpr uint64_t kBestRank = ~0ULL;
 
-// Orders what a bucket may send away: the lowest goes first. Of the new keys of
-// a call, which rank above all old ones, the one with the lowest hash.
+// Order in which a bucket gives up keys: the lowest goes first. New keys of the
+// call rank above all old ones; among them the one with the lowest hash goes
+// first.
 struct Rank {
   uint64_t score;
   uint64_t hash;
@@ -44,19 +46,19 @@ __device__ __forceinline__ Rank LowestInTile(const Tile& tile, Rank rank) {
 
 enum class Proposal { kNext, kDone };
 
-// One lane of a tile's view of the key that the tile is placing.
+// A lane's part of the state of the key that the tile is placing.
 struct Seeker {
   int64_t key;
   uint64_t hash;
-  int32_t index;  // -1: carried
+  int32_t index;  // -1: a displaced key
   Chain chain;
   uint32_t probes;
 };
 
-// What came out of placing one list entry.
+// Result of placing one list entry.
 struct Placed {
-  int64_t slot = -1;  // of the entry's own key, when own is true
-  bool own = false;   // the entry's own key has its answer
+  int64_t slot = -1;  // of the entry's own key, if own is true
+  bool own = false;   // the result of the entry's own key is final
   bool is_new = false;
   bool took_free = false;
   bool exhausted = false;  // the key in the Seeker found no bucket
@@ -71,8 +73,8 @@ __device__ __forceinline__ void MarkStale(const Scratch& scratch,
   scratch.state->num_stale = 1;
 }
 
-// Proposes seeker's key to its bucket. REQUIRES: the tile holds the bucket's
-// lock.
+// Proposes the seeker's key to its bucket. REQUIRES: the tile holds the
+// bucket's lock.
 template <Phase kPhase, Eviction kEviction, typename Tile>
 __device__ __forceinline__ Proposal Propose(const Tile& tile,
                                             const TableView& view,
@@ -87,13 +89,13 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
   const longlong2 s = LoadTwoSlots<Slots::kLive>(scores + 2 * sub);
   const int64_t key = seeker->key;
   const unsigned mx = tile.ballot(v.x == key), my = tile.ballot(v.y == key);
-  if ((mx | my) != 0) {  // the same key, placed for another of its occurrences
+  if ((mx | my) != 0) {  // the key, inserted for another occurrence
     if (seeker->index >= 0) {
       placed->own = true;
       placed->slot =
           first + (mx != 0 ? 2 * (__ffs(mx) - 1) : 2 * (__ffs(my) - 1) + 1);
     } else if (sub == 0) {
-      // Two occurrences have said "new": let Finish decide between them.
+      // Two occurrences have set is_new: Finish decides between them.
       MarkStale(scratch, bucket);
     }
     return Proposal::kDone;
@@ -114,7 +116,7 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
     const bool new_x = P::IsNew(s.x, call), new_y = P::IsNew(s.y, call);
     Rank x = {new_x ? kBestRank : P::Order(s.x), MixKey(v.x), 2 * sub};
     Rank y = {new_y ? kBestRank : P::Order(s.y), MixKey(v.y), 2 * sub + 1};
-    if (kPhase == Phase::kFill) {  // old keys are not for sending away
+    if (kPhase == Phase::kFill) {  // old keys must stay
       if (!new_x) x = {kBestRank, kBestRank, x.slot};
       if (!new_y) y = {kBestRank, kBestRank, y.slot};
     }
@@ -122,7 +124,7 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
     victim_slot = victim.slot;
     displaced_key =
         tile.shfl(victim_slot % 2 == 0 ? v.x : v.y, victim_slot / 2);
-    if (victim.score == kBestRank) {  // new keys only, or none that may go
+    if (victim.score == kBestRank) {  // only new keys, or no key may go
       if (victim.hash >= seeker->hash) return Proposal::kNext;
       displaced = true;
       if (sub == 0) MarkStale(scratch, bucket);
@@ -147,7 +149,7 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
   }
   if (!displaced) return Proposal::kDone;
 
-  // Carry the displaced key on from its place in its own chain.
+  // Continue with the displaced key, from this bucket in its own chain.
   const uint32_t pair = seeker->chain.pair();
   seeker->key = displaced_key;
   seeker->hash = MixKey(displaced_key);
@@ -187,7 +189,7 @@ __device__ __forceinline__ void Place(const Tile& tile, const TableView& view,
     unsigned* const lock =
         scratch.locks +
         LineOf(view.keys + seeker->chain.first_slot()) % kNumLocks;
-    // The lines are on their way while the lock is fetched.
+    // Fetches the lines while the lock is being taken.
     Prefetch(view.keys + seeker->chain.first_slot() + 2 * tile.thread_rank());
     Prefetch(view.scores + seeker->chain.first_slot() + 2 * tile.thread_rank());
     unsigned busy = 0;
@@ -196,7 +198,7 @@ __device__ __forceinline__ void Place(const Tile& tile, const TableView& view,
     if (busy != 0) continue;
     const Proposal result =
         Propose<kPhase, kEviction>(tile, view, call, scratch, seeker, placed);
-    // All have read; the lane that unlocks is the one that wrote.
+    // All lanes have read; the lane that unlocks is the one that wrote.
     tile.sync();
     if (tile.thread_rank() == 0) Unlock(lock);
     if (result == Proposal::kDone) {
@@ -249,7 +251,7 @@ __global__ void __launch_bounds__(kBlock)
     }
     if (kPhase == Phase::kEvict) {
       if (placed.evicted_slot >= 0 && outputs.evicted.count != nullptr) {
-        // One atomic for the tiles of the warp that come here together.
+        // One atomic for all tiles of the warp that are here together.
         const auto together = cg::coalesced_threads();
         unsigned long long base = 0;
         if (together.thread_rank() == 0) {

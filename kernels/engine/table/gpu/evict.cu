@@ -1,41 +1,43 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finding or inserting keys in tables that evict when they are full.
+// Finds or inserts keys in tables that evict when they are full.
 //
-// A NEW KEY proposes to the buckets of its chain in order, first for their free
-// slots only, then, if it found none in the whole chain, once more for the
-// slots of old keys. A bucket keeps the best 16 of what it holds and what came:
-// new keys before old ones, new ones by hash, old ones by score and then by
-// hash. What it gives up proposes further down its own chain if it is new, and
-// is evicted if it is old. This is deferred acceptance (Gale and Shapley): its
-// outcome does not depend on the order of the proposals, hence not on the order
-// in which warps run.
+// A NEW KEY proposes to the buckets of its chain in order, first only for free
+// slots. If the whole chain has none, it proposes once more, now for the slots
+// of old keys. A bucket keeps the best 16 of its own keys and the proposed
+// ones: new keys before old ones, new keys by hash, old keys by score and then
+// by hash. A key that the bucket gives up proposes further down its own chain
+// if it is new, and is evicted if it is old. This is deferred acceptance (Gale
+// and Shapley). Its outcome does not depend on the order of the proposals,
+// hence not on the order in which warps run.
 //
-// Most buckets hear from one new key in a call, and then nothing must be
-// compared or locked. So the work is cut into seven launches, whatever the
-// batch:
+// Most buckets get a proposal from at most one new key in a call, and then
+// neither comparisons nor locks are needed. So the work is cut into seven
+// launches, whatever the batch:
 //
 //   Begin     numbers the call, empties lists and marks.
-//   Seek      one walk of the chain. A present key is marked as used; an
-//             absent one takes a free slot of its first bucket. The rest is
+//   Seek      walks the chain once. A present key is marked as used; an absent
+//             one takes a free slot of its first bucket. Other keys are
 //             pending.
-//   Fill      pending keys whose first bucket was full all along take the free
-//             slots that Seek saw further on. Where others took them, or took
-//             the last of an earlier bucket, the key is contested.
-//   Contest   places contested keys, old keys staying where they are.
-//   Evict     pending keys whose buckets were all full all along: the first to
-//             mark its first bucket has that for itself and takes the place of
-//             the lowest old key. Others are contested.
-//   Contest   places them, and what the first Contest could not, over old keys.
-//   Finish    answers again for keys in buckets from which this call took a
-//             slot that it may have given out.
+//   Fill      puts pending keys whose first bucket was full from the start into
+//             the free slots that Seek saw further on. If other keys took
+//             these, or took the last slot of an earlier bucket, the key is
+//             contested.
+//   Contest   places contested keys; old keys stay where they are.
+//   Evict     handles pending keys whose buckets were all full from the start.
+//             The first key to mark its first bucket has it for itself and
+//             replaces the lowest old key. Other keys are contested.
+//   Contest   places these, and those the first Contest could not, over old
+//   keys. Finish    repeats the find for keys in buckets from which this call
+//   took a
+//             slot that it may have returned already.
 //
 // Seek and Fill may serve proposals in any order because a bucket with a free
-// slot never refuses; Evict because a full bucket without new keys never
-// refuses one. "Full all along" is told by a mark that the key sets which takes
-// a bucket's last free slot: free slots are taken in a fixed order, so that is
-// the highest one.
+// slot never refuses; Evict may because a full bucket without new keys never
+// refuses one. The key that takes a bucket's last free slot sets a mark, so a
+// bucket without the mark was full from the start. Free slots are taken in a
+// fixed order, so the last one is the highest.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/claim.cuh"
@@ -65,8 +67,8 @@ __global__ void __launch_bounds__(kBlock)
   if (evicted_count != nullptr) *evicted_count = 0;
 }
 
-// Room in a list for the lanes of a block that have something to add: one
-// atomic per block. REQUIRES: all threads of the block call it.
+// Reserves room in a list for the lanes of a block that add to it: one atomic
+// per block. REQUIRES: all threads of the block call it.
 template <typename Length>
 __device__ __forceinline__ Length AppendInBlock(bool adds, Length* length) {
   __shared__ int warp_base[kBlock / kWarp];
@@ -88,7 +90,7 @@ __device__ __forceinline__ Length AppendInBlock(bool adds, Length* length) {
   __syncthreads();
   const Length place =
       block_base + warp_base[warp] + __popc(mask & ((1u << lane) - 1));
-  __syncthreads();  // the arrays may be used again
+  __syncthreads();  // the arrays may be used again after this
   return place;
 }
 
@@ -133,7 +135,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   bool inserted = false, missed = false;
   if (mine && slot >= 0) {
     uint64_t* const score = view.scores + slot;
-    // An occurrence that came first may have inserted it in this very call.
+    // An earlier occurrence may have inserted the key in this same call.
     missed = kEviction == Eviction::kLfu &&
              *reinterpret_cast<volatile uint64_t*>(score) == 0;
     if (!missed) Policy<kEviction>::Use(score, call);
@@ -171,9 +173,9 @@ __global__ void __launch_bounds__(kBlock, 3)
   }
 }
 
-// Moves *chain to the first bucket before probes that Seek filled, and returns
-// how far along the chain that is; probes, with *chain there, when there is
-// none.
+// Moves *chain to the first bucket before position 'probes' that Seek filled,
+// and returns its position. Without one returns 'probes', with *chain at that
+// position.
 __device__ __forceinline__ uint32_t FirstFilled(const Scratch& scratch,
                                                 const TableView& view,
                                                 uint32_t probes, Chain* chain) {
@@ -227,16 +229,16 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// The lowest of the sixteen old keys of this lane's bucket.
+// The lowest-ranked of the sixteen old keys of this lane's bucket.
 struct Victim {
   int64_t key;
   uint64_t score;
   int slot;  // in the bucket
 };
 
-// REQUIRES: all lanes of the warp call it; lanes with wanted == false get an
-// unspecified answer. Reads keys and scores of four buckets at once, four times
-// in flight, twice.
+// Lanes without a bucket to read get an unspecified result. Reads keys and
+// scores of four buckets at a time, four times in flight, twice. REQUIRES: all
+// lanes of the warp call it.
 template <Eviction kEviction>
 __device__ __forceinline__ Victim LowestInWarp(const int64_t* bucket,
                                                const uint64_t* scores,
@@ -280,7 +282,7 @@ __device__ __forceinline__ Victim LowestInWarp(const int64_t* bucket,
       unsigned x = (__ballot_sync(kAllLanes, cx) >> tile_base) & 0xFF;
       unsigned y = (__ballot_sync(kAllLanes, cy) >> tile_base) & 0xFF;
       if (__any_sync(kAllLanes, __popc(x) + __popc(y) > 1)) {
-        // Equal scores: the lowest hash goes.
+        // Equal scores: the key with the lowest hash goes.
         const uint64_t hx = cx ? MixKey(k[u].x) : ~0ULL;
         const uint64_t hy = cy ? MixKey(k[u].y) : ~0ULL;
         uint64_t hash = hx < hy ? hx : hy;
@@ -362,8 +364,9 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// FindInWarp for a lane alone: for the few keys that Finish looks for again,
-// without the registers that would halve the warps that look at all of them.
+// FindInWarp for a single lane. Finish uses it for the few keys that it finds
+// again. It is not inlined, because its registers would halve the number of
+// warps that check all keys.
 __device__ __noinline__ int64_t FindAlone(const TableView* table, int64_t key) {
   const TableView view = *table;
   Chain chain(MixKey(key), view);
@@ -389,7 +392,8 @@ __global__ void __launch_bounds__(kBlock,
                  int64_t* rejected_counters) {
   WaitForPreviousKernel();
   const CallState state = *scratch.state;
-  // A key goes without only where another had to go, too.
+  // Every key has its final slot: a key gets none, or loses it, only where keys
+  // were contested.
   if (kEviction == Eviction::kLru && state.num_stale == 0 &&
       state.num_contest_evict == 0) {
     return;
@@ -453,12 +457,13 @@ Status InsertAndEvict(const Batch& batch, const InsertOutputs& outputs,
                       int64_t* rejected_counters, const DeviceInfo& device,
                       cudaStream_t stream) {
   const unsigned blocks = BlocksFor(batch.num_keys);
-  // Pending keys are few or many: a grid of some blocks per processor is soon
-  // gone when there are few and has no long tail when there are many.
+  // There may be few pending keys or many. A grid of several blocks per
+  // processor ends quickly if they are few and has no long tail if they are
+  // many.
   const unsigned several = static_cast<unsigned>(device.num_processors) * 16;
   const unsigned pending_blocks = blocks < several ? blocks : several;
   const bool overlap = device.overlaps_kernels;
-  // Not chained itself: the caller's kernel before it need not know of this.
+  // Not chained, so that the caller's previous kernel needs no preparation.
   BeginKernel<<<kBeginBlocks, kBlock, 0, stream>>>(scratch,
                                                    outputs.evicted.count);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("BeginKernel");
@@ -499,7 +504,8 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
 }
 
 Status EvictingKernelsWait(bool* wait) {
-  // Not the device's capability: it may run code that was compiled for less.
+  // Does not use the device's compute capability: the device may run code that
+  // was compiled for a lower one.
   cudaFuncAttributes attributes;
   EV_CUDA_RETURN_IF_ERROR(
       cudaFuncGetAttributes(&attributes, SeekKernel<true, Eviction::kLru>));

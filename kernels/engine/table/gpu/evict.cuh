@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of one evicting call share: its lists and marks in device
-// memory, and what a score means. evict.cu tells how the kernels work together.
+// Shared by the kernels of one evicting call: lists and marks in device memory,
+// and the meaning of scores. evict.cu describes how the kernels work together.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
 #define KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
@@ -19,13 +19,15 @@
 namespace ev {
 namespace gpu {
 
-// What the two policies' scores mean. "New": inserted by the call that runs.
+// Meaning of a score under each policy. "New" means inserted by the running
+// call.
 template <Eviction kEviction>
 struct Policy;
 
 template <>
 struct Policy<Eviction::kLru> {
-  // Another occurrence may be inserting the key just now: "new" must win.
+  // Another occurrence may be inserting the key at this moment, and "new" must
+  // win.
   static __device__ __forceinline__ void Use(uint64_t* score, uint64_t call) {
     atomicMax(reinterpret_cast<unsigned long long*>(score),
               static_cast<unsigned long long>(call << kLruCallShift));
@@ -41,11 +43,12 @@ struct Policy<Eviction::kLru> {
   static __device__ __forceinline__ bool IsNew(uint64_t score, uint64_t call) {
     return Order(score) == NewScore(call);
   }
-  // What decides which key is evicted: not whether some occurrence said "new".
+  // The part of the score that decides which key is evicted. It excludes the
+  // bit that records that is_new was set.
   static __device__ __forceinline__ uint64_t Order(uint64_t score) {
     return score & ~kLruClaimed;
   }
-  // Whether this call may have given this key's slot out.
+  // Returns whether this call may have returned this key's slot already.
   static __device__ __forceinline__ bool MayBeUsed(uint64_t score,
                                                    uint64_t call) {
     return (score >> kLruCallShift) == call;
@@ -60,8 +63,8 @@ struct Policy<Eviction::kLfu> {
   static __device__ __forceinline__ void Use(uint64_t* score, uint64_t) {
     atomicAdd(reinterpret_cast<unsigned long long*>(score), 1ULL);
   }
-  // Free slots and new keys have zero, old keys more: Finish counts the
-  // occurrences of new ones.
+  // Free slots and new keys have score zero, old keys more. Finish counts the
+  // occurrences of new keys.
   static __device__ __forceinline__ void SetNew(uint64_t*, uint64_t) {}
   static __device__ __forceinline__ uint64_t NewScore(uint64_t) { return 0; }
   static __device__ __forceinline__ bool IsNew(uint64_t score, uint64_t) {
@@ -78,15 +81,15 @@ struct Policy<Eviction::kLfu> {
   }
 };
 
-// The 128-byte line of a bucket, as a number that spreads over a power of two.
+// Returns the number of a bucket's 128-byte line, spread over a power of two.
 __device__ __forceinline__ uint64_t LineOf(const int64_t* bucket) {
   const uint64_t line = reinterpret_cast<uint64_t>(bucket) / 128;
   return line ^ (line >> 25);
 }
 
-// Marks of buckets, perhaps several buckets to a bit: a mark that another
-// bucket set costs a little time and changes no result. marks: a set of
-// scratch's.
+// Marks of buckets. Several buckets may share a bit: a mark set by another
+// bucket costs a little time and changes no result. marks: one of the three
+// sets in scratch.
 __device__ __forceinline__ bool SetMark(const Scratch& scratch, unsigned* marks,
                                         const int64_t* bucket) {
   const uint64_t bit = LineOf(bucket) & (scratch.num_marks - 1);
@@ -105,7 +108,7 @@ __device__ __forceinline__ void StoreSlot(int64_t* p, int64_t value) {
                : "memory");
 }
 
-// Writes what a key evicted into the caller's arrays.
+// Writes an evicted key into the caller's arrays.
 template <Eviction kEviction>
 __device__ __forceinline__ void ReportEvicted(const EvictedKeys& evicted,
                                               int64_t at, int64_t key,
@@ -119,8 +122,8 @@ __device__ __forceinline__ void ReportEvicted(const EvictedKeys& evicted,
   }
 }
 
-// Places what found its bucket contended. kFill: old keys stay; what finds no
-// place goes on the list for kEvict. Both enqueue one kernel.
+// Places keys whose bucket is contended. kFill: old keys stay, and keys without
+// a place are listed for kEvict. Each phase enqueues one kernel.
 enum class Phase { kFill, kEvict };
 template <Phase kPhase>
 Status LaunchContest(const Batch& batch, Eviction eviction,

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finding keys, and finding and copying their rows.
+// Finds keys, optionally copying their rows.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/launch.cuh"
@@ -24,15 +24,15 @@ __global__ void __launch_bounds__(kBlock)
   if (mine) __stcs(slots + i, slot);
 }
 
-// 16 bytes of a row, or 4 where the rows are not made of 16-byte pieces.
+// Loads 16 bytes of a row, or 4 if 16 do not divide the row.
 template <typename Piece>
 __device__ __forceinline__ Piece LoadRowPiece(const Piece* p) {
   return __ldg(p);
 }
 
-// Copies the rows of the warp's 32 keys, out of which each lane knows one. The
+// Copies the rows of the warp's 32 keys; each lane has the address of one. The
 // pieces of the 32 output rows are one run of memory: lane l copies piece l,
-// then l + 32, ..., eight in flight. kPieces: pieces per row, 0 when not a
+// then l + 32, ..., eight in flight. kPieces: pieces per row, 0 if not a
 // constant.
 template <typename Piece, int kPieces>
 __device__ __forceinline__ void CopyRowsInWarp(const Piece* row, int num_rows,
@@ -47,7 +47,7 @@ __device__ __forceinline__ void CopyRowsInWarp(const Piece* row, int num_rows,
 #pragma unroll
     for (int u = 0; u < kInFlight; ++u) {
       const int piece = base + u * kWarp + lane;
-      const int source = piece / per_row;  // beyond 31 only past the end
+      const int source = piece / per_row;  // above 31 only past the end
       const Piece* from = reinterpret_cast<const Piece*>(
           __shfl_sync(kAllLanes, address, source & (kWarp - 1)));
       v[u] = Piece();

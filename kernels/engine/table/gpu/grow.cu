@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splitting pairs: what makes a table larger.
+// Splits pairs, which makes a table larger.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/launch.cuh"
@@ -10,11 +10,11 @@ namespace ev {
 namespace gpu {
 namespace {
 
-constexpr int kPerThread = 4;  // times two slots, all in flight
+constexpr int kPerThread = 4;  // of two slots each, all in flight
 
-// Splits pairs [view.split, view.split + num_pairs), each slot for itself: a
-// key goes to its place in the other half or stays. pieces: of two slots. What
-// it reads and writes are two or three runs of memory.
+// Splits pairs [view.split, view.split + num_pairs), each slot independently: a
+// key moves to its place in the other half or stays. pieces: of two slots.
+// Reads and writes two or three runs of memory.
 template <bool kScores>
 __global__ void __launch_bounds__(kBlock)
     SplitKernel(TableView view, int64_t pieces, int64_t distance) {
@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(kBlock)
       const bool ex = v[u].x == empty, ey = v[u].y == empty;
       const unsigned empties = __ballot_sync(kAllLanes, mine && (ex || ey));
       if (!mine) continue;
-      // What a bucket that has been full says of the keys that went past it,
-      // both halves must go on saying.
+      // Both halves keep the mark of the bucket, since keys may be beyond
+      // either.
       const bool has_empty = ((empties >> tile_base) & 0xFF) != 0;
       const int64_t free = has_empty ? empty : erased;
       const uint32_t pair = view.split + static_cast<uint32_t>(i / kPairPieces);

@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is promised of TableSet's growth itself. That tables which grow stay
-// right under all other calls is in table_set_test. A plain program, as that
-// is.
+// Tests the contract of TableSet's growth itself. table_set_test checks all
+// other calls on tables that grow. A plain program, like table_set_test.
 
 #include <cuda_runtime.h>
 
@@ -34,8 +33,8 @@ Contents ContentsOf(Fixture* f, int table, bool scores) {
   return contents;
 }
 
-// The contents after a growth, from those before it and from which keys are in
-// new slots: no other key may have another slot or score.
+// Computes the expected contents after a growth from those before it and from
+// the keys in new slots. No other key may have changed its slot or score.
 void MovesOnlyToNewSlots(Eviction eviction, double load) {
   const bool scores = eviction != Eviction::kNone;
   Fixture f({64, g_small ? 2000 : 100000, 64}, eviction, 0, 9);
@@ -48,7 +47,8 @@ void MovesOnlyToNewSlots(Eviction eviction, double load) {
   std::mt19937_64 random(4);
   for (int growths = 0; growths < 8; ++growths) {
     Growth planned;
-    if (!f.set().PlanGrowth(1, 32, &planned).ok()) break;  // as large as may be
+    // at its maximum size
+    if (!f.set().PlanGrowth(1, 32, &planned).ok()) break;
     Contents before = ContentsOf(&f, 1, scores);
     const int64_t size = f.size(1), rejected = f.rejected(1);
     const Growth g =
@@ -65,7 +65,7 @@ void MovesOnlyToNewSlots(Eviction eviction, double load) {
       if (was != before.end()) before.erase(was);
     }
     EXPECT(before.empty());
-    // About half of the keys of as many slots, where there are many.
+    // About half of the keys of as many slots, if there are many.
     if (g.num_slots > 5000 && growths == 0) {
       EXPECT(moved > load * .4 * g.num_slots &&
              moved < load * .6 * g.num_slots);
@@ -92,8 +92,8 @@ void ManySmallGrowthsAreOneLargeOne() {
   for (Eviction eviction : {Eviction::kNone, Eviction::kLru}) {
     Fixture f({2000}, eviction, 0, 8);
     f.FindOrInsert(RandomKeys(1990, 1 << 30, 1));
-    // The same keys in the same slots of a second table: only a copy can have
-    // that, so the growths are compared by what they say of each key.
+    // Only a copy could have the same keys in the same slots. So compare the
+    // growths by what they do to each key.
     const Listed before = f.Export(0);
     std::unordered_map<int64_t, int64_t> slot_of;
     for (size_t i = 0; i < before.keys.size(); ++i) {
@@ -103,8 +103,8 @@ void ManySmallGrowthsAreOneLargeOne() {
     while (f.set().num_slots(0) < 2 * first) f.Grow(0, 96);
     const Listed small = f.Export(0);
     EXPECT(small.keys.size() == before.keys.size());
-    // One growth of a table that has each key where the first one had it moves
-    // a key by the same rule; its buckets are those of the key's chain.
+    // A key that has the same slot in both tables must move by the same rule;
+    // its buckets are those of the key's chain.
     Fixture g({2000}, eviction, 0, 8);
     g.FindOrInsert(RandomKeys(1990, 1 << 30, 1));
     g.Grow(0, first);
@@ -118,7 +118,7 @@ void ManySmallGrowthsAreOneLargeOne() {
       elsewhere += bucket_of[small.keys[i]] != small.slots[i] / 16;
       EXPECT((small.slots[i] - slot_of[small.keys[i]]) % first == 0);
     }
-    // In tables that evict the buckets do not depend on the run.
+    // In tables that evict the buckets are deterministic.
     if (eviction == Eviction::kLru) EXPECT(elsewhere == 0);
   }
 }
@@ -143,7 +143,7 @@ void TakesTheKeysThatItRefusedBefore() {
   EXPECT(f.Export(0).keys.empty());
 }
 
-// Nothing but time tells the marks of free slots apart, so this reads them.
+// Reads the marks directly, since they affect nothing except time.
 void RestoredSlotsAreEmpty() {
   Fixture f({3000}, Eviction::kNone, 0, 2);
   const Keys keys = RandomKeys(3500, 1 << 30, 8);
@@ -161,7 +161,7 @@ void RestoredSlotsAreEmpty() {
     const auto it = slot_of.find(keys[i]);
     EXPECT(found[i] == (it == slot_of.end() ? -1 : it->second));
   }
-  // Each free slot: empty, unless a key is past its bucket.
+  // Each free slot is marked empty, unless a key is beyond its bucket.
   const TableView* const device = f.set().device_tables().views;
   TableView view;
   EXPECT(cudaMemcpy(&view, device, sizeof(view), cudaMemcpyDeviceToHost) ==
@@ -187,7 +187,8 @@ void RestoredSlotsAreEmpty() {
   EXPECT(erased > 0);
 }
 
-// Takes all memory of the device but some; gives it back at the end.
+// Allocates all memory of the device except 'left' bytes; frees it in the
+// destructor.
 class FullDevice {
  public:
   explicit FullDevice(size_t left) {
@@ -223,7 +224,7 @@ void WithoutMemoryAllStaysAsItWas() {
     const int64_t num_slots = f.set().num_slots(0);
     const int64_t bytes = f.set().index_bytes();
     {
-      // With scores: room for the keys, and not for their scores.
+      // With scores: enough memory for the keys, but not for their scores.
       FullDevice full(scores ? (192 << 20) : (64 << 20));
       size_t free_before = 0, free_after = 0, total = 0;
       EXPECT(cudaMemGetInfo(&free_before, &total) == cudaSuccess);
@@ -279,7 +280,7 @@ void GrowsBeyond31Bits() {
   EXPECT(f.FindOrInsert(keys).slots == after);
 }
 
-void SaysWhatIsWrong() {
+void ReportsErrors() {
   std::unique_ptr<TableSet> set;
   TableSetOptions options;
   options.tables.push_back({"user", 1000, 500});
@@ -315,7 +316,7 @@ void SaysWhatIsWrong() {
 }
 
 const Test kTests[] = {
-    TEST(SaysWhatIsWrong),
+    TEST(ReportsErrors),
     TEST(MovesOnlyToNewSlots),
     TEST(ManySmallGrowthsAreOneLargeOne),
     TEST(TakesTheKeysThatItRefusedBefore),

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table that never evicts, one key at a time on the host: the walks of the
-// kernels over slots and marks as they lie in memory. It tests bucket.h where
-// there is no GPU.
+// A table that never evicts, one key at a time on the host. It walks slots and
+// marks in the same memory layout as the kernels, and tests bucket.h without a
+// GPU.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
 #define KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
@@ -36,7 +36,8 @@ class HostTable {
     return key == EmptyMark(parity) || key == ErasedMark(parity);
   }
 
-  // The slot of key, or -1. buckets (may be null): how many were looked at.
+  // Returns the slot of the key, or -1. *buckets (may be null): how many
+  // buckets were read.
   int64_t Find(int64_t key, int* buckets = nullptr) const {
     Chain chain(MixKey(key), view_);
     for (uint32_t j = 0; j < view_.probe_limit; ++j) {
@@ -51,7 +52,8 @@ class HostTable {
     return -1;
   }
 
-  // As the kernels: to the first free slot of the chain. -1: there is none.
+  // Inserts into the first free slot of the chain, like the kernels. Returns -1
+  // if the chain is full.
   int64_t FindOrInsert(int64_t key) {
     const int64_t found = Find(key);
     if (found >= 0) return found;
@@ -80,7 +82,7 @@ class HostTable {
     slots_[slot] = has_empty ? EmptyMark(parity) : ErasedMark(parity);
   }
 
-  // Splits that many pairs, which may take it over several doublings.
+  // Splits that many pairs, possibly over several doublings.
   void Grow(uint32_t num_pairs) {
     while (num_pairs != 0) {
       const uint32_t n =
@@ -94,7 +96,7 @@ class HostTable {
     }
   }
 
-  // Marks free slots empty where no key went past their bucket.
+  // Marks free slots empty if no key is beyond their bucket.
   void RestoreEmpty() {
     std::vector<bool> passed(slots_.size() / kBucketSlots, false);
     for (int64_t slot = 0; slot < num_slots(); ++slot) {
@@ -117,7 +119,7 @@ class HostTable {
     }
   }
 
-  // As grow.cu's kernel.
+  // Mirrors the kernel of grow.cu.
   void Split(uint32_t pair, uint32_t parity) {
     int64_t* const bucket =
         slots_.data() + BucketOf(pair, parity) * kBucketSlots;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finding or inserting keys in tables that never evict: one kernel, no lock.
+// Finds or inserts keys in tables that never evict: one kernel, no lock.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/claim.cuh"
@@ -11,7 +11,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Four blocks a processor: 64 registers. Three, with 76, were 5 to 10 % slower.
+// Four blocks per processor, which allows 64 registers. Three blocks, with 76
+// registers, were 5 to 10 % slower.
 template <bool kOneTable>
 __global__ void __launch_bounds__(kBlock, 4)
     FindOrInsertKernel(Batch batch, int64_t* __restrict__ slots,
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kBlock, 4)
   bool wanted = mine, inserted = false;
   int64_t slot = -1;
   // The first bucket of the chain with a free slot, and its free slots. The key
-  // goes there, but only once the whole chain is known not to hold it.
+  // goes there only after the whole chain has been searched.
   int64_t free_first = -1;
   uint32_t free = 0, probes = 0;
   while (__any_sync(kAllLanes, wanted)) {
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(kBlock, 4)
       chain.Next();
       continue;
     }
-    if (free_first < 0) {  // all of the chain is taken
+    if (free_first < 0) {  // the whole chain is full
       wanted = false;
       continue;
     }
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kBlock, 4)
     if (in_bucket >= 0) {
       slot = free_first + in_bucket;
       wanted = false;
-    } else {  // lost every slot to other keys: look again from the start
+    } else {  // other keys took every slot: search again from the start
       chain = Chain(hash, view);
       free_first = -1;
       probes = 0;

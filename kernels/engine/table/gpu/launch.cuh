@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels' launchers: what table_set.cu calls. All of them only enqueue.
+// Kernel launchers of table_set.cu. All of them only enqueue.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
 #define KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
@@ -26,10 +26,11 @@ inline unsigned BlocksFor(int64_t threads) {
 struct Pending {
   int64_t key;
   int32_t table;
-  int32_t index;    // in the batch; -1: another key's tile carries it, which
-                    // knows the key and none of its occurrences
-  uint16_t free;    // slots of the bucket it goes to that were seen free
-  uint16_t probes;  // that bucket, counted along the key's chain
+  // in the batch; -1: a displaced key, which another key's tile carries without
+  // knowing its occurrences
+  int32_t index;
+  uint16_t free;    // slots of its bucket that were seen free
+  uint16_t probes;  // position of that bucket in the key's chain
 };
 
 // The counters of one evicting call.
@@ -43,33 +44,36 @@ struct CallState {
 
 struct Scratch {
   CallState* state;
-  unsigned* locks;  // [kNumLocks] one bit of a word used
+  unsigned* locks;  // [kNumLocks] one bit of each word is used
   // Marks of buckets, [num_marks / 32] each, one after the other.
   uint32_t num_marks;  // a power of two
   unsigned* filled;    // Seek took the last free slot
   unsigned* claimed;   // Evict took the slot of an old key
-  unsigned* stale;     // a key left that this call may have said to be there
-  // [max_keys] each.
-  Pending* pending;        // what Seek could not place
-  Pending* contest_fill;   // of these: others want the same free slots
-  Pending* contest_evict;  // of these: others want the same old keys' slots
-  uint8_t* missed;         // [index] 1: absent when the call began
+  // a key left whose slot this call may have returned already
+  unsigned* stale;
+  // The following have [max_keys] entries each.
+  Pending* pending;  // keys that Seek could not place
+  // of these: other keys compete for the same free slots
+  Pending* contest_fill;
+  // of these: other keys compete for the same old keys' slots
+  Pending* contest_evict;
+  uint8_t* missed;  // [index] 1: absent when the call began
 };
 static_assert(kCounterBytes == 2 * kStripes * kStripeInts * sizeof(int64_t),
               "two counters of a table");
 static_assert(kScratchBytesPerKey == 3 * sizeof(Pending) + 1,
               "three lists and a byte");
 
-// A kernel of a chain may be launched while the one before it still runs, and
-// waits for it here; saves most of what a launch costs. Where the device
-// cannot, the launch waits and this does nothing.
+// Waits for the previous kernel of a chain, during which this one may be
+// launched already; that saves most of the launch latency. On devices without
+// this feature the launch itself waits, and this does nothing.
 __device__ __forceinline__ void WaitForPreviousKernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
 
-// Launches a kernel that begins with WaitForPreviousKernel.
+// Launches a kernel that starts with WaitForPreviousKernel.
 template <typename... Parameters, typename... Arguments>
 cudaError_t LaunchChained(void (*kernel)(Parameters...), unsigned blocks,
                           bool overlap, cudaStream_t stream,
@@ -88,7 +92,7 @@ cudaError_t LaunchChained(void (*kernel)(Parameters...), unsigned blocks,
 
 struct DeviceInfo {
   int num_processors;
-  bool overlaps_kernels;  // the kernels that run there begin with a wait
+  bool overlaps_kernels;  // evicting kernels were compiled with the wait
 };
 
 struct InsertOutputs {
@@ -111,13 +115,14 @@ Status LaunchInsertAndEvict(const Batch& batch, Eviction eviction,
                             const DeviceInfo& device, cudaStream_t stream);
 Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
                    int64_t* size_counters, cudaStream_t stream);
-// Whether the code of the evicting kernels that this device runs was compiled
-// with the wait that LaunchChained relies on.
+// Sets *wait: whether the code of the evicting kernels that this device runs
+// was compiled with the wait that LaunchChained relies on.
 Status EvictingKernelsWait(bool* wait);
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
                    const CallState* state, cudaStream_t stream);
 Status LaunchClear(const TableView& view, cudaStream_t stream);
-// REQUIRES: the memory of as many pairs more, view's split pairs as before.
+// REQUIRES: memory for num_pairs more pairs is mapped; view.split is the value
+// before the split.
 Status LaunchSplit(const TableView& view, uint32_t num_pairs,
                    cudaStream_t stream);
 // passed: PassedBytes of device memory.

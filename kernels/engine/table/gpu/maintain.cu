@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Erasing keys, emptying a table, listing its keys, marking what is empty.
+// Erases keys, empties a table, lists its keys, and restores empty marks.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/launch.cuh"
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kBlock)
     if (seen.match != 0) {
       const int64_t at = first + SlotOfBit(__ffs(seen.match) - 1);
       // An empty slot proves that the bucket was never full, and no erase of
-      // this kernel can make the proof wrong.
+      // this kernel can invalidate that.
       const int64_t mark =
           seen.empty ? EmptyMark(chain.parity()) : ErasedMark(chain.parity());
       const int64_t was = static_cast<int64_t>(
@@ -78,8 +78,7 @@ __global__ void __launch_bounds__(kBlock)
                  ExportedKeys out) {
   __shared__ int total;
   __shared__ unsigned long long base;
-  constexpr int kPerThread =
-      8;  // so that a block takes one place per 2048 slots
+  constexpr int kPerThread = 8;  // one reservation in the list per 2048 slots
   const int lane = threadIdx.x & (kWarp - 1);
   const int64_t block_first =
       first_slot + static_cast<int64_t>(blockIdx.x) * kBlock * kPerThread;
@@ -129,7 +128,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Sets the bit of each bucket that some key went past.
+// Sets the bit of each bucket that some key is beyond.
 __global__ void __launch_bounds__(kBlock)
     PassedKernel(TableView view, int64_t num_slots, unsigned* passed) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kBlock;
@@ -164,8 +163,8 @@ __global__ void ZeroKernel(int64_t* count) { *count = 0; }
 
 Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
                    int64_t* size_counters, cudaStream_t stream) {
-  // A free slot's count is zero; its time of last use may be any that has
-  // passed.
+  // A free slot must have a use count of zero; its time of last use may be any
+  // value.
   const bool zero = eviction == Eviction::kLfu;
   const auto kernel =
       batch.num_tables == 1

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What table_set_test is written in: a table set that takes and gives host
-// vectors, keys to feed it, and expectations that need no test library.
+// Test fixture of table_set_test: a table set with host vectors as inputs and
+// outputs, test keys, and expectations that need no test library.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
@@ -26,8 +26,8 @@ namespace gpu {
 
 using Keys = std::vector<int64_t>;
 
-inline bool g_small = false;  // sizes fit for compute-sanitizer
-inline int g_failures = 0;    // of the test that runs
+inline bool g_small = false;  // sizes for compute-sanitizer
+inline int g_failures = 0;    // of the current test
 
 #define EXPECT(condition)                                                      \
   do {                                                                         \
@@ -51,13 +51,13 @@ class OnDevice {
  public:
   explicit OnDevice(size_t n) : n_(n) {
     OK(buffer_.Allocate(n * sizeof(T) + 16, "test data"));
-    // Poison: an output that no kernel writes must not look right.
+    // Poison, so that an output that no kernel writes is wrong.
     cudaMemset(buffer_.data(), 0xA5, n * sizeof(T) + 16);
   }
   explicit OnDevice(const std::vector<T>& v) : OnDevice(v.size()) {
     if (!v.empty()) {
       cudaMemcpy(get(), v.data(), n_ * sizeof(T), cudaMemcpyHostToDevice);
-      cudaStreamSynchronize(nullptr);  // It may return before they are there.
+      cudaStreamSynchronize(nullptr);  // It may return before the data arrived.
     }
   }
   T* get() const { return buffer_.as<T>(); }
@@ -88,10 +88,10 @@ struct Listed {
   std::vector<uint64_t> scores;
 };
 
-// A set that takes and gives host vectors.
+// A table set with host vectors as inputs and outputs.
 class Fixture {
  public:
-  // growth: how many times its capacity each table may grow to.
+  // growth: the factor by which each table may grow.
   Fixture(const Keys& capacities, Eviction eviction, int probe_limit = 0,
           int64_t growth = 0)
       : eviction_(eviction) {
@@ -237,7 +237,8 @@ inline Keys RandomKeys(int64_t n, int64_t range, uint64_t seed) {
   std::mt19937_64 random(seed);
   Keys keys(n);
   for (int64_t& k : keys) {
-    // Spread over all 64 bits, so that the range is a set and not an interval.
+    // Spreads the keys over all 64 bits, so that they are a set, not an
+    // interval.
     k = static_cast<int64_t>((random() % range) * 0x9E3779B97F4A7C15ULL);
   }
   return keys;
@@ -265,9 +266,9 @@ struct Test {
 #define TEST(name) \
   { #name, name }
 
-// What main returns: 0 when all passed, 1 when something failed. --small: sizes
-// fit for compute-sanitizer; --filter=TEXT: the tests whose name has TEXT in
-// it.
+// Runs the tests and returns main's result: 0 if all passed, 1 if any failed.
+// --small: sizes for compute-sanitizer; --filter=TEXT: only tests whose name
+// contains TEXT.
 template <size_t n>
 int RunTests(const Test (&tests)[n], int argc, char** argv) {
   std::string filter;

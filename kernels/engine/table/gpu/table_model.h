@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a TableSet's tables must do, on the host and one key at a time: the
-// oracle of table_set_test. It places keys in an order shuffled by a seed of
-// its own, so a result that depended on the order would not match the device's.
+// Reference model of a TableSet's tables, on the host and one key at a time,
+// for table_set_test. It places keys in an order shuffled by its own seed, so
+// it would not match the device if the result depended on the order.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
@@ -33,13 +33,13 @@ class EvictingModel {
         buckets_(2 * static_cast<size_t>(num_pairs)) {}
 
   struct Entry {
-    uint64_t score;  // as Export shows it
+    uint64_t score;  // as Export returns it
     bool is_new;
-    bool used;  // the ordering bit of kLru: inserted ranks above used
+    bool used;  // kLru: inserted ranks above used
   };
 
   struct Result {
-    std::set<int64_t> inserted;           // keys that are new and stayed
+    std::set<int64_t> inserted;           // new keys that kept a slot
     std::map<int64_t, uint64_t> evicted;  // key -> score
   };
 
@@ -101,16 +101,18 @@ class EvictingModel {
     Entry& entry = buckets_[bucket].entries[key];
     if (eviction_ == Eviction::kLfu) {
       ++entry.score;
-    } else if (entry.score != call_) {  // else the call that it came with
+      // else the key keeps the score of the call that inserted it
+    } else if (entry.score != call_) {
       entry.score = call_;
       entry.used = true;
     }
   }
 
-  // Adds pairs: each key goes to where its chain in the larger table has what
-  // was its bucket in the smaller.
+  // Adds pairs. Each key moves to the bucket at the same position of its chain
+  // in the larger table.
   void Grow(uint32_t more_pairs) {
-    std::map<int64_t, std::pair<size_t, size_t>> place;  // key -> bucket, probe
+    // bucket, position in the chain
+    std::map<int64_t, std::pair<size_t, size_t>> place;
     for (size_t b = 0; b < buckets_.size(); ++b) {
       for (const auto& entry : buckets_[b].entries) {
         const std::vector<uint64_t> chain = ChainOf(entry.first);
@@ -122,7 +124,8 @@ class EvictingModel {
       uint64_t doubling = base_pairs_;
       while (2 * doubling <= num_pairs_) doubling *= 2;
       for (uint64_t parity = 0; parity < 2; ++parity) {
-        // A new bucket may have to be passed where its other half had to.
+        // A search may have to go past a new bucket if it had to go past its
+        // other half.
         Bucket half;
         half.was_full = buckets_[2 * (num_pairs_ - doubling) + parity].was_full;
         buckets_.push_back(half);
@@ -173,7 +176,7 @@ class EvictingModel {
     bool was_full = false;
   };
 
-  // With as many of the layer's bits as lead to a pair that is there.
+  // Uses as many bits of the layer as lead to an existing pair.
   uint32_t PairOf(uint64_t base, uint64_t layer) const {
     uint64_t pair = base;
     for (int bits = 1; bits < 32; ++bits) {
@@ -210,7 +213,7 @@ class EvictingModel {
     return -1;
   }
 
-  // Orders what may leave a bucket; the lowest leaves.
+  // Ranks the keys that may leave a bucket; the lowest leaves.
   std::pair<std::pair<uint64_t, bool>, uint64_t> RankOf(int64_t key,
                                                         const Entry& e) const {
     if (e.is_new) return {{~0ULL, true}, MixKey(key)};

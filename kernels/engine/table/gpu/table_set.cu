@@ -29,7 +29,7 @@ Status ValidateOptions(const TableSetOptions& options) {
                            std::to_string(options.probe_limit));
   }
   for (const TableOptions& table : options.tables) {
-    // Room above, so that the next prime still fits 32 bits.
+    // Leaves room, so that the next prime still fits in 32 bits.
     if (table.capacity < 1 || table.capacity > kMaxSlots - 1024 * kPairSlots) {
       return InvalidArgument("capacity must be in [1, " +
                              std::to_string(kMaxSlots - 1024 * kPairSlots) +
@@ -60,7 +60,8 @@ class TableSet::Impl {
   int64_t num_slots(int table) const {
     return static_cast<int64_t>(NumPairs(views[table])) * kPairSlots;
   }
-  // Marks for that many more pairs. Those that there are stay as they are.
+  // Allocates marks for that many more pairs. Keeps the current marks if they
+  // suffice.
   Status ReserveMarks(int64_t more_pairs);
   Status Grow(int table, const Growth& growth, cudaStream_t stream);
   int64_t* sizes() const { return counters.as<int64_t>(); }
@@ -154,7 +155,7 @@ Status TableSet::Impl::ReserveMarks(int64_t more_pairs) {
   EV_RETURN_IF_ERROR(larger.Allocate(
       kMarkSets * (num_marks / 8),
       "the marks of the set of table '" + options.tables[0].name + "'"));
-  marks = std::move(larger);  // every call clears them when it begins
+  marks = std::move(larger);  // every call clears them at its start
   scratch.num_marks = static_cast<uint32_t>(num_marks);
   scratch.filled = marks.as<unsigned>();
   scratch.claimed = scratch.filled + num_marks / 32;
@@ -291,8 +292,8 @@ Status TableSet::SetRowsSync(Span<const RowBlock> rows, int64_t dim) {
   }
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpy(impl.rows.data(), rows.data(), bytes, cudaMemcpyHostToDevice));
-  // It may return before pageable memory has arrived, and streams that do not
-  // wait for the null stream read it.
+  // cudaMemcpy may return before pageable memory has arrived, and streams that
+  // do not synchronize with the null stream read it.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   impl.dim = dim;
   return Status::OK();
@@ -413,10 +414,9 @@ Status TableSet::PlanGrowth(int table, int64_t max_new_slots,
   const int64_t now = num_slots(table);
   const int64_t room = impl.max_slots[table] - now;
   if (room == 0) {
-    return FailedPrecondition(
-        "a table with room to grow was expected, got one with all " +
-        std::to_string(now) + " slots that its max_capacity gives it, table '" +
-        name + "'");
+    return FailedPrecondition("table '" + name + "' cannot grow: it has all " +
+                              std::to_string(now) +
+                              " slots that its max_capacity allows");
   }
   const int64_t doubled =
       static_cast<int64_t>(DoublingPairs(view) - view.split) * kPairSlots;

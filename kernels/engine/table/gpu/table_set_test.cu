@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TableSet against host models. A plain program (RunTests has its arguments):
-// it runs on GPU hosts that have no test library.
+// Compares TableSet with host models. A plain program (RunTests documents its
+// arguments), so that it runs on GPU hosts without a test library.
 
 #include <cuda_runtime.h>
 
@@ -45,7 +45,7 @@ void AnyKeyIsLegal() {
     }
     EXPECT(f.Find(keys) == r.slots);
     EXPECT(f.size() == static_cast<int64_t>(keys.size()));
-    // Fill the buckets, so that there is no free slot beside the odd keys.
+    // Fill the buckets, so that no slot beside the odd keys is free.
     f.FindOrInsert(RandomKeys(1000, 1000, 3));
     Keys order = f.Export(0).keys;
     EXPECT(static_cast<int64_t>(order.size()) == f.size());
@@ -87,8 +87,8 @@ void DuplicatesInOneCallGetOneSlot() {
   }
 }
 
-// Grows table t by some slots; what moved moves in the model. Half of the
-// growths, at random, go to a doubling.
+// Grows table t by some slots and moves the same keys in the model. Half of the
+// growths, at random, complete a doubling.
 void GrowModel(Fixture* f, int t, std::mt19937_64* random,
                std::unordered_map<int64_t, int64_t>* model) {
   Growth planned;
@@ -105,9 +105,9 @@ void GrowModel(Fixture* f, int t, std::mt19937_64* random,
   }
 }
 
-// Random finds, inserts and erases on several tables, nothing evicted, against
-// one std::unordered_map per table. growth: 0, or how far the tables grow on
-// the way.
+// Compares random finds, inserts and erases on several tables without eviction
+// with one std::unordered_map per table. growth: 0, or the factor by which
+// tables grow on the way.
 void MatchesMaps(const Keys& capacities, double max_load, int rounds,
                  int64_t max_batch, uint64_t seed, int64_t growth = 0) {
   const size_t tables = capacities.size();
@@ -220,7 +220,8 @@ void FullTableRefusesAndKeepsItsKeys() {
   EXPECT(f.size() == slots);
   EXPECT(f.rejected() == 2000 - slots);
   EXPECT(f.Find(keys) == r.slots);
-  // Erase one half; the other stays, and there is room for as many again.
+  // Erase one half. The other stays, and there is room for the same number
+  // again.
   Keys half, rest;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (r.slots[i] >= 0)
@@ -285,7 +286,7 @@ void FindsAndCopiesRows() {
   }
 }
 
-// Everything an evicting set promises, against the model.
+// Checks the whole contract of an evicting set against the model.
 void MatchesEvictingModel(const Keys& capacities, Eviction eviction,
                           int probe_limit, int rounds, int64_t max_batch,
                           double range, uint64_t seed, int64_t growth = 0) {
@@ -309,7 +310,7 @@ void MatchesEvictingModel(const Keys& capacities, Eviction eviction,
       }
     }
     Keys offsets;
-    if (Fixture::Concat(segments, &offsets).empty()) continue;  // is no call
+    if (Fixture::Concat(segments, &offsets).empty()) continue;  // no call
     if (random() % 8 == 0) {
       const Keys slots = f.Erase(segments);
       for (size_t t = 0, i = 0; t < tables; ++t) {
@@ -337,7 +338,7 @@ void MatchesEvictingModel(const Keys& capacities, Eviction eviction,
       model[t].RestoreEmpty();
     }
     if (tables == 1 && random() % 8 == 0) {
-      // Least often used counts each occurrence; so must the model.
+      // Least frequently used counts each occurrence, and so must the model.
       f.Touch(segments[0]);
       for (int64_t key : segments[0]) model[0].Touch(key);
       continue;
@@ -395,8 +396,8 @@ void EvictsAsTheModel(Eviction eviction) {
   const int rounds = g_small ? 6 : 60;
   uint64_t seed = 10;
   for (int probe_limit : {1, 2, 4}) {
-    // One bucket's worth of keys up to many tables' worth in one call; few
-    // evictions up to a table that is replaced in every call.
+    // From one bucket's worth of keys to many tables' worth in one call; from
+    // few evictions to a table that is replaced in every call.
     MatchesEvictingModel({64}, eviction, probe_limit, rounds, 20, 1.5, ++seed);
     MatchesEvictingModel({64}, eviction, probe_limit, rounds, 500, 30, ++seed);
     MatchesEvictingModel({1000}, eviction, probe_limit, rounds, 300, 1.2,
@@ -511,7 +512,7 @@ void CallsCanBeCaptured() {
   }
 }
 
-void SaysWhatIsWrong() {
+void ReportsErrors() {
   std::unique_ptr<TableSet> set;
   TableSetOptions options;
   EXPECT(TableSet::Create(options, StreamView(), &set).code() ==
@@ -570,7 +571,7 @@ const Test kTests[] = {
     TEST(ExportsRangesOnce),
     TEST(SlotsGoBeyond31Bits),
     TEST(CallsCanBeCaptured),
-    TEST(SaysWhatIsWrong),
+    TEST(ReportsErrors),
 };
 
 int Main(int argc, char** argv) {

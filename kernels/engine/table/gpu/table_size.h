@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many slots a table has, and what device memory a set takes: written once,
-// for the set that allocates and for code that plans without a GPU.
+// Number of slots of a table and device memory of a set. Used by the set itself
+// and by code that plans without a GPU.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
@@ -16,7 +16,7 @@ namespace gpu {
 
 constexpr int kPairSlots = 2 * kBucketSlots;
 
-// Buckets that a key may be in, unless a set's options say otherwise.
+// Number of buckets that a key may be in, unless a set's options override it.
 constexpr int DefaultProbeLimit(bool evicts) {
   return evicts ? 2 : kMaxProbeLimit;
 }
@@ -30,8 +30,8 @@ inline bool IsPrime(uint32_t n) {
   return true;
 }
 
-// A prime number of pairs lets every chain visit every pair. Two choices need
-// no prime: any step leads to another pair.
+// Returns a prime number of pairs, with which every chain visits every pair.
+// With at most two choices no prime is needed: any step leads to another pair.
 inline uint32_t PairsFor(int64_t capacity, int probe_limit) {
   int64_t pairs = (capacity + kPairSlots - 1) / kPairSlots;
   if (pairs < 2) pairs = 2;
@@ -44,25 +44,25 @@ inline int64_t SlotsFor(int64_t capacity, int probe_limit) {
   return int64_t{PairsFor(capacity, probe_limit)} * kPairSlots;
 }
 
-// Locks and marks of a set that evicts; evict.cuh says what they are.
+// Locks and marks of a set that evicts; see evict.cuh.
 constexpr unsigned kNumLocks = 1u << 18;
 constexpr int64_t kMinMarks = 1 << 10;
-constexpr int64_t kMaxMarks = 1 << 25;  // 4 MB a set: they stay in L2
+constexpr int64_t kMaxMarks = 1 << 25;  // 4 MB per set, which stay in L2
 constexpr int kMarkSets = 3;
-// Two bits a bucket keep those of different tables apart, mostly.
+// At two bits per bucket, most buckets of different tables have their own.
 inline int64_t MarksFor(int64_t buckets) {
   int64_t num_marks = kMinMarks;
   while (num_marks < 2 * buckets && num_marks < kMaxMarks) num_marks *= 2;
   return num_marks;
 }
-// Of the lists of an evicting call.
+// Size of an evicting call's lists.
 constexpr int64_t kScratchBytesPerKey = 73;
 
-// Sizes and rejected keys of a table, counted in stripes.
+// Counters of keys and of rejected keys of one table, in stripes.
 constexpr int64_t kCounterBytes = 2048;
 
-// Device memory of a set of one table that does not grow. max_keys: what
-// ReserveSync is given.
+// Returns the device memory of a set of one table that does not grow. max_keys:
+// the argument of ReserveSync.
 inline int64_t IndexBytesFor(int64_t capacity, bool evicts, int64_t max_keys) {
   const int64_t slots = SlotsFor(capacity, DefaultProbeLimit(evicts));
   const int64_t fixed =

@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a warp reads the buckets of 32 keys: eight lanes read one bucket (16
-// bytes each, one line together), four buckets at once, eight times, and all
-// eight loads are in flight before the first is looked at. 32 lines per warp
-// hide the latency of memory with few warps; what the lanes saw goes back to
-// the key's own lane as bit masks, so the rest of an operation is one thread
-// per key.
+// Reads the buckets of 32 keys by one warp. Eight lanes read one bucket (16
+// bytes each, one line together), four buckets at a time, eight times. All
+// eight loads are in flight before the first result is used, so few warps
+// suffice to hide the memory latency with 32 lines each. Bit masks return the
+// results to the key's own lane, so the rest of an operation is one thread per
+// key.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
 #define KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
@@ -22,9 +22,9 @@ namespace gpu {
 constexpr int kTile = 8;  // lanes that read one bucket, two slots each
 static_assert(kTile * 2 == kBucketSlots, "a lane looks at two slots");
 
-// How slots are read. Frozen: nothing writes the keys while the kernel runs, so
-// the read-only path may serve. Live: other warps write; read where they write,
-// in L2, and do not let the compiler reuse what an earlier load gave.
+// How slots are read. Frozen: no key is written while the kernel runs, so the
+// read-only path may be used. Live: other warps write, so read in L2, where
+// they write, and keep the compiler from reusing an earlier load.
 enum class Slots { kFrozen, kLive };
 
 template <Slots slots>
@@ -43,12 +43,12 @@ __device__ __forceinline__ longlong2 LoadTwoSlots(const int64_t* p) {
   return v;
 }
 
-// What a lane's key saw in one bucket. Bit j of a mask is slot 2j, bit 8 + j is
-// slot 2j + 1: any fixed order of the slots serves.
+// Contents of one bucket with respect to a lane's key. Bit j of a mask is slot
+// 2j, bit 8 + j is slot 2j + 1; any fixed order would do.
 struct Seen {
   uint32_t match;  // at most one bit
   uint32_t free;   // empty or erased; only with kFreeToo
-  bool empty;      // some slot is empty: no key went past this bucket
+  bool empty;      // some slot is empty: no key is beyond this bucket
 };
 
 __device__ __forceinline__ int SlotOfBit(int bit) {
@@ -57,9 +57,9 @@ __device__ __forceinline__ int SlotOfBit(int bit) {
 
 enum class Want { kMatch, kFreeToo };
 
-// REQUIRES: all lanes of the warp call it. bucket: the first slot of the bucket
-// that this lane's key looks at; lanes with wanted == false read nothing and
-// get an unspecified answer.
+// bucket: the first slot of the bucket for this lane's key. A lane whose flag
+// is false reads nothing and gets an unspecified result. REQUIRES: all lanes of
+// the warp call it.
 template <Slots slots, Want want>
 __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
                                           bool wanted) {
@@ -119,8 +119,8 @@ __device__ __forceinline__ Seen ProbeWarp(const int64_t* bucket, int64_t key,
   return seen;
 }
 
-// The table's slot of this lane's key, or -1. REQUIRES: all lanes of the warp
-// call it; lanes with wanted == false get -1.
+// Returns the slot of this lane's key in the table, or -1. A lane whose flag is
+// false gets -1. REQUIRES: all lanes of the warp call it.
 template <Slots slots>
 __device__ __forceinline__ int64_t FindInWarp(const TableView& table,
                                               int64_t key, bool wanted) {
@@ -144,11 +144,11 @@ __device__ __forceinline__ int64_t FindInWarp(const TableView& table,
   return slot;
 }
 
-// The table of key i of a batch in which the keys of table t are at
+// Returns the table of key i of a batch. The keys of table t are at
 // [offsets[t], offsets[t + 1]).
 __device__ __forceinline__ int TableOfKey(const int64_t* offsets,
                                           int num_tables, int64_t i) {
-  int low = 0, high = num_tables - 1;  // the last t with offsets[t] <= i
+  int low = 0, high = num_tables - 1;  // finds the last t with offsets[t] <= i
   while (low < high) {
     const int middle = (low + high + 1) / 2;
     if (__ldg(offsets + middle) <= i) {
@@ -160,8 +160,8 @@ __device__ __forceinline__ int TableOfKey(const int64_t* offsets,
   return low;
 }
 
-// The tables and the keys of one call. With one table its view travels in the
-// kernel's arguments and no offset is read.
+// The tables and keys of one call. With one table its view is passed in the
+// kernel's arguments, and offsets are not read.
 struct Batch {
   const int64_t* keys;  // [num_keys]
   int64_t num_keys;
@@ -180,8 +180,8 @@ __device__ __forceinline__ TableView BatchView(const Batch& batch, int t) {
   return kOneTable ? batch.only : batch.views[t];
 }
 
-// Counters that every block adds to are cut into stripes, summed when read:
-// same address atomics are served one after the other.
+// Counters that every block adds to are cut into stripes that are summed when
+// read, because atomics on the same address are serialized.
 constexpr int kStripes = 32;
 constexpr int kStripeInts = 4;  // one 32-byte sector each
 
@@ -193,8 +193,8 @@ __device__ __forceinline__ unsigned long long* StripeOf(int64_t* counters,
              kStripeInts;
 }
 
-// Adds 1 to the table's counter for each lane with adds set. REQUIRES: all
-// lanes of the warp call it.
+// Adds 1 to the table's counter, or -1 if negative, for each lane with 'adds'
+// set. REQUIRES: all lanes of the warp call it.
 __device__ __forceinline__ void CountInWarp(int64_t* counters, int table,
                                             bool adds, unsigned stripe,
                                             bool negative = false) {

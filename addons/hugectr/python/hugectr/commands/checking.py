@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`check`: what is wrong with a configuration, or what it describes."""
+"""`check`: prints the mistakes of a configuration, or the layers of a correct one."""
 
 from hugectr.commands import picture
 from hugectr.config import loading
@@ -27,7 +27,7 @@ def rows_of(model):
 
 
 def text(model):
-  """Returns the layers as a table."""
+  """Returns the layers as a text table."""
   rows = [("layer", "type", "takes", "gives")] + rows_of(model)
   widths = [max(len(row[k]) for row in rows) for k in range(3)]
   return "".join("%s\n" % "  ".join(
@@ -38,14 +38,14 @@ def check(path, plot, out):
   """Checks a configuration and prints its layers.
 
   Args:
-    path: of the JSON file.
-    plot: path of a picture to draw, an SVG or (.png) a PNG; or None.
+    path: path of the JSON file.
+    plot: path of a picture to draw, an SVG or (.png) a PNG; None: no picture.
     out: a file to print to.
 
   Raises:
-    ConfigError: one line per mistake.
+    ConfigError: the configuration is wrong; one line per mistake.
     OSError: the picture cannot be written.
-    RuntimeError: it is a PNG and matplotlib is not installed, or Graphviz fails.
+    RuntimeError: a PNG was requested without matplotlib, or Graphviz failed.
   """
   configuration = loading.read_json(path)
   model = models.parse(configuration, path)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The commands, run in this process."""
+"""Tests the commands in this process."""
 
 import contextlib
 import glob
@@ -49,7 +49,7 @@ class Terminal(io.StringIO):
 class CommandsTest(parameterized.TestCase):
 
   def configuration(self, **solver):
-    """Returns the path of a small configuration, in a folder of its own."""
+    """Returns the path of a small configuration, in its own folder."""
     with open(_EXAMPLES + "criteo_parquet.json") as f:
       found = json.load(f)
     folder = self.create_tempdir().full_path
@@ -85,7 +85,7 @@ class CommandsTest(parameterized.TestCase):
       self.assertRegex(out, r"(?m)^%s +%s" % (layer["name"], layer["type"]))
     self.assertLen(checking.rows_of(model), len(configuration["layers"]))
     drawing = xml.dom.minidom.parse(plot)
-    # One more is the ground.
+    # One more rectangle is the background.
     self.assertLen(drawing.getElementsByTagName("rect"), len(configuration["layers"]) + 1)
     arrows = sum(len(l["bottom"]) if isinstance(l["bottom"], list) else 1
                  for l in configuration["layers"][1:])
@@ -99,7 +99,7 @@ class CommandsTest(parameterized.TestCase):
     pixels = image.imread(plot)
     model, _ = models.read(_EXAMPLES + name + ".json")
     svg = xml.dom.minidom.parseString(picture.svg(model)).documentElement
-    # Half as many again in each direction.
+    # Each side has one and a half times as many pixels.
     for side, name in ((0, "height"), (1, "width")):
       self.assertAlmostEqual(pixels.shape[side], 1.5 * float(svg.getAttribute(name)), delta=2)
     colours = {tuple(c) for c in np.round(255 * pixels[..., :3]).astype(int).reshape([-1, 3])}
@@ -174,7 +174,7 @@ class CommandsTest(parameterized.TestCase):
     path, folder = self.configuration()
     with open(path) as f:
       found = json.load(f)
-    # Two labels, of which each has weights of its own.
+    # Two labels, each with its own weights.
     found["layers"][0].update(format=kind, check="None")
     if kind == "Raw":
       found["layers"][0].update(source=folder + "/train/raw", eval_source=folder + "/val/raw",
@@ -197,7 +197,7 @@ class CommandsTest(parameterized.TestCase):
     self.assertBetween(agree, .1, .9)
     for k in range(2):
       self.assertBetween(read.labels[:, k].mean(), .1, .9)
-    # The first label is what it is alone.
+    # The first label is the same as if it were the only one.
     found["layers"][0]["label"]["label_dim"] = 1
     found["layers"][-1].update(type="BinaryCrossEntropyLoss")
     del found["layers"][-1]["target_weight"]
@@ -219,7 +219,7 @@ class CommandsTest(parameterized.TestCase):
     data = data._replace(format=kind, clause=dict(data.clause, num_samples=230))
     found = batches.joined(list(
         sources.open_source(path, data, "I64", 100).chunks()))
-    # In a Norm file keys have their offsets already.
+    # The keys of a Norm file already include offsets.
     return found.labels, found.dense, np.stack([s.keys for s in found.slots])
 
   def test_convert_there_and_back(self):
@@ -247,7 +247,7 @@ class CommandsTest(parameterized.TestCase):
     status, _, error = _run("convert", path, places[0][1], places[0][1], "--from",
                             "parquet", "--to", "norm")
     self.assertEqual(status, 2)
-    self.assertIn("source and target must not be one", error)
+    self.assertIn("source and target must be different", error)
 
   @parameterized.parameters("convert", "train")
   def test_a_parquet_file_cannot_run_code(self, command):
@@ -372,7 +372,7 @@ class CommandsTest(parameterized.TestCase):
     self.assertRegex(out, r"iter 4; evaluation: AUC 0\.\d+")
     predictions, given = (np.loadtxt(folder + "/p_%s_4" % what, ndmin=2)
                           for what in ("pred", "label"))
-    # Two batches of 200, which go through 40 samples again and again.
+    # Two batches of 200, which repeat the 40 samples.
     self.assertEqual(predictions.shape, (400 * 26, 1) if labels == 1 else (400, 26))
     self.assertEqual(given.shape, predictions.shape)
     if labels == 1:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`convert`: data from one format into another."""
+"""`convert`: converts data from one format to another."""
 
 import os
 
@@ -33,22 +33,22 @@ def _read(kind, path, data, key_type):
 
 def convert(config, source, target, source_format, target_format, rows_per_file, out,
             terminal):
-  """Converts data; the configuration says what samples hold.
+  """Converts data; the configuration describes the samples.
 
   Args:
     config: path of the JSON file.
     source: file list (norm, parquet) or file (raw, tsv) to read.
     target: file list or file to write.
-    source_format: of FORMATS.
-    target_format: of FORMATS but "tsv".
-    rows_per_file: int of at least 1, samples of a file that is written.
+    source_format: one of FORMATS.
+    target_format: one of FORMATS except "tsv".
+    rows_per_file: int of at least 1, samples per written file.
     out: a file to print to.
-    terminal: a file to show progress on, if it is a terminal.
+    terminal: a file; progress is shown on it if it is a terminal.
 
   Raises:
     ConfigError: the configuration is wrong.
     DataError: the data cannot be read, or the format cannot hold it.
-    ValueError: rows_per_file is too small, or source and target are one.
+    ValueError: rows_per_file is too small, or source and target are the same.
     OSError: a file cannot be written.
   """
   if rows_per_file < 1:
@@ -56,7 +56,7 @@ def convert(config, source, target, source_format, target_format, rows_per_file,
   folders = [os.path.realpath(p if f in ("raw", "tsv") else os.path.dirname(p) or ".")
              for p, f in ((source, source_format), (target, target_format))]
   if folders[0] == folders[1]:
-    raise ValueError("source and target must not be one: %s" % folders[0])
+    raise ValueError("source and target must be different, got %s" % folders[0])
   model, configuration = models.read(config)
   key_type = configuration.get("solver", {}).get("input_key_type", "I32")
   bar = progress.Progress(terminal, 0)

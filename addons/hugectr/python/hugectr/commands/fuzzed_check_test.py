@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`check` of damaged configurations: a sentence for each, never a traceback."""
+"""Tests `check` on damaged configurations: it must print an error, never a traceback."""
 
 import contextlib
 import copy
@@ -12,7 +12,7 @@ import random
 
 from absl.testing import absltest
 from absl.testing import parameterized
-# On a new machine it makes a list of fonts, and says so: before the errors are looked at.
+# Imported first: on a new machine it builds a list of fonts and prints a message.
 from matplotlib import font_manager  # pylint: disable=unused-import
 
 from hugectr.commands import main
@@ -87,9 +87,8 @@ _WAYS = {"missing": _missing, "misspelt": _misspelt, "wrong_value": _wrong_value
          "moved": _moved, "doubled": _doubled, "cycle": _cycle,
          "unknown_bottom": _unknown_bottom}
 
-# Ways after which nothing is right, and what is said then of one of the layers.
-_ALWAYS_WRONG = {"cycle": "a layer stands after those that it takes tensors from, and there "
-                          "are no cycles",
+# Ways that make every configuration wrong, and a part of the error.
+_ALWAYS_WRONG = {"cycle": "a layer must follow those whose tensors it takes, without cycles",
                  "unknown_bottom": "there is no tensor 'no_such_tensor'"}
 
 
@@ -105,7 +104,7 @@ class FuzzedCheckTest(parameterized.TestCase):
     self.assertLen(self.texts, 5)
 
   def check(self, data, plot=None):
-    """Returns (status, standard error) of `check` of a file's bytes."""
+    """Returns (status, standard error) of `check` for a file with these bytes."""
     path = os.path.join(self.folder, "f.json")
     with open(path, "wb") as f:
       f.write(data)

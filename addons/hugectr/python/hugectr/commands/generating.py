@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`generate`: random data where a configuration looks for its own."""
+"""`generate`: writes random data at the paths that a configuration names."""
 
 from hugectr.config import errors
 from hugectr.config import model as models
@@ -12,15 +12,16 @@ def generate(path, samples, eval_samples, files, seed, out):
   """Writes training and evaluation data of a configuration's shape.
 
   Args:
-    path: of the JSON file.
-    samples: int of at least 1, to train on. Of a Raw file the configuration says it.
-    eval_samples: int of at least 1, to evaluate on; likewise.
-    files: int of at least 1, to train on.
+    path: path of the JSON file.
+    samples: int of at least 1, training samples. For a Raw file the configuration sets
+      the number.
+    eval_samples: int of at least 1, evaluation samples. For a Raw file as above.
+    files: int of at least 1, training files.
     seed: int of at least 0.
     out: a file to print to.
 
   Raises:
-    ConfigError: the file is no configuration, or has no slot_size_array.
+    ConfigError: the file is not a configuration, or has no slot_size_array.
     ValueError: a number is too small.
     OSError: a file cannot be written.
   """

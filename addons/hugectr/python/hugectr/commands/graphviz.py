@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Has Graphviz's `dot` place the boxes of a picture and route its edges."""
+"""Lays out a picture by Graphviz's `dot`: places its boxes and routes its edges."""
 
 import shutil
 import subprocess
 
 from hugectr.commands import layout
 
-# Around the picture, in points, which are units of a picture.
+# Margin of the picture, in points; a point is one unit of a picture.
 _MARGIN = 20
 
 _POINTS_PER_INCH = 72.
@@ -23,8 +23,8 @@ def program():
 def _dot_text(boxes, edges):
   """Returns the graph in the DOT language.
 
-  A box is a table whose lower row has a port for each tensor. An edge's colour is its
-  number, by which the answer is read.
+  A box is a table whose lower row has a port for each tensor. An edge's colour encodes
+  its number, by which it is found in dot's output.
   """
   lines = ["digraph {", "ranksep=0.6; nodesep=0.4;",
            'node [shape=none, margin=0, width=0, height=0]; edge [dir=none];']
@@ -43,7 +43,7 @@ def _dot_text(boxes, edges):
 
 
 def _placed(answer, boxes, edges):
-  """Returns the Placed of what `dot -Tplain` prints: inches, y upwards."""
+  """Returns the Placed for the output of `dot -Tplain`, which is in inches with y upwards."""
   corners, curves = [None] * len(boxes), [None] * len(edges)
   width = height = 0.
 
@@ -69,7 +69,7 @@ def place(path, boxes, edges):
   """Returns the Placed of boxes and edges.
 
   Args:
-    path: string, of `dot`.
+    path: string, path of `dot`.
     boxes: list of layout.Box.
     edges: list of layout.Edge.
 

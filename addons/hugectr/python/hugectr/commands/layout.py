@@ -2,39 +2,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places the boxes of a picture in layers, from top to bottom, and routes its edges.
 
-Boxes of a layer have one height. An edge that passes a layer has a place of its own in it,
-as a box of no width has, and bends only between two layers: so it crosses no box.
+Boxes of a layer have one height. An edge that passes a layer gets its own position in
+it, like a box without width, and bends only between two layers. So it crosses no box.
 """
 
 import collections
 
 HEIGHT = 66
 
-# Between two boxes of a layer, beside an edge that passes a layer, between two layers.
+# Distances: between two boxes of a layer, beside an edge that passes a layer, between
+# two layers.
 _GAP, _EDGE_GAP, _LAYER_GAP = 28, 14, 46
-# Around the picture.
+# Margin of the picture.
 _MARGIN = 20
 
-# Times that the order within layers is improved, and the places.
+# Iterations that improve the order within layers, and the positions.
 _ORDER_SWEEPS, _PLACE_SWEEPS = 24, 60
 
-# How much more an edge that passes a layer resists a bend than a box does.
+# Weight of an edge that passes a layer, relative to a box, against bends.
 _STIFFNESS = 4.0
 
-# width: float, at least 1. cells: int, parts of its lower side, of one width, from the
-# middles of which edges begin.
+# width: float, at least 1. cells: int, number of equal parts of the lower side; edges
+# start in their middles.
 Box = collections.namedtuple("Box", ["width", "cells"])
 
-# source, target: numbers of boxes, the source's being the smaller one. cell: of the source.
+# source, target: numbers of boxes, source < target. cell: cell of the source.
 Edge = collections.namedtuple("Edge", ["source", "cell", "target"])
 
-# corners: list of (x, y), upper left, y downwards. curves: for each edge a list of points:
-# its begin, then three for each cubic Bezier curve. width, height: of the picture.
+# corners: list of (x, y), upper left, y downwards. curves: for each edge a list of
+# points: its start, then three for each cubic Bezier curve. width, height: of the
+# picture.
 Placed = collections.namedtuple("Placed", ["corners", "curves", "width", "height"])
 
 
 class _Node(object):
-  """A box, or where an edge passes a layer.
+  """A box, or the position of an edge in a layer that it passes.
 
   Attributes:
     box: int, or None. layer: int. width: float. x: float, its left side.
@@ -48,10 +50,10 @@ class _Node(object):
 
 
 class _Link(object):
-  """What connects nodes of neighbouring layers.
+  """Connects nodes of neighbouring layers.
 
   Attributes:
-    upper, lower: _Node. out, into: floats, x within them.
+    upper, lower: _Node. out, into: floats, x relative to them.
   """
 
   def __init__(self, upper, out, lower):
@@ -61,7 +63,7 @@ class _Link(object):
 
 
 def _layers_of(count, edges):
-  """Returns the layer of each box: one more than the deepest box that it takes from."""
+  """Returns the layer of each box: one more than the deepest of its sources."""
   sources = [[] for _ in range(count)]
   for edge in edges:
     sources[edge.target].append(edge.source)
@@ -93,7 +95,7 @@ def _linked(boxes, edges):
 
 
 def _crossings(layers):
-  """Returns how many pairs of links cross, given the order of nodes within layers."""
+  """Returns the number of crossing pairs of links, for the present order of nodes."""
   total = 0
   for upper, lower in zip(layers, layers[1:]):
     at = {node: k for k, node in enumerate(lower)}
@@ -104,12 +106,12 @@ def _crossings(layers):
 
 
 def _wish(node, at, own, down):
-  """Returns where in its layer a node would be best: the mean of its neighbours' places.
+  """Returns the best position of a node in its layer: the mean of its neighbours' positions.
 
   Args:
     node: _Node.
-    at: dict from each node of the neighbouring layer to its place, a float.
-    own: dict from each node of its own layer to its place.
+    at: dict from each node of the neighbouring layer to its position, a float.
+    own: dict from each node of its own layer to its position.
     down: bool, whether the neighbouring layer is the one above.
   """
   if down:
@@ -138,16 +140,16 @@ def _order(layers):
 
 
 def _distance(left, right):
-  """Returns how far a node's left side must be from that of the one before it."""
+  """Returns the minimum distance between the left sides of two neighbouring nodes."""
   passing = left.box is None or right.box is None
   return left.width + (_EDGE_GAP if passing else _GAP)
 
 
 def _settle(layer, wishes, weights):
-  """Places a layer's nodes, in order and apart, as near to what they wish as can be.
+  """Places a layer's nodes in order and without overlap, close to their wishes.
 
-  The sum of weight * (x - wish)^2 is least: nodes that would overlap form a block, which
-  takes the mean of its nodes' wishes.
+  Minimizes the sum of weight * (x - wish)^2: nodes that would overlap form a block,
+  which is placed at the mean of its nodes' wishes.
   """
   begins = [0.]
   for left, right in zip(layer, layer[1:]):
@@ -166,7 +168,7 @@ def _settle(layer, wishes, weights):
 
 
 def _spread_ends(layer):
-  """Gives the links that end at a box places side by side, in the order of their begins."""
+  """Spreads the ends of the links at a box, in the order of their starts."""
   for node in layer:
     if node.box is not None:
       links = sorted(node.above, key=lambda link: link.upper.x + link.out)
@@ -175,11 +177,11 @@ def _spread_ends(layer):
 
 
 def _place(layers):
-  """Gives every node its x."""
+  """Sets x of every node."""
   for layer in layers:
     _settle(layer, [0.] * len(layer), [1.] * len(layer))
   for sweep in range(_PLACE_SWEEPS):
-    # The first sweeps look at one side, which moves whole branches.
+    # The first sweeps use one side only, which moves whole branches.
     whole = sweep >= 8
     for layer in layers if sweep % 2 == 0 else layers[::-1]:
       _spread_ends(layer)

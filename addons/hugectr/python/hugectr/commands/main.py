@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the command line: `python -m hugectr COMMAND ...`."""
+"""The command line: `python -m hugectr COMMAND ...`."""
 
 import argparse
 import os
@@ -31,7 +31,8 @@ def _generate(args):
 
 
 def _train(args):
-  # TensorFlow takes seconds to import, and the others do without.
+  # Imported here, since TensorFlow takes seconds to import and other commands do not
+  # need it.
   from hugectr.commands import training  # pylint: disable=g-import-not-at-top
   return training.train(args.config, args.summaries, sys.stdout, sys.stderr)
 
@@ -51,14 +52,14 @@ def _parser():
     return sub
 
   sub = command("check", _check,
-                "Say what is wrong with a configuration, or which layers it has.")
+                "Print the mistakes of a configuration, or the layers of a correct one.")
   sub.add_argument("--plot", metavar="FILE",
                    help="also draw the layers: an SVG; if the name ends with .png a PNG, by "
                    "matplotlib")
 
   sub = command("convert", _convert,
-                "Convert data from one format into another; the configuration says what "
-                "samples hold. SOURCE and TARGET are file lists (norm, parquet) or files "
+                "Convert data from one format to another; the configuration describes the "
+                "samples. SOURCE and TARGET are file lists (norm, parquet) or files "
                 "(raw, tsv: Criteo's text).")
   sub.add_argument("source", metavar="SOURCE")
   sub.add_argument("target", metavar="TARGET")
@@ -67,19 +68,19 @@ def _parser():
   sub.add_argument("--to", dest="target_format", required=True,
                    choices=["norm", "parquet", "raw"])
   sub.add_argument("--rows_per_file", type=int, default=1000000,
-                   help="samples of a file that is written (1000000)")
+                   help="samples per written file (1000000)")
 
   sub = command("generate", _generate,
-                "Write random data with a planted signal where a configuration looks for "
-                "its data.")
+                "Write random data with a planted signal to the files that a configuration "
+                "names.")
   sub.add_argument("--samples", type=int, default=100000,
-                   help="samples to train on (100000)")
+                   help="training samples (100000)")
   sub.add_argument("--eval_samples", type=int, default=20000,
-                   help="samples to evaluate on (20000)")
-  sub.add_argument("--files", type=int, default=4, help="files to train on (4)")
-  sub.add_argument("--seed", type=int, default=0, help="of the data (0)")
+                   help="evaluation samples (20000)")
+  sub.add_argument("--files", type=int, default=4, help="training files (4)")
+  sub.add_argument("--seed", type=int, default=0, help="seed of the data (0)")
 
-  sub = command("train", _train, "Train as the solver clause of a configuration says.")
+  sub = command("train", _train, "Train by the solver clause of a configuration.")
   sub.add_argument("--summaries", metavar="DIR",
                    help="also write loss, rate and metrics for TensorBoard")
   return parser
@@ -92,18 +93,18 @@ def main(argv=None):
     argv: list of strings; None: the process's arguments.
 
   Returns:
-    Exit status: 0; 2 for trouble, which is explained on standard error.
+    Exit status: 0; 2 after an error, which is printed to standard error.
   """
   args = _parser().parse_args(argv)
   try:
     args.function(args)
     return _GOOD
   except BrokenPipeError:
-    # The reader of the output, such as head, has seen enough.
+    # The reader of the output, such as head, has closed it.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _GOOD
   except config_errors.ConfigError as e:
-    # A name may have line breaks: a mistake stays one line.
+    # Keep each mistake on one line: names may contain line breaks.
     sys.stderr.write("".join("error: %s\n" % line.replace("\n", r"\n")
                              for line in e.mistakes))
   except (data_errors.DataError, NotImplementedError, OSError, RuntimeError,

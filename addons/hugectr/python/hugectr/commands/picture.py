@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the layers of a model, SVG or PNG, from the data at the top to the loss.
 
-A box names the tensors that it gives. Edges have no text.
+A box shows the names of the tensors that it outputs. Edges have no text.
 """
 
 import collections
@@ -16,35 +16,38 @@ from hugectr.commands import layout
 _COLOURS = {"data": "#e8eef7", "embedding": "#e6f4ea", "layer": "#ffffff",
             "loss": "#fdecea"}
 
-# Characters of a text that are shown; an SVG has the others too, as a tooltip.
+# Longest text that is shown; an SVG has the full text as a tooltip.
 _MOST = 40
 
-# Widths of a character in bold, normal and small letters, and the room around a text.
+# Widths of a bold, normal and small character, and the padding of a text.
 _BOLD, _NORMAL, _SMALL, _ROOM = 8.2, 7.2, 6.2, 16
 
-# From the top of a box: its two lines, the line above its tensors, those.
+# Distances from the top of a box: its two lines, the line above its tensors, the
+# tensors.
 _TITLE_Y, _TYPE_Y, _RULE_Y, _TENSOR_Y = 17, 34, 44, 59
 
-# kind: of _COLOURS. bottoms: names of tensors. tops: list of (tensor's name, text).
+# kind: a key of _COLOURS. bottoms: names of tensors. tops: list of (tensor's name,
+# text).
 _Box = collections.namedtuple("_Box", ["kind", "name", "type", "bottoms", "tops"])
 
-# A text, centred at (x, y). weight: "bold" or "normal".
+# A text centred at (x, y). weight: "bold" or "normal".
 _Text = collections.namedtuple("_Text", ["x", "y", "text", "weight", "is_small"])
 
-# placed: layout.Placed. boxes: list of _Box. widths: floats. edges: list of layout.Edge.
-# texts: list of _Text. rules: list of (x1, y1, x2, y2), lines within boxes.
+# placed: layout.Placed. boxes: list of _Box. widths: floats. edges: list of
+# layout.Edge. texts: list of _Text. rules: list of (x1, y1, x2, y2), lines within
+# boxes.
 _Drawing = collections.namedtuple("_Drawing", ["placed", "boxes", "widths", "edges", "texts",
                                                "rules"])
 
 
 def shown(text):
-  """Returns a text as a picture has it: on one line, cut if it is too long."""
+  """Returns a text as the picture shows it: on one line, truncated if it is too long."""
   text = str(text).replace("\n", r"\n")
   return text if len(text) <= _MOST else text[:_MOST - 1] + "\u2026"
 
 
 def _width(text, character):
-  """Returns the width of a text; characters of East Asian scripts are twice as wide."""
+  """Returns the width of a text; East Asian characters count twice."""
   return character * sum(2 if unicodedata.east_asian_width(c) in "WF" else 1
                          for c in shown(text))
 
@@ -70,7 +73,7 @@ def _boxes(model):
 
 
 def _drawing(model):
-  """Returns the _Drawing of a model: a box names what it gives, edges have no text."""
+  """Returns the _Drawing of a model."""
   boxes = _boxes(model)
   cells = [max(_width(text, _SMALL) for _, text in b.tops) + _ROOM for b in boxes]
   widths = [max(_width(b.name, _BOLD) + _ROOM, _width(b.type, _NORMAL) + _ROOM,
@@ -113,7 +116,7 @@ def svg(model):
   """Returns the picture, an SVG document.
 
   Args:
-    model: config's Model.
+    model: the config's Model.
 
   Raises:
     RuntimeError: Graphviz is installed and fails.
@@ -139,14 +142,14 @@ def svg(model):
                    ["</svg>\n"])
 
 
-# Dots of an SVG's unit, and of an inch.
+# Pixels per unit of the SVG, and per inch.
 _DOTS_PER_UNIT, _DOTS_PER_INCH = 1.5, 108
 
 
 def font_size(text):
-  """Returns the size of a _Text's letters in a PNG, in units of a picture.
+  """Returns the font size of a _Text in a PNG, in units of the picture.
 
-  They are smaller than the SVG's: matplotlib's font is wider than most.
+  Smaller than in the SVG, since matplotlib's font is wider than most.
   """
   return 8.5 if text.is_small else 9.8
 
@@ -155,11 +158,11 @@ def write_png(model, path):
   """Writes the picture as a PNG, by matplotlib.
 
   Args:
-    model: config's Model.
+    model: the config's Model.
     path: string.
 
   Raises:
-    RuntimeError: matplotlib is not installed, or Graphviz is and fails.
+    RuntimeError: matplotlib is not installed, or Graphviz is installed and fails.
     OSError: the file cannot be written.
   """
   try:
@@ -183,7 +186,7 @@ def write_png(model, path):
     curve = paths.Path(points, [paths.Path.MOVETO] + [paths.Path.CURVE4] * (len(points) - 1))
     axes.add_patch(patches.FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=8,
                                            color="#777"))
-  # Points of 1/72 inch.
+  # One point is 1/72 inch.
   unit = scale * 72
   for b, box_width, (x, y) in zip(drawing.boxes, drawing.widths, drawing.placed.corners):
     axes.add_patch(patches.FancyBboxPatch(
@@ -193,11 +196,11 @@ def write_png(model, path):
   for x1, y1, x2, y2 in drawing.rules:
     axes.plot([x1, x2], [y1, y2], color="#bbb", linewidth=.8)
   for text in drawing.texts:
-    # A name may have a dollar sign, which would begin a formula.
+    # Escape dollar signs, which would start a formula.
     axes.text(text.x, text.y, shown(text.text).replace("$", r"\$"), ha="center",
               fontweight=text.weight, fontsize=font_size(text) * unit)
   with warnings.catch_warnings():
-    # A letter that the font lacks is a box.
+    # A character that the font lacks is drawn as a box.
     warnings.simplefilter("ignore", UserWarning)
     figure.savefig(path, dpi=_DOTS_PER_INCH, format="png")
 
@@ -206,7 +209,7 @@ def write(model, path):
   """Writes the picture: a PNG if the path ends with .png, else an SVG.
 
   Raises:
-    RuntimeError, OSError: as write_png.
+    RuntimeError, OSError: as in write_png.
   """
   if path.lower().endswith(".png"):
     write_png(model, path)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of models: no edge crosses a box, no text leaves its own or meets another."""
+"""Tests pictures of models: no edge crosses a box, and no text overlaps another or its box."""
 
 import itertools
 import os
@@ -52,7 +52,7 @@ def _drawn(model):
 class PictureTest(parameterized.TestCase):
 
   def check(self, boxes, edges, placed, slack=0.):
-    """Fails unless boxes are apart and edges lead from cell to box, past all others."""
+    """Checks that boxes do not overlap and edges touch only the boxes they connect."""
     places = [(x, y, x + box.width, y + layout.HEIGHT)
               for box, (x, y) in zip(boxes, placed.corners)]
     for a, b in itertools.combinations(places, 2):
@@ -95,7 +95,7 @@ class PictureTest(parameterized.TestCase):
 
   def test_a_graph_that_needs_no_crossing_has_none(self):
     boxes = [layout.Box(100., 4)] + [layout.Box(100., 1)] * 8
-    # Two steps to four ends, in an order that has to be undone.
+    # Two steps to four ends, in an order that must be changed.
     edges = ([layout.Edge(0, cell, box) for cell, box in enumerate((3, 1, 4, 2))] +
              [layout.Edge(box, 0, box + 4) for box in (1, 2, 3, 4)])
     placed = layout.place(boxes, edges)
@@ -115,12 +115,12 @@ class PictureTest(parameterized.TestCase):
     drawing = _drawn(model)
     figure = figures.Figure()
     renderer = backend_agg.FigureCanvasAgg(figure).get_renderer()
-    unit = 72. / figure.dpi  # Points of a unit of the picture, at a dot for a unit.
+    unit = 72. / figure.dpi  # Points per unit of the picture, at one pixel per unit.
     found = []
     for text in drawing.texts:
       artist = figure.text(0, 0, picture.shown(text.text), fontweight=text.weight,
                            fontsize=picture.font_size(text) * unit)
-      # The font has no East Asian letters, which are as wide as high.
+      # The font has no East Asian characters; they are as wide as high.
       wide = sum(ord(c) > 0x2fff for c in text.text)
       width = (wide * 12 if wide else artist.get_window_extent(renderer).width)
       found.append((text.x - width / 2., text.y - 10, text.x + width / 2., text.y + 3))
@@ -155,7 +155,7 @@ class PictureTest(parameterized.TestCase):
 
   def test_dot_is_asked_and_its_answer_read(self):
     asked = self.create_tempdir().full_path + "/asked"
-    # Graphviz 2.43's answer, without labels. Edges are in Graphviz's order.
+    # Output of Graphviz 2.43, without labels. Edges are in Graphviz's order.
     dot = self.program("""cat > %s
 cat <<'END'
 graph 1 2 2.5

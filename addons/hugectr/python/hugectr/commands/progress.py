@@ -1,21 +1,21 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A line on a terminal that says how far a run is."""
+"""A progress line on a terminal."""
 
 import time
 
-# Seconds between two lines.
+# Seconds between two updates.
 _EVERY = 0.2
 
 _BAR = 30
 
 
 class Progress(object):
-  """Writes one line over and over, to a terminal only.
+  """Rewrites one line; does nothing if the output is not a terminal.
 
   Args:
     out: a file, such as standard error.
-    total: int, steps of the run; 0: not known.
+    total: int, steps of the run; 0: unknown.
   """
 
   def __init__(self, out, total):
@@ -26,7 +26,7 @@ class Progress(object):
     self._width = 0
 
   def show(self, done, text):
-    """Shows that `done` steps are done, and a text."""
+    """Shows the number of completed steps, and a text."""
     now = time.monotonic()
     if not self._shows or now < self._next:
       return
@@ -41,7 +41,7 @@ class Progress(object):
     self._width = len(line)
 
   def clear(self):
-    """Takes the line away, so that others may be printed."""
+    """Removes the line, so that others can be printed."""
     if self._shows and self._width:
       self._out.write("\r" + " " * self._width + "\r")
       self._out.flush()

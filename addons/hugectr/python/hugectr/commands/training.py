@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`train`: what the solver clause of a configuration says, from begin to end."""
+"""`train`: runs a whole training by the solver clause of a configuration."""
 
 import time
 
@@ -14,7 +14,7 @@ from hugectr.training import solver as solvers
 
 
 class _Summaries(object):
-  """Numbers for TensorBoard; none if there is no folder."""
+  """Writes numbers for TensorBoard; does nothing without a folder."""
 
   def __init__(self, folder):
     self._writer = None
@@ -40,7 +40,7 @@ class _Run(object):
     self._solver = solvers.SolverParser(path)
     self._schedule = learning_rate.get_learning_rate_scheduler(path)
     self._session = sessions.Session(self._solver, path)
-    # Over ranks one of them speaks.
+    # Only one rank prints.
     self._speaks = self._session.rank == 0
     self._summaries = _Summaries(folder if self._speaks else None)
     self._out = out
@@ -48,7 +48,7 @@ class _Run(object):
     self._bar = progress.Progress(terminal if self._speaks else None, total)
     self._metrics = [metrics.parse(m) for m in self._solver.eval_metrics]
     self._step = 0
-    # Of samples per second: evaluations and files are not counted.
+    # For samples per second: seconds and samples, without evaluations and file writes.
     self._busy, self._counted = 0., 0
 
   def _say(self, sentence):
@@ -67,7 +67,7 @@ class _Run(object):
               (self._step, loss, rate, speed))
 
   def _evaluate(self):
-    """Evaluates; returns whether every threshold that there is has been reached."""
+    """Evaluates; returns whether all metrics with a threshold have reached it."""
     reader = self._session.get_data_reader_eval()
     if not reader.has_source:
       return False
@@ -92,7 +92,7 @@ class _Run(object):
     return interval and self._step % interval == 0
 
   def _after(self, rate):
-    """Does what is due after a step; returns whether training has reached its aim."""
+    """Does what is due after a step; returns whether training has reached its goal."""
     self._bar.show(self._step, "%.0f samples/s" % (self._counted / max(self._busy, 1e-9)))
     if self._is_due(self._solver.display):
       self._display(rate)
@@ -103,7 +103,7 @@ class _Run(object):
     return self._is_due(self._solver.eval_interval) and self._evaluate()
 
   def _train(self, limit):
-    """Trains up to `limit` steps, or to the end of the data; returns whether to go on."""
+    """Trains up to `limit` steps, or to the end of the data; returns whether to continue."""
     while limit is None or self._step < limit:
       rate = self._schedule.get_next()
       self._session.set_learning_rate(rate)
@@ -137,7 +137,7 @@ class _Run(object):
 
 
 def train(path, summaries, out, terminal):
-  """Trains as the solver clause of a configuration says.
+  """Trains by the solver clause of a configuration.
 
   Prints a line of loss and speed every `display` iterations, metrics every
   `eval_interval`, and writes model files every `snapshot`. An evaluation begins at the
@@ -145,12 +145,12 @@ def train(path, summaries, out, terminal):
   or once all metrics that have a threshold have reached it.
 
   Args:
-    path: of the JSON file.
+    path: path of the JSON file.
     summaries: folder for TensorBoard, or None.
     out: a file to print to.
-    terminal: a file to show progress on, if it is a terminal.
+    terminal: a file; progress is shown on it if it is a terminal.
 
   Raises:
-    ConfigError, DataError, NotImplementedError, RuntimeError, OSError: as Session.
+    ConfigError, DataError, NotImplementedError, RuntimeError, OSError: as in Session.
   """
   _Run(path, summaries, out, terminal).run()

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON configuration: its schema, its checks, the model that it describes.
+"""The JSON configuration: its schema, its checks, and the model it describes.
 
-Nothing here needs TensorFlow.
+This package does not import TensorFlow.
 """

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations: the examples hold, each mistake is told with its path."""
+"""Tests configurations: the examples are valid, and each mistake is reported with its path."""
 
 import copy
 import glob
@@ -115,7 +115,7 @@ class ConfigTest(parameterized.TestCase):
        "'dense'?"),
       (["layers", 3, "bottom"], ["flat", "cross"],
        "layers[3] ('both', Concat).bottom: 'cross' is the top of layers[5] ('cross', "
-       "MultiCross): a layer stands after those"),
+       "MultiCross): a layer must follow those"),
       (["layers", 5, "bottom"], "cross",
        "layers[5] ('cross', MultiCross).bottom: 'cross' is the top of layers[5]"),
       (["layers", 2, "leading_dim"], 400,
@@ -126,7 +126,7 @@ class ConfigTest(parameterized.TestCase):
       (["layers", 4, "top"], ["to_cross"],
        "layers[4] ('copies', Slice).top: expected 2, got 1 names"),
       (["layers", 5, "top"], "dense",
-       "layers[5] ('cross', MultiCross): a tensor 'dense' is there already"),
+       "layers[5] ('cross', MultiCross): there is already a tensor 'dense'"),
       (["layers", 5, "name"], "copies",
        "layers[5] ('copies', MultiCross): layers[4] has the same name"),
       (["layers", -1, "bottom"], ["label", "logit"],
@@ -259,7 +259,7 @@ class ConfigTest(parameterized.TestCase):
 
   @parameterized.parameters(
       ("", "line 1, column 1: not JSON"), ("{\n \"a\": }", "line 2, column 7: not JSON"),
-      ('{"a": 1, "a": 2}', "the key 'a' is there twice"), ("[NaN]", "NaN is not a number"),
+      ('{"a": 1, "a": 2}', "the key 'a' occurs twice"), ("[NaN]", "NaN is not a number"),
       ("[" * 100000, "nested too deeply"), ("[1]", "configuration: expected an object"),
       ("\xff", r"line 1, column 1: not JSON: .*, got '\xff' \(U\+00FF, "),
       ('{"a": 1\uff0c "b": 2}',

@@ -1,10 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What is raised for a configuration that cannot be trained."""
+"""Errors of configurations."""
 
 
 class ConfigError(ValueError):
-  """A configuration is wrong; the text is one line per mistake, each with its path.
+  """A configuration is wrong. The text has one line per mistake, each with its path.
 
   Attributes:
     mistakes: list of strings.

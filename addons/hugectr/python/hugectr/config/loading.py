@@ -9,12 +9,13 @@ import unicodedata
 from hugectr.config import errors
 from hugectr.config import schema_check
 
-# A string, or white space and a comma between the last item of a list or object and its end.
+# A string, or white space and a comma between the last item of a list or object and its
+# end.
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\s,:\[{])(\s*),(?=\s*[\]}])', re.DOTALL)
 
 
 def _without_trailing_commas(text):
-  """Returns JSON with a blank for each comma after the last item of a list or object."""
+  """Replaces each comma after the last item of a list or object by a blank."""
   return _STRING_OR_COMMA.sub(
       lambda found: found.group(0) if found.group(1) is None else found.group(1) + " ", text)
 
@@ -23,7 +24,7 @@ def _no_duplicates(pairs):
   found = {}
   for key, value in pairs:
     if key in found:
-      raise ValueError("the key '%s' is there twice in one object" % key)
+      raise ValueError("the key '%s' occurs twice in one object" % key)
     found[key] = value
   return found
 
@@ -33,7 +34,7 @@ def _no_constant(name):
 
 
 def _check_text(value, path):
-  """Raises ConfigError for a string that cannot be written anywhere."""
+  """Raises ConfigError for a string that cannot be encoded."""
   if isinstance(value, str):
     try:
       value.encode("utf-8")
@@ -50,9 +51,9 @@ def _check_text(value, path):
 
 
 def _came(text, at):
-  """Returns ", got '\uff0c' (U+FF0C, FULLWIDTH COMMA)" of a character that is not ASCII.
+  """Returns ", got '\uff0c' (U+FF0C, FULLWIDTH COMMA)" for a non-ASCII character, else "".
 
-  It may look like the punctuation that JSON wants.
+  Such a character may look like JSON punctuation.
   """
   if at >= len(text) or ord(text[at]) < 128:
     return ""
@@ -61,16 +62,16 @@ def _came(text, at):
 
 
 def read_json(path):
-  """Returns what a JSON file in UTF-8 holds.
+  """Returns the content of a JSON file in UTF-8.
 
-  A byte-order mark may come first, and a comma may follow the last item of a list or
-  object.
+  The file may start with a byte-order mark, and a comma may follow the last item of a
+  list or object.
 
   Args:
     path: string.
 
   Raises:
-    ConfigError: the file cannot be read, or is not JSON; the text names line and column.
+    ConfigError: the file cannot be read or is not JSON; the text names line and column.
   """
   try:
     with open(path, "rb") as f:
@@ -79,7 +80,7 @@ def read_json(path):
   except OSError as e:
     raise errors.ConfigError("%s: cannot be read: %s" % (path, e))
   except UnicodeDecodeError as e:
-    # e.object: what the decoder was given, which has no byte-order mark any more.
+    # e.object is the text given to the decoder, without the byte-order mark.
     raise errors.ConfigError(
         "%s: line %d: the byte \\x%02x is not UTF-8; save the file in the encoding UTF-8" %
         (path, e.object.count(b"\n", 0, e.start) + 1, e.object[e.start]))
@@ -103,8 +104,8 @@ def check(configuration, where):
   """Checks a configuration against the schema.
 
   Args:
-    configuration: what `read_json` gives.
-    where: string that each mistake begins with, the file's path.
+    configuration: result of `read_json`.
+    where: string, prefix of each mistake: the file's path.
 
   Raises:
     ConfigError: one line per mistake.

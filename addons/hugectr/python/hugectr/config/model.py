@@ -12,33 +12,35 @@ from hugectr.config import shapes
 EMBEDDINGS = ("DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash",
               "LocalizedSlotSparseEmbeddingOneHot")
 
-# top: tensor's name. is_localized: slot modulo ranks, else key modulo ranks. first_slot:
-# of the data's slots. slot_num: how many. max_nnz: keys of a slot of a sample at most, None
-# or int. max_keys: keys of a sample at most.
+# top: the tensor's name. is_localized: slot modulo ranks, else key modulo ranks.
+# first_slot: first of the data's slots. slot_num: number of slots. max_nnz: maximum
+# number of keys per slot and sample, None or int. max_keys: maximum number of keys per
+# sample.
 SparseInput = collections.namedtuple(
     "SparseInput", ["top", "is_localized", "first_slot", "slot_num", "max_nnz",
                     "max_keys"])
 
-# format: "Norm", "Raw" or "Parquet". source, eval_source: paths or None. sparse: list of
-# SparseInput. slot_sizes: list of ints or None. clause: the layer's dict.
+# format: "Norm", "Raw" or "Parquet". source, eval_source: paths or None. sparse: list
+# of SparseInput. slot_sizes: list of ints or None. clause: the layer's dict.
 Data = collections.namedtuple(
     "Data", ["name", "format", "source", "eval_source", "label_top", "label_dim",
              "dense_top", "dense_dim", "sparse", "slot_sizes", "num_workers", "clause"])
 
-# bottom: SparseInput. vec_size: floats of a row. combiner: "sum" or "mean". slot_sizes:
-# ints of this layer's slots, or None. rows_per_device: int or None.
+# bottom: SparseInput. vec_size: floats per row. combiner: "sum" or "mean". slot_sizes:
+# ints for this layer's slots, or None. rows_per_device: int or None.
 Embedding = collections.namedtuple(
     "Embedding", ["name", "type", "bottom", "top", "vec_size", "combiner",
                   "slot_sizes", "rows_per_device", "optimizer"])
 
-# bottoms, tops: tensors' names. in_shapes, out_shapes: shapes.Shape. params: the dict.
+# bottoms, tops: names of tensors. in_shapes, out_shapes: shapes.Shape. params: the
+# dict.
 Layer = collections.namedtuple(
     "Layer", ["name", "type", "bottoms", "tops", "in_shapes", "out_shapes", "params"])
 
-# type, update_type: strings. hparam: dict with every default filled in.
+# type, update_type: strings. hparam: dict including defaults.
 Optimizer = collections.namedtuple("Optimizer", ["type", "update_type", "hparam"])
 
-# layers: Layer without the loss. loss: Layer.
+# layers: list of Layer, without the loss. loss: Layer.
 Model = collections.namedtuple(
     "Model", ["data", "embeddings", "layers", "loss", "optimizer"])
 
@@ -52,7 +54,7 @@ def _as_list(value):
 
 
 def parse_optimizer(clause, schema):
-  """Returns the Optimizer of a clause that the schema holds for."""
+  """Returns the Optimizer of a clause that is valid by the schema."""
   name = HPARAMS[clause["type"]]
   hparam = {key: child["default"]
             for key, child in schema["definitions"][name]["properties"].items()
@@ -63,7 +65,7 @@ def parse_optimizer(clause, schema):
 
 
 class _Parser(object):
-  """Walks the layers in order and collects mistakes, each with its path."""
+  """Walks the layers in order and collects mistakes with their paths."""
 
   def __init__(self, configuration, where):
     self._layers = configuration["layers"]
@@ -72,8 +74,8 @@ class _Parser(object):
     self._schema = schema_check.load_schema()
     self._mistakes = []
     self._shapes = {}  # Dense tensors.
-    self._sparse = {}  # Sparse inputs that no embedding has taken yet.
-    self._taken = {}  # Sparse inputs' names, by which layer took them.
+    self._sparse = {}  # sparse inputs that no embedding has taken yet
+    self._taken = {}  # names of sparse inputs, with the layer that took them
 
   def _path(self, k):
     clause = self._layers[k]
@@ -112,7 +114,7 @@ class _Parser(object):
 
   def _add_top(self, path, name, shape):
     if name in self._shapes or name in self._sparse or name in self._taken:
-      self._say(path, "a tensor '%s' is there already" % name)
+      self._say(path, "there is already a tensor '%s'" % name)
     else:
       self._shapes[name] = shape
 
@@ -125,7 +127,7 @@ class _Parser(object):
     for k, part in enumerate(clause["sparse"]):
       if part["top"] in self._shapes or part["top"] in self._sparse:
         self._say("%s.sparse[%d]" % (path, k),
-                  "a tensor '%s' is there already" % part["top"])
+                  "there is already a tensor '%s'" % part["top"])
       max_nnz, max_keys = self._most_keys("%s.sparse[%d]" % (path, k), part)
       found = SparseInput(part["top"], self._is_localized(part), slot, part["slot_num"],
                           max_nnz, max_keys)
@@ -147,14 +149,14 @@ class _Parser(object):
                 inputs, sizes, clause.get("num_workers", 12), clause)
 
   def _is_localized(self, part):
-    """Returns whether a sparse input is spread slot by slot."""
+    """Returns whether a sparse input is distributed by slot."""
     if "type" in part:
       return part["type"] == "LocalizedSlot"
     return any(clause["type"] in EMBEDDINGS and clause["type"].startswith("Localized") and
                part["top"] in _as_list(clause["bottom"]) for clause in self._layers)
 
   def _most_keys(self, path, part):
-    """Returns (max_nnz, max_keys) of a sparse input, in the words of any version."""
+    """Returns (max_nnz, max_keys) of a sparse input, from the keys of any version."""
     if "nnz_per_slot" not in part:
       if "max_feature_num_per_sample" not in part:
         self._say(path, "expected nnz_per_slot or max_feature_num_per_sample")
@@ -202,7 +204,7 @@ class _Parser(object):
     sizes = self._slot_sizes(path, clause, bottom, data)
     if clause["type"].endswith("OneHot"):
       if sizes is None:
-        self._say(path, "'slot_size_array' is missing, here or in the layer of the data")
+        self._say(path, "'slot_size_array' is missing, in this layer or in the data layer")
       if (bottom.max_nnz or 1) != 1:
         self._say(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
                   (name, bottom.max_nnz))
@@ -232,13 +234,13 @@ class _Parser(object):
     return data.slot_sizes[bottom.first_slot:bottom.first_slot + bottom.slot_num]
 
   def _bottom_shape(self, path, name, k):
-    """Returns the Shape of a bottom, or None after saying what is wrong with it."""
+    """Returns the Shape of a bottom, or None after recording what is wrong with it."""
     if name in self._shapes:
       return self._shapes[name]
     for later, clause in enumerate(self._layers[k:], k):
       if name in _as_list(clause.get("top", [])):
-        self._say(path, "'%s' is the top of %s: a layer stands after those that it takes "
-                  "tensors from, and there are no cycles" % (name, self._path(later)))
+        self._say(path, "'%s' is the top of %s: a layer must follow those whose tensors "
+                  "it takes, without cycles" % (name, self._path(later)))
         return None
     if name in self._sparse or name in self._taken:
       self._say(path, "'%s' is a sparse input: only an embedding takes it" % name)
@@ -272,7 +274,7 @@ class _Parser(object):
                           clause))
 
   def _check_end(self, data, layers):
-    """Says what is wrong with the whole: the loss, and inputs that nothing takes."""
+    """Records mistakes of the whole model: the loss, and unused inputs."""
     losses = [k for k, clause in enumerate(self._layers)
               if clause["type"] in shapes.LOSSES]
     if losses != [len(self._layers) - 1]:
@@ -292,21 +294,21 @@ def parse(configuration, where="configuration"):
   """Returns the Model of a configuration.
 
   Args:
-    configuration: dict, what a JSON file holds.
-    where: string that each mistake begins with, the file's path.
+    configuration: dict, content of a JSON file.
+    where: string, prefix of each mistake: the file's path.
 
   Returns:
     Model.
 
   Raises:
-    ConfigError: one line per mistake: against the schema, unknown or doubled tensors,
-      layers out of order, bottoms whose shapes do not fit, a loss that is not there.
+    ConfigError: one line per mistake: violations of the schema, unknown or duplicate
+      tensors, layers out of order, bottoms with wrong shapes, a missing loss.
   """
   loading.check(configuration, where)
   return _Parser(configuration, where).run()
 
 
 def read(path):
-  """Returns (Model, the configuration's dict) of a file; raises as `parse`."""
+  """Returns (Model, the configuration's dict) of a file; raises errors like `parse`."""
   configuration = loading.read_json(path)
   return parse(configuration, path), configuration

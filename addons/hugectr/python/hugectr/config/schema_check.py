@@ -1,11 +1,11 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks JSON values against a JSON Schema (draft 7), and says where a mistake is.
+"""Checks JSON values against a JSON Schema (draft 7), and locates mistakes.
 
-It knows the keywords that schema.json uses and refuses others: type, enum, const,
-required, properties, additionalProperties (false), items (one schema), minItems,
-maxItems, minLength, pattern, minimum, maximum, exclusiveMinimum, exclusiveMaximum,
-$ref (into #/definitions), allOf, if/then. Keywords for readers are skipped.
+Supports only the keywords of schema.json and raises an error for others: type, enum,
+const, required, properties, additionalProperties (false), items (one schema), minItems,
+maxItems, minLength, pattern, minimum, maximum, exclusiveMinimum, exclusiveMaximum, $ref
+(into #/definitions), allOf, if/then. Descriptive keywords are ignored.
 """
 
 import difflib
@@ -22,7 +22,7 @@ _TYPES = {
     "string": lambda v: isinstance(v, str),
     "boolean": lambda v: isinstance(v, bool),
     "number": lambda v: isinstance(v, numbers.Real) and not isinstance(v, bool),
-    # Stricter than the draft: 8.0 is none.
+    # Stricter than the draft: 8.0 is not an integer.
     "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
 }
 
@@ -39,24 +39,24 @@ def load_schema():
 
 
 def shown(value):
-  """Returns a JSON value as an error shows it, at most 60 characters."""
+  """Returns a JSON value as shown in an error, at most 60 characters."""
   text = json.dumps(value)
   return text if len(text) <= 60 else text[:57] + "..."
 
 
 def suggestion(name, known):
-  """Returns "; did you mean 'x'?" for the known name that is nearest, or ""."""
+  """Returns "; did you mean 'x'?" with the closest valid name, or ""."""
   near = difflib.get_close_matches(str(name), [str(k) for k in known], 1)
   return "; did you mean '%s'?" % near[0] if near else ""
 
 
 def _equal(a, b):
-  """Returns whether two JSON values are equal; true is not 1."""
+  """Returns whether two JSON values are equal; true is not equal to 1."""
   return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 class _Check(object):
-  """One pass over a value; mistakes are collected in order."""
+  """One check of a value; collects mistakes in order."""
 
   def __init__(self, schema):
     self._definitions = schema.get("definitions", {})
@@ -66,7 +66,7 @@ class _Check(object):
     self.mistakes.append("%s: %s" % (path or "configuration", sentence))
 
   def value(self, value, schema, path):
-    """Adds the mistakes of a value at a path."""
+    """Records the mistakes of a value at a path."""
     if "$ref" in schema:
       name = schema["$ref"][len("#/definitions/"):]
       self.value(value, self._definitions[name], path)
@@ -76,7 +76,7 @@ class _Check(object):
       raise ValueError("the schema has keywords that are not known: %s" %
                        ", ".join(sorted(unknown)))
     before = len(self.mistakes)
-    # A value of another type fails everything else too: that is one mistake.
+    # A value of the wrong type fails all other checks too; report only the type.
     for keyword in _KEYWORDS:
       if keyword in schema and len(self.mistakes) == before:
         getattr(self, "_" + keyword)(value, schema[keyword], path, schema)
@@ -105,7 +105,7 @@ class _Check(object):
         if key not in properties:
           self.say(_join(path, key), "no such key%s" % (
               suggestion(key, [k for k in properties if k not in value]) or
-              "; there are %s" % ", ".join(sorted(properties))))
+              "; valid keys: %s" % ", ".join(sorted(properties))))
     for key in schema.get("required", ()):
       if key not in value:
         self.say(path, "'%s' is missing" % key)
@@ -176,7 +176,7 @@ class _Check(object):
       self.value(value, schema["then"], path)
 
 
-# In the order in which they are applied.
+# In order of application.
 _KEYWORDS = ("type", "const", "enum", "required", "additionalProperties", "properties",
              "minItems", "maxItems", "items", "minLength", "pattern", "minimum",
              "maximum", "exclusiveMinimum", "exclusiveMaximum", "allOf", "if")
@@ -194,15 +194,15 @@ def _item_path(path, k, item):
 
 
 def mistakes(value, schema):
-  """Returns the mistakes of a JSON value, strings that begin with their path.
+  """Returns the mistakes of a JSON value, as strings with the path first.
 
   Args:
-    value: what `json.load` gives.
-    schema: dict, a JSON Schema with the keywords named above.
+    value: result of `json.load`.
+    schema: dict, a JSON Schema that uses only the keywords above.
 
   Returns:
-    List of strings, empty if there is no mistake. Of one value the first mistake alone
-    is told.
+    List of strings, empty if there is no mistake. Only the first mistake of each value
+      is reported.
   """
   check = _Check(schema)
   check.value(value, schema, "")

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which shape each type of layer gives, so that a wrong one is told with its name.
+"""Computes the output shape of each type of layer, and reports wrong input shapes.
 
-A Shape leaves the batch out: a tensor of `batch * rows` by `dims`. `rows` is 1 but
-after a Reshape whose last axis is shorter than a sample.
+A Shape omits the batch: a tensor has the shape `batch * rows` by `dims`. `rows` is 1
+except after a Reshape whose last axis is shorter than a sample.
 """
 
 import collections
@@ -18,7 +18,7 @@ class Shape(collections.namedtuple("Shape", ["rows", "dims"])):
 
   @property
   def width(self):
-    """int, numbers of one row."""
+    """int, numbers per row."""
     product = 1
     for d in self.dims:
       product *= d
@@ -26,7 +26,7 @@ class Shape(collections.namedtuple("Shape", ["rows", "dims"])):
 
 
 class ShapeError(ValueError):
-  """Bottoms do not fit a layer; the text has no path yet."""
+  """The bottoms do not fit a layer; the text has no path."""
 
 
 def flat(width, rows=1):
@@ -85,7 +85,7 @@ def _interaction(shapes, params):
 
 
 def concat_axis(shapes, params):
-  """Returns the axis, counted with the batch as 0, that Concat joins."""
+  """Returns the axis that Concat joins, where the batch is axis 0."""
   return params.get("axis", 1)
 
 
@@ -187,15 +187,15 @@ def _gather(shapes, params):
 
 
 def labels_of_row(loss_type, logits):
-  """Returns how many labels a loss takes for one row of logits, a Shape."""
+  """Returns how many labels a loss needs for one row of logits (a Shape)."""
   return logits.dims[0] if loss_type == "MultiCrossEntropyLoss" else 1
 
 
 def _loss(width):
-  """Returns the function of a loss whose logits have `width` columns (None: any).
+  """Returns the shape function of a loss whose logits have `width` columns (None: any).
 
-  A Reshape may give a sample several rows of logits. Its labels are then those of all
-  rows side by side, or those of one row, which count for each row.
+  After a Reshape a sample may have several rows of logits. Its labels are then those of
+  all rows side by side, or those of one row, which apply to each row.
   """
 
   def infer(shapes, params):
@@ -223,7 +223,7 @@ LOSSES = {
     "MultiCrossEntropyLoss": _loss(None),
 }
 
-# Each function takes the bottoms' Shapes and the layer's dict; gives the tops' Shapes.
+# Functions from the bottoms' Shapes and the layer's dict to the tops' Shapes.
 OF_TYPE = dict(
     LOSSES,
     InnerProduct=_inner_product, FusedInnerProduct=_inner_product,
@@ -235,10 +235,10 @@ OF_TYPE = dict(
     Sub=_two_of_a_shape, DotProduct=_same, ElementwiseMultiply=_same, Cast=_unchanged,
     PReLU_Dice=_flat_only, Scale=_scale, GRU=_gru, Gather=_gather)
 
-# Layers that take one bottom: a list of one name is as good as the name.
+# Types with several bottoms. For the others, a list with one name equals the name.
 _MANY = {"Interaction", "Concat", "Add", "Sub", "DotProduct", "ElementwiseMultiply"}
 
 
 def takes_many(layer_type):
-  """Returns whether layers of a type take more than one bottom."""
+  """Returns whether layers of a type have several bottoms."""
   return layer_type in _MANY or layer_type in LOSSES

@@ -1,10 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers: files into batches, by threads ahead of training.
+"""Readers: files to batches, by threads that read ahead of training.
 
-`norm_dataset`, `raw_dataset` and `parquet_dataset` give the batches to scripts of other
-kinds, as a `tf.data.Dataset`. Nothing else here needs TensorFlow, which is imported when
-one of them is first asked for.
+`norm_dataset`, `raw_dataset` and `parquet_dataset` give scripts these batches as a
+`tf.data.Dataset`. Only these functions import TensorFlow, on first use.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs work ahead of where its results are taken, in threads, and keeps the order."""
+"""Runs work in threads ahead of its consumer, and keeps the order of results."""
 
 import collections
 import concurrent.futures
@@ -10,9 +10,9 @@ def in_order(tasks, threads):
   """Yields the results of tasks, in their order.
 
   Args:
-    tasks: iterable of functions without arguments. It is not gone through further than
-      `threads` tasks ahead.
-    threads: int of at least 1, tasks that run at a time.
+    tasks: iterable of functions without arguments, consumed at most `threads` tasks
+      ahead.
+    threads: int of at least 1, tasks that run concurrently.
   """
   with concurrent.futures.ThreadPoolExecutor(threads) as pool:
     pending = collections.deque()
@@ -29,9 +29,9 @@ def in_order(tasks, threads):
 
 
 def chained(iterators, threads):
-  """Yields what iterators yield, one iterator after the other.
+  """Yields the items of iterators, one iterator after the other.
 
-  The next item of the first `threads` iterators is made ahead, each in a thread.
+  The next items of the first `threads` iterators are computed ahead, each in a thread.
 
   Args:
     iterators: list of iterators.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's only import of pyarrow: `arrow.pa`, `arrow.csv`, `arrow.pq`.
 
-pyarrow below 14.0.1 unpickles the extension types that a file names, and so runs code
-that the file holds (CVE-2023-47248). pyarrow_hotfix turns that off. It is imported first.
+pyarrow below 14.0.1 unpickles extension types named in a file, and so runs code from
+the file (CVE-2023-47248). pyarrow_hotfix disables that. It is imported first.
 """
 
 try:
@@ -19,18 +19,18 @@ import pyarrow.parquet as pq
 
 __all__ = ["cause", "csv", "pa", "pq"]
 
-# Its import does this too, unless a program has undone it.
+# Importing the module does this too, unless a program has undone it.
 pyarrow_hotfix.install()
 
-# pyarrow_hotfix's error for a file that has such a type.
+# pyarrow_hotfix's error for a file with such a type.
 _FORBIDDEN = "Disallowed deserialization of 'arrow.py_extension_type'"
 
 
 def cause(error):
-  """Returns one line that says why pyarrow refused a file.
+  """Returns one line with the reason why pyarrow rejected a file.
 
   Args:
-    error: Exception that pyarrow raised.
+    error: Exception raised by pyarrow.
   """
   if _FORBIDDEN in str(error):
     return ("a column has the extension type 'arrow.py_extension_type', whose description "

@@ -1,39 +1,39 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Samples in columns, and the batches that are cut from them."""
+"""Samples in columns, and batches made of them."""
 
 import collections
 
 import numpy as np
 
-# One slot of some samples. keys: int64. offsets: int64 [samples + 1], where each sample's
-# keys begin; None if each sample has one. added: int, still to be added to the keys, which
-# saves an array; only native.Joiner does, others want it to be 0 (`plain`).
+# One slot of some samples. keys: int64. offsets: int64 [samples + 1], start of each
+# sample's keys; None if each sample has one key. added: int, still to be added to the
+# keys, which avoids an array; only native.Joiner supports values except 0 (see
+# `plain`).
 Slot = collections.namedtuple("Slot", ["keys", "offsets", "added"])
 Slot.__new__.__defaults__ = (0,)
 
-# Samples as a file has them. labels: float32 [N, label_dim]. dense: float32 [N, dense_dim].
-# Either may be FloatColumns, which save a copy; only native.Joiner looks at their columns,
-# others want arrays (`plain`). slots: list of Slot, one per slot of the data.
+# Samples as stored in a file. labels: float32 [N, label_dim]. dense: float32 [N,
+# dense_dim]. Either may be FloatColumns, which avoids a copy; only native.Joiner
+# supports them (see `plain`). slots: list of Slot, one per slot of the data.
 Chunk = collections.namedtuple("Chunk", ["labels", "dense", "slots"])
 
-# first, count: which of the data's slots. is_slot_major: how keys are ordered.
+# first, count: range of the data's slots. is_slot_major: order of keys.
 InputLayout = collections.namedtuple(
     "InputLayout", ["first", "count", "is_slot_major"])
 
-# keys: int64 [N]. splits: int64. Slot-major: [slots, batch + 1], row s says where the
-# samples' keys of slot s begin among those of this slot. Otherwise [batch * slots + 1],
-# sample by sample.
+# keys: int64 [N]. splits: int64. Slot-major: [slots, batch + 1]; row s has the start of
+# each sample's keys within slot s. Otherwise [batch * slots + 1], sample by sample.
 Keys = collections.namedtuple("Keys", ["keys", "splits"])
 
-# size: samples. labels, dense: float32 [size, dim]. inputs: list of Keys.
-# global_size: samples of all ranks' parts together.
+# size: number of samples. labels, dense: float32 [size, dim]. inputs: list of Keys.
+# global_size: number of samples of all ranks together.
 Batch = collections.namedtuple(
     "Batch", ["size", "labels", "dense", "inputs", "global_size"])
 
 
 class FloatColumns(object):
-  """Numbers of samples, column by column.
+  """Numbers of samples, stored by column.
 
   Args:
     columns: list of float32 [N].
@@ -48,7 +48,7 @@ class FloatColumns(object):
     return self._size
 
   def __getitem__(self, rows):
-    """Returns the samples of a slice, without copies."""
+    """Returns the samples of a slice, without copying."""
     first, end, _ = rows.indices(self._size)
     return FloatColumns([c[rows] for c in self.columns], max(0, end - first))
 
@@ -66,7 +66,7 @@ def size_of(chunk):
 
 
 def part(chunk, first, end):
-  """Returns samples [first, end) of a chunk, without copies."""
+  """Returns samples [first, end) of a chunk, without copying."""
   slots = []
   for slot in chunk.slots:
     if slot.offsets is None:
@@ -79,7 +79,7 @@ def part(chunk, first, end):
 
 
 def plain(chunk):
-  """Returns a chunk of arrays with nothing to add to its keys."""
+  """Returns a chunk with arrays only, and with offsets added to its keys."""
   return Chunk(*[f.array() if isinstance(f, FloatColumns) else f
                  for f in (chunk.labels, chunk.dense)],
                slots=[Slot(s.keys + s.added, s.offsets) if s.added else s
@@ -107,7 +107,7 @@ def _offsets(lengths):
 
 
 def joined(chunks):
-  """Returns one chunk of several."""
+  """Concatenates chunks."""
   if len(chunks) == 1:
     return chunks[0]
   return Chunk(np.concatenate([c.labels for c in chunks]),
@@ -131,7 +131,7 @@ def _sample_major(slots, size):
   splits = _offsets(lengths)
   keys = np.empty([splits[-1]], np.int64)
   for k, slot in enumerate(slots):
-    # Where the keys of each sample go, then how far each key is from its sample's first.
+    # Start of each sample's keys, then the position of each key within its sample.
     first = splits[k:-1:len(slots)]
     offsets = _offsets(lengths[:, k])
     keys[np.repeat(first - offsets[:-1], lengths[:, k]) + np.arange(len(slot.keys))] = (
@@ -140,12 +140,12 @@ def _sample_major(slots, size):
 
 
 def batch_of(chunk, layouts, global_size):
-  """Returns a chunk as a Batch.
+  """Converts a chunk to a Batch.
 
   Args:
     chunk: Chunk.
     layouts: list of InputLayout, one per sparse input.
-    global_size: int, samples of all ranks' parts together.
+    global_size: int, samples of all ranks together.
   """
   size = size_of(chunk)
   inputs = []
@@ -158,9 +158,9 @@ def batch_of(chunk, layouts, global_size):
 
 
 def rank_range(size, rank, ranks):
-  """Returns (first, end): which samples of a global batch a rank takes.
+  """Returns (first, end), the samples of a global batch that a rank reads.
 
-  Parts differ by one sample at most, the larger ones first.
+  Shares differ by at most one sample, the larger ones first.
   """
   share, more = divmod(size, ranks)
   first = rank * share + min(rank, more)
@@ -172,7 +172,7 @@ def cut(chunks, batch_size, rank=0, ranks=1):
 
   Args:
     chunks: iterable of Chunk.
-    batch_size: int, samples of all ranks' parts together. The last batch may have fewer.
+    batch_size: int, samples of all ranks together. The last batch may have fewer.
     rank: int.
     ranks: int.
   """
@@ -192,7 +192,7 @@ def cut(chunks, batch_size, rank=0, ranks=1):
 
 
 def _of_rank(held, count, rank, ranks):
-  """Returns a rank's Chunks; held: (place in the batch, chunk, first, samples)."""
+  """Returns a rank's Chunks. held: list of (position in the batch, chunk, first, samples)."""
   low, high = rank_range(count, rank, ranks)
   pieces = []
   for place, chunk, first, take in held:

@@ -14,7 +14,7 @@ _NAMES = (["label"] + ["I%d" % (k + 1) for k in range(_DENSE)] +
 
 
 def _digits(path, column, first, array):
-  """Returns hexadecimal numbers of up to 8 digits, int64 `[N]`, -1 where there is none."""
+  """Returns hexadecimal numbers of up to 8 digits, int64 `[N]`; missing ones are -1."""
   text = array.to_numpy(zero_copy_only=False).astype("S9")
   table = np.full([256], -1, np.int64)
   for k, digit in enumerate("0123456789abcdef"):
@@ -36,15 +36,15 @@ def _digits(path, column, first, array):
 def chunks(path, data):
   """Yields the samples of a file as Chunks whose keys have no offsets.
 
-  A dense feature x becomes log(max(x, 0) + 1), one that is missing 0. A category becomes
-  1 + x modulo (size - 1) of its slot's size, one that is missing 0.
+  A dense feature x becomes log(max(x, 0) + 1), or 0 if missing. A category x becomes 1
+  + x modulo (size - 1), where size is that of its slot, or 0 if missing.
 
   Args:
     path: string.
     data: config's Data, with slot_size_array.
 
   Raises:
-    DataError: the file or a line of it is something else.
+    DataError: the file or a line of it is invalid.
   """
   if (data.label_dim, data.dense_dim, sum(s.slot_num for s in data.sparse)) != (
       1, _DENSE, _SLOTS) or not data.slot_sizes or min(data.slot_sizes) < 2:

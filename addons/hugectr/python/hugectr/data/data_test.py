@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches and Parquet files against plain loops over samples."""
+"""Compares batches and Parquet files with plain loops over samples."""
 
 import importlib
 import json
@@ -162,7 +162,7 @@ class DataTest(parameterized.TestCase):
     random = np.random.RandomState(1)
     chunks = []
     for count in counts:
-      # Views of something larger, and columns of a table.
+      # Views of larger arrays, and columns of a table.
       floats, keys = random.randn(count + 2, 3), random.randint(0, 1 << 60, [5, count + 2])
       chunks.append(batches.part(batches.Chunk(
           floats[:, :1].astype(np.float32), floats[:, 1:].astype(np.float32),
@@ -242,7 +242,8 @@ class DataTest(parameterized.TestCase):
       columns["I1"] = pa.array([[float(k)] for k in range(5)], pa.list_(pa.float32(), 1))
       columns["C2"] = pa.array([[k, 2 * k] for k in range(5)], pa.list_(pa.int64(), 2))
 
-    # Row groups of 3 rows: the second one's arrays do not begin at the first element.
+    # Row groups of 3 rows: the arrays of the second do not start at their first
+    # element.
     chunks = list(self.files(sizes=(1, 5), change=change).source().chunks())[1:]
     self.assertLen(chunks, 2)
     self.assertEqual([x for c in chunks for x in c.dense[:, 0].tolist()],
@@ -266,14 +267,14 @@ class DataTest(parameterized.TestCase):
     files = self.files()
     meta = files.metadata
     for change, expected in (
-        (lambda: meta["cats"].pop(), "1 columns of cats, and the sparse inputs have 2"),
+        (lambda: meta["cats"].pop(), "1 columns of cats, but the sparse inputs have 2"),
         (lambda: meta["cats"][1].update(col_name="C3"),
-         "there is no column 'C3', which _metadata.json has among cats"),
+         "there is no column 'C3', which _metadata.json lists in cats"),
         (lambda: meta["cats"][1].update(col_name="C2", index=1),
-         "column 'C2' has index 4, and 1 in _metadata.json"),
+         "column 'C2' has index 4, but 1 in _metadata.json"),
         (lambda: meta["cats"][1].update(col_name="C1", index=3),
          "_metadata.json names a column twice"),
-        (lambda: meta["file_stats"][1].update(num_rows=4), "5 rows, and 4 in"),
+        (lambda: meta["file_stats"][1].update(num_rows=4), "5 rows, but 4 in"),
         (lambda: meta["labels"].clear(), "labels and cats must each name a column"),
         (lambda: meta.update(cats=3), "_metadata.json: expected {\"file_stats\"")):
       files = self.files()
@@ -295,7 +296,7 @@ class DataTest(parameterized.TestCase):
       ("", "line 1: expected the number of files"),
       ("x\na", "line 1: expected the number of files, at least 1, got 'x'"),
       ("0\n", "line 1: expected the number of files"),
-      ("2\na\n", "line 1 says 2 files, and 1 follow"),
+      ("2\na\n", "line 1 gives 2 files, but 1 follow"),
       ("1\nno.parquet", "line 2: there is no file 'no.parquet'"))
   def test_file_lists(self, text, expected):
     path = self.create_tempfile(content=text).full_path

@@ -13,8 +13,8 @@ An element is a dict:
       hugectr.data.parquet_dataset("train/_file_list.txt", 1, 13, 26, 4096)).get_next()
   rows = sok.lookup_sparse(table, batch["keys"], combiners="sum")
 
-Files are read when an iterator asks for the first batch: what is wrong with them is an
-error of that step.
+Files are read when an iterator requests the first batch, so errors in them are errors
+of that step.
 """
 
 import tensorflow as tf
@@ -60,7 +60,7 @@ def norm_dataset(file_list, label_dim, dense_dim, slots, batch_size, check="None
   """Returns the batches of Norm files.
 
   Args:
-    file_list: path.
+    file_list: path of the file list.
     label_dim: int, labels of a sample.
     dense_dim: int, dense features of a sample.
     slots: int.
@@ -68,7 +68,7 @@ def norm_dataset(file_list, label_dim, dense_dim, slots, batch_size, check="None
     check: "Sum" or "None", whether records have checksums.
     key_type: "I32" or "I64".
     repeat: bool, whether the data starts again at its end.
-    threads: int, that read.
+    threads: int, reading threads.
   """
   return _dataset(file_list, "Norm", label_dim, dense_dim, slots, batch_size, repeat,
                   key_type, threads, None, None, check=check)
@@ -81,16 +81,17 @@ def raw_dataset(path, samples, label_dim, dense_dim, slots, batch_size,
 
   Args:
     path: path of the file.
-    samples: int, how many it has.
+    samples: int, number of samples in the file.
     label_dim: int, labels of a sample.
     dense_dim: int, dense features of a sample.
     slots: int.
     batch_size: int.
     float_label_dense: bool, whether labels and dense features are float32.
-    slot_size_array: keys of each slot: sums of them are added to keys; None: none are.
-    shuffle_seed: int, of the order of batches; None: the file's.
+    slot_size_array: list of the number of keys per slot; the sizes of the previous
+      slots are added to the keys of each slot. None: nothing is added.
+    shuffle_seed: int, seed of the order of batches; None: the file's order.
     repeat: bool, whether the data starts again at its end.
-    threads: int, that read.
+    threads: int, reading threads.
   """
   return _dataset(path, "Raw", label_dim, dense_dim, slots, batch_size, repeat, "I64",
                   threads, shuffle_seed, slot_size_array, num_samples=samples,
@@ -102,15 +103,16 @@ def parquet_dataset(file_list, label_dim, dense_dim, slots, batch_size,
   """Returns the batches of Parquet files that NVTabular wrote.
 
   Args:
-    file_list: path, with _metadata.json beside it.
+    file_list: path of the file list, with _metadata.json in the same folder.
     label_dim: int, labels of a sample.
     dense_dim: int, dense features of a sample.
     slots: int.
     batch_size: int.
-    slot_size_array: keys of each slot: sums of them are added to keys; None: none are.
-    key_type: "I32" or "I64"; with I32 other keys are errors.
+    slot_size_array: list of the number of keys per slot; the sizes of the previous
+      slots are added to the keys of each slot. None: nothing is added.
+    key_type: "I32" or "I64"; with I32 larger keys are errors.
     repeat: bool, whether the data starts again at its end.
-    threads: int, row groups that are read at a time.
+    threads: int, row groups that are read concurrently.
   """
   return _dataset(file_list, "Parquet", label_dim, dense_dim, slots, batch_size, repeat,
                   key_type, threads, None, slot_size_array)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""File lists: their number, then one path a line."""
+"""File lists: the number of files, then one path per line."""
 
 import os
 
@@ -8,20 +8,20 @@ from hugectr.data import errors
 
 
 def read(path):
-  """Returns the paths that a file list names, in order.
+  """Returns the paths in a file list, in order.
 
-  A path that is not absolute is taken from the process's folder if it is there, else from
-  the file list's.
+  A relative path is resolved against the process's folder if the file exists there,
+  else against the file list's folder.
 
   Args:
     path: string.
 
   Raises:
-    DataError: the list cannot be read, its first line is no number of at least 1, or is
-      not the number of paths; or a file is not there.
+    DataError: the list cannot be read, its first line is not a number of at least 1 or
+      not the number of paths, or a file does not exist.
   """
   try:
-    # utf-8-sig skips the byte-order mark that some editors write.
+    # utf-8-sig skips a byte-order mark.
     with open(path, encoding="utf-8-sig") as f:
       lines = [line.strip() for line in f]
   except (OSError, UnicodeDecodeError) as e:
@@ -34,7 +34,7 @@ def read(path):
         (path, lines[0] if lines else ""))
   names = lines[1:]
   if len(names) != int(lines[0]):
-    raise errors.DataError("file list %s: line 1 says %s files, and %d follow" %
+    raise errors.DataError("file list %s: line 1 gives %s files, but %d follow" %
                            (path, lines[0], len(names)))
   found = []
   for number, name in enumerate(names, 2):

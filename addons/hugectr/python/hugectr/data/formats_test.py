@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Norm and Raw files: bytes made by hand, round trips, malformed files."""
+"""Tests Norm and Raw files: bytes made by hand, round trips, malformed files."""
 
 import os
 import struct
@@ -141,20 +141,21 @@ class NormTest(parameterized.TestCase):
   def test_malformed_records_are_told_with_their_place(self):
     samples = [(0., [1., 2.], [[5], [6]]) for _ in range(3)]
     good = _norm_bytes(samples, False, "I")
-    # A record has 28 bytes: the second begins at 92, its first slot at 104.
-    self.broken(good[:-1], "record 2, byte 120: the file ends within the record, and its "
-                "header says that there are 3")
+    # Records have 28 bytes: the second starts at 92, its first slot at 104.
+    self.broken(good[:-1], "record 2, byte 120: the file ends within the record, but its "
+                "header counts 3 records")
     self.broken(good + b"abc", "byte 148: 3 bytes follow the 3 records")
     wrong = good[:104] + struct.pack("<i", -1) + good[108:]
-    self.broken(wrong, "record 1, byte 104: slot 0 has -1 keys, which the record has no room")
+    self.broken(wrong, "record 1, byte 104: slot 0 has -1 keys, which do not fit")
     wrong = good[:104] + struct.pack("<i", 99) + good[108:]
     self.broken(wrong, "record 1, byte 92: the file ends within the record")
     wrong = good[:8] + struct.pack("<q", 4) + good[16:]
     self.broken(wrong, "record 3, byte 148: the file ends within the record")
     with_sums = _norm_bytes(samples, True, "I")
-    # Now 33 bytes: the second begins at 97, its first slot at 113, its checksum at 129.
+    # Records now have 33 bytes: the second starts at 97, its first slot at 113, its
+    # checksum at 129.
     wrong = with_sums[:129] + bytes([with_sums[129] ^ 1]) + with_sums[130:]
-    self.broken(wrong, r"record 1, byte 101: the checksum is \d+, and the record's bytes sum",
+    self.broken(wrong, r"record 1, byte 101: the checksum is \d+, but the record's bytes sum",
                 True)
     wrong = with_sums[:97] + struct.pack("<i", 27) + with_sums[101:]
     self.broken(wrong, "record 1, byte 97: the record's length is 27", True)
@@ -287,7 +288,7 @@ class RawTest(parameterized.TestCase):
     ones = np.ones([2], np.int64)
     for keys, dense, expected in (
         (batches.Slot(ones, np.array([0, 0, 2])), 0., "one key per slot"),
-        (batches.Slot(-ones, None), 0., r"keys in \[0, 2147483648\), and there are -1"),
+        (batches.Slot(-ones, None), 0., r"keys in \[0, 2147483648\), got -1"),
         (batches.Slot(ones, None), .3, "must be integers, unless float_label_dense")):
       with self.assertRaisesRegex(errors.DataError, expected):
         writer.add(batches.Chunk(np.zeros([2, 1]), np.full([2, 2], dense), [keys]))
@@ -295,7 +296,7 @@ class RawTest(parameterized.TestCase):
 
 
 def _all_of(read, most=None):
-  """Returns copies of a reader's batches, up to `most` of them, and closes it."""
+  """Returns copies of up to `most` batches of a reader, and closes it."""
   found = []
   while most is None or len(found) < most:
     batch = read.next()
@@ -316,7 +317,7 @@ _LAYOUTS = {
 
 
 class AgainstNumPyTest(parameterized.TestCase):
-  """The library's batches, against readers of a few lines of NumPy."""
+  """Compares the library's batches with the readers in NumPy."""
 
   def compare(self, source, oracle, layouts, batch_size, repeat):
     for rank, ranks in ((0, 1), (0, 3), (2, 3)):
@@ -356,7 +357,7 @@ class AgainstNumPyTest(parameterized.TestCase):
     random = np.random.RandomState(1)
     rows = np.concatenate([random.randint(0, 1 << 20, [94, 3]),
                            random.randint(0, 50, [94, 3])], axis=1).astype("<i4")
-    # Logarithms of small numbers are from a table.
+    # Logarithms of small numbers come from a table.
     rows[:, 1] >>= random.randint(0, 20, 94)
     if is_float:
       rows.view("<f4")[:, :3] = random.randn(94, 3)
@@ -370,7 +371,7 @@ class AgainstNumPyTest(parameterized.TestCase):
 
 
 class KeptTest(parameterized.TestCase):
-  """cache_eval_data: batches of a Raw file that are not read again."""
+  """Tests cache_eval_data: cached batches of a Raw file are not read again."""
 
   def setUp(self):
     super().setUp()
@@ -413,10 +414,10 @@ class KeptTest(parameterized.TestCase):
     self.assertEqual(self.firsts(opened(self.path), 9), [0, 4, 8])
     before = os.stat(self.path)
     self.write(12, first=50)
-    # What is in the file is another thing; it looks as before.
+    # The file has changed, but its size and time have not.
     os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns))
     self.assertEqual(self.firsts(opened(self.path), 9), [0, 4, 8])
-    # Now it does not.
+    # Now its time has changed.
     os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     read = opened(self.path)
     self.assertEqual(self.firsts(read, 9), [50, 54, 58])
@@ -436,7 +437,7 @@ class KeptTest(parameterized.TestCase):
 
 
 class MemoryTest(absltest.TestCase):
-  """Arrays of a batch are the library's memory."""
+  """Tests that the arrays of a batch are the library's memory."""
 
   def reader(self, samples=64, batch_size=16):
     rows = np.tile(np.arange(samples, dtype="<i4")[:, None], [1, 5])
@@ -460,7 +461,7 @@ class MemoryTest(absltest.TestCase):
     for _ in range(40):
       places.add(read.next().inputs[0].keys.ctypes.data)
     read.close()
-    # As many as may wait and be in work, and the one that is held.
+    # At most the waiting batches, those in work, and the one held by the test.
     self.assertLessEqual(len(places), 8)
 
   def test_arrays_begin_where_tensorflow_takes_them_without_a_copy(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the first batches of a file in memory, for readers that begin anew."""
+"""Caches the first batches of a file for readers that start again."""
 
 import os
 
@@ -10,15 +10,15 @@ from hugectr.data import errors
 class KeptBatches(object):
   """The first batches of one file at a time.
 
-  What is kept is forgotten once another file is read, or the file has changed. Not
+  The cache is cleared when another file is read, or the file has changed. Not
   thread-safe.
 
   Args:
-    open_reader: function (path) -> a reader of batches from the file's beginning.
-    most: int of at least 1, batches to keep.
-    samples: int of at least 1, that the file has.
+    open_reader: function (path) -> a reader of batches from the start of the file.
+    most: int of at least 1, largest number of batches to cache.
+    samples: int of at least 1, number of samples in the file.
     batch_size: int.
-    repeat: bool, whether the data starts again at its end, in the midst of a batch.
+    repeat: bool, whether the data starts again at its end, within a batch.
   """
 
   def __init__(self, open_reader, most, samples, batch_size, repeat):
@@ -29,13 +29,13 @@ class KeptBatches(object):
     if self._ends:
       self._whole += bool(more)
     elif more:
-      # No batch is the same as an earlier one, for a long time.
+      # Batches repeat only after a very long time.
       self._whole = None
     self._version = None
     self.batches = []
 
   def open(self, path):
-    """Returns a reader from the file's beginning; raises DataError."""
+    """Returns a reader from the start of the file; raises DataError."""
     try:
       found = os.stat(path)
     except OSError as e:
@@ -48,7 +48,7 @@ class KeptBatches(object):
     return _Reader(self, path, source)
 
   def place_of(self, batch):
-    """Returns the first batch that is the same as this one; None: the data has ended."""
+    """Returns the number of the first batch that equals this one; None: end of the data."""
     if self._whole is None:
       return batch
     if self._ends:
@@ -57,19 +57,19 @@ class KeptBatches(object):
 
 
 class _Reader(object):
-  """Gives batches that are kept, and reads the others.
+  """Returns cached batches, and reads the others.
 
   Attributes:
-    waits: int, as other readers have it.
+    waits: int, as for other readers.
   """
 
   def __init__(self, kept, path, source):
     self._kept = kept
-    # If the file changes a later reader begins a new list; this one keeps its own.
+    # If the file changes, a later reader starts a new cache; this one keeps its own.
     self._batches = kept.batches
     self._path = path
     self._source = source
-    # The next batch, and the next of the source's.
+    # Number of the next batch, and of the next batch of the source.
     self._batch = 0
     self._place = 0
 
@@ -98,7 +98,7 @@ class _Reader(object):
     return batch
 
   def close(self):
-    """Ends the source's threads."""
+    """Stops the source's threads."""
     if self._source is not None:
       self._source.close()
       self._source = None

@@ -1,9 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of Norm and Raw files: the C++ library's, whose threads need no Python.
+"""Readers of Norm and Raw files by the C++ library, without Python's lock.
 
-A batch's arrays are the library's memory, without a copy. The memory serves another batch
-once no array of this one is left.
+A batch's arrays use the library's memory without a copy. The library reuses the memory
+when all of the batch's arrays are gone.
 """
 
 import ctypes
@@ -17,10 +17,10 @@ from hugectr.data import errors
 
 _LIBRARY = "libhugectr_reader.so"
 
-# Batches that wait at most.
+# Largest number of finished batches that wait.
 _DEPTH = 4
 
-# Milliseconds after which a thread that waits for a batch looks for signals.
+# Milliseconds after which a thread that waits for a batch checks for signals.
 _LOOK = 100
 
 _lock = threading.Lock()
@@ -67,11 +67,11 @@ class _Piece(ctypes.Structure):
 def library_path():
   """Returns the path of the library.
 
-  In a wheel it lies beside this module, and in the reader's folder of the source tree's
-  layout when Bazel runs a program.
+  In a wheel it is in this module's folder; in a program run by Bazel, in the reader's
+  folder of the source tree layout.
 
   Raises:
-    ImportError: it is in neither place.
+    ImportError: it is in neither folder.
   """
   here = os.path.dirname(os.path.abspath(__file__))
   addon = os.path.dirname(os.path.dirname(os.path.dirname(here)))
@@ -85,7 +85,7 @@ def library_path():
 
 
 def _load():
-  """Returns the library, loading it once."""
+  """Returns the library; loads it once."""
   global _loaded
   with _lock:
     if _loaded is None:
@@ -112,7 +112,7 @@ def _load():
 
 
 class _Owner(object):
-  """A batch of the library, which takes it back when no array needs it."""
+  """A batch of the library, released when no array uses it."""
 
   def __init__(self, handle, release):
     self._handle = handle
@@ -123,7 +123,7 @@ class _Owner(object):
 
 
 class _Memory(object):
-  """Memory of a batch in the words of NumPy's array interface."""
+  """Memory of a batch with NumPy's array interface."""
 
   def __init__(self, owner, place, shape, kind, is_read_only=False):
     self._owner = owner
@@ -132,17 +132,17 @@ class _Memory(object):
 
 
 class Shape(object):
-  """What a sample holds and how batches are cut, as all readers of a source have it.
+  """The contents of a sample, and how batches are cut; shared by all readers of a source.
 
   Args:
     data: config's Data.
     layouts: list of batches.InputLayout.
-    batch_size: int of at least 1, samples of all ranks' parts together.
-    repeat: bool, whether the data starts again at its end, in the midst of a batch.
+    batch_size: int of at least 1, samples of all ranks together.
+    repeat: bool, whether the data starts again at its end, within a batch.
     rank: int.
     ranks: int.
-    threads: int of at least 1, that read.
-    tile: int, bytes that a thread reads at a time; 0: as many as are fast.
+    threads: int of at least 1, reading threads.
+    tile: int, bytes per read of a thread; 0: a fast default.
   """
 
   def __init__(self, data, layouts, batch_size, repeat, rank, ranks, threads, tile=0):
@@ -157,7 +157,7 @@ class Shape(object):
 
 
 def _batch_of(shape, batch, keys):
-  """Returns a batch of the library, a _Batch and its _Keys, as a batches.Batch."""
+  """Converts a batch of the library, a _Batch and its _Keys, to a batches.Batch."""
   owner = _Owner(batch.handle, _load().hugectr_release)
   size, inputs = batch.size, []
 
@@ -168,7 +168,7 @@ def _batch_of(shape, batch, keys):
     dims = (layout.count, size + 1) if layout.is_slot_major else (found.num_splits,)
     inputs.append(batches.Keys(
         array(found.keys, (found.num_keys,), "<i8"),
-        # Batches of samples with one key in each slot share them.
+        # Splits of samples with one key per slot are shared between batches.
         array(found.splits, dims, "<i8", bool(found.has_one_key))))
   return batches.Batch(size, array(batch.labels, (size, shape.label_dim), "<f4"),
                        array(batch.dense, (size, shape.dense_dim), "<f4"), inputs,
@@ -176,19 +176,22 @@ def _batch_of(shape, batch, keys):
 
 
 def _place(array):
-  """Returns where an array's numbers are."""
+  """Returns the address of an array's data."""
   return array.__array_interface__["data"][0]
 
 
 def _places(arrays, kind):
-  """Returns (where the arrays' numbers are, what keeps them there)."""
+  """Returns (addresses of the arrays' data, objects that keep them alive)."""
   arrays = [np.ascontiguousarray(a, kind) for a in arrays]
   return (ctypes.c_void_p * len(arrays))(*[_place(a) for a in arrays]), arrays
 
 
 def _float_places(numbers):
-  """Returns (where columns begin, from one sample's number to the next one's, what keeps
-  them there) of float32 [N, width] or batches.FloatColumns."""
+  """Describes float32 [N, width] or batches.FloatColumns by columns.
+
+  Returns (start of each column, distance of consecutive samples, objects that keep them
+  alive).
+  """
   if isinstance(numbers, batches.FloatColumns):
     places, arrays = _places(numbers.columns, np.float32)
     return places, 1, arrays
@@ -199,7 +202,7 @@ def _float_places(numbers):
 
 
 def first_outside(keys, size):
-  """Returns the place of the first key that is not in [0, size); None: there is none.
+  """Returns the position of the first key outside [0, size); None if there is none.
 
   Args:
     keys: int64 [N], contiguous.
@@ -222,11 +225,11 @@ class Joiner(object):
     self._pool = self._library.hugectr_open_pool(shape.options)
 
   def batch_of(self, chunks, global_size):
-    """Returns Chunks one behind the other as a batches.Batch.
+    """Concatenates Chunks into a batches.Batch.
 
     Args:
       chunks: list of batches.Chunk.
-      global_size: int, samples of all ranks' parts together.
+      global_size: int, samples of all ranks together.
     """
     if any(slot.offsets is not None for chunk in chunks for slot in chunk.slots):
       return batches.batch_of(batches.joined([batches.plain(c) for c in chunks]),
@@ -254,9 +257,9 @@ def _ints(numbers):
 
 
 class Reader(object):
-  """Reads one source from its beginning, by threads ahead of the thread that calls.
+  """Reads one source from its beginning, by threads that read ahead of the caller.
 
-  Not thread-safe: one thread takes batches, and closes the reader.
+  Not thread-safe: one thread takes batches and closes the reader.
 
   Args:
     shape: Shape.
@@ -266,7 +269,7 @@ class Reader(object):
     DataError: it could not be opened.
 
   Attributes:
-    waits: int, how often a batch was asked for before one was ready.
+    waits: int, number of `next` calls that had to wait for a batch.
   """
 
   def __init__(self, shape, handle):
@@ -299,7 +302,7 @@ class Reader(object):
         self._fail()
 
   def close(self):
-    """Ends the threads and waits for them. Arrays of batches stay as they are."""
+    """Stops the threads and waits for them. Arrays of batches stay valid."""
     handle, self._handle = self._handle, None
     if handle is not None:
       self._library.hugectr_close(handle)
@@ -318,7 +321,7 @@ def open_norm(shape, paths, key_bytes, with_sums):
     with_sums: bool, whether records have checksums.
 
   Raises:
-    DataError: a file cannot be read, or its header is of something else.
+    DataError: a file cannot be read, or its header does not match.
   """
   names = (ctypes.c_char_p * len(paths))(*[os.fsencode(p) for p in paths])
   return Reader(shape, _load().hugectr_open_norm(
@@ -326,17 +329,17 @@ def open_norm(shape, paths, key_bytes, with_sums):
 
 
 def open_raw(shape, path, samples, is_float, sizes, offsets, seed, first_pass=0):
-  """Returns a Reader of a Raw file, whose blocks are of a batch each.
+  """Returns a Reader of a Raw file with blocks of one batch each.
 
   Args:
     shape: Shape.
     path: string.
-    samples: int, how many the file has.
+    samples: int, number of samples in the file.
     is_float: bool, whether labels and dense features are float32.
-    sizes: list of ints, keys of each slot.
-    offsets: list of ints, what is added to the keys of each slot.
-    seed: int, of the order of whole blocks; None: the file's order.
-    first_pass: int, how often the source was read before: each pass has its own order.
+    sizes: list of ints, number of keys per slot.
+    offsets: list of ints, offsets to add to the keys of each slot.
+    seed: int, seed of the order of blocks; None: the file's order.
+    first_pass: int, number of previous passes: each pass has its own order.
 
   Raises:
     DataError: the file cannot be read, or has another size.
@@ -347,7 +350,7 @@ def open_raw(shape, path, samples, is_float, sizes, offsets, seed, first_pass=0)
 
 
 def chunks(reader):
-  """Yields a reader's batches as Chunks; its one input is all slots, slot by slot."""
+  """Yields a reader's batches as Chunks. Its one input must be all slots, slot-major."""
   try:
     while True:
       batch = reader.next()

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Norm files: a file list; each file a header of eight int64, then records.
+"""Norm files: a file list; each file has a header of eight int64, then records.
 
-The header: whether records have checksums (0 or 1), number of records, label_dim,
-dense_dim, slots, three reserved. A record: float32 labels and dense features, then per
-slot an int32 number of keys and the keys, uint32 (I32) or int64 (I64). With checksums a
-record begins with an int32, the number of its bytes without these 4 and the last, and
-ends with a byte, the sum of those bytes modulo 256. Keys of different slots differ.
+The header: 1 if records have checksums, else 0; number of records; label_dim;
+dense_dim; slots; three reserved. A record: float32 labels and dense features, then for
+each slot an int32 count and that many keys, uint32 (I32) or int64 (I64). With checksums
+a record starts with an int32, its size without these 4 bytes and the last one, and ends
+with a byte, the sum of those bytes modulo 256. Keys of different slots are different.
 """
 
 import numpy as np
@@ -25,12 +25,12 @@ class Source(object):
   Args:
     path: string, the file list.
     data: config's Data.
-    key_type: "I32" or "I64".
+    batch_size: int, samples per batch.
     batch_size: int, samples of a batch.
-    threads: int, that read.
+    threads: int, reading threads.
 
   Raises:
-    DataError: the list cannot be read, or a file is not there.
+    DataError: the list cannot be read, or a file does not exist.
   """
 
   def __init__(self, path, data, key_type, batch_size, threads):
@@ -41,17 +41,17 @@ class Source(object):
     self._paths = file_list.read(path)
 
   def reader(self, layouts, repeat, rank=0, ranks=1, tile=0):
-    """Returns a reader of batches, from the beginning; see native.Reader.
+    """Returns a reader of batches from the beginning; see native.Reader.
 
     Args:
       layouts: list of batches.InputLayout.
       repeat: bool, whether the data starts again at its end.
       rank: int.
       ranks: int.
-      tile: int, bytes that are read at a time; 0: as many as are fast.
+      tile: int, bytes per read; 0: a fast default.
 
     Raises:
-      DataError: a file is not there, or its header does not fit the configuration.
+      DataError: a file does not exist, or its header does not match the configuration.
     """
     shape = native.Shape(self._data, layouts, self._batch_size, repeat, rank, ranks,
                          self._threads, tile)
@@ -59,10 +59,10 @@ class Source(object):
                             self._data.clause.get("check", "None") == "Sum")
 
   def chunks(self, tile=0):
-    """Returns an iterator of the samples once, a Chunk per batch, in the files' order.
+    """Returns an iterator over all samples once, a Chunk per batch, in the files' order.
 
     Raises:
-      DataError: as `reader`.
+      DataError: as in `reader`.
     """
     slots = sum(s.slot_num for s in self._data.sparse)
     return native.chunks(self.reader([batches.InputLayout(0, slots, True)], False,
@@ -102,7 +102,7 @@ def _records(chunk, key_words, with_sums):
 
 
 class Writer(object):
-  """Writes a Norm file from chunks whose keys differ between slots.
+  """Writes a Norm file from chunks; keys of different slots must differ.
 
   Args:
     path: string.
@@ -121,7 +121,7 @@ class Writer(object):
     self._file.write(self._header.tobytes())
 
   def add(self, chunk):
-    """Appends samples; raises DataError for keys that I32 does not hold."""
+    """Appends samples; raises DataError for keys that do not fit I32."""
     for slot in chunk.slots:
       if self._key_words == 1 and len(slot.keys) and not (
           0 <= slot.keys.min() <= slot.keys.max() < 1 << 32):
@@ -131,7 +131,7 @@ class Writer(object):
     self._header[1] += len(chunk.labels)
 
   def close(self):
-    """Writes the number of records into the header, and ends the file."""
+    """Writes the number of records into the header, and closes the file."""
     self._file.seek(0)
     self._file.write(self._header.tobytes())
     self._file.close()

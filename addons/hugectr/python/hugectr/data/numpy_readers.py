@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Norm and Raw files read in a few lines of NumPy: what the library has to give."""
+"""Norm and Raw readers in a few lines of NumPy: the reference for the library."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from hugectr.data import file_list
 
 
 class Norm(object):
-  """The samples of good Norm files, record by record.
+  """The samples of valid Norm files, record by record.
 
   Args:
     path: string, the file list.
@@ -24,7 +24,7 @@ class Norm(object):
     self._with_sums = data.clause["check"] == "Sum"
 
   def _record(self, raw, at):
-    """Returns (labels, dense, [keys of each slot], where the next record begins)."""
+    """Returns (labels, dense, [keys of each slot], start of the next record)."""
     at += 4 * self._with_sums
     fixed = self._data.label_dim + self._data.dense_dim
     numbers, keys = np.frombuffer(raw, "<f4", fixed, at), []
@@ -50,13 +50,13 @@ class Norm(object):
 
 
 class Raw(object):
-  """The samples of a good Raw file, block by block.
+  """The samples of a valid Raw file, block by block.
 
   Args:
     path: string.
     data: config's Data.
-    batch_size: int, samples of a block.
-    shuffle_seed: int, of the order of blocks; None: the file's.
+    batch_size: int, samples per block.
+    shuffle_seed: int, seed of the order of blocks; None: the file's order.
   """
 
   def __init__(self, path, data, batch_size, shuffle_seed):
@@ -66,7 +66,7 @@ class Raw(object):
     self._seed = shuffle_seed
 
   def chunks(self):
-    """Yields a Chunk per block, in another order each time."""
+    """Yields a Chunk per block, in another order in each call."""
     data = self._data
     slots, labels = sum(s.slot_num for s in data.sparse), data.label_dim
     end = labels + data.dense_dim

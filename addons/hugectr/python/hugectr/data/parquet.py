@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files that NVTabular writes: a file list, _metadata.json beside it."""
+"""Parquet files as NVTabular writes them: a file list, with _metadata.json in its folder."""
 
 import collections
 import functools
@@ -20,19 +20,18 @@ from hugectr.data import native
 from hugectr.data import parquet_columns
 from hugectr.data import reader as readers
 
-# Keys of 32 bits are in [0, this).
+# I32 keys are in [0, this).
 _I32_LIMIT = 1 << 32
 
-# Bytes of a column that are read at a time. A buffer for all of a row group's would be
-# memory that is touched for the first time.
+# Bytes of a column per read. A buffer for a whole row group would cause page faults.
 _BUFFER = 1 << 16
 
-# Parts of a row group that are read side by side at most: the columns of as many whole row
-# groups would not stay in the processor's caches until they are joined.
+# Largest number of concurrently read parts of a row group. More columns would not stay
+# in the CPU caches until they are joined.
 _PARTS = 8
 
-# labels, conts, cats: lists of (name, index or None). rows: dict from a file's name to
-# its number of rows.
+# labels, conts, cats: lists of (name, index or None). rows: dict from file name to
+# number of rows.
 Metadata = collections.namedtuple("Metadata", ["labels", "conts", "cats", "rows"])
 
 
@@ -40,11 +39,11 @@ def read_metadata(folder):
   """Returns the Metadata of a folder's _metadata.json.
 
   Raises:
-    DataError: it is missing or says something else; the text has the path.
+    DataError: it is missing or invalid; the text has the path.
   """
   path = os.path.join(folder, "_metadata.json")
   try:
-    with open(path, encoding="utf-8-sig") as f:  # It may begin with a byte-order mark.
+    with open(path, encoding="utf-8-sig") as f:  # may start with a byte-order mark
       found = json.load(f)
     lists = []
     for key in ("labels", "conts", "cats"):
@@ -70,20 +69,19 @@ class Source(object):
     path: string, the file list.
     data: config's Data.
     key_type: "I32" or "I64".
-    batch_size: int, samples of a batch.
-    threads: int, threads that read; one more makes batches, and reads where there is a
-      processor for it.
+    batch_size: int, samples per batch.
+    threads: int, reading threads. One more thread makes batches, and reads too if there
+      is a CPU for it.
 
   Raises:
-    DataError: what is seen before a row is read: the list, the metadata, files, their
-      columns.
+    DataError: an error in the list, the metadata, the files or their columns.
   """
 
   def __init__(self, path, data, key_type, batch_size, threads):
     self._data = data
     self._batch_size = batch_size
     self._threads = threads
-    # The thread that makes batches of row groups waits for them most of the time.
+    # The thread that makes batches mostly waits for row groups.
     self._decoders = max(threads, min(threads + 1, os.cpu_count() or 1))
     self._limit = _I32_LIMIT if key_type == "I32" else None
     self._paths = file_list.read(path)
@@ -91,7 +89,7 @@ class Source(object):
     slots = sum(s.slot_num for s in data.sparse)
     if len(self._metadata.cats) != slots:
       raise errors.DataError(
-          "%s: %d columns of cats, and the sparse inputs have %d slots" %
+          "%s: %d columns of cats, but the sparse inputs have %d slots" %
           (os.path.join(os.path.dirname(path), "_metadata.json"),
            len(self._metadata.cats), slots))
     self._offsets = [0] * slots
@@ -99,7 +97,8 @@ class Source(object):
       self._offsets = [0] + np.cumsum(data.slot_sizes)[:-1].tolist()
     for path in self._paths:
       self._check_file(path)
-    # The columns in a row group's parts, which are read side by side: cats come first.
+    # The columns of each part of a row group; parts are read concurrently. cats come
+    # first.
     kinds = self._metadata.cats + self._metadata.labels + self._metadata.conts
     names = [name for name, _ in kinds]
     self._slots = {name: s for s, name in enumerate(names[:slots])}
@@ -114,34 +113,35 @@ class Source(object):
     for kind in ("labels", "conts", "cats"):
       for name, index in getattr(self._metadata, kind):
         if name not in schema.names:
-          raise errors.DataError("%s: there is no column '%s', which _metadata.json has "
-                                 "among %s" % (path, name, kind))
+          raise errors.DataError("%s: there is no column '%s', which _metadata.json lists "
+                                 "in %s" % (path, name, kind))
         if index is not None and schema.names.index(name) != index:
           raise errors.DataError(
-              "%s: column '%s' has index %d, and %s in _metadata.json" %
+              "%s: column '%s' has index %d, but %s in _metadata.json" %
               (path, name, schema.names.index(name), index))
         found.append(name)
     if len(set(found)) != len(found):
       raise errors.DataError("%s: _metadata.json names a column twice" % path)
     expected = self._metadata.rows.get(os.path.basename(path))
     if expected is not None and expected != parquet.metadata.num_rows:
-      raise errors.DataError("%s: %d rows, and %d in _metadata.json" %
+      raise errors.DataError("%s: %d rows, but %d in _metadata.json" %
                              (path, parquet.metadata.num_rows, expected))
 
   def _open(self, path):
     try:
       return arrow.pq.ParquetFile(path, buffer_size=_BUFFER)
     except Exception as e:  # pylint: disable=broad-except
-      # What pyarrow raises for a damaged file is not of one class.
+      # pyarrow raises errors of several classes for damaged files.
       raise errors.DataError("%s: not a Parquet file that can be read: %s" %
                              (path, arrow.cause(e)))
 
   def _read(self, opened, path, group, names):
-    """Returns (path, rows, columns) of some columns of a row group: Slots, or float32
-    [rows, width].
+    """Reads some columns of a row group.
+
+    Returns (path, rows, columns): columns are Slots, or float32 [rows, width].
 
     Args:
-      opened: object in which this thread keeps the file of its last call.
+      opened: object in which this thread caches the file of its last call.
       path: string.
       group: int.
       names: list of strings.
@@ -166,7 +166,7 @@ class Source(object):
     return path, columns.rows, found
 
   def _chunk(self, parts):
-    """Returns one row group as a Chunk, of what `_read` returned for its parts."""
+    """Makes a Chunk of one row group from the results of `_read` for its parts."""
     path, rows, _ = parts[0]
     found = [column for _, _, columns in parts for column in columns]
     slots, labels = len(self._slots), len(self._metadata.labels)
@@ -177,14 +177,14 @@ class Source(object):
                 self._data.dense_dim), found[:slots])
 
   def chunks(self):
-    """Returns an iterator of the samples, a Chunk per row group, in the files' order.
+    """Returns an iterator over the samples, a Chunk per row group, in the files' order.
 
-    Threads read the row groups that come next.
+    Threads read the next row groups ahead.
     """
     return map(batches.plain, self._chunks())
 
   def _chunks(self):
-    """As `chunks`; Slots may have something to be added, numbers may be FloatColumns."""
+    """Like `chunks`, but Slots may have `added`, and numbers may be FloatColumns."""
     opened = threading.local()
     tasks = (functools.partial(self._read, opened, path, group, names)
              for path in self._paths for group in range(self._open(path).num_row_groups)
@@ -197,7 +197,7 @@ class Source(object):
       yield self._chunk(parts)
 
   def reader(self, layouts, repeat, rank=0, ranks=1):
-    """Returns a reader of batches, from the beginning; see reader.Reader.
+    """Returns a reader of batches from the beginning; see reader.Reader.
 
     Args:
       layouts: list of batches.InputLayout.
@@ -212,8 +212,10 @@ class Source(object):
 
 
 def _floats(rows, parts, path, what, names, width):
-  """Returns columns, float32 [rows, any], side by side: float32 [rows, width], or
-  batches.FloatColumns where each is one number wide."""
+  """Joins columns, float32 [rows, any].
+
+  Returns float32 [rows, width], or batches.FloatColumns if each is one number wide.
+  """
   found = sum(p.shape[1] for p in parts)
   if found != width:
     raise errors.DataError("%s: columns %s hold %d numbers of a sample, and %s is %d" % (

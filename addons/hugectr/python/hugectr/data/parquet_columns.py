@@ -21,9 +21,10 @@ def _is_number(kind):
 
 
 def _numbers(array):
-  """Returns an Array of numbers without nulls as NumPy's, of the same memory.
+  """Returns an Array of numbers without nulls as a NumPy array on the same memory.
 
-  pyarrow's own way looks for pandas at each call, which takes longer than the call.
+  pyarrow's own conversion looks for pandas in each call, which takes longer than the
+  rest.
   """
   if pa.types.is_boolean(array.type) or not len(array):
     return array.to_numpy(zero_copy_only=False)
@@ -35,9 +36,9 @@ class Columns(object):
   """Some rows of a Parquet file.
 
   Args:
-    path: string, the file, for messages.
+    path: string, the file's path, for error messages.
     table: pyarrow.Table.
-    first_row: int, the number that its first row has in the file, for messages.
+    first_row: int, number of the first row in the file, for error messages.
   """
 
   def __init__(self, path, table, first_row):
@@ -66,9 +67,9 @@ class Columns(object):
     return found
 
   def _flat(self, column, array):
-    """Returns (values, offsets) of a list's array; offsets begin at 0."""
+    """Returns (values, offsets) of a list array; offsets start at 0."""
     if pa.types.is_fixed_size_list(array.type):
-      # `flatten` leaves out what lies before the array's offset.
+      # `flatten` omits values before the array's offset.
       values = array.flatten()
       offsets = np.arange(len(array) + 1, dtype=np.int64) * array.type.list_size
     else:
@@ -105,9 +106,9 @@ class Columns(object):
 
     Args:
       column: string.
-      offset: int, to be added to keys: the Slot's `added`.
+      offset: int, to be added to the keys; becomes the Slot's `added`.
       size: int, keys must be in [0, size); None: any.
-      limit: int, keys must be in [0, limit) once the offset is added; None: any.
+      limit: int, keys must be in [0, limit) after adding the offset; None: any.
     """
     array, offsets = self._array(column), None
     kind = array.type

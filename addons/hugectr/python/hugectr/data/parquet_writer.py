@@ -7,7 +7,7 @@ import os
 
 from hugectr.data.arrow import pa, pq
 
-# Rows of a row group.
+# Rows per row group.
 _GROUP = 65536
 
 
@@ -16,7 +16,7 @@ class Writer(object):
 
   Args:
     path: string.
-    group: int, rows of a row group at most.
+    group: int, largest number of rows per row group.
   """
 
   def __init__(self, path, group=_GROUP):
@@ -47,7 +47,7 @@ class Writer(object):
     self.rows += len(chunk.labels)
 
   def close(self):
-    """Ends the file."""
+    """Closes the file."""
     if self._writer is not None:
       self._writer.close()
 
@@ -57,7 +57,7 @@ def write_metadata(folder, data, files):
 
   Args:
     folder: string.
-    data: an object with label_dim, dense_dim and sparse, config's Data.
+    data: the config's Data, or an object with label_dim, dense_dim and sparse.
     files: list of (file name, rows).
   """
   labels = ["label"] + ["label%d" % (k + 2) for k in range(data.label_dim - 1)]

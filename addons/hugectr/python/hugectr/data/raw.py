@@ -1,9 +1,10 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Raw files: no header; per sample labels, dense features, a key per slot, 4 bytes each.
+"""Raw files: samples of 4-byte numbers, without a header.
 
-All numbers are int32, little-endian, and a dense feature x is read as log(x + 1). With
-`float_label_dense` labels and dense features are float32, read as they are.
+A sample has labels, dense features and one key per slot. All numbers are little-endian
+int32, and a dense feature x is read as log(x + 1). With `float_label_dense`, labels and
+dense features are float32, read unchanged.
 """
 
 import numpy as np
@@ -19,11 +20,11 @@ class Source(object):
   Args:
     path: string.
     data: config's Data.
-    samples: int, how many the configuration says that there are.
-    batch_size: int, samples of a block.
-    shuffle_seed: int, of the order of blocks, another one each time through; None: the
-      file's order.
-    threads: int, blocks that are read at a time.
+    samples: int, number of samples by the configuration.
+    batch_size: int, samples per block.
+    shuffle_seed: int, seed of the order of blocks, which differs in each pass; None:
+      the file's order.
+    threads: int, blocks that are read concurrently.
   """
 
   def __init__(self, path, data, samples, batch_size, shuffle_seed, threads):
@@ -48,7 +49,7 @@ class Source(object):
                            self._seed, self._passes)
 
   def reader(self, layouts, repeat, rank=0, ranks=1):
-    """Returns a reader of batches, from the beginning; see native.Reader.
+    """Returns a reader of batches from the beginning; see native.Reader.
 
     Args:
       layouts: list of batches.InputLayout.
@@ -57,17 +58,17 @@ class Source(object):
       ranks: int.
 
     Raises:
-      DataError: the file is not there, or has another size.
+      DataError: the file does not exist, or has another size.
     """
     return self._open(layouts, repeat, rank, ranks)
 
   def chunks(self):
-    """Returns an iterator of the samples once, a Chunk per block.
+    """Returns an iterator over all samples once, a Chunk per block.
 
-    The blocks are in the file's order or shuffled; samples keep their order in a block.
+    Blocks are in the file's order or shuffled; samples keep their order within a block.
 
     Raises:
-      DataError: the file is not there, or has another size.
+      DataError: the file does not exist, or has another size.
     """
     slots = sum(s.slot_num for s in self._data.sparse)
     found = native.chunks(self._open([batches.InputLayout(0, slots, True)], False, 0, 1))
@@ -89,14 +90,14 @@ class Writer(object):
     self._file = open(path, "wb")
 
   def add(self, chunk):
-    """Appends samples; raises DataError for what such a file cannot hold."""
+    """Appends samples; raises DataError for values that a Raw file cannot hold."""
     if any(s.offsets is not None for s in chunk.slots):
-      raise errors.DataError("%s: a Raw file holds one key per slot, and there are lists of "
+      raise errors.DataError("%s: a Raw file holds one key per slot, got lists of "
                              "keys" % self._path)
     keys = np.stack([s.keys for s in chunk.slots], axis=1)
     if keys.size and not 0 <= keys.min() <= keys.max() < 1 << 31:
-      raise errors.DataError("%s: a Raw file holds keys in [0, 2147483648), and there are "
-                             "%d to %d" % (self._path, keys.min(), keys.max()))
+      raise errors.DataError("%s: a Raw file holds keys in [0, 2147483648), got %d to "
+                             "%d" % (self._path, keys.min(), keys.max()))
     floats = [chunk.labels, chunk.dense]
     if self._is_float:
       parts = [np.ascontiguousarray(f, "<f4").view("<i4") for f in floats]
@@ -105,7 +106,7 @@ class Writer(object):
       for values, exact in ((chunk.labels, chunk.labels.astype(np.float64)),
                             (chunk.dense, np.expm1(chunk.dense.astype(np.float64)))):
         whole = np.rint(exact)
-        # A logarithm in float32 is a little off.
+        # Logarithms in float32 are slightly inexact.
         if not np.allclose(exact, whole, rtol=1e-5, atol=1e-3):
           raise errors.DataError(
               "%s: labels, and dense features before the logarithm log(x + 1), must be "
@@ -114,5 +115,5 @@ class Writer(object):
     np.concatenate(parts + [keys.astype("<i4")], axis=1).tofile(self._file)
 
   def close(self):
-    """Ends the file."""
+    """Closes the file."""
     self._file.close()

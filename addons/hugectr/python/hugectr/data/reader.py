@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches by a thread ahead of the training loop, through a bounded queue."""
+"""Reads batches in a thread ahead of the training loop, into a bounded queue."""
 
 import queue
 import threading
@@ -8,18 +8,18 @@ import threading
 from hugectr.data import batches
 from hugectr.data import errors
 
-# Batches that wait at most.
+# Largest number of finished batches that wait.
 _DEPTH = 4
 
-# Seconds after which a blocked thread looks whether it should end.
+# Seconds after which a blocked thread checks whether it should end.
 _LOOK = 0.05
 
 
 class _End(object):
-  """Behind the last batch: why there is no other.
+  """Follows the last batch, with the reason why there is none.
 
   Attributes:
-    error: what was raised, or None at the end of the data.
+    error: the exception, or None at the end of the data.
   """
 
   def __init__(self, error=None):
@@ -29,14 +29,14 @@ class _End(object):
 class Reader(object):
   """Reads one source from its beginning.
 
-  Not thread-safe: one thread takes batches, and closes the reader.
+  Not thread-safe: one thread takes batches and closes the reader.
 
   Args:
     chunks: function that returns an iterator of batches.Chunk, once through the data.
     batch_of: function (list of Chunks, samples of all ranks) -> Batch.
-    batch_size: int, samples of all ranks' parts together.
-    repeat: bool. With it the data starts again at its end, in the midst of a batch, so
-      that all batches are full. Without it the last batch may have fewer samples.
+    batch_size: int, samples of all ranks together.
+    repeat: bool. If True, the data starts again at its end, within a batch, so all
+      batches are full. Otherwise the last batch may have fewer samples.
     rank: int.
     ranks: int.
   """
@@ -69,7 +69,7 @@ class Reader(object):
         if not self._put(batch_of(pieces, size)):
           return
     except Exception as e:  # pylint: disable=broad-except
-      # The thread that takes batches raises it.
+      # Raised again in the thread that takes batches.
       end = _End(e)
     self._put(end)
 
@@ -91,13 +91,13 @@ class Reader(object):
     return None
 
   def close(self):
-    """Ends the thread and waits for it."""
+    """Stops the thread and waits for it."""
     self._stop.set()
     self._thread.join()
 
 
 def _repeated(chunks):
-  """Yields the samples of a source again and again."""
+  """Yields the samples of a source repeatedly."""
   while True:
     count = 0
     for chunk in chunks():

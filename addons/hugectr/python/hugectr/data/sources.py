@@ -11,19 +11,22 @@ from hugectr.data import raw
 
 
 def open_source(path, data, key_type, batch_size, shuffle_seed=None, for_training=True):
-  """Returns the source of a file list or file: its `chunks()` are the samples once, its
-  `reader(layouts, repeat, rank, ranks)` is a reader of batches from the beginning.
+  """Returns the source of a file list or file.
+
+  Its `chunks()` yields all samples once; its `reader(layouts, repeat, rank, ranks)`
+  returns a reader of batches from the beginning.
 
   Args:
     path: string.
     data: config's Data.
     key_type: "I32" or "I64".
-    batch_size: int, samples of a batch of all ranks, the blocks of a Raw file.
-    shuffle_seed: int, of the order of a Raw file's blocks; None: the file's order.
-    for_training: bool, which of the two numbers of samples a Raw file has.
+    batch_size: int, samples per batch of all ranks; the block size of a Raw file.
+    shuffle_seed: int, seed of the order of a Raw file's blocks; None: the file's order.
+    for_training: bool, selects which of the configuration's two numbers of samples a
+      Raw file has.
 
   Raises:
-    DataError: files are missing or are something else; `chunks` and `reader` raise it too.
+    DataError: files are missing or invalid; `chunks` and `reader` raise it too.
   """
   threads = max(1, min(data.num_workers, os.cpu_count() or 1))
   if data.format == "Parquet":
@@ -38,11 +41,11 @@ def opener(data, key_type, batch_size, repeat, layouts, rank, ranks, shuffle_see
            for_training=True):
   """Returns a function (path) -> a reader of batches from the beginning.
 
-  With `cache_eval_data` the first so many batches of a Raw file to evaluate are kept in
-  memory, and are given again to readers that the function returns later.
+  With `cache_eval_data`, that many batches of a Raw evaluation file are cached in
+  memory for later readers of the function.
 
   Args:
-    data, key_type, batch_size, shuffle_seed, for_training: as of `open_source`.
+    data, key_type, batch_size, shuffle_seed, for_training: as in `open_source`.
     repeat: bool, whether the data starts again at its end.
     layouts: list of batches.InputLayout.
     rank: int.

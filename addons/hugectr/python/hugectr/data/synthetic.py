@@ -11,11 +11,11 @@ class Planted(object):
   """Samples whose label depends on their keys and dense features.
 
   Args:
-    sizes: list of ints, keys of each slot.
+    sizes: list of ints, number of keys per slot.
     dense_dim: int.
-    seed: int, of the planted weights.
+    seed: int, seed of the planted weights.
     whole: bool, whether dense features are logarithms log(x + 1) of integers.
-    label_dim: int of at least 1, labels of a sample, each with weights of its own.
+    label_dim: int of at least 1, labels per sample; each label has its own weights.
   """
 
   def __init__(self, sizes, dense_dim, seed=0, whole=False, label_dim=1):
@@ -24,7 +24,7 @@ class Planted(object):
     self.sizes = list(sizes)
     self._rows = [random.randn(size) for size in sizes]
     self._dense = random.randn(dense_dim) * .5
-    # Of the labels after the first, which so stays as it is without them.
+    # For the labels after the first, which does not depend on their number.
     self._others = [Planted(sizes, dense_dim, (seed, k)) for k in range(1, label_dim)]
 
   @property
@@ -33,19 +33,19 @@ class Planted(object):
     return len(self._dense)
 
   def samples(self, count, seed):
-    """Returns (first labels [N], dense [N, dense_dim], keys [N, slots]) of arrays."""
+    """Returns arrays (first labels [N], dense [N, dense_dim], keys [N, slots])."""
     random = np.random.RandomState(seed)
     dense = random.randn(count, len(self._dense)).astype(np.float32)
     if self._whole:
       dense = np.log1p(np.floor(np.expm1(1.5 * np.abs(dense))))
-    # Small keys come more often.
+    # Small keys are more frequent.
     keys = np.stack([(size * random.rand(count) ** 2).astype(np.int64)
                      for size in self.sizes], axis=1)
     labels = random.rand(count) < self.probabilities(dense, keys)
     return labels.astype(np.float32), dense, keys
 
   def other_labels(self, dense, keys, seed):
-    """Returns samples' labels after the first, float32 `[N, label_dim - 1]`."""
+    """Returns the samples' labels except the first, float32 `[N, label_dim - 1]`."""
     found = [np.random.RandomState((seed, k)).rand(len(dense)) <
              other.probabilities(dense, keys) for k, other in enumerate(self._others, 1)]
     return np.array(found, np.float32).reshape([len(self._others), len(dense)]).T
@@ -76,8 +76,8 @@ def chunks(planted, samples, seed, size=65536):
   Args:
     planted: Planted.
     samples: int.
-    seed: int, of the samples.
-    size: int, samples of a chunk.
+    seed: int, seed of the samples.
+    size: int, samples per chunk.
   """
   for k, first in enumerate(range(0, samples, size)):
     labels, dense, keys = planted.samples(min(size, samples - first), seed * 1000 + k)

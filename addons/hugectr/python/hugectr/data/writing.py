@@ -15,7 +15,7 @@ _NAMES = {"Norm": "%d.data", "Parquet": "%d.parquet"}
 
 
 def offsets(data):
-  """Returns what is added to the keys of each slot, int64 `[slots]`."""
+  """Returns the offset of the keys of each slot, int64 `[slots]`."""
   slots = sum(s.slot_num for s in data.sparse)
   found = np.zeros([slots], np.int64)
   if data.slot_sizes:
@@ -52,18 +52,20 @@ def _pieces(chunks, rows_per_file):
 
 
 def write(path, data, key_type, chunks, rows_per_file, group=65536):
-  """Writes samples where a configuration looks for them.
+  """Writes samples at the paths that a configuration reads.
 
-  Norm keeps keys of all slots apart: the sums of slot_size_array are added to them. In Raw
-  and Parquet files they begin at 0 in each slot, and a reader adds the sums.
+  In Norm files keys of different slots differ: the sums of slot_size_array are added
+  here. In Raw and Parquet files the keys of each slot start at 0, and readers add the
+  sums.
 
   Args:
-    path: string: of the file list that is made, beside its files; of the file, for Raw.
-    data: config's Data, whose format is written.
+    path: string, path of the file list to write, in the folder of its files; for Raw,
+      of the file.
+    data: the config's Data, which determines the format.
     key_type: "I32" or "I64".
     chunks: iterable of Chunk whose keys have no offsets.
-    rows_per_file: int, samples of a file; Raw has one file.
-    group: int, rows of a Parquet file's row groups at most.
+    rows_per_file: int, samples per file; Raw has one file.
+    group: int, largest number of rows per row group of a Parquet file.
 
   Returns:
     The number of samples.

@@ -1,12 +1,12 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a layer's ops need besides its bottoms."""
+"""Inputs of a layer's ops in addition to its bottoms."""
 
 import tensorflow as tf
 
-# Types of layers that float16 training runs in float16: those of which upstream has a
-# float16 form, and those that only move numbers. All others are float32 there: sums over
-# many numbers, norms, exponentials, and what upstream has in float32 alone.
+# Types of layers that run in float16 in float16 training: those with a float16 form
+# upstream, and those that only move numbers. All others run in float32: sums over many
+# numbers, norms, exponentials, and types that upstream has in float32 only.
 FLOAT16_TYPES = frozenset((
     "Add", "Cast", "Concat", "DotProduct", "Dropout", "ElementwiseMultiply",
     "FusedInnerProduct", "Gather", "InnerProduct", "Interaction", "ReLU", "Reshape",
@@ -18,19 +18,19 @@ class Context(object):
 
   Attributes:
     is_training: bool.
-    dtype: what the layer that is being built computes in.
-    updates: list of ops that a training step runs besides the optimizers': running
-      values.
+    dtype: dtype in which the current layer computes.
+    updates: list of ops that a training step runs in addition to the optimizers':
+      updates of running values.
   """
 
   def __init__(self, parameters, is_training, has_float16=False, on_gpu=False):
-    """Makes nothing.
+    """Creates no ops.
 
     Args:
       parameters: Parameters, shared by the towers.
       is_training: bool.
       has_float16: bool, whether layers of FLOAT16_TYPES compute in float16. Parameters
-        are float32 all the same, and so are their gradients.
+        and their gradients are float32 in any case.
       on_gpu: bool, whether layers run on a GPU.
     """
     self._on_gpu = on_gpu
@@ -46,18 +46,18 @@ class Context(object):
     self.dtype = tf.float16 if is_half else tf.float32
 
   def parameter(self, layer, what, shape, initializer):
-    """Returns a parameter in `dtype`; arguments as of Parameters.get."""
+    """Returns a parameter in `dtype`; arguments as in Parameters.get."""
     return self.cast(self._parameters.get(layer, what, shape, initializer))
 
   def running_values(self, layer, width):
-    """Returns the Running of a layer, as Parameters."""
+    """Returns the Running of a layer, like Parameters.running_values."""
     return self._parameters.running_values(layer, width)
 
   def add_bias(self, tensor, bias):
     """Returns a tensor `[rows, width]` plus a bias `[width]`.
 
-    On a GPU the gradient of tf.nn.bias_add adds up rows in any order, that of a sum does
-    not. On a CPU both have an order, not the same one.
+    On a GPU the gradient of tf.nn.bias_add adds rows in any order; that of a sum has a
+    fixed order. On a CPU both have fixed orders, which differ.
     """
     return tensor + bias if self._on_gpu else tf.nn.bias_add(tensor, bias)
 

@@ -16,7 +16,7 @@ def inner_product(context, layer, bottom):
       initializers.named(clause.get("weight_init", "XavierNorm"), width, out))
   bias_init = initializers.bias(out)
   if "bias_init" in clause:
-    # A bias has no input of its own.
+    # The fan-in of a bias is 0.
     bias_init = initializers.named(clause["bias_init"], 0, out)
   bias = context.parameter(layer.name, "bias", [out], bias_init)
   dims = layer.in_shapes[0].dims
@@ -48,7 +48,7 @@ def multi_cross(context, layer, bottom):
 
 
 def multiply(context, layer, bottom):
-  """Returns, side by side, each of `[rows, slots]` numbers times a row of the weight."""
+  """Multiplies each of `[rows, slots]` numbers by its row of the weight; concatenates."""
   slots, floats = layer.params["weight_dims"]
   weight = context.parameter(
       layer.name, "weight", [slots, floats],

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that work number by number."""
+"""Elementwise layers."""
 
 import functools
 
@@ -16,10 +16,10 @@ def relu(context, layer, bottom):
 
 
 def elu(context, layer, bottom):
-  """Returns x where it is positive, alpha (exp(x) - 1) elsewhere."""
+  """Returns x if it is positive, else alpha (exp(x) - 1)."""
   del context
   alpha = layer.params["elu_param"]["alpha"]
-  # tf.nn.elu is the one with alpha 1.
+  # tf.nn.elu has alpha 1.
   return tf.nn.relu(bottom) + alpha * tf.math.expm1(tf.minimum(bottom, 0.))
 
 
@@ -36,7 +36,7 @@ def softmax(context, layer, bottom):
 
 
 def dropout(context, layer, bottom):
-  """Returns x with a part of it set to zero and the rest divided by 1 - rate."""
+  """Returns x with a random part set to zero and the rest divided by 1 - rate."""
   rate = layer.params.get("rate", 0.5)
   if not context.is_training or rate == 0:
     return bottom
@@ -44,7 +44,7 @@ def dropout(context, layer, bottom):
 
 
 def cast(context, layer, bottom):
-  """Returns x: layers cast what they take."""
+  """Returns x, since layers cast their inputs."""
   del context, layer
   return bottom
 

@@ -28,9 +28,9 @@ def _truncated_normal(deviation):
 
 
 def bias(width):
-  """Returns the initializer of a bias unless its layer names one.
+  """Returns the default initializer of a bias.
 
-  A normal distribution of deviation sqrt(1 / width), cut at twice that.
+  A normal distribution with deviation sqrt(1 / width), truncated at twice that.
   """
   return _truncated_normal(math.sqrt(1.0 / width))
 
@@ -41,8 +41,8 @@ def named(name, fan_in, fan_out):
   Args:
     name: "Uniform": in +-1 / (fan_in + fan_out). "XavierNorm", "XavierUniform": variance
       2 / (fan_in + fan_out). "Zero".
-    fan_in: int, numbers that go into an output.
-    fan_out: int, outputs that a number goes into.
+    fan_in: int, number of inputs of an output.
+    fan_out: int, number of outputs of an input.
   """
   if name == "Zero":
     return zeros
@@ -51,5 +51,5 @@ def named(name, fan_in, fan_out):
   variance = 2.0 / (fan_in + fan_out)
   if name == "XavierUniform":
     return _uniform(math.sqrt(3.0 * variance))
-  # What is left of a normal distribution cut at two deviations has .8796 of its own.
+  # Truncation at two deviations reduces the deviation by this factor.
   return _truncated_normal(math.sqrt(variance) / .87962566103423978)

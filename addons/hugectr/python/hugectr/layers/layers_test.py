@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every layer against NumPy: what it gives, and the gradients of bottoms and parameters."""
+"""Compares every layer with NumPy: outputs, and gradients of bottoms and parameters."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -28,7 +28,7 @@ def _layer(kind, bottoms, clause):
 
 
 
-# type, axes of the bottoms, clause, oracle.
+# type, axes of the bottoms, clause, reference function
 _CASES = (
     ("InnerProduct", [[5]], {"fc_param": {"num_output": 3}}, oracle.inner_product),
     ("InnerProduct", [[2, 5]], {"fc_param": {
@@ -127,12 +127,12 @@ class LayersTest(parameterized.TestCase):
 
   @parameterized.parameters(*[c for c in _CASES if c[0] in contexts.FLOAT16_TYPES])
   def test_layer_in_float16(self, kind, bottoms, clause, expected):
-    # Float16 has 11 bits: a few of the last ones are lost in sums.
+    # float16 has 11 bits of precision, and sums lose a few of them.
     self.check(kind, bottoms, clause, expected, True, (1e-2, 1e-2), (2e-2, 2e-2), True)
 
   def check(self, kind, bottoms, clause, expected, has_float16, tolerance, of_slopes,
             on_gpu=False):
-    """Compares what a layer gives, and gradients, with NumPy's."""
+    """Compares a layer's outputs and gradients with NumPy's."""
     layer = _layer(kind, bottoms, clause)
     random = np.random.RandomState(len(kind))
     arrays = [random.randn(_BATCH, *dims) for dims in bottoms]
@@ -144,7 +144,7 @@ class LayersTest(parameterized.TestCase):
       tops = network.OF_TYPE[kind](context, layer, *map(context.cast, inputs))
       tops = tops if isinstance(tops, list) else [tops]
       self.assertEqual({t.dtype for t in tops}, {tf.float16 if has_float16 else tf.float32})
-      # Weights of a sum, so that no gradient is like another.
+      # Random weights in the sum, so that all gradients differ.
       factors = [random.randn(_BATCH * s.rows, *s.dims) for s in layer.out_shapes]
       total = tf.add_n([tf.reduce_sum(tf.cast(t, tf.float32) * f.astype(np.float32))
                         for t, f in zip(tops, factors)])
@@ -310,7 +310,7 @@ class LayersTest(parameterized.TestCase):
     np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 1e-3), rtol=1e-5)
 
   def test_batch_norm_keeps_the_variance_that_fused_batch_norm_keeps(self):
-    """TensorFlow's, which on a GPU is cuDNN's: over rows - 1."""
+    """TensorFlow's variance, which is cuDNN's on a GPU: over rows - 1."""
     x = np.random.RandomState(1).randn(5, 3).astype(np.float32)
     layer = _layer("BatchNorm", [[3]], {"bn_param": {"factor": 1.0, "eps": 1e-3}})
     with self.graph.as_default():

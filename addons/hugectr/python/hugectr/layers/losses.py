@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Losses: the sum over a batch's samples, and the probabilities that metrics take."""
+"""Losses per sample, and the probabilities for metrics."""
 
 import collections
 
@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from hugectr.config import shapes
 
-# per_sample: float32 [batch]: what the mean over the batch is the loss of.
-# predictions: float32 [batch, labels], probabilities; [batch * rows, labels] where a label
-# of a sample counts for each of its rows.
+# per_sample: float32 [batch]; its mean over the batch is the loss. predictions: float32
+# [batch, labels], probabilities; [batch * rows, labels] if each label of a sample
+# applies to several rows.
 Loss = collections.namedtuple("Loss", ["per_sample", "predictions"])
 
 
@@ -24,7 +24,7 @@ def binary_cross_entropy(layer, logits, label):
 def cross_entropy(layer, logits, label):
   """Returns the Loss of logits `[batch, 2]` and labels `[batch, 1]`.
 
-  A label of at least 0.5 is the second class, whose probability is the prediction.
+  A label of at least 0.5 means the second class, whose probability is the prediction.
   """
   del layer
   classes = tf.cast(tf.reshape(label, [-1]) >= 0.5, tf.int32)
@@ -35,7 +35,7 @@ def cross_entropy(layer, logits, label):
 def multi_cross_entropy(layer, logits, label):
   """Returns the Loss of logits and labels `[batch, labels]`.
 
-  A label below -0.5 is ignored: it adds nothing to the loss, and is counted in the mean.
+  A label below -0.5 is ignored: it adds nothing to the loss, but counts in the mean.
   """
   weight = tf.constant(layer.params["target_weight"], tf.float32)
   known = label >= -0.5
@@ -57,9 +57,9 @@ def of(layer, logits, label):
 
   Args:
     layer: Layer, the loss.
-    logits: float32 `[batch * rows, columns]`, rows being those of layer.in_shapes[0].
-    label: float32 `[batch, labels]`: the labels of all rows side by side, or those of one
-      row, which count for each row of the sample.
+    logits: float32 `[batch * rows, columns]`; rows are those of layer.in_shapes[0].
+    label: float32 `[batch, labels]`: the labels of all rows side by side, or those of
+      one row, which apply to each row of the sample.
   """
   rows = layer.in_shapes[0].rows
   if rows == 1:
@@ -74,12 +74,12 @@ def of(layer, logits, label):
 
 
 def regularization(layer, weights, batch):
-  """Returns what a regularizer adds to the loss, or None.
+  """Returns the regularizer's term of the loss, or None.
 
   Args:
     layer: Layer, the loss.
     weights: list of variables, all dense parameters.
-    batch: int, samples of a batch.
+    batch: int, samples per batch.
 
   Returns:
     lambda / batch times the sum of |w| (L1) or w^2 / 2 (L2), a scalar.

@@ -11,8 +11,7 @@ from hugectr.layers import recurrent
 from hugectr.layers import reductions
 from hugectr.layers import shaping
 
-# Each function takes a Context, the Layer and its bottoms, and gives its top, or a list
-# of tops.
+# Functions from a Context, the Layer and its bottoms to its top, or a list of tops.
 OF_TYPE = {
     "Add": elementwise.add,
     "BatchNorm": normalization.batch_norm,
@@ -51,18 +50,18 @@ def build(model, tensors, parameters, is_training, has_float16=False,
 
   Args:
     model: config's Model.
-    tensors: dict, tensors by name: the label, the dense features, each embedding's top
-      `[batch, slots, floats]`. The layers' tops are added to it.
-    parameters: Parameters; those that are not there yet are made.
+    tensors: dict of tensors by name: the label, the dense features, and each
+      embedding's top `[batch, slots, floats]`. The layers' tops are added to it.
+    parameters: Parameters; missing ones are created.
     is_training: bool.
-    has_float16: bool, as of Context. The loss is float32.
-    on_gpu: bool, as of Context.
+    has_float16: bool, as in Context. The loss is float32.
+    on_gpu: bool, as in Context.
 
   Returns:
-    (losses.Loss, list of ops that a training step runs besides the optimizers').
+    (losses.Loss, list of ops that a training step runs in addition to the optimizers').
   """
   context = contexts.Context(parameters, is_training, has_float16, on_gpu)
-  cast = {}  # By name and dtype: several layers may take a tensor.
+  cast = {}  # by name and dtype, since several layers may use a tensor
 
   def bottom(name):
     key = (name, context.dtype)

@@ -20,9 +20,9 @@ def _gamma_and_beta(context, layer, clause, width):
 def batch_norm(context, layer, bottom):
   """Returns gamma (x - mean) / sqrt(variance + eps) + beta, per column.
 
-  In training mean and variance are the batch's, and the running values become
-  running (1 - factor) + batch factor; of the variance the batch's is taken with one
-  degree of freedom less, sum (x - mean)^2 / (rows - 1). In evaluation they are the
+  In training, mean and variance are those of the batch, and running values become
+  running (1 - factor) + batch factor. The variance for the running value is the
+  unbiased one, sum (x - mean)^2 / (rows - 1). In evaluation, mean and variance are the
   running values.
   """
   clause = layer.params["bn_param"]
@@ -37,7 +37,7 @@ def batch_norm(context, layer, bottom):
   unbiased = variance * rows / tf.maximum(rows - 1., 1.)
   factor = clause["factor"]
   for value, now in ((running.mean, mean), (running.variance, unbiased)):
-    # Over ranks a short batch may leave one without samples.
+    # Over ranks, a short batch may leave a rank without samples.
     mixed = tf.cond(rows > 0, lambda v=value, n=now: v * (1. - factor) + n * factor,
                     value.read_value)
     context.updates.append(value.assign(mixed))
@@ -55,9 +55,9 @@ def layer_norm(context, layer, bottom):
 def prelu_dice(context, layer, bottom):
   """Returns p x + (1 - p) alpha x, p = sigmoid((x - mean) / sqrt(variance + eps)).
 
-  The activation Dice of Zhou et al., Deep Interest Network (2018), formula 3. Mean and
-  variance (over rows, not over rows - 1) are the batch's, per column: model files have no
-  running values for them, so evaluation takes those of its batch too.
+  This is the activation Dice of Zhou et al., Deep Interest Network (2018), formula 3.
+  Mean and variance (over rows, not over rows - 1) are those of the batch, per column.
+  Model files have no running values for them, so evaluation uses its batch too.
   """
   del context
   clause = layer.params["prelu_dice_param"]

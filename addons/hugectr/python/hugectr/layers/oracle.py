@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers in NumPy, written from their formulas, sample by sample where that is plainest."""
+"""Layers in NumPy, by their formulas; sample by sample where that is simplest."""
 
 import numpy as np
 
@@ -192,7 +192,7 @@ def multi_cross_entropy(clause, logits, label):
 
 
 def gradients(function, arrays, epsilon=1e-6):
-  """Returns central differences of a function of float64 arrays, one array each."""
+  """Returns central differences of a function of float64 arrays, one result per array."""
   found = []
   for array in arrays:
     gradient = np.zeros_like(array)

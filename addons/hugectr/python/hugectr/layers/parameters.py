@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The dense parameters of a model, in the order in which files hold them."""
+"""The dense parameters of a model, in the order of the model files."""
 
 import collections
 import re
@@ -10,17 +10,17 @@ import tensorflow as tf
 from hugectr.layers import initializers
 from hugectr.layers import seeds
 
-# A layer's running mean and variance: no optimizer touches them.
+# A layer's running mean and variance; optimizers do not change them.
 Running = collections.namedtuple("Running", ["layer", "mean", "variance"])
 
 
 class Parameters(object):
-  """Makes each parameter once, so that training and evaluation share it.
+  """Creates each parameter once, so that training and evaluation share it.
 
   Attributes:
-    trained: list of variables, layers from bottom to top, of one layer in the order that
-      its file has: W, b; each cross layer's w, b; gamma, beta.
-    running: list of Running, layers from bottom to top.
+    trained: list of variables, from the bottom layer to the top one; within a layer in
+      the order of its file: W, b; each cross layer's w, b; gamma, beta.
+    running: list of Running, from the bottom layer to the top one.
   """
 
   def __init__(self):
@@ -29,7 +29,7 @@ class Parameters(object):
     self._made = {}
 
   def _variable(self, layer, what, shape, initializer, trainable):
-    # A scope's name allows few characters.
+    # Scope names allow few characters.
     name = "%s/%s" % (re.sub(r"[^A-Za-z0-9_.\\/-]", "_", layer).lstrip("_-/\\") or "layer",
                       what)
     return tf.compat.v1.Variable(
@@ -37,7 +37,7 @@ class Parameters(object):
         use_resource=True)
 
   def get(self, layer, what, shape, initializer):
-    """Returns the variable of a layer by its name, made at the first call.
+    """Returns the variable of a layer by its name; the first call creates it.
 
     Args:
       layer: string, the layer's name.
@@ -52,7 +52,7 @@ class Parameters(object):
     return self._made[key]
 
   def running_values(self, layer, width):
-    """Returns the Running of a layer: mean zeros `[width]`, variance ones `[width]`."""
+    """Returns the Running of a layer; initially mean `[width]` is 0 and variance is 1."""
     if layer not in self._made:
       found = Running(
           layer,

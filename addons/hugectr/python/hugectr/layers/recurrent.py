@@ -10,16 +10,17 @@ from hugectr.layers import initializers
 def gru(context, layer, bottom):
   """Returns the states of all steps side by side, `[rows, SeqLength * num_output]`.
 
-  Step t of the vector x(t) and the state h(t - 1), h(0) = 0; W is the weight of the input,
-  R that of the state, b and c their biases, each with a part for reset, update, new:
+  Step t computes h(t) from the vector x(t) and the state h(t - 1); h(0) = 0. W is the
+  weight of the input, R that of the state, b and c are their biases. Each has a part
+  for reset, update and new state:
 
     r    = sigmoid(x W_r + b_r + h R_r + c_r)
     u    = sigmoid(x W_u + b_u + h R_u + c_u)
     n    = tanh(x W_n + b_n + r (h R_n + c_n))
     h(t) = (1 - u) n + u h
 
-  These are the formulas of cuDNN's GRU. Parameters: W `[vector_size, 3 num_output]`,
-  R `[num_output, 3 num_output]`, b and c `[3 num_output]`, columns in that order.
+  These are cuDNN's GRU formulas. Parameters: W `[vector_size, 3 num_output]`, R
+  `[num_output, 3 num_output]`, b and c `[3 num_output]`, with columns in that order.
 
   Cost: one product for the inputs of all steps, then one small product per step.
 
@@ -36,7 +37,7 @@ def gru(context, layer, bottom):
                                   initializers.named(weight_init, floats, width))
   recurrent = context.parameter(layer.name, "recurrent_weight", [width, 3 * width],
                                      initializers.named(weight_init, width, width))
-  # A bias has no input of its own.
+  # The fan-in of a bias is 0.
   bias, recurrent_bias = (
       context.parameter(layer.name, name, [3 * width],
                              initializers.named(bias_init, 0, width))

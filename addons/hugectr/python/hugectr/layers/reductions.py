@@ -1,19 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that sum: over an axis, over pairs of vectors."""
+"""Layers that sum over an axis or over pairs of vectors."""
 
 import numpy as np
 import tensorflow as tf
 
 
 def reduce_sum(context, layer, bottom):
-  """Returns the sum over an axis, which stays as an axis of 1."""
+  """Returns the sum over an axis; the axis remains with size 1."""
   del context
   return tf.reduce_sum(bottom, axis=layer.params["axis"], keepdims=True)
 
 
 def reduce_mean(context, layer, bottom):
-  """Returns the mean over an axis, which stays as an axis of 1."""
+  """Returns the mean over an axis; the axis remains with size 1."""
   del context
   return tf.reduce_mean(bottom, axis=layer.params["axis"], keepdims=True)
 
@@ -28,16 +28,16 @@ def fm_order_2(context, layer, bottom):
 
 
 def _columns(x, chosen):
-  """Returns columns of x, of which each is chosen once.
+  """Returns the chosen columns of x; each may be chosen once.
 
-  Its gradient is a gather as well, where the one of tf.gather adds up what could have been
-  chosen several times.
+  Its gradient is a gather too. The gradient of tf.gather would add duplicates, which
+  cannot occur.
   """
   place = np.full([x.shape.as_list()[1]], len(chosen), np.int32)
   place[chosen] = np.arange(len(chosen))
 
   def gradient(slope):
-    # The column of zeros is for those that were not chosen.
+    # Columns that were not chosen read the column of zeros.
     return tf.gather(tf.pad(slope, [[0, 0], [0, 1]]), place, axis=1)
 
   return tf.custom_gradient(
@@ -45,10 +45,10 @@ def _columns(x, chosen):
 
 
 def interaction(context, layer, mlp, vectors):
-  """Returns the first bottom, the dot products of all pairs of vectors, one zero.
+  """Returns the first bottom, the dot products of all pairs of vectors, and one zero.
 
-  Vector 0 is the first bottom, vector i the slot i - 1. The product of vectors
-  row < column stands at column (column - 1) / 2 + row.
+  Vector 0 is the first bottom, vector i is slot i - 1. The product of vectors row <
+  column is at position column (column - 1) / 2 + row.
   """
   del context
   slots, floats = layer.in_shapes[1].dims
@@ -57,6 +57,6 @@ def interaction(context, layer, mlp, vectors):
   products = tf.reshape(tf.matmul(every, every, transpose_b=True), [-1, n * n])
   pairs = np.array([row * n + column for column in range(n) for row in range(column)],
                    np.int32)
-  # The last number is a zero: it makes the width of upstream's output.
+  # The zero at the end gives the output upstream's width.
   padded = tf.pad(_columns(products, pairs), [[0, 0], [0, 1]])
   return tf.reshape(tf.concat([mlp, padded], axis=1), [-1, floats + len(pairs) + 1])

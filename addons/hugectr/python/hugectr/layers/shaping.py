@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that move numbers and change none."""
+"""Layers that move numbers without changing them."""
 
 import tensorflow as tf
 
@@ -14,13 +14,13 @@ def concat(context, layer, *bottoms):
 
 
 def slices(context, layer, bottom):
-  """Returns one range of columns per top, a list."""
+  """Returns a list with one range of columns per top."""
   del context
   return [bottom[:, first:end] for first, end in layer.params["ranges"]]
 
 
 def reshape(context, layer, bottom):
-  """Returns the numbers with another last axis, or those of some slots side by side."""
+  """Returns the numbers with another last axis, or the numbers of some slots side by side."""
   del context
   if "selected" in layer.params:
     bottom = tf.gather(bottom, layer.params["selected"], axis=1)
@@ -28,7 +28,7 @@ def reshape(context, layer, bottom):
 
 
 def scale(context, layer, bottom):
-  """Returns each number of a row (axis 0), or each row (axis 1), `factor` times in a row.
+  """Repeats each number of a row (axis 0), or each row (axis 1), `factor` times.
 
   Args:
     context: Context.

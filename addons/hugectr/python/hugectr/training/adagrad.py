@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""AdaGrad with epsilon beside the root."""
+"""AdaGrad with epsilon outside the root."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 class AdaGradOptimizer(tf.compat.v1.train.Optimizer):
   """a = a + g^2, w = w - lr g / (sqrt(a) + epsilon).
 
-  TensorFlow's own has no epsilon, and needs an initial a above 0.
+  TensorFlow's AdaGrad has no epsilon, and needs an initial a above 0.
   """
 
   def __init__(self, learning_rate, initial_accumulator_value, epsilon, name="AdaGrad"):

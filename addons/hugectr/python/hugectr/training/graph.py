@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A model's TensorFlow graph: training step and evaluation over one set of parameters."""
+"""A model's TensorFlow graph: training step and evaluation with shared parameters."""
 
 import tensorflow as tf
 
@@ -17,14 +17,14 @@ from hugectr.training import tables as embedding_tables
 def _with_gradient_over(tensor, number):
   """Returns a tensor whose gradient is divided by a number.
 
-  Where pooled rows are, before their gradient becomes those of rows: tables update fused,
-  on a GPU without a way through CPU memory, with gradients that nothing has changed.
+  Applied to pooled rows, before their gradient becomes that of rows: fused updates of
+  tables need unmodified gradients, and on a GPU these then avoid host memory.
   """
   return tf.custom_gradient(lambda x: (tf.identity(x), lambda dx: dx / number))(tensor)
 
 
 class Graph(object):
-  """Built in the default graph.
+  """Builds the ops in the default graph.
 
   Attributes:
     parameters: layers' Parameters.
@@ -33,8 +33,9 @@ class Graph(object):
     optimizer_of: dict from an embedding layer's name to its Optimizer.
     layouts: list of data's InputLayout, in the order of the embeddings.
     feeds: list of placeholders, in the order of `feeds_of`.
-    train: tensors (loss, op): a step.
-    new_rate, set_rate: placeholder, and the op that gives it to all optimizers.
+    train: tensors (loss, op) of a step.
+    new_rate, set_rate: placeholder, and the op that sets it as the rate of all
+      optimizers.
     evaluate: tensors (loss, predictions).
   """
 
@@ -44,12 +45,12 @@ class Graph(object):
 
     Args:
       model: config's Model.
-      batch_size: int, samples of a training batch over all ranks.
+      batch_size: int, samples per training batch over all ranks.
       ranks: Ranks.
-      beyond: as of tables.Maker.
-      scaler: float, layers compute in float16 where they can, and the loss is multiplied
-        by this while gradients are taken; None: everything is float32.
-      gpu: as of tables.Maker.
+      beyond: as in tables.Maker.
+      scaler: float; layers compute in float16 if they can, and the loss is multiplied
+        by this while gradients are computed. None: everything is float32.
+      gpu: as in tables.Maker.
     """
     self._scaler = scaler
     self._on_gpu = gpu is not None
@@ -76,7 +77,7 @@ class Graph(object):
     self.evaluate = self._evaluate()
 
   def feeds_of(self, batch):
-    """Returns the arrays of data's Batch, in the order of `feeds`."""
+    """Returns the arrays of a data Batch, in the order of `feeds`."""
     return [batch.labels, batch.dense] + [a for keys in batch.inputs for a in keys]
 
   def _make_optimizers(self):
@@ -105,8 +106,8 @@ class Graph(object):
     loss, updates = self._tower(is_training=True)
     more = losses.regularization(self._model.loss, self.parameters.trained,
                                  self._batch_size)
-    # A short batch counts as a whole one whose other samples have no gradient: the
-    # divisor is the same in every step. Ranks' gradients are averaged afterwards.
+    # The divisor is the same in every step: a short batch counts as a full one whose
+    # missing samples have no gradient. The ranks' gradients are averaged later.
     total = tf.reduce_sum(loss.per_sample) * (self._ranks / self._batch_size)
     shown = tf.reduce_mean(loss.per_sample)
     if more is not None:
@@ -120,7 +121,7 @@ class Graph(object):
       owner[var] = self.optimizers[0]
     spread = sok.DistributedOptimizer(self.optimizers[0].stock)
     if self._scaler not in (None, 1):
-      # Small gradients would be zero in float16.
+      # Otherwise small gradients would be zero in float16.
       total *= self._scaler
     found = spread.compute_gradients(total, var_list=list(owner))
     if self._scaler not in (None, 1):

@@ -1,15 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts get of a session's readers."""
+"""The handles of a session's readers for scripts."""
 
 
 class DataReader(object):
-  """The training data, or the evaluation data, of a session.
+  """The training or evaluation data of a session.
 
   Args:
     open_reader: function (path) -> data's Reader.
-    path: string, what is read unless another list is set; None: there is none.
-    what: string, for messages.
+    path: string, the default file list; None: there is none.
+    what: string, name for error messages.
   """
 
   def __init__(self, open_reader, path, what):
@@ -23,16 +23,16 @@ class DataReader(object):
     """Reads another file list from its beginning.
 
     Args:
-      file: its path; "": the one of the configuration.
+      file: path of the list; "": the one of the configuration.
 
     Raises:
-      ValueError: the configuration names none.
-      DataError: files are missing or damaged; what was read before goes on then.
+      ValueError: the configuration names no file list.
+      DataError: files are missing or damaged; the previous list stays in use.
     """
     path = file or self._default
     self._take(path, self._opened(path))
 
-  # As version 2.3 calls it.
+  # Name in version 2.3.
   set_file_list_source = set_source
 
   def _opened(self, path):
@@ -52,12 +52,12 @@ class DataReader(object):
 
   @property
   def is_started(self):
-    """bool, whether it reads."""
+    """bool, whether reading has started."""
     return self._reader is not None
 
   @property
   def waits(self):
-    """int, how often a batch was asked for before one was ready, since the last start."""
+    """int, number of `next` calls that had to wait for a batch, since the last start."""
     return self._reader.waits if self._reader else 0
 
   def restart(self):
@@ -69,17 +69,17 @@ class DataReader(object):
     return self._reader.next()
 
   def close(self):
-    """Ends its threads."""
+    """Stops its threads."""
     if self._reader is not None:
       self._reader.close()
       self._reader = None
 
 
 def restart_all(readers):
-  """Reads the current file lists of DataReaders from the beginning.
+  """Restarts the current file lists of DataReaders.
 
   Raises:
-    ValueError, DataError: as `set_source`, of any of them. None has changed then.
+    ValueError, DataError: as in `set_source`, for any of them. Then none has changed.
   """
   opened = []
   try:

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in a folder that the inference parameter server loads, with its JSON.
+"""Writes tables to a folder that the inference parameter server loads, with its JSON.
 
   <folder>/<table>/key          int64
   <folder>/<table>/emb_vector   float32, a row per key
@@ -19,8 +19,8 @@ from hugectr.training import sparse_files
 
 _MODEL = re.compile(r"^[A-Za-z0-9_-]{1,120}$")
 
-# What the server keeps of tables on a GPU, and what it does when rows are missing there:
-# fetches them before it answers, so that answers do not depend on what came before.
+# The server's GPU cache settings. With this threshold it fetches missing rows before it
+# answers, so that answers do not depend on previous requests.
 _CACHE = {"gpucache": True, "gpucacheper": 0.2, "hit_rate_threshold": 1.0}
 
 
@@ -28,10 +28,10 @@ class Table(object):
   """One table of a model.
 
   Attributes:
-    name: string, of letters, digits, _ and -.
+    name: string of letters, digits, _ and -.
     rows: sparse_files.Rows without slots.
-    floats: int, of a row.
-    max_keys: int, keys of one sample at most.
+    floats: int, floats per row.
+    max_keys: int, largest number of keys per sample.
   """
 
   def __init__(self, name, rows, floats, max_keys):
@@ -70,11 +70,12 @@ def tables(embeddings, by_slot):
 
   Args:
     embeddings: list of (config's Embedding, its Rows).
-    by_slot: bool, whether a layer with a table per slot gives one for each.
+    by_slot: bool, whether a layer with a table per slot is written as one table per
+      slot.
 
   Raises:
-    ValueError: a table has no rows, two have one name, or a key is in several slots and
-      by_slot is False.
+    ValueError: a table has no rows, two tables have one name, or a key is in several
+      slots and by_slot is False.
   """
   found, names = [], set()
   for embedding, rows in embeddings:
@@ -88,7 +89,7 @@ def tables(embeddings, by_slot):
 
 
 def check_model_name(model):
-  """Raises ValueError for a name that the server does not take."""
+  """Raises ValueError for a name that the server does not accept."""
   if not isinstance(model, str) or not _MODEL.match(model):
     raise ValueError("hugectr.Session.export_inference_tables: model must be 1 to 120 "
                      "letters, digits, _ or -, got %r" % (model,))
@@ -98,10 +99,10 @@ def write(folder, model, found, batch_size):
   """Writes the tables, then the JSON that names them.
 
   Args:
-    folder: path; made if it is not there.
+    folder: path; created if necessary.
     model: string, the model's name.
     found: list of Table.
-    batch_size: int, samples of a request at most.
+    batch_size: int, largest number of samples per request.
 
   Returns:
     The path of the JSON file.
@@ -120,8 +121,8 @@ def write(folder, model, found, batch_size):
       "embedding_table_names": [t.name for t in found],
       "embedding_vecsize_per_table": [t.floats for t in found],
       "maxnum_catfeature_query_per_table_per_sample": [t.max_keys for t in found],
-      # What evaluation reads for a key without a row is the row that it would start with.
-      # The server has one number for all of them: the mean of those.
+      # Evaluation reads the default row for a key without a row. The server has one
+      # number for all such elements: the mean of the default rows.
       "default_value_for_each_table": [0.0 for _ in found],
       "deployed_device_list": [0],
       "max_batch_size": batch_size,

@@ -1,17 +1,19 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rules whose rows catch up, when they are touched, on the steps without them.
+"""Optimizers whose rows catch up on missed steps when they are touched.
 
-With update_type Global every row decays in every step. Here a row that has a gradient in
-step t and had its last one in step t - k - 1 first does k steps without a gradient at once:
+With update_type Global every row decays in every step. In this implementation, a row
+with a gradient in step t whose last gradient was in step t - k - 1 first does k steps
+without a gradient at once:
 
   MomentumSGD  w = w + v (f + f^2 + ... + f^k),   v = f^k v
   Nesterov     w = w + v (f^2 + ... + f^(k + 1)), v = f^k v
   Adam         w = w - rate(t) (r + r^2 + ... + r^k) m / (sqrt(v) + epsilon) with
                r = beta1 / sqrt(beta2), m = beta1^k m, v = beta2^k v
 
-Momentum's are those k steps exactly. Adam's take the rate of step t for all of them, and
-epsilon as if it shrank with the root. A lookup in between reads the row as it was.
+For momentum this equals the k steps exactly. Adam uses the rate of step t for all of
+them, and treats epsilon as if it shrank with the root. A lookup in between reads the
+row without these steps.
 """
 
 import tensorflow as tf
@@ -25,9 +27,9 @@ def _sum_of_powers(ratio, count):
 
 
 class _Catching(tf.compat.v1.train.Optimizer):
-  """What the rules share: a row's time of its last step, the number of the step.
+  """The common part: a row's last step, and the number of the current step.
 
-  Slots of dense variables are made too; they have no steps to catch up on.
+  Slots of dense variables are created too; they have no steps to catch up on.
   """
 
   def __init__(self, learning_rate, states, name):
@@ -73,7 +75,7 @@ class _Catching(tf.compat.v1.train.Optimizer):
     time = self.get_slot(handle, "time")
     row = handle.sparse_read(indices)
     states = [s.sparse_read(indices) for s in slots]
-    # A row without a past has states of zero: catching up changes nothing.
+    # A new row has zero states, so catching up does not change it.
     skipped = self._now - 1. - time.sparse_read(indices)
     row, states = self._catch_up(row, states, skipped)
     row, states = self._step(row, states, grad)
@@ -92,7 +94,7 @@ class _Catching(tf.compat.v1.train.Optimizer):
 
 
 class LazyMomentum(_Catching):
-  """MomentumSGD, or Nesterov, with v of the sign that TensorFlow's has.
+  """MomentumSGD or Nesterov; v has the sign of TensorFlow's.
 
   v = f v + lr g; w = w - v, for Nesterov w = w - lr g - f v.
   """

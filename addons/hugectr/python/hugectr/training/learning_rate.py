@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule of the learning rate."""
+"""The learning rate schedule."""
 
 import numbers
 
@@ -10,7 +10,7 @@ _KEYS = ("warmup_steps", "decay_start", "decay_steps", "decay_power", "end_lr")
 
 
 class LearningRateScheduler(object):
-  """A rate that rises, stays and falls. With step counted from 1:
+  """A rate that rises, stays constant and decays. With step counted from 1:
 
     step <= warmup_steps:                base_lr * step / warmup_steps
     decay_start == 0,
@@ -19,24 +19,24 @@ class LearningRateScheduler(object):
                                                         / decay_steps)^decay_power, end_lr)
     later:                               end_lr
 
-  The first line that holds counts. Not thread-safe.
+  The first line that applies is used. Not thread-safe.
   """
 
   def __init__(self, base_lr, warmup_steps=1, decay_start=0, decay_steps=1,
                decay_power=2.0, end_lr=0.0):
-    """Begins before step 1.
+    """Starts before step 1.
 
     Args:
       base_lr: number of at least 0.
       warmup_steps: int of at least 1.
-      decay_start: int of at least 0; 0: the rate does not fall.
+      decay_start: int of at least 0; 0: the rate does not decay.
       decay_steps: int of at least 1.
       decay_power: number of at least 1.
       end_lr: number of at least 0.
 
     Raises:
       ValueError: an argument is something else.
-    """
+    ValueError: an argument is invalid."""
     for name, value, least, kind in (
         ("base_lr", base_lr, 0, numbers.Real),
         ("warmup_steps", warmup_steps, 1, numbers.Integral),
@@ -58,7 +58,7 @@ class LearningRateScheduler(object):
     self._rate = 0.0
 
   def get_next(self):
-    """Goes one step on; returns the rate of that step."""
+    """Advances one step; returns its rate."""
     self._step += 1
     last = self._start + self._steps
     if self._step <= self._warmup:
@@ -73,16 +73,16 @@ class LearningRateScheduler(object):
     return self._rate
 
   def get_lr(self):
-    """Returns the rate of the current step; 0 before the first."""
+    """Returns the rate of the current step; 0 before the first step."""
     return self._rate
 
   def get_step(self):
-    """Returns the number of the current step; 0 before the first."""
+    """Returns the number of the current step; 0 before the first step."""
     return self._step
 
 
 def of_optimizer(optimizer):
-  """Returns the LearningRateScheduler of config's Optimizer."""
+  """Returns the LearningRateScheduler of a config's Optimizer."""
   return LearningRateScheduler(
       optimizer.hparam["learning_rate"],
       **{key: int(value) if key.endswith(("steps", "start")) else value
@@ -90,12 +90,12 @@ def of_optimizer(optimizer):
 
 
 def get_learning_rate_scheduler(configure_file):
-  """Returns the LearningRateScheduler that a configuration's optimizer describes.
+  """Returns the LearningRateScheduler of a configuration's optimizer.
 
   Args:
     configure_file: path of a JSON configuration.
 
   Raises:
-    ConfigError: the file is no configuration.
+    ConfigError: the file is not a configuration.
   """
   return of_optimizer(models.read(configure_file)[0].optimizer)

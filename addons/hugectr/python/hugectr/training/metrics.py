@@ -6,18 +6,19 @@ import collections
 
 import numpy as np
 
-# name: of `_OF_SAMPLES`, or "AverageLoss". threshold: float or None: where training may end.
+# name: a key of `_OF_SAMPLES`, or "AverageLoss". threshold: float or None: value at
+# which training may end.
 Metric = collections.namedtuple("Metric", ["name", "threshold"])
 
 
 def parse(text):
-  """Returns the Metric of a text such as "AUC", "AUC:0.8" or "AverageLoss"."""
+  """Returns the Metric for a text such as "AUC", "AUC:0.8" or "AverageLoss"."""
   name, _, threshold = text.partition(":")
   return Metric(name, float(threshold) if threshold else None)
 
 
 def is_reached(metric, value):
-  """Returns whether a value is as good as a Metric's threshold asks."""
+  """Returns whether a value has reached a Metric's threshold."""
   if metric.threshold is None or np.isnan(value):
     return False
   if metric.name in ("AverageLoss", "SMAPE"):
@@ -26,7 +27,7 @@ def is_reached(metric, value):
 
 
 def auc(labels, predictions):
-  """Returns the area under the ROC curve, exactly; samples of equal predictions are tied.
+  """Returns the exact area under the ROC curve; equal predictions are ties.
 
   Cost: one sort.
 
@@ -45,21 +46,21 @@ def auc(labels, predictions):
     return float("nan")
   order = np.argsort(predictions, kind="stable")
   ascending = predictions[order]
-  # Where each run of equal predictions ends.
+  # End of each run of equal predictions.
   ends = np.append(np.flatnonzero(ascending[1:] != ascending[:-1]), len(ascending) - 1)
   positive = np.diff(np.append(0, np.cumsum(labels[order])[ends]))
   negative = np.diff(np.append(-1, ends)) - positive
   below = np.cumsum(negative) - negative
-  # Twice the pairs in which the positive is above; a tie is half a pair.
+  # Twice the number of pairs with the positive sample above; a tie is half a pair.
   pairs = (positive * (2 * below + negative)).sum()
   return float(pairs) / (2.0 * positives * negatives)
 
 
 def hit_rate(labels, predictions):
-  """Returns which part of the samples with a prediction above 0.8 is positive.
+  """Returns the fraction of positive samples among those with a prediction above 0.8.
 
   Args:
-    labels: floats `[N]`; at least 0.5 is positive, below -0.5 unknown: left out.
+    labels: floats `[N]`; at least 0.5 is positive, below -0.5 unknown and ignored.
     predictions: floats `[N]`.
 
   Returns:
@@ -75,15 +76,15 @@ def hit_rate(labels, predictions):
 def ndcg(labels, predictions):
   """Returns the normalized discounted cumulative gain of all samples as one ranking.
 
-  The gain of the positive labels, each 1 / log2(1 + rank) by falling prediction, over that
-  of the best ranking. Samples of equal predictions share the mean of their ranks'
-  discounts. Source: Jaervelin and Kekaelaeinen, Cumulated gain-based evaluation (2002);
-  ties as McSherry and Najork (2008).
+  The gain of the positive labels, each 1 / log2(1 + rank) by descending prediction,
+  divided by that of the best ranking. Samples with equal predictions share the mean of
+  their ranks' discounts. Source: Jaervelin and Kekaelaeinen, Cumulated gain-based
+  evaluation (2002); ties as in McSherry and Najork (2008).
 
   Cost: one sort.
 
   Args:
-    labels: floats `[N]`; at least 0.5 is positive, below -0.5 unknown: left out.
+    labels: floats `[N]`; at least 0.5 is positive, below -0.5 unknown and ignored.
     predictions: floats `[N]`.
 
   Returns:
@@ -96,7 +97,7 @@ def ndcg(labels, predictions):
   order = np.argsort(-predictions, kind="stable")
   falling = predictions[order]
   discounts = 1.0 / np.log2(np.arange(2, len(order) + 2))
-  # Where each run of equal predictions begins.
+  # Start of each run of equal predictions.
   begins = np.append(0, np.flatnonzero(falling[1:] != falling[:-1]) + 1)
   lengths = np.diff(np.append(begins, len(falling)))
   hits = np.add.reduceat(positive[order].astype(np.float64), begins)
@@ -107,11 +108,11 @@ def ndcg(labels, predictions):
 def smape(labels, predictions):
   """Returns the symmetric mean absolute percentage error, in [0, 2].
 
-  The mean of |prediction - label| / ((|prediction| + |label|) / 2), 0 where both are 0.
-  Source: Makridakis, Accuracy measures (1993), as a part and not times 100.
+  The mean of |prediction - label| / ((|prediction| + |label|) / 2), 0 if both are 0.
+  Source: Makridakis, Accuracy measures (1993), as a fraction, not times 100.
 
   Args:
-    labels: floats `[N]`; below -0.5 unknown: left out.
+    labels: floats `[N]`; below -0.5 unknown and ignored.
     predictions: floats `[N]`.
 
   Returns:
@@ -126,13 +127,13 @@ def smape(labels, predictions):
 
 
 def _known(labels, predictions):
-  """Returns the labels that are known, and their predictions."""
+  """Returns the known labels, and their predictions."""
   labels, predictions = np.asarray(labels), np.asarray(predictions)
   known = labels >= -0.5
   return labels[known], predictions[known]
 
 
-# A prediction above this says "positive" to HitRate.
+# HitRate treats a prediction above this as positive.
 _SURE = 0.8
 
 # Functions (labels [N], predictions [N]) -> float.
@@ -140,7 +141,7 @@ _OF_SAMPLES = {"AUC": auc, "HitRate": hit_rate, "NDCG": ndcg, "SMAPE": smape}
 
 
 def mean_over_labels(function, labels, predictions):
-  """Returns the mean of what a function of samples gives for each label.
+  """Returns the mean of a function's results over the labels.
 
   Args:
     function: (floats `[N]`, floats `[N]`) -> float, such as `auc`.
@@ -152,7 +153,7 @@ def mean_over_labels(function, labels, predictions):
 
 
 class Accumulator(object):
-  """Samples of an evaluation, batch by batch."""
+  """Collects the samples of an evaluation, batch by batch."""
 
   def __init__(self):
     self._labels, self._predictions, self._losses = [], [], []
@@ -162,9 +163,9 @@ class Accumulator(object):
 
     Args:
       labels: floats `[N, labels]`.
-      predictions: floats `[N, labels]`, or `[N * rows, labels]`: the labels of a sample
-        then count for each of its rows.
-      loss: float, the batch's mean loss (over ranks a part).
+      predictions: floats `[N, labels]`, or `[N * rows, labels]`: then a sample's labels
+        apply to each of its rows.
+      loss: float, the batch's mean loss (over ranks, this rank's share of it).
     """
     if len(predictions) != len(labels):
       labels = np.repeat(labels, len(predictions) // len(labels), axis=0)
@@ -174,7 +175,7 @@ class Accumulator(object):
 
   @property
   def batches(self):
-    """int, how many were added."""
+    """int, number of batches added."""
     return len(self._losses)
 
   def arrays(self):
@@ -190,8 +191,7 @@ def values(metrics, labels, predictions, losses):
     metrics: list of Metric.
     labels: floats `[N, labels]`.
     predictions: floats `[N, labels]`.
-    losses: floats `[batches]`, the mean loss of each batch, of which AverageLoss is the
-      mean.
+    losses: floats `[batches]`, the mean loss of each batch. AverageLoss is their mean.
   """
   found = []
   for metric in metrics:

@@ -6,8 +6,7 @@
   <prefix>_dense_<iter>.model.ntp.json   running values of BatchNorm
   <prefix><i>_sparse_<iter>.model        rows of embedding i, see sparse_files
   <prefix>_opt_dense_<iter>.model        float32: each state of all dense parameters
-  <prefix>_opt_dense_<iter>.model.ntp.json   what an optimizer counts: Adam's powers
-  <prefix><i>_opt_sparse_<iter>.model    states of the rows of embedding i
+  <prefix>_opt_dense_<iter>.model.ntp.json   counters of an optimizer: Adam's powers
 """
 
 import json
@@ -36,11 +35,11 @@ def _flattened(arrays):
 
 
 def _read_floats(path, variables, times=1):
-  """Returns arrays of the variables' shapes, `times` times over; raises ValueError."""
+  """Returns arrays of the variables' shapes, repeated `times` times; raises ValueError."""
   expected = 4 * times * sum(v.shape.num_elements() for v in variables)
   size = os.path.getsize(path)
   if size != expected:
-    raise ValueError("%s: %d bytes, and the model's dense parameters have %d" %
+    raise ValueError("%s: %d bytes, but the model's dense parameters have %d" %
                      (path, size, expected))
   data, at, found = np.fromfile(path, "<f4"), 0, []
   for variable in list(variables) * times:
@@ -70,13 +69,13 @@ class _TableOps(object):
 
 
 class ModelFiles(object):
-  """Reads and writes the files of one model. Over ranks every rank makes each call."""
+  """Reads and writes the files of one model. Every rank must make each call."""
 
   def __init__(self, graph, session, ranks, has_i64_keys):
-    """Makes nothing yet.
+    """Creates no ops yet.
 
     Args:
-      graph: training's Graph.
+      graph: the training Graph.
       session: its `tf.Session`.
       ranks: Ranks.
       has_i64_keys: bool, whether flat files have keys of 8 bytes.
@@ -105,15 +104,15 @@ class ModelFiles(object):
     return self._ops[table]
 
   def _dense_states(self):
-    """Returns, state by state, the slots of all dense parameters."""
+    """Returns the slots of all dense parameters, state by state."""
     optimizer = self._graph.optimizers[0]
     return [optimizer.stock.get_slot(v, slot) for _, slot in optimizer.slots
             for v in self._graph.parameters.trained]
 
   def _counted(self):
-    """Returns {name: variable} of what optimizers count."""
+    """Returns {name: variable} of the optimizers' counters."""
     found = {}
-    # An optimizer tells its variables in their graph alone.
+    # An optimizer returns its variables only for the current graph.
     with self._session.graph.as_default():
       for k, optimizer in enumerate(self._graph.optimizers):
         found.update(("%d/%s" % (k, name), variable)
@@ -131,11 +130,11 @@ class ModelFiles(object):
     return json.dumps({"layers": layers}, indent=1).encode() + b"\n"
 
   def read_dense(self, path):
-    """Loads dense parameters and, from the file beside it, running values.
+    """Loads dense parameters, and running values from the JSON file next to it.
 
     Raises:
-      ValueError: they are of another model. Nothing has changed then.
-      OSError: they cannot be read.
+      ValueError: the files are of another model. Then nothing has changed.
+      OSError: the files cannot be read.
     """
     held = self._graph.parameters
     pairs = list(zip(held.trained, _read_floats(path, held.trained)))
@@ -163,7 +162,7 @@ class ModelFiles(object):
       variable.load(value, self._session)
 
   def read_dense_states(self, path):
-    """Loads optimizer states of dense parameters; raises as `read_dense`."""
+    """Loads optimizer states of dense parameters; raises errors like `read_dense`."""
     states = self._dense_states()
     pairs = list(zip(states, _read_floats(path, states)))
     counted, beside = self._counted(), path + ".ntp.json"
@@ -181,10 +180,10 @@ class ModelFiles(object):
   def rows_of(self, layer):
     """Returns (Rows of the values, Rows of the states or None) of a tables.Layer.
 
-    Of all ranks, by slot and key.
+    Contains the rows of all ranks, ordered by slot and key.
     """
     has_slots = embedding_tables.is_slot_major(layer.embedding)
-    # One run for all tables: each run of new ops has the graph pruned anew.
+    # One run for all tables, since every run of new ops prunes the graph again.
     tables = self._session.run(
         [self._table_ops(layer, table).exports for table in layer.tables])
     keys = [found[0][0].astype(np.int64) for found in tables]
@@ -202,7 +201,7 @@ class ModelFiles(object):
     return [name for name, _ in self._graph.optimizer_of[layer.embedding.name].row_slots]
 
   def _owned(self, layer, s, keys):
-    """Returns which keys of a table are kept on this rank, bool `[N]`."""
+    """Returns which keys of a table this rank owns, bool `[N]`."""
     if embedding_tables.is_slot_major(layer.embedding):
       slot = layer.embedding.bottom.first_slot + s
       return np.full([len(keys)], slot % self._ranks.count == self._ranks.rank)
@@ -215,7 +214,7 @@ class ModelFiles(object):
     rows = sparse_files.read(path, self._key_bytes, has_slots, embedding.vec_size, names)
     if has_slots and len(rows.slots) and not (
         0 <= rows.slots.min() and rows.slots.max() < len(layer.tables)):
-      raise ValueError("%s: slot ids %d to %d, and embedding '%s' has %d slots" %
+      raise ValueError("%s: slot ids %d to %d, but embedding '%s' has %d slots" %
                        (path, rows.slots.min(), rows.slots.max(), embedding.name,
                         len(layer.tables)))
     found = []
@@ -248,23 +247,23 @@ class ModelFiles(object):
       paths: list of flat files or folders, one per embedding.
 
     Raises:
-      ValueError: they are of another model. Nothing has changed then.
+      ValueError: they are of another model. Then nothing has changed.
       OSError: they cannot be read.
     """
     self._read_all(paths, 0, lambda layer: [sparse_files.VECTOR], "rows")
 
   def read_row_states(self, paths):
-    """Loads optimizer states of rows; raises as `read_rows`."""
+    """Loads optimizer states of rows; raises errors like `read_rows`."""
     self._read_all(paths, 1, self._state_names, "optimizer states of rows")
 
   # All.
 
   def write(self, prefix, number, sparse_format=FLAT):
-    """Writes all files; rank 0 does, of all ranks' rows.
+    """Writes all files; rank 0 writes the rows of all ranks.
 
     Args:
       prefix: string.
-      number: int, in the files' names.
+      number: int, used in the file names.
       sparse_format: "flat" or "directory".
     """
     end = "_%d.model" % number
@@ -298,7 +297,7 @@ def load_what_a_solver_names(files, solver):
   """Loads the files that a SolverParser names, if any.
 
   Raises:
-    ValueError, OSError: as ModelFiles' methods.
+    ValueError, OSError: as in the methods of ModelFiles.
   """
   if solver.model_file:
     files.read_dense(solver.model_file)

@@ -1,17 +1,17 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Upstream's optimizers, as TensorFlow's.
+"""Upstream's optimizers, based on TensorFlow's.
 
-  Adam       m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
-             w = w - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)
-  MomentumSGD  v = f v - lr g, w = w + v
-  Nesterov   v' = f v - lr g, w = w - f v + (1 + f) v'
-  SGD        w = w - lr g
-  AdaGrad    a = a + g^2, w = w - lr g / (sqrt(a) + epsilon)
+    Adam         m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
+                 w = w - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)
+    MomentumSGD  v = f v - lr g, w = w + v
+    Nesterov     v' = f v - lr g, w = w - f v + (1 + f) v'
+    SGD          w = w - lr g
+    AdaGrad      a = a + g^2, w = w - lr g / (sqrt(a) + epsilon)
 
-TensorFlow's momentum has the rate outside of v. A gradient that is multiplied by the rate
-beforehand, under a rate of 1, gives upstream's numbers (v with the other sign), also where
-the rate changes.
+TensorFlow's momentum multiplies v by the rate, upstream's multiplies the gradient.
+Multiplying the gradient by the rate first and using a rate of 1 gives upstream's
+numbers (v with opposite sign), even if the rate changes.
 """
 
 import tensorflow as tf
@@ -24,21 +24,21 @@ from hugectr.training import lazy_global
 
 
 class Optimizer(object):
-  """One clause of a configuration.
+  """The optimizer of one clause of a configuration.
 
   Attributes:
     lr: float32 variable, the learning rate.
-    stock: the `tf.train.Optimizer` that updates.
-    slots: list of (name in files, slot's name), the states of a dense parameter.
-    row_slots: the same of a row.
+    stock: the `tf.train.Optimizer` that does the updates.
+    slots: list of (name in files, slot's name): the states of a dense parameter.
+    row_slots: the same for a row.
   """
 
   def __init__(self, clause, name):
-    """Makes the rate in the default graph.
+    """Creates the rate in the default graph.
 
     Args:
-      clause: config's Optimizer.
-      name: string, of the ops.
+      clause: the config's Optimizer.
+      name: string, name of the ops.
     """
     hparam = clause.hparam
     self.lr = tf.compat.v1.Variable(
@@ -73,11 +73,11 @@ class Optimizer(object):
       self.stock = adagrad.AdaGradOptimizer(
           self.lr, hparam["initial_accu_value"], hparam["epsilon"], name=name)
       self.slots = [("accumulator", "accumulator")]
-    # When a row last had a gradient.
+    # Step of the row's last gradient.
     self.row_slots = self.slots + ([("time", "time")] if is_lazy else [])
 
   def counted(self):
-    """Returns {name: variable} of what it counts; in their graph."""
+    """Returns {name: variable} of its counters; call it in their graph."""
     if isinstance(self.stock, (lazy_global.LazyMomentum, lazy_global.LazyAdam)):
       return {"step": self.stock.step_variable()}
     found = {}
@@ -97,9 +97,10 @@ class Optimizer(object):
     return gradient * rate
 
   def _with_all_rows(self, gradient, table):
-    """Returns a table's gradient with a zero for every row that the table has.
+    """Returns a table's gradient with zeros for all other rows of the table.
 
-    So every row decays, and one without a gradient is updated as a dense parameter's.
+    With them every row decays, and a row without a gradient is updated like a dense
+    parameter.
     """
     keys, _ = sok.export(table)
     return tf.IndexedSlices(

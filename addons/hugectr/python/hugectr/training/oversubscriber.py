@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables beyond memory: upstream's calls for them."""
+"""Tables larger than memory: upstream's calls for them."""
 
 import os
 
@@ -11,15 +11,16 @@ from hugectr.training import tables as embedding_tables
 
 
 class ModelOversubscriber(object):
-  """Brings rows into memory before a part of the data that needs them.
+  """Loads rows into memory before training on data that needs them.
 
-  Upstream keeps the rows of one keyset in memory, and training fails on others. Here memory
-  holds what is used most, any key may come at any time, and rows and their optimizer states
-  are kept: `update` is only a hint, and training without it gives the same numbers.
+  Upstream keeps the rows of one keyset in memory, and training fails for other keys. In
+  this package memory holds the most used rows, any key may occur at any time, and rows
+  and their optimizer states are always kept. So `update` is only a hint: training
+  without it gives the same numbers.
   """
 
   def __init__(self, layers, session, has_i64_keys):
-    """Makes no op yet.
+    """Creates no op yet.
 
     Args:
       layers: list of tables.Layer.
@@ -46,19 +47,19 @@ class ModelOversubscriber(object):
   def _read(self, path):
     size = os.path.getsize(path)
     if size % self._key_type.itemsize:
-      raise ValueError("keyset %s: %d bytes are no whole number of keys of %d" %
+      raise ValueError("keyset %s: %d bytes are not a whole number of keys of %d" %
                        (path, size, self._key_type.itemsize))
     return np.fromfile(path, self._key_type).astype(np.int64)
 
   def update(self, keyset_file):
-    """Brings rows of keysets into memory, as many as fit.
+    """Loads rows of keysets into memory, as many as fit.
 
     Args:
-      keyset_file: path of a file of keys, 4 bytes each (8 with i64_input_key), or a list of
-        such paths.
+      keyset_file: path of a file of keys, 4 bytes each (8 with i64_input_key), or a
+        list of such paths.
 
     Raises:
-      ValueError: a file has another size than keys have.
+      ValueError: the size of a file is not a multiple of the key size.
       OSError: a file cannot be read.
     """
     paths = [keyset_file] if isinstance(keyset_file, str) else list(keyset_file)
@@ -70,7 +71,7 @@ class ModelOversubscriber(object):
   def rows(self):
     """Returns (rows in memory, rows in files), of all embeddings on this rank.
 
-    With "HBM_DRAM" (rows in GPU memory, rows in CPU memory).
+    With "HBM_DRAM": (rows in GPU memory, rows in host memory).
     """
     self._make_ops()
     stats = np.sum(self._session.run(self._stats), axis=0)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule, the solver and the metrics: what needs no graph."""
+"""Tests the schedule, the solver and the metrics, which need no graph."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ class LearningRateTest(parameterized.TestCase):
       ((1.0, 2, 4, 4), {1: 0.5, 2: 1.0, 3: 1.0, 4: 1.0, 5: 0.5625, 6: 0.25, 7: 0.0625,
                         8: 0.0, 9: 0.0}),
       ((1.0, 2, 4, 4, 1.0, 0.3), {5: 0.75, 6: 0.5, 7: 0.3, 8: 0.3, 9: 0.3}),
-      ((2.0, 6, 3, 2), {3: 1.0, 6: 2.0, 7: 0.0}),  # Still rising when it should fall.
+      ((2.0, 6, 3, 2), {3: 1.0, 6: 2.0, 7: 0.0}),  # still rising when it should decay
       ((0.0,), {1: 0.0, 5: 0.0}),
       ((24.0, 8000, 48000, 24000, 2.0, 0.0),
        {1: 0.003, 8000: 24.0, 48000: 24.0, 60000: 6.0, 72000: 0.0, 72001: 0.0}))
@@ -158,7 +158,7 @@ class MetricsTest(parameterized.TestCase):
     found = metrics.values([metrics.parse(m) for m in ("HitRate", "SMAPE")],
                            np.array([[1., 0.], [-1., 1.]]),
                            np.array([[.9, .9], [.9, 1.]]), None)
-    # A label of -1 is unknown: of the first label one sample counts.
+    # A label of -1 is unknown: only one sample counts for the first label.
     self.assertEqual(found[0], ("HitRate", .75))
     self.assertEqual(found[1][0], "SMAPE")
     self.assertAlmostEqual(found[1][1], (.1 / .95 + (2. + 0.) / 2) / 2)
@@ -173,7 +173,7 @@ class MetricsTest(parameterized.TestCase):
     for _ in range(20):
       labels = random.randint(0, 2, 6)
       labels[random.randint(6)] = 1
-      # Few values: the mean is over all orders of those that are equal.
+      # Few distinct values: the mean is over all orders of equal ones.
       predictions = random.randint(0, 3, 6) / 4
       gains = []
       for order in itertools.permutations(range(6)):
@@ -272,7 +272,7 @@ class SparseFilesTest(parameterized.TestCase):
 
   def test_files_of_another_size(self):
     path = self.create_tempfile(content=b"x" * 15, mode="wb").full_path
-    with self.assertRaisesRegex(ValueError, "15 bytes are no whole number of records of "
+    with self.assertRaisesRegex(ValueError, "15 bytes are not a whole number of records of "
                                 "12: a key of 4, 1 x 2 floats"):
       sparse_files.read(path, 4, False, 2, ["emb_vector"])
     folder = self.create_tempdir().full_path + "/f"

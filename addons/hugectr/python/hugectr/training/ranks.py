@@ -14,14 +14,14 @@ import sparse_operation_kit as sok
 # rank, count: ints. hvd: Horovod's module, or None in a single process.
 Ranks = collections.namedtuple("Ranks", ["rank", "count", "hvd"])
 
-# In which launchers say how many processes they started.
+# Environment variables with the number of processes that a launcher started.
 _SIZES = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 _said = set()
 
 
 def say_once(what, sentence):
-  """Logs a sentence as a warning, once per process."""
+  """Logs a warning once per process."""
   if what not in _said:
     _said.add(what)
     tf.compat.v1.logging.warning(sentence)
@@ -33,7 +33,7 @@ def _was_launched():
 
 
 def _command():
-  """Returns how this process was started, after "python"."""
+  """Returns the command that started this process, without "python"."""
   spec = getattr(sys.modules["__main__"], "__spec__", None)
   program = os.path.basename(sys.argv[0]) or "script.py"
   if spec is not None:
@@ -42,48 +42,49 @@ def _command():
 
 
 def _hosts(vvgpu):
-  """Returns horovodrun's argument for several nodes, whose names the user knows."""
+  """Returns horovodrun's argument for several nodes; the user must fill in their names."""
   if len(vvgpu) == 1:
     return ""
   return " -H " + ",".join("HOST%d:%d" % (k, len(node)) for k, node in enumerate(vvgpu, 1))
 
 
 def _see_one_device(device):
-  """Leaves this process one GPU of those that it may use, if it sees several.
+  """Makes only one of the visible GPUs visible to this process.
 
-  TensorFlow takes memory of every GPU that it sees, and runs on the first. Once the driver
-  has been started in this process the variable has no effect.
+  TensorFlow allocates memory on every visible GPU, and runs on the first. The
+  environment variable has no effect once the driver is initialized in this process.
 
   Args:
-    device: int, among the GPUs that the process sees.
+    device: int, index among the visible GPUs.
   """
   seen = os.environ.get("CUDA_VISIBLE_DEVICES")
   if seen is None:
     os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
   elif len(seen.split(",")) > max(1, device):
     os.environ["CUDA_VISIBLE_DEVICES"] = seen.split(",")[device].strip()
-  # Else a launcher has chosen: it leaves one, whatever the number of that.
+  # Otherwise a launcher has chosen a GPU, whatever its number.
 
 
 def start(vvgpu):
   """Prepares this process's part of a job; returns Ranks.
 
   Args:
-    vvgpu: list of lists of device numbers. Their number is that of the ranks.
+    vvgpu: list of lists of device numbers, one per rank.
 
   Raises:
-    RuntimeError: another number of processes was started; the text has the command.
+    RuntimeError: another number of processes was started; the text has the command to
+      use.
   """
   devices = sum(len(node) for node in vvgpu)
   hvd = sys.modules.get("horovod.tensorflow")
   if _was_launched():
     import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
-    # Does nothing if the script has called it.
+    # No-op if the script has called it.
     hvd.init()
   count = hvd.size() if hvd is not None and hvd.is_initialized() else 1
   if count != devices:
     raise RuntimeError(
-        "hugectr.Session: vvgpu names %d device%s and %d process%s running: one process "
+        "hugectr.Session: vvgpu names %d device%s, but %d process%s running: one process "
         "trains on one device. Start it with: horovodrun -np %d%s python %s" %
         (devices, "" if devices == 1 else "s", count, " is" if count == 1 else "es are",
          devices, _hosts(vvgpu), _command()))
@@ -96,14 +97,14 @@ def has_gpu(session):
   """Returns whether TensorFlow has a GPU.
 
   Args:
-    session: `tf.Session`, whose devices are looked at: asking TensorFlow without one would
-      take a GPU's memory.
+    session: `tf.Session`, whose devices are listed. Querying TensorFlow without a
+      session would allocate GPU memory.
   """
   return any(d.device_type == "GPU" for d in session.list_devices())
 
 
 def say_devices(session, solver):
-  """Says once where dense layers run, if that is not on a GPU, and in which precision.
+  """Logs once if dense layers do not run on a GPU, and in which precision they run.
 
   Args:
     session: `tf.Session`.
@@ -114,16 +115,16 @@ def say_devices(session, solver):
   """
   found = has_gpu(session)
   if not found:
-    say_once("cpu", "hugectr.Session: TensorFlow has no GPU here: layers run on the CPU, "
-             "for vvgpu=%r" % (solver.vvgpu,))
+    say_once("cpu", "hugectr.Session: TensorFlow has no GPU in this process, so layers run on "
+             "the CPU, although vvgpu=%r" % (solver.vvgpu,))
     if solver.use_mixed_precision:
       say_once("float16", "hugectr.Session: use_mixed_precision: layers run in float32, "
-               "since float16 needs a GPU of TensorFlow's")
+               "since float16 needs a GPU in TensorFlow")
   return found
 
 
 def summed(ranks, array):
-  """Returns the sum of an array over ranks; all ranks call it."""
+  """Returns the sum of an array over ranks; all ranks must call it."""
   if ranks.count == 1:
     return array
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -132,7 +133,7 @@ def summed(ranks, array):
 
 
 def gathered(ranks, arrays):
-  """Returns arrays, each with the rows of all ranks; all ranks call it.
+  """Returns arrays with the rows of all ranks; all ranks must call it.
 
   Args:
     ranks: Ranks.

@@ -22,12 +22,12 @@ from hugectr.training import tables
 
 
 def _share(loss, batch):
-  """Returns what this rank's mean loss adds to that of all ranks' samples."""
+  """Returns this rank's share of the mean loss over all ranks' samples."""
   return float(loss) * batch.size / batch.global_size if batch.size else 0.0
 
 
 def _check_both(method, predictions_path, labels_path):
-  """Raises ValueError if one of two files to export to is given alone."""
+  """Raises ValueError if only one of the two export paths is given."""
   if bool(predictions_path) != bool(labels_path):
     raise ValueError("hugectr.Session.%s: give both export_predictions_out_file and "
                      "export_labels_out_file, or neither" % method)
@@ -36,8 +36,8 @@ def _check_both(method, predictions_path, labels_path):
 class Session(object):
   """Trains and evaluates one model.
 
-  It has a TensorFlow graph and session of its own. Not thread-safe: one thread calls it.
-  Over several ranks every rank makes the same calls in the same order.
+  It has its own TensorFlow graph and session. Not thread-safe. Over several ranks,
+  every rank must make the same calls in the same order.
 
   Example:
 
@@ -51,24 +51,24 @@ class Session(object):
 
   def __init__(self, solver_config, config_file, use_model_oversubscriber=False,
                temp_embedding_dir=""):
-    """Builds the model, initializes it, loads the files that the solver names.
+    """Builds and initializes the model, and loads the files that the solver names.
 
     Args:
-      solver_config: SolverParser, of `solver_parser_helper`.
+      solver_config: SolverParser, from `solver_parser_helper`.
       config_file: path of a JSON configuration. Its solver clause is ignored.
-      use_model_oversubscriber: bool. With it memory holds max_vocabulary_size_per_gpu rows
-        of an embedding, those that are used most, and files on an SSD the others; or GPU
-        memory those, and CPU memory the others, if the solver's oversubscription_storage
-        is "HBM_DRAM".
+      use_model_oversubscriber: bool. If True, memory holds the
+        max_vocabulary_size_per_gpu most used rows of an embedding, and files on an SSD
+        hold the others. If the solver's oversubscription_storage is "HBM_DRAM", GPU
+        memory holds the most used rows, and host memory the others.
       temp_embedding_dir: path of the folder for those files. This argument and the
-        one before may be given here or to the solver.
+        previous one may be given here or to the solver.
 
     Raises:
-      ConfigError: the file is no configuration that can be trained.
-      TypeError: solver_config is something else.
-      RuntimeError: vvgpu names another number of devices than there are processes.
-      NotImplementedError: a part of the configuration that this version does not have.
-      OSError, ValueError: files to start with cannot be read.
+      ConfigError: the file is not a configuration that can be trained.
+      TypeError: solver_config is of another type.
+      RuntimeError: the number of devices in vvgpu differs from the number of processes.
+      NotImplementedError: this version does not support a part of the configuration.
+      OSError, ValueError: initial files cannot be read.
     """
     if not isinstance(solver_config, solvers.SolverParser):
       raise TypeError("hugectr.Session: solver_config must be what solver_parser_helper "
@@ -84,7 +84,7 @@ class Session(object):
     self._ranks = rank_jobs.start(solver_config.vvgpu)
     self._loss = float("nan")
     self._last_batch_size = 0
-    self._rate = None  # The last one that was set.
+    self._rate = None  # the rate set last
     self._accumulated = metrics.Accumulator()
     self._make_graph(beyond)
     self._stock_saver = None
@@ -128,7 +128,7 @@ class Session(object):
         self._graph.set_rate, feed_list=[self._graph.new_rate])
 
   def _start_alike(self):
-    """Gives all ranks rank 0's dense parameters."""
+    """Copies rank 0's dense parameters to all ranks."""
     if self._ranks.count > 1:
       held = self._graph.parameters
       running = [v for r in held.running for v in (r.mean, r.variance)]
@@ -150,30 +150,29 @@ class Session(object):
 
   @property
   def rank(self):
-    """int, this process among those that train; 0 if it is the only one."""
+    """int, rank of this process; 0 if it is the only one."""
     return self._ranks.rank
 
   @property
   def last_batch_size(self):
-    """int, samples of the last training batch, over all ranks; 0 at first."""
+    """int, samples of the last training batch over all ranks; initially 0."""
     return self._last_batch_size
 
   def start_data_reading(self):
     """Starts the threads that read training and evaluation data.
 
     Raises:
-      DataError: files are missing or are something else. What was read before goes on
-        then.
+      DataError: files are missing or invalid. Then the previous data stays in use.
     """
     handles.restart_all([r for r in (self._train_reader, self._eval_reader)
                          if r is self._train_reader or r.has_source])
 
   def get_data_reader_train(self):
-    """Returns the handle of the training data, see `DataReader`."""
+    """Returns the handle of the training data; see `DataReader`."""
     return self._train_reader
 
   def get_data_reader_eval(self):
-    """Returns the handle of the evaluation data, see `DataReader`."""
+    """Returns the handle of the evaluation data; see `DataReader`."""
     return self._eval_reader
 
   def train(self):
@@ -183,8 +182,8 @@ class Session(object):
       True; False at the end of the data, if the solver does not repeat it.
 
     Raises:
-      RuntimeError: nothing is being read.
-      DataError: the data cannot be read. The model stays as it is.
+      RuntimeError: reading has not started.
+      DataError: the data cannot be read. The model is unchanged.
     """
     if not self._train_reader.is_started:
       raise RuntimeError("hugectr.Session.train: no data is being read: call "
@@ -198,11 +197,11 @@ class Session(object):
     return True
 
   def eval(self):
-    """Evaluates the next batch and adds it to what `get_eval_metrics` tells.
+    """Evaluates the next batch for `get_eval_metrics`.
 
     Returns:
-      True; False at the end of the data, if the solver does not repeat it. True at once
-      if the configuration names no evaluation data.
+      True; False at the end of the data, if the solver does not repeat it. Returns True
+        immediately if the configuration names no evaluation data.
 
     Raises:
       DataError: the data cannot be read.
@@ -219,14 +218,14 @@ class Session(object):
     return True
 
   def _take_evaluated(self):
-    """Returns (labels, predictions, losses) of all ranks' batches, and forgets them."""
+    """Returns (labels, predictions, losses) of all ranks' batches, and clears them."""
     held, self._accumulated = self._accumulated, metrics.Accumulator()
     labels, predictions, losses = held.arrays()
     labels, predictions = rank_jobs.gathered(self._ranks, [labels, predictions])
     return labels, predictions, rank_jobs.summed(self._ranks, losses)
 
   def _export(self, mode, predictions_path, predictions, labels_path, labels):
-    """Writes predictions and labels as text, one sample a line; rank 0 alone does."""
+    """Writes predictions and labels as text, one sample per line; only rank 0 writes."""
     if self._ranks.rank == 0:
       for path, rows in ((predictions_path, predictions), (labels_path, labels)):
         folder = os.path.dirname(path)
@@ -236,21 +235,21 @@ class Session(object):
           np.savetxt(f, rows, fmt="%.9g")
 
   def get_eval_metrics(self, export_predictions_out_file="", export_labels_out_file=""):
-    """Returns [(name, value)] over what was evaluated since the last call.
+    """Returns [(name, value)] for all batches evaluated since the last call.
 
-    AUC is exact, over all samples of all ranks. AverageLoss is the mean of batches' mean
-    losses.
+    AUC is exact over all samples of all ranks. AverageLoss is the mean of the batches'
+    mean losses.
 
     Args:
-      export_predictions_out_file: path of a file to which rank 0 writes the predictions,
-        one sample a line, in place of what the file held; "": none.
-      export_labels_out_file: the same of the labels. Both or neither.
+      export_predictions_out_file: path of a file to which rank 0 writes the
+        predictions, one sample per line; an existing file is replaced. "": none.
+      export_labels_out_file: the same for the labels. Give both or neither.
 
     Returns:
-      A list; empty if nothing was evaluated. No file is written then.
+      A list; empty if nothing was evaluated, and then no file is written.
 
     Raises:
-      ValueError: one of the two files alone.
+      ValueError: only one of the two files is given.
       OSError: a file cannot be written.
     """
     _check_both("get_eval_metrics", export_predictions_out_file, export_labels_out_file)
@@ -263,20 +262,21 @@ class Session(object):
     return metrics.values(self._metrics, labels, predictions, losses)
 
   def evaluation(self, export_predictions_out_file="", export_labels_out_file=""):
-    """Evaluates one batch; at the end of the data its first one.
+    """Evaluates one batch; at the end of the data, the first batch.
 
-    What `eval` has collected is left out, and forgotten.
+    Batches collected by `eval` are ignored and cleared.
 
     Args:
-      export_predictions_out_file: path to which the batch's predictions are appended, one
-        sample a line, by rank 0; "": none.
-      export_labels_out_file: the same of the labels. Both or neither.
+      export_predictions_out_file: path of a file to which rank 0 appends the batch's
+        predictions, one sample per line; "": none.
+      export_labels_out_file: the same for the labels. Give both or neither.
 
     Returns:
-      [(name, value)], as `get_eval_metrics`; empty if there is no evaluation data.
+      [(name, value)], as in `get_eval_metrics`; empty if there is no evaluation data.
 
     Raises:
-      ValueError: one of the two files alone, or evaluation data without samples.
+      ValueError: only one of the two files is given, or the evaluation data has no
+        samples.
       DataError: the data cannot be read.
     """
     _check_both("evaluation", export_predictions_out_file, export_labels_out_file)
@@ -294,25 +294,25 @@ class Session(object):
     return metrics.values(self._metrics, labels, predictions, losses)
 
   def get_current_loss(self):
-    """Returns the mean loss of the last training batch, over all ranks; at first NaN."""
+    """Returns the mean loss of the last training batch over all ranks; NaN before the first."""
     return float(rank_jobs.summed(self._ranks, np.array([self._loss]))[0])
 
   def set_learning_rate(self, lr):
     """Sets the learning rate of all optimizers.
 
     Raises:
-      ValueError: lr is no number of at least 0.
+      ValueError: lr is not a number of at least 0.
     """
     if isinstance(lr, bool) or not isinstance(lr, numbers.Real) or not lr >= 0:
       raise ValueError("hugectr.Session.set_learning_rate: expected a number of at least "
                        "0, got %r" % (lr,))
-    # A schedule says the same rate in most steps.
+    # A schedule gives the same rate in most steps.
     if lr != self._rate:
       self._set_rate(lr)
       self._rate = lr
 
   def get_params_num(self):
-    """Returns the number of dense parameters, and of those in rows, on this rank."""
+    """Returns the number of dense parameters plus those in rows on this rank."""
     dense = sum(v.shape.num_elements() for v in self._graph.parameters.trained)
     return dense + sum(rows * layer.embedding.vec_size
                        for layer, rows in self._rows())
@@ -323,9 +323,9 @@ class Session(object):
             for layer in self._graph.embeddings]
 
   def check_overflow(self):
-    """Warns of tables with more rows than max_vocabulary_size_per_gpu.
+    """Logs a warning for tables with more rows than max_vocabulary_size_per_gpu.
 
-    Such a table has grown, and has lost nothing.
+    Such a table has grown without losing rows.
     """
     for layer, rows in self._rows():
       expected = layer.embedding.rows_per_device
@@ -336,13 +336,13 @@ class Session(object):
             (layer.embedding.name, rows, expected))
 
   def copy_weights_for_evaluation(self):
-    """Does nothing: evaluation reads the parameters that training writes."""
+    """No-op, since evaluation reads the parameters that training writes."""
 
   def get_model_oversubscriber(self):
     """Returns the ModelOversubscriber.
 
     Raises:
-      RuntimeError: the session was made without.
+      RuntimeError: the session was created without one.
     """
     if self._oversubscriber is None:
       raise RuntimeError("hugectr.Session.get_model_oversubscriber: the session was made "
@@ -353,15 +353,11 @@ class Session(object):
                                sparse_format=model_files.FLAT):
     """Writes model files.
 
-    Args:
-      prefix: string, what their names begin with.
-      iter: int of at least 1, the number in their names.
-      sparse_format: "flat", a file of records per embedding as of versions 2.3 and 3.0;
-        or "directory", a folder of arrays as of 3.1.
+    prefix: string, prefix of the file names.
 
     Raises:
-      ValueError: iter or sparse_format is something else, or a key does not fit
-        input_key_type I32.
+      ValueError: iter or sparse_format is invalid, or a key does not fit input_key_type
+        I32.
       OSError: a file cannot be written.
     """
     if isinstance(iter, bool) or not isinstance(iter, numbers.Integral) or iter < 1:
@@ -383,7 +379,7 @@ class Session(object):
       model_file: path of a `<prefix>_dense_<iter>.model`.
 
     Raises:
-      ValueError: it is not of this model. Nothing has changed then.
+      ValueError: it is not of this model. Then nothing has changed.
       OSError: it cannot be read.
     """
     self._files.read_dense(model_file)
@@ -395,11 +391,11 @@ class Session(object):
     return self._stock_saver
 
   def save_checkpoint(self, prefix, step):
-    """Writes a stock TensorFlow checkpoint of all parameters, states and counters.
+    """Writes a TensorFlow checkpoint of all parameters, states and counters.
 
     Args:
-      prefix: string, what its files' names begin with.
-      step: int of at least 0, the number in their names.
+      prefix: string, prefix of the file names.
+      step: int of at least 0, number in the file names.
 
     Returns:
       The checkpoint's path.
@@ -407,27 +403,28 @@ class Session(object):
     return self._saver().save(self._session, prefix, global_step=step)
 
   def restore_checkpoint(self, path):
-    """Loads what `save_checkpoint` wrote, by any number of ranks.
+    """Loads a checkpoint of `save_checkpoint`, written by any number of ranks.
 
     Raises:
       ValueError: there is no such checkpoint.
       tf.errors.OpError: it is of another model.
     """
-    self._rate = None  # It may be another one there.
+    self._rate = None  # the checkpoint may have another rate
     self._saver().restore(self._session, path)
 
   def export_saved_model(self, export_dir):
-    """Writes a SavedModel of the evaluation graph; in one process.
+    """Writes a SavedModel of the evaluation graph; single process only.
 
-    Its signature takes `dense` and, for each sparse input, `<top>_keys` and
-    `<top>_splits`, and gives `predictions`.
+    Inputs of its signature are `dense` and, for each sparse input, `<top>_keys` and
+    `<top>_splits`; the output is `predictions`.
 
     Args:
-      export_dir: path of a folder that is not there yet.
+      export_dir: path of a folder that does not exist yet.
 
     Raises:
-      RuntimeError: there are several ranks: restore their checkpoint in one process.
-      AssertionError: the folder is there.
+      RuntimeError: there are several ranks. Restore their checkpoint in one process
+        first.
+      AssertionError: the folder exists.
     """
     if self._ranks.count > 1:
       raise RuntimeError("hugectr.Session.export_saved_model: there are %d ranks, each with "
@@ -444,26 +441,26 @@ class Session(object):
 
   def export_inference_tables(self, folder, model="model", by_slot=False,
                               max_batch_size=None):
-    """Writes the rows of all tables, and the JSON with which a parameter server loads them.
+    """Writes the rows of all tables, and the JSON by which a parameter server loads them.
 
-    `<folder>/<table>` has the files `key` (int64) and `emb_vector` (float32), and
-    `<folder>/<model>.json` names those folders by absolute paths. Keys are those of the
-    readers: with `slot_size_array` the sizes of the slots before are in them. Rank 0
-    writes, of all ranks' rows.
+    `<folder>/<table>` gets the files `key` (int64) and `emb_vector` (float32);
+    `<folder>/<model>.json` has the absolute paths of those folders. Keys are those of
+    the readers: with `slot_size_array` they include the sizes of the previous slots.
+    Rank 0 writes the rows of all ranks.
 
     Args:
-      folder: path; made if it is not there. Tables of these names in it are replaced.
-      model: string of letters, digits, _ and -, at most 120.
-      by_slot: bool. False: a table per embedding layer, with the layer's name. True: layers
-        with a table per slot give one for each, `<layer>_slot_<k>`.
-      max_batch_size: int, samples of a request at most; None: batchsize_eval.
+      folder: path; created if necessary. Existing tables of these names are replaced.
+      model: string of letters, digits, _ and -, at most 120 characters.
+      by_slot: bool. False: one table per embedding layer, with the layer's name. True:
+        layers with a table per slot give one table per slot, `<layer>_slot_<k>`.
+      max_batch_size: int, largest number of samples per request; None: batchsize_eval.
 
     Returns:
       The path of the JSON file.
 
     Raises:
-      ValueError: a table has no rows yet, two would have one name, a key is in several
-        slots and by_slot is False, or an argument is something else.
+      ValueError: a table has no rows yet, two tables would have one name, a key is in
+        several slots and by_slot is False, or an argument is invalid.
       OSError: a file cannot be written.
     """
     inference_tables.check_model_name(model)
@@ -480,7 +477,7 @@ class Session(object):
     return os.path.join(os.path.abspath(folder), model + ".json")
 
   def close(self):
-    """Ends the readers' threads and TensorFlow's session."""
+    """Stops the readers' threads and closes TensorFlow's session."""
     self._train_reader.close()
     self._eval_reader.close()
     self._session.close()

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a session is told besides the model: batches, devices, files to start with."""
+"""The settings of a session besides the model: batches, devices, initial files."""
 
 import numbers
 
@@ -17,10 +17,10 @@ class SolverParser(object):
   """Solver settings, read-only.
 
   Attributes:
-    seed: int. max_eval_batches: int, batches of a whole evaluation by
-      `python -m hugectr train`. max_eval_samples: int or None. batchsize_eval,
-      batchsize: ints, samples over all devices. model_file: path of dense parameters, or
-      "". embedding_files: list of paths, or []. dense_opt_states_file: path or "".
+    seed: int. max_eval_batches: int, batches of a whole evaluation by `python -m
+      hugectr train`. max_eval_samples: int or None. batchsize_eval, batchsize: ints,
+      samples over all devices. model_file: path of dense parameters, or "".
+      embedding_files: list of paths, or []. dense_opt_states_file: path or "".
       sparse_opt_states_file: list of paths, or []. vvgpu: list of lists of ints.
     use_mixed_precision: bool. scaler: float. i64_input_key: bool. use_algorithm_search,
       use_cuda_graph, enable_tf32_compute: bools without effect. repeat_dataset: bool.
@@ -34,10 +34,10 @@ class SolverParser(object):
 
     Args:
       configure_file: path of a JSON configuration.
-      **values: of `solver_parser_helper`.
+      **values: arguments of `solver_parser_helper`.
 
     Raises:
-      ConfigError: the file is no configuration, or has no solver clause.
+      ConfigError: the file is not a configuration, or has no solver clause.
     """
     if configure_file is not None:
       values = _of_clause(configure_file)
@@ -75,7 +75,7 @@ def _paths(name, value):
 
 
 def check_devices(vvgpu):
-  """Returns a list of lists of device numbers; raises ValueError for anything else."""
+  """Returns a list of lists of device numbers; raises ValueError for other values."""
   good = isinstance(vvgpu, (list, tuple)) and vvgpu and all(
       isinstance(node, (list, tuple)) and node and all(
           isinstance(d, numbers.Integral) and not isinstance(d, bool) and d >= 0
@@ -158,42 +158,42 @@ def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchs
                          display=200, snapshot=10000, eval_interval=1000,
                          use_model_oversubscriber=False, temp_embedding_dir="./",
                          eval_metrics=("AUC",), oversubscription_storage="DRAM_SSDHASH"):
-  """Returns a SolverParser. Names are those of versions 2.3 and 3.0, defaults 2.3's.
+  """Returns a SolverParser. Names are those of 2.3 and 3.0, defaults those of 2.3.
 
   Args:
-    seed: int, of initial values and dropout.
+    seed: int, seed of initial values and dropout.
     eval_batches: int; version 3.0 calls it max_eval_batches. None: 100.
-    batchsize_eval: int, samples of an evaluation batch, over all devices.
-    batchsize: int, samples of a training batch, over all devices.
-    model_file: path of dense parameters to start with; "": none.
-    embedding_files: list of files of rows to start with, one per embedding.
-    vvgpu: a list of device numbers for each node. A process trains on one device:
-      several are several ranks, which horovodrun starts.
+    batchsize_eval: int, samples per evaluation batch, over all devices.
+    batchsize: int, samples per training batch, over all devices.
+    model_file: path of initial dense parameters; "": none.
+    embedding_files: list of files of initial rows, one per embedding.
+    vvgpu: a list of device numbers for each node. A process trains on one device: for
+      several devices, start as many ranks by horovodrun.
     use_mixed_precision: bool.
-    scaler: float, of the loss in mixed precision.
+    scaler: float, factor of the loss in mixed precision.
     i64_input_key: bool, whether keys have 64 bits.
-    use_algorithm_search: without effect.
-    use_cuda_graph: without effect.
+    use_algorithm_search: has no effect.
+    use_cuda_graph: has no effect.
     repeat_dataset: bool; False: training ends at the end of the data.
-    max_eval_batches: int; None: as eval_batches.
-    dense_opt_states_file: path of optimizer states to start with; "": none.
+    max_eval_batches: int; None: like eval_batches.
+    dense_opt_states_file: path of initial optimizer states; "": none.
     sparse_opt_states_file: list of such files, one per embedding.
-    enable_tf32_compute: without effect.
+    enable_tf32_compute: has no effect.
     max_iter: int; 0: 10000.
     num_epochs: int; 0: 1 unless repeat_dataset.
-    display: int, iterations; 0: none.
-    snapshot: int, iterations; 0: none.
-    eval_interval: int, iterations; 0: none.
+    display: int, interval in iterations; 0: never.
+    snapshot: int, interval in iterations; 0: never.
+    eval_interval: int, interval in iterations; 0: never.
     use_model_oversubscriber: bool.
     temp_embedding_dir: path.
-    eval_metrics: list of strings, "AUC", "AverageLoss", "HitRate", "NDCG" or "SMAPE", in
-      the order in which evaluations give them. Upstream has AUC alone.
-    oversubscription_storage: what use_model_oversubscriber has rows in. "DRAM_SSDHASH": CPU
-      memory, and files in temp_embedding_dir. "HBM_DRAM": GPU memory, and CPU memory. An
-      argument of this package.
+    eval_metrics: list of strings, "AUC", "AverageLoss", "HitRate", "NDCG" or "SMAPE",
+      in the order of the results. Upstream has only AUC.
+    oversubscription_storage: the memories of use_model_oversubscriber. "DRAM_SSDHASH":
+      host memory, and files in temp_embedding_dir. "HBM_DRAM": GPU memory, and host
+      memory. An argument of this package.
 
   Raises:
-    ValueError: an argument is something else.
+    ValueError: an argument is invalid.
   """
   batches = [b for b in (eval_batches, max_eval_batches) if b is not None] or [100]
   if len(batches) == 2:
@@ -212,7 +212,7 @@ def _with_auc_threshold(names, threshold):
   """Returns a clause's eval_metrics, with auc_threshold as the threshold of AUC.
 
   Raises:
-    ValueError: AUC has a threshold of its own.
+    ValueError: AUC already has a threshold.
   """
   if threshold is None:
     return names

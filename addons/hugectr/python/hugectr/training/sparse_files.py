@@ -1,16 +1,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files of an embedding's rows: records of one flat file, or a folder of arrays.
+"""Files of an embedding's rows: one flat file of records, or a folder of arrays.
 
 Flat, one record per row, little-endian:
 
   key      4 bytes (I32, unsigned) or 8 (I64)
-  slot id  8 bytes, of layers with a table per slot
+  slot id  8 bytes, in layers with a table per slot
   floats   of each array, float32
 
-A folder has `key` (always int64), `slot_id` (int64, of layers with a table per slot) and a
-file per array. The rows' array is called `emb_vector`; those of optimizer states have the
-states' names.
+A folder has `key` (always int64), `slot_id` (int64, in layers with a table per slot)
+and a file per array. The array of rows is `emb_vector`; those of optimizer states have
+the states' names.
 """
 
 import collections
@@ -31,8 +31,8 @@ def record_type(key_bytes, has_slots, floats, count):
   Args:
     key_bytes: 4 or 8.
     has_slots: bool.
-    floats: int, of an array's row.
-    count: int, arrays.
+    floats: int, floats per row of an array.
+    count: int, number of arrays.
   """
   fields = [("key", "<u4" if key_bytes == 4 else "<i8")]
   if has_slots:
@@ -47,10 +47,10 @@ def _check_keys(path, keys, key_bytes):
 
 
 def write_flat(path, rows, key_bytes):
-  """Writes one flat file, replacing an old one in one step.
+  """Writes one flat file; replaces an existing one atomically.
 
   Raises:
-    ValueError: a key does not fit.
+    ValueError: a key does not fit the key size.
     OSError: it cannot be written.
   """
   _check_keys(path, rows.keys, key_bytes)
@@ -70,12 +70,12 @@ def write_flat(path, rows, key_bytes):
 
 
 def write_folder(path, rows, names):
-  """Writes a folder of arrays, replacing an old one.
+  """Writes a folder of arrays, replacing an existing one.
 
   Args:
     path: string.
     rows: Rows.
-    names: list of strings, of the arrays' files.
+    names: list of strings, file names of the arrays.
   """
   part = path + ".part"
   shutil.rmtree(part, ignore_errors=True)
@@ -95,7 +95,7 @@ def write_folder(path, rows, names):
 def _read_array(path, dtype):
   size = os.path.getsize(path)
   if size % np.dtype(dtype).itemsize:
-    raise ValueError("%s: %d bytes are no whole number of %s" %
+    raise ValueError("%s: %d bytes are not a whole number of %s" %
                      (path, size, np.dtype(dtype).name))
   return np.fromfile(path, dtype)
 
@@ -120,13 +120,13 @@ def read(path, key_bytes, has_slots, floats, names):
 
   Args:
     path: string.
-    key_bytes: 4 or 8, of a flat file's keys.
+    key_bytes: 4 or 8, bytes per key in a flat file.
     has_slots: bool, whether rows have slot ids.
-    floats: int, of an array's row.
-    names: list of strings, the arrays.
+    floats: int, floats per row of an array.
+    names: list of strings, names of the arrays.
 
   Raises:
-    ValueError: it has another size than such rows have.
+    ValueError: the size does not match such rows.
     OSError: it cannot be read.
   """
   if os.path.isdir(path):
@@ -134,7 +134,7 @@ def read(path, key_bytes, has_slots, floats, names):
   kind = record_type(key_bytes, has_slots, floats, len(names))
   size = os.path.getsize(path)
   if size % kind.itemsize:
-    raise ValueError("%s: %d bytes are no whole number of records of %d: a key of %d, %s"
+    raise ValueError("%s: %d bytes are not a whole number of records of %d: a key of %d, %s"
                      "%d x %d floats" % (path, size, kind.itemsize, key_bytes,
                                          "a slot id of 8, " if has_slots else "",
                                          len(names), floats))

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The embedding layers: their tables, the keys that are fed, the lookup."""
+"""The embedding layers: their tables, the keys fed to them, and the lookup."""
 
 import collections
 import contextlib
@@ -15,24 +15,24 @@ import sparse_operation_kit as sok
 
 from hugectr.layers import seeds
 
-# Initial values of rows whose slot's size is not known.
+# Limit of initial values if the size of the slot is unknown.
 _LIMIT = 0.05
 
-# embedding: config's Embedding. tables: list of embedding variables, one for all slots, or
-# one per slot. keys, splits: int64 placeholders, as data's Keys.
+# embedding: the config's Embedding. tables: list of embedding variables, one for all
+# slots or one per slot. keys, splits: int64 placeholders for a data Keys.
 Layer = collections.namedtuple("Layer", ["embedding", "tables", "keys", "splits"])
 
 
 def is_slot_major(embedding):
-  """Returns whether a layer has a table per slot, and takes keys slot by slot."""
+  """Returns whether a layer has a table per slot, and slot-major keys."""
   return embedding.bottom.is_localized
 
 
 def memory_rows(embedding):
-  """Returns the rows of each of a layer's tables that fit, with a tier below.
+  """Returns how many rows of each of a layer's tables the faster of two memories holds.
 
-  Together they are max_vocabulary_size_per_gpu, by the sizes of the slots if those are
-  known. None: it is not given.
+  The sum is max_vocabulary_size_per_gpu, divided by the sizes of the slots if those are
+  known. None if it is not given.
   """
   rows = embedding.rows_per_device
   if rows is None:
@@ -43,22 +43,22 @@ def memory_rows(embedding):
   return [max(1, rows * size // max(1, sum(sizes))) for size in sizes]
 
 
-# Tables of which a part of the rows is in the memory that is asked first. storage: "HBM_DRAM",
-# GPU memory above CPU memory, or "DRAM_SSDHASH", CPU memory above files in folder.
+# Options of tables in two memories. storage: "HBM_DRAM", GPU memory and host memory, or
+# "DRAM_SSDHASH", host memory and files in folder.
 BeyondMemory = collections.namedtuple("BeyondMemory", ["storage", "folder"])
 
-# Rows that a table has room for in GPU memory at least.
+# Smallest number of rows per table in GPU memory.
 _LEAST_IN_GPU_MEMORY = 64
 
 
 def _storage(beyond, name, rows, floats):
-  """Returns the option of a table whose rows do not all fit.
+  """Returns the option of a table in two memories.
 
   Args:
     beyond: BeyondMemory.
-    name: string, of the table.
-    rows: int, that fit; None: 1 GiB of them.
-    floats: int, of a row and its states.
+    name: string, name of the table.
+    rows: int, rows in the faster memory; None: 1 GiB of them.
+    floats: int, floats of a row and its states.
   """
   size, path = None, None
   if beyond.storage == "HBM_DRAM":
@@ -67,7 +67,7 @@ def _storage(beyond, name, rows, floats):
   else:
     path = os.path.join(beyond.folder, name)
     if rows is not None:
-      # 20 bytes of a row in memory are not its numbers.
+      # 20 bytes per row in memory are metadata.
       size = [max(1, rows * (4 * floats + 20))]
   return tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
       storage_type=config_pb2.StorageType.Value(beyond.storage), storage_path=path,
@@ -75,28 +75,28 @@ def _storage(beyond, name, rows, floats):
 
 
 def _in_gpu_memory_if_there_is_any():
-  """Returns the option of a table whose rows are in a GPU's memory, or None."""
+  """Returns the option of a table in GPU memory, or None without a GPU."""
   try:
     ctypes.CDLL("libcuda.so.1")
   except OSError:
-    # Asked to look for a GPU, each table would say that there is none.
+    # None, since otherwise each table would log that there is no GPU.
     return None
   return tf.EmbeddingVariableOption(storage_option=tf.StorageOption(storage_type="auto"))
 
 
 def _on(device):
-  """Returns a context whose ops are on a device; None: wherever TensorFlow puts them."""
+  """Returns a context that places ops on a device; None: TensorFlow's choice."""
   return contextlib.nullcontext() if device is None else tf.device(device)
 
 
 class Maker(object):
-  """Makes the tables of a model, and looks them up.
+  """Creates the tables of a model, and looks them up.
 
   Args:
     ranks: int.
     beyond: BeyondMemory; None: all rows are in one memory.
-    gpu: string, the device of TensorFlow's that has the dense layers: pooled rows and their
-      gradients stay there, and keys in CPU memory. None: there is no GPU.
+    gpu: string, the TensorFlow GPU of the dense layers. Pooled rows and their gradients
+      stay in its memory; keys are in host memory. None: there is no GPU.
   """
 
   def __init__(self, ranks, beyond=None, gpu=None):
@@ -109,7 +109,7 @@ class Maker(object):
     """Returns the table of a slot, or of all slots (slot None)."""
     limit, target = _LIMIT, -1
     if slot is not None:
-      # Slot modulo ranks, of all of the data's slots.
+      # Slot modulo ranks, counting all of the data's slots.
       target = (embedding.bottom.first_slot + slot) % self._ranks
       if embedding.slot_sizes and embedding.slot_sizes[slot]:
         limit = embedding.slot_sizes[slot] ** -0.5
@@ -129,13 +129,13 @@ class Maker(object):
     return table
 
   def make(self, embedding, states):
-    """Returns the Layer of an embedding, with its tables and placeholders.
+    """Creates an embedding's tables and placeholders; returns its Layer.
 
     Args:
-      embedding: config's Embedding.
-      states: int, what its optimizer keeps of each number of a row.
+      embedding: the config's Embedding.
+      states: int, optimizer states per number of a row.
     """
-    # A variable's name allows few characters.
+    # Variable names allow few characters.
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", embedding.name).lstrip("_-") or "embedding"
     while name in self._names:
       name += "_"
@@ -156,11 +156,11 @@ class Maker(object):
     return _on("/cpu:0" if self._gpu else None)
 
   def lookup(self, layers, tensors):
-    """Adds each layer's top `[batch, slots, vec_size]` to tensors, by one lookup.
+    """Adds each layer's top `[batch, slots, vec_size]` to `tensors`, by one lookup.
 
     Args:
       layers: list of Layer.
-      tensors: dict, tensors by name.
+      tensors: dict of tensors by name.
     """
     tables, ids, combiners = [], [], []
     for layer in layers:
@@ -178,7 +178,7 @@ class Maker(object):
 
 
 def _ids(layer):
-  """Returns a layer's keys, a RaggedTensor for each of its tables."""
+  """Returns a layer's keys as one RaggedTensor per table."""
   if is_slot_major(layer.embedding):
     splits = tf.unstack(layer.splits)
     keys = tf.split(layer.keys, layer.splits[:, -1], num=len(layer.tables))

@@ -1,33 +1,34 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "nccl": ranks with a GPU each. What a rank sends goes by NCCL
-// from its GPU to the others'. What is in the GPU's memory is sent from there,
-// and received there. Other memory goes up before and comes down after: pinned
-// memory (base/transfer_memory.h) is read and written by the GPU itself, and
-// ordinary memory goes through pinned memory of the carrier's, a piece at a
-// time, so that the processor's copy and the link work beside each other.
+// The carrier "nccl": connects ranks with a GPU each by NCCL. Buffers in GPU
+// memory are sent and received in place. Host buffers are copied to the GPU
+// first and from it afterwards. The GPU accesses pinned memory
+// (base/transfer_memory.h) directly; other memory is staged through the
+// carrier's pinned memory in parts, so that CPU copies overlap with the link.
 //
-// What ranks of one host tell each other goes through memory that they share
-// (control_carrier.h).
+// Names and sizes of transfers between ranks of one host go through shared
+// memory (control_carrier.h).
 //
-// Gradients to be summed are copied into one block, whatever their number,
-// which NCCL sums in one call: two launches beside NCCL's.
+// Gradients to be summed are packed into one block, which NCCL sums in one
+// call. That takes two launches beside NCCL's, whatever the number of
+// gradients.
 //
-// NCCL's own words on order: all ranks must call in the same order, which
-// CarrierQueue sees to; there is one communicator and one stream for its calls.
+// NCCL requires all ranks to make their calls in the same order; CarrierQueue
+// ensures that. All calls use one communicator and one stream.
 //
-// What stays on the GPU from end to end is started: the processor waits neither
-// for what it is made of nor for its end. All is in one stream, in the order in
-// which all ranks make the calls, so what a kernel of NCCL's waits for is what
-// the other rank has started, or will, whatever waits for this rank's device.
+// Transfers from GPU memory to GPU memory are started: the CPU waits neither
+// for their inputs nor for their end. They are all in one stream, in an order
+// that all ranks share. So an NCCL kernel only waits for kernels that the other
+// rank has started or will start, even if something else waits for this rank's
+// device.
 //
-// ENDINGS. A rank that dies leaves the others' kernels waiting. They are looked
-// at, not waited for, so that End can end them. Ranks of one host notice a
-// death by the memory that they share; else the time limit of the exchange
-// calls Abort, or the launcher ends all ranks. What kernels that were ended
-// have left is not taken for what ranks sent: a flag, which is set before, has
-// it overwritten.
+// ENDINGS. If a rank dies, the kernels of the others wait forever. The carrier
+// therefore polls them instead of blocking, so that End can abort them. Ranks
+// of one host detect a death through the shared memory; otherwise the time
+// limit of the exchange calls Abort, or the launcher ends all ranks. Aborted
+// kernels leave undefined bytes. A flag, set before the abort, makes a later
+// kernel overwrite them.
 
 #include <cuda_runtime_api.h>
 
@@ -59,16 +60,17 @@ namespace {
 
 using gpu::GpuMark;
 
-// Looks at a stream before the thread begins to nap.
+// Polls of a stream before the thread starts to sleep.
 constexpr int kLooksAtOnce = 20000;
 constexpr auto kNap = std::chrono::microseconds(20);
-// Naps, some 50 to 100 ms, after which it looks whether all ranks live.
+// Sleeps, some 50 to 100 ms in all, between checks that all ranks are alive.
 constexpr int kLooksForTheDead = 1000;
 constexpr auto kLastWords = std::chrono::milliseconds(50);
-// For the ranks of a host to notice that one has failed: they look every 50 ms.
+// Time for the other ranks of the host to see a failure: they check every 50
+// ms.
 constexpr auto kUntilAllKnow = std::chrono::milliseconds(200);
 
-// What the processor copies at a time, beside the link.
+// Bytes that the CPU copies at a time while the link is busy.
 constexpr int64_t kPieceBytes = 2 << 20;
 
 int64_t TotalOf(ev::Span<const int64_t> sizes) {
@@ -98,15 +100,15 @@ ev::Status MakeId(int num_ranks, std::string* id) {
 
 ev::Status Ended() { return ev::Internal("the exchange by NCCL was ended"); }
 
-// Such an answer may stay the thread's last error, for which a later launch
-// would be blamed.
+// Clears cudaErrorNotReady, which could otherwise be reported as the error of a
+// later launch.
 bool IsNotReady(cudaError_t error) {
   if (error != cudaErrorNotReady) return false;
   cudaGetLastError();
   return true;
 }
 
-// Reached when what a carrier has started is through.
+// A mark for a started transfer; Wait returns an error after Abort.
 class StartedMark : public StreamMark {
  public:
   StartedMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event,
@@ -138,14 +140,15 @@ int NcclTypeOf(ReducedType type) {
   return NcclLibrary::kFloat32;
 }
 
-// What stays as it is until the GPU has read it.
-struct ToldPieces {
-  char* here = nullptr;  // pinned
+// A list of pieces, in pinned and in GPU memory, unchanged until the GPU has
+// used it.
+struct PieceList {
+  char* host = nullptr;  // pinned
   int64_t bytes = 0;
-  ev::gpu::DeviceBuffer there;
+  ev::gpu::DeviceBuffer device;
   std::shared_ptr<ev::gpu::DeviceEvent> read;  // null: never used
-  ~ToldPieces() {
-    if (here != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(here));
+  ~PieceList() {
+    if (host != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host));
   }
 };
 
@@ -191,8 +194,8 @@ class NcclCarrier : public Carrier {
     EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&flag, sizeof(int32_t)));
     made->is_ended_ = static_cast<int32_t*>(flag);
     *made->is_ended_ = 0;
-    EV_RETURN_IF_ERROR(
-        made->is_ended_there_.Allocate(sizeof(int32_t), "an exchange by NCCL"));
+    EV_RETURN_IF_ERROR(made->is_ended_on_device_.Allocate(
+        sizeof(int32_t), "an exchange by NCCL"));
     for (cudaEvent_t& event : made->came_) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -210,16 +213,16 @@ class NcclCarrier : public Carrier {
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
   void Abort() override {
-    // What is behind NCCL's kernels looks at the one, readers of marks at the
-    // other. No call of CUDA's: some wait for the device.
+    // Kernels after NCCL's read is_ended_, and readers of marks read aborted_.
+    // No CUDA call here: some wait for the device.
     if (is_ended_ != nullptr) *static_cast<volatile int32_t*>(is_ended_) = 1;
     aborted_->store(true);
     if (control_ != nullptr) control_->Abort();
   }
-  bool TellWaitsForStarted() const override { return control_ == nullptr; }
+  bool HostWaitsForStarted() const override { return control_ == nullptr; }
   ev::Status CheckRanks(int64_t call) override {
     if (control_ != nullptr) EV_RETURN_IF_ERROR(control_->CheckRanks(call));
-    // Not End's, which may be under way, and then there is nothing to say.
+    // try_lock: if End holds the lock there is nothing to report.
     std::unique_lock<std::mutex> lock(communicator_mu_, std::try_to_lock);
     if (!lock.owns_lock() || communicator_ == nullptr) return ev::Status::OK();
     int result = NcclLibrary::kSuccess;
@@ -234,8 +237,9 @@ class NcclCarrier : public Carrier {
     if (control_ != nullptr) control_->Leave(calls, limit);
   }
 
-  ev::Status Tell(const char* send, ev::Span<const int64_t> send_bytes,
-                  char* out, ev::Span<const int64_t> received_bytes) override {
+  ev::Status AllToAllOnHost(const char* send,
+                            ev::Span<const int64_t> send_bytes, char* out,
+                            ev::Span<const int64_t> received_bytes) override {
     if (control_ == nullptr) {
       return AllToAll(send, send_bytes, out, received_bytes);
     }
@@ -247,7 +251,7 @@ class NcclCarrier : public Carrier {
                       char* out,
                       ev::Span<const int64_t> received_bytes) override {
     const ev::Status status = Carry(send, send_bytes, out, received_bytes);
-    // Nothing may be under way on memory that the caller takes back.
+    // Stop work on memory that the caller takes back.
     if (!status.ok()) End();
     return status;
   }
@@ -256,18 +260,18 @@ class NcclCarrier : public Carrier {
                            const std::shared_ptr<StreamMark>& after, char* out,
                            ev::Span<const int64_t> received_bytes,
                            int when_failed,
-                           std::shared_ptr<StreamMark>* there) override {
-    there->reset();
+                           std::shared_ptr<StreamMark>* ready) override {
+    ready->reset();
     const ev::Status status =
-        Start(send, send_bytes, after, out, received_bytes, when_failed, there);
+        Start(send, send_bytes, after, out, received_bytes, when_failed, ready);
     if (!status.ok()) End();
     return status;
   }
 
   ev::Status AllReduce(const Reduction& reduction,
-                       std::shared_ptr<StreamMark>* there) override {
-    there->reset();
-    const ev::Status status = Sum(reduction, there);
+                       std::shared_ptr<StreamMark>* ready) override {
+    ready->reset();
+    const ev::Status status = Sum(reduction, ready);
     if (!status.ok()) End();
     return status;
   }
@@ -278,13 +282,13 @@ class NcclCarrier : public Carrier {
                          mark);
   }
 
-  // Ends NCCL's kernels and waits for them.
+  // Aborts NCCL's kernels and waits for them.
   void End() override {
     std::lock_guard<std::mutex> lock(communicator_mu_);
     if (communicator_ == nullptr) return;
-    // A kernel that is ended may let another rank's go on with what it has not
-    // sent: so all ranks of the host are told, and have the time to set their
-    // flags, before the first one is ended.
+    // Aborting a kernel may let another rank's kernel finish with bytes that
+    // were never sent. So all ranks of the host get the failure, and time to
+    // set their flags, before the first abort.
     Abort();
     std::this_thread::sleep_for(kUntilAllKnow);
     nccl_->comm_abort(communicator_);
@@ -295,7 +299,7 @@ class NcclCarrier : public Carrier {
   }
 
  private:
-  // Pinned memory for callers that have none.
+  // Pinned staging memory for callers without any.
   struct Staging {
     char* data = nullptr;
     int64_t bytes = 0;
@@ -311,12 +315,12 @@ class NcclCarrier : public Carrier {
     }
   };
 
-  // Batches differ a little from step to step.
+  // Spare room, since batch sizes vary a little between steps.
   static int64_t WithRoom(int64_t bytes) { return bytes + bytes / 4 + 4096; }
 
-  // What has become too small stays with the carrier, which has at most four
-  // times as much of it as it uses: CUDA frees memory when the device is
-  // through with all it has, which may be a call that this thread has to end.
+  // Outgrown buffers stay until the carrier ends; together they are at most
+  // four times what it uses. CUDA would free them only when the device is idle,
+  // and the device may wait for a call that this thread has to end.
   ev::Status Reserve(int64_t bytes, Staging* staging) {
     if (bytes <= staging->bytes) return ev::Status::OK();
     Staging made;
@@ -374,11 +378,11 @@ class NcclCarrier : public Carrier {
     return stays ? Wait() : BringDown(out, down);
   }
 
-  // What stays on the GPU from end to end is not waited for.
+  // Returns without waiting if both buffers are in GPU memory.
   ev::Status Start(const char* send, ev::Span<const int64_t> send_bytes,
                    const std::shared_ptr<StreamMark>& after, char* out,
                    ev::Span<const int64_t> received_bytes, int when_failed,
-                   std::shared_ptr<StreamMark>* there) {
+                   std::shared_ptr<StreamMark>* ready) {
     if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     if (after != nullptr) {
@@ -390,24 +394,24 @@ class NcclCarrier : public Carrier {
     }
     EV_RETURN_IF_ERROR(Exchange(send, send_bytes, out, received_bytes));
     EV_RETURN_IF_ERROR(FillIfEnded(out, down, when_failed));
-    return MarkStarted(there);
+    return MarkStarted(ready);
   }
 
-  // Whether NCCL's kernels were ended is copied when they are through: 1 us in
-  // a trace, where a kernel that reads the processor's memory itself takes 18.
+  // Copies the flag after NCCL's kernels: 1 us in a trace. A kernel that reads
+  // host memory itself takes 18 us.
   ev::Status FillIfEnded(char* to, int64_t bytes, int byte) {
     if (bytes == 0) return ev::Status::OK();
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(is_ended_there_.data(), is_ended_,
-                                            sizeof(int32_t),
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(is_ended_on_device_.data(),
+                                            is_ended_, sizeof(int32_t),
                                             cudaMemcpyHostToDevice, stream_));
-    return LaunchFillIf(is_ended_there_.as<int32_t>(), to, bytes, byte,
+    return LaunchFillIf(is_ended_on_device_.as<int32_t>(), to, bytes, byte,
                         stream_);
   }
 
-  ev::Status MarkStarted(std::shared_ptr<StreamMark>* there) {
+  ev::Status MarkStarted(std::shared_ptr<StreamMark>* ready) {
     std::shared_ptr<ev::gpu::DeviceEvent> event;
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &event));
-    *there = std::make_shared<StartedMark>(device_, std::move(event), aborted_);
+    *ready = std::make_shared<StartedMark>(device_, std::move(event), aborted_);
     return ev::Status::OK();
   }
 
@@ -454,8 +458,8 @@ class NcclCarrier : public Carrier {
     return own_.Join(stream_);
   }
 
-  // What this rank sends to itself is copied beside NCCL, whose few blocks have
-  // the others' bytes to move.
+  // Copies what this rank sends to itself beside NCCL, whose few blocks move
+  // the bytes of the other ranks.
   ev::Status CopyOwn(const char* from, ev::Span<const int64_t> send_bytes,
                      char* to, ev::Span<const int64_t> received_bytes) {
     if (send_bytes[rank_] != received_bytes[rank_]) {
@@ -480,7 +484,7 @@ class NcclCarrier : public Carrier {
       return Wait();
     }
     EV_RETURN_IF_ERROR(Reserve(bytes, &down_));
-    // The copy to the caller's memory follows the link by one piece.
+    // The copy to the caller's memory is one part behind the link.
     int64_t copied = 0;
     for (int64_t at = 0; at < bytes; at += kPieceBytes) {
       const int64_t n = std::min(kPieceBytes, bytes - at);
@@ -501,7 +505,7 @@ class NcclCarrier : public Carrier {
   }
 
   ev::Status Sum(const Reduction& reduction,
-                 std::shared_ptr<StreamMark>* there) {
+                 std::shared_ptr<StreamMark>* ready) {
     if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     const int64_t size = ReducedBytes(reduction.type);
@@ -516,23 +520,23 @@ class NcclCarrier : public Carrier {
     }
     if (bytes == 0) return ev::Status::OK();
     EV_RETURN_IF_ERROR(Reserve(bytes, &sums_));
-    const bool is_here = reduction.after == nullptr;
+    const bool in_host_memory = reduction.after == nullptr;
     FusedBlock block;
     block.most = most;
     block.num_pieces = pieces.size();
-    if (is_here) {
+    if (in_host_memory) {
       EV_RETURN_IF_ERROR(BringPiecesUp(pieces, bytes));
-      // The sums are scaled where they lie.
+      // The sums are scaled in place.
       pieces.assign(1, FusedPiece{nullptr, sums_->as<char>(), 0, bytes});
       block.num_pieces = 1;
       block.most = bytes;
     } else {
       EV_RETURN_IF_ERROR(reduction.after->Before(ev::DeviceStream{stream_}));
     }
-    ToldPieces* told = nullptr;
-    EV_RETURN_IF_ERROR(TellPieces(pieces, &told));
-    block.pieces = told->there.as<FusedPiece>();
-    if (!is_here) {
+    PieceList* list = nullptr;
+    EV_RETURN_IF_ERROR(UploadPieces(pieces, &list));
+    block.pieces = list->device.as<FusedPiece>();
+    if (!in_host_memory) {
       EV_RETURN_IF_ERROR(LaunchFuse(block, sums_->as<char>(), stream_));
     }
     EV_RETURN_IF_ERROR(nccl_->Check(
@@ -541,12 +545,12 @@ class NcclCarrier : public Carrier {
                           communicator_, stream_),
         "ncclAllReduce"));
     EV_RETURN_IF_ERROR(FillIfEnded(sums_->as<char>(), bytes, 0));
-    if (!is_here || reduction.scale != 1.0) {
+    if (!in_host_memory || reduction.scale != 1.0) {
       EV_RETURN_IF_ERROR(LaunchSpread(block, sums_->as<char>(), reduction.type,
                                       reduction.scale, stream_));
     }
-    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &told->read));
-    if (!is_here) return MarkStarted(there);
+    EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &list->read));
+    if (!in_host_memory) return MarkStarted(ready);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(up_.data, sums_->data(), bytes,
                                             cudaMemcpyDeviceToHost, stream_));
     EV_RETURN_IF_ERROR(Wait());
@@ -559,7 +563,7 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  // Out of CPU memory, through up_.
+  // Copies pieces from host memory to the GPU through up_.
   ev::Status BringPiecesUp(const std::vector<FusedPiece>& pieces,
                            int64_t bytes) {
     EV_RETURN_IF_ERROR(Reserve(bytes, &up_));
@@ -571,32 +575,32 @@ class NcclCarrier : public Carrier {
     return ev::Status::OK();
   }
 
-  // The list of pieces, for kernels; *told is used again when told->read has
+  // Uploads the list of pieces for kernels. *list is reused when list->read has
   // passed.
-  ev::Status TellPieces(const std::vector<FusedPiece>& pieces,
-                        ToldPieces** told) {
+  ev::Status UploadPieces(const std::vector<FusedPiece>& pieces,
+                          PieceList** list) {
     const int64_t bytes = pieces.size() * sizeof(FusedPiece);
-    *told = nullptr;
-    for (const auto& one : told_) {
+    *list = nullptr;
+    for (const auto& one : piece_lists_) {
       if (one->bytes >= bytes && one->read != nullptr &&
           one->read->IsThroughOrFailed()) {
-        *told = one.get();
+        *list = one.get();
       }
     }
-    if (*told == nullptr) {
-      std::unique_ptr<ToldPieces> made(new ToldPieces);
-      void* here = nullptr;
-      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&here, WithRoom(bytes)));
-      made->here = static_cast<char*>(here);
+    if (*list == nullptr) {
+      std::unique_ptr<PieceList> made(new PieceList);
+      void* host = nullptr;
+      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&host, WithRoom(bytes)));
+      made->host = static_cast<char*>(host);
       made->bytes = WithRoom(bytes);
       EV_RETURN_IF_ERROR(
-          made->there.Allocate(WithRoom(bytes), "an exchange by NCCL"));
-      told_.push_back(std::move(made));
-      *told = told_.back().get();
+          made->device.Allocate(WithRoom(bytes), "an exchange by NCCL"));
+      piece_lists_.push_back(std::move(made));
+      *list = piece_lists_.back().get();
     }
-    std::memcpy((*told)->here, pieces.data(), bytes);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync((*told)->there.data(),
-                                            (*told)->here, bytes,
+    std::memcpy((*list)->host, pieces.data(), bytes);
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync((*list)->device.data(),
+                                            (*list)->host, bytes,
                                             cudaMemcpyHostToDevice, stream_));
     return ev::Status::OK();
   }
@@ -614,10 +618,11 @@ class NcclCarrier : public Carrier {
       if (*aborted_) return Ended();
       if (looks < kLooksAtOnce) continue;
       if (control_ != nullptr && looks % kLooksForTheDead == 0) {
-        // Of what all have begun none that has left is missed.
+        // All ranks have started this call, so a rank that has left is not an
+        // error.
         const ev::Status alive = control_->CheckRanks(/*call=*/-1);
         if (!alive.ok()) {
-          // A rank may have done its part, and ended, just now.
+          // The rank may have completed its part just before it ended.
           std::this_thread::sleep_for(kLastWords);
           return query() == cudaSuccess ? ev::Status::OK() : alive;
         }
@@ -633,24 +638,24 @@ class NcclCarrier : public Carrier {
 
   const NcclLibrary* const nccl_;
   const int device_, rank_, num_ranks_;
-  // Marks that are handed out may outlive the carrier.
+  // Shared with marks, which may outlive the carrier.
   const std::shared_ptr<std::atomic<bool>> aborted_ =
       std::make_shared<std::atomic<bool>>(false);
-  // A number that is not 0 once NCCL's kernels may have been ended; pinned, and
-  // what the GPU saw of it last.
+  // Not 0 once NCCL's kernels may have been aborted. In pinned memory, and as a
+  // copy in GPU memory.
   int32_t* is_ended_ = nullptr;
-  ev::gpu::DeviceBuffer is_ended_there_;
+  ev::gpu::DeviceBuffer is_ended_on_device_;
   cudaStream_t stream_ = nullptr;
-  ev::gpu::SideStream own_;  // of what a rank sends to itself
+  ev::gpu::SideStream own_;  // for what a rank sends to itself
   cudaEvent_t came_[2] = {nullptr, nullptr};
-  std::mutex communicator_mu_;  // of End beside CheckRanks
+  std::mutex communicator_mu_;  // held by End; CheckRanks tries it
   NcclLibrary::Communicator* communicator_ = nullptr;
-  std::unique_ptr<Carrier> control_;  // or null
+  std::unique_ptr<Carrier> control_;  // may be null
   std::unique_ptr<ev::gpu::DeviceBuffer> sent_, received_, sums_;
   Staging up_, down_;
   std::vector<std::unique_ptr<ev::gpu::DeviceBuffer>> outgrown_;
   std::vector<Staging> outgrown_here_;
-  std::vector<std::unique_ptr<ToldPieces>> told_;
+  std::vector<std::unique_ptr<PieceList>> piece_lists_;
 };
 
 const bool kRegistered =

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The carrier "nccl" between the GPUs of this host, a process for each.
+// Tests the carrier "nccl" between the GPUs of this host, with one process per
+// GPU.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,9 +30,10 @@
 #include "kernels/engine/testing/skip_without_gpu.h"
 #include "kernels/engine/testing/stream_under_test.h"
 
-// As in <cuda_runtime_api.h>, whose result is an enumeration: 0 is success.
+// Declared as in <cuda_runtime_api.h>, where the result is an enumeration: 0 is
+// success.
 extern "C" int cudaGetDeviceCount(int* count);
-// kind: 1, to the device; 2, from it.
+// kind: 1 to the device, 2 from it.
 extern "C" int cudaMemcpy(void* to, const void* from, size_t bytes, int kind);
 extern "C" int cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                                int kind, void* stream);
@@ -39,8 +41,8 @@ extern "C" int cudaMemcpyAsync(void* to, const void* from, size_t bytes,
 namespace sok {
 namespace {
 
-// How many GPUs a process here sees; errors as of CheckCarrier. Asked in
-// another process: one that has called CUDA must not fork.
+// Counts the GPUs in a child process, since a process that has called CUDA must
+// not fork. Errors as in CheckCarrier.
 ev::Status CountGpus(int* gpus) {
   struct Answer {
     ev::StatusCode code;
@@ -58,18 +60,20 @@ ev::Status CountGpus(int* gpus) {
     }
     answer.code = status.code();
     status.message().copy(answer.message, sizeof(answer.message) - 1);
-    const bool told =
+    const bool is_complete =
         write(pipe_ends[1], &answer, sizeof(answer)) == sizeof(answer);
-    _exit(told ? 0 : 1);
+    _exit(is_complete ? 0 : 1);
   }
-  // Else a child that dies would be waited for.
+  // Otherwise the read would not end if the child dies.
   close(pipe_ends[1]);
   Answer answer = {};
-  const bool told =
+  const bool is_complete =
       read(pipe_ends[0], &answer, sizeof(answer)) == sizeof(answer);
   close(pipe_ends[0]);
   waitpid(child, nullptr, 0);
-  if (!told) return ev::Internal("the process that counts GPUs ended early");
+  if (!is_complete) {
+    return ev::Internal("the process that counts GPUs ended early");
+  }
   *gpus = answer.gpus;
   return ev::Status(answer.code, answer.message);
 }
@@ -88,7 +92,7 @@ class NcclCarrierTest : public ::testing::Test {
   int num_ranks_ = 0;
 };
 
-// More than its buffers hold at first.
+// More than the carrier's buffers hold at first.
 constexpr int64_t kMost = (9 << 20) + 5;
 
 bool ExchangesOnce(Carrier* carrier, int round) {
@@ -108,26 +112,26 @@ TEST_F(NcclCarrierTest, CarriesBytesOfAnySizeBetweenAllRanks) {
       }));
 }
 
-// Bytes to the other ranks' GPUs, and from there back.
+// Sends bytes to the other ranks' GPUs, and from there back.
 bool ComesBack(Carrier* carrier, ExchangeDevice* device, int round) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
   std::vector<int64_t> to(n), from(n);
   std::string sent;
-  int64_t there_bytes = 0;
+  int64_t received_bytes = 0;
   for (int r = 0; r < n; ++r) {
     to[r] = SizeOf(round, rank, r, kMost);
     from[r] = SizeOf(round, r, rank, kMost);
-    there_bytes += from[r];
+    received_bytes += from[r];
     for (int64_t i = 0; i < to[r]; ++i) sent += ByteOf(round, rank, r, i);
   }
   std::string back(sent.size(), ' ');
-  std::shared_ptr<char> there;
-  ev::Status status = device->Allocate(there_bytes, &there);
+  std::shared_ptr<char> device_memory;
+  ev::Status status = device->Allocate(received_bytes, &device_memory);
   if (status.ok()) {
-    status = carrier->AllToAll(sent.data(), to, there.get(), from);
+    status = carrier->AllToAll(sent.data(), to, device_memory.get(), from);
   }
   if (status.ok()) {
-    status = carrier->AllToAll(there.get(), from, &back[0], to);
+    status = carrier->AllToAll(device_memory.get(), from, &back[0], to);
   }
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
   return status.ok() && sent == back;
@@ -148,8 +152,8 @@ TEST_F(NcclCarrierTest, CarriesBetweenMemoryOfGpusAndOther) {
 using Arrival =
     std::function<bool(int round, const std::atomic<bool>* aborted)>;
 
-// Whether something arrives while all ranks are there, and not when rank 1 is
-// gone and the carrier is aborted meanwhile, nor ever after. *aborted is true
+// Returns whether data arrives while all ranks run, and does not arrive once
+// rank 1 is gone and the carrier is aborted, nor in later calls. Sets *aborted
 // then.
 bool EndsWhenAborted(Carrier* carrier, const Arrival& arrives) {
   if (!arrives(0, nullptr)) return false;
@@ -179,7 +183,7 @@ TEST_F(NcclCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
   EXPECT_TRUE(
       OnRankProcesses("nccl", num_ranks_, [](std::unique_ptr<Carrier> carrier) {
         if (!ExchangesOnce(carrier.get(), 0)) return false;
-        // Without its destructors: as a process that is killed.
+        // Skips destructors, like a killed process.
         if (carrier->rank() == 1) _exit(0);
         return !ExchangesOnce(carrier.get(), 1);
       }));
@@ -227,19 +231,19 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
       }));
 }
 
-// Looks until a mark is reached; where the carrier is aborted meanwhile, it is
-// ended. Returns whether the mark says that all has come.
-bool Arrives(Carrier* carrier, StreamMark* there,
+// Polls until a mark is reached, and calls End if the carrier is aborted
+// meanwhile. Returns whether the mark reports success.
+bool Arrives(Carrier* carrier, StreamMark* ready,
              const std::atomic<bool>* aborted) {
-  while (!there->IsReached()) {
+  while (!ready->IsReached()) {
     if (aborted != nullptr && *aborted) carrier->End();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  return there->Wait().ok();
+  return ready->Wait().ok();
 }
 
-// Bytes from GPU to GPU, which the processor does not wait for, behind what it
-// has not waited for either. Of a failure all are 'when_failed'.
+// Sends bytes from GPU to GPU without waiting on the CPU, neither for the input
+// nor for the result. After a failure all bytes must be 'when_failed'.
 bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
                         const std::atomic<bool>* aborted = nullptr) {
   constexpr int kWhenFailed = 0xff;
@@ -256,7 +260,7 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   }
   std::shared_ptr<char> source, target;
   std::string got(expected.size(), ' ');
-  std::shared_ptr<StreamMark> after, there;
+  std::shared_ptr<StreamMark> after, ready;
   if (!device->Allocate(sent.size() + 1, &source).ok() ||
       !device->Allocate(got.size() + 1, &target).ok()) {
     return false;
@@ -268,9 +272,9 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
     return false;
   }
   const ev::Status started = carrier->StartAllToAll(
-      source.get(), to, after, target.get(), from, kWhenFailed, &there);
-  if (!started.ok() || there == nullptr) return false;
-  const bool all = Arrives(carrier, there.get(), aborted);
+      source.get(), to, after, target.get(), from, kWhenFailed, &ready);
+  if (!started.ok() || ready == nullptr) return false;
+  const bool all = Arrives(carrier, ready.get(), aborted);
   if (!device->CopyDown(target.get(), got.size(), &got[0]).ok()) return false;
   if (all) return got == expected;
   const std::string failed(got.size(), static_cast<char>(kWhenFailed));
@@ -281,7 +285,7 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   return false;
 }
 
-// Sums tensors of these sizes, where they are in one memory or the other.
+// Sums tensors of these sizes in host or device memory.
 bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
                 int round, const std::atomic<bool>* aborted = nullptr) {
   const int rank = carrier->rank(), n = carrier->num_ranks();
@@ -289,7 +293,7 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
   Reduction reduction;
   reduction.scale = 1.0 / 8;
   std::vector<std::vector<float>> numbers;
-  std::vector<std::shared_ptr<char>> there;
+  std::vector<std::shared_ptr<char>> device_memory;
   std::vector<float*> places;
   for (size_t k = 0; k < counts.size(); ++k) {
     numbers.emplace_back(counts[k]);
@@ -298,13 +302,14 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
     }
     float* place = numbers[k].data();
     if (on_device) {
-      there.emplace_back();
-      if (!device->Allocate(counts[k] * sizeof(float) + 1, &there[k]).ok() ||
-          cudaMemcpy(there[k].get(), numbers[k].data(),
+      device_memory.emplace_back();
+      if (!device->Allocate(counts[k] * sizeof(float) + 1, &device_memory[k])
+               .ok() ||
+          cudaMemcpy(device_memory[k].get(), numbers[k].data(),
                      counts[k] * sizeof(float), 1) != 0) {
         return false;
       }
-      place = reinterpret_cast<float*>(there[k].get());
+      place = reinterpret_cast<float*>(device_memory[k].get());
     }
     places.push_back(place);
     char* const data = reinterpret_cast<char*>(place);

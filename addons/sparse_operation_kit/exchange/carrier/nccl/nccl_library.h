@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL's functions, of a library that is looked for when they are first asked
-// for: nothing here needs NCCL to be built or loaded. The declarations say
-// what NCCL documents of its interface, which is the same since version 2.7.
+// NCCL's functions, from a library that is loaded on first use, so that neither
+// the build nor the program depends on NCCL. The declarations follow NCCL's
+// documentation; the interface is unchanged since version 2.7.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_NCCL_LIBRARY_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_NCCL_NCCL_LIBRARY_H_
@@ -13,7 +13,7 @@
 
 #include "kernels/engine/base/status.h"
 
-// As in <cuda_runtime_api.h>.
+// Declared as in <cuda_runtime_api.h>.
 struct CUstream_st;
 
 namespace sok {
@@ -44,12 +44,12 @@ struct NcclLibrary {
                     int operation, Communicator* communicator,
                     CUstream_st* stream);
 
-  // The library named by SOK_NCCL_LIBRARY, else libnccl.so.2, else libnccl.so;
-  // loaded once and kept. FailedPrecondition, with what was tried, when there
-  // is none or it is older than 2.7.
+  // Loads the library named by SOK_NCCL_LIBRARY, else libnccl.so.2, else
+  // libnccl.so, once per process. FailedPrecondition, listing the attempts, if
+  // none is found or it is older than 2.7.
   static ev::Status Get(const NcclLibrary** library);
 
-  // OK, or Internal with NCCL's words.
+  // OK, or Internal with NCCL's error text.
   ev::Status Check(int result, const char* call) const;
 };
 

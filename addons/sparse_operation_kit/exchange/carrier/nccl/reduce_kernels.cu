@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of threads take turns over the pieces' stretches: a row of blocks for
-// each piece, in turns where pieces are many. A thread has 16 bytes where a
-// piece lies on such a boundary, else one number.
+// Each piece has a row of blocks that loop over it; if there are many pieces,
+// the blocks loop over pieces too. A thread handles 16 bytes if the piece is
+// aligned to them, else one number.
 
 #include <cuda_runtime.h>
 
@@ -27,7 +27,7 @@ __device__ __forceinline__ float Scaled(float x, double scale) {
 __device__ __forceinline__ double Scaled(double x, double scale) {
   return x * scale;
 }
-// The bits of a float16.
+// x holds the bits of a float16.
 __device__ __forceinline__ uint16_t Scaled(uint16_t x, double scale) {
   return ToFloat16(FromFloat16(x) * static_cast<float>(scale));
 }
@@ -38,7 +38,7 @@ struct alignas(16) Line {
   Number x[kNumbers];
 };
 
-// to[i] = of(from[i]).
+// Sets to[i] = of(from[i]).
 template <typename Number, typename Function>
 __device__ __forceinline__ void ForNumbers(const char* from, char* to,
                                            int64_t count, const Function& of) {

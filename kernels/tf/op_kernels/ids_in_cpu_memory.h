@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef KERNELS_TF_OP_KERNELS_IDS_BROUGHT_HERE_H_
-#define KERNELS_TF_OP_KERNELS_IDS_BROUGHT_HERE_H_
+#ifndef KERNELS_TF_OP_KERNELS_IDS_IN_CPU_MEMORY_H_
+#define KERNELS_TF_OP_KERNELS_IDS_IN_CPU_MEMORY_H_
 
 #include <cstddef>
 #include <utility>
@@ -16,19 +16,21 @@
 
 namespace embedding_variable {
 
-// Copies in CPU memory of ids and rows that are in a GPU's, for as long as this
-// lives. What several tables share comes once.
-class IdsBroughtHere {
+// Copies ids and rows from GPU memory to CPU memory; the copies live as long as
+// this object. Tensors that several tables share are copied once.
+class IdsInCpuMemory {
  public:
-  // 'in' has these tensors, inputs of an op. All three outlive Bring.
+  // Adds an input whose ids and rows these tensors are. All three must outlive
+  // the copying.
   void Add(const tensorflow::Tensor& ids, const tensorflow::Tensor& rows,
            ev::IdsInput* in) {
     const size_t ids_at = Place(ids);
     tables_.push_back({in, ids_at, Place(rows)});
   }
 
-  // All inputs that were added then have the copies. Once.
-  tensorflow::Status Bring(tensorflow::OpKernelContext* context) {
+  // Copies the tensors and sets the pointers of all added inputs to the copies.
+  // Call it once.
+  tensorflow::Status CopyAll(tensorflow::OpKernelContext* context) {
     if (tables_.empty()) return tensorflow::Status::OK();
     std::vector<std::pair<const tensorflow::Tensor*, tensorflow::Tensor*>>
         copies;
@@ -81,4 +83,4 @@ class IdsBroughtHere {
 
 }  // namespace embedding_variable
 
-#endif  // KERNELS_TF_OP_KERNELS_IDS_BROUGHT_HERE_H_
+#endif  // KERNELS_TF_OP_KERNELS_IDS_IN_CPU_MEMORY_H_
