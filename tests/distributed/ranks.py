@@ -6,11 +6,13 @@ horovodrun ends all ranks if one fails, which hides how a rank itself handles th
 another.
 """
 
+import atexit
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from horovod.runner.common.util import hosts as horovod_hosts
@@ -18,6 +20,26 @@ from horovod.runner.http import http_server
 
 import horovod_job
 import network
+import preloaded
+
+# Modules that ranks find imported: all that takes time to import, for a program that uses
+# the package as it is; and the same without the package, for a program that first gives
+# it another library.
+WITH_PACKAGE = ("horovod.tensorflow", "sparse_operation_kit")
+WITHOUT_PACKAGE = ("horovod.tensorflow",)
+
+_interpreters = {}
+_lock = threading.Lock()
+
+
+def _interpreter(modules):
+  """Returns this process's preloaded.Interpreter of these modules."""
+  with _lock:
+    if modules not in _interpreters:
+      interpreter = preloaded.Interpreter(modules, horovod_job.environment())
+      atexit.register(interpreter.close)
+      _interpreters[modules] = interpreter
+    return _interpreters[modules]
 
 
 class Ranks(object):
@@ -26,7 +48,8 @@ class Ranks(object):
   A context manager; on exit it kills all processes that still run.
   """
 
-  def __init__(self, num_ranks, program, *arguments, env=None, hosts=None):
+  def __init__(self, num_ranks, program, *arguments, env=None, hosts=None,
+               modules=WITH_PACKAGE):
     """Starts the ranks.
 
     Args:
@@ -35,6 +58,7 @@ class Ranks(object):
       *arguments: of the program.
       env: dict, or None for `horovod_job.environment()`.
       hosts: list of `network.Host`; None: this machine.
+      modules: tuple of names, of what ranks on this machine find imported.
     """
     hosts = {h.address: h for h in hosts or [network.Localhost()]}
     first = next(iter(hosts.values()))
@@ -61,11 +85,14 @@ class Ranks(object):
           PYTHONUNBUFFERED="1")
       output = tempfile.TemporaryFile()
       self._files.append(output)
+      words = [program] + [str(a) for a in arguments]
+      if host.become is None:
+        self._processes.append(_interpreter(modules).start(words, output, rank_env))
+        continue
       with host.inside():
         self._processes.append(subprocess.Popen(
-            [sys.executable, program] + [str(a) for a in arguments], env=rank_env,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=host.become))
+            [sys.executable] + words, env=rank_env, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=host.become))
 
   def __enter__(self):
     return self
@@ -109,13 +136,13 @@ class Ranks(object):
     return os.pread(self._files[rank].fileno(), size, 0).decode("utf-8", "replace")
 
 
-def run(num_ranks, program, *arguments, timeout=280, env=None):
+def run(num_ranks, program, *arguments, timeout=280, env=None, modules=WITH_PACKAGE):
   """Like `horovod_job.run`, but without horovodrun, which takes seconds to start.
 
   If a rank fails, the others are killed after a short time for their own output.
   """
   begin, code = time.time(), 0
-  with Ranks(num_ranks, program, *arguments, env=env) as job:
+  with Ranks(num_ranks, program, *arguments, env=env, modules=modules) as job:
     waiting, end = list(range(num_ranks)), begin + timeout
     while waiting and time.time() < end:
       for rank in list(waiting):

@@ -35,10 +35,13 @@ class UtestOnRanks(absltest.TestCase):
       self.skipTest(why)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     words = [os.path.join(root, p) for p in (FLAGS.through, FLAGS.utest) if p]
-    run = horovod_job.run if FLAGS.horovodrun else ranks.run
-    result = run(
-        FLAGS.ranks, *(words + FLAGS.args),
-        env=horovod_job.environment(SOK_EXCHANGE=FLAGS.exchange))
+    env = horovod_job.environment(SOK_EXCHANGE=FLAGS.exchange)
+    if FLAGS.horovodrun:
+      result = horovod_job.run(FLAGS.ranks, *(words + FLAGS.args), env=env)
+    else:
+      result = ranks.run(
+          FLAGS.ranks, *(words + FLAGS.args), env=env,
+          modules=ranks.WITHOUT_PACKAGE if FLAGS.through else ranks.WITH_PACKAGE)
     tail = result.output[-20000:]
     self.assertIsNotNone(result.returncode, "ran too long:\n" + tail)
     self.assertEqual(result.returncode, 0, tail)

@@ -6,8 +6,10 @@
 
 Needs this repository's files, the installed wheel, absl-py and a TensorFlow with GPU
 devices; it needs neither Bazel nor a network. Each test program runs in its own process,
-once for each storage (suites.py). Tables are on the device, everything else is on the CPU
-(placement.py), so the suites' own comparisons apply, to the bit where they demand that.
+once for each storage (suites.py). With --library the process is a fork of one that has
+imported TensorFlow and the package. Tables are on the device, everything else is on the
+CPU (placement.py), so the suites' own comparisons apply, to the bit where they demand
+that.
 
 Prints the failures with the last lines of each program's log, and `N passed, N failed, N
 skipped` as the last line. The exit status is 1 if a case failed, if a program ran no
@@ -18,6 +20,7 @@ unchanged on the CPU. `--library` loads an op library with a test device.
 """
 
 import argparse
+import atexit
 import collections
 import concurrent.futures
 import os
@@ -32,6 +35,7 @@ _ROOT = os.path.dirname(os.path.dirname(_HERE))
 sys.path[:0] = [_HERE, os.path.join(_ROOT, "tools", "testing")]
 
 import placement  # pylint: disable=wrong-import-position
+import preloaded  # pylint: disable=wrong-import-position
 import suites  # pylint: disable=wrong-import-position
 import test_log  # pylint: disable=wrong-import-position
 
@@ -43,13 +47,31 @@ _NOT_RUN = re.compile(r"^not run: (?:__main__\.)?(.*)$", re.MULTILINE)
 Outcome = collections.namedtuple("Outcome", ["name", "counts", "placed", "log", "seconds"])
 
 
-def run_program(path, storage, options):
+def _start(words, environ, folder, out, interpreter):
+  """Starts a Python program and returns what can be waited for.
+
+  Args:
+    words: list of strings that follow `python` on a command line.
+    environ: dict of strings.
+    folder: its working directory; None: this process's.
+    out: file for its output and errors.
+    interpreter: a preloaded.Interpreter, or None for a new process.
+  """
+  if interpreter is not None:
+    return interpreter.start(words, out, environ, folder)
+  return subprocess.Popen(
+      [sys.executable, "-W", "ignore"] + words, cwd=folder, env=environ,
+      stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+
+
+def run_program(path, storage, options, interpreter=None):
   """Runs one test program; returns its Outcome.
 
   Args:
     path: of the program, from the repository's root.
     storage: one of placement.STORAGES.
     options: the arguments that `main` parsed.
+    interpreter: a preloaded.Interpreter to fork from; None starts a new interpreter.
   """
   name = "%s (%s)" % (path, storage)
   environ = dict(os.environ, PYTHONUNBUFFERED="1")
@@ -64,11 +86,9 @@ def run_program(path, storage, options):
     environ.update(XML_OUTPUT_FILE=xml, TEST_TMPDIR=folder)
     log = os.path.join(folder, "log")
     with open(log, "wb") as out:
-      process = subprocess.Popen(
-          [sys.executable, "-W", "ignore", os.path.join(_HERE, "program.py"),
-           os.path.join(_ROOT, path)],
-          cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=out,
-          stderr=subprocess.STDOUT)
+      process = _start(
+          [os.path.join(_HERE, "program.py"), os.path.join(_ROOT, path)], environ, folder,
+          out, interpreter)
       try:
         code = process.wait(options.timeout)
         how = "exit code %s" % code
@@ -96,11 +116,23 @@ def programs(storages, patterns):
           if not patterns or any(p in path for p in patterns)]
 
 
-def run_all(todo, options):
+def interpreter_of(options):
+  """Returns a preloaded.Interpreter with the package and --library, or None."""
+  if not options.library:
+    return None
+  environ = dict(os.environ)
+  environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+  environ[placement.LIBRARY] = os.path.abspath(options.library)
+  interpreter = preloaded.Interpreter(["package_with_library"], environ)
+  atexit.register(interpreter.close)
+  return interpreter
+
+
+def run_all(todo, options, interpreter=None):
   """Runs the programs, several at once; returns their Outcomes in order of completion."""
   outcomes = []
   with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-    futures = [pool.submit(run_program, path, storage, options)
+    futures = [pool.submit(run_program, path, storage, options, interpreter)
                for path, storage in todo]
     for future in concurrent.futures.as_completed(futures):
       outcome = future.result()
@@ -138,20 +170,18 @@ def report(outcomes, log_lines):
   return 1 if counts.failed else 0
 
 
-def has_device(options):
+def has_device(options, interpreter=None):
   """Returns whether TensorFlow has the device; checked in a separate process."""
   script = ("import tensorflow as tf, sys\n"
             "config = tf.ConfigProto()\n"
             "config.gpu_options.allow_growth = True\n"
-            "if sys.argv[2]: tf.load_op_library(sys.argv[2])\n"
             "wanted = tf.DeviceSpec.from_string(sys.argv[1]).device_type\n"
             "found = [d.device_type for d in tf.Session(config=config).list_devices()]\n"
             "sys.exit(wanted not in found)\n")
   environ = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2")
-  return not subprocess.call(
-      [sys.executable, "-W", "ignore", "-c", script, options.device,
-       options.library and os.path.abspath(options.library)],
-      env=environ, stderr=subprocess.DEVNULL)
+  with open(os.devnull, "wb") as out:
+    return not _start(["-c", script, options.device], environ, None, out,
+                      interpreter).wait()
 
 
 def main(argv):
@@ -178,12 +208,13 @@ def main(argv):
     for path, storage in todo:
       print("%s (%s)" % (path, storage))
     return 0
-  if not has_device(options):
+  interpreter = interpreter_of(options)
+  if not has_device(options, interpreter):
     print("error: TensorFlow has no device of the type of %s here. "
           "`python -m embedding_variable.gpu run` starts a program with one" %
           options.device, file=sys.stderr)
     return 2
-  return report(run_all(todo, options), options.log_lines)
+  return report(run_all(todo, options, interpreter), options.log_lines)
 
 
 if __name__ == "__main__":
