@@ -36,8 +36,8 @@ def cut_changes(resource, name=None):
 def export_changes(resource, since, slot_names=(), name=None):
   """Exports a snapshot of a table's changes since a cut.
 
-  The export can be repeated with the same cut, but not with earlier ones: changes
-  before `since` are dropped.
+  The export can be repeated with the same cut. It drops the record of erased keys from
+  before `since`, so an export since an earlier cut may be the whole table.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.

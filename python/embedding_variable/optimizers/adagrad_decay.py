@@ -23,7 +23,8 @@ class AdagradDecayOptimizer(optimizer.Optimizer):
     a = a + g^2
     w = w - learning_rate * g / sqrt(a)
 
-  An element without gradients for several periods then applies all of them.
+  An element that had no gradient for several periods applies all of them with its next
+  gradient.
   """
 
   def __init__(self,

@@ -239,7 +239,8 @@ class HostLookup : public CacheLookup {
   ev::Status Stage(int64_t count, float** rows) override {
     if (staged_ != 0 || count < 1 || count > max_fill() ||
         count > static_cast<int64_t>(positions_.size()) - filled_) {
-      return ev::Internal("a Stage out of turn, of " + std::to_string(count));
+      return ev::Internal("Stage of " + std::to_string(count) +
+                          " rows: no such misses are left, or Fill is missing");
     }
     staged_ = count;
     room_.assign(count * table_->options().width, -1.0f);
@@ -248,7 +249,9 @@ class HostLookup : public CacheLookup {
   }
   ev::Status Fill(int64_t count, ev::Span<const int64_t> unknown,
                   ev::Parallel* /*parallel*/) override {
-    if (count != staged_) return ev::Internal("a Fill without its Stage");
+    if (count != staged_) {
+      return ev::Internal("Fill without a Stage of as many rows");
+    }
     staged_ = 0;
     const int width = table_->options().width;
     std::lock_guard<std::mutex> lock(table_->mu_);

@@ -93,8 +93,8 @@ class Partition {
   std::unique_ptr<Segment> Empty(uint64_t fraction, int depth,
                                  int64_t rows) const;
   void CopyRow(const Segment& from, int64_t slot, Segment* to) const;
-  // Replaces segment number `old` by `fresh`: its two halves, or one longer
-  // segment.
+  // Replaces segment number `old` by `fresh`: its two halves, or one
+  // segment in its place.
   void Replace(size_t old, uint64_t fraction, Segments fresh,
                const Exclusively& exclusively);
 

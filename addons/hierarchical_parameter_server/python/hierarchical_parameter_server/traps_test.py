@@ -64,7 +64,7 @@ _WRONG_PARTS = (
      "initialize_after_startup: false leaves"),
     ("filter", dict(update_source={"type": "directory", "path": "."},
                     volatile_db={"update_filters": ["("]}),
-     r"update_filters: '\(' is no regular expression"),
+     r"update_filters: '\(' is not a regular expression"),
     ("no_filter", dict(volatile_db={"update_filters": []}), "want one pattern at least"),
     ("brokers", dict(update_source={"type": "kafka_message_queu"}),
      "update_source.type: want one of"),

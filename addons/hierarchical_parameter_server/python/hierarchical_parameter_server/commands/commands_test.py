@@ -186,7 +186,7 @@ class CommandsTest(absltest.TestCase):
     with mock.patch.dict(sys.modules, {"matplotlib": None}):
       code, out, err = run("profile", config, "--chart_file", "a.png")
     self.assertEqual((code, out), (2, ""))
-    self.assertIn("a.png: a .png is drawn by matplotlib, which is not installed", err)
+    self.assertIn("a.png: a .png needs matplotlib, which is not installed", err)
 
   def test_zipf_has_the_given_exponent(self):
     drawn = profiling.zipf(np.random.RandomState(1), 10**6, 1.2, 200000)
@@ -211,7 +211,7 @@ class CommandsTest(absltest.TestCase):
     config = self.config()
     code, out, _ = run("check", config, "--connect")
     self.assertEqual(code, 0)
-    self.assertIn("no tier of this configuration is another program's", out)
+    self.assertIn("this configuration has no tier in another program", out)
     self.rewrite(config, volatile_db={"type": "redis", "address": "127.0.0.1:1",
                                       "timeout_ms": 200})
     code, out, _ = run("check", config)
