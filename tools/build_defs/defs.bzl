@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules that every BUILD file of this repository uses.
 
-Two worlds, kept apart by construction. An engine target is C++17, sees only
-other engine targets (a dependency on anything else fails while loading), and
-has no TensorFlow header on its include path. A tf target is C++14 with
-TensorFlow's headers. Both are compiled in TensorFlow's ABI, so that a
-std::string may cross.
+There are two kinds of targets. An engine target is C++17, depends only on other
+engine targets (any other dependency is an error while loading), and has no
+TensorFlow header on its include path. A tf target is C++14 with TensorFlow's
+headers. Both are compiled in TensorFlow's ABI, so that a std::string can be
+passed between them.
 
-Targets are private: a target that another package uses says which rooms may
-(visibility). Which room may use which at all is one table of the design;
+Targets are private by default; the visibility of a shared target lists the rooms
+that may use it. One table of the design defines which room may use which, and
 //tests/repo_rules checks includes and visibility lists against it.
 """
 
