@@ -48,7 +48,7 @@ Outcome = collections.namedtuple("Outcome", ["name", "counts", "placed", "log", 
 
 
 def _start(words, environ, folder, out, interpreter):
-  """Starts a Python program and returns what can be waited for.
+  """Starts a Python program; returns a process object with `wait`.
 
   Args:
     words: list of strings that follow `python` on a command line.
@@ -117,7 +117,8 @@ def programs(storages, patterns):
 
 
 def interpreter_of(options):
-  """Returns a preloaded.Interpreter with the package and --library, or None."""
+  """Returns a preloaded.Interpreter with the package and --library, or None without
+  it."""
   if not options.library:
     return None
   environ = dict(os.environ)

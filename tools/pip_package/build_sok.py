@@ -5,8 +5,8 @@
   bazel build //tools/pip_package:build_sok
   bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
 
-The CUDA library is in the wheel if ./configure found nvcc. build_sok_without_cuda leaves
-a wheel without it.
+The wheel contains the CUDA library if ./configure found nvcc. build_sok_without_cuda
+builds a wheel without it.
 """
 
 import argparse
@@ -38,7 +38,8 @@ _LIBRARIES = {
     ],
 }
 
-# Beside the op library, which loads it when a GPU is first used; of builds with nvcc.
+# Only in builds with nvcc. The op library, in the same folder, loads it at the first use
+# of a GPU.
 _CUDA_LIBRARY = "kernels/tf/libembedding_variable_cuda.so"
 
 _SHIPPED = (".py", ".so")
