@@ -54,24 +54,28 @@ EV, STOCK = VARIANTS = ("ev", "stock")
 
 flags.DEFINE_enum("variant", EV, VARIANTS, "Whose tables.")
 flags.DEFINE_list("graphs", list(GRAPHS), "Which graphs to time.")
-flags.DEFINE_string("device", "/gpu:0", "Where tables, model and optimizer are.")
-flags.DEFINE_enum("storage", "hbm", ["hbm", "hbm_dram", "dram"], "What holds the rows.")
-flags.DEFINE_float("gpu_gib", 16., "GiB of rows on the GPU in all, with hbm_dram.")
+flags.DEFINE_string("device", "/gpu:0", "Device of tables, model and optimizer.")
+flags.DEFINE_enum("storage", "hbm", ["hbm", "hbm_dram", "dram"], "Storage of the rows.")
+flags.DEFINE_float("gpu_gib", 16., "With hbm_dram: GiB of GPU memory for the rows of "
+                                   "all tables.")
 flags.DEFINE_integer("batch", 6912, "Samples per step.", lower_bound=1)
 flags.DEFINE_integer("dim", 128, "Floats per row.", lower_bound=1)
-flags.DEFINE_integer("max_rows", 5000000, "Rows of a table at most.", lower_bound=1)
-flags.DEFINE_integer("stock_rows", 2000000, "The same with --variant=stock.",
+flags.DEFINE_integer("max_rows", 5000000, "Maximum rows of a table.", lower_bound=1)
+flags.DEFINE_integer("stock_rows", 2000000, "Maximum rows of a table with "
+                                            "--variant=stock.",
                      lower_bound=1)
 flags.DEFINE_enum("distribution", "zipf", defaults.DISTRIBUTIONS, "Of the ids.")
 flags.DEFINE_float("exponent", defaults.ZIPF_EXPONENT, "Of Zipf's law.")
 flags.DEFINE_bool("fill", True, "Whether all rows exist before the clock starts.")
 flags.DEFINE_integer("steps", 30, "Measured steps.", lower_bound=1)
 flags.DEFINE_integer("warmup_steps", 15, "Steps before the clock starts.")
-flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
+flags.DEFINE_integer("threads", 0, "Threads that one op may use; 0: TensorFlow's "
+                                   "default.")
 flags.DEFINE_list("bottom", ["512", "256"], "Widths of the bottom MLP, before the dim.")
-flags.DEFINE_list("top", ["1024", "1024", "512", "256"], "Of the top MLP, before 1.")
+flags.DEFINE_list("top", ["1024", "1024", "512", "256"],
+                  "Widths of the top MLP, before 1.")
 flags.DEFINE_integer("cross_layers", 3, "How many.")
-flags.DEFINE_integer("cross_rank", 512, "Of their matrices.")
+flags.DEFINE_integer("cross_rank", 512, "Rank of the cross layers' matrices.")
 flags.DEFINE_string("trace", "", "File for a Chrome trace of one step of the last graph.")
 
 _NUMBERS = 13

@@ -51,22 +51,25 @@ FLAGS = flags.FLAGS
 WHOLE, DENSE, SPARSE = GRAPHS = ("whole", "dense", "sparse")
 
 flags.DEFINE_list("graphs", list(GRAPHS), "Which graphs to time.")
-flags.DEFINE_string("exchange", "nccl", "What carries lookups between ranks.")
-flags.DEFINE_string("device", "/gpu:0", "Where the model is.")
-flags.DEFINE_enum("storage", "hbm", ["hbm", "dram"], "What holds the rows.")
-flags.DEFINE_enum("ids", "here", ["here", "fetched", "there"], "Where ids are: in CPU "
-                  "memory, or in that of --device.")
+flags.DEFINE_string("exchange", "nccl", "Carrier of lookups between ranks.")
+flags.DEFINE_string("device", "/gpu:0", "Device of the model.")
+flags.DEFINE_enum("storage", "hbm", ["hbm", "dram"], "Storage of the rows.")
+flags.DEFINE_enum("ids", "here", ["here", "fetched", "there"],
+                  "Memory of the ids: CPU memory (here), the memory of --device (there), "
+                  "or the latter with a copy to CPU memory before lookups (fetched).")
 flags.DEFINE_integer("batch", 16384, "Samples per step and rank.")
 flags.DEFINE_integer("dim", 128, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("rows", 500 * 1000, "Rows of a table.")
 flags.DEFINE_integer("steps", 30, "Measured steps.")
 flags.DEFINE_integer("warmup_steps", 15, "Steps before the clock starts.")
-flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
+flags.DEFINE_integer("threads", 0, "Threads that one op may use; 0: TensorFlow's "
+                                   "default.")
 flags.DEFINE_list("bottom", ["512", "256"], "Widths of the bottom MLP, before D.")
 flags.DEFINE_list("top", ["1024", "1024", "512", "256"], "Widths of the top MLP, before 1.")
-flags.DEFINE_enum("interaction", "ours", ["ours", "matmul"], "What makes dot products of "
-                  "pairs: embedding_variable.dot_interaction, or TensorFlow's matmul.")
+flags.DEFINE_enum("interaction", "ours", ["ours", "matmul"],
+                  "Ops for dot products of pairs: embedding_variable.dot_interaction, "
+                  "or TensorFlow's matmul.")
 flags.DEFINE_string("trace", "", "File for a Chrome trace of one step of the last graph.")
 
 _NUMBERS = 13

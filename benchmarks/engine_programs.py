@@ -37,9 +37,9 @@ def page(outputs, machine, command):
   lines = [
       "# The engine alone: finds, inserts, pooled reads and updates",
       "",
-      "Rates stand beside the machine's own: how many random cache lines a second it reads "
-      "with prefetching. A program's text",
-      "is kept as it printed it.",
+      "Rates are compared with the machine's limit: the random cache lines per second "
+      "that it reads with prefetching. The output",
+      "of each program is unchanged.",
   ]
   for program, text in outputs:
     lines += ["", "## %s" % program, "", "```", text.rstrip(), "```"]

@@ -32,7 +32,7 @@ flags.DEFINE_integer("rounds", 3, "Jobs per line; the median counts.", lower_bou
 flags.DEFINE_integer("batch", 2048, "Samples per step and rank.")
 flags.DEFINE_integer("steps", 30, "Measured steps per job.")
 flags.DEFINE_list("dims", [str(d) for d in defaults.DIMS], "Floats per row.")
-flags.DEFINE_list("exchanges", ["memory"], "Carriers to measure beside Horovod.")
+flags.DEFINE_list("exchanges", ["memory"], "Carriers to measure besides Horovod.")
 flags.DEFINE_string("out", os.path.join(_HERE, "results"), "Folder of the results.")
 
 # (label, flags of the worker).
@@ -82,7 +82,7 @@ def page(table, ranks, batch, description, command):
     command: string.
   """
   about = (
-      "%d ranks on one machine, over Gloo where nothing else is said, %d tables, "
+      "%d ranks on one machine, over Gloo unless noted, %d tables, "
       "batch %d per rank, Adagrad, sum "
       "pooling, Zipf %.2f over 200,000 rows a table. MB: what one rank sends to all others "
       "in a step, ids, rows and gradients together. \"Naive\" gathers all ids on all ranks "

@@ -32,18 +32,20 @@ FLAGS = flags.FLAGS
 
 NAIVE = "naive"
 
-flags.DEFINE_enum("variant", "sok", ["sok", NAIVE], "Which way rows travel.")
-flags.DEFINE_string("dtype", "float32", "What rows travel as between ranks.")
-flags.DEFINE_string("exchange", "horovod", "What carries lookups between ranks.")
-flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "What holds the rows.")
-flags.DEFINE_integer("threads", 0, "That one op may use; 0: TensorFlow's default.")
+flags.DEFINE_enum("variant", "sok", ["sok", NAIVE], "Kind of lookup.")
+flags.DEFINE_string("dtype", "float32", "Type of rows between ranks.")
+flags.DEFINE_string("exchange", "horovod", "Carrier of lookups between ranks.")
+flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "Storage of the rows.")
+flags.DEFINE_integer("threads", 0, "Threads that one op may use; 0: TensorFlow's "
+                                   "default.")
 flags.DEFINE_integer("hotness", 1, "Ids per sample and table.")
 flags.DEFINE_integer("dim", 16, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("batch", 2048, "Samples per step and rank.")
 flags.DEFINE_integer("steps", 30, "Measured steps.")
 flags.DEFINE_integer("warmup_steps", 8, "Steps before the clock starts.")
-flags.DEFINE_integer("profiled_steps", 0, "Steps after that whose ops rank 0 lists.")
+flags.DEFINE_integer("profiled_steps", 0, "Steps after the measured ones whose ops rank"
+                                          " 0 prints.")
 
 _ROWS = 200 * 1000
 _NUM_BATCHES = 4

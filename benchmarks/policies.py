@@ -8,9 +8,9 @@ import tensorflow as tf
 FLAGS = flags.FLAGS
 
 flags.DEFINE_enum("policy", "none", ("none", "counter", "step_evict"),
-                  "What the tables note of their rows: nothing, how often each "
-                  "occurs (CounterFilter, which admits a key the second time), or "
-                  "when it was updated last (GlobalStepEvict).")
+                  "What the tables record of their rows: nothing, the occurrence count "
+                  "(CounterFilter, which admits a key the second time), or the step of "
+                  "the last update (GlobalStepEvict).")
 
 
 def options():

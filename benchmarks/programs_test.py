@@ -105,7 +105,7 @@ class ProgramsTest(parameterized.TestCase):
     if not _built_with_cuda():
       self.skipTest("built without nvcc")
     if _has_gpu():
-      self.skipTest("there is one, and the program has no tiny size")
+      self.skipTest("the machine has a GPU, and the program has no small size")
     code, text = _run([_path("//benchmarks/gpu:" + program)])
     self.assertEqual(code, 1, text)
     self.assertRegex(text, _NO_GPU)

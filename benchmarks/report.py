@@ -136,10 +136,10 @@ def page(table, machine, command):
       "uniform over %d rows a table at dim 16 and a quarter of that at dim 64 (the "
       "same bytes; four times that does not fit this memory). Every row exists "
       "before the clock starts. Each figure is the median step of a process of its "
-      "own, and the median of these over rounds in alternating order. Except where "
-      "it says so, the cost of taking a batch of ids (the same on both sides) is "
-      "left out. Workloads named dlrm have a DLRM's dense part; the others sum the "
-      "outputs, so that hardly anything but the embeddings is measured." %
+      "own, and the median of these over rounds in alternating order. Unless a "
+      "column is named otherwise, times leave out the cost of taking a batch of ids, "
+      "which is the same on both sides. Workloads named dlrm have DLRM's dense layers; "
+      "the others sum the outputs, so that almost only the embeddings are measured." %
       (first["tables"], first["batch"], defaults.ZIPF_EXPONENT, defaults.ZIPF_ROWS,
        defaults.UNIFORM_ROWS_AT_DIM_16))
   lines = [
@@ -153,7 +153,7 @@ def page(table, machine, command):
   ]
   lines += _results_table(table)
   lines += ["", "![ratios](training.png)", "", "## Where the time goes", "",
-            "Op times are of one traced step; ops that run side by side add up to "
+            "Op times are of one traced step; ops that run in parallel add up to "
             "more than the step takes.", ""]
   lines += _time_table(table)
   lines += ["", "## Machine", ""]

@@ -36,7 +36,7 @@ flags.DEFINE_integer("rounds", 3, "Processes per variant and workload.",
 flags.DEFINE_float("min_seconds", 4.0, "Measured seconds per process.")
 flags.DEFINE_string("only", "", "Regular expression: the workloads to run.")
 flags.DEFINE_multi_enum("variants", list(defaults.VARIANTS), defaults.ALL_VARIANTS,
-                        "What to compare.")
+                        "Variants to compare.")
 flags.DEFINE_bool("training", True, "Run the training benchmark.")
 flags.DEFINE_bool("engine", True, "Run the engine's benchmarks.")
 

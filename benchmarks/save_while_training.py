@@ -31,10 +31,12 @@ flags.DEFINE_integer("rows", 3000000, "Rows of the table.")
 flags.DEFINE_integer("dim", 32, "Floats per row.")
 flags.DEFINE_integer("batch", 8192, "Ids per step.")
 flags.DEFINE_float("zipf", 1.05, "Exponent of the ids' distribution.")
-flags.DEFINE_enum("storage", "dram", ("dram", "hbm"), "Where the rows are.")
+flags.DEFINE_enum("storage", "dram", ("dram", "hbm"), "Storage of the rows.")
 flags.DEFINE_string("device", "/cpu:0", "TensorFlow's device of the table.")
-flags.DEFINE_integer("rounds", 5, "Saves alone, and as many while the table is trained.")
-flags.DEFINE_string("directory", None, "Where to save; by default a temporary folder.")
+flags.DEFINE_integer("rounds", 5, "Number of saves without training, and of saves "
+                                  "during training.")
+flags.DEFINE_string("directory", None, "Folder of the saves; default: a temporary "
+                                       "folder.")
 
 
 class _Model(object):

@@ -47,22 +47,23 @@ flags.DEFINE_integer("batch", defaults.BATCH, "Samples per step.")
 flags.DEFINE_integer("rows", 0, "Rows per table; 0 takes the shared default.")
 flags.DEFINE_enum("tower", defaults.SUM_TOWER, defaults.TOWERS, "Dense part.")
 flags.DEFINE_integer("warmup_steps", 10, "Steps before the clock starts.")
-flags.DEFINE_integer("min_steps", 20, "Least number of measured steps.")
-flags.DEFINE_float("min_seconds", 5.0, "Measures at least this long.")
+flags.DEFINE_integer("min_steps", 20, "Minimum number of measured steps.")
+flags.DEFINE_float("min_seconds", 5.0, "Minimum measured seconds.")
 flags.DEFINE_integer("num_batches", 16, "Batches that the steps rotate through.")
 flags.DEFINE_integer("seed", 1, "Seed of the ids.")
 flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose.")
 flags.DEFINE_enum("storage", "dram", ("dram", "hbm", "ssd"),
-                  "Where embedding variables keep their rows.")
+                  "Storage of the embedding variables' rows.")
 flags.DEFINE_string("device", "", "TensorFlow's device of tables, lookup and dense "
                     "part, as /gpu:0.")
-flags.DEFINE_string("ids_device", "/cpu:0", "TensorFlow's device that has the ids.")
-flags.DEFINE_bool("pinned", False, "Has a TensorFlow with GPUs take pinned memory for "
-                  "tensors in CPU memory (GPUOptions.force_gpu_compatible).")
+flags.DEFINE_string("ids_device", "/cpu:0", "TensorFlow's device of the ids.")
+flags.DEFINE_bool("pinned", False, "Uses pinned memory for tensors in CPU memory if "
+                                   "TensorFlow has GPUs "
+                                   "(GPUOptions.force_gpu_compatible).")
 flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
                     "--storage=ssd: one directory in it per table.")
-flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows "
-                   "that memory has room for.")
+flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows that "
+                                       "fits in memory.")
 flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
 
 _FILL_ROWS = 50 * 1000

@@ -22,9 +22,9 @@ import horovod_job
 import network
 import preloaded
 
-# Modules that ranks find imported: all that takes time to import, for a program that uses
-# the package as it is; and the same without the package, for a program that first gives
-# it another library.
+# Modules that are already imported when a rank's program starts. WITH_PACKAGE has all
+# modules that take long to import. The other tuple leaves out the package, for programs
+# that first make it load another library.
 WITH_PACKAGE = ("horovod.tensorflow", "sparse_operation_kit")
 WITHOUT_PACKAGE = ("horovod.tensorflow",)
 
@@ -58,7 +58,7 @@ class Ranks(object):
       *arguments: of the program.
       env: dict, or None for `horovod_job.environment()`.
       hosts: list of `network.Host`; None: this machine.
-      modules: tuple of names, of what ranks on this machine find imported.
+      modules: tuple of names of modules that ranks on this machine find imported.
     """
     hosts = {h.address: h for h in hosts or [network.Localhost()]}
     first = next(iter(hosts.values()))

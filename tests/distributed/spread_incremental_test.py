@@ -30,8 +30,9 @@ import spread_incremental_job
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "spread_incremental_job.py")
-flags.DEFINE_integer("kills", 1, "Jobs of which a rank is killed at any time.")
-flags.DEFINE_integer("seed", 1, "Of the times at which they are.")
+flags.DEFINE_integer("kills", 1, "Number of jobs in which a rank is killed at a random "
+                                 "time.")
+flags.DEFINE_integer("seed", 1, "Seed of the times of the kills.")
 
 _COUNTED = 3  # the table with a CounterFilter
 

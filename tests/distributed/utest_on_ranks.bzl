@@ -10,7 +10,7 @@ _PROGRAMS = "addons/sparse_operation_kit/python"
 # Stand-ins for GPU and NCCL.
 _TEST_DEVICE = "//tests/exchange_device"
 
-# What the op library loads for rows in GPU memory.
+# The library that the op library loads for rows in GPU memory.
 _CUDA_LIBRARY = "//kernels/tf:libembedding_variable_cuda.so"
 
 def utest_on_ranks(
@@ -29,14 +29,14 @@ def utest_on_ranks(
     Args:
       utest: name of a program.
       ranks: list of ints.
-      exchange: what carries lookups.
-      storage: what holds rows; other than "dram" for programs on
-        distributed_model.py.
+      exchange: carrier of lookups.
+      storage: storage of rows; a program must use distributed_model.py to support
+        others than "dram".
       size: of each test.
-      folder: where the program is.
+      folder: the program's folder.
       utests: the library that it is in.
-      horovodrun: whether it starts the ranks. Otherwise they are started as it does,
-        some seconds faster.
+      horovodrun: whether horovodrun starts the ranks. Otherwise they are started in
+        the same way, but some seconds faster.
       on_test_device: whether it runs with stand-ins for GPU and NCCL.
       on_test_gpu: whether TensorFlow has a stand-in for a GPU, too.
     """

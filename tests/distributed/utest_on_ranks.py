@@ -16,13 +16,14 @@ import nvidia_driver
 import ranks
 
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("ranks", 2, "How many ranks.")
+flags.DEFINE_integer("ranks", 2, "Number of ranks.")
 flags.DEFINE_string("utest", None, "The program, relative to the repository.")
 flags.DEFINE_list("args", [], "Its arguments.")
-flags.DEFINE_string("through", None, "A program that runs it, relative as well.")
-flags.DEFINE_string("exchange", "horovod", "What carries its lookups.")
+flags.DEFINE_string("through", None, "A program that runs it, also relative to the "
+                                     "repository.")
+flags.DEFINE_string("exchange", "horovod", "Carrier of its lookups.")
 flags.DEFINE_bool("horovodrun", False, "Whether horovodrun starts the ranks.")
-flags.DEFINE_bool("needs_gpu", False, "Whether it is skipped where there is no GPU.")
+flags.DEFINE_bool("needs_gpu", False, "Whether it is skipped if there is no GPU.")
 flags.mark_flag_as_required("utest")
 
 

@@ -93,7 +93,7 @@ class DocumentsTest(absltest.TestCase):
                                              target))
         # Pages of results are not guides and exist only in the source tree.
         self.assertTrue(linked in known or base in known or os.path.isfile(base),
-                        "%s links to %s, which is not there" % (path, target))
+                        "%s links to %s, which does not exist" % (path, target))
 
 
 if __name__ == "__main__":

@@ -21,15 +21,15 @@ REGISTER_OP("TestExchangeCounts")
       return tensorflow::Status::OK();
     })
     .Doc(R"doc(
-What the stand-in for a device between ranks did in this process.
+Returns the counters of the stand-in for an exchange device, of this process.
 
-counts: Exchanges out of its memory, routes pooled, gradients spread, blocks that live;
-  batches that the device of the rows deduplicated, and of which their keys were fetched;
-  tables deduplicated in routes; calls that summed gradients in its memory, and in CPU
-  memory; routes whose outputs, and whose gradients, are in its memory; of the tables
-  deduplicated in routes, those whose ids were in its memory; routes whose tables found
-  no memory to be deduplicated in; steps of the device of the rows; exchanges that ended
-  before all had come.
+counts: Exchanges out of device memory; pooled routes; spread gradients; live blocks;
+  batches that the device of the rows deduplicated, and those of them whose keys were
+  fetched; tables deduplicated in routes; calls that summed gradients in device memory,
+  and in CPU memory; routes whose outputs, and routes whose gradients, are in device
+  memory; tables deduplicated in routes whose ids were in device memory; routes whose
+  tables found no memory for deduplication; steps of the device of the rows; exchanges
+  that ended before all data had arrived.
 )doc");
 
 class CountsOp : public tensorflow::OpKernel {

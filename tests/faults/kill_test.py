@@ -26,8 +26,8 @@ import embedding_variable as ev
 
 import trained_model
 
-flags.DEFINE_integer("kills", 20, "Processes that are killed.")
-flags.DEFINE_integer("seed", 1, "Of the times at which they are.")
+flags.DEFINE_integer("kills", 20, "Number of processes to kill.")
+flags.DEFINE_integer("seed", 1, "Seed of the times of the kills.")
 
 _LONGEST = 0.5  # maximum seconds until a kill
 _MOST_TIMES = 10  # maximum multiple of the requested number of kills

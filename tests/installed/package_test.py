@@ -25,8 +25,8 @@ _TOOLS = [
 ]
 
 
-# Uses a GPU, and prints whether the CUDA library is loaded before and after it, and the
-# error if there is one.
+# Uses a GPU. Prints whether the CUDA library is loaded before and after, and the error if
+# there is one.
 _USE_A_GPU = """
 import tensorflow as tf
 import embedding_variable as ev
@@ -73,12 +73,12 @@ class PackageTest(absltest.TestCase):
     import embedding_variable  # pylint: disable=g-import-not-at-top
     library = os.path.join(os.path.dirname(embedding_variable.__file__),
                            "libembedding_variable_cuda.so")
-    is_there = os.path.exists(library)
+    has_cuda = os.path.exists(library)
     before, after, error = _python(_USE_A_GPU % "HBM").splitlines()
     self.assertEqual(before, "False")
-    self.assertEqual(after, str(is_there))
-    self.assertEqual("(there is no %s)" % library in error, not is_there, error)
-    self.assertEqual("built without nvcc" in error, not is_there, error)
+    self.assertEqual(after, str(has_cuda))
+    self.assertEqual("(there is no %s)" % library in error, not has_cuda, error)
+    self.assertEqual("built without nvcc" in error, not has_cuda, error)
     _, after, error = _python(_USE_A_GPU % "DRAM").splitlines()
     self.assertEqual((after, error), ("False", "none"))
 

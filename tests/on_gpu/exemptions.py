@@ -17,13 +17,13 @@ Exemption = collections.namedtuple(
 Exemption.__new__.__defaults__ = (False, None)
 
 _COUNTS = "counts ops of tables in CPU memory; gpu_test counts those of tables on a GPU"
-_CPU_DEVICE = "counts ops of a lookup on TensorFlow's CPU device, which is cut into parts"
+_CPU_DEVICE = "counts ops of a lookup on TensorFlow's CPU device, which is split"
 _DRAM = "is about tables in CPU memory"
 _OWN_GRAPH = "loads a graph into a process of its own, which has no test device"
 _NO_KERNELS = "stock control flow has no kernels for the test device"
 _PLACED = "is about tables without a device; run.py gives each one"
-_TWO_DEVICES = ("a stock saver wants all tensors of a table on one device, and stock ops "
-                "are on another here")
+_TWO_DEVICES = ("a stock saver needs all tensors of a table on one device, and "
+                "placement.py puts stock ops on another")
 
 LIST = [
     Exemption("composed_variables_test", "*.test_one_op_for_all_blocks*", _COUNTS),
@@ -40,10 +40,12 @@ LIST = [
               "misses besides"),
     Exemption("serving_test", "SimpleSaveTest.*", _TWO_DEVICES),
     Exemption("policies_test", "CapacityTest.test_memory_is_bounded*",
-              "bounds slabs of 2 MiB in CPU memory; a GPU's pieces have up to 8",
+              "bounds slabs of 2 MiB in CPU memory; GPU memory comes in chunks of up "
+              "to 8 MiB",
               storages=("hbm", "hbm_dram")),
     Exemption("optimizers_test", "*.test_rows_equal_those_of_a_dense_variable7*",
-              "Keras' Adam is stock arithmetic, which a GPU rounds otherwise by 5e-6"),
+              "Keras' Adam consists of stock ops, which a GPU rounds differently by "
+              "5e-6"),
     Exemption("handle_ops_test", "*.test_process_ends_cleanly_with_a_live_session*",
               "starts a process that does not find this repository's helpers"),
     Exemption("checkpoint_test", "*.test_slots_can_be_initialized_and_listed*",

@@ -23,7 +23,7 @@ def main():
   tf.load_op_library(_LIBRARY)
   with tf.compat.v1.Session() as session:
     if not any(d.device_type == "GPU" for d in session.list_devices()):
-      sys.exit("the test device is not there: nothing would be shown about it")
+      sys.exit("the test device is missing: nothing would be tested on it")
   runpy.run_path(_PROGRAM, run_name="__main__")
 
 

@@ -78,7 +78,7 @@ class MemoryTest(absltest.TestCase):
       taken = _gpu_mib("used") - before
     # A value and Adagrad's slot.
     rows = steps * _KEYS * _DIM * 2 * 4 / 2.**20
-    print("%d MiB of rows took %d MiB of the card" % (rows, taken))
+    print("%d MiB of rows took %d MiB of GPU memory" % (rows, taken))
     self.assertBetween(taken, rows - 16, 1.1 * rows + 64)
 
   def test_a_card_that_is_full(self):
@@ -93,7 +93,7 @@ class MemoryTest(absltest.TestCase):
         except tf.errors.ResourceExhaustedError as e:
           error = e.message
           break
-      self.assertIsNotNone(error, "the card did not get full")
+      self.assertIsNotNone(error, "the GPU's memory was not exhausted")
       print(error)
       self.assertRegex(error, r"'wide'")
       self.assertRegex(error, r"needs \d+ bytes of device memory, \d+ of \d+ are free")

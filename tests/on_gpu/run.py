@@ -48,7 +48,7 @@ Outcome = collections.namedtuple("Outcome", ["name", "counts", "placed", "log", 
 
 
 def _start(words, environ, folder, out, interpreter):
-  """Starts a Python program and returns what can be waited for.
+  """Starts a Python program; returns a process object with `wait`.
 
   Args:
     words: list of strings that follow `python` on a command line.
@@ -94,7 +94,7 @@ def run_program(path, storage, options, interpreter=None):
         how = "exit code %s" % code
       except subprocess.TimeoutExpired:
         process.kill()
-        code, how = process.wait(), "no end within %d s" % options.timeout
+        code, how = process.wait(), "did not end within %d s" % options.timeout
     counts = test_log.count_program([xml], name, code == 0, how)
     with open(log, errors="replace") as f:
       text = f.read()
@@ -117,7 +117,8 @@ def programs(storages, patterns):
 
 
 def interpreter_of(options):
-  """Returns a preloaded.Interpreter with the package and --library, or None."""
+  """Returns a preloaded.Interpreter with the package and --library, or None without
+  it."""
   if not options.library:
     return None
   environ = dict(os.environ)
@@ -165,7 +166,7 @@ def report(outcomes, log_lines):
       print("  " + line)
   if not sum(outcome.placed for outcome in outcomes):
     counts.failed.append("no table was put on the device")
-    print("\nno table was put on the device: nothing was shown about it")
+    print("\nno table was put on the device: nothing was tested on it")
   print(counts.line(), flush=True)
   return 1 if counts.failed else 0
 
@@ -186,18 +187,19 @@ def has_device(options, interpreter=None):
 
 def main(argv):
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--device", default="/gpu:0", help="where tables are")
-  parser.add_argument("--storages", default="", help="comma-separated; unless given, "
-                      "those of each suite: " + ", ".join(placement.STORAGES))
+  parser.add_argument("--device", default="/gpu:0", help="device of the tables")
+  parser.add_argument("--storages", default="", help="comma-separated; default: "
+                      "each suite's own, out of " + ", ".join(placement.STORAGES))
   parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2),
-                      help="programs at a time")
-  parser.add_argument("--timeout", type=int, default=300, help="seconds of one program")
+                      help="number of programs that run at once")
+  parser.add_argument("--timeout", type=int, default=300,
+                      help="time limit of one program, in seconds")
   parser.add_argument("--log_lines", type=int, default=40,
-                      help="last lines that are shown of a program that failed")
+                      help="number of log lines to print of a failed program")
   parser.add_argument("--library", default="", help="an op library with a test device")
   parser.add_argument("--list", action="store_true", help="print the programs, run none")
-  parser.add_argument("patterns", nargs="*", help="parts of programs' paths; all unless "
-                      "given")
+  parser.add_argument("patterns", nargs="*", help="parts of programs' paths; default: "
+                      "all programs")
   options = parser.parse_args(argv[1:])
   storages = [s for s in options.storages.split(",") if s]
   unknown = [s for s in storages if s not in placement.STORAGES]
@@ -210,8 +212,9 @@ def main(argv):
     return 0
   interpreter = interpreter_of(options)
   if not has_device(options, interpreter):
-    print("error: TensorFlow has no device of the type of %s here. "
-          "`python -m embedding_variable.gpu run` starts a program with one" %
+    print("error: TensorFlow has no device of the type of %s. "
+          "`python -m embedding_variable.gpu run` starts a program with a TensorFlow "
+          "that has GPUs" %
           options.device, file=sys.stderr)
     return 2
   return report(run_all(todo, options, interpreter), options.log_lines)

@@ -45,7 +45,7 @@ class RunTest(absltest.TestCase):
     self.assertIsNotNone(exemptions.why("lookups_test", case, "hbm", True))
     self.assertIsNone(exemptions.why("lookups_test", case, "hbm", False))
     self.assertIsNone(exemptions.why("other_test", case, "hbm", True))
-    case = "CapacityTest.test_memory_stays1"
+    case = "CapacityTest.test_memory_is_bounded1"
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm_dram", False))
     self.assertIsNotNone(exemptions.why("policies_test", case, "hbm", False))
     self.assertIsNone(exemptions.why("policies_test", case, "per_table", False))

@@ -126,9 +126,9 @@ class Soak(object):
         for oracle, x, y, name in zip(self._oracles, numbers, outputs, soak_model.EXACT):
           rows = oracle.rows(x).reshape(self._options.samples, self._options.hotness, -1)
           if not np.array_equal(y, rows.sum(axis=1).astype(np.float32)):
-            self.fail("table %s: a lookup is not what it must be" % name)
+            self.fail("table %s: a lookup differs from the closed form" % name)
         if not np.array_equal(outputs[-1], twins[-1]):
-          self.fail("table %s: a lookup is not the CPU's" % soak_model.TWIN)
+          self.fail("table %s: a lookup differs from the CPU's" % soak_model.TWIN)
       for oracle, x in zip(self._oracles, numbers):
         oracle.train(x, self.steps)
       self.steps += 1
@@ -160,7 +160,7 @@ class Soak(object):
                 for oracle in self._oracles]
     wanted.append(twin[-1])
     if gone != wanted:
-      self.fail("evicting by %s took %s rows of the tables, %s expected" % (
+      self.fail("evicting by %s removed %s rows of the tables, expected %s" % (
           "weight" if by_weight else "step", gone, wanted))
     self.evicted += sum(gone)
 
@@ -241,8 +241,8 @@ class Soak(object):
     self._random.set_state(now[0])
     self._begin = now[1]
     if missing:
-      self.fail("tables %s: a save under load has the state of no moment of the %d steps "
-                "beside it" % (", ".join(missing.values()), last - first))
+      self.fail("tables %s: a save during training has the state of none of "
+                "its %d steps" % (", ".join(missing.values()), last - first))
 
   def measure(self):
     gc.collect()
@@ -297,24 +297,26 @@ def check_memory(samples, slack_mib):
 def parse(argv):
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--minutes", type=float, default=15.)
-  parser.add_argument("--device", default="/gpu:0", help="of tables, lookup and update")
+  parser.add_argument("--device", default="/gpu:0",
+                      help="device of tables, lookup and update")
   parser.add_argument("--storage", default="hbm", choices=("dram", "hbm", "hbm_dram"))
   parser.add_argument("--dim", type=int, default=16)
-  parser.add_argument("--samples", type=int, default=16384, help="of a step")
+  parser.add_argument("--samples", type=int, default=16384, help="samples of a step")
   parser.add_argument("--hotness", type=int, default=3, help="ids per sample and table")
   parser.add_argument("--window", type=int, default=1 << 20,
-                      help="keys that ids are drawn from, once to twice as many")
+                      help="minimum number of keys that ids are drawn from; "
+                      "the maximum is twice as many")
   parser.add_argument("--universe", type=int, default=1 << 23, help="keys in all")
   parser.add_argument("--rows_on_gpu", type=int, default=1 << 18,
-                      help="places of an hbm_dram table")
-  parser.add_argument("--steps", type=int, default=40, help="of a cycle")
+                      help="rows of an hbm_dram table that fit on the GPU")
+  parser.add_argument("--steps", type=int, default=40, help="steps of a cycle")
   parser.add_argument("--wave", type=int, default=400,
-                      help="steps from one widest window to the next")
+                      help="period of the window's width, in steps")
   parser.add_argument("--slack_mib", type=float, default=128.,
-                      help="that memory may grow by in the last third")
+                      help="MiB that memory may grow by in the last third")
   parser.add_argument("--seed", type=int, default=1)
-  parser.add_argument("--folder", default="", help="of checkpoints; a temporary one "
-                      "unless given")
+  parser.add_argument("--folder", default="", help="folder of checkpoints; "
+                      "default: a temporary one")
   return parser.parse_args(argv[1:])
 
 
@@ -327,7 +329,7 @@ def main(argv):
     soak = Soak(options, folder)
     if "GPU" in options.device.upper() and not any(
         d.device_type == "GPU" for d in soak._model.session.list_devices()):
-      raise SoakError("TensorFlow has no GPU device here")
+      raise SoakError("TensorFlow has no GPU device")
     soak.run()
     found = check_memory(soak.memory, options.slack_mib)
     print("%d steps in %.0f s, %d rows evicted, %d full saves, %d increments, %d restores; "

@@ -160,7 +160,7 @@ def violations(path, text, read):
     for flag in set(re.findall(r"(?<![\w-])--(\w+)", text)):
       names = (flag, re.sub("^no", "", flag))
       if not any(re.search(r'(?:"|--)%s\b' % n, known) for n in names):
-        found.append("%s: nothing on the page knows --%s" % (path, flag))
+        found.append("%s: no program on the page has the flag --%s" % (path, flag))
   for variables, script in re.findall(
       r"((?:[A-Z_]+=(?:\"[^\"]*\"|\S+) )+)(benchmarks/[\w/]+\.sh)", text):
     try:

@@ -68,7 +68,7 @@ MAY_USE = {
     "addons/sparse_operation_kit/exchange": [
         _ENGINE + room for room in _ENGINE_ROOMS
     ],
-    # What the op library and its CUDA library exchange.
+    # Interface between the op library and its CUDA library.
     "addons/sparse_operation_kit/cuda": [
         "addons/sparse_operation_kit/exchange", _ENGINE + "base", _ENGINE + "interaction",
         _ENGINE + "rows"
@@ -95,7 +95,7 @@ MAY_USE.update({
     _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
     # Rows on a device, above the databases, in the engine's GPU hash table.
     _HPS + "cache": [_ENGINE + "table/gpu"] + _HPS_ENGINE,
-    # What the op library and its CUDA library exchange.
+    # Interface between the op library and its CUDA library.
     _HPS + "cuda": [_HPS + "cache"] + _HPS_ENGINE,
     _HPS + "server": [
         _HPS + room for room in ("database", "files", "config", "source", "cache")

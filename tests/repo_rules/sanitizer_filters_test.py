@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The cases that .bazelrc leaves out under a sanitizer exist."""
+"""The test cases that .bazelrc excludes under sanitizers exist."""
 
 import re
 

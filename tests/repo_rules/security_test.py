@@ -36,8 +36,8 @@ class SecurityTest(absltest.TestCase):
     named = versions(tree.read(_PAGE))
     self.assertGreater(len(named), 10)
     self.assertEqual({name: pinned.get(name) for name in named}, named,
-                     "%s names versions that are not pinned: look again at what is known of "
-                     "those that are" % _PAGE)
+                     "%s lists versions that are not the pinned ones: check the "
+                     "known weaknesses of the pinned versions" % _PAGE)
 
   def test_finds_versions(self):
     page = ("| numpy 0 |\n## Known weaknesses of pinned packages\n"

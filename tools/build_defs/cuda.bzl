@@ -19,7 +19,7 @@ _PRIVATE = ["//visibility:private"]
 # pass of the compiler's front end is enough for code without __CUDA_ARCH__.
 _ARCHS = ["-gencode=arch=compute_80,code=[sm_80,sm_90,compute_80]"]
 
-# One pass for each architecture, for code that depends on it, as CUB does.
+# One compiler pass per architecture, for code that depends on it, such as CUB.
 ARCHS_APART = [
     "-gencode=arch=compute_80,code=sm_80",
     "-gencode=arch=compute_90,code=sm_90",
@@ -40,7 +40,7 @@ _NVCC_FLAGS = [
 ]
 
 def if_cuda(targets):
-    """targets, or nothing in a build without CUDA."""
+    """Returns targets, or [] in a build without CUDA."""
     return targets if HAVE_CUDA else []
 
 def _objects_impl(ctx):
@@ -129,7 +129,7 @@ def cuda_library(name, deps, visibility = _PRIVATE):
     Args:
       name: file name, lib*_cuda.so; in the package of the op library.
       deps: gpu_library targets, and the engine_library with the function.
-      visibility: private unless told.
+      visibility: private by default.
     """
     check_engine_deps(name, deps)
     if not HAVE_CUDA:
@@ -203,8 +203,8 @@ _border_build_id = rule(
 def border_build_id(name, border):
     """Writes build_id.h, which defines EV_BUILD_ID for both sides of a border.
 
-    It is the version, a hash of all headers that the border includes, and the ABI of
-    std::string: equal ids mean that both sides agree on every type that crosses.
+    EV_BUILD_ID is the version, a hash of all headers that the border includes, and the
+    ABI of std::string. If it is equal, both sides agree on all types of the border.
 
     Args:
       name: the target.
@@ -213,7 +213,7 @@ def border_build_id(name, border):
     _border_build_id(name = name, border = border, version = VERSION)
 
 def gpu_test(name, srcs, deps = [], tags = [], **kwargs):
-    """GoogleTest that needs a GPU and skips its cases, by name, without one."""
+    """GoogleTest that needs a GPU; without one its cases are skipped by name."""
     if not HAVE_CUDA:
         return
     engine_test(
@@ -244,14 +244,14 @@ def _program(name, main, srcs, deps, archs, testonly, **kwargs):
 def gpu_binary(name, srcs, deps = [], testonly = False, visibility = _PRIVATE):
     """Program compiled by nvcc, a benchmark for instance.
 
-    Of the machine that runs it, it needs a driver, libc and libstdc++.
+    It needs a driver, libc and libstdc++ on the machine that runs it.
 
     Args:
       name: the program's name.
       srcs: the .cu with main, and headers.
       deps: targets of //kernels/engine, and of the program's own package.
       testonly: as in Bazel.
-      visibility: private unless told.
+      visibility: private by default.
     """
     if not HAVE_CUDA:
         return
@@ -270,7 +270,7 @@ def gpu_shared_library(name, srcs):
 
     Args:
       name: libNAME.so.
-      srcs: .cc and .cu sources; what is to be seen of them says so.
+      srcs: .cc and .cu sources; exported functions are marked visible.
     """
     if not HAVE_CUDA:
         return

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules that every BUILD file of this repository uses.
 
-Two worlds, kept apart by construction. An engine target is C++17, sees only
-other engine targets (a dependency on anything else fails while loading), and
-has no TensorFlow header on its include path. A tf target is C++14 with
-TensorFlow's headers. Both are compiled in TensorFlow's ABI, so that a
-std::string may cross.
+There are two kinds of targets. An engine target is C++17, depends only on other
+engine targets (any other dependency is an error while loading), and has no
+TensorFlow header on its include path. A tf target is C++14 with TensorFlow's
+headers. Both are compiled in TensorFlow's ABI, so that a std::string can be
+passed between them.
 
-Targets are private: a target that another package uses says which rooms may
-(visibility). Which room may use which at all is one table of the design;
+Targets are private by default; the visibility of a shared target lists the rooms
+that may use it. One table of the design defines which room may use which, and
 //tests/repo_rules checks includes and visibility lists against it.
 """
 
@@ -86,14 +86,14 @@ def engine_library(
         deps = [],
         visibility = _PRIVATE,
         **kwargs):
-    """C++17 library of the engine: no framework, no third party.
+    """C++17 library of the engine, without framework and third-party code.
 
     Args:
       name: named for its header.
       srcs: sources.
       hdrs: headers, included by their path from the workspace.
       deps: targets of //kernels/engine only; anything else fails.
-      visibility: private unless told.
+      visibility: private by default.
       **kwargs: testonly (sees gtest's headers), tags and the like.
     """
     check_engine_deps(name, deps)
@@ -125,7 +125,7 @@ def engine_test(name, srcs, deps = [], size = "small", tags = [], **kwargs):
     )
 
 def engine_binary(name, srcs, deps = [], visibility = _PRIVATE, **kwargs):
-    """Program of the engine, a benchmark for instance."""
+    """Program of the engine, such as a benchmark."""
     check_engine_deps(name, deps)
     native.cc_binary(
         name = name,
@@ -146,9 +146,9 @@ def tf_library(
         visibility = _PRIVATE,
         alwayslink = True,
         **kwargs):
-    """C++14 library that sees TensorFlow's headers.
+    """C++14 library with TensorFlow's headers on its include path.
 
-    It is linked whole (alwayslink) unless told otherwise: ops and kernels are
+    It is linked as a whole (alwayslink) by default, because ops and kernels are
     reached only through their static initializers.
     """
     native.cc_library(
@@ -167,14 +167,14 @@ def tf_library(
 def tf_op_library(name, deps, visibility = _PRIVATE, **kwargs):
     """Shared library for tf.load_op_library; exports no symbol.
 
-    TensorFlow's library is found by its soname, because the process that
-    loads ours has loaded it before: no search path is left in the file. Of the
-    system's libraries it needs no newer symbol than manylinux2014 has.
+    The process has already loaded TensorFlow's library, which is found by its
+    soname, so the file has no search path. It needs no newer symbols of the
+    system's libraries than manylinux2014 has.
 
     Args:
       name: file name, lib*.so.
       deps: tf_library targets.
-      visibility: private unless told.
+      visibility: private by default.
       **kwargs: testonly.
     """
     script = "//tools/build_defs:op_library.lds"
@@ -203,7 +203,7 @@ def plain_shared_library(
         deps = [],
         visibility = _PRIVATE,
         **kwargs):
-    """Shared library that is no part of the op library: C++17, the system alone.
+    """C++17 shared library besides the op library; needs only the system's libraries.
 
     Args:
       name: file name, lib*.so.
@@ -212,7 +212,7 @@ def plain_shared_library(
       version_script: the symbols that it exports.
       needs: plain_shared_library targets that it is linked to, by their soname.
       deps: engine_library targets, which become a part of it.
-      visibility: private unless told.
+      visibility: private by default.
       **kwargs: testonly.
     """
     check_engine_deps(name, deps)
@@ -252,7 +252,7 @@ def ev_py_library(
         imports = None,
         visibility = _PRIVATE,
         **kwargs):
-    """Python library. Its import root (python/ or the addon's) is set here."""
+    """Python library; sets its import root (python/ or the addon's)."""
     native.py_library(
         name = name,
         srcs = srcs,
@@ -274,7 +274,7 @@ def ev_py_binary(
         visibility = _PRIVATE,
         legacy_create_init = _CREATE_INIT,
         **kwargs):
-    """Python program, run by the interpreter that ./configure chose."""
+    """Python program, run by the interpreter that ./configure selected."""
     native.py_binary(
         name = name,
         srcs = srcs,
@@ -299,12 +299,12 @@ def ev_py_test(
         tags = [],
         shard_count = None,
         **kwargs):
-    """absl test. Give several TensorFlow tests of one file a shard_count.
+    """absl test. A file with several TensorFlow tests should have a shard_count.
 
     Args:
       name: stem_test.
       srcs: the test, and helpers if it has any.
-      main: the test's file, srcs[0] unless told.
+      main: the test's file, srcs[0] by default.
       deps: ev_py_library targets.
       data: files that the test reads.
       imports: import roots besides the package's own.

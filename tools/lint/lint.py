@@ -47,7 +47,7 @@ def _clang_format(files, fix):
         with open(path, "w") as f:
           f.write(formatted)
       else:
-        found.append("%s: not in clang-format's format (make format mends it)" % path)
+        found.append("%s: not in clang-format's format (make format corrects it)" % path)
   return found
 
 

@@ -26,7 +26,7 @@ _PACKAGE = "hierarchical_parameter_server"
 # In the same folder as the package.
 _LIBRARY = "libhierarchical_parameter_server.so"
 
-# Of builds with nvcc; the op library loads it for a cache in GPU memory.
+# Only in builds with nvcc. The op library loads it for a cache in GPU memory.
 _CUDA_LIBRARY = "tf/libhierarchical_parameter_server_cuda.so"
 
 

@@ -60,7 +60,8 @@ class BuildHpsTest(absltest.TestCase):
                      set())
 
   def needed(self, library):
-    """Returns the names of the libraries that one of the wheel's is linked to."""
+    """Returns the names of the libraries that one of the wheel's libraries is linked
+    to."""
     path = os.path.join(self.create_tempdir().full_path, "lib.so")
     with open(path, "wb") as f:
       f.write(self.files[library])

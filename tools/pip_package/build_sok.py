@@ -38,7 +38,8 @@ _LIBRARIES = {
     ],
 }
 
-# Beside the op library, which loads it when a GPU is first used; of builds with nvcc.
+# Only in builds with nvcc. The op library, in the same folder, loads it at the first use
+# of a GPU.
 _CUDA_LIBRARY = "kernels/tf/libembedding_variable_cuda.so"
 
 _SHIPPED = (".py", ".so")

@@ -2,15 +2,16 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Leaves the wheel that this machine can use in a folder, and removes older ones. Without
-# a GPU it lacks the CUDA library, so that nothing waits for nvcc. Args: folder.
+# Builds the wheel for this machine in a folder and removes older ones from it. Without a
+# GPU it leaves out the CUDA library, so that the build does not wait for nvcc.
+# Args: folder.
 
 set -eu
 
 folder="$1"
 builder=build_sok
 flags=()
-# A GPU's device file, or that of a GPU under Windows.
+# Device files of a GPU under Linux and under Windows.
 if [[ -z "$(compgen -G '/dev/nvidia[0-9]*')" && ! -e /dev/dxg ]]; then
   builder=build_sok_without_cuda
   flags=(--without_cuda)

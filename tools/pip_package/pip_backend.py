@@ -59,9 +59,9 @@ def _configure(output):
   if _environment_has_tensorflow():
     command.append("-I")
   elif importlib.util.find_spec("tensorflow") is None:
-    _fail("%s has no TensorFlow, and pip was not let fetch one for the build: "
-          "pip install tensorflow==1.15.5 'protobuf<3.21', or run it without "
-          "--no-build-isolation." % sys.executable)
+    _fail("%s has no TensorFlow, and pip may not fetch one for the build: "
+          "pip install tensorflow==1.15.5 'protobuf<3.21', or run pip "
+          "without --no-build-isolation." % sys.executable)
   script = os.path.join(_ROOT, "tools", "setup", "configure.py")
   if subprocess.call(command + [script, "--output", output]) != 0:
     _fail("./configure failed, see above.")

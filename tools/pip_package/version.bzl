@@ -1,5 +1,5 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that says which version this is."""
+"""The version of all distributions."""
 
 VERSION = "0.1.0"

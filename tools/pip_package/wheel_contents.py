@@ -53,11 +53,11 @@ def collect(program, root, packages, endings):
 
 
 def if_built(root, package, library):
-  """Returns {path in the wheel: bytes} of a library if it is in the runfiles, or {}.
+  """Returns {path in the wheel: bytes} of a library, or {} if it is not in the runfiles.
 
   Args:
     root: the runfiles' root.
-    package: the folder of the wheel that it goes into.
+    package: its folder in the wheel.
     library: its path below the root.
   """
   path = os.path.join(root, library)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """@local_config_cuda: the CUDA compiler that ./configure found, and its runtime.
 
-`config.bzl` says whether there is one; then `:cudart` is the runtime as an archive,
-which loads the driver when it is first called and not before. Without a compiler the
-repository is empty and //tools/build_defs:cuda.bzl leaves CUDA code out.
+`config.bzl` defines whether there is one. If so, `:cudart` is the runtime as an archive,
+which loads the driver at its first call. Without a compiler the repository is empty, and
+//tools/build_defs:cuda.bzl leaves out CUDA code.
 """
 
 _BUILD = '''

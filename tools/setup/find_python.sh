@@ -79,7 +79,7 @@ fi
 for python in python3 python; do
   if "${python}" -m venv .build/uv >>.build/uv.log 2>&1 </dev/null &&
     .build/uv/bin/pip install -q uv==0.5.31 >>.build/uv.log 2>&1 </dev/null; then
-    say "installing Python 3.7 with a uv of our own"
+    say "installing Python 3.7 with a separate uv"
     uv_install .build/uv/bin/uv && exit 0
     break
   fi

@@ -68,12 +68,12 @@ if [[ ${#missing[@]} -ne 0 ]]; then
     die "Missing: ${list}, and this system has no apt-get to install them: get a" \
       "C++ compiler, Bazel 4.2.3 and GoogleTest's sources in /usr/src/googletest."
   [[ ${can_install} -eq 1 ]] ||
-    die "Missing: ${list}, and there is no root right here to install them: ${remedy}."
+    die "Missing: ${list}, and root rights are not available to install them: ${remedy}."
   say "installing ${list} with apt-get"
   failed=0
   install "${missing[@]}" || failed=$?
   [[ ${failed} -ne 2 ]] ||
-    die "apt-get update failed, so ${list} cannot be installed: is the network there?" \
+    die "apt-get update failed, so ${list} cannot be installed: is the network available?" \
       "(log: .build/apt_update.log)"
   if [[ ${failed} -ne 0 ]]; then
     tail -n 30 .build/apt.log >&2
@@ -87,6 +87,6 @@ if [[ ${#optional[@]} -ne 0 ]]; then
     say "installing ${list} with apt-get"
     install "${optional[@]}" && exit 0
   fi
-  say "not here and not installed: ${list}; the tests that need them skip themselves" \
+  say "not found and not installed: ${list}; the tests that need them skip themselves" \
     "(as root: apt-get install ${list})"
 fi

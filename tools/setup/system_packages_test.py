@@ -39,7 +39,7 @@ class SystemPackagesTest(absltest.TestCase):
     for tool in _PRESENT:
       self.pretend(tool)
     if not os.path.exists("/usr/src/googletest/googletest/src/gtest-all.cc"):
-      self.skipTest("GoogleTest's sources come from elsewhere here")
+      self.skipTest("this machine's GoogleTest sources are not Debian's")
 
   def pretend(self, tool, body="exit 0"):
     path = os.path.join(self.bin, tool)
@@ -83,7 +83,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("apt-get", "exit 100")
     code, stderr = self.run_script()
     self.assertEqual(code, 0, stderr)
-    self.assertIn("not here and not installed: redis-server", stderr)
+    self.assertIn("not found and not installed: redis-server", stderr)
 
   def test_a_server_is_not_requested_without_root(self):
     self.pretend("bazel")
@@ -92,7 +92,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("apt-get", 'echo "$@" >>calls')
     code, stderr = self.run_script()
     self.assertEqual(code, 0, stderr)
-    self.assertIn("not here and not installed: redis-server", stderr)
+    self.assertIn("not found and not installed: redis-server", stderr)
     self.assertEmpty(self.calls())
 
   def test_the_build_needs_no_server(self):
@@ -120,7 +120,7 @@ class SystemPackagesTest(absltest.TestCase):
     code, stderr = self.run_script()
     self.assertEqual(code, 1)
     self.assertLen(stderr.splitlines(), 1)
-    self.assertIn("Missing: bazel-bootstrap, and there is no root", stderr)
+    self.assertIn("Missing: bazel-bootstrap, and root rights are not", stderr)
     self.assertIn("apt-get install bazel-bootstrap", stderr)
     self.assertEmpty(self.calls())
 
@@ -161,7 +161,7 @@ class SystemPackagesTest(absltest.TestCase):
     self.pretend("apt-get", "exit 100")
     code, stderr = self.run_script()
     self.assertEqual(code, 1)
-    self.assertIn("is the network there?", stderr.splitlines()[-1])
+    self.assertIn("is the network available?", stderr.splitlines()[-1])
 
   def test_sudo_is_used_if_it_needs_no_password(self):
     self.pretend("id", "echo 1000")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """@local_config_tf: headers, library and ABI flag of the installed TensorFlow.
 
-Targets: `:abi` (the preprocessor definition alone: all that the engine may
-see), `:headers` (for kernels/tf) and `:libtensorflow_framework.so.1`.
+Targets: `:abi` (only the preprocessor definition, which is all that the engine
+may use), `:headers` (for kernels/tf) and `:libtensorflow_framework.so.1`.
 """
 
 load("//tools/setup:python_configure.bzl", "configured")

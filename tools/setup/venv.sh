@@ -13,7 +13,7 @@ source "${here}/common.sh"
 python="$1"
 part="$2"
 wheels=.build/wheels
-network="is the network (or the package index) there?"
+network="is the network (or the package index) available?"
 mkdir -p .build "${wheels}"
 
 # An incomplete .venv, or one whose interpreter is gone, is made again.
@@ -25,7 +25,7 @@ fi
 
 pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input "$@"; }
 
-say "installing the pinned packages into .venv (TensorFlow 1.15.5 and its company)"
+say "installing the pinned packages into .venv (TensorFlow 1.15.5 and its dependencies)"
 logged .build/pip.log "pip could not install its pinned self: ${network}" \
   pip install -r "${here}/requirements-bootstrap.txt"
 requirements=(-r "${here}/requirements.txt")

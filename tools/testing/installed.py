@@ -101,7 +101,7 @@ def run_tests(python, tests, label):
             timeout=_TIMEOUT_S)
         code, output = done.returncode, done.stdout
       except subprocess.TimeoutExpired as e:
-        code, output = "no end within %d s" % _TIMEOUT_S, e.output or b""
+        code, output = "did not end within %d s" % _TIMEOUT_S, e.output or b""
       here = test_log.count_program([xml], program, code == 0, "exit code %s" % code)
       print("%s: %s" % (program, here.line()), flush=True)
       if here.failed:

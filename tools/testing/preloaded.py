@@ -1,23 +1,22 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Starts Python programs as forks of a process that has imported TensorFlow already.
+"""Starts Python programs as forks of a process that has already imported TensorFlow.
 
-Importing TensorFlow takes about two seconds of CPU time. A test that starts many
-programs pays for it once:
+Importing TensorFlow takes about two seconds of CPU time. A test that starts many programs
+pays for it once:
 
   programs = preloaded.Interpreter(["tensorflow"])
   program = programs.start(["job.py", "--steps=3"], stdout=log)
   program.wait(60)
 
-A program is the `__main__` module of a process and a session of its own, with its own
-arguments, environment, working directory and output, which has no buffer. It ends as any
-interpreter does, through its exit handlers. Unlike a program that `subprocess` starts, it
-finds the modules of the list imported, and TensorFlow's deprecation warnings off. Use
-`subprocess` for a test of how these modules are imported, of an environment variable that
-they read at that time, or of Python's flags.
+A program runs as the `__main__` module of its own process and session, with its own
+arguments, environment, working directory and unbuffered output. It ends like any
+interpreter, through its exit handlers. Unlike a program that `subprocess` starts, it
+finds the listed modules imported, and TensorFlow's deprecation warnings are off. Use
+`subprocess` to test how these modules are imported, an environment variable that they
+read during the import, or Python's flags.
 
-The interpreter imports modules and does nothing else. It has one thread, so a fork
-inherits no lock that is held.
+The interpreter only imports modules. It has one thread, so a fork inherits no held lock.
 """
 
 import array
@@ -34,26 +33,27 @@ import sys
 import tempfile
 import threading
 
-# Bytes of the longest request, a packet: words and environment of a program, as JSON.
+# Maximum bytes of a request, which is one packet: a program's words and environment as
+# JSON.
 _MAX_REQUEST = 1 << 18
 
 
 class Error(Exception):
-  """The interpreter is gone, or could not import its modules."""
+  """The interpreter has ended, or could not import its modules."""
 
 
 class Program(object):
-  """A program that runs, in the manner of subprocess.Popen.
+  """A running program, with the interface of subprocess.Popen.
 
   Attributes:
-    pid: int, of its process, which leads a process group of its own.
-    returncode: None while it runs, as far as `poll` and `wait` have seen; then its exit
-      status, or minus the number of the signal that ended it.
+    pid: int, its process, which leads its own process group.
+    returncode: None until `poll` or `wait` has seen its end; then its exit status, or
+      minus the number of the signal that ended it.
   """
 
   def __init__(self, words, status):
     self._words = words
-    # The interpreter writes the pid, and later the exit status, a line each.
+    # The interpreter writes the pid, and later the exit status, each on a line.
     self._status = os.fdopen(status, "rb", 0)
     self.returncode = None
     self.pid = self._number()
@@ -65,7 +65,8 @@ class Program(object):
     return int(line)
 
   def wait(self, timeout=None):
-    """Returns its exit status; raises subprocess.TimeoutExpired after `timeout` s."""
+    """Returns the exit status; raises subprocess.TimeoutExpired after `timeout`
+    seconds."""
     if self.returncode is None:
       if not select.select([self._status], [], [], timeout)[0]:
         raise subprocess.TimeoutExpired(self._words, timeout)
@@ -73,14 +74,14 @@ class Program(object):
     return self.returncode
 
   def poll(self):
-    """Returns its exit status, or None while it runs."""
+    """Returns the exit status, or None while the program runs."""
     try:
       return self.wait(0)
     except subprocess.TimeoutExpired:
       return None
 
   def send_signal(self, number):
-    """Sends a signal to it, unless its end has been seen."""
+    """Sends a signal to the program, unless its end has been seen."""
     if self.poll() is None:
       os.kill(self.pid, number)
 
@@ -89,9 +90,9 @@ class Program(object):
 
 
 class Interpreter(object):
-  """A Python process with modules imported, of which programs are forks.
+  """A Python process with imported modules, from which programs are forked.
 
-  Thread-safe. It ends with this process; programs that run then go on.
+  Thread-safe. It ends with this process; running programs continue.
   """
 
   def __init__(self, modules, env=None):
@@ -112,7 +113,7 @@ class Interpreter(object):
           stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
 
   def close(self):
-    """Ends the process. Programs that run go on, and `wait` raises Error for them."""
+    """Ends the process. Running programs continue, and their `wait` raises Error."""
     self._socket.close()
     self._process.wait()
 
@@ -121,7 +122,7 @@ class Interpreter(object):
 
     Args:
       words: list of strings: a path and arguments, or "-c", a script and arguments.
-      stdout: file that it writes its output and errors to.
+      stdout: file for its output and errors.
       env: dict of strings, or None for this process's environment.
       cwd: path, or None for this process's.
 
@@ -147,13 +148,11 @@ class Interpreter(object):
     return Program(words, status)
 
   def run(self, words, env=None, cwd=None, timeout=None):
-    """Runs a program to its end, as subprocess.run does.
+    """Runs a program until it ends, as subprocess.run does.
 
     Args:
-      words: see `start`; and so are `env` and `cwd`.
-      env: dict.
-      cwd: path.
-      timeout: seconds after which it is killed; None: none.
+      words, env, cwd: as in `start`.
+      timeout: seconds after which it is killed; None: no limit.
 
     Returns:
       A subprocess.CompletedProcess; `stdout` is a string with its output and errors.
@@ -184,7 +183,7 @@ def _receive(requests):
 
 
 def _report_ends(running):
-  """Writes the exit status of every program that has ended; closes its pipe."""
+  """Writes the exit status of every program that has ended, and closes its pipe."""
   while running:
     pid, status = os.waitpid(-1, os.WNOHANG)
     if not pid:
@@ -199,7 +198,7 @@ def _report_ends(running):
 
 
 def _become(request, stdout):
-  """Makes this fork the process of a program; returns (its code, its file or None)."""
+  """Turns this fork into a program's process; returns (its code, its file or None)."""
   os.setsid()
   os.dup2(stdout, 1)
   os.dup2(stdout, 2)
@@ -207,7 +206,7 @@ def _become(request, stdout):
   os.chdir(request["cwd"])
   os.environ.clear()
   os.environ.update(request["env"])
-  # As in a process of its own, each program draws other numbers.
+  # Each program draws different numbers, as in a new process.
   random.seed()
   if "numpy" in sys.modules:
     sys.modules["numpy"].random.seed()
@@ -224,13 +223,13 @@ def _serve(requests):
   """Forks a program for each request.
 
   Returns:
-    In a program, what `_become` returns; in the interpreter, at its end, None.
+    In a program, the result of `_become`; in the interpreter, None at its end.
   """
   woken, wake = os.pipe()
   os.set_blocking(wake, False)
   signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
   signal.signal(signal.SIGCHLD, lambda *unused: None)
-  running = {}  # The pid of a program: its status pipe.
+  running = {}  # pid of a program -> its status pipe
   while True:
     ready, _, _ = select.select([requests, woken], [], [])
     if woken in ready:
@@ -256,19 +255,19 @@ def _serve(requests):
 
 
 def _interpret(descriptor, modules):
-  """Imports modules and serves requests; returns what `_serve` does."""
+  """Imports modules and serves requests; returns the result of `_serve`."""
   for name in modules:
     importlib.import_module(name)
   if "tensorflow" in sys.modules:
     importlib.import_module("deprecations").silence()
-  # Forks share the modules' memory as long as the collector does not touch it.
+  # Forks share the modules' memory unless the garbage collector writes to it.
   gc.collect()
   gc.freeze()
   return _serve(socket.socket(fileno=descriptor))
 
 
 def _execute(code, path):
-  """Runs a program in the `__main__` module, which has no names but Python's own."""
+  """Runs a program as the `__main__` module, with only Python's own names."""
   names = sys.modules["__main__"].__dict__
   for name in [n for n in names if not n.startswith("__")]:
     del names[name]

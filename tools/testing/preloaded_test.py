@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of preloaded: a program behaves as one that Python itself starts."""
+"""Tests that a preloaded program behaves like one that Python itself starts."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from absl.testing import parameterized
 
 import preloaded
 
-# Prints what a program can see of how it was started.
+# Prints everything about its start that a program can see.
 _LOOK = """
 import atexit, os, sys
 atexit.register(print, "its exit handler")
@@ -29,7 +29,7 @@ class PreloadedTest(parameterized.TestCase):
   @classmethod
   def setUpClass(cls):
     super(PreloadedTest, cls).setUpClass()
-    # A module that is slow to import, and not imported yet.
+    # A module that is slow to import and not imported yet.
     cls.interpreter = preloaded.Interpreter(["wave"])
     cls.folder = tempfile.mkdtemp()
 

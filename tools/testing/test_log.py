@@ -198,12 +198,12 @@ def _read_events(path):
       try:
         event = json.loads(line)
       except ValueError:
-        return events, "line %d is no whole event" % number
+        return events, "line %d is an incomplete event" % number
       if not isinstance(event, dict):
-        return events, "line %d is no event" % number
+        return events, "line %d is not an event" % number
       events.append(event)
   is_whole = bool(events) and events[-1].get("lastMessage", False)
-  return events, None if is_whole else "the last of %d events is not there" % (
+  return events, None if is_whole else "event %d, the last one, is missing" % (
       len(events) + 1)
 
 
@@ -236,7 +236,7 @@ def count_build_events(path):
 
   counts = Counts()
   if cut is not None:
-    counts.failed.append("the build's event file is cut: %s: %s" % (path, cut))
+    counts.failed.append("the build's event file is truncated: %s: %s" % (path, cut))
   for label in sorted(wanted | set(results)):
     status = summaries.get(label, {}).get("overallStatus", "NO_STATUS")
     if cut is not None and label not in summaries:

@@ -199,21 +199,23 @@ class TestLogTest(absltest.TestCase):
     # The summary of //b is cut in half, missing, or missing after a truncated line. The
     # bytes that are not text stand for a block of zeros, as a failing disk may leave it.
     for name, text, why in (
-        ("half", "".join(lines[:8]) + lines[8][:30], "line 9 is no whole event"),
-        ("end", "".join(lines[:8]), "the last of 9 events is not there"),
-        ("number", "".join(lines[:8]) + "1", "line 9 is no event"),
-        ("zeros", "".join(lines[:8]) + "\0\0\n" + lines[9], "line 9 is no whole event")):
+        ("half", "".join(lines[:8]) + lines[8][:30], "line 9 is an incomplete event"),
+        ("end", "".join(lines[:8]), "event 9, the last one, is missing"),
+        ("number", "".join(lines[:8]) + "1", "line 9 is not an event"),
+        ("zeros", "".join(lines[:8]) + "\0\0\n" + lines[9],
+         "line 9 is an incomplete event")):
       with self.subTest(name):
         path = self.file(text, name + ".json")
         counts = test_log.count_build_events(path)
         self.assertEqual(counts.failed, [
-            "the build's event file is cut: %s: %s" % (path, why), "//c: ended as TIMEOUT"])
+            "the build's event file is truncated: %s: %s" % (path, why), "//c: ended as TIMEOUT"])
         self.assertEqual(counts.passed, 3)
         self.assertEmpty(counts.worth_another_run())
     empty = self.file("", "empty.json")
     self.assertEqual(
         test_log.count_build_events(empty).failed,
-        ["the build's event file is cut: %s: the last of 1 events is not there" % empty])
+        ["the build's event file is truncated: %s: "
+         "event 1, the last one, is missing" % empty])
 
   def test_build_events_without_a_summary_are_a_failure(self):
     counts = test_log.count_build_events(

@@ -241,7 +241,7 @@ REGISTER_OP("TestIds")
     .Output("y: T")
     .Attr("T: {int64, int32}")
     .SetShapeFn(tensorflow::shape_inference::UnchangedShape)
-    .Doc("x, later.");
+    .Doc("Returns x, computed late.");
 
 class IdsOp : public OpKernel {
  public:
@@ -275,13 +275,13 @@ REGISTER_OP("TestFloatsCopied")
     .Output("count: int64")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc("[2], floats that went up and down since the last time.");
+    .Doc("[2], floats copied to and from the device since the last call.");
 
 REGISTER_OP("TestIntegersCopied")
     .Output("count: int64")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc("The same of integers.");
+    .Doc("[2], integers copied to and from the device since the last call.");
 
 template <std::atomic<tensorflow::int64> Counts::*kCount>
 class CopiedOp : public OpKernel {
