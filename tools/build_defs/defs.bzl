@@ -294,7 +294,7 @@ def ev_py_test(
         tags = [],
         shard_count = None,
         **kwargs):
-    """absl test. Give several TensorFlow tests of one file a shard_count.
+    """absl test.
 
     Args:
       name: stem_test.
@@ -305,7 +305,8 @@ def ev_py_test(
       imports: import roots besides the package's own.
       size: small (60 s), medium (300 s) or large (900 s).
       tags: "slow" leaves the test out of make check.
-      shard_count: absl splits the cases over this many processes.
+      shard_count: absl splits the cases over this many processes. Each of them imports
+        TensorFlow: no gain on a machine whose processors are busy.
       **kwargs: args, env, flaky and the like.
     """
     native.py_test(
