@@ -323,3 +323,37 @@ def ev_py_test(
         deps = deps,
         **kwargs
     )
+
+def ev_py_tests(name, tests, deps = [], data = [], size = "medium", **kwargs):
+    """absl tests that share one import of TensorFlow.
+
+    `name` runs them all, each in a process of its own. Each has a target of its own too,
+    which //... leaves out.
+
+    Args:
+      name: of the target that runs them all.
+      tests: names of tests, stem_test; the source of each is stem_test.py.
+      deps: ev_py_library targets that one of them needs.
+      data: files that one of them reads.
+      size: of all together.
+      **kwargs: as of ev_py_test.
+    """
+    for test in tests:
+        ev_py_test(
+            name = test,
+            size = size,
+            srcs = [test + ".py"],
+            data = data,
+            tags = ["manual"],
+            deps = deps,
+        )
+    sources = [test + ".py" for test in tests]
+    ev_py_test(
+        name = name,
+        size = size,
+        srcs = ["//tools/testing:many_tests.py"],
+        args = ["$(location %s)" % source for source in sources],
+        data = data + sources,
+        deps = deps + ["//tools/testing:preloaded"],
+        **kwargs
+    )

@@ -166,10 +166,6 @@ def _minimize(optimizer, net):
 
 class GradientNormsUtest(parameterized.TestCase):
 
-  def _gather(self, session, value):
-    """Returns what every rank gives, by rank."""
-    return session.run(hvd.allgather(tf.constant(np.asarray(value)[None])))
-
   def _compare(self, train, whole_train=None, wrap=sok.DistributedOptimizer,
                inner=lambda o: o, outer=lambda o: o, target_gpu=-1, step_of_nan=None):
     rng = np.random.RandomState(3)
@@ -180,6 +176,7 @@ class GradientNormsUtest(parameterized.TestCase):
       step = train(outer(wrap(inner(make()))), sharded)
       whole = _Net("whole", _local_lookup)
       step_whole = (whole_train or train)(outer(inner(make())), whole)
+      dense_of_ranks = hvd.allgather(sharded.dense[None])
       session.run(tf.compat.v1.global_variables_initializer())
       start = session.run(whole.dense)
       for k in range(_STEPS):
@@ -191,7 +188,7 @@ class GradientNormsUtest(parameterized.TestCase):
         session.run([step, step_whole], {
             sharded.ids: ids[mine], sharded.labels: labels[mine],
             whole.ids: ids, whole.labels: labels})
-        of_ranks = self._gather(session, session.run(sharded.dense))
+        of_ranks = session.run(dense_of_ranks)
         for other in of_ranks[1:]:
           np.testing.assert_array_equal(other, of_ranks[0])
       expected = session.run(whole.dense)
