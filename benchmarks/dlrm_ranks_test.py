@@ -5,32 +5,29 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 from absl.testing import absltest
 
 import dlrm_ranks_table
+import horovod_job
+import ranks as ranks_of_jobs
 
 
 class DlrmRanksTest(absltest.TestCase):
 
-  def _run(self, ranks, *arguments):
+  def _run(self, ranks, *arguments, horovodrun=False):
     worker = os.path.join(os.path.dirname(os.path.abspath(dlrm_ranks_table.__file__)),
                           "dlrm_ranks.py")
-    process = subprocess.run(
-        [sys.executable, "-m", "horovod.runner.launch", "-np", str(ranks), "-H",
-         "localhost:%d" % ranks, sys.executable, worker, "--device=/cpu:0",
-         "--storage=dram", "--exchange=horovod", "--batch=32", "--dim=4", "--tables=5",
-         "--rows=100", "--steps=20", "--warmup_steps=1", "--bottom=8", "--top=16,8"] +
-        list(arguments),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2"), universal_newlines=True)
-    self.assertEqual(process.returncode, 0, process.stdout)
-    return re.findall(r"(\{.*\})", process.stdout)
+    run = horovod_job.run if horovodrun else ranks_of_jobs.run
+    job = run(
+        ranks, worker, "--device=/cpu:0", "--storage=dram", "--exchange=horovod",
+        "--batch=32", "--dim=4", "--tables=5", "--rows=100", "--steps=20",
+        "--warmup_steps=1", "--bottom=8", "--top=16,8", *arguments)
+    self.assertEqual(job.returncode, 0, job.output)
+    return re.findall(r"(\{.*\})", job.output)
 
   def test_runs_and_trains(self):
-    lines = self._run(1) + self._run(2)
+    lines = self._run(1) + self._run(2, horovodrun=True)
     results = [json.loads(line) for line in lines]
     self.assertEqual([(r["ranks"], r["graph"]) for r in results],
                      [(n, g) for n in (1, 2) for g in ("whole", "dense", "sparse")])

@@ -21,9 +21,12 @@ import tensorflow as tf
 import embedding_variable
 import criteo
 import ctr_data
+import deprecations
 import embeddings
 import models
 import train_ctr
+
+deprecations.silence()
 
 # A program that serves a SavedModel without this project's Python code.
 _SERVE = """

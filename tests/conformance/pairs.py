@@ -5,7 +5,10 @@
 import numpy as np
 import tensorflow as tf
 
+import deprecations
 import embedding_variable as ev
+
+deprecations.silence()
 
 
 def rows(num_rows, dim, seed=0):

@@ -147,7 +147,8 @@ class FaultsTest(absltest.TestCase):
 
   def _start_gradients(self, mode, num_ranks, *arguments):
     job = ranks.Ranks(num_ranks, _TEST_GPU, _GRADIENTS_PROGRAM, mode, *arguments,
-                      env=horovod_job.environment(SOK_EXCHANGE="nccl"))
+                      env=horovod_job.environment(SOK_EXCHANGE="nccl"),
+                      modules=ranks.WITHOUT_PACKAGE)
     self.addCleanup(job.__exit__)
     return job
 

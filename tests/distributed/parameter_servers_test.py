@@ -7,12 +7,13 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
 from absl.testing import absltest
 import tensorflow as tf
+
+import preloaded
 
 _JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                     "parameter_servers_job.py")
@@ -22,14 +23,22 @@ _SECONDS = 500
 
 class ParameterServersTest(absltest.TestCase):
 
+  @classmethod
+  def setUpClass(cls):
+    super(ParameterServersTest, cls).setUpClass()
+    cls.python = preloaded.Interpreter(["embedding_variable"])
+
+  @classmethod
+  def tearDownClass(cls):
+    cls.python.close()
+    super(ParameterServersTest, cls).tearDownClass()
+
   def _start(self, cluster, task, index, *arguments):
     """Starts one task, which is killed at the end of the test."""
     config = {"cluster": cluster, "task": {"type": task, "index": index}}
     output = tempfile.TemporaryFile(mode="w+")
-    process = subprocess.Popen(
-        [sys.executable, _JOB] + [str(a) for a in arguments],
-        env=dict(os.environ, TF_CONFIG=json.dumps(config)), stdout=output,
-        stderr=subprocess.STDOUT)
+    process = self.python.start([_JOB] + list(arguments), output,
+                                dict(os.environ, TF_CONFIG=json.dumps(config)))
 
     def end():
       process.kill()

@@ -14,6 +14,8 @@ import tempfile
 
 from absl.testing import absltest
 
+import preloaded
+
 _FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r'`python -c "([^"`]*)"`')
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
@@ -34,6 +36,17 @@ def scripts(text):
 
 class DocumentsTest(absltest.TestCase):
 
+  @classmethod
+  def setUpClass(cls):
+    super(DocumentsTest, cls).setUpClass()
+    # Scripts import this project's packages themselves.
+    cls.python = preloaded.Interpreter(["horovod.tensorflow"])
+
+  @classmethod
+  def tearDownClass(cls):
+    cls.python.close()
+    super(DocumentsTest, cls).tearDownClass()
+
   def test_finds_the_pages_and_their_scripts(self):
     names = [os.path.basename(p) for p in documents()]
     self.assertIn("README.md", names)
@@ -50,11 +63,8 @@ class DocumentsTest(absltest.TestCase):
           with tempfile.TemporaryDirectory() as directory:
             env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path),
                        TF_CPP_MIN_LOG_LEVEL="2")
-            done = subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", script], cwd=directory,
-                env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=120)
-          self.assertEqual(done.returncode, 0, done.stdout.decode())
+            done = self.python.run(["-c", script], env, directory, timeout=120)
+          self.assertEqual(done.returncode, 0, done.stdout)
 
   def test_commands_of_one_line_run(self):
     ran = 0
@@ -72,8 +82,7 @@ class DocumentsTest(absltest.TestCase):
   def test_a_failing_script_would_be_noticed(self):
     page = "```python\nimport tensorflow as tf\nraise SystemExit(3)\n```\n"
     script, = scripts(page)
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = self.python.run(["-c", script])
     self.assertEqual(done.returncode, 3)
 
   def test_links_between_pages_lead_somewhere(self):

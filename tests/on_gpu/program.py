@@ -18,6 +18,8 @@ import exemptions
 import placement
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Where the suites find `deprecations`.
+sys.path.append(os.path.join(_ROOT, "tools", "testing"))
 
 # Packages with helpers for tests, and their folders in this repository.
 _WITH_HELPERS = (

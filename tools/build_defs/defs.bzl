@@ -299,7 +299,7 @@ def ev_py_test(
         tags = [],
         shard_count = None,
         **kwargs):
-    """absl test. A file with several TensorFlow tests should have a shard_count.
+    """absl test.
 
     Args:
       name: stem_test.
@@ -310,7 +310,8 @@ def ev_py_test(
       imports: import roots besides the package's own.
       size: small (60 s), medium (300 s) or large (900 s).
       tags: "slow" leaves the test out of make check.
-      shard_count: absl splits the cases over this many processes.
+      shard_count: absl splits the cases over this many processes. Each of them imports
+        TensorFlow: no gain on a machine whose processors are busy.
       **kwargs: args, env, flaky and the like.
     """
     native.py_test(
@@ -325,5 +326,39 @@ def ev_py_test(
         shard_count = shard_count,
         tags = tags,
         deps = deps,
+        **kwargs
+    )
+
+def ev_py_tests(name, tests, deps = [], data = [], size = "medium", **kwargs):
+    """absl tests that share one import of TensorFlow.
+
+    `name` runs them all, each in a process of its own. Each has a target of its own too,
+    which //... leaves out.
+
+    Args:
+      name: of the target that runs them all.
+      tests: names of tests, stem_test; the source of each is stem_test.py.
+      deps: ev_py_library targets that one of them needs.
+      data: files that one of them reads.
+      size: of all together.
+      **kwargs: as of ev_py_test.
+    """
+    for test in tests:
+        ev_py_test(
+            name = test,
+            size = size,
+            srcs = [test + ".py"],
+            data = data,
+            tags = ["manual"],
+            deps = deps,
+        )
+    sources = [test + ".py" for test in tests]
+    ev_py_test(
+        name = name,
+        size = size,
+        srcs = ["//tools/testing:many_tests.py"],
+        args = ["$(location %s)" % source for source in sources],
+        data = data + sources,
+        deps = deps + ["//tools/testing:preloaded"],
         **kwargs
     )

@@ -95,19 +95,20 @@ class Interpreter(object):
   Thread-safe. It ends with this process; running programs continue.
   """
 
-  def __init__(self, modules, env=None):
+  def __init__(self, modules, env=None, flags=("-W", "ignore")):
     """Starts the process; `start` waits until it has imported the modules.
 
     Args:
       modules: list of names.
       env: dict, or None for this process's.
+      flags: Python's own, such as those for warnings.
     """
     self._lock = threading.Lock()
     self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
       self._process = subprocess.Popen(
-          [sys.executable, "-W", "ignore", os.path.abspath(__file__),
-           str(theirs.fileno())] + list(modules),
+          [sys.executable] + list(flags) + [
+              os.path.abspath(__file__), str(theirs.fileno())] + list(modules),
           # Python reads PYTHONUNBUFFERED when it starts.
           env=dict(os.environ if env is None else env, PYTHONUNBUFFERED="1"),
           stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])

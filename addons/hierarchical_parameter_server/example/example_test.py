@@ -4,24 +4,36 @@
 
 import json
 import os
-import subprocess
 import sys
 
 from absl.testing import absltest
 
 import notebooks
+import preloaded
 
 
 class ExampleTest(absltest.TestCase):
 
+  @classmethod
+  def setUpClass(cls):
+    super(ExampleTest, cls).setUpClass()
+    # Examples import this project's packages themselves.
+    cls.python = preloaded.Interpreter(["tensorflow"])
+
+  @classmethod
+  def tearDownClass(cls):
+    cls.python.close()
+    super(ExampleTest, cls).tearDownClass()
+
+  def run_python(self, *words, cwd=None):
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), TF_CPP_MIN_LOG_LEVEL="2")
+    return self.python.run(words, env, cwd)
+
   def run_example(self, name):
     here = os.path.dirname(os.path.abspath(__file__))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", os.path.join(here, name),
-         "--folder=" + os.path.join(self.create_tempdir().full_path, "here")],
-        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path),
-                 TF_CPP_MIN_LOG_LEVEL="2"),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    done = self.run_python(
+        os.path.join(here, name),
+        "--folder=" + os.path.join(self.create_tempdir().full_path, "here"))
     self.assertEqual(done.returncode, 0, done.stdout)
     return done.stdout
 
@@ -40,12 +52,7 @@ class ExampleTest(absltest.TestCase):
       cells = json.load(f)["cells"]
     self.assertEqual(cells[0]["cell_type"], "markdown")
     code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        cwd=self.create_tempdir().full_path,
-        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path),
-                 TF_CPP_MIN_LOG_LEVEL="2"),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    done = self.run_python("-c", code, cwd=self.create_tempdir().full_path)
     self.assertIn("after; 17 trained weights", done.stdout)
 
   def test_basic_workflow(self):

@@ -346,15 +346,16 @@ class DistributedTestCase(parameterized.TestCase):
         everything = session.run(whole.contents())
       for t, table in enumerate(tables):
         self.compare(table, contents[t], everything[t], rtol, atol)
-        total = sum(self.gather(len(contents[t][0])))
-        self.assertEqual(total, len(seen[t]))
+      sizes = self.gather([len(keys) for keys, _ in contents])
+      self.assertEqual(sizes.sum(axis=0).tolist(), [len(s) for s in seen])
       return contents
 
-  def gather(self, number):
-    """Returns the number of every rank."""
+  def gather(self, numbers):
+    """Returns int64 `[ranks, ...]`: an int, or a list of ints, of every rank."""
+    value = np.array([numbers], np.int64)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      value = tf.compat.v1.placeholder(tf.int64, [1])
-      return session.run(hvd.allgather(value, name="gather"), {value: [number]})
+      placeholder = tf.compat.v1.placeholder(tf.int64, value.shape)
+      return session.run(hvd.allgather(placeholder, name="gather"), {placeholder: value})
 
   def compare(self, table, mine, everything, rtol, atol):
     """Checks that this rank has its owned keys, with the reference's rows and slots."""

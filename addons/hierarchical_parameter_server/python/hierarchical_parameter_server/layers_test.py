@@ -10,9 +10,12 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+import deprecations
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import _lib
 from hierarchical_parameter_server import testing
+
+deprecations.silence()
 
 _ROWS, _DIM = 200, 12
 

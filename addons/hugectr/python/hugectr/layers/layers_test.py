@@ -7,6 +7,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+import deprecations
 from hugectr.config import model as models
 from hugectr.config import shapes
 from hugectr.layers import context as contexts
@@ -15,6 +16,8 @@ from hugectr.layers import losses
 from hugectr.layers import network
 from hugectr.layers import oracle
 from hugectr.layers import parameters
+
+deprecations.silence()
 
 _BATCH = 4
 
