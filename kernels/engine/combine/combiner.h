@@ -44,7 +44,7 @@ enum class Combiner {
   kSum,    // sum w_i e_i
   kMean,   // sum w_i e_i / sum w_i
   kSqrtN,  // sum w_i e_i / sqrt(sum w_i^2)
-  kMax,    // the largest e_i, each element by itself
+  kMax,    // the largest e_i, element by element
 };
 
 constexpr Combiner kCombiners[] = {Combiner::kSum, Combiner::kMean,

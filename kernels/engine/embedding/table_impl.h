@@ -185,7 +185,7 @@ class EmbeddingTable::Impl : public RowSource {
     if (changes != nullptr) changes->Mark(handle);
   }
 
-  // --- REQUIRE the gate alone ---
+  // --- REQUIRE: alone in the gate ---
 
   // Finds the keys of rows to be evicted by weight.
   Status FindWeak(float threshold, std::vector<int64_t>* keys) const;
@@ -210,7 +210,7 @@ class EmbeddingTable::Impl : public RowSource {
   // Like TakeBack.
   void TakeBackAlone(const TableJournal& journal);
 
-  // --- REQUIRE that this thread is not in the gate ---
+  // --- REQUIRE: this thread is not in the gate ---
 
   // Number of rows that the capacity allows; the largest int64 without one.
   int64_t MaxRows() const;

@@ -160,7 +160,8 @@ TEST_F(DeviceTensorsTest, StepsGiveTheBitsOfThoseInCpuMemory) {
   EXPECT_FALSE(cpu_table->pools_on_device());
   const Combiner combiners[] = {Combiner::kSum, Combiner::kMean,
                                 Combiner::kSqrtN};
-  // Few ids, many ids of few keys, one each, more than a device deduplicates.
+  // Few ids, many ids of few keys, one id each, and more than a device
+  // deduplicates.
   const int64_t shapes[][3] = {
       {20, 2, 50}, {900, 6, 60}, {500, 1, 5000}, {30000, 4, 60000}};
   int64_t step = 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused optimizer update.
+// Fused optimizer update of many tables.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_UPDATE_ROW_UPDATE_H_
 #define KERNELS_ENGINE_EMBEDDING_UPDATE_ROW_UPDATE_H_
