@@ -389,7 +389,7 @@ class FeatureColumnsTest(parameterized.TestCase):
       (dict(dims=(3, 0)), 2, "two numbers of rows"),
       (dict(dims=(3, 3), operation="add"), (2, 3), "one length, got 2 and 3"),
       (dict(dims=(3, 3)), (2, 2, 2), "one length of rows or two"),
-      (dict(dims=[[3, 2], [3, 2]]), 4, r"lengths \(2, 2\), and dimension says 4"))
+      (dict(dims=[[3, 2], [3, 2]]), 4, r"lengths \(2, 2\), but dimension is 4"))
   def test_multihash_refuses(self, arguments, dimension, message):
     with self.assertRaisesRegex(ValueError, "'ids': .*" + message):
       _fc.embedding_column(

@@ -340,7 +340,7 @@ class ArgumentsTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, r"'t': counts must have shape \(2,\)"):
       tf.nn.embedding_lookup(table, [1, 2], counts=[1])
     for arguments in (dict(ev_init_value=tf.zeros([1, 2])), dict(counts=[1])):
-      with self.assertRaisesRegex(ValueError, "only for embedding variables"):
+      with self.assertRaisesRegex(ValueError, "applies only to embedding variables"):
         tf.nn.embedding_lookup(dense, [1], **arguments)
     with self.assertRaisesRegex(TypeError, "must be an embedding variable"):
       kv_variable_ops.lookup_tier(dense, [1])

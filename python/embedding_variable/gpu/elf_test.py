@@ -64,7 +64,7 @@ class ElfTest(absltest.TestCase):
   def test_refuses_other_files(self):
     with open(self.path, "w") as f:
       f.write("GROUP ( libcublas.so.13 )")
-    with self.assertRaisesRegex(ValueError, "no 64-bit little-endian ELF file"):
+    with self.assertRaisesRegex(ValueError, "not a 64-bit little-endian ELF file"):
       elf.Elf(self.path)
 
   def test_any_cut_is_an_error_or_harmless(self):

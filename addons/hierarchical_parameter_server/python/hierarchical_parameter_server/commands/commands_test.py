@@ -88,7 +88,7 @@ class CommandsTest(absltest.TestCase):
         "1 of 3 keys have the default value"])
     code, _, err = run("lookup", self.config(), "m", "tabel", "1")
     self.assertEqual(code, 2)
-    self.assertIn("model 'm' has no table 'tabel', but table0", err)
+    self.assertIn("model 'm' has no table 'tabel'; its tables are table0", err)
     code, _, err = run("lookup", os.path.join(self.folder, "none.json"), "m", "0", "1")
     self.assertEqual(code, 2)
     self.assertIn("none.json", err)
