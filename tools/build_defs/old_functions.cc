@@ -5,6 +5,9 @@
 // that manylinux2014 has; see old_names.S. They are hidden, so only this
 // library calls them.
 
+// manylinux2014 has std::string of this form alone in its interfaces.
+#define _GLIBCXX_USE_CXX11_ABI 0
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -17,6 +20,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <stdexcept>
+#include <string>
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -167,6 +172,21 @@ void AlignedSizedDeleteArray(void* memory, size_t, size_t) {
 }
 void SizedDelete(void* memory, size_t) { ::operator delete(memory); }
 void SizedDeleteArray(void* memory, size_t) { ::operator delete[](memory); }
+
+// Constructors of std::runtime_error from a char*, which CUDA's headers call.
+// The constructor from a string is older. The second one begins an object of a
+// derived class, which then sets its own vtable.
+HIDDEN void RuntimeError(void* error,
+                         const char* what) asm("_ZNSt13runtime_errorC1EPKc");
+HIDDEN void BaseRuntimeError(void* error, const char* what) asm(
+    "_ZNSt13runtime_errorC2EPKc");
+
+void RuntimeError(void* error, const char* what) {
+  new (error) std::runtime_error(std::string(what));
+}
+void BaseRuntimeError(void* error, const char* what) {
+  RuntimeError(error, what);
+}
 
 // Since CXXABI_1.3.13 std::exception_ptr counts its owners with functions of
 // their own. Older versions count them in the copy constructor and the

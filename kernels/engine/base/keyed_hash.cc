@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdio>
 #include <stdexcept>
-#include <string>
 
 #include "kernels/engine/base/hash.h"
 
@@ -42,11 +41,10 @@ bool ReadDevice(void* to, size_t bytes) {
 KeyedHash KeyedHash::Draw() {
   uint64_t words[4];
   if (!GetRandom(words, sizeof(words)) && !ReadDevice(words, sizeof(words))) {
-    // The libstdc++ of manylinux2014 has no constructor that takes a char*.
-    throw std::runtime_error(std::string(
+    throw std::runtime_error(
         "cannot read random bytes from getrandom or from /dev/urandom; tables "
         "need them for the secret of their hash, which protects against ids "
-        "chosen to collide"));
+        "chosen to collide");
   }
   KeyedHash hash;
   hash.mask0_ = words[0];
