@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function of libhierarchical_parameter_server_cuda.so. The cache registers
-// itself in the library's own copy of the engine while it is loaded.
+// The exported function of libhierarchical_parameter_server_cuda.so. The cache
+// registers itself in the library's own copy of the engine when it is loaded.
 
 #include "addons/hierarchical_parameter_server/cuda/cuda_library.h"
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libhierarchical_parameter_server.so and its CUDA library exchange when
-// the first opens the second (kernels/engine/base/gpu_library.h).
+// Functions of the CUDA library that libhierarchical_parameter_server.so calls
+// after opening it (kernels/engine/base/gpu_library.h).
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CUDA_CUDA_LIBRARY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CUDA_CUDA_LIBRARY_H_
@@ -13,8 +13,8 @@
 
 namespace hps {
 
-// transfer_memory: the process's pool, for which the cache offers pinned
-// memory. Returns the factory of caches in GPU memory.
+// Returns the factory of caches in GPU memory. transfer_memory: the process's
+// pool, to which the cache adds pinned memory.
 struct CudaLibrary : ev::GpuLibrary {
   DeviceCacheFactory (*open)(ev::TransferMemoryPool* transfer_memory);
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes an op library that links this file load its CUDA library when a cache
-// in GPU memory is first asked for.
+// in GPU memory is first needed.
 
 #include <string>
 
@@ -14,7 +14,8 @@ namespace {
 
 ev::Status Load();
 
-// A path that TensorFlow was given may be relative, and the folder may change.
+// Stored at load time: TensorFlow's path to the library may be relative, and
+// the working folder may change.
 const std::string& OpLibrary() {
   static const std::string* const path =
       new std::string(ev::FileOf(reinterpret_cast<const void*>(&Load)));
