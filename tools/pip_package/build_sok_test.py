@@ -119,7 +119,7 @@ class BuildSokTest(absltest.TestCase):
   def test_description_has_no_link_into_the_source_tree(self):
     metadata = self.dist_info("METADATA")
     self.assertNotRegex(metadata, r"\]\((?!\w+:)")
-    self.assertIn("| CPU memory | the default", metadata)
+    self.assertIn("CPU memory (`DRAM`, the default), GPU memory (`HBM`) (docs/gpu.md)", metadata)
 
   def test_licence_is_apache(self):
     licence = self.dist_info("LICENSE")
