@@ -18,7 +18,7 @@ import exemptions
 import placement
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Where the suites find `deprecations`.
+# The suites import `deprecations` from there.
 sys.path.append(os.path.join(_ROOT, "tools", "testing"))
 
 # Packages with helpers for tests, and their folders in this repository.

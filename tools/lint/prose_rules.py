@@ -5,7 +5,7 @@
 A comment starts with its subject, code does not talk, a sentence has at most 40
 words, and no name ends in a place that only its author could see.
 
-  tools/lint/prose_rules.py FILE ...    # every finding, also in folders of NOT_YET
+  tools/lint/prose_rules.py FILE ...    # every finding, also in files of NOT_YET
 """
 
 import ast
@@ -14,8 +14,21 @@ import re
 import sys
 import tokenize
 
-# Folders whose comments were written before these rules. The list only shrinks.
-NOT_YET = ("addons/", "benchmarks/", "docs/", "kernels/", "python/", "tests/", "tools/")
+# The GPU's rooms, and files that share their names, as prefixes of paths: written before
+# these rules. The list only shrinks.
+NOT_YET = (
+    "addons/sparse_operation_kit/exchange/gpu/",
+    "addons/sparse_operation_kit/exchange/route",
+    "docs/design/0005",
+    "docs/design/0021",
+    "docs/design/0025",
+    "docs/design/0027",
+    "kernels/engine/gpu_step/",
+    "kernels/engine/ids/device_distinct.h",
+    "kernels/engine/rows/gpu",
+    "kernels/engine/testing/host_device",
+    "tests/exchange_device/",
+)
 
 _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
 _MAX_WORDS = 40
@@ -173,7 +186,7 @@ def findings(path, text):
 
 
 def violations(path, text):
-  """Returns the findings in folders that the rules hold for."""
+  """Returns the findings in a file that the rules hold for."""
   return [] if path.startswith(NOT_YET) else findings(path, text)
 
 

@@ -143,7 +143,7 @@ Status Load() {
   return status;
 }
 
-TEST(LoadGpuLibraryTest, WithoutALoaderThereIsNone) {
+TEST(LoadGpuLibraryTest, WithoutALoaderReturnsTheReason) {
   const Status status = LoadGpuLibrary("rows need one");
   EXPECT_EQ(StatusCode::kFailedPrecondition, status.code());
   EXPECT_EQ("rows need one", status.message());

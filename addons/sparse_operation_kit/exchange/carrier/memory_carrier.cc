@@ -415,7 +415,7 @@ class MemoryCarrier : public Carrier {
     for (std::thread& thread : threads) thread.join();
     // Threads that only read the header's failure return a less specific status
     // than the one that detected it.
-    const ev::Status reported = Ended(rank_);
+    const ev::Status reported = Ended(header()->failed.load());
     ev::Status worst;
     for (const ev::Status& status : statuses) {
       if (status.ok()) continue;
