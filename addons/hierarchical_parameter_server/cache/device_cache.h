@@ -126,8 +126,8 @@ class CacheReview {
   virtual ev::Status Renew(const float* rows, ev::Span<const int64_t> gone) = 0;
 };
 
-// Selects the row to evict when another needs its slot. An id of a lookup is a
-// use of its row, and so is storing the row.
+// Selects the row to evict when another needs its slot. A row is used when it
+// is stored, and once for each id of a lookup that finds it.
 enum class CachePolicy {
   kLru,  // evicts the least recently used row
   // evicts the least frequently used row; counts start at insertion and do not

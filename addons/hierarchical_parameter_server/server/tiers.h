@@ -47,31 +47,35 @@ class Tiers {
     int64_t above = 0, below = 0, nowhere = 0;
     // Ids counted in `nowhere` that a skipped tier may have.
     int64_t unavailable = 0;
-    // True if a tier was skipped: that tier may have other rows.
+    // True if a tier was skipped. That tier may have rows for the keys in
+    // `nowhere`, and newer rows for the keys in `below`.
     bool skipped = false;
   };
-  // The purpose of a read. kLookup: an answer; it may skip an unavailable tier.
-  // kBringUp: for a cache; an unavailable tier is an error. kRefresh: like
-  // kBringUp, but without elevating rows.
+  // The purpose of a read. kLookup: the rows are returned to a client; an
+  // unavailable tier may be skipped. kBringUp: the rows will be cached; an
+  // unavailable tier is an error. kRefresh: like kBringUp, but rows are not
+  // elevated.
   enum class Purpose { kLookup, kBringUp, kRefresh };
-  // rows + i * width = the row of keys[i]. `missing` must have room for
-  // keys.size() indices; its first found->nowhere elements are the indices,
-  // ascending, of keys that no tier has. Adds to found->above, below and
-  // unavailable; sets found->nowhere and skipped. Rows found in the persistent
-  // tier are elevated if there is an elevator.
+  // Reads rows: rows + i * width is the row of keys[i]. `missing` must have
+  // room for keys.size() indices; its first found->nowhere elements are the
+  // indices, ascending, of keys that no tier has. Adds to found->above, below
+  // and unavailable; sets found->nowhere and skipped. If there is an elevator,
+  // rows found in the persistent tier are elevated (copied to the volatile
+  // tier), except for kRefresh and after the volatile tier was skipped.
   ev::Status Read(ev::Span<const int64_t> keys, float* rows, int64_t* missing,
                   Found* found, ev::Parallel* parallel,
                   Purpose purpose = Purpose::kLookup);
 
-  // Discards the elevation of rows read so far.
+  // Cancels the elevations that are not finished, of all rows read so far.
   void DropElevations();
 
-  // Effect of an update on a cache above. kRows: exactly these rows changed.
-  // kPerhaps: other rows may be visible now. kNothing: none changed.
+  // Effect of an update on lookups, for a cache above. kRows: lookups now get
+  // exactly the given rows. kPerhaps: they may get other rows for these keys
+  // than before, not necessarily the given ones. kNothing: no row has changed.
   enum class Changed { kRows, kPerhaps, kNothing };
-  // Stores rows in the selected tiers: persistent first, so that what is
-  // visible in the volatile tier is already safe. Calls then(changed) before
-  // another update may start; after an error, with kPerhaps.
+  // Stores rows in the selected tiers: persistent first, so that rows that are
+  // visible in the volatile tier are already safe. Then calls then(changed),
+  // before another update may start; if storing failed, `changed` is kPerhaps.
   template <typename Then>
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent, const Then& then) {

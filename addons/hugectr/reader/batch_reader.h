@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads batches ahead in threads, in the order of the data, into a bounded
-// queue.
+// queue. A batch holds the samples of this rank only; the ranks split each
+// batch evenly.
 //
 // Records differ in size, so the start of a batch is known only after the
 // previous one was read. To read in parallel, a thread first publishes where
 // its batch should end: a guess, which is right while records are alike, or the
-// result of a scan, which costs less than reading. Then it reads the batch
-// while the next thread starts there. Batches are accepted in order. A batch
-// that did not start at the actual end of the previous one is read again from
-// there, so a wrong guess only costs time.
+// result of a scan, which costs less than reading. Then it reads the batch,
+// while another thread starts to read the next batch from that place. Batches
+// are accepted in order. A batch that did not start at the actual end of the
+// previous one is read again from there, so a wrong guess only costs time.
 
 #ifndef ADDONS_HUGECTR_READER_BATCH_READER_H_
 #define ADDONS_HUGECTR_READER_BATCH_READER_H_
@@ -85,7 +86,7 @@ class BatchReader {
   const std::unique_ptr<Source> source_;
   const ReaderOptions options_;
   const std::shared_ptr<BatchPool> pool_;
-  // Number of batches; practically infinite if the data repeats.
+  // Number of batches; the largest int64 if the data repeats.
   int64_t batches_;
   int64_t window_;
 
@@ -96,8 +97,8 @@ class BatchReader {
   // Whether a thread has taken a number but not yet published the end of its
   // batch.
   bool is_beginning_ = false;
-  // Whether published places are wrong: then no batch is begun until all begun
-  // ones are accepted.
+  // Whether a published place was wrong. Then no batch is begun until all begun
+  // ones are accepted; the next one starts at accepted_end_.
   bool is_lost_ = false;
   // begun_: number of the next batch to begin, at next_place_. accepted_:
   // number of the next batch to accept, at accepted_end_. taken_: number of the

@@ -44,16 +44,18 @@ struct RouteInput : ev::IdsInput {
 class DistinctDevice {
  public:
   virtual ~DistinctDevice() {}
-  // Least number of ids worth deduplicating on the device. If no inverse is
-  // copied to the host, it applies to the sum over a route's tables, and each
-  // table needs at least 1 / ev::kDistinctShares of it.
+  // Least number of ids worth deduplicating on the device. With
+  // RouteOptions::brings_inverse each table needs that many by itself. Without,
+  // a route's tables need that many together, and each of them at least 1 /
+  // ev::kDistinctShares of it.
   virtual int64_t min_ids_to_deduplicate() const = 0;
-  // GpuTableCompute::StartDistinct of rows/gpu_compute.h for several tables of
-  // a route: makes one result per request, in their order. The device has no
-  // rows, so every key counts as unknown. There is at least one request. No
-  // request is empty, is shorter than the least number above, or has more than
-  // ev::kMaxDistinctIds ids. Errors of one table contain its name. After
-  // ResourceExhausted the caller deduplicates on the CPU.
+  // Starts deduplicating several tables of a route; makes one result per
+  // request, in the order of the requests. Like GpuTableCompute::StartDistinct
+  // (rows/gpu_compute.h), but the device has no rows, so every key counts as
+  // unknown. REQUIRES: at least one request; none is empty, is shorter than the
+  // least number above, or has more than ev::kMaxDistinctIds ids. Errors of one
+  // table contain its name. After ResourceExhausted the caller deduplicates on
+  // the CPU.
   virtual ev::Status StartDistincts(
       ev::Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) = 0;
@@ -62,11 +64,15 @@ class DistinctDevice {
 struct RouteOptions {
   int num_ranks = 1;
   MessageFormat format;
-  // Deduplicates the long batches of tables without weights; null: the CPU
-  // does. Must outlive the plan. The plan is the same, except that the inverse
-  // stays on the device until FetchInverse.
+  // Deduplicates the long batches of tables that have no weights and a combiner
+  // that adds; null: the CPU does. Must outlive the plan. The plan is the same
+  // in both cases, except that with a device the inverse is not in the plan
+  // until FetchInverse.
   DistinctDevice* device = nullptr;
-  // False if samples are usually pooled, and gradients summed, on the device.
+  // Whether the device also copies the inverse to host memory, so that
+  // FetchInverse need not wait for it. (It never does for ids in device
+  // memory.) Set it to false if samples are usually pooled, and gradients
+  // summed, on the device.
   bool brings_inverse = true;
 };
 

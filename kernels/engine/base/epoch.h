@@ -66,7 +66,8 @@ class EpochDomain {
       const uint64_t epoch = epoch_.load(std::memory_order_acquire);
       std::atomic<int64_t>* counter = &stripe.readers[epoch % 3];
       counter->fetch_add(1, std::memory_order_seq_cst);
-      // The count is in time only if the epoch has not changed meanwhile.
+      // If the epoch has changed meanwhile, the count may have come too late to
+      // keep the epoch from advancing, so try again.
       if (epoch_.load(std::memory_order_seq_cst) == epoch) return counter;
       counter->fetch_sub(1, std::memory_order_release);
     }

@@ -4,7 +4,8 @@
 // Host memory that a device reads and writes directly, at the full rate of its
 // link: pinned pages. It is the best place for outputs of a lookup and inputs
 // of an update. Pinning costs more than copying, so blocks are kept for reuse,
-// which also avoids the page faults of fresh memory.
+// which also avoids the page faults of fresh memory. Without a device, the
+// blocks may be ordinary memory, which is kept only to avoid the page faults.
 //
 // All calls are thread-safe.
 
@@ -24,14 +25,15 @@ struct TransferMemorySource {
   bool is_pinned = true;
 };
 
-// Sets the allocator. Called by code that uses a device, once the device is in
-// use, or that benefits from recycled memory for another reason. The first
-// source stays, except that a pinned source replaces an unpinned one.
+// Sets the allocator. Device code registers a pinned source once the device is
+// in use. Code that only needs recycled memory registers a source of ordinary
+// memory. The first source stays, except that a pinned source replaces an
+// unpinned one.
 void RegisterTransferMemory(const TransferMemorySource& source);
 
-// Returns at least that many bytes, aligned to a page, uninitialised. Null
-// without a device or without memory: use ordinary memory, which is slower, but
-// correct.
+// Returns at least that many bytes, aligned to a page, uninitialised. Returns
+// null if no source is registered or memory is short: use ordinary memory,
+// which is slower, but correct.
 void* AllocateTransferMemory(size_t bytes);
 // Frees a block of AllocateTransferMemory; ignores other pointers. Keeps at
 // most kMaxIdleTransferBytes of idle blocks and releases the oldest first.

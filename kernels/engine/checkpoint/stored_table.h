@@ -3,11 +3,12 @@
 //
 // Reads the rows of one stored table into an embedding table, in pieces.
 //
-// In the format each slot has its own keys. This package writes the keys of the
-// value, as the same bytes. DeepRec writes each slot from a separate hash
-// table, in another order. If the keys of a slot differ from those of the
-// value, its rows are assigned by key after the values. A key without such a
-// row keeps the slot's initial value.
+// In the checkpoint format each slot has a list of keys of its own. In
+// checkpoints of this package that list is the same as the value's, byte for
+// byte. DeepRec writes each slot from a separate hash table, in another order.
+// If the keys of a slot differ from those of the value, its rows are assigned
+// by key after the values. A key without such a row keeps the slot's initial
+// value.
 
 #ifndef KERNELS_ENGINE_CHECKPOINT_STORED_TABLE_H_
 #define KERNELS_ENGINE_CHECKPOINT_STORED_TABLE_H_
@@ -41,7 +42,8 @@ class StoredTable {
               const std::vector<SlotSpec>& slots, int64_t dim,
               const RestoreOptions& options);
 
-  // Adds all rows that options.keys takes to the table. Call it once.
+  // Imports all rows whose keys options.keys selects into the table. Call it
+  // once.
   Status Import(EmbeddingTable* table);
 
  private:

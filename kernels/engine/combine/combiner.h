@@ -12,9 +12,10 @@
 //              returns 1.
 //   kSelects   whether each element of the result is an element of one of the
 //              rows, not a sum. The gradient then goes only to the rows that
-//              have the element (selected_gradient.h). Rows in other memories
-//              are copied to CPU memory and pooled there, as they are with
-//              weights. A combiner that selects takes no weights.
+//              have the element (selected_gradient.h). A GPU does not pool
+//              then: the CPU pools, from copies of the rows that are not in CPU
+//              memory. (A lookup with weights is pooled in the same way.) A
+//              combiner that selects takes no weights.
 //   Join       combines the next row, element by element, with the result of
 //              the rows before it. The sample's first row is taken unchanged.
 //              T: float, or a vector of floats.

@@ -7,36 +7,41 @@
 // in both, or partly on an SSD.
 //
 // All members are thread-safe. A table-wide gate (table_gate.h) orders the
-// calls. Lookups, updates, inserts and counters run concurrently. Initialize,
-// Erase, Clear, Import, and an EnsureSlots that changes something, run alone.
-// Export gives one frozen snapshot of keys, values, slots and metadata while
-// all calls that need not be alone go on; so does a TableReader
-// (table_reader.h) for as long as it lives. A delta blocks updates and inserts.
-// So do an export, the start of a reader and GetMeta while they collect counts
-// from a GPU. A call on several tables enters their gates in one global order.
-// Two concurrent updates of one row are each applied whole, in some order. A
-// reader may see a row between the writes of two elements, never between two
-// bytes of one element.
+// calls. Lookups, updates, inserts and counters run concurrently. Calls that
+// move or remove rows run alone: Initialize, Erase, Clear, Import, evictions,
+// and an EnsureSlots that changes something. CutChanges runs alone, too. A call
+// on several tables enters their gates in one global order. Two concurrent
+// updates of one row are each applied whole, in some order. A reader may see a
+// row between the writes of two elements, never between two bytes of one
+// element.
 //
-// A key is any int64, or any int32. It is in the table once it has been
-// updated, written or imported; until then lookups return its default row,
-// number floormod(key, R) of R. With an admission filter, an update inserts
-// only keys that have occurred often enough; only updates count occurrences.
-// Gradients of other keys are dropped, and every lookup returns
-// admission.no_permission for their elements. Lookups neither insert nor count.
+// Export returns keys, values, slots and metadata as of one moment; a
+// TableReader (table_reader.h) reads the same in pieces. Calls that run alone
+// wait until the export or the reader has ended. Updates and inserts wait only
+// while it starts, which includes copying counts from a GPU, and in the cases
+// that table_reader.h lists. ExportChanges and ExportNewer block updates and
+// inserts until they return. GetMeta blocks them only while it copies counts
+// from a GPU.
+//
+// A key is any int64, or any int32 with int32_keys. It is in the table once it
+// has been updated, written or imported. Until then lookups return its default
+// row, number floormod(key, R) of R. With an admission filter they return
+// admission.no_permission for each element instead, an update inserts only keys
+// that have occurred often enough, and gradients of other keys are dropped.
+// Only updates count occurrences; lookups neither insert nor count.
 //
 // A table with a capacity does not exceed it after an update, a write or an
-// import. The surplus is evicted by rank (policy/cache_strategy.h) from a
-// sample of eight times as many keys, or from all keys of a small table. The
-// sample depends only on the order of evictions, so the same steps evict the
-// same keys. Rows that the evicting call has updated are evicted only if they
-// alone exceed the capacity. Cost: reads eight keys per evicted row, alone in
-// the gate.
+// import. (If there is no memory for the eviction, the next call evicts.) The
+// surplus is evicted by rank (policy/cache_strategy.h) from a sample of eight
+// times as many keys, or from all keys of a small table. The sample depends
+// only on the order of evictions, so the same steps evict the same keys. A call
+// evicts rows that it has itself updated only if these rows alone are more than
+// the capacity. Cost: reads eight keys per evicted row, alone in the gate.
 //
 // Errors name the table. Unless documented otherwise, a failed call has changed
-// nothing, except that it may have added slots. Before Initialize, every other
-// call returns FailedPrecondition. Any call that needs memory may return
-// ResourceExhausted.
+// nothing, except that it may have added slots. Before Initialize, calls return
+// FailedPrecondition, unless documented otherwise. Any call that needs memory
+// may return ResourceExhausted.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
 #define KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
@@ -67,20 +72,22 @@ struct TableOptions : RowStorageOptions {
   bool record_version = false;
   // Keys are int32; any other key is InvalidArgument in every call.
   bool int32_keys = false;
-  // Versions are timestamps, not step numbers: several calls may share one.
-  // Eviction then goes by the order of these calls.
+  // Versions are timestamps, not step numbers, so calls of different steps may
+  // share one. If a table is full, LFU and FIFO then spare only the rows of the
+  // evicting call, not all rows with its version.
   bool versions_are_times = false;
-  // The GPU tallies what updates count, 16 bytes per row, instead of copying it
-  // to the CPU in each update. For tables that are mostly updated by steps of
-  // the GPU that has the rows (rows/gpu_step.h). Ignored for a table with a
-  // capacity, or whose strategy keeps the first call.
+  // The GPU keeps the frequencies and versions that updates record in a tally
+  // of 16 bytes per row, instead of copying them to the CPU in each update. For
+  // tables whose rows are in a GPU's memory and that are mostly updated in
+  // steps of that GPU (rows/gpu_step.h). Ignored for a table that has a
+  // capacity, or whose strategy has kKeepsFirstCall (policy/cache_strategy.h).
   bool tallies_on_gpu = false;
   AdmissionOptions admission;
   CapacityOptions capacity;
 
-  // Returns these options with everything recorded that the policies need: the
-  // frequency for a filter, the version for a capacity, and the frequency if
-  // its strategy needs it.
+  // Returns these options, with record_frequency and record_version also set if
+  // the policies need them: the frequency for a filter, the version for a
+  // capacity, and the frequency for a capacity whose strategy needs it.
   TableOptions Completed() const;
 };
 
@@ -119,10 +126,11 @@ struct TableDelta {
 };
 
 struct TableStats {
-  // row_bytes: in GPU and CPU memory, also if some rows are on an SSD.
+  // row_bytes: bytes of rows in GPU and CPU memory; rows on an SSD are not
+  // included.
   int64_t rows, index_bytes, row_bytes;
-  // Rows inserted since creation. A call adds its rows when it ends, so 'rows'
-  // may be ahead while one is in flight.
+  // Rows inserted since creation. Increased after the rows are in the table, so
+  // 'rows' may count rows of a call in flight that this does not.
   int64_t inserted_rows;
   int64_t filtered_keys, filter_bytes;
   int64_t evicted_rows;  // since creation, by capacity, step or weight
@@ -148,9 +156,9 @@ class EmbeddingTable {
   // kAuto is not on a GPU, *why is the reason, otherwise it is empty; 'why' may
   // be null.
   RowStorage storage(std::string* why = nullptr) const;
-  // Returns whether a device pools samples, for lookups without weights whose
-  // combiner adds. The device then writes outputs in transfer memory
-  // (base/transfer_memory.h) directly. Fixed by Initialize.
+  // Returns whether a device pools the samples of lookups that have no weights
+  // and a combiner that adds. If so, the device writes outputs that are in
+  // transfer memory (base/transfer_memory.h) directly. Fixed by Initialize.
   bool pools_on_device() const;
   // Returns whether lookups without weights whose combiner adds can write their
   // output to memory of the device that has the rows, and updates can read
@@ -168,11 +176,11 @@ class EmbeddingTable {
   // The default rows that Initialize got, [R, dim]; empty before.
   std::vector<float> default_rows() const;
 
-  // Adds the slots that are missing, with their initial value in existing rows,
-  // and sets *columns, unless null, to the columns of all. Cheap if none is
-  // missing. An existing slot with another initial value takes the new one for
-  // rows created from now on. InvalidArgument: a name that is empty or occurs
-  // twice. Adding slots moves every row once, slab by slab.
+  // Adds the slots that are missing; existing rows get their initial value.
+  // Unless 'columns' is null, sets *columns to the column of each of 'slots'.
+  // Cheap if none is missing. An existing slot with another initial value takes
+  // the new one for rows created from now on. InvalidArgument: a name that is
+  // empty or occurs twice. Adding slots moves every row once, slab by slab.
   Status EnsureSlots(Span<const SlotSpec> slots, std::vector<int>* columns);
 
   // out[i] = value of keys[i], or its default row if absent. Inserts nothing.
@@ -186,9 +194,9 @@ class EmbeddingTable {
                         float* out, Parallel* parallel) const;
 
   // Reads frequencies and versions: 0 and -1 for a key that is absent, or if
-  // they are not recorded. For a key that the filter keeps out, reads the
-  // filter's count. If a GPU holds counts that have not been taken yet, 16
-  // bytes per row of the table are read from it first.
+  // they are not recorded. For a key that the filter has counted and not
+  // admitted, reads the filter's count. If a GPU has a tally that is not in the
+  // metadata yet, copies it first, 16 bytes per row of the table.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 
@@ -198,8 +206,9 @@ class EmbeddingTable {
   Status ReadRows(Span<const int64_t> keys, Span<const SlotSpec> slots,
                   float* values, Span<float* const> slot_values,
                   Parallel* parallel);
-  // Sets *admitted to the positions, ascending, of the keys that may be trained
-  // now, and counts the occurrences (null: 1 each) of the others. A key that
+  // Decides which keys may be trained now, and sets *admitted to their
+  // positions, ascending. Of the other keys, adds counts[i] (null: 1 each) to
+  // the filter's count; WriteRows counts those of admitted keys. A key that
   // this call admits gets its default row. Without a filter all keys are
   // admitted and nothing is inserted. For the generic optimizer path, before
   // ReadRows; keys are distinct.
@@ -217,14 +226,15 @@ class EmbeddingTable {
   // Inserts absent keys and reads the rows into out [N, dim], then evicts rows
   // beyond the capacity. Returns keys and values [E, dim] of the evicted rows,
   // possibly including some of 'keys'. The rows get version 'step', and each
-  // occurrence counts. Bypasses an admission filter. Runs alone in the gate.
+  // occurrence of a key adds one to its frequency. Bypasses an admission
+  // filter. Runs alone in the gate.
   Status ReadAndEvict(Span<const int64_t> keys, int64_t step, float* out,
                       std::vector<int64_t>* evicted_keys,
                       std::vector<float>* evicted_values);
 
   // Removes keys with their rows and filter counts, and frees the memory.
-  // *erased_rows, unless null: how many keys had a row. Keys of another type
-  // than the table's have none. No-op if the table is not initialized.
+  // *erased_rows, unless null: how many keys had a row. Keys beyond the table's
+  // key type are ignored. No-op if the table is not initialized.
   Status Erase(Span<const int64_t> keys, int64_t* erased_rows = nullptr);
 
   // Evicts rows, and keys that the filter counts, whose last update is more
@@ -249,10 +259,10 @@ class EmbeddingTable {
 
   // Inserts or overwrites rows; if a key occurs twice, the last one counts.
   // Slots that are not given get their initial value; versions and frequencies
-  // may be empty (then -1 and 0). A filter admits all keys, with a frequency of
-  // at least its threshold. Imports only keys with floormod(floormod(key,
-  // 1000), num_parts) == part (num_parts 1: all). After ResourceExhausted, rows
-  // imported so far remain.
+  // may be empty (then -1 and 0). All keys count as admitted: with a filter, a
+  // key whose frequency is below the threshold gets the threshold. Imports only
+  // keys with floormod(floormod(key, 1000), num_parts) == part (num_parts 1:
+  // all). After ResourceExhausted, rows imported so far remain.
   Status Import(Span<const int64_t> keys, const float* values,
                 Span<const SlotSpec> slots,
                 Span<const float* const> slot_values,
@@ -288,8 +298,9 @@ class EmbeddingTable {
   // then import the filter's counts (a Bloom filter's are not exported, as in
   // Export). Exporting does not consume the changes: a caller that has lost a
   // delta can export it again from the same cut. The record of changes before
-  // 'since' is dropped. The whole table is exported for a cut before that
-  // record, before the recording began, or before the table was emptied.
+  // 'since' is dropped. The whole table is exported if the record does not
+  // reach back to 'since': an export from a later cut has dropped that part,
+  // the recording began later, or the table has been emptied since.
   // FailedPrecondition: changes are not recorded. InvalidArgument: a cut that
   // does not exist. NotFound: no such slot. Cost: reads every key of the table
   // and copies the rows that changed; lookups go on meanwhile, updates wait.

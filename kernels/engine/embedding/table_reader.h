@@ -4,14 +4,14 @@
 // Reads a whole table in pieces, as it was at one moment; checkpoints are
 // written from it.
 //
-// Open sets the moment; it waits for updates in flight. Then lookups, updates
-// and inserts go on, and rows that they change are copied first and kept until
-// they have been read (frozen_rows.h). If there are too many copies, updates
-// wait for the reader. In two cases updates and inserts wait longer: until Rows
-// is called if an exact filter counts keys, and until the reader is destroyed
-// if the table has more than most_rows rows. Calls that move or remove rows
-// (evictions, Erase, a new slot, Import, Initialize) wait until the reader is
-// destroyed.
+// Open waits for the updates in flight and then sets the moment. Then lookups,
+// updates and inserts go on. An update first copies each unread row that it is
+// about to change, and the reader reads the copy (frozen_rows.h). At the limit
+// of copies, updates that need another one wait for the reader. In two cases
+// all updates and inserts wait: until Rows is called if an exact filter counts
+// keys, and until the reader is destroyed if the table has more than most_rows
+// rows. Calls that move or remove rows (evictions, Erase, a new slot, Import,
+// Initialize) wait until the reader is destroyed.
 //
 // Keys are in ascending order of (floormod(key, 1000), key), and rows in the
 // order of the keys, so the bytes do not depend on the order of inserts.

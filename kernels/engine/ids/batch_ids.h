@@ -37,20 +37,22 @@ struct PlanIdsOptions {
   // the gradient uses.
   DistinctOrder order = DistinctOrder::kShardByShard;
   int64_t ids_per_task = 2048;
-  // Ids per copy to a device. A step copies a quarter of it at a time, since it
-  // waits for all of its tables.
+  // Ids per copy to a device. Tables in a step (rows/gpu_step.h) are copied in
+  // pieces of a quarter of this, since the step starts only after the ids of
+  // all its tables have been copied.
   int64_t ids_per_put = 65536;
 
   // Callbacks, each called once for each table t, on any thread. Empty: no-op.
   //
   // 'check' is called before the samples of table t are read.
   std::function<Status(int t)> check;
-  // Called when the offsets and weights of table t are filled, or has_offsets
-  // is false.
+  // Called when the samples of table t have been read: its weights are filled,
+  // and its offsets unless has_offsets is false.
   std::function<Status(int t)> samples_known;
-  // Called when the keys of table t are filled, and for a small table its
-  // samples too. Not called for a table that a device deduplicates. 'parallel'
-  // is null if the call is made within a task.
+  // Called when the keys of table t are filled. The samples of a small table
+  // are filled by then, too; those of a larger one may not be. Not called for a
+  // table that a device deduplicates. 'parallel' is null if the call is made
+  // within a task.
   std::function<Status(int t, Parallel* parallel)> keys_known;
 };
 
@@ -64,10 +66,12 @@ inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
 // from *inputs[t], for all t. Errors name the table. Throws std::bad_alloc.
 //
 // If tables[t]->distinct is set, a device deduplicates the table: the ids are
-// copied to it, it is started and reported to 'queue', and queue->Advance is
-// called now and then. Of the arrays, only offsets and weights are then filled;
-// for a step or for ids in device memory, has_offsets is false if the offsets
-// are not. Samples of a step's tables (rows/gpu_step.h) are read once if
+// copied to it, it is started and reported to 'queue', and each task for such a
+// table ends with a call of queue->Advance. Of the arrays, only offsets and
+// weights are then filled. has_offsets is false if the offsets are not filled
+// either: if the ids are in device memory, or if the table is in a step and
+// each of its samples is one id or an earlier table of the step has the same
+// samples. Samples of a step's tables (rows/gpu_step.h) are read once if
 // several tables share the same tensor, and not at all if they are in device
 // memory.
 //

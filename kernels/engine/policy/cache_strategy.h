@@ -17,12 +17,14 @@
 //   Arrive  called when a row enters the tier, which counts as a use. 'brought'
 //           is the rank that the row had when it left the tier, 0 if it is new.
 //   Use     called when a row in the tier is used again.
-//   Visit   called when the eviction hand reaches a row. Returns whether it may
-//           leave, and sets *worth: of the rows visited in one search, those
-//           worth least leave.
+//   Visit   called when the eviction hand (storage/tiered/victim_hand.h), a
+//           clock hand, reaches a row. Returns whether the row may leave, and
+//           sets *worth: of the rows visited in one search that may leave,
+//           those with the least worth do.
 //
-// All are functions of their arguments alone. Several threads may call Arrive,
-// Use and Visit on one rank at once; a use may be lost then.
+// All functions are static and have no state except their arguments; Arrive,
+// Use and Visit update the row's TierRank. Several threads may call them on one
+// rank at once; a use may be lost then.
 
 #ifndef KERNELS_ENGINE_POLICY_CACHE_STRATEGY_H_
 #define KERNELS_ENGINE_POLICY_CACHE_STRATEGY_H_

@@ -10,10 +10,10 @@
 //   hbm_dram/  the hot rows in a GPU's memory, the others in CPU memory
 //
 // The table keeps its index, its handles and the counters of each row (RowMeta:
-// frequency, version). A home keeps the floats. A GPU's home may also keep a
-// tally, the counts since the table's RowMeta was last updated (gpu_compute.h).
-// The table assigns handles, which identify a row in both. make_row_home.h
-// creates homes.
+// frequency, version). A home keeps the floats. A home in GPU memory may also
+// keep a tally: the counts since the table's RowMeta was last updated
+// (gpu_compute.h). The table assigns a handle to each row; table and home
+// identify the row by it. make_row_home.h creates homes.
 //
 // A row has columns of dim floats: column 0 is the value, column 1 + k is slot
 // k.
@@ -53,9 +53,9 @@ class RowHold {
 // The amounts of work that suit a home. They decide how work is cut, and do not
 // change results.
 struct RowHomeCosts {
-  // Whether a call costs next to nothing compared with its rows, however few,
-  // and a Hold creates no RowHold. If so, callers may make one for every few
-  // dozen rows.
+  // Whether the cost of a call itself is negligible even for few rows, and a
+  // Hold creates no RowHold. If so, callers may make a separate call for every
+  // few dozen rows.
   bool calls_are_cheap = false;
   // Rows per Read or Write.
   int64_t rows_per_copy = 0;
@@ -64,8 +64,9 @@ struct RowHomeCosts {
   // Floats of gradients per task of an update, and rows per Apply in it.
   int64_t floats_per_update = 0;
   int64_t rows_per_apply = 0;
-  // Whether concurrent calls that write different rows are faster. If not, one
-  // call at a time writes the rows of a table that several updates share.
+  // Whether several threads that write different rows at once are faster than
+  // one. If false, concurrent updates of one table write its rows one call at a
+  // time.
   bool writes_side_by_side = false;
 
   // Costs of rows behind a link, where a call takes some tens of microseconds.
@@ -118,8 +119,9 @@ class RowHome {
   virtual Status Read(Span<const RowHandle> handles, int column,
                       float* out) = 0;
   // Reads several columns: out[c][i, :] is columns[c] of the row at handles[i].
-  // For a caller that reads all rows once; they do not become hot by it. All
-  // handles must have rows, which no other call writes.
+  // For a caller that reads all rows once, so the reads do not make rows hot.
+  // All handles must have rows, and no other call may write these rows
+  // meanwhile.
   virtual Status ReadColumnsOnce(Span<const RowHandle> handles,
                                  Span<const int> columns,
                                  Span<float* const> out) {

@@ -87,7 +87,9 @@ class GuardedKernel : public Kernel {
   }
 };
 
-// REQUIRES: if ComputeAsync throws, it has not passed 'done' on.
+// The same for an asynchronous kernel. If ComputeAsync throws, this class calls
+// 'done'. REQUIRES: a ComputeAsync that throws has not called 'done' and has
+// not given it to anything that may call it later.
 template <typename Kernel>
 class GuardedKernel<Kernel, true> : public Kernel {
  public:

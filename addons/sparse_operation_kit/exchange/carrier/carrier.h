@@ -66,7 +66,8 @@ class Carrier {
     return AllToAll(send, send_bytes, out, received_bytes);
   }
 
-  // AllToAll for host memory that is not ordered after started transfers.
+  // AllToAll for buffers in host memory. It does not wait for transfers in
+  // flight, unless HostWaitsForStarted().
   virtual ev::Status AllToAllOnHost(const char* send,
                                     ev::Span<const int64_t> send_bytes,
                                     char* out,
@@ -76,9 +77,9 @@ class Carrier {
 
   // Starts summing numbers over all ranks; all ranks get the same bits. The
   // sums are valid when *ready is reached; null: when the call returns.
-  // Collective and one call at a time, like AllToAll; every rank passes pieces
-  // of the same number, sizes, type and scale. Unimplemented if this kind of
-  // carrier cannot sum. After Abort, sums in flight are set to zero.
+  // Collective and one call at a time, like AllToAll; every rank passes equally
+  // many pieces, with the same sizes, type and scale. Unimplemented if this
+  // kind of carrier cannot sum. After Abort, sums in flight are set to zero.
   virtual ev::Status AllReduce(const Reduction& reduction,
                                std::shared_ptr<StreamMark>* ready) {
     (void)reduction;
@@ -96,9 +97,11 @@ class Carrier {
     return ev::Unimplemented("this exchange has no device");
   }
 
-  // Internal if another rank is gone or has ended, or if the carrier has
-  // failed. Costs a few system calls and never waits for a device. call: number
-  // of the caller's waiting call; ranks that left after it are not an error.
+  // Returns Internal if another rank is gone, or if the carrier has failed.
+  // Costs a few system calls and never waits for a device. call: number of the
+  // call that the caller waits for. A rank that took part in that call and then
+  // left is not an error; a rank that left before it is. With kEveryCall, every
+  // rank that has left is an error.
   virtual ev::Status CheckRanks(int64_t call = kEveryCall) {
     (void)call;
     return ev::Status::OK();
@@ -130,7 +133,8 @@ struct CarrierOptions {
 
 // The functions that create one kind of carrier.
 struct CarrierKind {
-  // Returns whether this process can create one; not collective.
+  // Returns OK if this process can create a carrier of this kind; not
+  // collective.
   ev::Status (*check)() = nullptr;
   ev::Status (*make_id)(int num_ranks, std::string* id) = nullptr;
   // Collective: waits for all ranks, forever if one does not come.
@@ -138,8 +142,9 @@ struct CarrierKind {
                      std::unique_ptr<Carrier>* carrier) = nullptr;
 };
 
-// Called by a static initializer of the library that implements the kind, or
-// with the kind of a loaded CUDA library. Thread-safe. Returns true.
+// Registers a kind of carrier. Called by a static initializer of the file that
+// implements it, or, if the CUDA library implements it, when that library has
+// been loaded. Thread-safe. Returns true.
 bool RegisterCarrier(const std::string& kind, const CarrierKind& how);
 // False: none of that kind is registered. Loads no CUDA library.
 bool RegisteredCarrier(const std::string& kind, CarrierKind* how);

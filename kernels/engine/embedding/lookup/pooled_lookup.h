@@ -33,35 +33,36 @@ struct PooledInput : IdsInput {
   EmbeddingTable* table = nullptr;
   Combiner combiner = Combiner::kMean;
   bool no_nan = false;  // as PoolingBatch::no_nan (combine/pooling.h)
-  // [N]: how many occurrences each id stands for; null: 1 each. If not null,
-  // each sample is one id (row_lookup.h).
+  // [N]: how many occurrences of its key each id stands for; null: 1 each.
+  // REQUIRES, if not null: each sample is one id (as in row_lookup.h).
   const int64_t* occurrences = nullptr;
   // If not null, the output is in memory of the device that has the rows. Only
   // for tables that take device tensors (embedding_table.h), without weights
   // and with a combiner that adds.
   const DeviceStream* stream = nullptr;
   // Keeps the array of ids alive, so that the call may return before a device
-  // has read it. If null, the call waits for that.
+  // has read it. If null, the call returns only after that.
   std::shared_ptr<const void> ids_owner;
 };
 
-// Looks up the ids and writes to outputs[t], [B_t, dim_t], each sample's rows
-// as combined (combiner.h). A sample without ids gives zeros. Absent keys read
-// their default row; nothing is inserted. A table may occur several times.
-// owners: the same tables, which the plan then keeps alive, or empty.
+// Looks up the ids, combines the rows of each sample (combiner.h) and writes
+// the results to outputs[t], [B_t, dim_t]. A sample without ids gives zeros.
+// Absent keys read their default row; nothing is inserted. A table may occur
+// several times. owners: empty, or the tables of 'inputs'; the plan then keeps
+// them alive.
 //
 // Outputs in CPU memory are written when the call returns. Outputs on a device
-// are written when the stream has finished the work that it has been given by
-// then.
+// are written when the stream has finished all work that was enqueued before
+// the call returned.
 //
 // InvalidArgument, naming the table: unsorted indices, a sample out of range,
 // bad splits, or sizes that do not match. FailedPrecondition: a table is not
 // initialized, or has no device for an output on a device. ResourceExhausted:
-// no memory for the plan. Unimplemented: ids on a device (IdsInput::on_device)
-// that no step takes: they are too few, their table cannot be in a step
-// (step_lookup.h), or their samples are not sorted. The caller then copies them
-// to CPU memory and calls again. After an error the outputs are unspecified and
-// *plan is unchanged.
+// no memory for the plan. Unimplemented: a table's ids are on a device
+// (IdsInput::on_device), but the table cannot be in a step of that device
+// (step_lookup.h), the ids are too few for a step, or their samples are not
+// sorted. The caller then copies the ids to CPU memory and calls again. After
+// an error the outputs are unspecified and *plan is unchanged.
 Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                      Span<float* const> outputs, Parallel* parallel,
@@ -73,11 +74,11 @@ Status PooledForward(Span<const PooledInput> inputs,
 Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                       Span<float* const> unique_grads, Parallel* parallel);
 
-// Computes d loss / d weights of table t, [N_t]. output: the forward's result.
-// The rows are those that the forward read, even if they have been updated
-// since; or, if not null, given [U_t, dim_t], and then 'output' is the result
-// of PoolGivenRows. Zeros if the combiner selects; otherwise InvalidArgument if
-// the lookup had no weights.
+// Computes d loss / d weights of table t, [N_t]. Uses the rows that the forward
+// read, even if they have been updated since; output: the forward's result. If
+// 'given' [U_t, dim_t] is not null, uses those rows instead; output: the result
+// of PoolGivenRows for them. Zeros if the combiner selects; otherwise
+// InvalidArgument if the lookup had no weights.
 Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,
                         const float* output, float* weight_grad,
                         Parallel* parallel, const float* given = nullptr);

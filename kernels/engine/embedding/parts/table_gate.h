@@ -7,10 +7,10 @@
 //
 //   shared    lookups and other reads.
 //   updating  calls that write or insert rows without moving others.
-//   frozen    reads that need an unchanged table (a delta), and before other
-//             reads the taking of a device's counts.
-//   snapshot  reads of the table as it was when updates were admitted again;
-//             the reader keeps copies of what it needs (frozen_rows.h).
+//   frozen    reads that need an unchanged table: a delta, the start of a
+//             snapshot, or copying a device's counts to the metadata.
+//   snapshot  reads of the table as it was at the end of a freeze; updates go
+//             on, and rows that they change are copied first (frozen_rows.h).
 //   alone     calls that move or remove rows (Initialize, widening, Erase,
 //             Import).
 //
@@ -18,14 +18,15 @@
 // snapshots and other updates. Any number of calls may keep a table frozen at
 // once. A call that waits to be alone has priority, and a call that waits to
 // freeze has priority over updates: lookups cannot starve an eviction, nor
-// updates a save. There are two exceptions, in both of which the call that
-// waits to be alone has to wait anyway. While a table is frozen, readers may
-// enter; during a snapshot, readers and updates may. A thread must never enter
-// a gate that it is already in; SharedGates takes care of that.
+// updates a save. There are two exceptions, because a call that waits to be
+// alone cannot start during a freeze or a snapshot anyway: it does not keep out
+// readers while the table is frozen, nor readers and updates during a snapshot.
+// A thread must never enter a gate that it is already in; SharedGates takes
+// care of that.
 //
-// The call that keeps the table frozen begins a snapshot. Snapshots begin and
-// end only while no update is in flight, so updates read what begin and end
-// change without a lock.
+// A snapshot is begun by a call that keeps the table frozen. Snapshots begin
+// and end only while no update is in flight. So updates need no lock to read
+// the data that the callbacks begin() and end() change.
 //
 // UpdateLock makes concurrent updates of one row apply whole, at no cost while
 // there is only one updating call. The first call becomes the solo updater and
@@ -41,8 +42,8 @@
 // only gates with lower numbers; a thread that waits for an update lock holds
 // all its gates; a thread that is alone, or keeps a table frozen or in a
 // snapshot, holds nothing else. So there is no deadlock. An update may wait for
-// a snapshot's reader, which waits for updates only after it has finished and
-// released all of them.
+// a snapshot's reader. The reader waits for updates only at the end of the
+// snapshot, after it has released those that wait for it.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
 #define KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
@@ -70,8 +71,8 @@ class TableGate {
     std::unique_lock<std::mutex> lock(mu_);
     many_wait_.wait(lock, [this] {
       if (alone_ || frozen_ > 0 || ending_ > 0) return false;
-      // Calls that wait to freeze themselves wait for calls that wait to be
-      // alone.
+      // If a call waits to be alone, calls that wait to freeze cannot enter
+      // before it, so an update need not give way to them.
       return waiting_alone_ == 0 ? waiting_frozen_ == 0 : snapshots_ > 0;
     });
     ++updating_;

@@ -28,13 +28,14 @@ struct UpdateInput {
   const LookupPlan* plan = nullptr;
   int plan_table = 0;
   // With a plan, instead of grads: d loss / d output of the plan's lookup, [B,
-  // dim]. Applies what PooledBackward computes from it. The device computes
-  // that if it has the rows and they are not far fewer than the samples.
+  // dim]. The row gradients that are applied are those that PooledBackward
+  // would compute from it. A device that has the rows computes them, unless
+  // there are far fewer rows than samples; then the CPU usually does.
   const float* pooled_grads = nullptr;
   // If not null, pooled_grads are in memory of the device that has the rows.
   // Only for tables that take device tensors (embedding_table.h).
   const DeviceStream* stream = nullptr;
-  // Without a plan: how often each of keys occurred, M; null: once.
+  // Without a plan: [M], how often each key occurred; null: once each.
   const int64_t* counts = nullptr;
 };
 
@@ -51,8 +52,8 @@ struct UpdateInput {
 // InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of
 // slots, or keys that are not the plan's. FailedPrecondition: a table is not
 // initialized, or has no device for gradients on a device. After these two
-// nothing has changed. ResourceExhausted: no row has been updated, no key
-// inserted or counted; slots may have been added.
+// errors nothing has changed. After ResourceExhausted, no row has been updated
+// and no key inserted or counted; slots may have been added.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

@@ -47,8 +47,9 @@ struct RowFileOptions {
   bool direct = false;
 };
 
-// A record to read. In: record, handle, and row, with room for the widest
-// existing rows. Out: status, rank, and the first 'floats' floats of row.
+// A record to read. In: record, handle, and row, a buffer with room for the
+// widest existing rows. Out: status, rank, floats (the record's number of
+// floats), and that many floats in row.
 struct RecordRead {
   RecordNumber record = 0;
   RowHandle handle = 0;
@@ -101,15 +102,18 @@ class RowFile {
 
   // Marks the records as dead.
   void Drop(Span<const RecordNumber> records);
-  // Returns whether a read would go to the file. Otherwise the row is in a
-  // buffer.
+  // Returns whether a read of the record would go to the file. If not, its row
+  // is still in a buffer in memory.
   bool IsStored(RecordNumber record) const;
 
-  // Returns whether more than half of the segments' records are dead.
+  // Returns whether compacting is worthwhile: dead records outnumber live ones
+  // by more than four segments hold.
   bool IsSparse() const;
-  // Compacts the segment with the fewest live records, if that is worthwhile.
-  // Calls 'move' for each record that may be live; the segment is reused when
-  // all of them are dead. *found: whether there was such a segment.
+  // Compacts the segment with the smallest share of live records, if that is at
+  // most three quarters. Calls move() for each record that may be live. If the
+  // record is still in use, move() appends its row again and drops the old
+  // record. The segment is reused when all of its records are dead. *found:
+  // whether there was such a segment.
   struct Record {
     RecordNumber number;
     RowHandle handle;

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table: the hot ones in memory, the others in a file
-// (row_file.h). A word per handle has the state of its row
-// (../tiered/handle_words.h): none, fresh, in a place of the memory, or in a
-// record of the file.
+// (row_file.h). One word per handle has the state of its row
+// (../tiered/handle_words.h): none, fresh (default row and initial slot values,
+// stored nowhere), in a place of the memory, in a record of the file, or being
+// moved.
 //
 // To use rows a caller HOLDS them. Rows in the file are read into memory, all
 // rows of a call at once, and held rows stay until they are released. Rows that
@@ -12,28 +13,33 @@
 // contents. They are written to a buffer, so the caller does not wait for the
 // disk.
 //
-// A call holds a row by writing its number to the row's place
-// (../tiered/hold_numbers.h). A row in memory costs the caller two loads of its
-// word and some plain stores to a line of the place. There are two series of
-// numbers, for rows that are held briefly and for rows that are kept. With one
-// series, a call that keeps rows for long would also keep the rows that other
-// calls used meanwhile.
+// Calls are numbered. A call holds a row by writing the call's number to the
+// row's place, and releases all of its rows at once when the number expires
+// (../tiered/hold_numbers.h). So a row in memory costs the call two loads of
+// its word and some plain stores to one cache line of the place. A number
+// expires only after older ones. So there are two series of numbers, one for
+// rows that are held briefly (Hold) and one for rows that are held for long
+// (Keep). With one series, a Keep would also hold the rows that other calls
+// used meanwhile.
 //
-// A THREAD THAT MOVES A ROW has changed its word to kMoving; meanwhile no other
-// thread changes the word. A thread that needs the row waits. That is short,
-// because no thread waits for a place or for a held row while it has set a word
-// to kMoving. A row leaves in this order: its word is set to kMoving; no call
-// holds it (otherwise the word is restored); its floats are copied; the word
-// names the record. It arrives in this order: kMoving; its floats and the stamp
-// of the call that needs it; the word names the place.
+// MOVES. A thread that moves a row sets the row's word to kMoving first; then
+// no other thread changes the word, and threads that need the row wait. They do
+// not wait long, because no thread waits for a place or for a held row while it
+// has set a word to kMoving. A row leaves the memory in this order: the thread
+// sets the word to kMoving, checks that no call holds the row (otherwise it
+// restores the word), copies the floats to a buffer of the file (unless the
+// file still has them), and sets the word to the record. A row arrives in this
+// order: the thread sets the word to kMoving, writes the floats and the number
+// of the call that needs them to the place, and sets the word to the place.
 //
 // EVICTION. A clock hand goes round the places (../tiered/victim_hand.h), and
 // the cache strategy (policy/cache_strategy.h) chooses among the rows that it
 // visits. A row keeps its rank in the file.
 //
-// FILE. When more than half of its records are dead, the rows of the segments
-// with the fewest live records are appended again, by a thread or, depending on
-// the options, by the caller of Compact.
+// FILE. When too many of its records are dead (RowFile::IsSparse), the file is
+// compacted: the rows of the segments with the smallest shares of live records
+// are appended again. The compaction thread does that, or the caller of Compact
+// if compacts_in_thread is false.
 
 #ifndef KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
 #define KERNELS_ENGINE_STORAGE_SSD_TIERED_ROWS_H_
@@ -134,8 +140,8 @@ class TieredRows {
   // are unrestricted. rows[i] is unchanged for a handle without a row. At most
   // half of the memory is held in this way, so that other calls always have
   // room. If the limit would be exceeded, *all is false and none of these rows
-  // is held. Rows count until the calls that kept rows at the same time have
-  // released theirs, too.
+  // is held. Released rows still count towards the limit until the calls that
+  // kept rows at the same time have released theirs, too.
   Status Keep(Span<const RowHandle> handles, const float** rows, bool* all,
               Holding* holding);
 
@@ -144,8 +150,8 @@ class TieredRows {
   Status Copy(Span<const RowHandle> handles, int64_t offset, int64_t count,
               float* out);
 
-  // Reserves disk space for the evictions that holding and modifying that many
-  // rows can cause.
+  // Reserves disk space for the rows that can be evicted while that many rows
+  // are held and modified.
   Status Reserve(int64_t rows) { return file_->Reserve(rows + kEvictAtOnce); }
   void Unreserve(int64_t rows) { file_->Unreserve(rows + kEvictAtOnce); }
 
