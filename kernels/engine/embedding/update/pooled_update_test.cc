@@ -460,7 +460,7 @@ TEST_F(PooledUpdateTest, NeedsAPlanAndNoSums) {
                             std::vector<UpdateInput>{in}, slots, 0, nullptr);
   EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
   EXPECT_NE(std::string::npos,
-            status.message().find("without a plan, table 'user'"));
+            status.message().find("need a plan, table 'user'"));
   EXPECT_EQ(0, table->size());
 }
 
