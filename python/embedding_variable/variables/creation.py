@@ -57,30 +57,40 @@ def get_embedding_variable(name,
                            ev_option=None):
   """Gets an existing embedding variable, or creates one.
 
+  An embedding variable is a hash table from integer keys to rows of floats. A lookup
+  inserts nothing: a key without a row reads a default row, and gets a row of its own
+  when its first gradient is applied. Guide: docs/embedding_variables.md.
+
+  Example:
+
+    users = tf.get_embedding_variable("users", embedding_dim=16)
+    rows = tf.nn.embedding_lookup(users, tf.constant([-7, 2**62], tf.int64))  # [2, 16]
+
   Args:
     name: string; prefixed with the variable scope's name.
-    embedding_dim: int >= 1, or a list of one, length of a row.
+    embedding_dim: length of a row, an int >= 1 or a list with one such int.
     key_dtype: `tf.int64` or `tf.int32`.
     value_dtype: None or `tf.float32`.
-    initializer: initializer, array or tensor. `ev_option.init.initializer` takes
-      precedence over it. Without either, the variable scope's is used, or else
-      `tf.truncated_normal_initializer()`. It runs once, for
-      `ev_option.init.default_value_dim` default rows (or for a single one if all rows
-      are the same).
-    regularizer: must be None; a scope's regularizer is not applied.
+    initializer: initializer, array or tensor, for the default rows.
+      `ev_option.init.initializer` takes precedence over it. Without either, the
+      variable scope's is used, or else `tf.truncated_normal_initializer()`. It runs
+      once and fills `ev_option.init.default_value_dim` default rows (or a single one
+      if all rows are the same).
+    regularizer: must be None. A scope's regularizer is not applied, with a warning.
     trainable: bool.
     collections: list of collections, or None for GLOBAL_VARIABLES. The variable is also
       in `embedding_variables`.
     caching_device: must be None.
     partitioner: None (then the variable scope's), or a partitioner such as
-      `tf.fixed_size_partitioner(n)`: n tables `name/part_i`, key in part `key % 1000 %
-      n`.
+      `tf.fixed_size_partitioner(n)`, which creates n tables `name/part_i`; a key is in
+      part `key % 1000 % n`.
     validate_shape: accepted for compatibility.
     custom_getter: as in `tf.get_variable`.
     constraint: must be None.
-    steps_to_live: deprecated: `GlobalStepEvict(steps_to_live)` in `ev_option`.
+    steps_to_live: deprecated; use `GlobalStepEvict(steps_to_live)` in `ev_option`.
     init_data_source: must be None.
-    ev_option: `EmbeddingVariableOption`, or None for the defaults.
+    ev_option: `EmbeddingVariableOption` (filter, eviction, storage, default rows), or
+      None for the defaults.
 
   Returns:
     An `EmbeddingVariable`, or with a partitioner a `PartitionedVariable` of them.

@@ -14,9 +14,9 @@ from embedding_variable.variables import number_checks
 
 
 class GlobalStepEvict(object):
-  """Evicts keys that no step has updated for `steps_to_live` steps; None or 0: off.
+  """Evicts keys that no step has updated for more than `steps_to_live` steps.
 
-  Runs whenever a saver saves the variable, and in `variable.evict()`.
+  Runs whenever a saver saves the variable, and in `variable.evict()`. None or 0: off.
   """
 
   def __init__(self, steps_to_live=None):
@@ -24,9 +24,10 @@ class GlobalStepEvict(object):
 
 
 class L2WeightEvict(object):
-  """Evicts keys with `0.5 * sum(w^2)` below the threshold; -1.0: off.
+  """Evicts keys with `0.5 * sum(w^2)` below the threshold.
 
-  Runs whenever a saver saves the variable, and in `variable.evict()`.
+  w are the values that a lookup of the key returns; optimizer slots are ignored. Runs
+  whenever a saver saves the variable, and in `variable.evict()`. -1.0: off.
   """
 
   def __init__(self, l2_weight_threshold=-1.0):

@@ -35,7 +35,7 @@ _COUNTER_TYPES = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
 class InitializerOption(object):
-  """Initial rows of new keys.
+  """The values that a key has before its first gradient is applied.
 
   Args:
     initializer: initializer of the default rows, or None for the `initializer` argument
@@ -43,8 +43,8 @@ class InitializerOption(object):
     default_value_dim: int, number of default rows. A new key copies row `floormod(key,
       default_value_dim)`. Values below 1, which some of DeepRec's scripts have, mean
       4096 and log a warning.
-    default_value_no_permission: float that fills the rows of keys that a filter has not
-      admitted.
+    default_value_no_permission: float. A lookup of a key that a filter has not admitted
+      returns a row filled with it.
 
   Raises:
     ValueError: `default_value_dim` is not an integer.
@@ -68,22 +68,25 @@ class InitializerOption(object):
 
 
 class CounterFilter(object):
-  """Admits a key at its `filter_freq`-th occurrence, counted exactly; 0: off."""
+  """Gives a key its row at its `filter_freq`-th occurrence in training batches.
+
+  Occurrences are counted exactly. With `filter_freq` 0 there is no filter.
+  """
 
   def __init__(self, filter_freq=0):
     self.filter_freq = filter_freq
 
 
 class CBFFilter(object):
-  """Admits a key at about its `filter_freq`-th occurrence, using a counting Bloom
-  filter.
+  """Gives a key its row at about its `filter_freq`-th occurrence in training batches.
 
-  The filter has `ceil(max_element_size * |ln p| / ln(2)^2)` counters, whatever the
-  number of keys. A key that shares all of its `ceil(|log2 p|)` counters with others may
-  be admitted early, but never late.
+  Occurrences are counted in a counting Bloom filter, which has a fixed size:
+  `ceil(max_element_size * |ln p| / ln(2)^2)` counters, where p is
+  `false_positive_probability`. A key that shares all of its `ceil(|log2 p|)` counters
+  with others may get its row early, but never late.
 
   Args:
-    filter_freq: int, 0: off.
+    filter_freq: int; 0: no filter.
     max_element_size: int, expected number of keys. 0: keys are counted exactly, as by
       `CounterFilter`.
     false_positive_probability: float in (0, 1).
@@ -122,15 +125,16 @@ class StorageOption(object):
   """The memory or files that hold the rows, and their limits.
 
   Args:
-    storage_type: number of `config_pb2.StorageType`, or None for DEFAULT. Or the string
-      "auto": HBM if the process can use a GPU when the variable is initialised, else
-      DRAM; the log has the choice.
-    storage_path: directory for tiers in files, used by one variable; created if needed.
-    storage_size: list of at most four ints, bytes of each tier; missing ones are 1 GiB.
-      Only the first is a limit, and only with two tiers: for rows in memory with
-      DRAM_SSDHASH, for rows in GPU memory with HBM_DRAM. The list is copied.
+    storage_type: number of `config_pb2.StorageType`: DRAM (CPU memory; so are None and
+      DEFAULT), HBM (GPU memory), HBM_DRAM (GPU and CPU memory) or DRAM_SSDHASH (CPU
+      memory and SSD). Or the string "auto": HBM if the process can use a GPU when the
+      variable is initialised, else DRAM; the choice is logged.
+    storage_path: directory for rows on an SSD, used by one variable; created if needed.
+    storage_size: list of at most four ints; missing ones are 1 GiB. Only the first is
+      used, and only if rows are in two memories: it is the maximum of bytes of rows in
+      CPU memory with DRAM_SSDHASH, and in GPU memory with HBM_DRAM. The list is copied.
     cache_strategy: number of `config_pb2.CacheStrategy`: which rows are evicted when a
-      capacity is reached, and which move to a slower tier.
+      capacity is reached, and which move to the slower of two memories.
     layout: accepted for compatibility.
     max_capacity: int >= 1, most rows of the table; None: no limit.
     max_capacity_bytes: int >= 1, most bytes of rows, slots and index; None: no limit.
@@ -176,7 +180,11 @@ class StorageOption(object):
 
 
 class CheckpointOption(object):
-  """The checkpoint from which a variable would be loaded at creation."""
+  """DeepRec's option to load a variable from a checkpoint at creation.
+
+  Not supported: creating a variable with any of its values set is an error. Restore
+  with `tf.train.Saver` or `tf.train.init_from_checkpoint`.
+  """
 
   def __init__(self,
                ckpt_to_load_from=None,
@@ -195,12 +203,13 @@ class EmbeddingVariableOption(object):
   Args:
     ht_type: accepted for compatibility; there is one kind of hash table.
     ht_partition_num: accepted for compatibility.
-    evict_option: `GlobalStepEvict`, `L2WeightEvict` or None. Becomes `evict`.
+    evict_option: `GlobalStepEvict`, `L2WeightEvict` or None: which rows are evicted
+      when the variable is saved. Its attribute is `evict`.
     ckpt: `CheckpointOption` or None.
-    filter_option: `CounterFilter`, `CBFFilter` or None. Becomes
-      `filter_strategy`.
-    storage_option: `StorageOption`; None is a new default one.
-    init_option: `InitializerOption`; None is a new default one. Becomes `init`.
+    filter_option: `CounterFilter`, `CBFFilter` or None: which keys get a row. Its
+      attribute is `filter_strategy`.
+    storage_option: `StorageOption`; None: the default one.
+    init_option: `InitializerOption`; None: the default one. Its attribute is `init`.
   """
 
   def __init__(self,

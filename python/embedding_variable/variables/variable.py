@@ -93,9 +93,9 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   Created by `get_embedding_variable`. A lookup never inserts a key: an absent key reads
   its default row, row `floormod(key, R)` of the `[R, dim]` table that the initializer
-  filled. A key is inserted when its first gradient is applied. With a filter, the
-  gradient that completes its `filter_freq` occurrences inserts it; until then it reads
-  `default_value_no_permission`.
+  filled. A key is inserted when its first gradient is applied. With a filter, it is
+  inserted by the update in which it reaches `filter_freq` occurrences; until then it
+  reads `default_value_no_permission`.
 
   Attributes:
     target_gpu: rank that holds the table in `sparse_operation_kit` (-1: spread over
@@ -345,24 +345,27 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       return handle_ops.stats(self._handle)
 
   def get_frequency(self, ids):
-    """Returns int64 of the shape of `ids`: how often each id was trained.
+    """Returns int64 of the shape of `ids`: occurrences of each id in training batches.
 
     For a key that the filter has not admitted, this is the filter's count. 0 for an
-    absent key, and if frequencies are not recorded (a filter records them, or
-    `TF_RECORD_FREQ=1` at creation). Inserts nothing.
+    absent key, and if frequencies are not recorded. They are recorded with a filter,
+    with a capacity that evicts by frequency, and with `TF_RECORD_FREQ=1` in the
+    environment at creation. Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[0]
 
   def get_version(self, ids):
     """Returns int64 of the shape of `ids`: the global step of each id's last update.
 
-    -1 for an absent key, and if versions are not recorded (`GlobalStepEvict` and a
-    capacity record them, or `TF_RECORD_VERSION=1` at creation). Inserts nothing.
+    If `versions_are_times`, it is the time of that update, in seconds since 1970. -1
+    for an absent key, and if versions are not recorded. They are recorded with
+    `GlobalStepEvict`, with a capacity, and with `TF_RECORD_VERSION=1` in the
+    environment at creation. Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
 
   def export(self):
-    """Returns an `Exported` snapshot: (keys, values, versions, freqs).
+    """Returns an `Exported` snapshot: (keys, values, versions, freqs) at one moment.
 
     Keys `[N]` of `key_dtype` in ascending order of (floormod(key, 1000), key), values
     float32 `[N, dim]`, versions and freqs int64 `[N]` (`[0]` if not recorded).
@@ -435,7 +438,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           steps_to_live=steps_to_live, l2_weight_threshold=l2_weight_threshold)
 
   def evicted_count(self):
-    """Returns int64 scalar: rows evicted in this session by any rule."""
+    """Returns int64 scalar: rows evicted in this session, for any reason."""
     return self.policy_stats()[2]
 
   def policy_stats(self):
@@ -504,8 +507,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       indices: int32 or int64 ids of any shape.
       name: name of the op.
       ev_init_value: float32 `indices.shape + [dim]`: absent keys read these instead of
-        their default rows, and are inserted with them when the gradient is formed. It
-        gets no gradient. Not together with an admission filter.
+        their default rows, and are inserted with them when the gradient is computed.
+        It gets no gradient. Not together with an admission filter.
       counts: integers of the shape of `indices`: the number of occurrences that each id
         adds to the frequencies; None: 1 each.
 

@@ -35,7 +35,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     emb = sok.lookup_sparse(v, ids, combiners="sum")         # [batch, 16]
 
   Attributes:
-    target_gpu: int, rank that holds the table; -1: spread over all ranks.
+    target_gpu: int, rank that stores all rows; -1: rows are spread over all ranks.
   """
 
   def __init__(self, dimension, initializer=None, var_type=None, name=None,
@@ -52,11 +52,11 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         "random". Random rows are drawn once, 4096 of them; key k starts with row
         floormod(k, 4096).
       var_type: "hbm": rows are in the memory of this process's GPU; initializing the
-        table without a GPU is an error. "hybrid" (or None): rows are in host memory.
-        With max_hbm_for_vectors the most used ones are in GPU memory. These tables can
-        have a max_capacity, record the time of changes (`sok.incremental_model_dump`)
-        and filter rare keys. "auto": as "hbm" if the process can use a GPU, else in
-        host memory; the log says which.
+        table without a GPU is an error. "hybrid" (or None): rows are in host memory;
+        with max_hbm_for_vectors the most used ones are in GPU memory. Only "hybrid"
+        tables can have a max_capacity, record the time of each row's last change (for
+        `sok.incremental_model_dump`) and filter rare keys. "auto": as "hbm" if the
+        process can use a GPU, else rows are in host memory; the choice is logged.
       name: string; None: `sok_dynamic_Variable_<n>`.
       constraint: must be None.
       trainable: bool.
@@ -67,15 +67,17 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
       **kwargs: options in SOK's names.
         max_capacity ("hybrid" only): maximum number of rows per rank; without it there
         is no limit.
-        evict_strategy ("hybrid" only): rows that are evicted first: "kLru" (or
-        "kEpochLru"), those changed longest ago, or "kLfu" (or "kEpochLfu"), those
-        updated least often. Rows of the current step are evicted last.
-        filter_ratio ("hybrid" only): the fraction of new keys that a lookup with filter
-        admits.
+        evict_strategy: rows that are evicted first at max_capacity, and rows that
+        leave GPU memory first: "kLru" (or "kEpochLru"; the default), those changed
+        longest ago; "kLfu" (or "kEpochLfu"), those updated least often; "kFifo", those
+        inserted first. Rows of the current step are evicted last. No effect if
+        neither max_capacity nor max_hbm_for_vectors is given.
+        filter_ratio ("hybrid" only): the probability that a lookup with
+        use_low_frequency_filter=True admits a new key.
         max_hbm_for_vectors: GB (2^30 bytes) of GPU memory per rank for the most used
-        rows with their optimizer slots; other rows are in host memory. Without it,
-        or with 0, all rows are. More than 0 without a GPU: initializing the table is an
-        error. evict_strategy also chooses the rows that leave GPU memory.
+        rows with their optimizer slots; other rows are in host memory. Without it, or
+        with 0, all rows are in host memory. With more than 0, initializing the table
+        without a GPU is an error. No effect unless var_type is "hybrid".
         init_capacity, max_load_factor, max_bucket_size, block_size, device_id and
         io_by_cpu are checked but have no effect: tables grow as needed.
 
@@ -168,7 +170,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def filter_ratio(self):
-    """float in [0, 1]: probability that a lookup with filter admits a new key."""
+    """float in [0, 1]: probability that a filtering lookup admits a new key."""
     return float(self._config.get("filter_ratio", 1.))
 
   def key_map(self, indices):

@@ -14,9 +14,9 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
          intra_op_parallelism_threads=None):
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
-  Without Horovod, training runs in this single process, and a log line (level INFO)
-  states that. A later call changes the given arguments for lookups that are built
-  afterwards.
+  Without Horovod, training runs in this single process, which is logged (level INFO).
+  A later call sets exchange_dtype, exchange_timeout and intra_op_parallelism_threads
+  again, for lookups that are built afterwards; omitted ones return to their defaults.
 
   Example:
 
@@ -29,16 +29,18 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
     use_legacy_optimizer: accepted for scripts that pass it; TensorFlow 1.15 has
       one generation of optimizers, so it changes nothing.
     exchange_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`: the type of rows and
-      their gradients in messages between ranks; None: float32. Sums are always computed
-      in float32. float16 cannot hold values beyond 65504 or below about 6e-8: prefer
-      bfloat16 for gradients that may be large or small.
+      their gradients in messages between ranks; None: float32. All ranks must pass the
+      same type. Sums are always computed in float32. float16 cannot hold values beyond
+      65504 or below about 6e-8: prefer bfloat16 for gradients that may be large or
+      small.
     exchange_timeout: seconds that a lookup may wait for other ranks before it fails on
       all of them; 0: forever. None: the environment variable
       SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set. Choose more than the
-      longest time by which ranks may be apart, including a checkpoint on one rank.
+      longest time that one rank may be ahead of another, for example while one writes
+      a checkpoint.
     exchange: the transport of ids, rows and gradients between ranks. "horovod";
       "memory": shared memory, for ranks on one host; "nccl": NCCL between GPUs, one per
-      rank; "auto": the first of "nccl", "memory" and "horovod" that all ranks can have
+      rank; "auto": the first of "nccl", "memory" and "horovod" that all ranks can use
       (logged). None: the environment variable SOK_EXCHANGE, or "horovod" if it is not
       set. With anything except "horovod" this call is collective: all ranks must make
       it, with the same value. A rank with another value is reported within seconds
@@ -54,10 +56,10 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       `exchange` or `intra_op_parallelism_threads`, or ranks that pass different
       exchanges.
     RuntimeError: a rank cannot use the exchange (the error names the rank and the
-      reason). Or this process already uses another one: a process keeps its carrier, so
-      "horovod" and no exchange are errors after that. Or a launcher started several
-      processes, but the script has not called `hvd.init()`, so that each would train
-      its own model.
+      reason). Or this process already uses another one, which cannot be changed: after
+      "memory" or "nccl", a call with "horovod" or without `exchange` is an error too.
+      Or a launcher started several processes, but the script has not called
+      `hvd.init()`, so that each would train its own model.
   """
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")

@@ -34,21 +34,24 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
                   use_low_frequency_filter=False, hotness=None, indices=None):
   """Looks up and pools the rows of one or many embedding variables at once.
 
-  For any number of variables, this is one op in one process, and its gradient is one
-  more (a few of both if rows are in GPU memory). Over several ranks it takes two
-  exchanges, and its gradient one more. Prefer one call with lists to many calls.
+  In one process, the lookup of all variables is one op, and its gradient another (a few
+  ops each if rows are in GPU memory). Over several ranks, the ranks exchange keys, then
+  rows, and for the gradient they exchange gradients, each once for all variables. So
+  prefer one call with lists to many calls.
 
   Over several ranks (Horovod), `target_gpu` of each variable decides which rank owns a
   key. -1: key k is on rank floormod(k, number of ranks). A rank: all keys are on it. A
   list of ranks: key k is on list[floormod(k, length)]. Every rank must build the same
   lookups in the same order and run each the same number of times. Batch sizes may
-  differ between ranks, and be 0. The gradient of a row is the sum over all ranks.
+  differ between ranks, and be 0. The gradient of a row is the sum over all ranks, which
+  `sok.DistributedOptimizer` divides by their number unless it is created with
+  op=hvd.Sum.
 
   A sample without ids gives zeros. So does a sample whose weights sum to 0 with "mean";
   the gradients of its rows and weights are zero. (Weights are added as float32 in the
   order of the ids, in one process and over ranks.)
 
-  An id without a row reads the default row of the table, and gets a row when its first
+  An id without a row reads its default row of the table, and gets a row when its first
   gradient is applied. Ids may repeat; any int64 or int32 is valid.
 
   Example:
@@ -62,12 +65,12 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
       occur several times.
     sp_ids: SparseTensor or RaggedTensor of rank 2 ([batch, ids]) and dtype int64
       or int32, or a list of them, one per variable.
-    sp_weights: float weights in the form of sp_ids (as many per sample), or a list
-      of them, in which an entry may be None; None: all weights are 1.
-    combiners: "sum" (sum of w * row), "mean" (that, divided by the sum of w) or "max"
-      (the maximum of each element; without weights and without low-frequency filter),
-      or a list of them, one per variable; None: "mean" for all. Also spelled Sum, SUM,
-      Mean, MEAN, average, Average, AVERAGE, Max, MAX.
+    sp_weights: float weights in the form of sp_ids (one per id), or a list of them,
+      in which an entry may be None; None: all weights are 1.
+    combiners: "sum" (sum of w * row), "mean" (that sum divided by the sum of w) or
+      "max" (the maximum of each element, which takes neither weights nor the
+      low-frequency filter), or a list of them, one per variable; None: "mean" for all.
+      Also spelled Sum, SUM, Mean, MEAN, average, Average, AVERAGE, Max, MAX.
     use_low_frequency_filter: bool. If True, an id without a row is admitted only with
       the probability `filter_ratio` of its `sok.DynamicVariable`. An id that is not
       admitted counts as a row of zeros and is not trained. Costs one more exchange per
@@ -87,7 +90,7 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
       a RaggedTensor, an argument is given twice, or use_low_frequency_filter with a
       param that is not a `sok.DynamicVariable` of var_type "hybrid".
     ValueError: the lengths of the arguments differ, a combiner is unknown, target_gpu
-      names a rank outside the job, or a partitioned variable is used over several
+      has a rank that does not exist, or a partitioned variable is used over several
       ranks.
   """
   lookups = arguments.read(params, sp_ids, sp_weights, combiners, hotness, indices)
