@@ -378,7 +378,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
       (dict(size=-1), "'user'.*a batch of -1 samples"),
       (dict(size=2**31 - 1), "'user'.*a batch of 2147483647 samples"),
       (dict(size=2**63 - 1), "'user'.*a batch of 9223372036854775807 samples"),
-      (dict(size=2**62, rows=[[0, 0], [0, 1]]), "'user'.*from 0 to 2147483646"),
+      (dict(size=2**62, rows=[[0, 0], [0, 1]]), "'user'.*must be in .0, 2147483646"),
       (dict(size=[1]), "'user'.*batch size must be a scalar"),
       (dict(weights=[1.0]), "'user'.*weights"),
       (dict(weights=[[1.0, 2.0]]), "'user'.*weights"),

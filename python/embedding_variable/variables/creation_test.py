@@ -66,7 +66,7 @@ class CreationTest(parameterized.TestCase):
       (dict(name="v", embedding_dim=5), r"specified shape \(5,\) and found", True),
       (dict(name="v", embedding_dim=4, key_dtype=tf.int32),
        "v, but specified key_dtype int32 and found int64", True),
-      (dict(name="dense", embedding_dim=3), "no embedding variable", True),
+      (dict(name="dense", embedding_dim=3), "a variable that is not an embedding variable", True),
       (dict(name="new", embedding_dim=3), "Variable new does not exist", True),
   )
   def test_wrong_reuse(self, kwargs, message, reuse):
