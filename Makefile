@@ -44,7 +44,7 @@ demo: setup-build
 	@$(STEP) demo $(PY) examples/train_ctr.py --demo
 
 test: setup
-	@$(PY) tools/testing/run_tests.py test $(if $(SANITIZE),--sanitize)
+	@$(PY) tools/testing/run_tests.py test $(if $(SANITIZE),--sanitize $(if $(SANITIZE_WITHIN),--sanitize_within=$(SANITIZE_WITHIN)))
 
 check: setup
 	@$(PY) tools/testing/run_tests.py check

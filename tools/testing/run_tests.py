@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 
 import installed
 import steps
@@ -124,11 +125,20 @@ def _fixed_addresses():
   return ["--run_under=" + " ".join(setarch)] if usable else []
 
 
-def sanitize():
-  """Runs the C++ tests of the engine and of the addons with both sanitizers."""
+def sanitize(start_by=float("inf")):
+  """Runs the C++ tests of the engine and of the addons with both sanitizers.
+
+  Args:
+    start_by: time.time() after which no sanitizer starts. One that does not start counts
+      as skipped, and its line says so.
+  """
   counts = test_log.Counts()
   for config, name, more in (("asan", "AddressSanitizer", []),
                              ("tsan", "ThreadSanitizer", _fixed_addresses())):
+    if time.time() > start_by:
+      counts.skipped.append("%s all: the time for its start is over; make sanitize runs it" %
+                            name)
+      continue
     # ThreadSanitizer finds nothing in single-threaded tests, which take long with it.
     with steps.step("the engine under " + name):
       counts.add(
@@ -149,11 +159,15 @@ def main():
   parser.add_argument("mode", choices=sorted(_MODES))
   parser.add_argument(
       "--sanitize", action="store_true", help="make test: the sanitizers too")
+  parser.add_argument(
+      "--sanitize_within", type=float, metavar="MINUTES", default=float("inf"),
+      help="with --sanitize: no sanitizer starts later than this after the start")
   arguments = parser.parse_args()
+  start = time.time()
   os.makedirs(_BUILD_DIR, exist_ok=True)
   counts = _MODES[arguments.mode]()
   if arguments.sanitize and arguments.mode != "sanitize":
-    counts.add(sanitize())
+    counts.add(sanitize(start + 60 * arguments.sanitize_within))
   steps.print_times()
   for line in counts.skipped_programs():
     print("SKIPPED " + line)

@@ -98,6 +98,8 @@ def stream_suite(name, srcs, deps, gpu_storages):
         engine_test(
             name = "%s_%stest" % (name, stem),
             srcs = [],
+            # The dedup variant runs the same cases under ThreadSanitizer.
+            tags = [] if stem else ["notsan"],
             deps = [
                 ":%s_cases" % name,
                 _HOST_DEVICE,
