@@ -28,6 +28,8 @@ _RUN_BY = {
     "make check": "a part of make test",
     "make wheel": ".ci/run, as the wheel's step",
     "make wheels": ".ci/run builds the same wheels by the same programs",
+    ".venv/bin/python tools/testing/where_time_goes.py …":
+        "//tools/testing:where_time_goes_test",
     "make lint": "nothing: its tools are tested in //tools/lint",
     "make format": "nothing: it writes into the source tree",
     "make bench": "nothing: it takes an hour; //benchmarks:report_test on no sizes",
