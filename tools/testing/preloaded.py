@@ -53,7 +53,7 @@ class Program(object):
 
   def __init__(self, words, status):
     self._words = words
-    # The interpreter writes the pid, and later the exit status, each on a line.
+    # The program writes its pid, and the interpreter later its exit status, each on a line.
     self._status = os.fdopen(status, "rb", 0)
     self.returncode = None
     self.pid = self._number()
@@ -200,7 +200,6 @@ def _report_ends(running):
 
 def _become(request, stdout):
   """Turns this fork into a program's process; returns (its code, its file or None)."""
-  os.setsid()
   os.dup2(stdout, 1)
   os.dup2(stdout, 2)
   os.close(stdout)
@@ -244,13 +243,15 @@ def _serve(requests):
     request, stdout, status = received
     pid = os.fork()
     if not pid:
+      # The pid is written by the program, so that it leads its group once `start` returns.
+      os.setsid()
+      os.write(status, b"%d\n" % os.getpid())
       signal.set_wakeup_fd(-1)
       signal.signal(signal.SIGCHLD, signal.SIG_DFL)
       requests.close()
       for descriptor in [woken, wake, status] + list(running.values()):
         os.close(descriptor)
       return _become(request, stdout)
-    os.write(status, b"%d\n" % pid)
     running[pid] = status
     os.close(stdout)
 

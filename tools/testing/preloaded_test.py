@@ -65,6 +65,12 @@ class PreloadedTest(parameterized.TestCase):
     self.assertEqual(self.printed(), expected.stdout.decode())
     self.assertIn("its exit handler", self.printed())
 
+  def test_has_no_variable_of_the_interpreters_environment(self):
+    self.assertIn("PATH", os.environ)
+    program = self.start("-c", "import os; print(sorted(os.environ))", env={"A": "1"})
+    self.assertEqual(program.wait(60), 0)
+    self.assertEqual(self.printed(), "['A']\n")
+
   def test_finds_the_modules_imported(self):
     program = self.start("-c", "import sys; print('wave' in sys.modules)")
     self.assertEqual(program.wait(60), 0)
