@@ -14,7 +14,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-# These small models ask a rank for few keys, but most calls have at least four.
+# These small models request few keys of a rank, but most calls have at least four.
 os.environ.setdefault("TF_EV_GPU_DEDUP_MIN_IDS", "4")
 _ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
 if not _ON_GPU:

@@ -24,8 +24,8 @@ Made Make() {
   Made made;
   if (RegisteredExchangeDevice() == nullptr) {
     made.status = ev::LoadGpuLibrary(
-        "rows that stay on a GPU between ranks need a library with GPU code in "
-        "it, and this one was built without nvcc");
+        "rows that stay on a GPU between ranks need a library with GPU code: "
+        "this one was built without nvcc");
   }
   if (made.status.ok()) made.status = RegisteredExchangeDevice()(&made.device);
   return made;

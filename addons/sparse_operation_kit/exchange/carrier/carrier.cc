@@ -25,8 +25,8 @@ ev::Status Find(const std::string& kind, CarrierKind* how) {
   if (RegisteredCarrier(kind, how)) return ev::Status::OK();
   if (kind == "nccl") {
     EV_RETURN_IF_ERROR(ev::LoadGpuLibrary(
-        "an exchange by NCCL needs a library with GPU code in it, and this one "
-        "was built without nvcc"));
+        "an exchange by NCCL needs a library with GPU code: this one was built "
+        "without nvcc"));
     if (RegisteredCarrier(kind, how)) return ev::Status::OK();
   }
   return ev::InvalidArgument("there is no exchange of kind '" + kind + "'");

@@ -173,8 +173,8 @@ def export(var):
     ensured = [row_ops.ensure_slots(table.handle, columns, [slot.initial])] if slot else []
     with ops.control_dependencies(ensured):
       exported = checkpoint_ops.export_table(table.handle, columns)
-    # An ascending argsort negates its input, and the smallest int64 cannot be negated.
-    # So sort the complement in descending order.
+    # Sorts the complement in descending order: an ascending argsort negates its input, and
+    # the smallest int64 cannot be negated.
     order = sort_ops.argsort(bitwise_ops.invert(exported.keys), direction="DESCENDING")
     keys = math_ops.cast(array_ops.gather(exported.keys, order), table.key_dtype)
     values = exported.slots[0] if slot else exported.values

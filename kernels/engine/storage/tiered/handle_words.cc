@@ -29,8 +29,8 @@ void HandleWords::DropUnused(Span<const RowHandle> handles) {
     const size_t slab = handle >> kSlabLog2;
     if (!words_->has_slab(slab)) continue;
     const RowHandle first = static_cast<RowHandle>(slab << kSlabLog2);
-    // Searches from the word that was not zero the last time, and once around.
-    // So a slab is not read from its beginning for every handle that leaves it.
+    // Searches from the word that was not zero the last time, and once around,
+    // which avoids reading a slab from its beginning for each of its handles.
     // Words that were never touched are zero.
     uint32_t looked_at = 0;
     uint32_t i = in_use_[slab];

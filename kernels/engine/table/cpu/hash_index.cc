@@ -43,9 +43,8 @@ class SegmentLock {
   SegmentLock& operator=(const SegmentLock&) = delete;
 
   // Locks the segment that holds this hash and unlocks the previous one. Keeps
-  // the lock if both are the same, at most kInsertsPerLock - 1 times in a row.
-  // That saves time: taking a lock waits until all earlier stores are in the
-  // cache.
+  // the lock if both are the same, at most kInsertsPerLock - 1 times in a row,
+  // because taking a lock waits until all earlier stores are in the cache.
   void Move(uint64_t hash) {
     if (segment_ != nullptr && kept_ + 1 < kInsertsPerLock &&
         segment_->Owns(hash)) {
