@@ -65,15 +65,18 @@ class _TableLayer(tf.keras.layers.Layer):
     self.ps_config_file = ps_config_file
     self.global_batch_size = _positive(global_batch_size, "global_batch_size")
 
-  # AutoGraph has nothing to convert in call(), and takes 1.7 s for that in each process.
-  @tf.autograph.experimental.do_not_convert
   def __call__(self, *args, **kwargs):
     """Like tf.keras.layers.Layer; the ids may also be passed by the name they have in
     call().
     """
     if not args and "inputs" not in kwargs and self._IDS in kwargs:
       args = (kwargs.pop(self._IDS),)
-    return super(_TableLayer, self).__call__(*args, **kwargs)
+    call = super(_TableLayer, self).__call__
+    # AutoGraph has nothing to convert in the call() of these two classes, and takes 1.7 s
+    # for that in each process. A subclass may have a call() with something to convert.
+    if type(self) in (LookupLayer, SparseLookupLayer):
+      call = tf.autograph.experimental.do_not_convert(call)
+    return call(*args, **kwargs)
 
   def _rows(self, ids, max_norm):
     """Returns ids.shape + [emb_vec_size] of a tensor of ids."""

@@ -244,6 +244,20 @@ class LayersTest(parameterized.TestCase):
       again.set_weights(model.get_weights())
       np.testing.assert_array_equal(again.predict(given), model.predict(given))
 
+  def test_autograph_converts_a_call_of_a_subclass(self):
+    class Negated(hps.LookupLayer):
+
+      def call(self, ids, max_norm=None):
+        rows = hps.LookupLayer.call(self, ids, max_norm)
+        if tf.reduce_sum(ids) > 3:
+          rows = -rows
+        return rows
+
+    layer = self.layer(Negated)
+    for ids, sign in ([1, 2], 1), ([3, 2], -1):
+      rows = self.run_graph(lambda: (layer(tf.constant(ids, tf.int64)), {}))
+      np.testing.assert_array_equal(rows, sign * self.rows[ids])
+
   def test_arguments_are_checked(self):
     good = dict(model_name="m", table_id=0, emb_vec_size=4)
     for error, more in (
