@@ -51,7 +51,7 @@ class _Net(object):
       table.target_gpu = target_gpu
     batch = tf.shape(self.ids, out_type=tf.int64)[0]
     ids = tf.RaggedTensor.from_row_splits(
-        tf.reshape(self.ids, [-1]), 2 * tf.range(batch + 1), validate=False)
+        tf.reshape(self.ids, [-1]), 2 * tf.range(batch + 1))
     pooled = sum(lookup(self.tables, [ids, ids], combiners=["sum", "mean"]))
     pooled += lookup([self.tables[0]], [ids + 1], combiners=["sum"])[0]
     self.dense = tf.compat.v1.get_variable(
