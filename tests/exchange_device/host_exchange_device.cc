@@ -34,7 +34,6 @@ namespace {
 using ev::Span;
 using ev::Status;
 using ev::testing::HostDeviceDistinct;
-using ev::testing::HostKnownKeys;
 using ev::testing::HostStream;
 using ev::testing::Reach;
 
@@ -374,7 +373,7 @@ class HostExchangeDevice : public ExchangeDevice {
       ++deduplicated;
       if (request.is_there) ++ids_there;
       distincts->emplace_back(new HostDeviceDistinct(
-          request, std::make_shared<const HostKnownKeys>(), unstarted));
+          request, unstarted));
     }
     return Status::OK();
   }

@@ -235,14 +235,6 @@ Status RouteBuilder::TakeKeys(int t) {
   RoutedTable* const table = plan_->mutable_routed(t);
   const ev::DeviceDistinct& distinct = *table->distinct;
   table->num_unique = distinct.num_unique();
-  if (distinct.num_unknown() != table->num_unique) {
-    return NamedAfter(
-        table->name,
-        ev::Internal(
-            "a device without rows found " +
-            std::to_string(table->num_unique - distinct.num_unknown()) +
-            " of " + std::to_string(table->num_unique) + " keys"));
-  }
   if (!table->has_offsets && ev::Divides(table->combiner)) {
     EV_RETURN_IF_ERROR(FetchOffsets(*table));
     FindFactors(t);

@@ -28,7 +28,6 @@ using ev::Combiner;
 using ev::Status;
 using ev::StatusCode;
 using ev::testing::HostDeviceDistinct;
-using ev::testing::HostKnownKeys;
 using ev::testing::HostStream;
 using ev::testing::Reach;
 
@@ -71,7 +70,7 @@ class TestDevice : public DistinctDevice {
       EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
       ++(request.is_there ? num_on_device : num_put);
       distincts->emplace_back(new TestDistinct(
-          request, std::make_shared<const HostKnownKeys>(), unstarted));
+          request, unstarted));
     }
     return Status::OK();
   }

@@ -25,7 +25,6 @@ namespace {
 
 using ev::Combiner;
 using ev::testing::HostDeviceDistinct;
-using ev::testing::HostKnownKeys;
 
 constexpr int64_t kMinIds = 100;
 
@@ -33,9 +32,8 @@ constexpr int64_t kMinIds = 100;
 class TestDistinct : public HostDeviceDistinct {
  public:
   TestDistinct(const ev::DistinctRequest& request,
-               std::shared_ptr<const HostKnownKeys> known,
                ev::testing::UnstartedTables unstarted, std::string fails)
-      : HostDeviceDistinct(request, std::move(known), std::move(unstarted)),
+      : HostDeviceDistinct(request, std::move(unstarted)),
         fails_(std::move(fails)) {}
   ev::Status Put(int64_t begin, ev::Span<const int64_t> ids) override {
     if (fails_ == "put") return ev::Internal("a bad put");
@@ -81,7 +79,7 @@ class TestDevice : public DistinctDevice {
       EXPECT_EQ(request.brings_inverse, request.owners.empty());
       ++num_started;
       distincts->emplace_back(new TestDistinct(
-          request, known, unstarted,
+          request, unstarted,
           fails_in.empty() || fails_in == request.name ? fails : ""));
     }
     return ev::Status::OK();
@@ -89,8 +87,6 @@ class TestDevice : public DistinctDevice {
   std::string fails_in;  // table that fails; empty: all
   std::string fails;
   std::atomic<int> num_started{0}, num_calls{0};
-  const std::shared_ptr<HostKnownKeys> known =
-      std::make_shared<HostKnownKeys>();
 };
 
 Bag RandomBag(std::mt19937* rng, int64_t batch_size, int64_t max_hotness,
@@ -454,11 +450,6 @@ TEST_F(RouteOnDeviceErrors, NoTableIsOnDeviceIfMemoryIsShortForOne) {
 TEST_F(RouteOnDeviceErrors, BadSplitsBesideGoodIds) {
   splits_[5] = 100;
   ExpectFails("");
-}
-
-TEST_F(RouteOnDeviceErrors, KeysOfADeviceWithoutRows) {
-  device_.known->Put(3, 0);
-  ExpectFails("found 1 of 7 keys");
 }
 
 TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {

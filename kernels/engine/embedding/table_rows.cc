@@ -124,6 +124,22 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
   });
 }
 
+Status EmbeddingTable::Impl::GatherOnGpu(Span<const RowHandle> handles,
+                                         const DeviceStream& stream,
+                                         float* out) const {
+  // Each row is a sample of one id, so its sum is the row, bit for bit.
+  std::vector<int32_t> numbers(handles.size() + 1);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  DevicePooling pooling;
+  pooling.rows = handles;
+  pooling.inverse = Span<const int32_t>(numbers.data(), handles.size());
+  pooling.offsets = numbers;
+  pooling.stream = &stream;
+  std::unique_ptr<DeviceWork> work;
+  EV_RETURN_IF_ERROR(WithName(home->gpu()->StartPool(pooling, out, &work)));
+  return work == nullptr ? Status::OK() : WithName(work->Wait());
+}
+
 Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
                                       const DeviceStream& stream, float* out,
                                       Parallel* parallel) const {
@@ -137,10 +153,7 @@ Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
       return InvalidArgument("the number of keys must be below 2^31 - 1, got " +
                              std::to_string(n) + ", " + impl_->QuotedName());
     }
-    // Each key is a sample of one id, so its sum is its row, bit for bit.
     std::vector<RowHandle> rows(n);
-    std::vector<int32_t> numbers(n + 1);
-    std::iota(numbers.begin(), numbers.end(), 0);
     ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
       impl_->index.Find(keys.subspan(begin, end - begin), &rows[begin]);
       for (int64_t i = begin; i < end; ++i) {
@@ -149,15 +162,7 @@ Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
         }
       }
     });
-    DevicePooling pooling;
-    pooling.rows = rows;
-    pooling.inverse = Span<const int32_t>(numbers.data(), n);
-    pooling.offsets = numbers;
-    pooling.stream = &stream;
-    std::unique_ptr<DeviceWork> work;
-    EV_RETURN_IF_ERROR(
-        impl_->WithName(impl_->home->gpu()->StartPool(pooling, out, &work)));
-    return work == nullptr ? Status::OK() : impl_->WithName(work->Wait());
+    return impl_->GatherOnGpu(rows, stream, out);
   });
 }
 

@@ -20,7 +20,6 @@ namespace ev {
 namespace {
 
 using testing::HostDeviceDistinct;
-using testing::HostKnownKeys;
 
 // One table's batch, and its plan.
 struct Table {
@@ -304,7 +303,6 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
   for (Parallel* parallel :
        {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
     const Tables tables = MakeTables();
-    const auto known = std::make_shared<HostKnownKeys>();
     std::vector<TableIds*> plans;
     std::vector<bool> there;
     for (const auto& table : tables) {
@@ -313,8 +311,8 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
       there.push_back(on_device);
       plans.push_back(&table->plan);
       if (!on_device) continue;
-      auto* distinct = new HostDeviceDistinct(table->in.num_ids,
-                                              table->in.batch_size, known);
+      auto* distinct =
+          new HostDeviceDistinct(table->in.num_ids, table->in.batch_size);
       if (table->in.num_ids == 900) distinct->BeLate();
       table->plan.distinct.reset(distinct);
     }
@@ -350,8 +348,7 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
 class FailingDistinct : public HostDeviceDistinct {
  public:
   FailingDistinct(const IdsInput& in, std::string step)
-      : HostDeviceDistinct(in.num_ids, in.batch_size,
-                           std::make_shared<HostKnownKeys>()),
+      : HostDeviceDistinct(in.num_ids, in.batch_size),
         step_(std::move(step)) {}
   Status Put(int64_t begin, Span<const int64_t> ids) override {
     return Or("put", [&] { return HostDeviceDistinct::Put(begin, ids); });

@@ -1,20 +1,17 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplication of one table's batch on the device that stores the table's
-// rows. Ids are copied to the device once. The inverse stays in device memory,
-// for pooling and for the update.
+// One table's batch of ids on a GPU. There are two kinds:
 //
-// A key is *known* if it is in the key table in device memory, which maps keys
-// to rows. The table inserts keys into it (GpuTableCompute::NewKeyedRow, or
-// after a lack of memory SetUnknownHandles and updates) and removes them
-// (GpuTableCompute::ForgetKeys). It may hold any part of the table's index,
-// even none of it, and nothing else. The device finds the rows of known keys.
-// Unknown keys are copied to the host, which finds and admits them.
+//   of a step (rows/gpu_step.h), on the GPU that has the table's rows. Its
+//     unknown keys are those without a row. Distinct keys are computed only if
+//     a caller fetches them.
+//   of a route (sok/exchange/route.h), on a GPU without the rows. The GPU
+//     deduplicates the batch, and all keys are unknown.
 //
-// Except for which keys are unknown, the result is a function of the batch
-// alone: distinct keys are in order of first occurrence, occurrences of a key
-// in the order of the batch.
+// The result is a function of the batch and of which keys have rows: distinct
+// keys are in order of first occurrence, occurrences of a key in the order of
+// the batch.
 
 #ifndef KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
 #define KERNELS_ENGINE_IDS_DEVICE_DISTINCT_H_
@@ -67,8 +64,7 @@ struct DistinctRequest {
 
 class GpuStep;  // rows/gpu_step.h
 
-// The deduplication of one batch. Created by GpuTableCompute::StartDistinct, or
-// by code for a device without rows; all keys are unknown then.
+// One batch. Created by GpuStep::Distinct, or by a device without rows.
 //
 // Methods are called in the order of their declaration, from any thread. Only
 // Put, IsDone and the methods that follow Wait may be called concurrently. The
@@ -84,9 +80,6 @@ class DeviceDistinct {
   // num_unique() is the number of ids.
   virtual GpuStep* step() const { return nullptr; }
   virtual int step_table() const { return -1; }
-  // The object to pass to calls of rows/gpu_compute.h: this one, or the one
-  // that Fetch created.
-  virtual const DeviceDistinct* made() const { return this; }
 
   // False if the device reads the ids in place: ids of a step, or of a batch in
   // device memory.
@@ -106,19 +99,16 @@ class DeviceDistinct {
   // Waits for the results. Unimplemented: samples in device memory are not
   // sorted; there are no results then.
   virtual Status Wait() = 0;
-  // Returns the number of unknown ids of all tables of the step; 0 outside a
-  // step, or if Wait returns an error. Blocks until they are counted. If the
-  // device has all keys of the step's tables (rows/gpu_step.h), it does not
-  // block, and returns 0 until a table has been settled.
+  // Returns the number of unknown ids of all tables of the step; 0 until a
+  // table has been settled, and outside a step.
   virtual int64_t num_unknown_of_step() { return 0; }
 
   // Results, valid from Wait until destruction. The batch has U distinct keys;
   // K of them are unknown, and are listed in the order of distinct keys.
   virtual int64_t num_unique() const = 0;
-  // False while unknown keys are still in GPU memory. That happens in a step if
-  // the device has all keys (rows/gpu_step.h), so that an unknown key has no
-  // row. K is 0 until Settle has copied the unknown keys to the host, for which
-  // it waits. Settle must not be called concurrently.
+  // False while the unknown keys of a step are still in GPU memory. K is 0
+  // until Settle has copied them to the host, for which it waits. Settle must
+  // not be called concurrently.
   virtual bool is_settled() const { return true; }
   virtual Status Settle() { return Status::OK(); }
   virtual int64_t num_unknown() const = 0;
@@ -140,14 +130,14 @@ class DeviceDistinct {
   // key among the sorted keys. Copies 4 bytes per key to the host.
   virtual Status Places(int32_t* places) const;
 
-  // Copies keys, counts and names of all distinct keys to the host, 16 bytes
-  // per key. Later calls are no-ops. REQUIRES: all keys have names.
+  // Copies keys, counts and, in a step, rows of all distinct keys to the host,
+  // 16 bytes per key. Later calls are no-ops.
   virtual Status Fetch() const = 0;
-  // Valid after Fetch; the caller may modify the arrays. A name is a handle as
-  // in DevicePooling::rows, set by the caller or found by the device.
-  virtual int64_t* keys() const = 0;     // [U]
-  virtual int32_t* counts() const = 0;   // [U]
-  virtual RowHandle* names() const = 0;  // [U]
+  // Valid after Fetch; the caller may modify the arrays. names: the rows, as in
+  // DevicePooling::rows; null except in a step.
+  virtual int64_t* keys() const = 0;    // [U]
+  virtual int32_t* counts() const = 0;  // [U]
+  virtual RowHandle* names() const { return nullptr; }
 
   // Copies to the host inverse [N], the index of each id's key, and counts [U],
   // the occurrences of each key. Either may be null. Copies 4 bytes per number.
@@ -164,12 +154,13 @@ class DeviceDistinct {
   virtual Status Occurrences(int32_t* samples) const = 0;
 };
 
-// A device deduplicates a table's ids only if they are at least this fraction
-// (1 / kDistinctShares) of GpuTableCompute::min_ids_to_deduplicate.
+// A route deduplicates a table's ids on a device only if they are at least this
+// fraction (1 / kDistinctShares) of the ids that are worth it.
 constexpr int64_t kDistinctShares = 8;
 
 // Returns the environment variable TF_EV_GPU_DEDUP_MIN_IDS, read once, or
-// 'otherwise' if it is not set. For GpuTableCompute::min_ids_to_deduplicate.
+// 'otherwise' if it is not set: the ids of a route that are worth deduplicating
+// on a device.
 int64_t MinIdsToDeduplicate(int64_t otherwise);
 
 }  // namespace ev

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the deduplication on a device with its definition.
+// Compares a step's ids, deduplicated by Fetch, with the definition; and tests
+// which keys a GPU finds.
 
 #include "kernels/engine/ids/device_distinct.h"
 
@@ -12,11 +13,13 @@
 #include <random>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/rows/gpu_row_home.h"
+#include "kernels/engine/rows/gpu_step.h"
 #include "kernels/engine/testing/storage_under_test.h"
 
 namespace ev {
@@ -38,7 +41,7 @@ constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 std::unique_ptr<GpuRowHome> MakeRows() {
-  static const float row = 0.0f;
+  static const float row = 1.0f;
   GpuRowHomeOptions options;
   options.dim = 1;
   options.default_rows = Span<const float>(&row, 1);
@@ -70,9 +73,6 @@ struct Result {
 // The table's index: keys and their rows.
 using Index = std::unordered_map<int64_t, RowHandle>;
 
-// The device has rows for handles below this, all with default row 0.
-constexpr RowHandle kRows = 2000;
-
 // Handle of a key without a row.
 constexpr RowHandle kAbsent = kFirstReservedHandle;
 
@@ -80,6 +80,46 @@ RowHandle NameOf(const Index& index, int64_t key) {
   const auto found = index.find(key);
   return found == index.end() ? kAbsent : found->second;
 }
+
+// One table's step, with outputs in host memory.
+struct Step {
+  std::shared_ptr<GpuStep> step;
+  std::unique_ptr<DeviceDistinct> ids;
+  std::vector<float> output;
+
+  template <typename Id>
+  Status Make(GpuRowHome* rows, const std::vector<Id>& all,
+              const std::vector<int32_t>& offsets) {
+    output.assign(offsets.size() - 1, -1.0f);
+    GpuStepTable table;
+    table.table = rows;
+    table.num_ids = all.size();
+    table.num_samples = offsets.size() - 1;
+    table.is_narrow = sizeof(Id) == sizeof(int32_t);
+    table.ids = all.data();
+    table.out = output.data();
+    EV_RETURN_IF_ERROR(
+        rows->StartStep(Span<const GpuStepTable>(&table, 1), nullptr, &step));
+    ids = step->Distinct(0);
+    return Status::OK();
+  }
+  // Puts the ids from the back: the order must not matter.
+  template <typename Id>
+  Status Put(const std::vector<Id>& all, size_t piece) {
+    for (size_t end = all.size(); end > 0;) {
+      const size_t begin = end > piece ? end - piece : 0;
+      const std::vector<Id> part(all.begin() + begin, all.begin() + end);
+      EV_RETURN_IF_ERROR(ids->Put(begin, Span<const Id>(part)));
+      end = begin;
+    }
+    return Status::OK();
+  }
+  Status Finish() {
+    EV_RETURN_IF_ERROR(ids->Wait());
+    EV_RETURN_IF_ERROR(step->Pool());
+    return step->TakeOutput(0);
+  }
+};
 
 template <typename Id>
 Result ByDefinition(const std::vector<Id>& ids,
@@ -108,37 +148,29 @@ Result ByDefinition(const std::vector<Id>& ids,
 template <typename Id>
 void Deduplicate(GpuRowHome* rows, const std::vector<Id>& ids,
                  const std::vector<int32_t>& offsets, size_t piece,
-                 Result* result, const Index& index = Index()) {
-  std::unique_ptr<DeviceDistinct> distinct;
-  ASSERT_OK(rows->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
-  // From the back: the order must not matter.
-  for (size_t end = ids.size(); end > 0;) {
-    const size_t begin = end > piece ? end - piece : 0;
-    const std::vector<Id> part(ids.begin() + begin, ids.begin() + end);
-    ASSERT_OK(distinct->Put(begin, Span<const Id>(part)));
-    end = begin;
-  }
+                 Result* result) {
+  Step step;
+  ASSERT_OK(step.Make(rows, ids, offsets));
+  ASSERT_OK(step.Put(ids, piece));
   {
     const std::vector<int32_t> gone_soon = offsets;
-    ASSERT_OK(distinct->Start(gone_soon));
+    ASSERT_OK(step.ids->Start(gone_soon));
   }
-  ASSERT_OK(distinct->Wait());
+  ASSERT_OK(step.Finish());
+  // A row's only float is 1.
+  for (size_t sample = 0; sample + 1 < offsets.size(); ++sample) {
+    ASSERT_EQ(offsets[sample + 1] - offsets[sample], step.output[sample]);
+  }
+  DeviceDistinct* const distinct = step.ids.get();
+  EXPECT_FALSE(distinct->is_settled());
+  ASSERT_OK(distinct->Settle());
+  EXPECT_TRUE(distinct->is_settled());
+  result->unknown_keys.assign(
+      distinct->unknown_keys(),
+      distinct->unknown_keys() + distinct->num_unknown());
+  ASSERT_OK(distinct->Fetch());
+  ASSERT_OK(distinct->Fetch());
   const int64_t unique = distinct->num_unique();
-  const int64_t unknown = distinct->num_unknown();
-  ASSERT_LE(unknown, unique);
-  result->unknown_keys.assign(distinct->unknown_keys(),
-                              distinct->unknown_keys() + unknown);
-  if (unknown != 0) {
-    std::vector<RowHandle> names;
-    for (int64_t key : result->unknown_keys) {
-      names.push_back(NameOf(index, key));
-    }
-    ASSERT_OK(rows->SetUnknownHandles(names, distinct.get()));
-    // The device must have copied them: change them.
-    names.assign(names.size(), kNoRow);
-  }
-  ASSERT_OK(distinct->Fetch());
-  ASSERT_OK(distinct->Fetch());
   result->keys.assign(distinct->keys(), distinct->keys() + unique);
   result->counts.assign(distinct->counts(), distinct->counts() + unique);
   result->names.assign(distinct->names(), distinct->names() + unique);
@@ -156,7 +188,7 @@ Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
                         const std::vector<int32_t>& offsets,
                         size_t piece = 1 << 16, const Index& index = Index()) {
   Result got;
-  Deduplicate(rows, ids, offsets, piece, &got, index);
+  Deduplicate(rows, ids, offsets, piece, &got);
   const Result expected = ByDefinition(ids, offsets);
   // Not EXPECT_EQ, which would print millions of elements.
   EXPECT_EQ(expected.keys.size(), got.keys.size());
@@ -167,14 +199,11 @@ Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
   std::vector<RowHandle> names;
   for (int64_t key : expected.keys) names.push_back(NameOf(index, key));
   EXPECT_TRUE(names == got.names);
-  // The unknown keys are a subsequence of the keys.
-  auto at = expected.keys.begin();
-  for (int64_t key : got.unknown_keys) {
-    at = std::find(at, expected.keys.end(), key);
-    EXPECT_TRUE(at != expected.keys.end()) << key;
-    if (at == expected.keys.end()) break;
-    ++at;
+  std::vector<int64_t> unknown;
+  for (int64_t key : expected.keys) {
+    if (index.count(key) == 0) unknown.push_back(key);
   }
+  EXPECT_TRUE(unknown == got.unknown_keys);
   return got;
 }
 
@@ -290,13 +319,12 @@ TEST_F(DeviceDistinctTest, ManyAtOnce) {
       for (int64_t n = 2000; n < 12000; n += 3001) {
         const std::vector<int64_t> ids = Skewed(n + c, 900, c);
         const std::vector<int32_t> offsets = RandomOffsets(n + c, 5, c);
-        // A deduplication that is never waited for.
-        std::unique_ptr<DeviceDistinct> dropped;
-        ASSERT_OK(rows_->StartDistinct(n, 1, &dropped));
-        ASSERT_OK(dropped->Put(0, Span<const int64_t>(ids.data(), n)));
+        // A step that is never waited for.
+        Step dropped;
+        ASSERT_OK(dropped.Make(rows_.get(), ids, offsets));
+        ASSERT_OK(dropped.Put(ids, ids.size()));
         ExpectDefinition(rows_.get(), ids, offsets, 500);
-        ASSERT_OK(
-            dropped->Start(std::vector<int32_t>{0, static_cast<int32_t>(n)}));
+        ASSERT_OK(dropped.ids->Start(offsets));
       }
     });
   }
@@ -306,9 +334,9 @@ TEST_F(DeviceDistinctTest, ManyAtOnce) {
 TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   const std::vector<int64_t> ids = Skewed(40000, 900, 1);
   const std::vector<int32_t> offsets = RandomOffsets(ids.size(), 5, 1);
-  std::unique_ptr<DeviceDistinct> distinct;
-  ASSERT_OK(rows_->StartDistinct(ids.size(), offsets.size() - 1, &distinct));
-  rows_.reset();
+  Step step;
+  ASSERT_OK(step.Make(rows_.get(), ids, offsets));
+  DeviceDistinct* const distinct = step.ids.get();
   std::vector<std::thread> callers;
   for (size_t c = 0; c < 4; ++c) {
     callers.emplace_back([&, c] {
@@ -320,11 +348,12 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   }
   for (std::thread& caller : callers) caller.join();
   ASSERT_OK(distinct->Start(offsets));
-  ASSERT_OK(distinct->Wait());
+  ASSERT_OK(step.Finish());
+  rows_.reset();
   const Result expected = ByDefinition(ids, offsets);
-  ASSERT_EQ(static_cast<int64_t>(expected.keys.size()), distinct->num_unique());
-  // Rows that never had a key have no known key.
-  ASSERT_EQ(distinct->num_unique(), distinct->num_unknown());
+  ASSERT_OK(distinct->Settle());
+  ASSERT_EQ(static_cast<int64_t>(expected.keys.size()),
+            distinct->num_unknown());
   EXPECT_TRUE(std::equal(expected.keys.begin(), expected.keys.end(),
                          distinct->unknown_keys()));
   // Fetched by several threads, as updates of one lookup may do.
@@ -339,23 +368,21 @@ TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// A device that missed a key for lack of memory: keys become known to it as
-// they occur in batches.
+// Keys with rows.
 class KnownKeysTest : public DeviceDistinctTest {
  protected:
-  void SetUp() override {
-    DeviceDistinctTest::SetUp();
-    rows_->MissKey();
-    for (RowHandle handle = 0; handle < kRows; ++handle) {
-      ASSERT_OK(rows_->NewRow(handle, 0));
-    }
-  }
-
-  // Assigns the next rows to these keys.
+  // Creates rows for these keys.
   void Insert(const std::vector<int64_t>& keys) {
     for (int64_t key : keys) {
-      ASSERT_LT(next_, kRows);
-      ASSERT_TRUE(index_.emplace(key, next_++).second) << key;
+      RowHandle row = next_;
+      if (free_.empty()) {
+        ++next_;
+      } else {
+        row = free_.back();
+        free_.pop_back();
+      }
+      ASSERT_OK(rows_->NewKeyedRow(key, row, 0));
+      ASSERT_TRUE(index_.emplace(key, row).second) << key;
     }
   }
   void Forget(const std::vector<int64_t>& keys) {
@@ -366,8 +393,9 @@ class KnownKeysTest : public DeviceDistinctTest {
     }
     rows_->ForgetKeys(keys);
     rows_->Forget(handles);
+    free_.insert(free_.end(), handles.begin(), handles.end());
   }
-  // Returns the unknown keys among distinct ids, each in its own sample.
+  // Returns the keys without a row among distinct ids, each in its own sample.
   std::vector<int64_t> UnknownAmong(const std::vector<int64_t>& ids) {
     std::vector<int32_t> offsets;
     for (size_t i = 0; i <= ids.size(); ++i) offsets.push_back(i);
@@ -376,36 +404,31 @@ class KnownKeysTest : public DeviceDistinctTest {
   }
 
   Index index_;
+  std::vector<RowHandle> free_;
   RowHandle next_ = 0;
 };
 
-TEST_F(KnownKeysTest, KeysWithRowsAreUnknownOnce) {
+TEST_F(KnownKeysTest, KeysWithRowsAreFound) {
   const std::vector<int64_t> ids = {5, kMin, -1, kMin + 1, 0, kMax, 7};
   const std::vector<int64_t> absent = {5, 0};
-  Insert({kMin, -1, kMin + 1, kMax, 7});
   EXPECT_EQ(ids, UnknownAmong(ids));
+  Insert({kMin, -1, kMin + 1, kMax, 7});
   EXPECT_EQ(absent, UnknownAmong(ids));
-  // A key that has a row by now.
   Insert({0});
-  EXPECT_EQ(absent, UnknownAmong(ids));
   EXPECT_EQ(std::vector<int64_t>{5}, UnknownAmong(ids));
 }
 
 TEST_F(KnownKeysTest, ForgottenKeysAreUnknown) {
   const std::vector<int64_t> ids = {3, kMin, -1, kMin + 1, 0, kMax, 7};
   Insert(ids);
-  EXPECT_EQ(ids, UnknownAmong(ids));
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
   // Twice the same key: a caller may forget a key more than once.
   rows_->ForgetKeys(std::vector<int64_t>{-1, 99, -1});
-  Forget({kMin, 0, kMax});
+  Forget({kMin, -1, 0, kMax});
   const std::vector<int64_t> gone = {kMin, -1, 0, kMax};
   EXPECT_EQ(gone, UnknownAmong(ids));
-  const std::vector<int64_t> absent = {kMin, 0, kMax};
-  EXPECT_EQ(absent, UnknownAmong(ids));
   // They come back with other rows.
-  Insert(absent);
-  EXPECT_EQ(absent, UnknownAmong(ids));
+  Insert({0, kMax, kMin, -1});
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
   rows_->Clear();
   index_.clear();
@@ -421,7 +444,6 @@ TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
     others.push_back(hash.KeyOf(0xFFFFFFFFFFFF8000ULL | i));
   }
   Insert(one_place);
-  EXPECT_EQ(one_place, UnknownAmong(one_place));
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(one_place));
   EXPECT_EQ(others, UnknownAmong(others));
   // Deleted slots in the probe sequence, partly filled again.
@@ -429,10 +451,10 @@ TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
   Forget(some);
   std::vector<int64_t> both = one_place;
   both.insert(both.end(), others.begin(), others.begin() + 50);
-  Insert({others.begin(), others.begin() + 50});
   std::vector<int64_t> expected = some;
   expected.insert(expected.end(), others.begin(), others.begin() + 50);
   EXPECT_EQ(expected, UnknownAmong(both));
+  Insert({others.begin(), others.begin() + 50});
   EXPECT_EQ(some, UnknownAmong(both));
 }
 
@@ -441,35 +463,20 @@ TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
 TEST_F(KnownKeysTest, KeysComeAndGo) {
   std::mt19937_64 random(3);
   std::vector<int64_t> here;
-  std::vector<RowHandle> free;
-  for (RowHandle handle = kRows; handle > 0; --handle) {
-    free.push_back(handle - 1);
-  }
   for (int round = 0; round < 30; ++round) {
     std::vector<int64_t> ids = here;
-    for (int i = 0; i < 600 && !free.empty(); ++i) {
+    for (int i = 0; i < 600; ++i) {
       const int64_t key = static_cast<int64_t>(random());
-      if (!index_.emplace(key, free.back()).second) continue;
-      free.pop_back();
+      if (index_.count(key) != 0) continue;
+      Insert({key});
       ids.push_back(key);
     }
-    const std::vector<int64_t> fresh(ids.begin() + here.size(), ids.end());
     std::shuffle(ids.begin(), ids.end(), random);
-    std::vector<int64_t> unknown = UnknownAmong(ids);
-    std::sort(unknown.begin(), unknown.end());
-    std::vector<int64_t> expected = fresh;
-    std::sort(expected.begin(), expected.end());
-    ASSERT_EQ(expected, unknown) << round;
-    EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(ids));
+    ASSERT_EQ(std::vector<int64_t>(), UnknownAmong(ids)) << round;
     const std::vector<int64_t> gone(ids.begin(), ids.begin() + ids.size() / 2);
     here.assign(ids.begin() + ids.size() / 2, ids.end());
-    std::vector<RowHandle> handles;
-    for (int64_t key : gone) handles.push_back(index_.at(key));
     Forget(gone);
-    for (RowHandle handle : handles) {
-      ASSERT_OK(rows_->NewRow(handle, 0));
-      free.push_back(handle);
-    }
+    ASSERT_EQ(gone, UnknownAmong(gone)) << round;
   }
 }
 
@@ -492,85 +499,74 @@ TEST_F(KnownKeysTest, TablesLookedUpByManyAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// A device that has received the key of every row.
-class NewKeysTest : public KnownKeysTest {
- protected:
-  void SetUp() override { DeviceDistinctTest::SetUp(); }
-  // Assigns the next rows to these keys and passes the keys to the device.
-  void MakeRows(const std::vector<int64_t>& keys) {
-    for (int64_t key : keys) {
-      ASSERT_OK(rows_->NewKeyedRow(key, next_, 0));
-      Insert({key});
-    }
-  }
-};
-
-TEST_F(NewKeysTest, KeysAreKnownFromTheirRowsOn) {
-  std::vector<int64_t> keys = {std::numeric_limits<int64_t>::min(),
-                               std::numeric_limits<int64_t>::min() + 1,
-                               std::numeric_limits<int64_t>::max(), 0, -1};
+TEST_F(KnownKeysTest, KeysAreKnownFromTheirRowsOn) {
+  std::vector<int64_t> keys = {kMin, kMin + 1, kMax, 0, -1};
   for (int64_t i = 1; i < 1000; ++i) keys.push_back(i << 33);
   for (size_t begin = 0; begin < keys.size(); begin += 250) {
     const std::vector<int64_t> some(
         keys.begin() + begin,
         keys.begin() + std::min(begin + 250, keys.size()));
-    MakeRows(some);
-    ASSERT_OK(rows_->Flush());
+    Insert(some);
+    // Half of the time the step itself writes the new rows and keys.
+    if (begin % 500 == 0) ASSERT_OK(rows_->Flush());
     EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(some)) << begin;
   }
   EXPECT_EQ((std::vector<int64_t>{-2, 1}), UnknownAmong({-2, keys[7], 1}));
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong(keys));
 }
 
-TEST_F(NewKeysTest, KeysThatAreQueuedAreForgottenToo) {
-  MakeRows({5, 6, 7});
+TEST_F(KnownKeysTest, KeysThatAreQueuedAreForgottenToo) {
+  Insert({5, 6, 7});
   Forget({6});
   EXPECT_EQ(std::vector<int64_t>{6}, UnknownAmong({5, 6, 7}));
-  MakeRows({6});
+  Insert({6});
   ASSERT_OK(rows_->Flush());
   EXPECT_EQ(std::vector<int64_t>(), UnknownAmong({5, 6, 7}));
 }
 
 // The row of each inserted key is trained; the other keys have no row.
-TEST_F(KnownKeysTest, UpdatesTellWhatWasInserted) {
+TEST_F(KnownKeysTest, UpdatesGetTheRowsOfInsertedKeys) {
   const std::vector<int64_t> ids = {10, 11, 12, 13, 10};
   Insert({11, 13});
-  std::unique_ptr<DeviceDistinct> distinct;
-  ASSERT_OK(rows_->StartDistinct(5, 5, &distinct));
-  ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));
-  ASSERT_OK(distinct->Start(std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
-  ASSERT_OK(distinct->Wait());
-  ASSERT_EQ(4, distinct->num_unknown());
-  ASSERT_OK(rows_->SetUnknownHandles(
-      std::vector<RowHandle>{kAbsent, 0, kAbsent, 1}, distinct.get()));
+  Step step;
+  ASSERT_OK(step.Make(rows_.get(), ids, {0, 1, 2, 3, 4, 5}));
+  ASSERT_OK(step.Put(ids, 5));
+  ASSERT_OK(step.ids->Start({}));
+  ASSERT_OK(step.Finish());
+  ASSERT_OK(step.ids->Settle());
+  ASSERT_EQ(2, step.ids->num_unknown());
+  EXPECT_EQ(10, step.ids->unknown_keys()[0]);
+  EXPECT_EQ(2, step.ids->unknown_counts()[0]);
+  EXPECT_EQ(12, step.ids->unknown_keys()[1]);
   const std::vector<float> grads = {1, 2, 4, 8, 16}, hyper = {1.0f};
-  DevicePooledUpdate update;
-  update.rule = "SGD";
-  update.hyper = hyper;
-  update.distinct = distinct.get();
-  update.num_samples = 5;
-  update.grads = grads.data();
-  // Twice with the handles of the plan, then with rows for the other keys.
-  std::unique_ptr<DeviceWork> work;
-  for (int twice = 0; twice < 2; ++twice) {
-    ASSERT_OK(rows_->StartPooledUpdate(update, &work));
-    ASSERT_OK(work->Wait());
-    work.reset();
-  }
-  const std::vector<RowHandle> inserted = {2, 0, kNoRow, 1};
+  GpuStepUpdate update;
+  update.table = rows_.get();
+  const auto apply = [&] {
+    std::unique_ptr<DeviceGradients> put;
+    EV_RETURN_IF_ERROR(rows_->StartGradients(grads.data(), 5, &put));
+    if (put->needs_put()) {
+      EV_RETURN_IF_ERROR(put->Put(0, Span<const float>(grads)));
+    }
+    update.put_grads = put.get();
+    std::unique_ptr<GpuStepNotes> notes;
+    return step.step->Update("SGD", hyper,
+                             Span<const GpuStepUpdate>(&update, 1), nullptr,
+                             &notes);
+  };
+  // Twice with the handles of the lookup, then with a row for a new key.
+  ASSERT_OK(apply());
+  ASSERT_OK(apply());
   Insert({10});
+  const std::vector<RowHandle> inserted = {index_.at(10), kNoRow};
   update.unknown_handles = inserted;
-  ASSERT_OK(rows_->StartPooledUpdate(update, &work));
-  ASSERT_OK(work->Wait());
-  work.reset();
-  std::vector<float> values(4);
-  ASSERT_OK(rows_->Read(std::vector<RowHandle>{0, 1, 2, 3}, 0, values.data()));
-  EXPECT_EQ((std::vector<float>{-6, -24, -17, 0}), values);
-  // The handles of the lookup are unchanged.
-  ASSERT_OK(distinct->Fetch());
-  EXPECT_EQ((std::vector<RowHandle>{kAbsent, 0, kAbsent, 1}),
-            std::vector<RowHandle>(distinct->names(), distinct->names() + 4));
-  EXPECT_EQ(std::vector<int64_t>{12}, UnknownAmong({10, 11, 12, 13}));
+  ASSERT_OK(apply());
+  std::vector<float> values(3);
+  ASSERT_OK(rows_->Read(std::vector<RowHandle>{0, 1, 2}, 0, values.data()));
+  EXPECT_EQ((std::vector<float>{1 - 6, 1 - 24, 1 - 17}), values);
+  ASSERT_OK(step.ids->Fetch());
+  ASSERT_EQ(4, step.ids->num_unique());
+  EXPECT_EQ((std::vector<RowHandle>{2, 0, kNoRow, 1}),
+            std::vector<RowHandle>(step.ids->names(), step.ids->names() + 4));
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a home whose rows are used in a GPU's memory computes there, beside what
-// every home does (row_home.h): samples are pooled there, gradients of samples
-// are summed and applied there; where all rows are in GPU memory, ids are made
-// distinct and rows are gathered there too.
+// What a home whose rows are used in GPU memory computes on the GPU, besides
+// what every home does (row_home.h): it pools samples, and sums and applies the
+// gradients of samples. If all rows are in GPU memory, it also finds keys.
 //
-// THREADS. As of row_home.h. What a Start call begins goes on after it returns,
-// until its work is waited for.
+// THREADS. As in row_home.h. Work that a Start call begins continues after the
+// return, until it is waited for.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_COMPUTE_H_
 #define KERNELS_ENGINE_ROWS_GPU_COMPUTE_H_
@@ -24,83 +23,60 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 
-// One table's batch to be pooled, as combine/pooling.h has it, without weights
-// and with a combiner that does not select. All arrays stay as they are until
-// the work has been waited for.
+// One table's batch to pool (combine/pooling.h), without weights and with a
+// combiner that adds. The CPU has found the rows. The arrays must not change
+// until the work has been waited for.
 struct DevicePooling {
-  // [U], of each distinct id: the handle of its row, or AbsentAs(r) when it has
+  // [U], for each distinct id: the handle of its row, or AbsentAs(r) if it has
   // none and reads default row r.
   Span<const RowHandle> rows;
   Span<const int32_t> inverse;  // [N]
   Span<const int32_t> offsets;  // [B + 1]
-  // Instead of all three, of the same device, waited for: its keys, which all
-  // have names, and the samples that it was started with.
-  const DeviceDistinct* distinct = nullptr;
   Combiner combiner = Combiner::kSum;
-  // Not null: of a GpuTableCompute only, the output is in the device's
-  // memory.
+  // Not null, of a GpuTableCompute only: the output is in GPU memory.
   const DeviceStream* stream = nullptr;
 };
 
-// Gradients of samples [B, dim] on their way to a device, of
-// GpuRowCompute::StartGradients. It needs nothing of the rows that made it.
-// Destroying it waits for what is under way.
+// Gradients of samples [B, dim] that are copied to GPU memory, made by
+// GpuRowCompute::StartGradients. May outlive the rows that made it. The
+// destructor waits for work in flight that reads host memory.
 class DeviceGradients {
  public:
   virtual ~DeviceGradients() {}
-  // Those of sample 'begin' and on, which have been read when it returns. May
-  // be called by several at once. REQUIRES that each sample is put once.
+  // False if the GPU reads the gradients in place, as those in
+  // base/transfer_memory.h; Put is not called then.
+  virtual bool needs_put() const { return true; }
+  // Copies the gradients of sample 'begin' and the following ones; the caller
+  // may reuse the span afterwards. Thread-safe. REQUIRES: each sample is put
+  // once.
   virtual Status Put(int64_t begin, Span<const float> grads) = 0;
 };
 
 // One table's update by the gradients of its pooled samples: row i's gradient
-// is the sum over its occurrences (combine/pooling_gradient.h), formed in their
-// order. All arrays stay as they are until the work has been waited for.
+// is the sum over its occurrences (combine/pooling_gradient.h), in their order.
+// The arrays must not change until the work has been waited for.
 struct DevicePooledUpdate {
   std::string rule;  // optimizer/rule.h
   Span<const float> hyper;
-  // [U], each named once; handles of no row are passed over. With 'distinct'
-  // they may be left out: its names then, but for its unknown keys, whose
-  // handles these are unless they are left out too. The device knows them
-  // from then on.
-  Span<const RowHandle> handles;
-  Span<const RowHandle> unknown_handles;  // [K]
-  Span<const int> slot_columns;  // one per slot of the rule, 0: the first
-  Span<const int32_t> ends;      // [U]
-  Span<const int32_t> samples;   // [N]
-  // Instead of both; without weights then.
-  const DeviceDistinct* distinct = nullptr;
+  Span<const RowHandle> handles;  // [U], distinct; those without a row are
+                                  // skipped
+  Span<const int> slot_columns;   // one per slot of the rule, 0: the first
+  Span<const int32_t> ends;       // [U]
+  Span<const int32_t> samples;    // [N]
   const float* weights = nullptr;  // [N], of the occurrences, or null
   Span<const float> factors;       // [B], of the samples, or empty; without
                                    // weights only
   int64_t num_samples = 0;         // B
   const float* grads = nullptr;    // [B, dim]
-  const DeviceGradients* put_grads = nullptr;  // instead: all of them were put
-  // Not null: of a GpuTableCompute only, the gradients are in the
-  // device's memory, and are read by the end of the work.
+  // Not null, of a GpuTableCompute only: 'grads' are in GPU memory, and are
+  // read by the end of the work.
   const DeviceStream* stream = nullptr;
-};
-
-// N rows of one table that are copied one after the other. All arrays stay as
-// they are until the work has been waited for.
-class GpuTableCompute;
-struct DeviceGather {
-  GpuTableCompute* table = nullptr;
-  Span<const RowHandle> rows;  // [N], as DevicePooling::rows
-  // Instead, as DevicePooling::distinct: the rows of its ids
-  // [first_id, first_id + num_ids).
-  const DeviceDistinct* distinct = nullptr;
-  int64_t first_id = 0, num_ids = 0;
-  float* out = nullptr;  // [N, dim], in the device's memory
-
-  int64_t num_rows() const {
-    return distinct == nullptr ? static_cast<int64_t>(rows.size()) : num_ids;
-  }
+  // Without a stream: the copy of 'grads', all of which were put.
+  DeviceGradients* put_grads = nullptr;
 };
 
 inline RowHandle AbsentAs(int64_t default_row) {
@@ -127,14 +103,10 @@ class GpuRowCompute {
   virtual Status StartPool(const DevicePooling& pooling, float* out,
                            std::unique_ptr<DeviceWork>* work) = 0;
 
-  // Makes ready for gradients of so many samples to be put. Leaves *put null
-  // when the device reads them where they are, as in base/transfer_memory.h.
-  virtual Status StartGradients(const float* /*grads*/, int64_t /*num_samples*/,
-                                std::unique_ptr<DeviceGradients>* /*put*/) {
-    return Status::OK();
-  }
-  // Begins an update. *work as for StartPool. Gradients in ordinary memory that
-  // were not put are copied by this call.
+  // Begins to copy gradients of samples, in host memory, to GPU memory.
+  virtual Status StartGradients(const float* grads, int64_t num_samples,
+                                std::unique_ptr<DeviceGradients>* put) = 0;
+  // Begins an update. *work as for StartPool.
   virtual Status StartPooledUpdate(const DevicePooledUpdate& update,
                                    std::unique_ptr<DeviceWork>* work) = 0;
 };
@@ -144,30 +116,12 @@ class GpuRowCompute {
 // InvalidArgument, then, when they are in the memory of another device.
 class GpuTableCompute : public GpuRowCompute {
  public:
-  // From how many ids on StartDistinct is to be called. Where each sample is
-  // one id, all tables of the call count together, if a table has one of
-  // kDistinctShares parts of that by itself.
-  virtual int64_t min_ids_to_deduplicate() const = 0;
-  // Takes what deduplicating that many ids, of that many samples, needs.
-  // ResourceExhausted: the caller can do without. Not called where that many
-  // ids are fewer than a table has at least, or none, or more than
-  // kMaxDistinctIds.
-  virtual Status StartDistinct(int64_t num_ids, int64_t num_samples,
-                               std::unique_ptr<DeviceDistinct>* distinct) = 0;
-  // After its Wait, when it has unknown keys, once: tells the device the
-  // handles [K] of those keys, as DevicePooling::rows. All of the batch's keys
-  // have names then, and the device knows those of rows, as far as it has
-  // memory for that. Read when it returns; the device need not be done.
-  virtual Status SetUnknownHandles(Span<const RowHandle> handles,
-                                   DeviceDistinct* distinct) = 0;
-  // As RowHome::NewRow. The row is this key's, which the device knows when it
-  // is asked for keys the next time, as far as it has memory for that.
+  // Like RowHome::NewRow, for the row of this key. Later steps find the key in
+  // the GPU's key table.
   virtual Status NewKeyedRow(int64_t key, RowHandle handle,
                              int64_t default_row) = 0;
-  // From here on the device is one that had no memory for a key. For tests.
-  virtual void MissKey() = 0;
-  // These keys have no rows any more, or others. Before their rows are
-  // forgotten. Alone.
+  // Removes keys from the GPU's key table, before their rows are forgotten.
+  // Must run alone. If that fails, later calls return the error.
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;
 
   // The TALLY of a table that keeps one: what updates of steps have counted
@@ -183,21 +137,12 @@ class GpuTableCompute : public GpuRowCompute {
   using TakeRowTally = std::function<void(RowHandle, const RowMeta&)>;
   virtual Status TakeTally(const TakeRowTally& take) = 0;
 
-  // A lookup of several tables, all of the kind of this one and on its device.
-  // Leaves *step null where that is not worth it. stream: as of DevicePooling,
-  // of what is in the device's memory. ResourceExhausted: the caller can do
-  // without.
+  // Begins a lookup of tables that are all of the kind of this one and on its
+  // GPU. stream: of outputs, and of ids, in GPU memory; null if outputs are in
+  // host memory. ResourceExhausted: the caller finds the rows on the CPU.
   virtual Status StartStep(Span<const GpuStepTable> tables,
-                           const DeviceStream& stream,
+                           const DeviceStream* stream,
                            std::shared_ptr<GpuStep>* step) = 0;
-
-  // Begins to copy rows of several tables, all of the kind of this one and on
-  // its device. 'stream' as of DevicePooling. *work as for StartPool, of every
-  // table. Rows that lie one after the other in base/transfer_memory.h, from
-  // part to part, are read by the device directly.
-  virtual Status StartGather(Span<const DeviceGather> parts,
-                             const DeviceStream& stream,
-                             std::unique_ptr<DeviceWork>* work) = 0;
 };
 
 }  // namespace ev

@@ -1,46 +1,43 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lookup of many tables whose rows are all in one GPU's memory, and its
-// update: all tables in the same launches, whatever their number. Outputs and
-// gradients are in the GPU's memory.
+// One lookup of one or many tables whose rows are all in one GPU's memory, and
+// its update. All tables share the same kernel launches.
 //
-// Where the GPU KNOWS ALL keys of all tables (GpuTableCompute::NewKeyedRow), as
-// it does unless it was short of memory, a key that it does not know has no
-// row: the GPU reads the key's default row, and the processor waits for
-// nothing. The keys without a row are brought here when the update asks for
-// them (Settle of the table's DeviceDistinct).
+// The GPU has a key table of each embedding table, which holds every key that
+// has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row,
+// so the GPU reads the key's default row, and the CPU waits for nothing. The
+// update copies the keys without a row to the host, to admit or insert them
+// (Settle of the table's DeviceDistinct).
 //
-//   Put, Start         of each table's DeviceDistinct: ids and samples go up.
-//                      With the last table's Start the GPU looks for all ids.
-//   Wait               of each: its unknown keys are here; none where the GPU
-//                      knows all.
-//   SetUnknownHandles  of each: which rows they have, or read.
-//   Pool               is begun for all tables together.
-//   Settle             of each that is updated: its keys without a row are
-//                      here.
-//   Update             is begun for some or all tables together.
+//   Put, Start   of each table's DeviceDistinct: ids and samples are copied to
+//                the GPU. The last table's Start launches the lookup.
+//   Wait         of each: the samples are valid.
+//   Pool         orders the outputs before later work of the caller's stream.
+//   TakeOutput   of each table with an output in host memory: writes it.
+//   Settle       of each table to update: its keys without a row are in host
+//                memory.
+//   Update       updates some or all tables together.
 //
-// The GPU makes no id distinct for that: an id is found as often as it occurs.
-// A caller that wants distinct keys after all calls Fetch of the table's
-// DeviceDistinct, which then deduplicates.
+// Ids are not deduplicated: an id is found as often as it occurs. Fetch of the
+// table's DeviceDistinct deduplicates them for callers that need distinct keys.
 //
-// Ids in memory that the GPU reads by itself (base/transfer_memory.h) are not
-// put, where DeviceDistinct::needs_put says so.
+// Ids in memory that the GPU reads in place (base/transfer_memory.h) are not
+// put; DeviceDistinct::needs_put is false for them.
 //
-// Ids and samples that are in the GPU's memory are not put either, and Start is
-// called without samples. Of those the GPU looks itself whether samples are in
-// order, and a caller whose are not brings them here to hear which: Wait then
-// gives Unimplemented.
+// Ids and samples in GPU memory are not put either, and Start is called without
+// samples. The GPU checks that such samples are sorted; Wait returns
+// Unimplemented if they are not, and the caller copies them to the host to find
+// out which.
 //
-// ORDER. What is begun goes on after the call. It comes after what the given
-// stream was given before, and what that stream is given later comes after it;
-// other calls on the same rows come in the order in which they were made.
+// ORDER. Work continues after the calls return. It runs after the work that the
+// given stream had before the call, and before the work that this stream gets
+// later. Calls on the same rows run in the order in which they were made. If
+// there is no stream, outputs and gradients are in host memory.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,22 +54,11 @@
 
 namespace ev {
 
+class DeviceGradients;  // gpu_compute.h
 class GpuTableCompute;  // gpu_compute.h
 
 // Ids of all tables of a step together, at most.
 constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
-
-// What a table counts as, in ids, so that four tables are a step with any
-// number of ids: with 256 samples each that was faster, with 64 as fast
-// (docs/design/0021-steps-on-a-gpu.md).
-constexpr int64_t kIdsForATable = 8192;
-
-// Whether a step of so many tables, with so many ids together, costs less than
-// the tables one by one. min_ids: GpuTableCompute::min_ids_to_deduplicate, of
-// which a table stands for a quarter at most.
-inline bool IsWorthAStep(int64_t num_tables, int64_t num_ids, int64_t min_ids) {
-  return num_ids + num_tables * std::min(kIdsForATable, min_ids / 4) >= min_ids;
-}
 
 // Samples [begin, begin + count) of a table, and where their rows go.
 struct GpuStepPiece {
@@ -98,12 +84,13 @@ struct GpuStepTable {
   // it has. Of others Start is called without samples.
   int samples_of = -1;
   // A key without a row reads default row first_default + floormod(key,
-  // num_defaults); 0: that is not said, and the step asks for each.
-  int64_t first_default = 0, num_defaults = 0;
-  // [B, dim], in the GPU's memory: what Pool will be given, where the caller
-  // knows it already; null: it does not. Rows may be pooled before Pool then.
+  // num_defaults). num_defaults >= 1.
+  int64_t first_default = 0, num_defaults = 1;
+  // [B, dim]: the output, in GPU memory. In host memory if the step has no
+  // stream; TakeOutput writes it then.
   float* out = nullptr;
-  // Instead, of samples of one id each: all of them, in order, in pieces.
+  // Instead, if each sample is one id and the step has a stream: the outputs of
+  // all samples, in order, in pieces.
   std::vector<GpuStepPiece> pieces;
   // [N] how many occurrences each id stands for, of samples of one id each, for
   // tallies and the counts of GpuStepRows and of unknown keys; null: 1 each.
@@ -119,10 +106,12 @@ struct GpuStepTable {
 struct GpuStepUpdate {
   int number = 0;  // of the table in the step
   GpuTableCompute* table = nullptr;
-  // [K] of the unknown keys, rows where the key has one by now; empty: as they
-  // were set.
+  // [K]: handles of the keys that had no row at the lookup; kNoRow for keys
+  // that still have none. Empty: none of them has a row.
   Span<const RowHandle> unknown_handles;
-  const float* grads = nullptr;  // [B, dim], in the GPU's memory
+  const float* grads = nullptr;  // [B, dim], in GPU memory
+  // Instead: gradients that were copied from host memory.
+  DeviceGradients* put_grads = nullptr;
   bool notes_rows = false;       // GpuStepNotes has the table's
   // Not null, instead of notes_rows: in the table's tally (gpu_compute.h) each
   // row that is updated gets this version_plus1 and call, and how often its key
@@ -158,17 +147,14 @@ class GpuStep {
   // alive, and may outlive the rows.
   virtual std::unique_ptr<DeviceDistinct> Distinct(int t) = 0;
 
-  // After Wait of table t's ids: handles [K] of its unknown keys then, as
-  // DevicePooling::rows. The GPU knows those of rows from Pool on, as far as it
-  // has memory for that. By any thread, once.
-  virtual void SetUnknownHandles(int t, Span<const RowHandle> handles) = 0;
-
-  // When all tables' keys have handles: begins to write outputs[t] [B, dim], in
-  // the GPU's memory, as PoolSamples gives them, bit for bit; of a table with
-  // pieces null, and those. InvalidArgument: an output is in another GPU's
-  // memory.
-  virtual Status Pool(Span<float* const> outputs,
-                      const DeviceStream& stream) = 0;
+  // After Wait of all tables: the outputs are written, bit for bit as by
+  // PoolSamples, before later work of the step's stream. InvalidArgument: an
+  // output is in another GPU's memory.
+  virtual Status Pool() = 0;
+  // After Pool of a step without a stream: waits for the GPU, and for the
+  // output of table t in host memory. Once for each table; calls for different
+  // tables may be concurrent.
+  virtual Status TakeOutput(int t) = 0;
 
   // After Pool, at most once: what the step could do towards its update by
   // then, which takes a processor some 50 us. To be called by any thread, or
@@ -180,12 +166,13 @@ class GpuStep {
   virtual bool CanUpdate(const std::string& rule,
                          Span<const int> slot_columns) const = 0;
   // Begins an update, after Pool. Gradients are summed per key in the order of
-  // its occurrences. Keys that have no row are passed over. *notes: null where
-  // no table of the update notes its rows. InvalidArgument: as Pool. Updates of
+  // its occurrences. Keys without a row are skipped. stream: of gradients in
+  // GPU memory; null if all were copied from host memory. *notes: null where no
+  // table of the update notes its rows. InvalidArgument: as Pool. Updates of
   // different tables may be begun at once.
   virtual Status Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
-                        const DeviceStream& stream,
+                        const DeviceStream* stream,
                         std::unique_ptr<GpuStepNotes>* notes) = 0;
 };
 

@@ -104,6 +104,7 @@ class HotKeysTest : public ::testing::Test {
 
   // Rows 0 to n - 1 are updated by samples, rows n to 2 n - 1 by sums.
   void MakeRows(int64_t n, int64_t dim, int num_slots) {
+    dim_ = dim;
     const std::vector<float> row(dim, 0.5f);
     GpuRowHomeOptions options;
     options.dim = dim;
@@ -123,6 +124,23 @@ class HotKeysTest : public ::testing::Test {
                                  handles_.size() / 2);
   }
 
+  Status Apply(DevicePooledUpdate update) {
+    std::unique_ptr<DeviceGradients> put;
+    if (update.stream == nullptr) {
+      EV_RETURN_IF_ERROR(
+          rows_->StartGradients(update.grads, update.num_samples, &put));
+      const int64_t floats = update.num_samples * dim_;
+      if (put->needs_put()) {
+        EV_RETURN_IF_ERROR(
+            put->Put(0, Span<const float>(update.grads, floats)));
+      }
+      update.put_grads = put.get();
+    }
+    std::unique_ptr<DeviceWork> work;
+    EV_RETURN_IF_ERROR(rows_->StartPooledUpdate(update, &work));
+    return work->Wait();
+  }
+
   // update: without handles and rule.
   void ExpectTheSameBits(const Batch& batch, Scale scale, const RuleCase& rule,
                          DevicePooledUpdate update) {
@@ -134,9 +152,7 @@ class HotKeysTest : public ::testing::Test {
     update.slot_columns = columns;
     update.handles = BySamples();
     for (int step = 0; step < 2; ++step) {
-      std::unique_ptr<DeviceWork> work;
-      ASSERT_OK(rows_->StartPooledUpdate(update, &work));
-      ASSERT_OK(work->Wait());
+      ASSERT_OK(Apply(update));
       ASSERT_OK(rows_->Apply(*MakeRule(rule), BySums(), columns,
                              batch.Sums(scale).data()));
     }
@@ -156,6 +172,7 @@ class HotKeysTest : public ::testing::Test {
     }
   }
 
+  int64_t dim_ = 0;
   std::unique_ptr<GpuRowHome> rows_;
   std::vector<RowHandle> handles_;
 };
@@ -228,9 +245,7 @@ TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
   update.hyper = kAdagrad.hyper;
   update.slot_columns = columns;
   update.handles = handles;
-  std::unique_ptr<DeviceWork> work;
-  ASSERT_OK(rows_->StartPooledUpdate(update, &work));
-  ASSERT_OK(work->Wait());
+  ASSERT_OK(Apply(update));
   std::vector<float> sums = batch.Sums(Scale::kNone);
   const std::vector<RowHandle> two = {5, 6};
   ASSERT_OK(rows_->Apply(*MakeRule(kAdagrad), two, columns, sums.data() + 8));

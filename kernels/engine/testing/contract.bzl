@@ -28,12 +28,8 @@ _HOMES = {
     "ssd": struct(storage = "ssd", on_gpu = False, size = "medium"),
 }
 
-# The GPU deduplicates all batches, however small.
-_DEDUP = {"dedup": struct(storage = "dedup", on_gpu = True, size = "small")}
-
 # Suffix of the test's name -> suffix of the same test on a GPU.
 _ON_GPU = {
-    "dedup": "gpu_dedup",
     "device": "gpu",
     "hbm_dram": "hbm_dram_gpu",
 }
@@ -52,20 +48,16 @@ def _cases(name, srcs, deps):
         ],
     )
 
-def contract_suite(name, srcs, deps, dedup = False):
+def contract_suite(name, srcs, deps):
     """Defines tests of srcs: NAME_test, and NAME_<home>_test for every other home.
 
     Args:
       name: of the suite.
       srcs: GoogleTest sources that create tables by storage_under_test.h.
       deps: libraries that the sources include.
-      dedup: whether to also run the suite with deduplication on the GPU.
     """
     _cases(name, srcs, deps)
-    homes = dict(_HOMES)
-    if dedup:
-        homes.update(_DEDUP)
-    for suffix, home in homes.items():
+    for suffix, home in _HOMES.items():
         engine_test(
             name = name + ("_" + suffix if suffix else "") + "_test",
             size = home.size,
@@ -81,39 +73,33 @@ def contract_suite(name, srcs, deps, dedup = False):
                 deps = [":%s_cases" % name, _STORAGE + home.storage, _GPU],
             )
 
-def stream_suite(name, srcs, deps, gpu_storages):
+def stream_suite(name, srcs, deps):
     """Defines tests of srcs that use a framework's stream and GPU memory.
 
-    NAME_test and NAME_dedup_test run on the stand-in, NAME_gpu_test and
-    NAME_gpu_dedup_test on a GPU.
+    NAME_test runs on the stand-in, NAME_gpu_test on a GPU.
 
     Args:
       name: of the suite.
       srcs: GoogleTest sources that use stream_under_test.h.
       deps: libraries that the sources include.
-      gpu_storages: the storages, "device" or "dedup", to also run on a GPU.
     """
     _cases(name, srcs, deps + [_TESTING + "stream_under_test"])
-    for storage, stem in [("device", ""), ("dedup", "dedup_")]:
-        engine_test(
-            name = "%s_%stest" % (name, stem),
-            srcs = [],
-            # The dedup variant runs the same cases under ThreadSanitizer.
-            tags = [] if stem else ["notsan"],
-            deps = [
-                ":%s_cases" % name,
-                _HOST_DEVICE,
-                _STORAGE + storage,
-                _TESTING + "stream_under_test_host",
-            ],
-        )
-        if storage in gpu_storages:
-            gpu_test(
-                name = "%s_gpu_%stest" % (name, stem),
-                srcs = [],
-                deps = [
-                    ":%s_cases" % name,
-                    _GPU,
-                    _STORAGE + storage,
-                ] + if_cuda([_TESTING + "stream_under_test_gpu"]),
-            )
+    engine_test(
+        name = name + "_test",
+        srcs = [],
+        deps = [
+            ":%s_cases" % name,
+            _HOST_DEVICE,
+            _STORAGE + "device",
+            _TESTING + "stream_under_test_host",
+        ],
+    )
+    gpu_test(
+        name = name + "_gpu_test",
+        srcs = [],
+        deps = [
+            ":%s_cases" % name,
+            _GPU,
+            _STORAGE + "device",
+        ] + if_cuda([_TESTING + "stream_under_test_gpu"]),
+    )

@@ -52,17 +52,6 @@ void HostKnownKeys::Clear() {
   std::lock_guard<std::mutex> lock(mu_);
   rows_.clear();
   keys_.clear();
-  knows_all_ = true;
-}
-
-bool HostKnownKeys::KnowsAll() const {
-  std::lock_guard<std::mutex> lock(mu_);
-  return knows_all_;
-}
-
-void HostKnownKeys::Miss() {
-  std::lock_guard<std::mutex> lock(mu_);
-  knows_all_ = false;
 }
 
 void HostKnownKeys::CheckUnnamed(RowHandle handle) const {
@@ -177,14 +166,7 @@ Status HostDeviceDistinct::Wait() {
   GroupOccurrences(inverse_.data(), counts_.data(), keys_.size(),
                    offsets_.data(), num_samples_, nullptr, nullptr,
                    ends_.data(), samples_.data(), nullptr);
-  for (size_t u = 0; u < keys_.size(); ++u) {
-    names_.push_back(known_->Find(keys_[u]));
-    if (names_.back() != kNoRow) continue;
-    unknown_keys_.push_back(keys_[u]);
-    unknown_numbers_.push_back(static_cast<uint32_t>(u));
-  }
   if (!owners_.empty()) SortByOwner();
-  is_named_ = unknown_keys_.empty();
   state_ = State::kDone;
   return Status::OK();
 }
@@ -193,8 +175,6 @@ void HostDeviceDistinct::SortByOwner() {
   const int64_t n = static_cast<int64_t>(owners_.size());
   Check(num_owners_ >= 1 && num_owners_ <= kMaxKeyOwners,
         "so many owners are not for a device", num_owners_);
-  Check(unknown_keys_.size() == keys_.size(),
-        "keys are sorted of which some are known", keys_.size());
   std::vector<std::vector<int32_t>> of_owner(num_owners_);
   for (size_t u = 0; u < keys_.size(); ++u) {
     const int32_t owner = owners_[(keys_[u] % n + n) % n];
@@ -202,14 +182,13 @@ void HostDeviceDistinct::SortByOwner() {
     of_owner[owner].push_back(static_cast<int32_t>(u));
   }
   places_.resize(keys_.size());
-  unknown_keys_.clear();
   owner_starts_.assign(1, 0);
   for (const std::vector<int32_t>& numbers : of_owner) {
     for (int32_t u : numbers) {
-      places_[u] = static_cast<int32_t>(unknown_keys_.size());
-      unknown_keys_.push_back(keys_[u]);
+      places_[u] = static_cast<int32_t>(sorted_keys_.size());
+      sorted_keys_.push_back(keys_[u]);
     }
-    owner_starts_.push_back(static_cast<int32_t>(unknown_keys_.size()));
+    owner_starts_.push_back(static_cast<int32_t>(sorted_keys_.size()));
   }
 }
 
@@ -234,45 +213,18 @@ int64_t HostDeviceDistinct::num_unique() const {
   CheckDone();
   return static_cast<int64_t>(keys_.size());
 }
-int64_t HostDeviceDistinct::num_unknown() const {
-  CheckDone();
-  return static_cast<int64_t>(unknown_keys_.size());
-}
-const uint32_t* HostDeviceDistinct::unknown_numbers() const {
-  CheckDone();
-  return unknown_numbers_.data();
-}
 const int64_t* HostDeviceDistinct::unknown_keys() const {
   CheckDone();
-  return unknown_keys_.data();
-}
-
-void HostDeviceDistinct::Name(Span<const RowHandle> names) {
-  CheckDone();
-  Check(!is_named_, "keys are named twice, or without need", names.size());
-  Check(names.size() == unknown_keys_.size(),
-        "names are not those of the unknown keys", names.size());
-  for (size_t k = 0; k < names.size(); ++k) {
-    Check(names[k] != kNoRow, "a key gets no name", unknown_keys_[k]);
-    names_[unknown_numbers_[k]] = names[k];
-  }
-  is_named_ = true;
-}
-
-Span<const RowHandle> HostDeviceDistinct::all_names() const {
-  CheckDone();
-  Check(is_named_, "unknown keys have no names yet", unknown_keys_.size());
-  return names_;
+  return owners_.empty() ? keys_.data() : sorted_keys_.data();
 }
 
 Status HostDeviceDistinct::Fetch() const {
-  const Span<const RowHandle> names = all_names();
+  CheckDone();
   std::lock_guard<std::mutex> lock(fetch_mu_);
   if (is_fetched_) return Status::OK();
   if (NextFetchFails()) return Internal("the device gives nothing back");
   fetched_keys_ = keys_;
   fetched_counts_ = counts_;
-  fetched_names_.assign(names.begin(), names.end());
   is_fetched_ = true;
   return Status::OK();
 }
@@ -289,10 +241,6 @@ int64_t* HostDeviceDistinct::keys() const {
 int32_t* HostDeviceDistinct::counts() const {
   CheckFetched();
   return fetched_counts_.data();
-}
-RowHandle* HostDeviceDistinct::names() const {
-  CheckFetched();
-  return fetched_names_.data();
 }
 
 Status HostDeviceDistinct::Inverse(int32_t* inverse, int32_t* counts) const {

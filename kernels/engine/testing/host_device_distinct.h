@@ -1,12 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplication by the device of host_device_rows.h, and the keys that it
-// knows. Ends the process when an id is put twice or not at all, when calls
-// come in another order than promised, when offsets are not those of the batch,
-// when unknown keys are named twice or batches are used that have any, when
-// something is read that was not fetched, and when a key is known by another
-// row than it is named, or is forgotten with its row still there to be found.
+// Stand-in for deduplication on a GPU, and for the GPU's key tables. Aborts the
+// process if an id is put twice or not at all, if calls are out of order, if
+// offsets are not those of the batch, if results are read that were not
+// fetched, and if a key is inserted with two rows, or still has its row when
+// that is forgotten.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
@@ -27,29 +26,25 @@
 namespace ev {
 namespace testing {
 
-// Ends the process with the promise that was broken, unless it holds.
+// Aborts the process with the broken promise, unless it holds.
 void Check(bool holds, const char* promise, int64_t which);
 
-// The rows of keys that a device knows. Thread-safe.
+// Key table of one embedding table. Thread-safe.
 class HostKnownKeys {
  public:
-  // kNoRow: unknown.
+  // kNoRow: the key has no row.
   RowHandle Find(int64_t key) const;
-  // Handles of no row are passed over.
+  // Handles without a row are ignored.
   void Put(int64_t key, RowHandle handle);
   void Erase(Span<const int64_t> keys);
   void Clear();
-  // Whether every key that was to be put since the last Clear is here.
-  bool KnowsAll() const;
-  void Miss();
-  // Ends the process if any key is known by this row.
+  // Aborts the process if a key has this row.
   void CheckUnnamed(RowHandle handle) const;
 
  private:
   mutable std::mutex mu_;
   std::unordered_map<int64_t, RowHandle> rows_;
   std::unordered_map<RowHandle, int64_t> keys_;
-  bool knows_all_ = true;
 };
 
 // How many of the tables that are deduplicated together were not started.
@@ -57,18 +52,13 @@ using UnstartedTables = std::shared_ptr<std::atomic<int64_t>>;
 
 class HostDeviceDistinct : public DeviceDistinct {
  public:
-  // Alone. Ids are put.
-  HostDeviceDistinct(int64_t num_ids, int64_t num_samples,
-                     std::shared_ptr<const HostKnownKeys> known)
-      : HostDeviceDistinct(RequestOf(num_ids, num_samples), std::move(known),
+  // Of one table alone, whose ids are put.
+  HostDeviceDistinct(int64_t num_ids, int64_t num_samples)
+      : HostDeviceDistinct(RequestOf(num_ids, num_samples),
                            std::make_shared<std::atomic<int64_t>>(1)) {}
-  // A batch that is there is in the memory of host_device_memory.h, and is read
-  // by Wait.
-  HostDeviceDistinct(const DistinctRequest& request,
-                     std::shared_ptr<const HostKnownKeys> known,
-                     UnstartedTables unstarted)
+  // A batch in the memory of host_device_memory.h is read by Wait.
+  HostDeviceDistinct(const DistinctRequest& request, UnstartedTables unstarted)
       : num_samples_(request.num_samples),
-        known_(std::move(known)),
         unstarted_(std::move(unstarted)),
         is_there_(request.is_there),
         brings_inverse_(request.brings_inverse),
@@ -89,22 +79,18 @@ class HostDeviceDistinct : public DeviceDistinct {
   // Does all of it: a caller that forgets to wait is noticed.
   Status Wait() override;
   int64_t num_unique() const override;
-  int64_t num_unknown() const override;
-  const uint32_t* unknown_numbers() const;  // [K], of unknown_keys
+  int64_t num_unknown() const override { return num_unique(); }
   const int64_t* unknown_keys() const override;
   const int32_t* owner_starts() const override;
   Status Places(int32_t* places) const override;
   Status Fetch() const override;
   int64_t* keys() const override;
   int32_t* counts() const override;
-  RowHandle* names() const override;
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
   Status Samples(int32_t* offsets) const override;
   Status Occurrences(int32_t* samples) const override;
 
-  void Name(Span<const RowHandle> names);
-
-  // What a device keeps, after Wait.
+  // What the GPU keeps, after Wait.
   int64_t num_samples() const { return num_samples_; }
   Span<const int32_t> inverse() const { return inverse_; }
   Span<const int32_t> offsets() const { return offsets_; }
@@ -112,8 +98,6 @@ class HostDeviceDistinct : public DeviceDistinct {
   Span<const int32_t> samples() const { return samples_; }
   // With owners; the device's, also while no caller has asked for them.
   Span<const int32_t> places() const { return places_; }
-  // REQUIRES that all keys have names.
-  Span<const RowHandle> all_names() const;
 
  private:
   enum class State { kPutting, kStarted, kDone };
@@ -131,7 +115,6 @@ class HostDeviceDistinct : public DeviceDistinct {
   void CheckFetched() const;
 
   const int64_t num_samples_;
-  const std::shared_ptr<const HostKnownKeys> known_;
   const UnstartedTables unstarted_;
   const bool is_there_, brings_inverse_;
   const IdsOnDevice there_;
@@ -143,19 +126,15 @@ class HostDeviceDistinct : public DeviceDistinct {
   std::vector<int64_t> ids_;
   std::vector<char> was_put_;  // the width of the id
   std::vector<int32_t> offsets_, inverse_, ends_, samples_;
-  std::vector<int64_t> keys_, unknown_keys_;
+  std::vector<int64_t> keys_, sorted_keys_;
   std::vector<int32_t> counts_;
-  std::vector<RowHandle> names_;
-  std::vector<uint32_t> unknown_numbers_;
   std::vector<int32_t> places_, owner_starts_;
-  std::atomic<bool> is_named_{false};
   // What was fetched: a copy, so that a caller that reads it too soon reads
   // nothing.
   mutable std::mutex fetch_mu_;
   mutable bool is_fetched_ = false;
   mutable std::vector<int64_t> fetched_keys_;
   mutable std::vector<int32_t> fetched_counts_;
-  mutable std::vector<RowHandle> fetched_names_;
 };
 
 }  // namespace testing

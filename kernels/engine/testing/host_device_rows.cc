@@ -23,7 +23,6 @@
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
 #include "kernels/engine/testing/host_device_tally.h"
-#include "kernels/engine/testing/host_device_update.h"
 
 namespace ev {
 namespace testing {
@@ -31,16 +30,9 @@ namespace {
 
 std::atomic<int64_t> limit{-1};
 std::atomic<int64_t> live{0};
-std::atomic<bool> no_distinct{false};
 std::atomic<bool> no_steps{false};
-std::atomic<bool> next_is_late{false};
+std::atomic<bool> no_keys{false};
 std::atomic<bool> next_tally_fails{false};
-std::atomic<int64_t> num_distinct{0};
-std::atomic<int64_t> num_unknown{0};
-std::atomic<bool> learns{true};
-
-// Above what most test batches have, below what some have: both ways are used.
-constexpr int64_t kMinDistinctIds = 100;
 
 // Rows that are moved whole at once.
 constexpr size_t kStretch = 7;
@@ -139,18 +131,13 @@ class HostDeviceRows : public GpuRowHome {
 
   Status NewKeyedRow(int64_t key, RowHandle handle,
                      int64_t default_row) override {
+    if (no_keys) return ResourceExhausted("no memory for another key");
     EV_RETURN_IF_ERROR(NewRow(handle, default_row));
     const Call call(this);
     std::lock_guard<std::mutex> lock(mu_);
-    if (learns) {
-      new_keys_.emplace_back(key, handle);
-    } else {
-      known_->Miss();
-    }
+    new_keys_.emplace_back(key, handle);
     return Status::OK();
   }
-
-  void MissKey() override { known_->Miss(); }
 
   Status Flush() override {
     const Call call(this);
@@ -194,54 +181,17 @@ class HostDeviceRows : public GpuRowHome {
     float* out_;
   };
 
-  int64_t min_ids_to_deduplicate() const override {
-    return MinIdsToDeduplicate(kMinDistinctIds);
-  }
-
-  Status StartDistinct(int64_t num_ids, int64_t num_samples,
-                       std::unique_ptr<DeviceDistinct>* distinct) override {
-    Check(num_ids > 0 && num_ids <= kMaxDistinctIds &&
-              num_ids >= min_ids_to_deduplicate() /
-                             (num_ids == num_samples ? kDistinctShares : 1),
-          "so many ids are not for a device", num_ids);
-    if (no_distinct) return ResourceExhausted("no memory to deduplicate in");
-    ++num_distinct;
-    auto* const made = new HostDeviceDistinct(num_ids, num_samples, known_);
-    if (next_is_late.exchange(false)) made->BeLate();
-    distinct->reset(made);
-    return Status::OK();
-  }
-
-  Status SetUnknownHandles(Span<const RowHandle> handles,
-                           DeviceDistinct* distinct) override {
-    const Call call(this);
-    FillQueued();
-    auto* const batch = static_cast<HostDeviceDistinct*>(distinct);
-    batch->Name(handles);
-    num_unknown += static_cast<int64_t>(handles.size());
-    for (RowHandle handle : handles) {
-      std::lock_guard<std::mutex> lock(mu_);
-      if (handle < kFirstReservedHandle) At(handle);
-    }
-    Learn(*batch, handles);
-    return Status::OK();
-  }
-
-  Status StartStep(Span<const GpuStepTable> tables, const DeviceStream& stream,
+  Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override {
-    if (no_distinct || no_steps) {
-      return ResourceExhausted("no memory for a step");
-    }
-    std::vector<std::shared_ptr<HostKnownKeys>> known;
-    std::vector<std::shared_ptr<HostTally>> tallies;
+    if (no_steps) return ResourceExhausted("no memory for a step");
+    std::vector<HostStepTable> all;
     for (const GpuStepTable& table : tables) {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
       // The caller is in the gates until the step has looked for the ids.
       rows->FillQueued();
-      known.push_back(rows->known_);
-      tallies.push_back(rows->tally_);
+      all.push_back({rows->dim_, rows->known_, rows->tally_});
     }
-    *step = MakeHostDeviceStep(tables, stream, known, tallies, learns);
+    *step = MakeHostDeviceStep(tables, stream, std::move(all));
     return Status::OK();
   }
 
@@ -266,59 +216,19 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  // As Pooling.
-  class Gathering : public DeviceWork {
-   public:
-    explicit Gathering(Span<const DeviceGather> parts)
-        : parts_(parts.begin(), parts.end()) {
-      for (const DeviceGather& part : parts_) {
-        calls_.emplace_back(new Call(static_cast<HostDeviceRows*>(part.table)));
-      }
-    }
-    ~Gathering() override { Wait(); }
-    Status Wait() override {
-      for (const DeviceGather& part : parts_) {
-        static_cast<HostDeviceRows*>(part.table)->Gather(part);
-      }
-      parts_.clear();
-      return Status::OK();
-    }
-
-   private:
-    std::vector<DeviceGather> parts_;
-    std::vector<std::unique_ptr<Call>> calls_;
-  };
-
-  Status StartGather(Span<const DeviceGather> parts, const DeviceStream& stream,
-                     std::unique_ptr<DeviceWork>* work) override {
-    std::vector<DeviceGather> reached(parts.begin(), parts.end());
-    for (DeviceGather& part : reached) {
-      const int64_t n =
-          part.num_rows() * static_cast<HostDeviceRows*>(part.table)->dim_;
-      part.out = Find(part.out, n, &stream);
-      std::fill_n(part.out, n, std::numeric_limits<float>::quiet_NaN());
-    }
-    work->reset(new Gathering(reached));
-    return Status::OK();
-  }
-
   // As Pooling: nothing is done before it is waited for.
   class Updating : public DeviceWork {
    public:
     Updating(HostDeviceRows* rows, const DevicePooledUpdate& update)
         : rows_(rows),
           call_(rows),
-          handles_(HandlesOf(update)),
+          handles_(update.handles.begin(), update.handles.end()),
           writing_(rows, handles_),
           update_(update) {}
     ~Updating() override { Wait(); }
     Status Wait() override {
       if (is_done_) return Status::OK();
       is_done_ = true;
-      if (!update_.unknown_handles.empty()) {
-        rows_->Learn(static_cast<const HostDeviceDistinct&>(*update_.distinct),
-                     update_.unknown_handles);
-      }
       return rows_->UpdatePooled(update_, handles_);
     }
 
@@ -342,8 +252,8 @@ class HostDeviceRows : public GpuRowHome {
   Status StartPooledUpdate(const DevicePooledUpdate& update,
                            std::unique_ptr<DeviceWork>* work) override {
     FillQueued();
-    Check(update.put_grads == nullptr || update.stream == nullptr,
-          "gradients come twice", update.num_samples);
+    Check((update.put_grads == nullptr) == (update.stream != nullptr),
+          "gradients come twice or never", update.num_samples);
     work->reset(new Updating(this, update));
     return Status::OK();
   }
@@ -513,36 +423,13 @@ class HostDeviceRows : public GpuRowHome {
   };
 
   static int64_t NumSamples(const DevicePooling& pooling) {
-    return pooling.distinct == nullptr
-               ? static_cast<int64_t>(pooling.offsets.size()) - 1
-               : static_cast<const HostDeviceDistinct*>(
-                     pooling.distinct->made())
-                     ->num_samples();
-  }
-
-  // As a device that has just enough memory for it.
-  void Learn(const HostDeviceDistinct& distinct,
-             Span<const RowHandle> handles) {
-    if (!learns || known_->KnowsAll()) return;
-    for (size_t k = 0; k < handles.size(); ++k) {
-      known_->Put(distinct.unknown_keys()[k], handles[k]);
-    }
+    return static_cast<int64_t>(pooling.offsets.size()) - 1;
   }
 
   Status UpdatePooled(const DevicePooledUpdate& update,
                       Span<const RowHandle> handles) {
     Occurrences occurrences;
     Span<const int32_t> ends = update.ends, samples = update.samples;
-    if (update.distinct != nullptr) {
-      const auto& distinct =
-          static_cast<const HostDeviceDistinct&>(*update.distinct->made());
-      Check(ends.empty() && samples.empty() && update.weights == nullptr,
-            "occurrences come twice", samples.size());
-      Check(distinct.num_samples() == update.num_samples,
-            "another batch was deduplicated", update.num_samples);
-      ends = distinct.ends();
-      samples = distinct.samples();
-    }
     Check(ends.size() == handles.size() &&
               (ends.empty() ||
                ends[ends.size() - 1] == static_cast<int64_t>(samples.size())),
@@ -577,46 +464,12 @@ class HostDeviceRows : public GpuRowHome {
     return defaults_.data() + r * dim_;
   }
 
-  void Gather(const DeviceGather& part) {
-    FillQueued();
-    Span<const RowHandle> names = part.rows;
-    std::vector<RowHandle> found;
-    if (part.distinct != nullptr) {
-      const auto& distinct =
-          static_cast<const HostDeviceDistinct&>(*part.distinct);
-      const Span<const int32_t> inverse = distinct.inverse();
-      Check(names.empty(), "names come twice", names.size());
-      Check(part.first_id >= 0 && part.first_id + part.num_ids <=
-                                      static_cast<int64_t>(inverse.size()),
-            "ids to gather are beyond the batch", part.first_id);
-      for (int64_t i = 0; i < part.num_ids; ++i) {
-        found.push_back(distinct.all_names()[inverse[part.first_id + i]]);
-      }
-      names = found;
-    }
-    std::lock_guard<std::mutex> lock(mu_);
-    float* out = part.out;
-    for (RowHandle name : names) {
-      std::copy_n(Named(name), dim_, out);
-      out += dim_;
-    }
-  }
-
   void Pool(const DevicePooling& pooling, float* out) {
     Check(!Selects(pooling.combiner), "the combiner selects", 0);
     FillQueued();
     std::lock_guard<std::mutex> lock(mu_);
     Span<const RowHandle> names = pooling.rows;
     Span<const int32_t> inverse = pooling.inverse, offsets = pooling.offsets;
-    if (pooling.distinct != nullptr) {
-      const auto& distinct =
-          static_cast<const HostDeviceDistinct&>(*pooling.distinct->made());
-      Check(names.empty() && inverse.empty() && offsets.empty(),
-            "names or samples come twice", inverse.size());
-      names = distinct.all_names();
-      inverse = distinct.inverse();
-      offsets = distinct.offsets();
-    }
     std::vector<const float*> rows;
     for (RowHandle name : names) rows.push_back(Named(name));
     for (int32_t u : inverse) {
@@ -681,14 +534,9 @@ void LimitHostDeviceRows(int64_t rows) {
   limit = rows;
 }
 
-void RefuseHostDeviceDistinct(bool refuse) { no_distinct = refuse; }
 void RefuseHostDeviceSteps(bool refuse) { no_steps = refuse; }
-void DelayNextHostDeviceDistinct() { next_is_late = true; }
+void RefuseHostDeviceKeys(bool refuse) { no_keys = refuse; }
 void FailNextHostDeviceTally() { next_tally_fails = true; }
-
-int64_t HostDeviceDistincts() { return num_distinct; }
-int64_t HostDeviceUnknownKeys() { return num_unknown; }
-void LetHostDevicesLearn(bool learn) { learns = learn; }
 
 int64_t LiveHostDeviceRows() { return live; }
 

@@ -24,6 +24,7 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/erased.h"
+#include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
 
@@ -146,66 +147,51 @@ class ServedTables {
 };
 
 TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreOneStep) {
-  // 100 ids are worth it, and a table that has any counts as 25.
-  for (const auto& sizes_and_steps :
-       std::vector<std::pair<std::vector<int64_t>, int>>{
-           {{25, 24, 0}, 0}, {{25, 25, 0}, 1}, {{1, 23, 1}, 1}}) {
+  for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
+           {25, 24, 0}, {1, 0, 0}, {1, 23, 200}}) {
     ServedTables served(3);
     const int64_t before = HostDeviceSteps();
-    ASSERT_OK(served.Serve(sizes_and_steps.first));
-    EXPECT_EQ(sizes_and_steps.second, HostDeviceSteps() - before);
+    ASSERT_OK(served.Serve(sizes));
+    EXPECT_EQ(1, HostDeviceSteps() - before);
     const int64_t updates = HostDeviceStepUpdates();
     ASSERT_OK(served.Update());
-    EXPECT_EQ(sizes_and_steps.second, HostDeviceStepUpdates() - updates);
+    EXPECT_EQ(1, HostDeviceStepUpdates() - updates);
   }
 }
 
-// What has no memory for a step goes table by table.
+// The CPU finds the rows.
 class WithoutSteps {
  public:
   WithoutSteps() { RefuseHostDeviceSteps(true); }
   ~WithoutSteps() { RefuseHostDeviceSteps(false); }
 };
 
-TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreDeduplicatedTogether) {
+TEST(HostDeviceRowsTest, WithoutMemoryForAStepTheCpuFindsTheRows) {
   const WithoutSteps without_steps;
-  // 100 ids are worth it, or of one table an eighth of them.
-  for (const auto& sizes_and_batches :
-       std::vector<std::pair<std::vector<int64_t>, int>>{{{60, 39, 0}, 0},
-                                                         {{60, 40, 0}, 2},
-                                                         {{12, 77, 11}, 2},
-                                                         {{10, 80, 10}, 1},
-                                                         {{40, 30, 30}, 3}}) {
-    ServedTables served(3);
-    const int64_t before = HostDeviceDistincts();
-    ASSERT_OK(served.Serve(sizes_and_batches.first));
-    EXPECT_EQ(sizes_and_batches.second, HostDeviceDistincts() - before);
+  ServedTables served(3);
+  const int64_t before = HostDeviceSteps();
+  for (int step = 0; step < 2; ++step) {
+    ASSERT_OK(served.Serve({200, 0, 31}));
+    EXPECT_EQ(before, HostDeviceSteps());
+    EXPECT_EQ(100, served.plan().num_unique(0));
+    EXPECT_EQ(16, served.plan().num_unique(2));
+    ASSERT_OK(served.Update());
   }
-  // Without memory for it the processor does it.
-  ServedTables served(1);
-  RefuseHostDeviceDistinct(true);
-  const int64_t before = HostDeviceDistincts();
-  ASSERT_OK(served.Serve({200}));
-  RefuseHostDeviceDistinct(false);
-  EXPECT_EQ(before, HostDeviceDistincts());
-  EXPECT_EQ(100, served.plan().num_unique(0));
+  std::vector<float> values(4);
+  ASSERT_OK(served.table(0)->Gather(std::vector<int64_t>{7, 105}, values.data(),
+                                    nullptr));
+  EXPECT_EQ((std::vector<float>{1, 1, 5, 5}), values);
 }
 
-TEST(HostDeviceRowsTest, WhatIsServedAgainIsNeitherAskedForNorFetched) {
-  const WithoutSteps without_steps;
+TEST(HostDeviceRowsTest, WhatIsServedAgainIsNotFetched) {
   ServedTables served(2);
   const int64_t fetches = HostDeviceFetches();
-  int64_t asked = HostDeviceUnknownKeys();
   for (int step = 0; step < 3; ++step) {
     ASSERT_OK(served.Serve({200, 100}));
     ASSERT_OK(served.Update());
-    // The first update gives them rows, and tells the device.
-    EXPECT_EQ(step == 0 ? 150 : 0, HostDeviceUnknownKeys() - asked);
-    asked = HostDeviceUnknownKeys();
   }
   // More keys of one of them.
   ASSERT_OK(served.Serve({220, 100}));
-  EXPECT_EQ(10, HostDeviceUnknownKeys() - asked);
   ASSERT_OK(served.Update());
   EXPECT_EQ(fetches, HostDeviceFetches());
   std::vector<float> values(4);
@@ -236,8 +222,26 @@ void ExpectSumsThatFailOnce() {
 
 TEST(HostDeviceRowsTest, SumsOfServedKeysThatCannotBeFetchedAreAnError) {
   ExpectSumsThatFailOnce();
-  const WithoutSteps without_steps;
-  ExpectSumsThatFailOnce();
+}
+
+TEST(HostDeviceRowsTest, AKeyWithoutGpuMemoryIsAnErrorAndChangesNothing) {
+  EmbeddingTable table(Options());
+  ASSERT_OK(table.Initialize(std::vector<float>{5, 5}, 1));
+  ASSERT_OK(Train(&table, {1, 2}));
+  const int64_t rows = LiveHostDeviceRows();
+  RefuseHostDeviceKeys(true);
+  const Status status = Train(&table, {1, 3});
+  RefuseHostDeviceKeys(false);
+  EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  EXPECT_EQ(2, table.size());
+  EXPECT_EQ(rows, LiveHostDeviceRows());
+  std::vector<float> values(4);
+  const std::vector<int64_t> keys = {1, 3};
+  ASSERT_OK(table.Gather(keys, values.data(), nullptr));
+  EXPECT_EQ((std::vector<float>{4, 4, 5, 5}), values);
+  ASSERT_OK(Train(&table, keys));
+  EXPECT_EQ(3, table.size());
 }
 
 TEST(HostDeviceRowsTest, RowsThatGoLeaveTheDevice) {
@@ -316,23 +320,18 @@ std::vector<float> TrainAndLookUp(const std::vector<int64_t>& ids,
   return out;
 }
 
-TEST(HostDeviceRowsTest, DeduplicatesLongBatchesWithoutWeights) {
+TEST(HostDeviceRowsTest, LookupsWithoutWeightsAreSteps) {
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < 120; ++i) ids.push_back(i * i % 77);
-  const std::vector<int64_t> few(ids.begin(), ids.begin() + 98);
   const std::vector<float> weights(120, 1.0f);
-  int64_t before = HostDeviceDistincts();
+  const int64_t before = HostDeviceSteps();
   const std::vector<float> out = TrainAndLookUp(ids, nullptr);
-  EXPECT_EQ(2, HostDeviceDistincts() - before);
-  before = HostDeviceDistincts();
-  TrainAndLookUp(few, nullptr);
+  EXPECT_EQ(2, HostDeviceSteps() - before);
   EXPECT_EQ(out, TrainAndLookUp(ids, weights.data()));
-  EXPECT_EQ(0, HostDeviceDistincts() - before);
-  // Without memory for it, the processor does it.
-  RefuseHostDeviceDistinct(true);
+  RefuseHostDeviceSteps(true);
   EXPECT_EQ(out, TrainAndLookUp(ids, nullptr));
-  RefuseHostDeviceDistinct(false);
-  EXPECT_EQ(0, HostDeviceDistincts() - before);
+  RefuseHostDeviceSteps(false);
+  EXPECT_EQ(2, HostDeviceSteps() - before);
 }
 
 // Some tables' lookup of the same ids.
@@ -381,68 +380,49 @@ class Watched : public Parallel {
   int num_loops_ = 0;
 };
 
+// As many ids as take turns.
 TEST(HostDeviceRowsTest, LookupsAtOncePutTheirIdsInTurn) {
+  constexpr int64_t kIds = 32768;
   std::vector<int64_t> ids, splits;
-  for (int64_t i = 0; i < 200; ++i) ids.push_back(i);
-  for (int64_t i = 0; i <= 200; i += 2) splits.push_back(i);
+  for (int64_t i = 0; i < kIds; ++i) ids.push_back(i % 700);
+  for (int64_t i = 0; i <= kIds; i += 2) splits.push_back(i);
   Lookup first(2, ids, splits), second(2, ids, splits);
   std::thread other;
-  int64_t begun_beside = -1;
+  std::atomic<bool> is_done{false};
+  bool was_done = true;
   Watched watched([&](int n, int64_t) {
     if (n != 0) return;  // ids are put first
-    const int64_t before = HostDeviceDistincts();
-    other = std::thread([&] { EXPECT_TRUE(second.Run(nullptr).ok()); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    begun_beside = HostDeviceDistincts() - before;
+    other = std::thread([&] {
+      EXPECT_TRUE(second.Run(nullptr).ok());
+      is_done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    was_done = is_done;
   });
   const Status status = first.Run(&watched);
   if (other.joinable()) other.join();
   ASSERT_OK(status);
-  EXPECT_EQ(0, begun_beside);
+  EXPECT_FALSE(was_done);
   EXPECT_EQ(first.outputs, second.outputs);
 }
 
-// The tasks of each loop of nine tables' lookup.
-std::vector<int64_t> TasksOfNineTables() {
+// Ids are put by the tasks of one loop, and outputs taken by those of another.
+TEST(HostDeviceRowsTest, OutputsAreTakenByManyThreads) {
   std::vector<int64_t> ids, splits, tasks;
   for (int64_t i = 0; i < 200; ++i) ids.push_back(i);
   for (int64_t i = 0; i <= 200; i += 2) splits.push_back(i);
   Lookup lookup(9, ids, splits);
   Watched watched([&](int, int64_t num_tasks) { tasks.push_back(num_tasks); });
   EXPECT_TRUE(lookup.Run(&watched).ok());
-  return tasks;
-}
-
-TEST(HostDeviceRowsTest, WaitingTakesNoThreadsOfOthers) {
-  // Ids are put, tables that are left are taken; pooled rows are waited for
-  // without a loop of nine.
-  const std::vector<int64_t> tasks = TasksOfNineTables();
   ASSERT_FALSE(tasks.empty());
-  EXPECT_EQ(0, std::count(tasks.begin() + 1, tasks.end(), 9));
-}
-
-TEST(HostDeviceRowsTest, ATableThatIsLateKeepsNoOtherWaiting) {
-  DelayNextHostDeviceDistinct();
-  const std::vector<int64_t> tasks = TasksOfNineTables();
-  // Itself and the last are left when all ids were put.
-  ASSERT_EQ(2u, tasks.size());
-  EXPECT_EQ(2, tasks[1]);
+  EXPECT_EQ(1, std::count(tasks.begin() + 1, tasks.end(), 9));
 }
 
 TEST(HostDeviceRowsTest, KeysThatStayOnTheDeviceAreNotFetched) {
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < 120; ++i) ids.push_back(i * 7);
-  // Two steps: the key is unknown at the first, and inserted by its update.
-  const int64_t unknown = HostDeviceUnknownKeys();
   const int64_t fetches = HostDeviceFetches();
-  const std::vector<float> out = TrainAndLookUp(ids, nullptr);
-  EXPECT_EQ(120, HostDeviceUnknownKeys() - unknown);
-  EXPECT_EQ(0, HostDeviceFetches() - fetches);
-  // A device that has no memory to learn them.
-  LetHostDevicesLearn(false);
-  EXPECT_EQ(out, TrainAndLookUp(ids, nullptr));
-  LetHostDevicesLearn(true);
-  EXPECT_EQ(3 * 120, HostDeviceUnknownKeys() - unknown);
+  TrainAndLookUp(ids, nullptr);
   EXPECT_EQ(0, HostDeviceFetches() - fetches);
 }
 
@@ -465,15 +445,17 @@ TEST(HostDeviceRowsTest, WhatCannotBeFetchedIsAnErrorAndChangesNothing) {
   std::shared_ptr<const LookupPlan> plan;
   ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {table},
                           std::vector<float*>{out.data()}, nullptr, &plan));
-  EXPECT_EQ(120, plan->num_unique(0));
   UpdateInput update;
   update.table = table.get();
   update.plan = plan.get();
   update.pooled_grads = grads.data();
   const auto apply = [&] {
-    return ApplyRule("SGD", std::vector<float>{1.0f},
+    // Steps do not have this rule.
+    return ApplyRule("Adadelta", std::vector<float>{0.5f, 0.9f, 1e-6f},
                      std::vector<UpdateInput>{update},
-                     std::vector<std::vector<SlotSpec>>(1), 0, nullptr);
+                     std::vector<std::vector<SlotSpec>>{
+                         {{"accum", 0.0f}, {"update", 0.0f}}},
+                     0, nullptr);
   };
   FailNextHostDeviceFetch();
   const Status status = apply();
@@ -511,16 +493,7 @@ TEST(HostDeviceRowsTest, BadSplitsAreFoundBeforeTheDeviceStarts) {
 }
 
 TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
-  const std::vector<float> defaults = {1.0f};
-  GpuRowHomeOptions options;
-  options.dim = 1;
-  options.default_rows = defaults;
-  std::unique_ptr<GpuRowHome> rows;
-  ASSERT_OK(MakeGpuRowHome(options, &rows));
-  std::unique_ptr<DeviceDistinct> distinct;
-  EXPECT_DEATH(rows->StartDistinct(99, 1, &distinct), "not for a device");
-  EXPECT_DEATH(rows->StartDistinct(11, 11, &distinct), "not for a device");
-  ASSERT_OK(rows->StartDistinct(100, 1, &distinct));
+  std::unique_ptr<DeviceDistinct> distinct(new HostDeviceDistinct(100, 1));
   const std::vector<int64_t> ids(99, 1);
   ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));
   const std::vector<int32_t> offsets = {0, 100};
@@ -534,28 +507,43 @@ TEST(HostDeviceDistinctDeathTest, NoticesBrokenPromises) {
   ASSERT_OK(distinct->Start(offsets));
   EXPECT_DEATH(distinct->keys(), "no caller has waited");
   ASSERT_OK(distinct->Wait());
-  EXPECT_DEATH(distinct->names(), "no caller has fetched");
-  EXPECT_DEATH(distinct->Fetch(), "no names yet");
-  const std::vector<RowHandle> seven = {7}, none = {kNoRow}, two = {7, 7};
-  EXPECT_DEATH(rows->SetUnknownHandles(seven, distinct.get()), "no such row");
-  EXPECT_DEATH(rows->SetUnknownHandles(none, distinct.get()), "gets no name");
-  EXPECT_DEATH(rows->SetUnknownHandles(two, distinct.get()), "not those of");
-  DevicePooling pooling;
-  pooling.distinct = distinct.get();
-  float out = 0.0f;
-  std::unique_ptr<DeviceWork> work;
-  EXPECT_DEATH(
-      {
-        const Status started = rows->StartPool(pooling, &out, &work);
-        const Status waited = work->Wait();
-      },
-      "no names yet");
-  ASSERT_OK(rows->NewRow(7, 0));
-  ASSERT_OK(rows->SetUnknownHandles(seven, distinct.get()));
-  EXPECT_DEATH(rows->SetUnknownHandles(seven, distinct.get()), "named twice");
+  EXPECT_DEATH(distinct->keys(), "no caller has fetched");
+}
+
+TEST(HostDeviceStepDeathTest, NoticesBrokenPromises) {
+  const std::vector<float> defaults = {1.0f};
+  GpuRowHomeOptions options;
+  options.dim = 1;
+  options.default_rows = defaults;
+  std::unique_ptr<GpuRowHome> rows;
+  ASSERT_OK(MakeGpuRowHome(options, &rows));
   ASSERT_OK(rows->NewKeyedRow(80, 8, 0));
   const std::vector<RowHandle> eight = {8};
   EXPECT_DEATH(rows->Forget(eight), "forgotten before its key");
+  const std::vector<int64_t> ids = {80, 81};
+  float out[2] = {};
+  GpuStepTable table;
+  table.table = rows.get();
+  table.num_ids = table.num_samples = 2;
+  table.ids = ids.data();
+  table.out = out;
+  std::shared_ptr<GpuStep> step;
+  ASSERT_OK(rows->StartStep(Span<const GpuStepTable>(&table, 1), nullptr,
+                            &step));
+  const std::unique_ptr<DeviceDistinct> distinct = step->Distinct(0);
+  EXPECT_DEATH(distinct->Start({}), "never came");
+  ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));
+  EXPECT_DEATH(distinct->Wait(), "before all tables are started");
+  ASSERT_OK(distinct->Start({}));
+  EXPECT_DEATH(step->Pool(), "before all tables were waited for");
+  ASSERT_OK(distinct->Wait());
+  EXPECT_DEATH(distinct->Settle(), "before the pooling");
+  ASSERT_OK(step->Pool());
+  std::unique_ptr<GpuStepNotes> notes;
+  EXPECT_DEATH(step->Update("SGD", {}, {}, nullptr, &notes),
+               "before outputs are taken");
+  ASSERT_OK(step->TakeOutput(0));
+  EXPECT_EQ(1.0f, out[1]);
 }
 
 TEST(HostDeviceRowsDeathTest, NoticesBrokenPromises) {

@@ -26,8 +26,9 @@ std::atomic<int64_t> num_updates{0};
 
 struct Table {
   GpuStepTable given;
-  std::shared_ptr<HostKnownKeys> known;
+  std::shared_ptr<HostKnownKeys> keys;
   std::shared_ptr<HostTally> tally;
+  int64_t dim = 0;
   std::vector<int64_t> ids;
   std::vector<std::atomic<bool>> was_put;
   std::vector<int32_t> offsets;
@@ -35,11 +36,11 @@ struct Table {
   std::vector<int64_t> unknown;    // distinct, in order of first occurrence
   std::vector<int32_t> counts;     // of those
   std::vector<int32_t> of_ids;     // what they stand for; none: 1 each
-  std::vector<RowHandle> handles;  // of each id; unknown ones from SetUnknown
+  std::vector<RowHandle> handles;  // of each id
   std::unordered_map<int64_t, size_t> unknown_of;
-  bool is_set = false;
+  std::vector<float> output;  // of a step without a stream
   bool is_waited_for = false;
-  bool is_settled = true;
+  bool is_settled = false;
 
   bool is_there() const { return given.on_device; }
 };
@@ -51,20 +52,24 @@ void Count(const Table& table, size_t i, int32_t* count) {
 
 class Step : public GpuStep, public std::enable_shared_from_this<Step> {
  public:
-  Step(Span<const GpuStepTable> tables, const DeviceStream& stream,
-       std::vector<std::shared_ptr<HostKnownKeys>> known,
-       std::vector<std::shared_ptr<HostTally>> tallies, bool learns)
-      : learns_(learns), stream_(stream) {
+  Step(Span<const GpuStepTable> tables, const DeviceStream* stream,
+       std::vector<HostStepTable> rows) {
+    if (stream != nullptr) stream_.reset(new DeviceStream(*stream));
     for (size_t t = 0; t < tables.size(); ++t) {
       Check(tables[t].num_ids > 0 && tables[t].num_samples > 0,
             "a table of a step has no ids", t);
+      Check(tables[t].num_defaults > 0, "a table has no default rows", t);
+      Check(stream != nullptr ||
+                (!tables[t].on_device && tables[t].pieces.empty()),
+            "ids or pieces are in GPU memory, without a stream", t);
       for (size_t u = 0; u < t; ++u) {
         Check(tables[u].table != tables[t].table, "a table comes twice", t);
       }
       std::unique_ptr<Table> table(new Table);
       table->given = tables[t];
-      table->known = known[t];
-      table->tally = tallies[t];
+      table->keys = rows[t].keys;
+      table->dim = rows[t].dim;
+      table->tally = rows[t].tally;
       table->ids.resize(tables[t].num_ids);
       table->was_put = std::vector<std::atomic<bool>>(tables[t].num_ids);
       tables_.push_back(std::move(table));
@@ -122,16 +127,16 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   Status Wait(int t) {
     Check(IsDone(), "a step is waited for before all tables are started", t);
     EV_RETURN_IF_ERROR(ReadAll());
-    const bool knows_all = KnowsAll();
     Table* const table = tables_[t].get();
     if (table->given.samples_of >= 0) {
       table->offsets = tables_[table->given.samples_of]->offsets;
     }
     if (table->is_waited_for) return Status::OK();
     table->is_waited_for = true;
+    ++num_waited_for_;
     for (size_t i = 0; i < table->ids.size(); ++i) {
       const int64_t id = table->ids[i];
-      table->handles.push_back(table->known->Find(id));
+      table->handles.push_back(table->keys->Find(id));
       if (table->handles.back() != kNoRow) continue;
       const auto first = table->unknown_of.emplace(id, table->unknown.size());
       if (first.second) {
@@ -139,13 +144,10 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         table->counts.push_back(0);
       }
       Count(*table, i, &table->counts[first.first->second]);
-      if (knows_all) {
-        const int64_t n = table->given.num_defaults;
-        table->handles.back() =
-            AbsentAs(table->given.first_default + (id % n + n) % n);
-      }
+      const int64_t n = table->given.num_defaults;
+      table->handles.back() =
+          AbsentAs(table->given.first_default + (id % n + n) % n);
     }
-    table->is_settled = !knows_all;
     return Status::OK();
   }
   Status Settle(int t) {
@@ -154,55 +156,62 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     return Status::OK();
   }
   const Table& table(int t) const { return *tables_[t]; }
-  int64_t num_unknown() {
-    if (KnowsAll() || !ReadAll().ok()) return 0;
+  int64_t num_unknown() const {
     int64_t ids = 0;
+    bool any_settled = false;
     for (const auto& table : tables_) {
-      for (int64_t id : table->ids) ids += table->known->Find(id) == kNoRow;
+      any_settled |= table->is_settled;
+      for (RowHandle handle : table->handles) {
+        ids += handle >= kFirstReservedHandle;
+      }
     }
-    return ids;
+    return any_settled ? ids : 0;
   }
 
-  void SetUnknownHandles(int t, Span<const RowHandle> handles) override {
-    Table* const table = tables_[t].get();
-    Check(!table->is_set, "unknown keys get handles twice", t);
-    table->is_set = true;
-    ++num_set_;
-    if (table->is_settled) Set(table, handles);
-    Check(table->is_settled || handles.empty(),
-          "keys get handles that were not asked for", t);
-  }
-
-  Status Pool(Span<float* const> outputs, const DeviceStream& stream) override {
-    Check(num_set_ == static_cast<int>(tables_.size()),
-          "pooling begins before all tables have handles", num_set_);
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      const Table& table = *tables_[t];
-      std::vector<int32_t> inverse(table.ids.size());
+  Status Pool() override {
+    Check(num_waited_for_ == static_cast<int>(tables_.size()),
+          "pooling begins before all tables were waited for", num_waited_for_);
+    for (const auto& table : tables_) {
+      std::vector<int32_t> inverse(table->ids.size());
       std::iota(inverse.begin(), inverse.end(), 0);
       DevicePooling pooling;
-      pooling.rows = table.handles;
+      pooling.rows = table->handles;
       pooling.inverse = inverse;
-      pooling.offsets = table.offsets;
-      pooling.combiner = table.given.combiner;
-      pooling.stream = &stream;
-      if (!table.given.pieces.empty()) {
-        Check(outputs[t] == nullptr, "a table with pieces has an output", t);
-        EV_RETURN_IF_ERROR(PoolPieces(table, pooling));
+      pooling.offsets = table->offsets;
+      pooling.combiner = table->given.combiner;
+      pooling.stream = stream_.get();
+      if (!table->given.pieces.empty()) {
+        Check(table->given.out == nullptr, "a table with pieces has an output",
+              0);
+        EV_RETURN_IF_ERROR(PoolPieces(*table, pooling));
         continue;
       }
+      float* out = table->given.out;
+      if (stream_ == nullptr) {
+        table->output.resize(table->given.num_samples * table->dim);
+        out = table->output.data();
+        ++num_to_take_;
+      }
       std::unique_ptr<DeviceWork> work;
-      EV_RETURN_IF_ERROR(
-          table.given.table->StartPool(pooling, outputs[t], &work));
+      EV_RETURN_IF_ERROR(table->given.table->StartPool(pooling, out, &work));
       EV_RETURN_IF_ERROR(work->Wait());
     }
     is_pooled_ = true;
     return Status::OK();
   }
 
+  Status TakeOutput(int t) override {
+    Check(is_pooled_ && stream_ == nullptr,
+          "an output is taken that is not in host memory", t);
+    const Table& table = *tables_[t];
+    std::copy(table.output.begin(), table.output.end(), table.given.out);
+    --num_to_take_;
+    return Status::OK();
+  }
+
   std::function<void()> TakeRest() override {
-    Check(is_pooled_, "the rest is asked for before the pooling", 0);
-    Check(!is_rest_taken_, "the rest is asked for twice", 0);
+    Check(is_pooled_, "the rest is taken before the pooling", 0);
+    Check(!is_rest_taken_, "the rest is taken twice", 0);
     is_rest_taken_ = true;
     const std::shared_ptr<Step> self = shared_from_this();
     return [self] {
@@ -220,18 +229,18 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
 
   Status Update(const std::string& rule, Span<const float> hyper,
-                Span<const GpuStepUpdate> updates, const DeviceStream& stream,
+                Span<const GpuStepUpdate> updates, const DeviceStream* stream,
                 std::unique_ptr<GpuStepNotes>* notes) override {
-    Check(is_pooled_, "an update begins before the pooling", 0);
+    Check(is_pooled_ && num_to_take_ == 0,
+          "an update begins before outputs are taken", num_to_take_);
     ++num_updates;
     std::unique_ptr<Notes> noted(new Notes);
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
       Check(table->is_settled, "an update does not ask for keys without a row",
             update.number);
-      Check(!update.unknown_handles.empty() || !was_all_known_ ||
-                table->unknown.empty(),
-            "keys without a row get none", update.number);
+      Check((update.put_grads == nullptr) == (stream != nullptr),
+            "gradients are not in the memory of the update", update.number);
       if (!update.unknown_handles.empty()) Set(table, update.unknown_handles);
       // Occurrences by row, in order; rows in order of first occurrence.
       std::unordered_map<RowHandle, size_t> number;
@@ -285,7 +294,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       to_do.factors = factors;
       to_do.num_samples = table->given.num_samples;
       to_do.grads = update.grads;
-      to_do.stream = &stream;
+      to_do.put_grads = update.put_grads;
+      to_do.stream = stream;
       std::unique_ptr<DeviceWork> work;
       EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
       EV_RETURN_IF_ERROR(work->Wait());
@@ -330,19 +340,6 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
-  // Of all tables, when they are looked for: the same answer from then on.
-  bool KnowsAll() {
-    std::lock_guard<std::mutex> lock(read_mutex_);
-    if (is_asked_) return was_all_known_;
-    is_asked_ = true;
-    was_all_known_ = true;
-    for (const auto& table : tables_) {
-      was_all_known_ &=
-          table->given.num_defaults > 0 && table->known->KnowsAll();
-    }
-    return was_all_known_;
-  }
-
   // Of all tables, as the kernels of a device do it, and once: threads wait for
   // different tables at the same time.
   Status ReadAll() {
@@ -380,7 +377,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   // Ids and samples that are in the device's memory.
   Status Read(Table* table) const {
-    HostStream::Wait(stream_);
+    HostStream::Wait(*stream_);
     const GpuStepTable& given = table->given;
     const auto reached = [&](const int64_t* array) {
       const int64_t* const at = Reach(array);
@@ -415,20 +412,14 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         table->handles[i] = handles[found->second];
       }
     }
-    if (!learns_ || was_all_known_) return;
-    for (size_t k = 0; k < handles.size(); ++k) {
-      table->known->Put(table->unknown[k], handles[k]);
-    }
   }
 
-  const bool learns_;
-  const DeviceStream stream_;
+  std::unique_ptr<const DeviceStream> stream_;  // null: outputs on the host
   std::vector<std::unique_ptr<Table>> tables_;
-  std::atomic<int> num_started_{0}, num_set_{0};
+  std::atomic<int> num_started_{0}, num_waited_for_{0}, num_to_take_{0};
   bool is_pooled_ = false, is_rest_taken_ = false;
   std::atomic<bool> is_rest_done_{false};
   std::mutex read_mutex_;  // Of what follows, and of what is read.
-  bool is_asked_ = false, was_all_known_ = false;
   bool is_read_ = false;
   Status read_status_;
 };
@@ -439,7 +430,6 @@ class StepDistinct : public DeviceDistinct {
       : step_(std::move(step)), t_(t) {}
   GpuStep* step() const override { return step_.get(); }
   int step_table() const override { return t_; }
-  const DeviceDistinct* made() const override { return made_.get(); }
   bool needs_put() const override { return step_->needs_put(t_); }
   Status Put(int64_t begin, Span<const int64_t> ids) override {
     return step_->Put(t_, begin, ids);
@@ -478,7 +468,7 @@ class StepDistinct : public DeviceDistinct {
   }
   int64_t* keys() const override { return made_->keys(); }
   int32_t* counts() const override { return made_->counts(); }
-  RowHandle* names() const override { return made_->names(); }
+  RowHandle* names() const override { return names_.data(); }
   Status Inverse(int32_t* inverse, int32_t* counts) const override {
     EV_RETURN_IF_ERROR(Make());
     return made_->Inverse(inverse, counts);
@@ -499,8 +489,7 @@ class StepDistinct : public DeviceDistinct {
     if (made_ != nullptr) return Status::OK();
     const Table& table = step_->table(t_);
     std::unique_ptr<HostDeviceDistinct> made(
-        new HostDeviceDistinct(table.given.num_ids, table.given.num_samples,
-                               std::make_shared<HostKnownKeys>()));
+        new HostDeviceDistinct(table.given.num_ids, table.given.num_samples));
     EV_RETURN_IF_ERROR(made->Put(0, Span<const int64_t>(table.ids)));
     EV_RETURN_IF_ERROR(made->Start(table.offsets));
     EV_RETURN_IF_ERROR(made->Wait());
@@ -508,7 +497,7 @@ class StepDistinct : public DeviceDistinct {
     for (size_t i = 0; i < table.ids.size(); ++i) {
       handles[made->inverse()[i]] = table.handles[i];
     }
-    made->Name(handles);
+    names_ = std::move(handles);
     made_ = std::move(made);
     return Status::OK();
   }
@@ -517,6 +506,7 @@ class StepDistinct : public DeviceDistinct {
   const int t_;
   mutable std::mutex mu_;
   mutable std::unique_ptr<HostDeviceDistinct> made_;
+  mutable std::vector<RowHandle> names_;  // of its keys
 };
 
 std::unique_ptr<DeviceDistinct> Step::Distinct(int t) {
@@ -533,12 +523,10 @@ int Step::NumSlots(const std::string& rule, Span<const float> hyper) {
 
 }  // namespace
 
-std::shared_ptr<GpuStep> MakeHostDeviceStep(
-    Span<const GpuStepTable> tables, const DeviceStream& stream,
-    std::vector<std::shared_ptr<HostKnownKeys>> known,
-    std::vector<std::shared_ptr<HostTally>> tallies, bool learns) {
-  return std::make_shared<Step>(tables, stream, std::move(known),
-                                std::move(tallies), learns);
+std::shared_ptr<GpuStep> MakeHostDeviceStep(Span<const GpuStepTable> tables,
+                                            const DeviceStream* stream,
+                                            std::vector<HostStepTable> rows) {
+  return std::make_shared<Step>(tables, stream, std::move(rows));
 }
 
 int64_t HostDeviceSteps() { return num_steps; }

@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// rows/gpu_step.h for the device of host_device_rows.h, which does the tables
-// one after the other. It ends the process when a promise is broken: an id that
-// is not put, or put although it is in the device's memory, handles that are
-// not the unknown keys', a pooling before all tables have them, an update
-// before the pooling.
+// Stand-in for rows/gpu_step.h, for the rows of host_device_rows.h. Aborts the
+// process if a promise is broken: if an id is not put, or put although it is in
+// GPU memory, if the pooling begins before all tables were waited for, if an
+// output in host memory is not taken, if an update begins before the pooling or
+// without settling its table.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
@@ -22,14 +22,17 @@
 namespace ev {
 namespace testing {
 
-// known, tallies: of each table; a null tally: it keeps none. learns: whether
-// tables come to know unknown keys.
-std::shared_ptr<GpuStep> MakeHostDeviceStep(
-    Span<const GpuStepTable> tables, const DeviceStream& stream,
-    std::vector<std::shared_ptr<HostKnownKeys>> known,
-    std::vector<std::shared_ptr<HostTally>> tallies, bool learns);
+struct HostStepTable {
+  int64_t dim = 0;
+  std::shared_ptr<HostKnownKeys> keys;
+  std::shared_ptr<HostTally> tally;  // null: the table keeps none
+};
 
-// Steps that were made so far, and updates that they did.
+std::shared_ptr<GpuStep> MakeHostDeviceStep(Span<const GpuStepTable> tables,
+                                            const DeviceStream* stream,
+                                            std::vector<HostStepTable> rows);
+
+// Number of steps so far, and of their updates.
 int64_t HostDeviceSteps();
 int64_t HostDeviceStepUpdates();
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// When tables are taken together, and when not. What comes out is compared in
-// embedding/lookup/step_lookup_test.cc.
+// Which tables are in a step. embedding/lookup/step_lookup_test.cc compares the
+// results.
 
 #include "kernels/engine/testing/host_device_step.h"
 
@@ -24,7 +24,7 @@ namespace ev {
 namespace testing {
 namespace {
 
-constexpr int64_t kIds = 200;  // more than the stand-in deduplicates from
+constexpr int64_t kIds = 200;
 
 class StepTest : public ::testing::Test {
  protected:
@@ -163,7 +163,7 @@ TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
   }
 }
 
-TEST_F(StepTest, ATableThatComesTwiceLeavesTheOthersTheirStep) {
+TEST_F(StepTest, TheFirstLookupOfATableIsInTheStep) {
   const Table twice = MakeTable(/*records=*/true), once = MakeTable();
   float* const more =
       static_cast<float*>(AllocateHostDeviceMemory(4 * kIds * sizeof(float)));
@@ -180,54 +180,47 @@ TEST_F(StepTest, ATableThatComesTwiceLeavesTheOthersTheirStep) {
     return HostDeviceSteps() - before;
   };
   EXPECT_EQ(1, steps_of({twice, once, twice}));
-  EXPECT_EQ(0, steps_of({twice, twice}));
+  EXPECT_EQ(1, steps_of({twice, twice}));
   FreeHostDeviceMemory(more);
 }
 
-TEST_F(StepTest, OutputsInCpuMemoryAreNotTaken) {
+TEST_F(StepTest, OutputsInCpuMemoryAreTaken) {
   const Table table = MakeTable();
   PooledInput in = Input(table.get());
   in.stream = nullptr;
-  EXPECT_EQ((Numbers{0, 0}), Made(table, in));
+  EXPECT_EQ((Numbers{1, 1}), Made(table, in));
 }
 
-TEST_F(StepTest, FewIdsAreNotTaken) {
+TEST_F(StepTest, FewIdsAreTaken) {
   const Table table = MakeTable();
   PooledInput in = Input(table.get());
-  in.batch_size = in.num_ids = 60;
-  EXPECT_EQ((Numbers{0, 0}), Made(table, in));
+  in.batch_size = in.num_ids = 50;
+  EXPECT_EQ((Numbers{1, 1}), Made(table, in));
 }
 
-// A table counts as ids besides its own.
-TEST_F(StepTest, FewIdsOfManyTablesAreTaken) {
-  EXPECT_TRUE(IsWorthAStep(1, 32768 - 8192, 32768));
-  EXPECT_FALSE(IsWorthAStep(1, 32767 - 8192, 32768));
-  EXPECT_TRUE(IsWorthAStep(4, 4, 32768));
-  EXPECT_FALSE(IsWorthAStep(3, 3, 32768));
-  EXPECT_FALSE(IsWorthAStep(1000, 1000, int64_t{1} << 40));
-  // Of the stand-in's 100 ids a table is worth 25.
-  for (const bool are_enough : {false, true}) {
-    std::vector<Table> tables;
-    std::vector<PooledInput> inputs;
-    std::vector<float*> outputs;
-    for (int t = 0; t < (are_enough ? 4 : 3); ++t) {
-      tables.push_back(MakeTable());
-      inputs.push_back(Input(tables.back().get()));
-      inputs.back().batch_size = inputs.back().num_ids = 1;
-      outputs.push_back(memory_ + 2 * t);
-    }
-    const int64_t steps = HostDeviceSteps();
-    std::shared_ptr<const LookupPlan> plan;
-    ASSERT_TRUE(PooledForward(inputs, tables, outputs, nullptr, &plan).ok());
-    EXPECT_EQ(are_enough, HostDeviceSteps() - steps);
-  }
+TEST_F(StepTest, TablesWithOutputsInDifferentMemoryAreNotInOneStep) {
+  const Table on_gpu = MakeTable(), on_cpu = MakeTable();
+  std::vector<PooledInput> inputs = {Input(on_gpu.get()), Input(on_cpu.get())};
+  inputs[1].stream = nullptr;
+  std::vector<float> out(2 * kIds, -1.0f), expected;
+  const int64_t steps = HostDeviceSteps();
+  std::shared_ptr<const LookupPlan> plan;
+  ASSERT_TRUE(PooledForward(inputs, {on_gpu, on_cpu},
+                            std::vector<float*>{memory_, out.data()}, nullptr,
+                            &plan)
+                  .ok());
+  EXPECT_EQ(1, HostDeviceSteps() - steps);
+  for (int64_t i = 0; i < kIds; ++i) expected.insert(expected.end(), {1, 2});
+  EXPECT_EQ(expected, out);
+  EXPECT_EQ(expected,
+            std::vector<float>(Reach(memory_), Reach(memory_) + 2 * kIds));
 }
 
 TEST_F(StepTest, WithoutMemoryForAStepThereIsNone) {
   const Table table = MakeTable();
-  RefuseHostDeviceDistinct(true);
+  RefuseHostDeviceSteps(true);
   EXPECT_EQ((Numbers{0, 0}), Made(table, Input(table.get())));
-  RefuseHostDeviceDistinct(false);
+  RefuseHostDeviceSteps(false);
 }
 
 }  // namespace

@@ -57,8 +57,7 @@ RowStorage StorageUnderTest() {
 }
 
 namespace {
-#ifdef EV_TEST_DEDUP
-const bool kDeduplicates = setenv("TF_EV_GPU_DEDUP_MIN_IDS", "1", 1) == 0;
+#ifdef EV_TEST_ON_DEVICE
 // A small limit, so that steps of several waves are tested, too.
 const bool kHasWaves = setenv("TF_EV_GPU_WAVE_IDS", "300", 1) == 0;
 #endif

@@ -7,7 +7,6 @@
 //   dram      CPU memory.
 //   device    a device's memory: that of host_device_rows.h, or that of a GPU,
 //             where every case is skipped if the process sees no GPU.
-//   dedup     like device, and the device deduplicates all batches it can.
 //   hbm_dram  at most 64 rows in a device's memory, the others in CPU memory.
 //   ssd       all but about 64 rows in a file.
 

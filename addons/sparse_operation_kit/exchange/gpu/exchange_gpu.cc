@@ -42,7 +42,6 @@ using ev::Status;
 using ev::gpu::DeviceBuffer;
 using ev::gpu::DeviceEvent;
 using ev::gpu::GpuDistinct;
-using ev::gpu::KnownKeys;
 using ev::gpu::WorkLane;
 
 // Enough for two steps: one allocates while the other is still in flight.
@@ -176,8 +175,7 @@ class ExchangeGpu : public ExchangeDevice {
       Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    return GpuDistinct::Make(device_, requests,
-                             std::make_shared<KnownKeys>(device_), distincts);
+    return GpuDistinct::Make(device_, requests, distincts);
   }
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }

@@ -21,10 +21,7 @@ int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
 int64_t LookupPlan::num_unique(int t) const {
   const PlannedTable& planned = *tables_[t];
   // Only an upper bound until Fetch deduplicates.
-  if (planned.distinct != nullptr && planned.distinct->step() != nullptr &&
-      !Fetch(t).ok()) {
-    return 0;
-  }
+  if (planned.distinct != nullptr && !Fetch(t).ok()) return 0;
   return planned.num_unique;
 }
 
@@ -37,7 +34,7 @@ Status LookupPlan::SettleLocked(PlannedTable* planned) const {
   EV_RETURN_IF_ERROR(
       planned->table->impl()->WithName(planned->distinct->Settle()));
   planned->TakeUnknown();
-  // No unsettled key has a row.
+  // No unknown key of a step has a row.
   const int64_t num_absent = planned->distinct->num_unknown();
   std::fill_n(planned->unknown_handles, num_absent, kNoRow);
   planned->num_absent = num_absent;
@@ -64,8 +61,7 @@ Status LookupPlan::Fetch(int t) const {
         planned->distinct->Samples(planned->offsets)));
     planned->has_offsets = true;
   }
-  if (planned->distinct->step() != nullptr &&
-      SampleFactors(planned->combiner, planned->offsets, nullptr,
+  if (SampleFactors(planned->combiner, planned->offsets, nullptr,
                     planned->no_nan, 0, planned->batch_size,
                     planned->factors)) {
     planned->has_factors.store(true, std::memory_order_relaxed);

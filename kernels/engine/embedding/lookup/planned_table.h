@@ -26,12 +26,12 @@ struct PlannedTable : PooledIds {
   EmbeddingTable* table = nullptr;
   std::atomic<int64_t> num_absent{0};  // of the unique keys, at the forward
   uint64_t generation = 0;             // of the table, at the forward
-  // With 'distinct', inverse is not set, and unique, counts and handles are
-  // arrays of the device's results, null until LookupPlan::Fetch.
+  // A table of a step (rows/gpu_step.h) has a 'distinct'. Its inverse is not
+  // set, and unique, counts and handles are the step's arrays, null until
+  // LookupPlan::Fetch.
   //
-  // [K]: handles of the device's unknown keys at the forward; kNoRow for keys
-  // without a row. If 'distinct' was not settled (DeviceDistinct::is_settled),
-  // this and num_absent are valid after LookupPlan::Settle or Fetch.
+  // [K], of a step: kNoRow for each key that had no row at the forward. Valid,
+  // like num_absent, after LookupPlan::Settle or Fetch.
   RowHandle* unknown_handles = nullptr;
 
   RowHandle* handles = nullptr;  // [U]
@@ -39,9 +39,8 @@ struct PlannedTable : PooledIds {
   // their values at the forward, because the update may run before the
   // gradient; otherwise invalid.
   const float** rows = nullptr;
-  // Handles that a device which pools samples reads for each key, as
-  // DevicePooling::rows: [U], or with 'distinct' [K], of its unknown keys. Used
-  // during the forward only.
+  // [U]: handles that a GPU which pools samples reads for each key, as
+  // DevicePooling::rows. Used during the forward only.
   RowHandle* device_rows = nullptr;
   // [U]: occurrences of each key, if ids stand for several occurrences each
   // (row_lookup.h). Null: counts has them. In a step, set by LookupPlan::Fetch.
@@ -71,13 +70,11 @@ struct PlannedTable : PooledIds {
     unique = nullptr;
     counts = nullptr;
     handles = nullptr;
-    TakeUnknown();
+    unknown_handles = nullptr;
   }
   // Sets the arrays of unknown keys after Settle of 'distinct'.
   void TakeUnknown() {
     unknown_handles = key_arrays.ReserveOf<RowHandle>(distinct->num_unknown());
-    device_rows =
-        device_row_memory.ReserveOf<RowHandle>(distinct->num_unknown());
   }
   // Sets the arrays of distinct keys after Fetch of 'distinct'.
   void TakeFetched() {

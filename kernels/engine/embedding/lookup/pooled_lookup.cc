@@ -16,10 +16,10 @@
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
-#include "kernels/engine/embedding/lookup/device_lookup.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
+#include "kernels/engine/embedding/lookup/step_lookup.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/rows/gpu_compute.h"
 
@@ -50,6 +50,9 @@ Status CheckInput(const PooledInput& in) {
   }
   return table.CheckTakesDeviceTensors("the output");
 }
+
+// Number of ids of a step beyond which its call takes its turn (below).
+constexpr int64_t kIdsInTurn = 32768;
 
 // Mutex of concurrent calls, for parts of one step, that copy their ids to
 // devices in turn: results of the first are copied back while the ids of the
@@ -118,8 +121,8 @@ class PoolsOnCpu : public TablePooling {
   RowHolds* const holds_;
 };
 
-// Pools on the GPU that has the rows: all samples, as soon as the last key is
-// found, while keys of other tables are being found.
+// Pools on the GPU that has the rows, which the CPU finds: all samples, as soon
+// as the last key is found, while keys of other tables are being found.
 class PoolsOnGpu : public TablePooling {
  public:
   PoolsOnGpu(PlannedTable* planned, const EmbeddingTable::Impl& table,
@@ -153,18 +156,13 @@ class PoolsOnGpu : public TablePooling {
   }
   DeviceWork* work() const override { return work_.get(); }
 
-  // Starts pooling. Also called if the GPU has found all keys itself.
   Status Start() {
     DevicePooling pooling;
-    pooling.distinct = planned_->distinct.get();
-    if (planned_->distinct == nullptr) {
-      pooling.rows =
-          Span<const RowHandle>(planned_->device_rows, planned_->num_unique);
-      pooling.inverse =
-          Span<const int32_t>(planned_->inverse, planned_->num_ids);
-      pooling.offsets =
-          Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
-    }
+    pooling.rows =
+        Span<const RowHandle>(planned_->device_rows, planned_->num_unique);
+    pooling.inverse = Span<const int32_t>(planned_->inverse, planned_->num_ids);
+    pooling.offsets =
+        Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
     pooling.combiner = planned_->combiner;
     pooling.stream = stream_;
     return table_.WithName(
@@ -187,7 +185,7 @@ Status WaitForAll(const std::vector<std::unique_ptr<TablePooling>>& tables,
                   Parallel* parallel) {
   std::vector<DeviceWork*> copying, others;
   for (const auto& table : tables) {
-    DeviceWork* const work = table->work();
+    DeviceWork* const work = table == nullptr ? nullptr : table->work();
     if (work == nullptr) continue;
     (work->copies_when_waited_for() ? copying : others).push_back(work);
   }
@@ -232,9 +230,18 @@ Status PooledForward(Span<const PooledInput> inputs,
     // Outlives 'tables', whose rows it holds; both are destroyed within the
     // gates.
     RowHolds holds;
+    StepLookup step;
+    EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
+    // Null for the tables of the step.
     std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
-    std::vector<PoolsOnGpu*> on_gpu(num_tables, nullptr);
+    std::vector<bool> on_gpu(num_tables, false);
     for (int t = 0; t < num_tables; ++t) {
+      if (step.Has(t)) continue;
+      if (inputs[t].on_device) {
+        return Status(
+            StatusCode::kUnimplemented,
+            "no step takes ids on a device, " + impls[t]->QuotedName());
+      }
       const PooledInput& in = inputs[t];
       PlannedTable* const planned = made->mutable_planned(t);
       // The gradient of weights, or of a combiner that selects, needs copies of
@@ -242,29 +249,17 @@ Status PooledForward(Span<const PooledInput> inputs,
       const bool keeps_rows =
           Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
       if (impls[t]->home->gpu() != nullptr && !keeps_rows) {
-        on_gpu[t] = new PoolsOnGpu(planned, *impls[t], in.stream, outputs[t]);
-        tables[t].reset(on_gpu[t]);
+        on_gpu[t] = true;
+        tables[t].reset(
+            new PoolsOnGpu(planned, *impls[t], in.stream, outputs[t]));
       } else {
         tables[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], &holds));
       }
     }
-    StepLookup step;
-    EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
-    for (int t = 0; t < num_tables; ++t) {
-      if (inputs[t].on_device && !step.Has(t)) {
-        return Status(
-            StatusCode::kUnimplemented,
-            "no step takes ids on a device, " + impls[t]->QuotedName());
-      }
-    }
-    DeviceLookup devices(made.get(), &step,
-                         [&](int t) { return on_gpu[t]->Start(); });
     std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
-    for (const PooledInput& in : inputs) {
-      if (!turn.owns_lock() && IsDeduplicatedByDevice(in)) turn.lock();
-    }
+    if (step.num_ids() >= kIdsInTurn) turn.lock();
     EV_RETURN_IF_ERROR(PlanLookup(
-        inputs, Samples::kAsGiven, made.get(), &devices, parallel, [&](int t) {
+        inputs, Samples::kAsGiven, made.get(), &step, parallel, [&](int t) {
           const PlannedTable& planned = made->planned(t);
           EV_RETURN_IF_ERROR(tables[t]->Begin());
           EV_RETURN_IF_ERROR(tables[t]->Find(0, planned.num_unique));
@@ -276,17 +271,14 @@ Status PooledForward(Span<const PooledInput> inputs,
     TaskList pool(kIdsPerTask);
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
-      if (IsSmall(planned)) continue;
-      // If a GPU pools, only the factors of the samples are left to compute;
-      // for a step, nothing is.
-      if (on_gpu[t] == nullptr || (Divides(planned.combiner) && !step.Has(t))) {
+      if (step.Has(t) || IsSmall(planned)) continue;
+      // If a GPU pools, only the factors of the samples are left to compute.
+      if (!on_gpu[t] || Divides(planned.combiner)) {
         pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       }
-      if (planned.distinct != nullptr) continue;
       EV_RETURN_IF_ERROR(tables[t]->Begin());
       find.Add(t, planned.num_unique, tables[t]->keys_at_once());
     }
-    EV_RETURN_IF_ERROR(devices.Finish(parallel));
     step.DoRestLater(parallel);
     EV_RETURN_IF_ERROR(
         RunPieces(parallel, find.list(), [&](const Piece& piece) {
@@ -296,6 +288,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       tables[piece.item]->Pool(piece.begin, piece.end);
     });
     EV_RETURN_IF_ERROR(WaitForAll(tables, parallel));
+    EV_RETURN_IF_ERROR(step.TakeOutputs(parallel));
     tables.clear();  // while the gates are held
     for (int t = 0; t < num_tables; ++t) {
       impls[t]->CountIds(inputs[t].num_ids,

@@ -12,14 +12,12 @@
 #include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/combine/row_math.h"
 #include "kernels/engine/embedding/guard.h"
-#include "kernels/engine/embedding/lookup/device_lookup.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/step_lookup.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
 namespace {
@@ -84,7 +82,7 @@ void AddRow(const float* from, int64_t dim, float* to) {
 }
 
 bool IsInStep(const PlannedTable& planned) {
-  return planned.distinct != nullptr && planned.distinct->step() != nullptr;
+  return planned.distinct != nullptr;
 }
 
 // Returns the gradient of key i.
@@ -150,12 +148,9 @@ Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
 // Actions of a lookup on the rows that it finds. Functions for one table may
 // run at the same time as those for others.
 struct Steps {
-  // Whether devices may deduplicate. Their tables are not visited; when
-  // 'finish' is called, all of their keys have handles on the device.
-  bool devices_deduplicate = false;
-  // If devices deduplicate: destinations of each table's rows, on the device of
-  // 'stream'. By the time of 'finish', the rows of a step's tables
-  // (rows/gpu_step.h) are written.
+  // Not null: rows go to 'places' on the device of this stream, and tables may
+  // be in a step (rows/gpu_step.h), which are not visited. Their rows are
+  // written by the time of 'finish'.
   const DeviceStream* stream = nullptr;
   Span<const RowPlaces> places;
   // Checks whether a table is suitable. Its gate is held.
@@ -216,13 +211,11 @@ Status Lookup(Span<const RowsInput> inputs,
       return Status::OK();
     };
     StepLookup step;
-    if (steps.devices_deduplicate) {
+    if (steps.stream != nullptr) {
       EV_RETURN_IF_ERROR(step.Start(lookups, PiecesOf(steps.places)));
     }
-    DeviceLookup devices(made.get(), &step, [](int) { return Status::OK(); });
     EV_RETURN_IF_ERROR(PlanLookup(
-        lookups, Samples::kOneIdEach, made.get(),
-        steps.devices_deduplicate ? &devices : nullptr, parallel, [&](int t) {
+        lookups, Samples::kOneIdEach, made.get(), &step, parallel, [&](int t) {
           PlannedTable* planned = made->mutable_planned(t);
           if (inputs[t].occurrences != nullptr) {
             planned->SumOccurrences(inputs[t].occurrences, planned->inverse);
@@ -246,7 +239,6 @@ Status Lookup(Span<const RowsInput> inputs,
       rest.Add(t, planned->num_ids, 1);
       if (inputs[t].occurrences != nullptr) counted.push_back(t);
     }
-    EV_RETURN_IF_ERROR(devices.Finish(parallel));
     step.DoRestLater(parallel);
     EV_RETURN_IF_ERROR(RunTasksWithStatus(
         parallel, static_cast<int64_t>(counted.size()), [&](int64_t k) {
@@ -289,36 +281,23 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
   }
 }
 
-// Copies the rows on the device. names: handles of all keys, table by table;
-// not read for a table whose handles a device has. Tables of a step are
-// skipped.
+// Copies the rows on the device. names: handles of all keys, table by table.
+// Tables of a step are skipped.
 Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
               const DeviceStream& stream, const RowHandle* names) {
-  std::vector<DeviceGather> parts;
   for (int t = 0; t < plan.num_tables(); ++t) {
     const PlannedTable& planned = plan.planned(t);
     const bool is_in_step = IsInStep(planned);
     for (size_t p = 0; p < places[t].pieces.size() && !is_in_step; ++p) {
       const int64_t first = places[t].starts[p];
       const int64_t n = places[t].starts[p + 1] - first;
-      DeviceGather part;
-      part.table = planned.table->impl()->home->gpu_table();
-      if (planned.distinct != nullptr) {
-        part.distinct = planned.distinct.get();
-        part.first_id = first;
-        part.num_ids = n;
-      } else {
-        part.rows = Span<const RowHandle>(names + first, n);
-      }
-      part.out = places[t].pieces[p];
-      parts.push_back(part);
+      EV_RETURN_IF_ERROR(planned.table->impl()->GatherOnGpu(
+          Span<const RowHandle>(names + first, n), stream,
+          places[t].pieces[p]));
     }
     names += planned.num_ids;
   }
-  if (parts.empty()) return Status::OK();
-  std::unique_ptr<DeviceWork> work;
-  EV_RETURN_IF_ERROR(parts[0].table->StartGather(parts, stream, &work));
-  return work == nullptr ? Status::OK() : work->Wait();
+  return Status::OK();
 }
 
 }  // namespace
@@ -367,7 +346,6 @@ Status GatherRows(Span<const RowsInput> inputs,
                       int64_t end) {
       NameRows(planned, begin, end, names + begins[t]);
     };
-    steps.devices_deduplicate = true;
     steps.stream = &stream;
     steps.places = places;
     steps.finish = [&](const LookupPlan& found) {
@@ -389,7 +367,6 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
   return NoThrow("a lookup's gradient", [&] {
     std::vector<Recycler<Grouped>::Handle> handles;
     std::vector<Grouped*> grouped(num_tables, nullptr);
-    std::vector<int> fetched;
     TaskList group(kIdsPerTask), sum(kFloatsPerTask);
     // Keys of a step are deduplicated when they are fetched.
     std::vector<int> of_steps;
@@ -409,16 +386,12 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
       EV_RETURN_IF_ERROR(CheckPieces(planned, grads[t]));
       sum.Add(t, planned.num_unique, planned.dim);
       if (planned.all_unique()) continue;
-      if (planned.distinct != nullptr) fetched.push_back(t);
       handles.push_back(GroupedPool().Acquire());
       grouped[t] = &*handles.back();
       grouped[t]->Reserve(planned);
       const int64_t parts = NumParts(planned);
       group.Add(t, parts, std::max<int64_t>(1, planned.num_ids / parts));
     }
-    EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
-                           [&](int64_t i) { return plan.Fetch(fetched[i]); }));
     EV_RETURN_IF_ERROR(RunPieces(parallel, group, [&](const Piece& piece) {
       for (int64_t part = piece.begin; part < piece.end; ++part) {
         EV_RETURN_IF_ERROR(

@@ -54,7 +54,6 @@ TEST_F(StepGroupsTest, LookupsMayComeWithoutUpdates) {
 
 // Another thread groups, and is not waited for.
 TEST_F(StepGroupsTest, GroupingMayComeLateOrNever) {
-  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
   const std::vector<Batch> batches = Batches(0);
   TrainTwice(batches);
   pool_.keeps = true;

@@ -3,11 +3,12 @@
 
 #include "kernels/engine/embedding/lookup/step_lookup.h"
 
-#include <algorithm>
 #include <functional>
 #include <new>
+#include <set>
 #include <utility>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/rows/gpu_compute.h"
@@ -21,20 +22,14 @@ bool Fits(const PooledInput& in) {
   if (in.on_device && in.ids64 != nullptr && table.options.int32_keys) {
     return false;
   }
-  return in.stream != nullptr && in.weights == nullptr && in.num_ids > 0 &&
+  return in.weights == nullptr && in.num_ids > 0 && in.batch_size > 0 &&
          table.home->gpu_table() != nullptr && !Selects(in.combiner);
 }
 
-// Returns the tables that occur several times, sorted.
-std::vector<const EmbeddingTable*> TablesThatComeTwice(
-    Span<const PooledInput> inputs) {
-  std::vector<const EmbeddingTable*> all, twice;
-  for (const PooledInput& in : inputs) all.push_back(in.table);
-  std::sort(all.begin(), all.end());
-  for (size_t i = 1; i < all.size(); ++i) {
-    if (all[i] == all[i - 1]) twice.push_back(all[i]);
-  }
-  return twice;
+// Returns whether the outputs are in the same memory.
+bool HaveSameStream(const PooledInput& a, const PooledInput& b) {
+  if (a.stream == nullptr || b.stream == nullptr) return a.stream == b.stream;
+  return a.stream->native == b.stream->native;
 }
 
 }  // namespace
@@ -54,17 +49,20 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
                          Span<float* const> outputs,
                          Span<const Pieces> pieces) {
   number_.assign(inputs.size(), -1);
-  const std::vector<const EmbeddingTable*> twice = TablesThatComeTwice(inputs);
+  std::set<const EmbeddingTable*> seen;
+  const PooledInput* first = nullptr;
   std::vector<const PooledInput*>
       firsts;  // null: an earlier table has the samples
   std::vector<GpuStepTable> tables;
-  int64_t num_ids = 0;
   for (size_t t = 0; t < inputs.size(); ++t) {
     const PooledInput& in = inputs[t];
-    if (!Fits(in) || std::binary_search(twice.begin(), twice.end(), in.table)) {
+    if (!Fits(in) || num_ids_ + in.num_ids > kMaxStepIds ||
+        (first != nullptr && !HaveSameStream(in, *first)) ||
+        !seen.insert(in.table).second) {
       continue;
     }
-    num_ids += in.num_ids;
+    if (first == nullptr) first = &in;
+    num_ids_ += in.num_ids;
     number_[t] = static_cast<int>(tables.size());
     const EmbeddingTable::Impl& impl = *in.table->impl();
     GpuStepTable table;
@@ -97,30 +95,35 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
     }
     firsts.push_back(table.samples_of < 0 ? &in : nullptr);
     tables.push_back(table);
-    outputs_.push_back(outputs[t]);
-    stream_ = in.stream;
   }
   if (tables.empty()) return Status::OK();
   for (size_t t = 0; t < inputs.size(); ++t) {
     // These ids have to be copied to the host, and with them those of the call.
     if (inputs[t].on_device && number_[t] < 0) return Status::OK();
   }
-  if (num_ids > kMaxStepIds ||
-      !IsWorthAStep(tables.size(), num_ids,
-                    tables[0].table->min_ids_to_deduplicate())) {
-    return Status::OK();
-  }
   left_ = static_cast<int>(tables.size());
-  const Status status = tables[0].table->StartStep(tables, *stream_, &step_);
-  // Without memory the tables are looked up one by one.
+  to_host_ = first->stream == nullptr;
+  const Status status =
+      tables[0].table->StartStep(tables, first->stream, &step_);
+  // Without memory for a step the CPU finds the rows.
   if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
   return status;
 }
 
-Status StepLookup::SetUnknown(int t, Span<const RowHandle> handles) {
-  step_->SetUnknownHandles(number_[t], handles);
+Status StepLookup::Waited() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return Status::OK();
-  return step_->Pool(outputs_, *stream_);
+  return step_->Pool();
+}
+
+Status StepLookup::TakeOutputs(Parallel* parallel) const {
+  if (step_ == nullptr || !to_host_) return Status::OK();
+  std::vector<int> numbers;
+  for (int number : number_) {
+    if (number >= 0) numbers.push_back(number);
+  }
+  return RunTasksWithStatus(
+      parallel, static_cast<int64_t>(numbers.size()),
+      [&](int64_t i) { return step_->TakeOutput(numbers[i]); });
 }
 
 void StepLookup::DoRestLater(Parallel* parallel) const {

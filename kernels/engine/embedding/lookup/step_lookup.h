@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a lookup that a GPU takes together, in a step
+// The tables of a lookup that a GPU looks up together, in a step
 // (rows/gpu_step.h). For the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "kernels/engine/base/parallel.h"
-#include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
@@ -21,11 +20,11 @@
 
 namespace ev {
 
-// A table is in the step if its output and all its rows are in GPU memory, it
-// has no weights, its combiner adds, and it occurs once in the call. If its ids
-// are on the GPU, they must have the type of its keys. All such tables together
-// must be worth a step (IsWorthAStep). There is no step if a table of the call
-// has ids on the GPU and cannot be in it.
+// A table is in the step if all its rows are in GPU memory, it has no weights,
+// its combiner adds, and it did not occur before in the call. If its ids are on
+// the GPU, they must have the type of its keys. All outputs of a step are in
+// GPU memory or all in host memory; the first table decides. There is no step
+// if a table of the call has ids on the GPU and cannot be in it.
 class StepLookup {
  public:
   StepLookup() {}
@@ -41,17 +40,19 @@ class StepLookup {
   Status Start(Span<const PooledInput> inputs, Span<const Pieces> pieces);
 
   bool Has(int t) const { return step_ != nullptr && number_[t] >= 0; }
+  int64_t num_ids() const { return step_ == nullptr ? 0 : num_ids_; }
   // Returns the ids of table t. REQUIRES: Has(t).
   std::unique_ptr<DeviceDistinct> Distinct(int t) const {
     return step_->Distinct(number_[t]);
   }
-  // Sets the handles [K] of table t's unknown keys
-  // (GpuStep::SetUnknownHandles). The last table's call starts the pooling.
-  // Thread-safe.
-  Status SetUnknown(int t, Span<const RowHandle> handles);
+  // Called for each table of the step after Wait of its ids; the last call
+  // completes the pooling. Thread-safe.
+  Status Waited();
   // Prepares the update as far as possible, on another thread. Called after all
-  // handles are set.
+  // tables were waited for.
   void DoRestLater(Parallel* parallel) const;
+  // Waits for outputs in host memory.
+  Status TakeOutputs(Parallel* parallel) const;
 
  private:
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs,
@@ -59,9 +60,9 @@ class StepLookup {
 
   std::shared_ptr<GpuStep> step_;
   std::vector<int> number_;  // of the call's tables in the step, or -1
-  std::vector<float*> outputs_;
-  const DeviceStream* stream_ = nullptr;
-  std::atomic<int> left_{0};  // tables whose handles are not set
+  int64_t num_ids_ = 0;      // of all tables of the step
+  bool to_host_ = false;     // outputs are in host memory
+  std::atomic<int> left_{0};  // tables that were not waited for
 };
 
 }  // namespace ev

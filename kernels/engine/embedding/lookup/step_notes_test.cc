@@ -189,14 +189,12 @@ TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
 }
 
 TEST_F(StepNotesTest, IdsOnTheDeviceCountAsMuch) {
-  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
   ids_ = Ids::kDevice;
   for (int seed : {0, 1, 1, 2}) TrainStep(seed);
   ExpectSameNumbers();
 }
 
 TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
-  if (!TakesIdsOnDevice()) GTEST_SKIP() << "no step takes so few ids here";
   TrainStep(0);
   const std::vector<Batch> batches = Batches(1);
   int64_t num_ids = 0;

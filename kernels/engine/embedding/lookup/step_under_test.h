@@ -251,18 +251,6 @@ class StepLookupTest : public ::testing::Test {
     in->on_device = true;
   }
 
-  // Whether a step takes as many ids as the tests have. Computed from the
-  // device's limit, so that a step that is missing by mistake fails the test
-  // instead of skipping it.
-  bool TakesIdsOnDevice() const {
-    size_t num_ids = 0;
-    for (const Batch& batch : Batches(99)) num_ids += batch.ids.size();
-    const GpuTableCompute* const rows =
-        device_tables_[0]->impl()->home->gpu_table();
-    return IsWorthAStep(device_tables_.size(), num_ids,
-                        rows->min_ids_to_deduplicate());
-  }
-
   template <typename T>
   const T* Put(const T* from, int64_t n) {
     sent_.emplace_back((n * sizeof(T) + sizeof(float) - 1) / sizeof(float));

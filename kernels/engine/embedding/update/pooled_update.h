@@ -27,10 +27,10 @@ namespace ev {
 struct PooledUpdate {
   EmbeddingTable::Impl* table = nullptr;
   const PlannedTable* planned = nullptr;
-  // [U]; kNoRow for keys that the filter keeps out. Null: the handles that the
-  // plan has on the device.
+  // [U]; kNoRow for keys that the filter keeps out. Null: the table's step has
+  // them.
   const RowHandle* handles = nullptr;
-  // [K]: replaces the handles of the device's unknown keys; may be null.
+  // [K]: handles of the keys that had no row at the lookup; may be null.
   const RowHandle* unknown_handles = nullptr;
   Span<const int> slot_columns;
   const float* grads = nullptr;          // [B, dim]

@@ -14,46 +14,36 @@
 namespace ev {
 namespace {
 
-// Up to this many floats per row, a device that has deduplicated also sums the
-// gradients, however few the rows are.
-constexpr int64_t kShortRow = 32;
 // Maximum number of ids without a row in a step that one thread deduplicates,
 // at some 30 ns each.
 constexpr int64_t kSettledAlone = 2048;
 
-// Returns whether the samples' gradients are copied to a device, which sums
-// them. With fewer than half as many rows as samples the sums are so much
-// smaller that summing on the CPU costs less than the copy. Two exceptions
-// apply if a device has the occurrences: they are many, since the CPU's cost
-// grows with them, or rows are short, since copying what the CPU needs costs
-// more than it saves. Gradients in device memory stay on the device.
+// Returns whether the samples' gradients are summed on a GPU, to which those in
+// host memory are copied. The GPU has the occurrences of a step's tables. For
+// other tables with fewer than half as many rows as samples the sums are so
+// much smaller that summing on the CPU costs less than the copy.
 bool SumsOnDevice(const EmbeddingTable::Impl& table,
                   const PlannedTable& planned, const DeviceStream* stream) {
   if (stream != nullptr) return true;
   if (Selects(planned.combiner)) return false;
   if (table.home->gpu() == nullptr) return false;
-  if (2 * planned.num_unique >= planned.batch_size) return true;
-  return planned.distinct != nullptr &&
-         (planned.num_ids > 2 * planned.batch_size || planned.dim <= kShortRow);
+  return planned.distinct != nullptr ||
+         2 * planned.num_unique >= planned.batch_size;
 }
 
-// Returns whether an update by gradients that are summed on a device needs the
-// handles of its rows on the device only: none has become invalid, and no row
-// must be kept for a save. A step must support the rule; it tallies what rows
-// count, or returns which rows it has changed and how often each key occurs.
-// For other tables no update of a row may have to be recorded, and no filter
-// may have to decide about a key.
+// Returns whether an update by gradients that are summed on a GPU needs the
+// handles of its rows on the GPU only: the table is in a step that supports the
+// rule, no handle has become invalid, and no row must be kept for a save. The
+// step tallies what rows count, or returns which rows it has changed and how
+// often each key occurs.
 bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
   if (update.pooled_grads == nullptr || update.planned->distinct == nullptr) {
     return false;
   }
-  const GpuStep* const step = update.planned->distinct->step();
-  const bool can_update =
-      step == nullptr ? table.filter == nullptr && !table.notes_updates()
-                      : update.stream != nullptr &&
-                            step->CanUpdate(rule.name(), update.slot_columns);
-  return can_update && update.planned->generation == table.generation &&
+  const GpuStep& step = *update.planned->distinct->step();
+  return step.CanUpdate(rule.name(), update.slot_columns) &&
+         update.planned->generation == table.generation &&
          table.frozen_rows.empty();
 }
 

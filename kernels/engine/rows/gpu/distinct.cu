@@ -1,32 +1,28 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dedup by hashing, with a secret (base/keyed_hash.h), in a scratch table of
-// 8-byte entries, 32 bits of the key's hash and the number of one of its
-// occurrences, its head, as dedup.cu does it. Here the head is the key's first
-// occurrence, whatever the order in which threads come: so a sum over the batch
-// numbers the keys in order of first occurrence, and the result is the
-// processor's.
+// Deduplicates by hashing, with a secret (base/keyed_hash.h), in a scratch table
+// of 8-byte entries: 32 bits of the key's hash and the position of the key's
+// head, its first occurrence. Heads do not depend on the order of threads, so a
+// prefix sum over the batch numbers the keys in order of first occurrence, as
+// the CPU does.
 //
 //   insert  each id finds its key's entry and lowers its head
-//   heads   each id learns its key's head; a tile counts its heads, and the
-//           table's last block sums the tiles up: how many keys there are, and
-//           where each tile's numbers begin
-//   number  each head gets its number, writes its key there and looks it up
-//           among the known keys; a tile counts the unknown, summed up likewise
-//   assign  each id learns its key's number, and adds to its count
-//   send    unknown keys, in order, go to memory of the host:
-//           how many there are is known here only, and a copy would have to be
-//           told
+//   heads   each id reads its key's head; a tile counts its heads, and the
+//           table's last block sums the tiles: the number of keys, and where
+//           each tile's numbers begin
+//   number  each head gets its number, and writes its key there
+//   assign  each id reads its key's number, and adds to its count
+//   send    writes the keys to host memory. Only the GPU has their number, so a
+//           kernel writes them.
 //
-// Samples that are in the GPU's memory are looked at before; what is found goes
-// down with the counts.
+// Samples in GPU memory are checked first; the result is sent with the counts.
 //
-// Tables that come together have each launch in common: a block finds its
-// table, and counts with that table's blocks alone.
+// Tables of one call share each launch: a block finds its table, and counts
+// with that table's blocks alone.
 //
-// Equal keys in a warp speak with one voice: a hot key costs one probe, and one
-// addition, per warp that has it; where all blocks add, one per block.
+// Equal keys in a warp are handled by one lane: a hot key costs one probe, and
+// one addition, per warp that has it, and where all blocks add, one per block.
 
 #include <cuda_runtime.h>
 
@@ -35,7 +31,6 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/rows/gpu/distinct.h"
-#include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu/samples_there.cuh"
 #include "kernels/engine/rows/gpu/tiles.cuh"
 
@@ -55,13 +50,12 @@ constexpr uint32_t kNumbered = 0x80000000u;
 // Parameters of a kernel.
 struct Batches {
   KeyedHash hash;
-  KnownKeysView known;
   TableBlocks blocks;
   DistinctBatch of[kMostTables];
 };
 static_assert(sizeof(Batches) <= kMostParameterBytes, "more tables");
 
-// Clears what it finds in done[2], which was set to all ones.
+// Clears what it finds in done[1], which was set to all ones.
 __global__ void __launch_bounds__(kBlock)
     SamplesKernel(const __grid_constant__ Batches batches) {
   const TableBlock block = FindBlock(batches.blocks);
@@ -70,7 +64,7 @@ __global__ void __launch_bounds__(kBlock)
   const uint32_t bits = __reduce_or_sync(
       kAll, FindSample(batch.splits, batch.indices, batch.num_ids,
                        batch.num_samples, i, batch.offsets));
-  if (bits != 0 && threadIdx.x % kLanes == 0) atomicAnd(batch.done + 2, ~bits);
+  if (bits != 0 && threadIdx.x % kLanes == 0) atomicAnd(batch.done + 1, ~bits);
 }
 
 // Two entries as other threads left them, from L2.
@@ -212,27 +206,15 @@ __global__ void __launch_bounds__(kBlock)
   }
   CountBefore(masks, before);
   const uint32_t first = batch.tiles[tile.index];
-  int unknown = 0;
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
-    bool is_unknown = false;
-    if (((masks[j] >> lane) & 1) != 0) {
-      const uint32_t i = begin + j * kBlock;
-      const uint32_t u = first + before[j * kWarps + warp] +
-                         __popc(masks[j] & ((1u << lane) - 1));
-      const int64_t key = KeyAt(batch, i);
-      const RowHandle name = FindKnown(batches.known, key);
-      batch.keys[u] = key;
-      batch.names[u] = name;
-      batch.counts[u] = 0;
-      batch.heads[i] = kNumbered | u;
-      is_unknown = name == kNoRow;
-    }
-    unknown += __syncthreads_count(is_unknown);
-  }
-  if (threadIdx.x == 0) batch.unknown_tiles[tile.index] = unknown;
-  if (IsLastBlock(batch.done + 1, tile.count)) {
-    ScanTiles(batch.unknown_tiles, tile.count, batch.counted + 1);
+    if (((masks[j] >> lane) & 1) == 0) continue;
+    const uint32_t i = begin + j * kBlock;
+    const uint32_t u = first + before[j * kWarps + warp] +
+                       __popc(masks[j] & ((1u << lane) - 1));
+    batch.keys[u] = KeyAt(batch, i);
+    batch.counts[u] = 0;
+    batch.heads[i] = kNumbered | u;
   }
 }
 
@@ -270,43 +252,23 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// A block for each tile of the ids, whose heads' keys lie together; one for a
-// table whose keys are unwanted.
+// One block for each tile of keys, or one block for a table whose keys are not
+// needed.
 __global__ void __launch_bounds__(kBlock)
     SendKernel(const __grid_constant__ Batches batches) {
-  __shared__ uint32_t before[kLanes];
   const TableBlock block = FindBlock(batches.blocks);
   const DistinctBatch& batch = batches.of[block.table];
-  const uint32_t tile = block.index;
-  const bool is_last = tile + 1 == block.count;
-  if (tile == 0 && threadIdx.x == 0) {
-    batch.sent.counts->num_unique = batch.counted[0];
-    batch.sent.counts->num_unknown = batch.counted[1];
-    batch.sent.counts->samples = ~batch.done[2];
+  const uint32_t num_keys = batch.counted[0];
+  if (block.index == 0 && threadIdx.x == 0) {
+    batch.sent.counts->num_unique = num_keys;
+    batch.sent.counts->samples = ~batch.done[1];
   }
   if (batch.sent.keys == nullptr) return;
-  const uint32_t to = batch.unknown_tiles[tile];
-  if (to == (is_last ? batch.counted[1] : batch.unknown_tiles[tile + 1])) {
-    return;
-  }
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  const uint32_t begin = batch.tiles[tile] + threadIdx.x;
-  const uint32_t end = is_last ? batch.counted[0] : batch.tiles[tile + 1];
-  unsigned masks[kRounds];
-#pragma unroll
+  const uint32_t begin =
+      block.index * static_cast<uint32_t>(kDistinctTile) + threadIdx.x;
   for (int j = 0; j < kRounds; ++j) {
     const uint32_t u = begin + j * kBlock;
-    masks[j] = __ballot_sync(kAll, u < end && batch.names[u] == kNoRow);
-  }
-  CountBefore(masks, before);
-#pragma unroll
-  for (int j = 0; j < kRounds; ++j) {
-    if (((masks[j] >> lane) & 1) == 0) continue;
-    const uint32_t u = begin + j * kBlock;
-    const uint32_t k =
-        to + before[j * kWarps + warp] + __popc(masks[j] & ((1u << lane) - 1));
-    batch.sent.keys[k] = batch.keys[u];
-    batch.heads[k] = u;
+    if (u < num_keys) batch.sent.keys[u] = batch.keys[u];
   }
 }
 
@@ -315,11 +277,9 @@ unsigned NumBlocks(int64_t threads) {
 }
 
 // Up to kMostTables.
-Status Launch(Span<const DistinctBatch> some, const KnownKeysView& known,
-              cudaStream_t stream) {
+Status Launch(Span<const DistinctBatch> some, cudaStream_t stream) {
   Batches batches;
   batches.hash = KeyedHash::OfProcess();
-  batches.known = known;
   std::copy(some.begin(), some.end(), batches.of);
   const auto lay_out = [&](const auto& count) {
     batches.blocks =
@@ -361,12 +321,10 @@ Status Launch(Span<const DistinctBatch> some, const KnownKeysView& known,
 
 }  // namespace
 
-Status LaunchDistinct(Span<const DistinctBatch> batches,
-                      const KnownKeysView& known, StreamView stream) {
+Status LaunchDistinct(Span<const DistinctBatch> batches, StreamView stream) {
   for (size_t begin = 0; begin < batches.size(); begin += kMostTables) {
     const size_t count = std::min<size_t>(kMostTables, batches.size() - begin);
-    EV_RETURN_IF_ERROR(
-        Launch(batches.subspan(begin, count), known, stream.get()));
+    EV_RETURN_IF_ERROR(Launch(batches.subspan(begin, count), stream.get()));
   }
   return Status::OK();
 }

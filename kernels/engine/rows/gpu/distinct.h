@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distinct ids of batches in order of first occurrence, where each id went, and
-// what the device knows of their rows, for DistinctGroup.
+// Kernels that find the distinct ids of batches, in order of first occurrence,
+// and the number of each id's key, for DistinctGroup.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_ROWS_GPU_DISTINCT_H_
@@ -10,10 +10,8 @@
 #include <cstdint>
 
 #include "kernels/engine/base/gpu/stream.h"
-#include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/rows/gpu/known_keys.h"
 
 namespace ev {
 namespace gpu {
@@ -21,9 +19,9 @@ namespace gpu {
 // Ids of a block of the kernels that count.
 constexpr int64_t kDistinctTile = 1024;
 
-// Numbers that are all ones at first: of two kernels that count, what is found
-// of samples, and of LaunchSortByOwner.
-constexpr int kDistinctDone = 4;
+// Numbers that are all ones at first: blocks that have counted, what is found
+// about samples, and blocks of LaunchSortByOwner.
+constexpr int kDistinctDone = 3;
 
 inline int64_t NumDistinctEntries(int64_t num_ids) {
   return (num_ids + 1) / 2 * 4;
@@ -32,10 +30,10 @@ inline int64_t NumDistinctTiles(int64_t num_ids) {
   return (num_ids + kDistinctTile - 1) / kDistinctTile;
 }
 
-// How many keys there are: one block of pinned memory.
+// Results in pinned memory.
 struct DistinctCounts {
-  uint32_t num_unique, num_unknown;
-  uint32_t samples;  // SampleBits, where the GPU has looked at samples
+  uint32_t num_unique;
+  uint32_t samples;  // SampleBits, if the GPU has checked samples
 };
 
 // One table's. Arrays in device memory, each aligned to 16 bytes, but those of
@@ -48,9 +46,8 @@ struct DistinctBatch {
   unsigned long long* entries = nullptr;  // [NumDistinctEntries(N)] scratch
   uint32_t* done = nullptr;               // [kDistinctDone] scratch
   uint32_t* tiles = nullptr;              // [NumDistinctTiles(N)] scratch
-  uint32_t* unknown_tiles = nullptr;      // the same
-  uint32_t* counted = nullptr;            // [2] scratch
-  uint32_t* heads = nullptr;              // [N] scratch, then 'unknown'
+  uint32_t* counted = nullptr;            // [1]: U
+  uint32_t* heads = nullptr;              // [N] scratch
   // Samples that are in the GPU's memory, of one form: looked at, and their
   // offsets made.
   const int64_t* splits = nullptr;   // [B + 1]
@@ -60,18 +57,15 @@ struct DistinctBatch {
   int32_t* inverse = nullptr;        // [N]
   int64_t* keys = nullptr;           // [N], the first U of them
   int32_t* counts = nullptr;         // the same
-  RowHandle* names = nullptr;        // the same; kNoRow: unknown
-  // Which keys are unknown, ascending: in device memory too, where heads were.
   struct {
-    int64_t* keys = nullptr;  // [N], the first K of them; null: unwanted
+    int64_t* keys = nullptr;  // [N], the first U of them; null: not needed
     DistinctCounts* counts = nullptr;
   } sent;
 };
 
 // Fills all of them. Some two dozen tables have five launches together, and one
 // more where samples are looked at.
-Status LaunchDistinct(Span<const DistinctBatch> batches,
-                      const KnownKeysView& known, StreamView stream);
+Status LaunchDistinct(Span<const DistinctBatch> batches, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

@@ -35,10 +35,8 @@ Status CheckIsThere(int device, const DistinctRequest& request) {
 
 }  // namespace
 
-DistinctGroup::DistinctGroup(int device, size_t num_tables,
-                             std::shared_ptr<KnownKeys> known)
+DistinctGroup::DistinctGroup(int device, size_t num_tables)
     : device_(device),
-      known_(std::move(known)),
       tables_(num_tables),
       batches_(num_tables),
       left_(num_tables) {}
@@ -51,13 +49,12 @@ DistinctGroup::~DistinctGroup() {
 }
 
 Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
-                           std::shared_ptr<KnownKeys> known,
                            std::shared_ptr<DistinctGroup>* group) {
   for (const DistinctRequest& request : requests) {
     if (request.is_there) EV_RETURN_IF_ERROR(CheckIsThere(device, request));
   }
   std::shared_ptr<DistinctGroup> made(
-      new DistinctGroup(device, requests.size(), std::move(known)));
+      new DistinctGroup(device, requests.size()));
   size_t host_bytes = 0, device_bytes = 0;
   made->LayOut(requests, nullptr, nullptr, &host_bytes, &device_bytes);
   EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, device_bytes, &made->lane_));
@@ -122,7 +119,6 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
     DistinctBatch* const batch = &batches_[t];
     table->here.ids = here.Take<char>(n * sizeof(int64_t));
     table->here.keys = reinterpret_cast<int64_t*>(table->here.ids);
-    table->here.names = here.Take<RowHandle>(n);
     batch->sent.counts = here.Take<DistinctCounts>(1);
     if (request.is_there) {
       batch->offsets = there.Take<int32_t>(request.num_samples + 1);
@@ -139,11 +135,9 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
     if (!request.brings_inverse) batch->inverse = there.Take<int32_t>(n);
     batch->heads = there.Take<uint32_t>(n);
     batch->tiles = there.Take<uint32_t>(tiles);
-    batch->unknown_tiles = there.Take<uint32_t>(tiles);
-    batch->counted = there.Take<uint32_t>(3);
+    batch->counted = there.Take<uint32_t>(2);
     batch->keys = there.Take<int64_t>(n);
     batch->counts = there.Take<int32_t>(n);
-    batch->names = there.Take<RowHandle>(n);
     if (request.owners.empty()) {
       batch->sent.keys = table->here.keys;
       continue;
@@ -157,7 +151,7 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
     owned->num_residues = request.owners.size();
     owned->num_owners = request.num_owners;
     if (host != nullptr) {
-      owned->total = batch->counted + 2;
+      owned->total = batch->counted + 1;
       owned->done = batch->done + (kDistinctDone - 1);
     }
     owned->places = table->places;
@@ -231,9 +225,7 @@ Status DistinctGroup::Launch() {
   for (const DeviceStream& stream : streams_) {
     EV_RETURN_IF_ERROR(lane_->Follow(stream));
   }
-  EV_RETURN_IF_ERROR(known_->Launch([&](const KnownKeysView& known) {
-    return LaunchDistinct(batches_, known, lane_->stream());
-  }));
+  EV_RETURN_IF_ERROR(LaunchDistinct(batches_, lane_->stream()));
   EV_RETURN_IF_ERROR(LaunchSortByOwner(owned_, lane_->stream()));
   if (inverses_.bytes == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(
@@ -265,9 +257,7 @@ Status DistinctGroup::Wait() {
 Status DistinctGroup::WaitForAll() {
   EV_RETURN_IF_ERROR(launched_);
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(lane_->Wait());
-  known_.reset();
-  return Status::OK();
+  return lane_->Wait();
 }
 
 }  // namespace gpu

@@ -23,7 +23,6 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/rows/gpu/distinct.h"
-#include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/sort_by_owner.h"
 #include "kernels/engine/rows/gpu/staged_upload.h"
 
@@ -43,7 +42,6 @@ class DistinctGroup {
     struct {
       char* ids = nullptr;
       int64_t* keys = nullptr;
-      RowHandle* names = nullptr;
       int32_t* offsets = nullptr;
       int32_t* inverse = nullptr;
       int32_t* owners = nullptr;
@@ -51,11 +49,9 @@ class DistinctGroup {
     } here;
   };
 
-  // known: where keys are looked up, until it has been waited for. REQUIRES
-  // that the device is current. InvalidArgument, with the table's name: a batch
-  // that is there is in another device's memory; ResourceExhausted.
+  // REQUIRES: the device is current. InvalidArgument, with the table's name: a
+  // batch is in another device's memory; ResourceExhausted.
   static Status Make(int device, Span<const DistinctRequest> requests,
-                     std::shared_ptr<KnownKeys> known,
                      std::shared_ptr<DistinctGroup>* group);
   // Waits for what is under way, which may be some ids of a group that was
   // never launched.
@@ -86,8 +82,7 @@ class DistinctGroup {
     size_t bytes = 0;
   };
 
-  DistinctGroup(int device, size_t num_tables,
-                std::shared_ptr<KnownKeys> known);
+  DistinctGroup(int device, size_t num_tables);
   // Points into the two memories, which have so many bytes then; into none, for
   // their number alone, where the memories are null.
   void LayOut(Span<const DistinctRequest> requests, char* host, char* device,
@@ -99,7 +94,6 @@ class DistinctGroup {
   Status WaitForAll();
 
   const int device_;
-  std::shared_ptr<KnownKeys> known_;  // until Wait
   std::unique_ptr<WorkLane> lane_;
   std::vector<Table> tables_;
   std::vector<DistinctBatch> batches_;  // of each table

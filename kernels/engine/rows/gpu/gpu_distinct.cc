@@ -22,7 +22,7 @@ namespace {
 
 // Byte offsets of the arrays that Fetch copies to the host.
 struct FetchedLayout {
-  size_t keys, counts, names, bytes;
+  size_t keys, counts, bytes;
 };
 
 FetchedLayout LayoutOf(int64_t num_unique) {
@@ -30,18 +30,11 @@ FetchedLayout LayoutOf(int64_t num_unique) {
   FetchedLayout layout;
   layout.keys = parts.AddBytes(num_unique * sizeof(int64_t));
   layout.counts = parts.AddBytes(num_unique * sizeof(int32_t));
-  layout.names = parts.AddBytes(num_unique * sizeof(RowHandle));
   layout.bytes = parts.bytes();
   return layout;
 }
 
 }  // namespace
-
-int64_t NumRows(Span<const RowHandle> names) {
-  return std::count_if(names.begin(), names.end(), [](RowHandle name) {
-    return name < kFirstReservedHandle;
-  });
-}
 
 GpuDistinct::GpuDistinct(int device, std::shared_ptr<DistinctGroup> group,
                          size_t t)
@@ -53,11 +46,9 @@ GpuDistinct::GpuDistinct(int device, std::shared_ptr<DistinctGroup> group,
 
 Status GpuDistinct::Make(
     int device, Span<const DistinctRequest> requests,
-    std::shared_ptr<KnownKeys> known,
     std::vector<std::unique_ptr<DeviceDistinct>>* distincts) {
   std::shared_ptr<DistinctGroup> group;
-  EV_RETURN_IF_ERROR(
-      DistinctGroup::Make(device, requests, std::move(known), &group));
+  EV_RETURN_IF_ERROR(DistinctGroup::Make(device, requests, &group));
   distincts->clear();
   for (size_t t = 0; t < requests.size(); ++t) {
     distincts->emplace_back(new GpuDistinct(device, group, t));
@@ -66,15 +57,15 @@ Status GpuDistinct::Make(
 }
 
 Status GpuDistinct::Make(int device, int64_t num_ids, int64_t num_samples,
-                         std::shared_ptr<KnownKeys> known, bool brings_inverse,
+                         bool brings_inverse,
                          std::unique_ptr<DeviceDistinct>* distinct) {
   DistinctRequest request;
   request.num_ids = num_ids;
   request.num_samples = num_samples;
   request.brings_inverse = brings_inverse;
   std::vector<std::unique_ptr<DeviceDistinct>> made;
-  EV_RETURN_IF_ERROR(Make(device, Span<const DistinctRequest>(&request, 1),
-                          std::move(known), &made));
+  EV_RETURN_IF_ERROR(
+      Make(device, Span<const DistinctRequest>(&request, 1), &made));
   *distinct = std::move(made.front());
   return Status::OK();
 }
@@ -110,14 +101,11 @@ Status GpuDistinct::Wait() {
   EV_RETURN_IF_ERROR(group_->Wait());
   const DistinctCounts counted = *there().sent.counts;
   num_unique_ = counted.num_unique;
-  num_unknown_ = counted.num_unknown;
-  if (num_unique_ < 1 || num_unique_ > table_.num_ids ||
-      num_unknown_ > num_unique_) {
+  if (num_unique_ < 1 || num_unique_ > table_.num_ids) {
     group_->Fail();
     return Internal("the GPU found " + std::to_string(num_unique_) +
-                    " distinct keys, " + std::to_string(num_unknown_) +
-                    " of them unknown, among " +
-                    std::to_string(table_.num_ids) + " ids");
+                    " distinct keys among " + std::to_string(table_.num_ids) +
+                    " ids");
   }
   if (table_.is_there) {
     if ((counted.samples & kNotInOrder) != 0) {
@@ -125,10 +113,6 @@ Status GpuDistinct::Wait() {
                     "samples in the GPU's memory are not in order");
     }
     one_id_each_ = (counted.samples & kNotOneIdEach) == 0;
-  }
-  if (table_.is_sorted && num_unknown_ != num_unique_) {
-    return Internal("the GPU sorted " + std::to_string(num_unique_) +
-                    " keys by owner, and knows some of them");
   }
   return Status::OK();
 }
@@ -139,54 +123,6 @@ size_t GpuDistinct::AtOf(const void* array) const {
 
 const int64_t* GpuDistinct::unknown_keys() const { return table_.here.keys; }
 
-NamedKeys GpuDistinct::UnknownKeys() const {
-  NamedKeys named;
-  named.keys = there().keys;
-  named.numbers = there().heads;
-  named.num_named = num_unknown_;
-  return named;
-}
-
-Status GpuDistinct::NameOnly(Span<const RowHandle> names) {
-  KnownKeys nothing(device_);
-  return NameThem(names, /*num_rows=*/0, &nothing);
-}
-
-Status GpuDistinct::Name(Span<const RowHandle> names, KnownKeys* known) {
-  return NameThem(names, NumRows(names), known);
-}
-
-Status GpuDistinct::NameThem(Span<const RowHandle> names, int64_t num_rows,
-                             KnownKeys* known) {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  NamedKeys named = UnknownKeys();
-  RowHandle* const here = table_.here.names;
-  std::copy(names.begin(), names.end(), here);
-  named.names = here;
-  named.num_rows = num_rows;
-  named.all_names = there().names;
-  is_named_ = true;
-  return known->Name(named, group_->lane()->stream());
-}
-
-Status GpuDistinct::Follow(WorkLane* lane) const {
-  if (!is_named_) return Status::OK();
-  return lane->Follow(DeviceStream{group_->lane()->stream()});
-}
-
-Status GpuDistinct::Rename(const RowHandle* names, int64_t num_rows,
-                           KnownKeys* known, RowHandle* all_names,
-                           StreamView stream) const {
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(all_names, there().names, num_unique_ * sizeof(RowHandle),
-                      cudaMemcpyDeviceToDevice, stream.get()));
-  NamedKeys named = UnknownKeys();
-  named.names = names;
-  named.num_rows = num_rows;
-  named.all_names = all_names;
-  return known->Name(named, stream);
-}
-
 Status GpuDistinct::Fetch() const {
   if (is_fetched_.load(std::memory_order_acquire)) return Status::OK();
   std::lock_guard<std::mutex> lock(fetch_mu_);
@@ -195,7 +131,7 @@ Status GpuDistinct::Fetch() const {
   const FetchedLayout layout = LayoutOf(num_unique_);
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(layout.bytes, 0, &lane));
-  EV_RETURN_IF_ERROR(Follow(lane.get()));
+  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{group_->lane()->stream()}));
   const auto fetch = [&](size_t to, const void* from, size_t width) {
     EV_CUDA_RETURN_IF_ERROR(
         cudaMemcpyAsync(lane->host() + to, from, num_unique_ * width,
@@ -204,7 +140,6 @@ Status GpuDistinct::Fetch() const {
   };
   EV_RETURN_IF_ERROR(fetch(layout.keys, there().keys, sizeof(int64_t)));
   EV_RETURN_IF_ERROR(fetch(layout.counts, there().counts, sizeof(int32_t)));
-  EV_RETURN_IF_ERROR(fetch(layout.names, there().names, sizeof(RowHandle)));
   EV_RETURN_IF_ERROR(lane->Wait());
   fetched_ = std::move(lane);
   is_fetched_.store(true, std::memory_order_release);
@@ -219,13 +154,6 @@ int32_t* GpuDistinct::counts() const {
   return reinterpret_cast<int32_t*>(fetched_->host() +
                                     LayoutOf(num_unique_).counts);
 }
-RowHandle* GpuDistinct::names() const {
-  return reinterpret_cast<RowHandle*>(fetched_->host() +
-                                      LayoutOf(num_unique_).names);
-}
-
-const RowHandle* GpuDistinct::device_names() const { return there().names; }
-
 GroupedBatch GpuDistinct::batch() const {
   GroupedBatch batch;
   batch.inverse = there().inverse;

@@ -1,10 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuRows::StartPool: names, inverse and offsets go up as one block unless they
-// are there already, a kernel pools, the pooled rows come down, straight to
-// where they are wanted when that is pinned. Where they are wanted on the
-// device the kernel writes them there. Nothing waits but Wait.
+// GpuRows::StartPool: copies handles, inverse and offsets to the GPU as one
+// block, pools, and copies the output to the host, directly if it is pinned. An
+// output in GPU memory is written by the kernel. Only Wait waits.
 
 #include <cuda_runtime_api.h>
 
@@ -15,7 +14,6 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/work_lane.h"
-#include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
 #include "kernels/engine/rows/gpu/pool_rows.h"
@@ -23,34 +21,12 @@
 namespace ev {
 namespace gpu {
 
-Status GpuRows::StartDistinct(int64_t num_ids, int64_t num_samples,
-                              std::unique_ptr<DeviceDistinct>* distinct) {
-  EV_RETURN_IF_ERROR(broken_);
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return GpuDistinct::Make(device_, num_ids, num_samples, known_,
-                           /*brings_inverse=*/false, distinct);
-}
-
-Status GpuRows::SetUnknownHandles(Span<const RowHandle> handles,
-                                  DeviceDistinct* distinct) {
-  EV_RETURN_IF_ERROR(broken_);
-  // A row that is known is written.
-  EV_RETURN_IF_ERROR(Flush());
-  return static_cast<GpuDistinct*>(distinct)->Name(handles, known_.get());
-}
-
 Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
                           std::unique_ptr<DeviceWork>* work) {
   EV_RETURN_IF_ERROR(broken_);
   EV_RETURN_IF_ERROR(Flush());
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const auto* const distinct = static_cast<const GpuDistinct*>(
-      pooling.distinct == nullptr ? nullptr : pooling.distinct->made());
-  GroupedBatch ids;
-  if (distinct != nullptr) ids = distinct->batch();
-  const int64_t samples =
-      distinct != nullptr ? ids.num_samples
-                          : static_cast<int64_t>(pooling.offsets.size()) - 1;
+  const int64_t samples = static_cast<int64_t>(pooling.offsets.size()) - 1;
   const size_t out_bytes = samples * dim_ * sizeof(float);
   if (out_bytes == 0) return Status::OK();
   const bool stays = pooling.stream != nullptr;
@@ -81,12 +57,6 @@ Status GpuRows::StartPool(const DevicePooling& pooling, float* out,
   batch.names = reinterpret_cast<const RowHandle*>(lane->device() + names_at);
   batch.inverse = reinterpret_cast<const int32_t*>(lane->device() + inverse_at);
   batch.offsets = reinterpret_cast<const int32_t*>(lane->device() + offsets_at);
-  if (distinct != nullptr) {
-    EV_RETURN_IF_ERROR(distinct->Follow(lane.get()));
-    batch.names = distinct->device_names();
-    batch.inverse = ids.inverse;
-    batch.offsets = ids.offsets;
-  }
   batch.num_samples = samples;
   batch.dim = dim_;
   batch.combiner = pooling.combiner;

@@ -14,7 +14,6 @@
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/optimizer/row_rule.h"
-#include "kernels/engine/rows/gpu/gpu_distinct.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 #include "kernels/engine/rows/gpu/step_call.h"
@@ -98,7 +97,7 @@ void GpuRows::WaitForSteps() {
 }
 
 Status GpuRows::StartStep(Span<const GpuStepTable> tables,
-                          const DeviceStream& stream,
+                          const DeviceStream* stream,
                           std::shared_ptr<GpuStep>* step) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   for (const GpuStepTable& table : tables) {
@@ -151,6 +150,16 @@ Status GpuRows::NewKeyedRow(int64_t key, RowHandle handle,
 
 Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
                          int64_t default_row) {
+  if (key == nullptr) return QueueReserved(nullptr, handle, default_row);
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(known_->Reserve());
+  const Status status = QueueReserved(key, handle, default_row);
+  if (!status.ok()) known_->Unreserve();
+  return status;
+}
+
+Status GpuRows::QueueReserved(const int64_t* key, RowHandle handle,
+                              int64_t default_row) {
   const size_t piece = handle >> pieces_->rows_log2();
   if (tally_ != nullptr && !tally_->Has(handle)) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
@@ -166,9 +175,14 @@ Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
       lock.lock();
     }
     if (live_.size() <= piece) live_.resize(piece + 1, 0);
-    queue_.rows.push_back(Queued{handle, default_row});
+    if (key != nullptr) queue_.keys.push_back(Key{*key, handle});
+    try {
+      queue_.rows.push_back(Queued{handle, default_row});
+    } catch (const std::bad_alloc&) {
+      if (key != nullptr) queue_.keys.pop_back();
+      throw;
+    }
     ++live_[piece];
-    if (key != nullptr) QueueKey(*key, handle);
     has_queued_.store(true, std::memory_order_release);
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory to remember a new row");
@@ -186,18 +200,6 @@ Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
   }
   return Status::OK();
 }
-
-// Without memory the row is there, and its key is looked for in the index from
-// then on.
-void GpuRows::QueueKey(int64_t key, RowHandle handle) {
-  try {
-    queue_.keys.push_back(Key{key, handle});
-  } catch (const std::bad_alloc&) {
-    known_->Miss();
-  }
-}
-
-void GpuRows::MissKey() { known_->Miss(); }
 
 std::unique_lock<std::mutex> GpuRows::Take(Queue* queue) {
   std::unique_lock<std::mutex> flush(flush_mu_);
@@ -243,10 +245,9 @@ Status GpuRows::Flush() {
 Status GpuRows::WriteQueued(const Queue& queue, TransferLane* lane) {
   const std::vector<Queued>& rows = queue.rows;
   const std::vector<Key>& keys = queue.keys;
-  known_->Expect(keys.size(), lane->stream());
   const int64_t keys_per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
-  const int64_t num_keys = known_->KnowsAll() ? keys.size() : 0;
+  const int64_t num_keys = keys.size();
   for (int64_t begin = 0; begin < num_keys; begin += keys_per_turn) {
     const int64_t n = std::min(keys_per_turn, num_keys - begin);
     TransferLane::Turn* turn = nullptr;
@@ -555,19 +556,11 @@ Status GpuRows::TakeTally(const TakeRowTally& take) {
 }
 
 void GpuRows::ForgetKeys(Span<const int64_t> keys) {
-  if (!Flush().ok()) {
-    // Some of them may be queued: none is put, and none is known.
-    {
-      std::lock_guard<std::mutex> lock(queue_mu_);
-      queue_.keys.clear();
-    }
-    WaitForSteps();
-    known_->Clear();
-    known_->Miss();
-    return;
-  }
+  Status status = Flush();  // some of the keys may be queued
   WaitForSteps();
-  known_->Erase(keys);
+  if (status.ok()) status = known_->Erase(keys);
+  // A key left in the table would lead to another key's row.
+  if (!status.ok() && broken_.ok()) broken_ = status;
 }
 
 void GpuRows::Forget(Span<const RowHandle> handles) {
@@ -593,10 +586,6 @@ void GpuRows::Clear() {
   pieces_->Clear();
   if (tally_ != nullptr) tally_->Clear();
   broken_ = Status::OK();
-}
-
-int64_t GpuRows::min_ids_to_deduplicate() const {
-  return MinIdsToDeduplicate(kMinDistinctIds);
 }
 
 int64_t GpuRows::bytes() const {

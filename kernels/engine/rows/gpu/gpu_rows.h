@@ -46,22 +46,14 @@ class GpuRows : public GpuRowHome {
   Status NewRow(RowHandle handle, int64_t default_row) override;
   Status NewKeyedRow(int64_t key, RowHandle handle,
                      int64_t default_row) override;
-  void MissKey() override;
   Status Flush() override;
   Status RenewRow(RowHandle handle, int64_t default_row) override;
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
-  int64_t min_ids_to_deduplicate() const override;
-  Status StartDistinct(int64_t num_ids, int64_t num_samples,
-                       std::unique_ptr<DeviceDistinct>* distinct) override;
-  Status SetUnknownHandles(Span<const RowHandle> handles,
-                           DeviceDistinct* distinct) override;
-  Status StartStep(Span<const GpuStepTable> tables, const DeviceStream& stream,
+  Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override;
   // These use a lane of base/gpu/work_lane.h until they are waited for.
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override;
-  Status StartGather(Span<const DeviceGather> parts, const DeviceStream& stream,
-                     std::unique_ptr<DeviceWork>* work) override;
   Status StartGradients(const float* grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override;
   Status StartPooledUpdate(const DevicePooledUpdate& update,
@@ -144,8 +136,8 @@ class GpuRows : public GpuRowHome {
   void set_groups_early(bool early) {
     groups_early_.store(early, std::memory_order_relaxed);
   }
-  // Behind the last keys that steps put; null: nothing. What looks for keys
-  // comes after it, where it takes a key that is not known for one without a
+  // Event recorded after the last insertion of keys by a step; null if there is
+  // none. A lookup must wait for it, since a key that it does not find has no
   // row.
   std::shared_ptr<DeviceEvent> last_keys();
 
@@ -153,7 +145,9 @@ class GpuRows : public GpuRowHome {
   GpuRows(int device, int64_t dim);
   // key: null, or the row's.
   Status QueueNew(const int64_t* key, RowHandle handle, int64_t default_row);
-  void QueueKey(int64_t key, RowHandle handle);  // REQUIRES queue_mu_
+  // The same when the key table has room for the key.
+  Status QueueReserved(const int64_t* key, RowHandle handle,
+                       int64_t default_row);
   Status Create(const GpuRowHomeOptions& options);
 
   // Runs body(lane) with the device current and new rows written; afterwards

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
@@ -21,8 +22,8 @@ namespace {
 constexpr int64_t kMinSlots = 1024;
 // Counters have 32 bits.
 constexpr int64_t kMaxSlots = int64_t{1} << 31;
-constexpr int64_t kKeysPerErase = 1 << 20;
-constexpr int64_t kCallsWithoutMemory = 256;
+constexpr size_t kKeysPerErase = 1 << 20;
+constexpr size_t kMinKeysPerErase = 1 << 10;
 constexpr int kOwnSlots = 2;
 constexpr int kNumCounters = 2;
 
@@ -49,18 +50,6 @@ __global__ void __launch_bounds__(kThreads)
     if (s < slots) known.keys[s] = kEmptyKey;
     known.handles[s] = kNoRow;
     if (s < kNumCounters) known.counters[s] = 0;
-  }
-}
-
-__global__ void __launch_bounds__(kThreads)
-    NameKernel(KnownKeysView known, NamedKeys named, bool puts) {
-  for (int64_t i = FirstIndex(); i < named.num_named; i += IndexStep()) {
-    const uint32_t u = named.numbers[i];
-    const RowHandle name = named.names[i];
-    named.all_names[u] = name;
-    if (puts && name < kFirstReservedHandle) {
-      PutKnown(known, named.keys[u], name);
-    }
   }
 }
 
@@ -103,82 +92,50 @@ __global__ void __launch_bounds__(kThreads)
 
 KnownKeys::~KnownKeys() { EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_)); }
 
-Status KnownKeys::Launch(
-    const std::function<Status(const KnownKeysView&)>& launch) {
-  // Held so that what is enqueued comes before the memory is given back, which
-  // waits for the device.
+Status KnownKeys::Reserve() {
   std::lock_guard<std::mutex> lock(mu_);
-  return launch(view_);
+  const int64_t slots = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
+  if (used_ + reserved_ + 1 > MostUsed(slots)) EV_RETURN_IF_ERROR(Grow());
+  ++reserved_;
+  return Status::OK();
 }
 
-bool KnownKeys::KnowsAll() const {
+void KnownKeys::Unreserve() {
   std::lock_guard<std::mutex> lock(mu_);
-  return knows_all_;
-}
-
-void KnownKeys::Miss() {
-  std::lock_guard<std::mutex> lock(mu_);
-  knows_all_ = false;
-}
-
-void KnownKeys::Expect(int64_t num_keys, StreamView stream) {
-  std::lock_guard<std::mutex> lock(mu_);
-  if (knows_all_) knows_all_ = MakeRoom(num_keys, stream);
+  --reserved_;
 }
 
 Status KnownKeys::Put(const int64_t* keys, const RowHandle* handles,
                       int64_t num_keys, StreamView stream) {
   if (num_keys == 0) return Status::OK();
   std::lock_guard<std::mutex> lock(mu_);
-  if (!MakeRoom(num_keys, stream)) {
-    knows_all_ = false;
-    return Status::OK();
+  if (num_keys > reserved_) {
+    return Internal("memory was reserved for " + std::to_string(reserved_) +
+                    " keys, and " + std::to_string(num_keys) + " are put");
   }
   PutKernel<<<BlocksFor(num_keys), kThreads, 0, stream.get()>>>(
       view_, keys, handles, num_keys);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("PutKernel");
   used_ += num_keys;
   known_ += num_keys;
+  reserved_ -= num_keys;
   return Status::OK();
 }
 
-Status KnownKeys::Name(const NamedKeys& named, StreamView stream) {
-  if (named.num_named == 0) return Status::OK();
-  std::lock_guard<std::mutex> lock(mu_);
-  const bool puts =
-      !knows_all_ && named.num_rows > 0 && MakeRoom(named.num_rows, stream);
-  NameKernel<<<BlocksFor(named.num_named), kThreads, 0, stream.get()>>>(
-      view_, named, puts);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("NameKernel");
-  if (puts) {
-    used_ += named.num_rows;
-    known_ += named.num_rows;
-  }
-  return Status::OK();
-}
-
-bool KnownKeys::MakeRoom(int64_t num_keys, StreamView stream) {
-  const auto fits = [&] {
-    return used_ + num_keys <=
-           MostUsed(static_cast<int64_t>(view_.num_buckets) * kKnownBucket);
-  };
-  if (fits()) return true;
-  if (refusals_ > 0) {
-    --refusals_;
-    return false;
-  }
-  Status status = Status::OK();
+Status KnownKeys::Grow() {
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
   if (view_.num_buckets != 0) {
-    // What other streams put is counted too.
-    status = [&]() -> Status {
-      EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
-      return ReadCounters(stream);
-    }();
-    if (status.ok() && fits()) return true;
+    // Includes what other streams have put.
+    EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
+    EV_RETURN_IF_ERROR(ReadCounters(lane->stream()));
   }
-  if (status.ok()) status = Rebuild(num_keys, stream);
-  if (!status.ok()) refusals_ = kCallsWithoutMemory;
-  return status.ok();
+  const int64_t slots = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
+  if (used_ + reserved_ + 1 > MostUsed(slots)) {
+    EV_RETURN_IF_ERROR(Rebuild(reserved_ + 1, lane->stream()));
+  }
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
 }
 
 Status KnownKeys::ReadCounters(StreamView stream) {
@@ -195,12 +152,16 @@ Status KnownKeys::ReadCounters(StreamView stream) {
 Status KnownKeys::Rebuild(int64_t num_keys, StreamView stream) {
   const int64_t before = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
   int64_t slots = kMinSlots;
-  while (2 * (known_ + num_keys) > MostUsed(slots)) slots *= 2;
-  if (slots > kMaxSlots) {
-    return ResourceExhausted("a device knows no more keys of a table");
+  while (slots < kMaxSlots && 2 * (known_ + num_keys) > MostUsed(slots)) {
+    slots *= 2;
+  }
+  if (known_ + num_keys > MostUsed(slots)) {
+    return ResourceExhausted("a table has at most " +
+                             std::to_string(MostUsed(kMaxSlots)) +
+                             " keys in GPU memory");
   }
   DeviceBuffer memory;
-  EV_RETURN_IF_ERROR(memory.Allocate(BytesOf(slots), "keys that are known"));
+  EV_RETURN_IF_ERROR(memory.Allocate(BytesOf(slots), "the key table"));
   const KnownKeysView view = ViewOf(memory.data(), slots);
   EmptyKernel<<<BlocksFor(slots + kOwnSlots), kThreads, 0, stream.get()>>>(
       view, slots);
@@ -210,7 +171,7 @@ Status KnownKeys::Rebuild(int64_t num_keys, StreamView stream) {
         view_, before, view);
     EV_CUDA_RETURN_IF_LAUNCH_FAILED("CopyKernel");
   }
-  // Other streams may use it as soon as this lets go.
+  // Other streams may use it as soon as the lock is released.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream.get()));
   memory_ = std::move(memory);
   view_ = view;
@@ -218,34 +179,38 @@ Status KnownKeys::Rebuild(int64_t num_keys, StreamView stream) {
   return Status::OK();
 }
 
-void KnownKeys::Erase(Span<const int64_t> keys) {
+Status KnownKeys::Erase(Span<const int64_t> keys) {
   std::lock_guard<std::mutex> lock(mu_);
-  if (view_.num_buckets == 0 || keys.empty()) return;
-  const Status status = EraseThem(keys);
-  if (status.ok()) return;
-  knows_all_ = false;
-  view_ = KnownKeysView();
-  used_ = known_ = 0;
-  memory_.Free();
+  if (view_.num_buckets == 0) return Status::OK();
+  // With little memory in smaller pieces.
+  size_t at_once = kKeysPerErase;
+  for (size_t begin = 0; begin < keys.size();) {
+    const size_t n = std::min(keys.size() - begin, at_once);
+    const Status status = EraseSome(keys.subspan(begin, n));
+    if (status.code() == StatusCode::kResourceExhausted &&
+        at_once > kMinKeysPerErase) {
+      at_once /= 4;
+      continue;
+    }
+    EV_RETURN_IF_ERROR(status);
+    begin += n;
+  }
+  return Status::OK();
 }
 
-Status KnownKeys::EraseThem(Span<const int64_t> keys) {
-  const size_t most =
-      std::min<size_t>(keys.size(), kKeysPerErase) * sizeof(int64_t);
+Status KnownKeys::EraseSome(Span<const int64_t> keys) {
+  const size_t bytes = keys.size() * sizeof(int64_t);
   std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(most, most, &lane));
-  int64_t* const there = reinterpret_cast<int64_t*>(lane->device());
-  for (size_t begin = 0; begin < keys.size(); begin += kKeysPerErase) {
-    const size_t n = std::min<size_t>(keys.size() - begin, kKeysPerErase);
-    std::memcpy(lane->host(), keys.data() + begin, n * sizeof(int64_t));
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(there, lane->host(), n * sizeof(int64_t),
-                        cudaMemcpyHostToDevice, lane->stream()));
-    EraseKernel<<<BlocksFor(n), kThreads, 0, lane->stream()>>>(
-        view_, there, static_cast<int64_t>(n));
-    EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseKernel");
-    EV_RETURN_IF_ERROR(lane->Wait());
-  }
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, bytes, &lane));
+  int64_t* const on_gpu = reinterpret_cast<int64_t*>(lane->device());
+  std::memcpy(lane->host(), keys.data(), bytes);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(on_gpu, lane->host(), bytes,
+                                          cudaMemcpyHostToDevice,
+                                          lane->stream()));
+  EraseKernel<<<BlocksFor(keys.size()), kThreads, 0, lane->stream()>>>(
+      view_, on_gpu, static_cast<int64_t>(keys.size()));
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseKernel");
+  EV_RETURN_IF_ERROR(lane->Wait());
   EV_RETURN_IF_ERROR(ReadCounters(lane->stream()));
   Shrink(lane->stream());
   WorkLane::Release(std::move(lane));
@@ -254,9 +219,9 @@ Status KnownKeys::EraseThem(Span<const int64_t> keys) {
 
 void KnownKeys::Shrink(StreamView stream) {
   const int64_t slots = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
-  if (slots == kMinSlots || 8 * known_ > MostUsed(slots)) return;
-  // Without memory for the copy all stays as it is.
-  const Status status = Rebuild(0, stream);
+  if (slots == kMinSlots || 8 * (known_ + reserved_) > MostUsed(slots)) return;
+  // Without memory for the copy the table stays as it is.
+  const Status status = Rebuild(reserved_, stream);
   (void)status;
 }
 
@@ -264,8 +229,7 @@ void KnownKeys::Clear() {
   std::lock_guard<std::mutex> lock(mu_);
   view_ = KnownKeysView();
   used_ = known_ = 0;
-  knows_all_ = true;
-  refusals_ = 0;
+  reserved_ = 0;
   memory_.Free();
 }
 

@@ -35,21 +35,15 @@ size_t DescriptionBytes(size_t n) {
   return (bytes + 7) / 8 * 8;
 }
 
-int64_t NumNamesOfRows(Span<const RowHandle> names) {
-  return std::count_if(names.begin(), names.end(), [](RowHandle name) {
-    return name < kFirstReservedHandle;
-  });
-}
-
 }  // namespace
 
 StepCall::StepCall(int device) : device_(device) {}
 
 Status StepCall::Make(int device, Span<const GpuStepTable> tables,
-                      const DeviceStream& stream,
+                      const DeviceStream* stream,
                       std::shared_ptr<GpuStep>* step) {
   std::shared_ptr<StepCall> made(new StepCall(device));
-  made->given_ = stream;
+  if (stream != nullptr) made->stream_.reset(new DeviceStream(*stream));
   EV_RETURN_IF_ERROR(made->Create(tables));
   *step = std::move(made);
   return Status::OK();
@@ -67,8 +61,17 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.is_narrow = given.is_narrow;
     table.first_default = given.first_default;
     table.num_defaults = given.num_defaults;
-    table.out = given.out;
     table.pieces = given.pieces;
+    if (stream_ != nullptr) {
+      table.out = given.out;
+    } else {
+      table.host_out = given.out;
+      table.is_host_out_pinned = IsPinned(given.out);
+      table.out_at = output_bytes_;
+      // Rows of four floats are read and written as one.
+      output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) /
+                       sizeof(float4) * sizeof(float4);
+    }
     table.occurrences = given.occurrences;
     table.has_occurrences = given.occurrences != nullptr;
     if (table.has_occurrences && given.num_ids != given.num_samples) {
@@ -146,6 +149,11 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   here_.tables = here.AddBytes(sent_bytes);
   here_.pool_tables = here.AddBytes(table_bytes_);
   here_.counter = here.AddBytes(counter_bytes);
+  const bool is_staged = std::any_of(
+      tables_.begin(), tables_.end(), [](const Table& table) {
+        return table.host_out != nullptr && !table.is_host_out_pinned;
+      });
+  here_.outputs = here.AddBytes(is_staged ? output_bytes_ : 0);
   here_.bytes = here.bytes();
   there_.ids = there.AddBytes(id_bytes_);
   there_.names = there.AddBytes(num_ids_ * sizeof(RowHandle));
@@ -155,16 +163,24 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   there_.occurrences = there.AddBytes(occurrence_bytes);
   there_.tables = there.AddBytes(sent_bytes);
   there_.counter = there_.tables + table_bytes_;
+  there_.outputs = there.AddBytes(output_bytes_);
   there_.bytes = there.bytes();
   misfits_ = std::vector<std::atomic<bool>>(n);
   EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
+  for (Table& table : tables_) {
+    if (stream_ != nullptr) break;
+    table.out = OnDevice<float>(there_.outputs + table.out_at);
+  }
   return are_pinned_ ? SendPinned() : Status::OK();
 }
 
 StepCall::~StepCall() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // Rows may be on their way to outputs that no stream follows.
-  has_failed_ |= is_pooled_ && end_ == nullptr;
+  // Outputs may be written that no stream waits for.
+  has_failed_ |= writes_outputs_ && end_ == nullptr;
+  if (stream_ == nullptr && end_ != nullptr && !are_outputs_taken_) {
+    has_failed_ |= !end_->Wait().ok();
+  }
   if (lane_ != nullptr) {
     // The caller's ids may still be read: those that are there by what comes
     // before 'end_', after which the caller's stream goes on.
@@ -226,8 +242,7 @@ size_t StepCall::NumEntries(int begin, int end) const {
   return count;
 }
 
-std::vector<StepCall::Entry> StepCall::EntriesOf(
-    const Described& what, Span<float* const> outputs) const {
+std::vector<StepCall::Entry> StepCall::EntriesOf(const Described& what) const {
   std::vector<Entry> entries;
   for (int t = what.begin; t < what.end; ++t) {
     const Table& table = tables_[t];
@@ -236,7 +251,7 @@ std::vector<StepCall::Entry> StepCall::EntriesOf(
     if (!what.pools || table.pieces.empty()) {
       entry.num_ids = table.num_ids;
       entry.num_samples = table.num_samples;
-      if (what.pools) entry.out = outputs[t];
+      if (what.pools) entry.out = table.out;
       entries.push_back(entry);
       continue;
     }
@@ -251,9 +266,10 @@ std::vector<StepCall::Entry> StepCall::EntriesOf(
   return entries;
 }
 
-Status StepCall::CheckOutput(int t, const float* output) const {
+Status StepCall::CheckOutput(int t) const {
+  if (stream_ == nullptr) return Status::OK();
   if (tables_[t].pieces.empty()) {
-    return CheckIsOn(device_, output, "the output");
+    return CheckIsOn(device_, tables_[t].out, "the output");
   }
   for (const GpuStepPiece& piece : tables_[t].pieces) {
     if (piece.count == 0) continue;
@@ -282,11 +298,8 @@ StepLookup StepCall::LookupView(int num_entries) const {
   return view;
 }
 
-// Before the pooling the rows are not known.
-Status StepCall::SendDescription(const Described& what,
-                                 Span<float* const> outputs,
-                                 Launches* launches) {
-  const std::vector<Entry> entries = EntriesOf(what, outputs);
+Status StepCall::SendDescription(const Described& what, Launches* launches) {
+  const std::vector<Entry> entries = EntriesOf(what);
   const size_t n = entries.size();
   launches->num_entries = static_cast<int>(n);
   StepLookupTable* const described = OnHost<StepLookupTable>(what.here);
@@ -333,7 +346,7 @@ Status StepCall::SendDescription(const Described& what,
     if (what.finds) {
       to.known = table.known->view();
       to.first_default = table.first_default;
-      to.num_defaults = what.knows_all ? table.num_defaults : 0;
+      to.num_defaults = table.num_defaults;
     }
     described[k] = to;
     tiles[k] = blocks;
@@ -385,17 +398,6 @@ Status StepCall::SendDescription(const Described& what,
   return Status::OK();
 }
 
-bool StepCall::CanKnowAll(int begin, int end) const {
-  for (int t = begin; t < end; ++t) {
-    const Table& table = tables_[t];
-    if (table.num_defaults == 0 || !table.known->KnowsAllLocked() ||
-        (table.where == IdsAre::kPinned && table.ids_owner == nullptr)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 StepCall::KnownLocks StepCall::LockKnown(int begin, int end) const {
   std::vector<KnownKeys*> all;
   for (int t = begin; t < end; ++t) all.push_back(tables_[t].known.get());
@@ -419,17 +421,15 @@ Status StepCall::LaunchFind() {
   }
   {
     const KnownLocks locks = LockKnown(0, n);
-    knows_all_ = CanKnowAll(0, n);
     Described described;
     described.end = n;
     described.finds = true;
-    described.knows_all = knows_all_;
     described.here = here_.tables;
     Launches launches;
-    EV_RETURN_IF_ERROR(SendDescription(described, {}, &launches));
+    EV_RETURN_IF_ERROR(SendDescription(described, &launches));
     if (are_there_) {
-      EV_RETURN_IF_ERROR(lane_->Follow(given_));
-      // First: the processor waits for what they are.
+      EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+      // First, since the CPU waits for the result.
       EV_RETURN_IF_ERROR(FindSamples());
     }
     EV_RETURN_IF_ERROR(
@@ -460,24 +460,19 @@ Status StepCall::FindSamples() {
 }
 
 bool StepCall::IsDone() const {
-  if (!is_launched_.load(std::memory_order_acquire)) return false;
-  // The call that waits gets the error.
-  if (!knows_all_) return cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
-  return !are_there_ || samples_are_here_->has_passed();
+  return is_launched_.load(std::memory_order_acquire) &&
+         (ids_are_read_ == nullptr || ids_are_read_->has_passed()) &&
+         (!are_there_ || samples_are_here_->has_passed());
 }
 
-Status StepCall::Wait(int t) {
-  if (knows_all_) return are_there_ ? TakeSamplesOnce() : Status::OK();
-  EV_RETURN_IF_ERROR(TakeOnce());
-  return FindKeysOfUnknown(&tables_[t]);
+Status StepCall::Wait() {
+  if (ids_are_read_ != nullptr) EV_RETURN_IF_ERROR(ids_are_read_->Wait());
+  return are_there_ ? TakeSamplesOnce() : Status::OK();
 }
 
 int64_t StepCall::num_unknown() {
-  if (knows_all_) {
-    std::lock_guard<std::mutex> lock(mu_);
-    return is_taken_ ? static_cast<int64_t>(unknown_.size()) : 0;
-  }
-  return TakeOnce().ok() ? static_cast<int64_t>(unknown_.size()) : 0;
+  std::lock_guard<std::mutex> lock(mu_);
+  return is_taken_ ? static_cast<int64_t>(unknown_.size()) : 0;
 }
 
 Status StepCall::TakeOnce() {
@@ -487,15 +482,13 @@ Status StepCall::TakeOnce() {
   const bool had_failed = has_failed_;  // stays known
   has_failed_ = true;
   taken_ = Take();
-  has_failed_ = had_failed ||
-                (!taken_.ok() && taken_.code() != StatusCode::kUnimplemented);
+  has_failed_ = had_failed || !taken_.ok();
   return taken_;
 }
 
 Status StepCall::Take() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   EV_RETURN_IF_ERROR(lane_->Wait());
-  if (are_there_ && !knows_all_) EV_RETURN_IF_ERROR(TakeSamples());
   return TakeUnknown();
 }
 
@@ -526,75 +519,40 @@ Status StepCall::TakeSamples() {
   return Status::OK();
 }
 
-void StepCall::SetUnknownHandles(int t, Span<const RowHandle> handles) {
-  tables_[t].names.assign(handles.begin(), handles.end());
-}
-
-Status StepCall::SetNames(const std::vector<NewNames>& all, StreamView stream) {
-  int64_t num_ids = 0, num_keys = 0;
-  for (const NewNames& one : all) {
-    num_ids += one.table->unknown.size();
-    if (!knows_all_) num_keys += one.table->keys.size();
-  }
+Status StepCall::SetHandles(const std::vector<NewHandles>& all,
+                            StreamView stream) {
+  int64_t num_ids = 0;
+  for (const NewHandles& one : all) num_ids += one.table->unknown.size();
   if (num_ids == 0) return Status::OK();
   Parts both;
   const size_t ids_at = both.AddBytes(num_ids * sizeof(uint32_t));
   const size_t given_at = both.AddBytes(num_ids * sizeof(RowHandle));
-  const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
-  const size_t names_at = both.AddBytes(num_keys * sizeof(RowHandle));
-  const size_t numbers_at = both.AddBytes(num_keys * sizeof(uint32_t));
-  const size_t sent = both.bytes();
-  const size_t scratch_at = both.AddBytes(num_keys * sizeof(RowHandle));
   std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(sent, both.bytes(), &lane));
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
   char* const here = lane->host();
   char* const there = lane->device();
   lanes_.push_back(std::move(lane));
   uint32_t* const ids = reinterpret_cast<uint32_t*>(here + ids_at);
   RowHandle* const given = reinterpret_cast<RowHandle*>(here + given_at);
-  int64_t* const keys = reinterpret_cast<int64_t*>(here + keys_at);
-  RowHandle* const names = reinterpret_cast<RowHandle*>(here + names_at);
-  uint32_t* const numbers = reinterpret_cast<uint32_t*>(here + numbers_at);
-  int64_t id = 0, key = 0;
-  for (const NewNames& one : all) {
+  int64_t id = 0;
+  for (const NewHandles& one : all) {
     const Table& table = *one.table;
     for (size_t k = 0; k < table.unknown.size(); ++k, ++id) {
       ids[id] = table.unknown[k];
-      given[id] = one.names[table.key_of[k]];
-    }
-    if (knows_all_) continue;
-    for (size_t k = 0; k < table.keys.size(); ++k, ++key) {
-      keys[key] = table.keys[k];
-      names[key] = one.names[k];
-      numbers[key] = static_cast<uint32_t>(k);
+      given[id] = one.handles[table.key_of[k]];
     }
   }
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(there, here, sent, cudaMemcpyHostToDevice, stream.get()));
-  EV_RETURN_IF_ERROR(
-      LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
-                     reinterpret_cast<const RowHandle*>(there + given_at),
-                     num_ids, OnDevice<RowHandle>(there_.names), stream));
-  key = 0;
-  for (const NewNames& one : all) {
-    if (knows_all_) break;
-    NamedKeys named;
-    named.num_named = one.table->keys.size();
-    named.num_rows = NumNamesOfRows(one.names);
-    named.keys = reinterpret_cast<const int64_t*>(there + keys_at) + key;
-    named.names = reinterpret_cast<const RowHandle*>(there + names_at) + key;
-    named.numbers = reinterpret_cast<const uint32_t*>(there + numbers_at) + key;
-    named.all_names = reinterpret_cast<RowHandle*>(there + scratch_at) + key;
-    key += named.num_named;
-    if (named.num_rows == 0) continue;
-    EV_RETURN_IF_ERROR(one.table->known->Name(named, stream));
-  }
-  return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+  return LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
+                        reinterpret_cast<const RowHandle*>(there + given_at),
+                        num_ids, OnDevice<RowHandle>(there_.names), stream);
 }
 
-Status StepCall::End(StreamView work, const DeviceStream& outside) {
+Status StepCall::End(StreamView work, const DeviceStream* outside) {
   EV_RETURN_IF_ERROR(DeviceEvent::Record(work, &end_));
-  return end_->Before(static_cast<cudaStream_t>(outside.native));
+  if (outside == nullptr) return Status::OK();
+  return end_->Before(static_cast<cudaStream_t>(outside->native));
 }
 
 Status StepCall::LaunchPools(const Launches& launches) {
@@ -608,41 +566,32 @@ Status StepCall::LaunchPools(const Launches& launches) {
   return Status::OK();
 }
 
-Status StepCall::PoolAll(Span<float* const> outputs,
-                         const DeviceStream& stream) {
+// Pools tables of which some have ids in GPU memory.
+Status StepCall::PoolAll() {
   std::vector<GpuRows*> rows;
   for (const Table& table : tables_) rows.push_back(table.rows);
   EV_RETURN_IF_ERROR(FollowRows(rows, lane_->stream(), &followed_));
-  std::vector<NewNames> names;
-  for (const Table& table : tables_) {
-    if (table.keys.empty()) continue;
-    names.push_back({&table, table.names});
-  }
-  EV_RETURN_IF_ERROR(SetNames(names, lane_->stream()));
   Described described;
   described.end = static_cast<int>(tables_.size());
   described.pools = true;
-  described.here = here_.pool_tables;  // the other may be on its way
+  described.here = here_.pool_tables;  // the other may be in flight
   Launches launches;
-  EV_RETURN_IF_ERROR(SendDescription(described, outputs, &launches));
-  EV_RETURN_IF_ERROR(lane_->Follow(stream));
+  EV_RETURN_IF_ERROR(SendDescription(described, &launches));
+  EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+  writes_outputs_ = true;
   return LaunchPools(launches);
 }
 
-Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
+Status StepCall::Pool() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   for (size_t t = 0; t < tables_.size(); ++t) {
     EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
-    if (is_pooled_ && outputs[t] == tables_[t].out) continue;  // was checked
-    EV_RETURN_IF_ERROR(CheckOutput(static_cast<int>(t), outputs[t]));
-    if (is_pooled_) {
-      return Internal("a step was told of another output than it is given");
-    }
+    if (!is_pooled_) EV_RETURN_IF_ERROR(CheckOutput(static_cast<int>(t)));
   }
   has_failed_ = true;
-  if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll(outputs, stream));
-  EV_RETURN_IF_ERROR(End(lane_->stream(), stream));
-  if (have_occurrences_) {  // for what an update tells: outputs are not later
+  if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll());
+  EV_RETURN_IF_ERROR(End(lane_->stream(), stream_.get()));
+  if (have_occurrences_) {  // needed by updates only, so after the outputs
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
         num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice, lane_->stream()));
@@ -652,6 +601,41 @@ Status StepCall::Pool(Span<float* const> outputs, const DeviceStream& stream) {
   const bool expects_update = ExpectsUpdate();
   std::lock_guard<std::mutex> lock(mu_);
   groups_early_ = expects_update;
+  return Status::OK();
+}
+
+// Outputs that are not pinned lie in pinned memory as they lie on the GPU, so
+// that neighbours are one copy.
+Status StepCall::BringOutputs(int begin, int end) {
+  for (int t = begin; t < end;) {
+    const Table& first = tables_[t];
+    size_t bytes = first.out_bytes();
+    void* to = first.host_out;
+    ++t;
+    if (!first.is_host_out_pinned) {
+      to = lane_->host() + here_.outputs + first.out_at;
+      for (; t < end && !tables_[t].is_host_out_pinned; ++t) {
+        bytes = tables_[t].out_at + tables_[t].out_bytes() - first.out_at;
+      }
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        to, first.out, bytes, cudaMemcpyDeviceToHost, lane_->stream()));
+  }
+  return Status::OK();
+}
+
+Status StepCall::TakeOutput(int t) {
+  const Table& table = tables_[t];
+  if (table.host_out == nullptr || end_ == nullptr) {
+    return Internal("a step has no output in host memory");
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(end_->Wait());
+  are_outputs_taken_.store(true, std::memory_order_relaxed);
+  if (!table.is_host_out_pinned) {
+    std::memcpy(table.host_out, lane_->host() + here_.outputs + table.out_at,
+                table.out_bytes());
+  }
   return Status::OK();
 }
 

@@ -1,25 +1,25 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuStep on a GPU. Ids of all tables go up as one block through pinned memory,
-// or as a block for each of several waves of tables (step_waves.cu),
-// int64 ids as int32 until a table has met one that is wider (step_ids.cc), or
-// straight from where they are if that is pinned; a kernel finds them
-// (step_lookup.h). What is unknown comes down: where all keys are known, behind
-// the work, for the update; else the pooling waits for it. Ids that are in the
-// GPU's memory are found where they are, and kept there. The update applies the
-// rule to occurrences grouped by row (step_groups.h), with the kernels of
-// gpu_step/.
+// GpuStep on a GPU. Ids of all tables are copied to the GPU as one block through
+// pinned memory, or as one block for each of several waves of tables
+// (step_waves.cu). int64 ids are copied as int32 until the table meets an id
+// that does not fit (step_ids.cc). Ids in pinned memory are copied directly,
+// and ids in GPU memory are read in place and kept. Kernels find the ids in the
+// key tables and pool (step_lookup.h). The ids without a row are copied to the
+// host when an update needs them. The update groups occurrences by row
+// (step_groups.h) and applies the rule with the kernels of gpu_step/.
 //
-// MEMORY. From Make until it is destroyed: 16 bytes per id and 4 per sample on
-// the device, 4 more per id and sample where samples have several ids; 12 bytes
-// per id and 4 per sample pinned, 8 more per id where some were not put. Ids
-// that go up as int32 take 4 bytes less of each; where ids of a table stand for
-// several occurrences each id takes 4 more. From the update on, or the
-// pooling where an update is expected, 40 bytes per id on the device; for
-// tables that note their rows in CPU memory 12 per id pinned (step_rows.h). All
-// of it is lanes' (base/gpu/work_lane.h), but for 16 bytes per id of a table
-// that meets its first wide id, 8 of them pageable.
+// MEMORY. From Make until destruction: on the GPU 16 bytes per id and 4 per
+// sample, and 4 more of each if samples have several ids; pinned 12 bytes per
+// id and 4 per sample, and 8 more per id if some were not put. Ids copied as
+// int32 take 4 bytes less of each; ids that stand for several occurrences 4
+// more. Outputs in host memory take their bytes on the GPU, and as many pinned
+// unless they are pinned themselves. From the update on, or from the pooling if
+// an update is expected, 40 bytes per id on the GPU, and 12 per id pinned for
+// tables that note their rows in CPU memory (step_rows.h). All of it is lanes'
+// memory (base/gpu/work_lane.h), except 16 bytes per id of a table that meets
+// its first wide id, 8 of them pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_CALL_H_
@@ -53,18 +53,18 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
  public:
   // tables: GpuRows on this device, which is current. ResourceExhausted.
   static Status Make(int device, Span<const GpuStepTable> tables,
-                     const DeviceStream& stream,
+                     const DeviceStream* stream,
                      std::shared_ptr<GpuStep>* step);
   ~StepCall() override;
 
   std::unique_ptr<DeviceDistinct> Distinct(int t) override;
-  void SetUnknownHandles(int t, Span<const RowHandle> handles) override;
-  Status Pool(Span<float* const> outputs, const DeviceStream& stream) override;
+  Status Pool() override;
+  Status TakeOutput(int t) override;
   std::function<void()> TakeRest() override;
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override;
   Status Update(const std::string& rule, Span<const float> hyper,
-                Span<const GpuStepUpdate> updates, const DeviceStream& stream,
+                Span<const GpuStepUpdate> updates, const DeviceStream* stream,
                 std::unique_ptr<GpuStepNotes>* notes) override;
 
  private:
@@ -87,7 +87,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
-    float* out = nullptr;  // as GpuStepTable
+    float* out = nullptr;       // in GPU memory
+    float* host_out = nullptr;  // in host memory; null if the step has a stream
+    bool is_host_out_pinned = false;
+    size_t out_at = 0;  // bytes, in the lane's outputs
     std::vector<GpuStepPiece> pieces;
     int wave = 0;
     bool is_narrow = false;  // the ids of the block
@@ -112,20 +115,19 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int first = 0;
     int64_t offsets_at = 0;
     size_t ids_at = 0;  // bytes, in the block of ids
-    // The ids that the GPU did not know: positions in the batch, ascending,
-    // which of 'keys' each is, the distinct keys, how often each occurs, and
-    // what they are called.
+    // The ids without a row: positions in the batch, ascending, which of 'keys'
+    // each is, the distinct keys, and how often each occurs.
     Span<const uint32_t> unknown;
     const int64_t* unknown_keys = nullptr;  // of those; null: read the ids
     std::vector<int64_t> keys;
     std::vector<int32_t> key_of, counts;
-    std::vector<RowHandle> names;
     bool is_settled = false;
 
     size_t id_width() const {
       return is_narrow ? sizeof(int32_t) : sizeof(int64_t);
     }
     size_t id_bytes() const { return num_ids * id_width(); }
+    size_t out_bytes() const { return num_samples * dim * sizeof(float); }
   };
   // Tables [begin, end), worked on together as soon as their ids, and those of
   // earlier waves, have been put (step_waves.cu).
@@ -138,9 +140,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t offsets_at = 0, num_offsets = 0;
     size_t tables_at = 0;  // bytes, in the pinned descriptions
   };
-  struct NewNames {  // of a table's unknown keys
+  struct NewHandles {  // of a table's unknown keys
     const Table* table;
-    Span<const RowHandle> names;
+    Span<const RowHandle> handles;
   };
 
   explicit StepCall(int device);
@@ -152,8 +154,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Start(int t, Span<const int32_t> offsets);
   bool IsDone() const;
   int64_t num_unknown();
-  Status Wait(int t);
-  bool is_settled(int t) const { return !knows_all_ || tables_[t].is_settled; }
+  Status Wait();
+  bool is_settled(int t) const { return tables_[t].is_settled; }
   Status Settle(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
   const int32_t* counts(int t) const { return tables_[t].counts.data(); }
@@ -182,9 +184,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Sends ids of which one did not fit again, as they are.
   Status PutWide(Table* table);
   Status SendPinned();
-  // Of tables [begin, end), while KnownLocks are held, so that what is enqueued
-  // comes before memory is given back. In one order for all steps.
-  bool CanKnowAll(int begin, int end) const;
+  // Locks the key tables of tables [begin, end), in one order for all steps.
+  // Work that reads them is enqueued before they may be freed.
   using KnownLocks = std::vector<std::unique_lock<std::mutex>>;
   KnownLocks LockKnown(int begin, int end) const;
   Status CutIntoWaves();
@@ -198,7 +199,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status BringCounter();
   Status TakeOnce();
   Status Take();
-  Status TakeSamplesOnce();  // where the GPU knows all keys; else Take does
+  Status TakeSamplesOnce();
   Status TakeSamples();
   Status TakeUnknown();
   // Fills unknown_, and unknown_keys_ where keys [count] came.
@@ -207,9 +208,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool OneIdEach(const Table& table) const {
     return tables_[table.first].one_id_each;
   }
-  // Writes names on the device; the GPU knows them from then on, if it did not
-  // know all keys anyway.
-  Status SetNames(const std::vector<NewNames>& all, StreamView stream);
+  // Writes the handles that keys have got since the lookup.
+  Status SetHandles(const std::vector<NewHandles>& all, StreamView stream);
   // What is queued of new rows and keys is written, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
@@ -231,15 +231,14 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   void LaunchGroupsEarly();
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
-  Status End(StreamView work, const DeviceStream& outside);
+  Status End(StreamView work, const DeviceStream* outside);
   // Of so many entries, as described last.
   StepLookup LookupView(int num_entries) const;
   // Tables [begin, end) for the kernels that find, that pool, or both.
   struct Described {
     int begin = 0, end = 0;
     bool finds = false, pools = false;
-    bool knows_all = false;  // an unknown id reads its default row
-    size_t here = 0;         // where it is put, in pinned memory
+    size_t here = 0;  // where it is put, in pinned memory
   };
   // Ids and samples that a block of those kernels works on: of a table, or of
   // a piece.
@@ -249,23 +248,22 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t num_ids = 0, num_samples = 0;
     float* out = nullptr;
   };
-  std::vector<Entry> EntriesOf(const Described& described,
-                               Span<float* const> outputs) const;
+  std::vector<Entry> EntriesOf(const Described& described) const;
   // How many EntriesOf gives at most, of tables [begin, end).
   size_t NumEntries(int begin, int end) const;
-  // InvalidArgument: table t's is in another GPU's memory.
-  Status CheckOutput(int t, const float* output) const;
+  // InvalidArgument: table t's output is in another GPU's memory.
+  Status CheckOutput(int t) const;
+  // Copies outputs of tables [begin, end) to the host.
+  Status BringOutputs(int begin, int end);
   struct Launches {
     int num_entries = 0;
     int find_blocks = 0;
     // Where each kind begins in pool_order and in blocks.
     std::vector<int> kind_begin, block_begin;
   };
-  // outputs: of all tables, where it is for pooling.
-  Status SendDescription(const Described& described, Span<float* const> outputs,
-                         Launches* launches);
+  Status SendDescription(const Described& described, Launches* launches);
   Status LaunchPools(const Launches& launches);
-  Status PoolAll(Span<float* const> outputs, const DeviceStream& stream);
+  Status PoolAll();
 
   template <typename T>
   T* OnDevice(size_t at) const {
@@ -278,7 +276,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
 
   struct Layout {
     size_t ids, names, samples, factors, offsets, occurrences, unknown,
-        unknown_keys, counter, waves, tables, pool_tables, bytes;
+        unknown_keys, counter, waves, tables, pool_tables, outputs, bytes;
   };
 
   const int device_;
@@ -289,7 +287,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool divides_ = false;
   // Of some tables.
   bool are_there_ = false, are_pinned_ = false, have_occurrences_ = false;
-  DeviceStream given_;                  // the stream that has them
+  // Null: outputs are in host memory.
+  std::unique_ptr<const DeviceStream> stream_;
+  size_t output_bytes_ = 0;  // of those
+  std::atomic<bool> are_outputs_taken_{false};
   std::atomic<bool> has_lists_{false};  // samples of other than one id
   Layout here_, there_;                 // on the host, on the device
   std::unique_ptr<WorkLane> lane_;
@@ -298,16 +299,16 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
   std::unique_ptr<WaveQueue> queue_;
   // Of the thread that launches.
-  bool pools_early_ = false;  // with the finding, until that proves impossible
-  bool is_pooled_ = false;    // that was done
-  BegunEvents followed_;      // by it
+  bool pools_early_ = false;      // with the finding
+  bool writes_outputs_ = false;   // some are being written
+  bool is_pooled_ = false;        // all are pooled
+  BegunEvents followed_;          // by it
   std::atomic<bool> is_launched_{false};
-  // Whether ids without a name read their default rows. Written before
-  // is_launched_.
-  bool knows_all_ = false;
+  // After the GPU has read pinned ids that have no owner; null: there are none.
+  std::shared_ptr<DeviceEvent> ids_are_read_;
 
   std::mutex mu_;
-  bool is_taken_ = false;  // what is unknown is here
+  bool is_taken_ = false;  // the ids without a row are on the host
   Status taken_;
   std::shared_ptr<DeviceEvent> samples_are_here_;  // of ids that are there
   bool samples_taken_ = false;
@@ -320,7 +321,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Launched behind the pooling, for the update; null: none.
   std::unique_ptr<StepGroups> groups_;
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last
-  bool has_failed_ = false;           // nothing is known of what is under way
+  bool has_failed_ = false;  // the state of work in flight is unknown
 };
 
 // As GpuStep::Distinct (step_distinct.cc).

@@ -26,7 +26,6 @@ class StepDistinct : public DeviceDistinct {
 
   GpuStep* step() const override { return step_.get(); }
   int step_table() const override { return t_; }
-  const DeviceDistinct* made() const override { return made_.get(); }
   bool needs_put() const override {
     return table().where == StepCall::IdsAre::kHere;
   }
@@ -41,7 +40,7 @@ class StepDistinct : public DeviceDistinct {
     return step_->Start(t_, offsets);
   }
   bool IsDone() const override { return step_->IsDone(); }
-  Status Wait() override { return step_->Wait(t_); }
+  Status Wait() override { return step_->Wait(); }
   int64_t num_unknown_of_step() override { return step_->num_unknown(); }
 
   int64_t num_unique() const override {
@@ -62,7 +61,7 @@ class StepDistinct : public DeviceDistinct {
   }
   int64_t* keys() const override { return made_->keys(); }
   int32_t* counts() const override { return made_->counts(); }
-  RowHandle* names() const override { return made_->names(); }
+  RowHandle* names() const override { return names_.data(); }
   Status Inverse(int32_t* inverse, int32_t* counts) const override {
     EV_RETURN_IF_ERROR(Make());
     return made_->Inverse(inverse, counts);
@@ -83,11 +82,9 @@ class StepDistinct : public DeviceDistinct {
     if (made_ != nullptr) return Status::OK();
     const StepCall::Table& of = table();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(step_->device_));
-    // Knows nothing: all names are the step's.
-    const std::shared_ptr<KnownKeys> nothing(new KnownKeys(step_->device_));
     std::unique_ptr<DeviceDistinct> distinct;
     EV_RETURN_IF_ERROR(GpuDistinct::Make(step_->device_, of.num_ids,
-                                         of.num_samples, nothing,
+                                         of.num_samples,
                                          /*brings_inverse=*/true, &distinct));
     std::vector<char> ids;
     EV_RETURN_IF_ERROR(step_->Ids(t_, &ids));
@@ -108,8 +105,7 @@ class StepDistinct : public DeviceDistinct {
     EV_RETURN_IF_ERROR(step_->BringNames(t_, of_ids.data()));
     EV_RETURN_IF_ERROR(distinct->Inverse(inverse.data(), nullptr));
     for (size_t i = 0; i < n; ++i) names[inverse[i]] = of_ids[i];
-    EV_RETURN_IF_ERROR(
-        static_cast<GpuDistinct*>(distinct.get())->NameOnly(names));
+    names_ = std::move(names);
     made_ = std::move(distinct);
     return Status::OK();
   }
@@ -117,7 +113,9 @@ class StepDistinct : public DeviceDistinct {
   const std::shared_ptr<StepCall> step_;
   const int t_;
   mutable std::mutex mu_;
+  // Of the distinct keys.
   mutable std::unique_ptr<DeviceDistinct> made_;
+  mutable std::vector<RowHandle> names_;
 };
 
 std::unique_ptr<DeviceDistinct> MakeStepDistinct(std::shared_ptr<StepCall> step,

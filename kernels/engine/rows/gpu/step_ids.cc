@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -121,7 +122,12 @@ Status StepCall::SendPinned() {
         lane_->device() + there_.ids + table.ids_at, table.given,
         table.id_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
   }
-  return Status::OK();
+  const bool all_owned = std::all_of(
+      tables_.begin(), tables_.end(), [](const Table& table) {
+        return table.where != IdsAre::kPinned || table.ids_owner != nullptr;
+      });
+  return all_owned ? Status::OK()
+                   : DeviceEvent::Record(lane_->stream(), &ids_are_read_);
 }
 
 Status StepCall::Ids(int t, std::vector<char>* ids) const {

@@ -97,12 +97,10 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
           all[k]->default_rows(), all[k]->initial_values(), all[k]->num_slots(),
           stream));
     }
-    if (all[k]->known()->KnowsAll()) {
-      EV_RETURN_IF_ERROR(all[k]->known()->Put(
-          reinterpret_cast<const int64_t*>(there + keys_at) + key,
-          reinterpret_cast<const RowHandle*>(there + handles_at) + key,
-          queues[k].keys.size(), stream));
-    }
+    EV_RETURN_IF_ERROR(all[k]->known()->Put(
+        reinterpret_cast<const int64_t*>(there + keys_at) + key,
+        reinterpret_cast<const RowHandle*>(there + handles_at) + key,
+        queues[k].keys.size(), stream));
     row += queues[k].rows.size();
     key += queues[k].keys.size();
   }

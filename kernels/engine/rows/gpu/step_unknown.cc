@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: the ids that the GPU did not know, and their distinct keys.
+// StepCall: the ids without a row, and their distinct keys.
 
 #include <cuda_runtime_api.h>
 
@@ -21,7 +21,7 @@ namespace gpu {
 Status StepCall::TakeUnknown() {
   const int64_t count = *OnHost<uint32_t>(here_.counter);
   if (count > num_ids_) {
-    return Internal("the GPU did not know " + std::to_string(count) +
+    return Internal("the GPU found no row for " + std::to_string(count) +
                     " ids of " + std::to_string(num_ids_));
   }
   const uint32_t* const sent = OnHost<uint32_t>(here_.unknown);
@@ -42,7 +42,7 @@ Status StepCall::TakeUnknown() {
         cudaMemcpyDeviceToHost, lane_->stream()));
     EV_RETURN_IF_ERROR(lane_->Wait());
     unknown_.reserve(count);
-    // Of no row, or of a default row where all keys are known.
+    // Handles of default rows.
     for (int64_t i = 0; i < num_ids_; ++i) {
       if (names[i] >= kFirstReservedHandle) {
         unknown_.push_back(static_cast<uint32_t>(i));

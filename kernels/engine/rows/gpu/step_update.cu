@@ -22,6 +22,7 @@
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/gpu_step/update.h"
 #include "kernels/engine/optimizer/rule_list.h"
+#include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu/step_call.h"
 #include "kernels/engine/rows/gpu/step_groups.h"
 #include "kernels/engine/rows/gpu/step_rows.h"
@@ -32,9 +33,8 @@ namespace gpu {
 
 namespace {
 
-// What an update that fails has given to the stream is through when this goes,
-// so that a tally is not taken beside it. For an update that succeeds its event
-// stands.
+// Synchronizes the stream if the update fails, so that no tally is taken, and no
+// memory of gradients reused, while its work is in flight.
 class WaitsAfterFailure {
  public:
   explicit WaitsAfterFailure(cudaStream_t stream) : stream_(stream) {}
@@ -84,7 +84,6 @@ Status StepCall::LaunchGroups(StepGroups* groups) const {
 }
 
 bool StepCall::ExpectsUpdate() const {
-  if (!knows_all_) return false;
   for (const Table& table : tables_) {
     if (!table.rows->groups_early()) return false;
   }
@@ -133,14 +132,16 @@ void StepCall::LaunchGroupsEarly() {
 
 Status StepCall::Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
-                        const DeviceStream& stream,
+                        const DeviceStream* stream,
                         std::unique_ptr<GpuStepNotes>* notes) {
   notes->reset();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  // Before the stream is given more, which gradients do not need.
+  // Recorded first, since gradients do not need the stream's later work.
   std::shared_ptr<DeviceEvent> made;
-  EV_RETURN_IF_ERROR(
-      DeviceEvent::Record(static_cast<cudaStream_t>(stream.native), &made));
+  if (stream != nullptr) {
+    EV_RETURN_IF_ERROR(
+        DeviceEvent::Record(static_cast<cudaStream_t>(stream->native), &made));
+  }
   // In the order of the step: gradients come in any.
   std::vector<GpuStepUpdate> ordered(updates.begin(), updates.end());
   std::sort(ordered.begin(), ordered.end(),
@@ -151,7 +152,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   std::vector<int> numbers;
   std::vector<StepTable> tables;
   std::vector<GpuRows*> all_rows;
-  std::vector<NewNames> names;
+  std::vector<NewHandles> new_handles;
+  std::vector<GpuGradients*> put_grads;
   std::vector<std::vector<RowHandle>> rows_only(n);
   int64_t num_noted = 0;  // ids of tables that note their rows
   bool have_tallies = false;
@@ -160,8 +162,14 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     const Table& of = tables_[update.number];
     GpuRows* const rows = static_cast<GpuRows*>(update.table);
     EV_RETURN_IF_ERROR(rows->CheckUsable());
-    EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
-    const uintptr_t grads = reinterpret_cast<uintptr_t>(update.grads);
+    auto* const put = static_cast<GpuGradients*>(update.put_grads);
+    if (put != nullptr) {
+      put_grads.push_back(put);
+    } else {
+      EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
+    }
+    const uintptr_t grads = reinterpret_cast<uintptr_t>(
+        put != nullptr ? put->on_gpu() : update.grads);
     numbers.push_back(update.number);
     tables.push_back(TableOf(of, grads % sizeof(float4) == 0));
     // From address 0: the gradients are not one array.
@@ -182,7 +190,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     for (RowHandle& handle : rows_only[k]) {
       if (handle >= kFirstReservedHandle) handle = ev::kNoRow;
     }
-    names.push_back({&of, rows_only[k]});
+    new_handles.push_back({&of, rows_only[k]});
   }
 
   std::unique_ptr<StepGroups> groups;
@@ -197,7 +205,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   groups_early_ = false;                // it is done here, unless it is done
   groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
-  if (is_grouped && (!names.empty() || !groups->AreOf(numbers, tables))) {
+  if (is_grouped &&
+      (!new_handles.empty() || !groups->AreOf(numbers, tables))) {
     has_failed_ = true;
     EV_RETURN_IF_ERROR(groups->End(lane_.get()));
     has_failed_ = had_failed;
@@ -211,7 +220,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   // From here on something may be under way.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
-  WaitsAfterFailure tallied(s);
+  WaitsAfterFailure after_failure(s);
   BegunEvents followed;
   EV_RETURN_IF_ERROR(FollowRows(all_rows, s, &followed));
   for (size_t k = 0; k < n; ++k) {
@@ -228,7 +237,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   // with their rows, and one of others has changed nothing that is read here.
   EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
   if (!is_grouped) {
-    EV_RETURN_IF_ERROR(SetNames(names, s));
+    EV_RETURN_IF_ERROR(SetHandles(new_handles, s));
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
   }
   EV_RETURN_IF_ERROR(groups->Describe(tables));
@@ -237,14 +246,18 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
         noted->Launch(groups->plan(), groups->num_processors(), s));
   }
   if (have_tallies) {
-    tallied.waits = true;
+    after_failure.waits = true;
     EV_RETURN_IF_ERROR(
         LaunchTally(groups->plan(), groups->num_processors(), s));
   }
   // One end stands for all that was begun.
   if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
-  // All before goes on beside what makes the gradients.
-  EV_RETURN_IF_ERROR(made->Before(s));
+  // The work before runs while the gradients are computed or copied.
+  if (made != nullptr) EV_RETURN_IF_ERROR(made->Before(s));
+  for (GpuGradients* put : put_grads) {
+    after_failure.waits = true;  // before the gradients' memory is reused
+    EV_RETURN_IF_ERROR(put->Before(s));
+  }
   EV_RETURN_IF_ERROR(groups->side()->Fork(s));
   const float* const grads = nullptr;  // see pooled_begin
   Status status;
@@ -267,12 +280,13 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (noted != nullptr) EV_RETURN_IF_ERROR(noted->Before(s));
   EV_RETURN_IF_ERROR(End(s, stream));
   *notes = std::move(noted);
-  const bool expects_more = names.empty() && n == tables_.size();
+  for (GpuGradients* put : put_grads) EV_RETURN_IF_ERROR(put->UsedUntil(*end_));
+  const bool expects_more = new_handles.empty() && n == tables_.size();
   for (GpuRows* rows : all_rows) {
     rows->BeginAfter(end_, followed);
     rows->set_groups_early(expects_more);
   }
-  tallied.waits = false;
+  after_failure.waits = false;
   lanes_.push_back(groups->TakeLane());
   has_failed_ = had_failed;
   return Status::OK();

@@ -1,14 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: rows are pooled behind the finding, without a word from the caller
-// in between, where it has said where outputs go and the GPU knows all keys. If
-// it turns out that it does not, all ids are found again, when they are there.
+// StepCall: launches the finding and the pooling together, unless ids are in GPU
+// memory, whose samples must be checked first.
 //
-// The tables of a call of many ids go in waves then, so that the GPU is not
-// idle while ids go up: the ids of a wave are found, and its rows pooled, while
-// those of the next are on their way. Which thread launches a wave:
-// wave_queue.h.
+// The tables of a call with many ids are split into waves, so that the GPU is
+// not idle during the copy of ids: the ids of a wave are found, and its rows
+// pooled, while the ids of the next wave are copied. wave_queue.h decides which
+// thread launches a wave.
 
 #include <cuda_runtime_api.h>
 
@@ -48,11 +47,9 @@ Status StepCall::CutIntoWaves() {
   for (size_t t = 0; t < tables_.size() && pools_early_; ++t) {
     const Table& table = tables_[t];
     are_put = are_put && table.where == IdsAre::kHere;
-    // Of ids that are there, samples are not known yet.
-    pools_early_ = table.where != IdsAre::kThere &&
-                   (table.out != nullptr || !table.pieces.empty()) &&
-                   table.num_defaults != 0 &&
-                   CheckOutput(static_cast<int>(t), table.out).ok();
+    // An output of another GPU is an error of Pool.
+    pools_early_ =
+        table.where != IdsAre::kThere && CheckOutput(static_cast<int>(t)).ok();
   }
   const bool in_waves =
       pools_early_ && are_put && num_ids_ >= 2 * MinIdsOfWave();
@@ -89,7 +86,7 @@ Status StepCall::Launch(const Wave& wave) {
   if (pools_early_) EV_RETURN_IF_ERROR(LaunchWave(wave));
   const bool is_last = wave.end == static_cast<int>(tables_.size());
   if (is_last && pools_early_) {
-    knows_all_ = is_pooled_ = true;
+    is_pooled_ = true;
     EV_RETURN_IF_ERROR(BringCounter());
   } else if (is_last) {
     EV_RETURN_IF_ERROR(LaunchFind());
@@ -121,27 +118,26 @@ Status StepCall::LaunchWave(const Wave& wave) {
   Launches launches;
   {
     const KnownLocks locks = LockKnown(wave.begin, wave.end);
-    if (!CanKnowAll(wave.begin, wave.end)) {
-      pools_early_ = false;
-      return Status::OK();
-    }
-    std::vector<float*> outputs;
-    for (const Table& table : tables_) outputs.push_back(table.out);
     Described described;
     described.begin = wave.begin;
     described.end = wave.end;
-    described.finds = described.pools = described.knows_all = true;
+    described.finds = described.pools = true;
     described.here = is_only ? here_.tables : here_.waves + wave.tables_at;
-    EV_RETURN_IF_ERROR(SendDescription(described, outputs, &launches));
+    EV_RETURN_IF_ERROR(SendDescription(described, &launches));
     EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(launches.num_entries),
                                        launches.find_blocks, stream));
   }
   for (GpuRows* of : rows) {
     EV_RETURN_IF_ERROR(FollowAll(of->begun(), stream, &followed_));
   }
-  // The outputs are the caller's from there on.
-  if (wave.begin == 0) EV_RETURN_IF_ERROR(lane_->Follow(given_));
-  return LaunchPools(launches);
+  // The outputs may be in use until here.
+  if (wave.begin == 0 && stream_ != nullptr) {
+    EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+  }
+  writes_outputs_ = true;
+  EV_RETURN_IF_ERROR(LaunchPools(launches));
+  return stream_ == nullptr ? BringOutputs(wave.begin, wave.end)
+                            : Status::OK();
 }
 
 }  // namespace gpu

@@ -173,6 +173,11 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     });
   }
 
+  Status StartGradients(const float* grads, int64_t num_samples,
+                        std::unique_ptr<DeviceGradients>* put) override {
+    return device()->StartGradients(grads, num_samples, put);
+  }
+
   Status StartPooledUpdate(const DevicePooledUpdate& update,
                            std::unique_ptr<DeviceWork>* work) override {
     return Guarded([&] {

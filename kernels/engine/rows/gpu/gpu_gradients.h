@@ -1,0 +1,66 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients of samples that are copied from host memory to the GPU, for an
+// update (rows/gpu_compute.h).
+//
+// MEMORY. The gradients' bytes on the GPU, and as many pinned unless the GPU
+// reads the caller's memory directly, until the update that reads them is done.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_GPU_GRADIENTS_H_
+#define KERNELS_ENGINE_ROWS_GPU_GPU_GRADIENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/engine/base/gpu/device_event.h"
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/rows/gpu/staged_upload.h"
+#include "kernels/engine/rows/gpu_compute.h"
+
+namespace ev {
+namespace gpu {
+
+class GpuGradients : public DeviceGradients {
+ public:
+  // grads: [num_samples, dim] in host memory. If it is pinned, it is copied at
+  // once, and must not change until this object is destroyed. REQUIRES: the
+  // device is current. ResourceExhausted.
+  static Status Make(int device, int64_t dim, const float* grads,
+                     int64_t num_samples,
+                     std::unique_ptr<DeviceGradients>* gradients);
+  // Waits for a copy from the caller's memory, but not for the update.
+  ~GpuGradients() override;
+
+  bool needs_put() const override { return !is_pinned_; }
+  Status Put(int64_t begin, Span<const float> grads) override;
+
+  // The gradients in GPU memory, for work after Before.
+  const float* on_gpu() const {
+    return reinterpret_cast<const float*>(lane_->device());
+  }
+  // Makes later work of the stream wait for the copy.
+  Status Before(StreamView stream);
+  // Keeps the memory until 'event'.
+  Status UsedUntil(const DeviceEvent& event) {
+    return event.Before(lane_->stream());
+  }
+
+ private:
+  GpuGradients(int device, int64_t dim, int64_t num_samples, bool is_pinned,
+               std::unique_ptr<WorkLane> lane);
+
+  const int device_;
+  const size_t row_bytes_, bytes_;
+  const bool is_pinned_;
+  std::unique_ptr<WorkLane> lane_;
+  StagedUpload upload_;
+  std::shared_ptr<DeviceEvent> copied_;  // of pinned gradients
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_GPU_GRADIENTS_H_
