@@ -192,8 +192,9 @@ constexpr uint32_t kEntries = 1u << kEntriesLog2;
 static_assert(kEntries < 1 << 16, "their numbers are added up in 16 bits");
 constexpr int kEntriesEach = kEntries / kStepBlock;
 constexpr uint32_t kMaxProbes = 64;
-constexpr uint32_t kListHere = 2048;  // larger bins are listed in global memory
-constexpr int kAhead = 4;             // pairs in flight per thread
+constexpr uint32_t kSharedList =
+    2048;                  // larger bins are listed in global memory
+constexpr int kAhead = 4;  // pairs in flight per thread
 
 // Next free places of a block in the lists of keys. The block reserves all its
 // places at once.
@@ -222,10 +223,10 @@ struct GroupShared {
   uint32_t counts[kEntries];
   // End of the key's list; of its filled part while it is filled.
   uint32_t ends[kEntries];
-  uint32_t list[kListHere];
+  uint32_t list[kSharedList];
   // Entry of each element of 'list'; kEntries for elements of long keys, which
   // are not in 'list'.
-  uint16_t owners[kListHere];
+  uint16_t owners[kSharedList];
   unsigned long long warp_sums[kStepBlock / kWarp];
   uint32_t warp_longs[kStepBlock / kWarp];
   ListPlaces places;
@@ -350,7 +351,7 @@ __device__ __forceinline__ void CountPair(const Part& part, uint32_t row,
 template <bool kHeavy>
 __device__ __forceinline__ void PlacePair(const StepPlan& plan,
                                           const Part& part, uint2 pair,
-                                          uint32_t first, bool list_here,
+                                          uint32_t first, bool list_in_shared,
                                           GroupShared* shared) {
   const bool has = pair.x != kNoRow && part.Has(pair.x);
   const uint32_t plain = has ? pair.x : kNoRow;
@@ -371,8 +372,8 @@ __device__ __forceinline__ void PlacePair(const StepPlan& plan,
   }
   if (!has) return;
   const bool is_small = shared->counts[e] <= kSmallCount;
-  if (list_here) shared->owners[at] = is_small ? e : kEntries;
-  if (list_here && is_small) {
+  if (list_in_shared) shared->owners[at] = is_small ? e : kEntries;
+  if (list_in_shared && is_small) {
     shared->list[at] = pair.y;
   } else {
     plan.order[first + at] = pair.y;
@@ -386,7 +387,7 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
                                          GroupShared* shared) {
   const StepTable& table = plan.tables[t];
   const int lane = threadIdx.x & (kWarp - 1), warp = threadIdx.x / kWarp;
-  const bool list_here = size <= kListHere;
+  const bool list_in_shared = size <= kSharedList;
   const uint2* pairs = plan.pairs + first;
   Part part;
   while (!part.done) {
@@ -475,12 +476,12 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       }
 #pragma unroll
       for (int u = 0; u < kAhead; ++u) {
-        PlacePair<kHeavy>(plan, part, pair[u], first, list_here, shared);
+        PlacePair<kHeavy>(plan, part, pair[u], first, list_in_shared, shared);
       }
     }
     __syncthreads();
     const bool weighted = plan.weights != nullptr;
-    if (list_here) {
+    if (list_in_shared) {
       const uint32_t placed = static_cast<uint32_t>(total >> 32);
       for (uint32_t p = threadIdx.x; p < placed; p += kStepBlock) {
         const uint32_t e = shared->owners[p];
@@ -510,8 +511,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       const uint32_t start = shared->ends[e] - count;
       if (count != 0 && count <= kSmallCount) {
         const uint32_t* const list =
-            list_here ? shared->list + start : plan.order + first + start;
-        if (!list_here && IsListed(count, weighted)) {
+            list_in_shared ? shared->list + start : plan.order + first + start;
+        if (!list_in_shared && IsListed(count, weighted)) {
           for (uint32_t k = 0; k < count; ++k) {
             Rank(plan, table, list, first + start, count, k);
           }
