@@ -10,7 +10,7 @@
 namespace ev {
 namespace gpu {
 
-class DeviceEvent {};  // instead of the GPU's
+class DeviceEvent {};  // stands in for the GPU's class
 
 namespace {
 
@@ -23,8 +23,8 @@ TEST(BegunEventsTest, WhatWasFollowedIsForgotten) {
   EXPECT_EQ(BegunEvents{update}, begun);
 }
 
-// Two calls begin at once: each followed what it saw, neither is behind the
-// other, and what comes next must follow both.
+// Two calls start at the same time. Each waits for the events it has read,
+// neither waits for the other, so later work must wait for both.
 TEST(BegunEventsTest, WhatAnotherThreadBeganStays) {
   BegunEvents begun;
   const auto before = std::make_shared<DeviceEvent>();

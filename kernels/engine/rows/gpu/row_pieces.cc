@@ -69,7 +69,7 @@ Status RowPieces::Grow(size_t piece) {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables_.back().as<float*>() + piece,
                                      &address, sizeof(address),
                                      cudaMemcpyHostToDevice));
-  // What the null stream did so far is seen by every stream from here on.
+  // Makes the null stream's work visible to all streams.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   if (pieces_.size() <= piece) pieces_.resize(piece + 1);
   bytes_ += memory.size_bytes();

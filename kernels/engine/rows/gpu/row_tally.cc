@@ -49,7 +49,7 @@ Status RowTally::Take(
           reinterpret_cast<RowMeta*>(pieces[p] + i * kFloatsEach), take));
     }
   }
-  // The zeros are seen by every stream from here on.
+  // Makes the zeros visible to all streams.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   has_any_.store(false);
   return Status::OK();
@@ -63,7 +63,7 @@ Status RowTally::TakeSome(
   if (std::all_of(here_.get(), here_.get() + kRowsAtOnce, IsZero)) {
     return Status::OK();
   }
-  // Before they are taken: nothing is counted twice.
+  // Zero the device's copy first: if this fails, no tally is counted twice.
   EV_CUDA_RETURN_IF_ERROR(cudaMemset(there, 0, kBytesAtOnce));
   for (int64_t i = 0; i < kRowsAtOnce; ++i) {
     if (!IsZero(here_[i])) take(first + static_cast<RowHandle>(i), here_[i]);
