@@ -54,13 +54,13 @@ class RowTally {
   Status Take(const std::function<void(RowHandle, const RowMeta&)>& take);
 
  private:
-  Status TakeSome(RowHandle first, RowMeta* there,
+  Status TakeSome(RowHandle first, RowMeta* device_rows,
                   const std::function<void(RowHandle, const RowMeta&)>& take);
 
   RowPieces pieces_;
   std::atomic<bool> has_any_{false};
   std::mutex mu_;  // held by Take
-  const std::unique_ptr<RowMeta[]> here_;
+  const std::unique_ptr<RowMeta[]> host_rows_;
 };
 
 }  // namespace gpu

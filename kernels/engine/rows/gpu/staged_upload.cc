@@ -57,15 +57,15 @@ Status StagedUpload::Send(size_t at, size_t bytes, size_t total, char* host,
   for (const size_t end = at + bytes; at < end;) {
     const size_t part = at / length;
     const size_t part_end = std::min(total, (part + 1) * length);
-    const size_t here = std::min(end, part_end) - at;
+    const size_t count = std::min(end, part_end) - at;
     const size_t part_bytes = part_end - part * length;
-    if (staged_[part].fetch_add(here, std::memory_order_acq_rel) + here ==
+    if (staged_[part].fetch_add(count, std::memory_order_acq_rel) + count ==
         part_bytes) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(device + part * length, host + part * length,
                           part_bytes, cudaMemcpyHostToDevice, stream.get()));
     }
-    at += here;
+    at += count;
   }
   return Status::OK();
 }

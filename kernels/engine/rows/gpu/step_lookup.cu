@@ -240,18 +240,18 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
                 static_cast<uint32_t>(tile + s);
           }
         }
-        const int here = min(G, to - j);
-        for (int r = 0; r < here; r += kRows) {
+        const int num_rows = min(G, to - j);
+        for (int r = 0; r < num_rows; r += kRows) {
           Pack<W> v[kRows];
 #pragma unroll
           for (int u = 0; u < kRows; ++u) {
             const float* row = reinterpret_cast<const float*>(__shfl_sync(
                 mask, reinterpret_cast<unsigned long long>(my_row), r + u, G));
-            if (r + u < here && c < dim) v[u] = LoadPack<W>(row + c);
+            if (r + u < num_rows && c < dim) v[u] = LoadPack<W>(row + c);
           }
 #pragma unroll
           for (int u = 0; u < kRows; ++u) {
-            if (r + u < here) {
+            if (r + u < num_rows) {
 #pragma unroll
               for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] + v[u].x[x];
             }

@@ -103,8 +103,8 @@ __device__ __forceinline__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
   for (uint32_t begin = 0; begin < num_tiles; begin += kBlock) {
     const uint32_t t = begin + threadIdx.x;
     const uint32_t own = t < num_tiles ? __ldcg(tiles + t) : 0;
-    const uint32_t up_to_here = WarpSum(own, lane);
-    if (lane == kLanes - 1) sums[warp] = up_to_here;
+    const uint32_t inclusive = WarpSum(own, lane);
+    if (lane == kLanes - 1) sums[warp] = inclusive;
     __syncthreads();
     uint32_t warps_before = 0, all = 0;
 #pragma unroll
@@ -112,7 +112,7 @@ __device__ __forceinline__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
       if (w < warp) warps_before += sums[w];
       all += sums[w];
     }
-    if (t < num_tiles) tiles[t] = before + warps_before + up_to_here - own;
+    if (t < num_tiles) tiles[t] = before + warps_before + inclusive - own;
     before += all;
     __syncthreads();
   }
