@@ -42,10 +42,10 @@ Status RowPieces::Reserve(RowHandle handle) {
 Status RowPieces::Grow(size_t piece) {
   DeviceBuffer memory;
   EV_RETURN_IF_ERROR(memory.Allocate(
-      piece_bytes(), std::string("another piece of ") +
-                         (are_zeros_ ? "what rows count" : "rows") +
-                         ", beside the " + std::to_string(bytes_) +
-                         " bytes there are,"));
+      piece_bytes(), std::string("one more block of ") +
+                         (are_zeros_ ? "row counters" : "rows") +
+                         ", in addition to " + std::to_string(bytes_) +
+                         " bytes,"));
   if (piece >= table_size_) {
     const size_t size =
         std::max<size_t>(64, std::max(2 * table_size_, piece + 1));

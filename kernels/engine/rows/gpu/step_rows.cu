@@ -109,8 +109,9 @@ Status StepRows::Wait(GpuStepRows* rows) {
   is_done_ = true;
   const int64_t n = *count_;
   if (n > most_) {
-    return Internal("the GPU has grouped " + std::to_string(most_) +
-                    " ids into " + std::to_string(n) + " rows");
+    return Internal("a step on the GPU grouped " + std::to_string(most_) +
+                    " ids into " + std::to_string(n) +
+                    " rows; expected at most one row per id");
   }
   rows->numbers = Span<const int32_t>(numbers_, n);
   rows->rows = Span<const RowHandle>(rows_, n);
