@@ -14,7 +14,7 @@ class DeviceEvent {};  // stands in for the GPU's class
 
 namespace {
 
-TEST(BegunEventsTest, WhatWasFollowedIsForgotten) {
+TEST(BegunEventsTest, RemovesEventsThatACallFollows) {
   BegunEvents begun;
   const auto lookup = std::make_shared<DeviceEvent>();
   const auto update = std::make_shared<DeviceEvent>();
@@ -25,7 +25,7 @@ TEST(BegunEventsTest, WhatWasFollowedIsForgotten) {
 
 // Two calls start at the same time. Each waits for the events it has read,
 // neither waits for the other, so later work must wait for both.
-TEST(BegunEventsTest, WhatAnotherThreadBeganStays) {
+TEST(BegunEventsTest, KeepsEventsOfConcurrentCalls) {
   BegunEvents begun;
   const auto before = std::make_shared<DeviceEvent>();
   const auto lookup = std::make_shared<DeviceEvent>();

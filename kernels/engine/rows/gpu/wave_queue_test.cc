@@ -15,7 +15,7 @@ namespace ev {
 namespace gpu {
 namespace {
 
-TEST(WaveQueueTest, AWaveWaitsForThoseBefore) {
+TEST(WaveQueueTest, AWaveWaitsForEarlierWaves) {
   WaveQueue queue({2, 1, 1});
   std::vector<size_t> launched;
   const auto launch = [&](size_t w) {
@@ -71,7 +71,7 @@ TEST(WaveQueueTest, ThreadsLaunchEachWaveOnceAndInOrder) {
 }
 
 // A wave becomes complete just when the other thread has found no more waves.
-TEST(WaveQueueTest, NoWaveIsLeftBetweenTwoThreads) {
+TEST(WaveQueueTest, NoWaveIsLostBetweenTwoThreads) {
   constexpr int kRounds = 20000;
   std::atomic<int> arrived{0};
   std::vector<int> num_launched(kRounds, 0);
