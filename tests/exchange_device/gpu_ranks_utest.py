@@ -298,7 +298,7 @@ class LookupsTest(model.DistributedTestCase):
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
                 steps=4, other_way=None, lookup=sok.lookup_sparse, key_dtype=tf.int64,
                 options=None):
-    """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
+    """Trains a model on a GPU and one through Horovod on the CPU; expects the same bits.
 
     other_way: tables whose gradients need rows in CPU memory; None: all stay on the GPU.
     lookup: of the model on the GPU.

@@ -39,10 +39,10 @@ using ev::testing::HostStream;
 using ev::testing::Reach;
 
 constexpr int64_t kMinDistinctIds = 10;
-// Tables that come together find no memory where they have a multiple of so
-// many ids, all together.
+// StartDistincts returns ResourceExhausted if the tables' ids together are a
+// multiple of this number.
 constexpr int64_t kNoRoomFor = 11;
-// For memory that is still kept, a millisecond each.
+// Checks for memory that KeepUntil still holds, one per millisecond.
 constexpr int kMostLooks = 1000;
 
 std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
@@ -55,7 +55,9 @@ void Check(bool holds, const char* promise) {
   std::abort();
 }
 
-// Where the device works, which has to be the device's.
+// There returns the address at which the device accesses its memory; Here
+// returns its argument. They check that the memory is device memory, and host
+// memory.
 template <typename T>
 T* There(T* memory) {
   T* const there = Reach(memory);
@@ -68,13 +70,14 @@ T* Here(T* memory) {
   return memory;
 }
 
-// A stream is late: it has done its work when the mark has been looked at some
-// times, or when it is waited for.
+// A point of a HostStream, whose work runs late: when IsReached has been called
+// kLooks times, or when the mark is waited for.
 class HostMark : public StreamMark {
  public:
-  // use: of what has to stay; it ends when a look says that the mark is
-  // reached, and not when another stream, or a carrier, waits: they would go on
-  // with work that a GPU has still to do.
+  // use: a reference that shows that memory is in use. It is dropped when
+  // IsReached returns true, but not when another stream or a carrier waits for
+  // the mark: on a GPU they would be enqueued, and the memory would still be in
+  // use.
   HostMark(std::shared_ptr<HostStream::Point> point, std::shared_ptr<int> use)
       : point_(std::move(point)),
         use_(new std::shared_ptr<int>(std::move(use))) {}
@@ -107,7 +110,8 @@ class HostMark : public StreamMark {
   const std::shared_ptr<HostStream::Point> point_;
   std::atomic<int> looks_{0};
   std::mutex mu_;
-  // Goes with no mark that is dropped: what it is of is in use then.
+  // A pointer that is leaked if the mark is dropped before it was reached: then
+  // the memory counts as in use.
   std::shared_ptr<int>* use_;
 };
 
@@ -134,7 +138,8 @@ class HostRoute : public DeviceRoute {
     }
   }
 
-  // Does nothing before it is waited for: a caller that forgets to is noticed.
+  // Enqueues the pooling, which runs only when it is waited for: a caller that
+  // does not wait gets NaN.
   Status StartPool(const char* rows, WireType wire,
                    const std::shared_ptr<StreamMark>& ready,
                    Span<const int64_t> chunk_starts, Span<float* const> outputs,
@@ -188,7 +193,8 @@ class HostRoute : public DeviceRoute {
   }
 
  private:
-  // As long as it lives, the route has to be kept.
+  // Returns a reference that shows that the route is in use. The route must
+  // outlive it.
   std::shared_ptr<int> Use() {
     const auto use = std::make_shared<int>(0);
     std::lock_guard<std::mutex> lock(mu_);
@@ -212,7 +218,7 @@ class HostRoute : public DeviceRoute {
     }
   }
 
-  // One occurrence after the other, in the order of the batch.
+  // Adds one occurrence after the other, in the order of the batch.
   std::vector<float> SumsOf(const RoutedTable& table, const float* grads) {
     const Samples samples = SamplesOf(table);
     std::vector<float> sums(table.num_unique * table.dim);
@@ -233,7 +239,8 @@ class HostRoute : public DeviceRoute {
     return sums;
   }
 
-  // What the device has of the samples, not what the route has.
+  // The samples that the device has computed, if it has deduplicated; otherwise
+  // those of the route.
   struct Samples {
     std::vector<int32_t> own;
     const int32_t* inverse;
@@ -283,7 +290,7 @@ class HostRoute : public DeviceRoute {
     }
   }
 
-  // What the device is told.
+  // Returns the bytes that a GPU would copy when the route starts.
   static std::string Bytes(const RoutedTable& table) {
     if (table.distinct != nullptr) {
       return std::string(table.for_pooling(), table.for_pooling_bytes());
@@ -309,17 +316,17 @@ class HostExchangeDevice : public ExchangeDevice {
     return Status::OK();
   }
 
-  // That of the process; null: none is made yet.
+  // The only instance; null if none was made.
   static HostExchangeDevice* the_device;
 
-  // What has been kept, and need not be any more, goes.
+  // Releases the memory whose mark has been reached.
   void GiveUpKept() {
     std::vector<Kept> all, left;
     {
       std::lock_guard<std::mutex> lock(mu_);
       all.swap(kept_);
     }
-    // Each mark once, however much it keeps.
+    // Calls IsReached once per mark, even if it keeps several blocks.
     std::map<StreamMark*, bool> reached;
     for (Kept& kept : all) {
       const auto one = reached.emplace(kept.mark.get(), false);
@@ -342,7 +349,7 @@ class HostExchangeDevice : public ExchangeDevice {
     return Status::OK();
   }
 
-  // Few enough that a test's batches are some above, some below.
+  // Chosen so that some of a test's batches are longer and some are shorter.
   int64_t min_ids_to_deduplicate() const override {
     return ev::MinIdsToDeduplicate(kMinDistinctIds);
   }
@@ -442,8 +449,8 @@ class HostExchangeDevice : public ExchangeDevice {
 
 HostExchangeDevice* HostExchangeDevice::the_device = nullptr;
 
-// Carries between memory of the device, or other, of each rank. What is started
-// arrives late.
+// A carrier between the ranks' memory, each in device memory or host memory.
+// Data of a started exchange arrive late.
 class DeviceCarrier : public Carrier {
  public:
   explicit DeviceCarrier(std::unique_ptr<Carrier> memory)

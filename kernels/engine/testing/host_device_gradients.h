@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceGradients of the stand-in for a GPU.
+// DeviceGradients of the stand-in device of host_device_rows.h.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_GRADIENTS_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_GRADIENTS_H_
@@ -19,7 +19,8 @@
 namespace ev {
 namespace testing {
 
-// Rows of floats that come in pieces.
+// Gradients in host memory. Ends the process if a sample is put twice or not at
+// all.
 class HostDeviceGradients : public DeviceGradients {
  public:
   HostDeviceGradients(int64_t dim, int64_t num_samples)

@@ -25,7 +25,7 @@ struct Blocks {
   std::map<const char*, Block> by_address;
 };
 
-// Never destroyed: a framework's tensors may outlive what is.
+// Never destroyed, because a framework's tensors may outlive static objects.
 Blocks* AllBlocks() {
   static Blocks* const blocks = new Blocks;
   return blocks;

@@ -44,7 +44,7 @@ TEST(HostStreamTest, APointIsBehindWhatWasGivenBeforeAlone) {
   stream.Give([&] { x += 2; });
   const auto here = stream.Here();
   EXPECT_EQ(here, stream.Here());
-  // The streams wait for each other, at points that were before.
+  // The streams wait for each other, at points recorded earlier.
   other.Give([&, here] {
     here->Reach();
     x *= 5;
