@@ -45,9 +45,10 @@ constexpr int64_t kNoRoomFor = 11;
 // Checks for memory that KeepUntil still holds, one per millisecond.
 constexpr int kMostLooks = 1000;
 
-std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
-    live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0},
-    pooled_there{0}, summed_there{0}, ids_there{0}, without_room{0}, started{0};
+std::atomic<int64_t> sends_from_device{0}, pooled_routes{0},
+    spread_gradients{0}, live_blocks{0}, deduplicated{0}, sums_on_device{0},
+    sums_on_host{0}, pooled_on_device{0}, summed_on_device{0}, ids_on_device{0},
+    without_room{0}, started{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
@@ -55,17 +56,17 @@ void Check(bool holds, const char* promise) {
   std::abort();
 }
 
-// There returns the address at which the device accesses its memory; Here
-// returns its argument. They check that the memory is device memory, and host
-// memory.
+// DeviceAddress returns the address at which the device accesses its memory;
+// HostAddress returns its argument. They check that the memory is device
+// memory, and host memory.
 template <typename T>
-T* There(T* memory) {
-  T* const there = Reach(memory);
-  Check(there != nullptr, "memory is not the device's");
-  return there;
+T* DeviceAddress(T* memory) {
+  T* const reached = Reach(memory);
+  Check(reached != nullptr, "memory is not the device's");
+  return reached;
 }
 template <typename T>
-T* Here(T* memory) {
+T* HostAddress(T* memory) {
   Check(Reach(memory) == nullptr, "memory is the device's");
   return memory;
 }
@@ -83,7 +84,7 @@ class HostMark : public StreamMark {
         use_(new std::shared_ptr<int>(std::move(use))) {}
   static std::shared_ptr<StreamMark> At(const ev::DeviceStream& stream,
                                         std::shared_ptr<int> use = nullptr) {
-    return std::make_shared<HostMark>(HostStream::Of(stream)->Here(),
+    return std::make_shared<HostMark>(HostStream::Of(stream)->Record(),
                                       std::move(use));
   }
   bool IsReached() override {
@@ -128,7 +129,7 @@ class HostRoute : public DeviceRoute {
                         table.for_pooling() <=
                     static_cast<int64_t>(table.for_pooling_bytes()),
             "offsets and inverse are not one stretch");
-      told_.push_back(Bytes(table));
+      uploaded_.push_back(Bytes(table));
     }
   }
 
@@ -156,9 +157,9 @@ class HostRoute : public DeviceRoute {
       stream_.Give([=] { Pool(rows, wire, starts, out, false); });
       return Status::OK();
     }
-    ++pooled_there;
+    ++pooled_on_device;
     const std::shared_ptr<HostStream::Point> before =
-        HostStream::Of(*stream)->Here();
+        HostStream::Of(*stream)->Record();
     stream_.Give([=] {
       before->Reach();
       Pool(rows, wire, starts, out, true);
@@ -178,15 +179,15 @@ class HostRoute : public DeviceRoute {
                       char* message,
                       std::shared_ptr<StreamMark>* done) override {
     Check(is_pooled_, "gradients come before rows are pooled");
-    ++summed_there;
+    ++summed_on_device;
     const std::shared_ptr<HostStream::Point> before =
-        HostStream::Of(stream)->Here();
+        HostStream::Of(stream)->Record();
     const std::vector<int> numbers(tables.begin(), tables.end());
     const std::vector<const float*> given(grads.begin(), grads.end());
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
     stream_.Give([=] {
       before->Reach();
-      Sum(numbers, given, starts, wire, There(message));
+      Sum(numbers, given, starts, wire, DeviceAddress(message));
     });
     *done = HostMark::At(stream_.stream(), Use());
     return Status::OK();
@@ -228,7 +229,7 @@ class HostRoute : public DeviceRoute {
       for (int32_t i = samples.offsets[s]; i < samples.offsets[s + 1]; ++i) {
         const int32_t u = samples.inverse[i];
         for (int64_t c = 0; c < table.dim; ++c) {
-          float grad = There(grads)[s * table.dim + c];
+          float grad = DeviceAddress(grads)[s * table.dim + c];
           if (factors != nullptr) grad = grad * factors[s];
           float* const sum = &sums[u * table.dim + c];
           *sum = has_any[u] ? *sum + grad : grad;
@@ -251,24 +252,25 @@ class HostRoute : public DeviceRoute {
     samples.inverse = table.inverse;
     samples.offsets = table.offsets;
     if (table.distinct == nullptr) return samples;
-    const auto& there = static_cast<const HostDeviceDistinct&>(*table.distinct);
+    const auto& distinct =
+        static_cast<const HostDeviceDistinct&>(*table.distinct);
     const int32_t* const places =
-        table.is_sorted_on_device ? there.places().data() : table.places;
-    for (int32_t u : there.inverse()) samples.own.push_back(places[u]);
+        table.is_sorted_on_device ? distinct.places().data() : table.places;
+    for (int32_t u : distinct.inverse()) samples.own.push_back(places[u]);
     samples.inverse = samples.own.data();
-    samples.offsets = there.offsets().data();
+    samples.offsets = distinct.offsets().data();
     return samples;
   }
 
   void Pool(const char* rows, WireType wire,
             const std::vector<int64_t>& chunk_starts,
-            const std::vector<float*>& outputs, bool there) {
+            const std::vector<float*>& outputs, bool to_device) {
     ++pooled_routes;
     const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
-    rows = There(rows);
+    rows = DeviceAddress(rows);
     for (int t = 0; t < num_tables; ++t) {
       const RoutedTable& table = plan_->routed(t);
-      Check(Bytes(table) == told_[t], "a route changed after it was told");
+      Check(Bytes(table) == uploaded_[t], "a route changed after it was told");
       std::vector<float> floats(table.num_unique * table.dim);
       std::vector<const float*> addresses;
       for (int r = 0; r < num_ranks; ++r) {
@@ -285,8 +287,9 @@ class HostRoute : public DeviceRoute {
       batch.inverse = samples.inverse;
       batch.offsets = samples.offsets;
       if (table.batch_size == 0) continue;
-      ev::PoolSamples(batch, 0, table.batch_size,
-                      there ? There(outputs[t]) : Here(outputs[t]));
+      ev::PoolSamples(
+          batch, 0, table.batch_size,
+          to_device ? DeviceAddress(outputs[t]) : HostAddress(outputs[t]));
     }
   }
 
@@ -302,7 +305,7 @@ class HostRoute : public DeviceRoute {
   }
 
   const std::shared_ptr<const RoutePlan> plan_;
-  std::vector<std::string> told_;
+  std::vector<std::string> uploaded_;
   HostStream stream_;
   std::atomic<bool> is_pooled_{false};
   std::mutex mu_;
@@ -379,7 +382,7 @@ class HostExchangeDevice : public ExchangeDevice {
     distincts->clear();
     for (const ev::DistinctRequest& request : requests) {
       ++deduplicated;
-      if (request.is_there) ++ids_there;
+      if (request.is_there) ++ids_on_device;
       distincts->emplace_back(new HostDeviceDistinct(
           request, std::make_shared<const HostKnownKeys>(), unstarted));
     }
@@ -400,14 +403,16 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
-    if (bytes > 0) std::memcpy(Here(to), There(from), bytes);
+    if (bytes > 0) std::memcpy(HostAddress(to), DeviceAddress(from), bytes);
     return Status::OK();
   }
 
   Status ToWire(const float* from, int64_t count, WireType wire,
                 char* to) override {
     stream_.Give([=] {
-      if (count > 0) sok::ToWire(There(from), count, wire, There(to));
+      if (count > 0) {
+        sok::ToWire(DeviceAddress(from), count, wire, DeviceAddress(to));
+      }
     });
     return Status::OK();
   }
@@ -422,9 +427,9 @@ class HostExchangeDevice : public ExchangeDevice {
     stream_.Give([=] {
       for (const WireChunk& chunk : given) {
         Check(chunk.count > 0, "a chunk is empty");
-        float* const out = There(to) + chunk.to;
-        sok::FromWire(There(from) + chunk.from * WireBytes(wire), chunk.count,
-                      wire, out);
+        float* const out = DeviceAddress(to) + chunk.to;
+        sok::FromWire(DeviceAddress(from) + chunk.from * WireBytes(wire),
+                      chunk.count, wire, out);
         for (int64_t i = 0; i < chunk.count; ++i) out[i] *= scale;
       }
     });
@@ -477,7 +482,7 @@ class DeviceCarrier : public Carrier {
                   Span<const int64_t> received_bytes) override {
     const char* const sent = Reach(send);
     char* const received = Reach(out);
-    if (sent != nullptr) ++sent_from_there;
+    if (sent != nullptr) ++sends_from_device;
     return memory_->AllToAll(sent == nullptr ? send : sent, send_bytes,
                              received == nullptr ? out : received,
                              received_bytes);
@@ -511,28 +516,28 @@ class DeviceCarrier : public Carrier {
   Status AllReduce(const Reduction& reduction,
                    std::shared_ptr<StreamMark>* ready) override {
     ready->reset();
-    Reduction here = reduction;
+    Reduction sum_on_host = reduction;
     if (reduction.after != nullptr) EV_RETURN_IF_ERROR(reduction.after->Wait());
-    std::vector<std::string> sums(here.pieces.size());
+    std::vector<std::string> sums(sum_on_host.pieces.size());
     size_t k = 0;
-    for (ReducedPiece& piece : here.pieces) {
+    for (ReducedPiece& piece : sum_on_host.pieces) {
       std::string* const sum = &sums[k++];
       if (piece.count == 0) continue;
       if (reduction.after == nullptr) {
-        Here(piece.from);
-        Here(piece.to);
+        HostAddress(piece.from);
+        HostAddress(piece.to);
         continue;
       }
-      piece.from = There(piece.from);
+      piece.from = DeviceAddress(piece.from);
       sum->resize(piece.count * ReducedBytes(reduction.type));
       piece.to = &(*sum)[0];
     }
-    (reduction.after == nullptr ? sums_here : sums_there)++;
-    EV_RETURN_IF_ERROR(SumOverRanks(memory_.get(), here));
+    (reduction.after == nullptr ? sums_on_host : sums_on_device)++;
+    EV_RETURN_IF_ERROR(SumOverRanks(memory_.get(), sum_on_host));
     if (reduction.after == nullptr) return Status::OK();
     std::vector<char*> places;
     for (const ReducedPiece& piece : reduction.pieces) {
-      places.push_back(piece.count == 0 ? nullptr : There(piece.to));
+      places.push_back(piece.count == 0 ? nullptr : DeviceAddress(piece.to));
     }
     stream_.Give([=] {
       for (size_t p = 0; p < places.size(); ++p) {
@@ -587,16 +592,16 @@ HostExchangeCounts GetHostExchangeCounts() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   HostExchangeCounts counts;
-  counts.sent_from_there = sent_from_there;
+  counts.sends_from_device = sends_from_device;
   counts.pooled_routes = pooled_routes;
   counts.spread_gradients = spread_gradients;
   counts.live_blocks = live_blocks;
   counts.deduplicated = deduplicated;
-  counts.sums_there = sums_there;
-  counts.sums_here = sums_here;
-  counts.pooled_there = pooled_there;
-  counts.summed_there = summed_there;
-  counts.ids_there = ids_there;
+  counts.sums_on_device = sums_on_device;
+  counts.sums_on_host = sums_on_host;
+  counts.pooled_on_device = pooled_on_device;
+  counts.summed_on_device = summed_on_device;
+  counts.ids_on_device = ids_on_device;
   counts.without_room = without_room;
   counts.started = started;
   return counts;

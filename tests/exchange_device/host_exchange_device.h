@@ -25,17 +25,17 @@ namespace testing {
 
 // Counts of what the stand-in has done in this process.
 struct HostExchangeCounts {
-  int64_t sent_from_there = 0;  // exchanges of data in device memory
+  int64_t sends_from_device = 0;  // exchanges of data in device memory
   int64_t pooled_routes = 0;
   int64_t spread_gradients = 0;
-  int64_t live_blocks = 0;   // blocks of device memory
-  int64_t deduplicated = 0;  // batches of tables
-  int64_t sums_there = 0;    // calls that summed gradients in device memory
-  int64_t sums_here = 0;     // and in host memory
-  int64_t pooled_there = 0;  // routes with outputs in device memory
-  int64_t summed_there = 0;  // routes with gradients in device memory
+  int64_t live_blocks = 0;       // blocks of device memory
+  int64_t deduplicated = 0;      // batches of tables
+  int64_t sums_on_device = 0;    // calls that summed gradients in device memory
+  int64_t sums_on_host = 0;      // and in host memory
+  int64_t pooled_on_device = 0;  // routes with outputs in device memory
+  int64_t summed_on_device = 0;  // routes with gradients in device memory
   // Batches among 'deduplicated' whose ids were in device memory.
-  int64_t ids_there = 0;
+  int64_t ids_on_device = 0;
   int64_t without_room = 0;  // routes whose tables found no device memory
   int64_t started = 0;  // exchanges that returned before all data had arrived
 };

@@ -64,9 +64,9 @@ class HostStream {
 
   void Give(std::function<void()> work);
   // Returns a point after all work that the stream was given so far.
-  std::shared_ptr<Point> Here();
+  std::shared_ptr<Point> Record();
   // Runs all work that the stream was given so far.
-  void Wait() { Here()->Reach(); }
+  void Wait() { Record()->Reach(); }
   // The stream as a parameter of the engine's calls.
   DeviceStream stream() { return DeviceStream{this}; }
   static HostStream* Of(const DeviceStream& stream) {

@@ -42,19 +42,19 @@ TEST(HostStreamTest, APointIsBehindWhatWasGivenBeforeAlone) {
   HostStream stream, other;
   int x = 1;
   stream.Give([&] { x += 2; });
-  const auto here = stream.Here();
-  EXPECT_EQ(here, stream.Here());
+  const auto first = stream.Record();
+  EXPECT_EQ(first, stream.Record());
   // The streams wait for each other, at points recorded earlier.
-  other.Give([&, here] {
-    here->Reach();
+  other.Give([&, first] {
+    first->Reach();
     x *= 5;
   });
-  const auto there = other.Here();
-  stream.Give([there] { there->Reach(); });
+  const auto second = other.Record();
+  stream.Give([second] { second->Reach(); });
   stream.Give([&] { x += 1; });
-  EXPECT_FALSE(here->is_reached());
-  here->Reach();
-  EXPECT_TRUE(here->is_reached());
+  EXPECT_FALSE(first->is_reached());
+  first->Reach();
+  EXPECT_TRUE(first->is_reached());
   EXPECT_EQ(3, x);
   stream.Wait();
   EXPECT_EQ(16, x);
