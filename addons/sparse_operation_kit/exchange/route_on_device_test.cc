@@ -456,12 +456,12 @@ TEST_F(RouteOnDeviceErrors, BadSplitsBesideGoodIds) {
   ExpectFails("");
 }
 
-TEST_F(RouteOnDeviceErrors, KeysOfADeviceWithoutRows) {
+TEST_F(RouteOnDeviceErrors, DeviceThatFindsRowsIsAnError) {
   device_.known->Put(3, 0);
   ExpectFails("found 1 of 7 keys");
 }
 
-TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {
+TEST_F(RouteOnDeviceErrors, FetchingTheInverseFails) {
   device_.fails = "inverse";
   ASSERT_TRUE(Run().ok());
   const int table = 0;
@@ -472,14 +472,14 @@ TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {
       << status.message();
 }
 
-TEST_F(RouteOnDeviceErrors, WithoutMemoryTheProcessorsDoIt) {
+TEST_F(RouteOnDeviceErrors, WithoutDeviceMemoryTheCpuDeduplicates) {
   device_.fails = "memory";
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
   EXPECT_EQ(plan_->num_keys(0, 0) + plan_->num_keys(1, 0), 7);
 }
 
-TEST_F(RouteOnDeviceErrors, WhatIsNotForADevice) {
+TEST_F(RouteOnDeviceErrors, WeightsAndShortBatchesStayOnTheCpu) {
   const std::vector<float> weights(ids_.size(), 1.0f);
   in_.weights = weights.data();
   ASSERT_TRUE(Run().ok());
@@ -521,7 +521,7 @@ TEST_F(RouteOnDeviceErrors, NarrowIds) {
 }
 
 // Pooling and its gradient may call it at the same time.
-TEST_F(RouteOnDeviceErrors, FetchedByManyAtOnce) {
+TEST_F(RouteOnDeviceErrors, ConcurrentFetches) {
   TestDistinct::num_fetched = 0;
   ASSERT_TRUE(Run().ok());
   std::vector<std::thread> callers;

@@ -11,7 +11,7 @@ namespace ev {
 namespace testing {
 namespace {
 
-TEST(HostDeviceMemoryTest, IsReachedByTheDeviceAlone) {
+TEST(HostDeviceMemoryTest, OnlyTheDeviceCanAccessIt) {
   float* const memory =
       static_cast<float*>(AllocateHostDeviceMemory(3000 * sizeof(float)));
   ASSERT_NE(nullptr, memory);
@@ -26,7 +26,7 @@ TEST(HostDeviceMemoryTest, IsReachedByTheDeviceAlone) {
   EXPECT_EQ(nullptr, Reach(memory));
 }
 
-TEST(HostStreamTest, WorksWhenItIsWaitedForInOrder) {
+TEST(HostStreamTest, RunsWorkInOrderWhenWaitedFor) {
   HostStream stream;
   int x = 1;
   stream.Give([&] { x += 2; });
@@ -38,7 +38,7 @@ TEST(HostStreamTest, WorksWhenItIsWaitedForInOrder) {
   EXPECT_EQ(15, x);
 }
 
-TEST(HostStreamTest, APointIsBehindWhatWasGivenBeforeAlone) {
+TEST(HostStreamTest, APointCoversEarlierWorkOnly) {
   HostStream stream, other;
   int x = 1;
   stream.Give([&] { x += 2; });
