@@ -52,7 +52,7 @@ std::atomic<int64_t> sends_from_device{0}, pooled_routes{0},
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
-  std::fprintf(stderr, "the device between ranks: %s\n", promise);
+  std::fprintf(stderr, "stand-in for the exchange device: %s\n", promise);
   std::abort();
 }
 
@@ -62,12 +62,13 @@ void Check(bool holds, const char* promise) {
 template <typename T>
 T* DeviceAddress(T* memory) {
   T* const reached = Reach(memory);
-  Check(reached != nullptr, "memory is not the device's");
+  Check(reached != nullptr, "an address is not in device memory");
   return reached;
 }
 template <typename T>
 T* HostAddress(T* memory) {
-  Check(Reach(memory) == nullptr, "memory is the device's");
+  Check(Reach(memory) == nullptr,
+        "an address is in device memory, expected host memory");
   return memory;
 }
 
@@ -128,14 +129,15 @@ class HostRoute : public DeviceRoute {
                 reinterpret_cast<const char*>(table.inverse + table.num_ids) -
                         table.for_pooling() <=
                     static_cast<int64_t>(table.for_pooling_bytes()),
-            "offsets and inverse are not one stretch");
+            "offsets and inverse are not contiguous");
       uploaded_.push_back(Bytes(table));
     }
   }
 
   ~HostRoute() override {
     for (const auto& one : uses_) {
-      Check(one.expired(), "a route is not kept as long as it is used");
+      Check(one.expired(),
+            "a route was destroyed while its work was in flight");
     }
   }
 
@@ -146,7 +148,7 @@ class HostRoute : public DeviceRoute {
                    Span<const int64_t> chunk_starts, Span<float* const> outputs,
                    const ev::DeviceStream* stream,
                    std::shared_ptr<StreamMark>* done) override {
-    Check(!is_pooled_, "a route is pooled twice");
+    Check(!is_pooled_, "StartPool was called twice");
     is_pooled_ = true;
     if (ready != nullptr) {
       EV_RETURN_IF_ERROR(ready->Before(stream_.stream()));
@@ -178,7 +180,7 @@ class HostRoute : public DeviceRoute {
                       Span<const int64_t> chunk_starts, WireType wire,
                       char* message,
                       std::shared_ptr<StreamMark>* done) override {
-    Check(is_pooled_, "gradients come before rows are pooled");
+    Check(is_pooled_, "SumGradients was called before StartPool");
     ++summed_on_device;
     const std::shared_ptr<HostStream::Point> before =
         HostStream::Of(stream)->Record();
@@ -270,7 +272,8 @@ class HostRoute : public DeviceRoute {
     rows = DeviceAddress(rows);
     for (int t = 0; t < num_tables; ++t) {
       const RoutedTable& table = plan_->routed(t);
-      Check(Bytes(table) == uploaded_[t], "a route changed after it was told");
+      Check(Bytes(table) == uploaded_[t],
+            "a route's arrays changed after StartRoute");
       std::vector<float> floats(table.num_unique * table.dim);
       std::vector<const float*> addresses;
       for (int r = 0; r < num_ranks; ++r) {
@@ -360,7 +363,7 @@ class HostExchangeDevice : public ExchangeDevice {
   Status StartDistincts(
       Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
-    Check(!requests.empty(), "no table is to be deduplicated");
+    Check(!requests.empty(), "StartDistincts was called without tables");
     int64_t num_ids = 0;
     for (const ev::DistinctRequest& request : requests) {
       const int64_t least = request.brings_inverse ? min_ids_to_deduplicate()
@@ -368,11 +371,11 @@ class HostExchangeDevice : public ExchangeDevice {
                                                          ev::kDistinctShares;
       Check(request.num_ids >= std::max<int64_t>(1, least) &&
                 request.num_ids <= ev::kMaxDistinctIds,
-            "so many ids are not for a device");
+            "a table has too few or too many ids for a device");
       num_ids += request.num_ids;
     }
     Check(num_ids >= min_ids_to_deduplicate(),
-          "tables that are few ids together are not for a device");
+          "the tables together have too few ids for a device");
     if (num_ids % kNoRoomFor == 0) {
       ++without_room;
       return ev::ResourceExhausted("no memory");
@@ -471,7 +474,8 @@ class DeviceCarrier : public Carrier {
     EV_RETURN_IF_ERROR(MakeCarrier("memory", options, &memory));
     std::unique_ptr<DeviceCarrier> made(new DeviceCarrier(std::move(memory)));
     EV_RETURN_IF_ERROR(MakeControlCarrier(made.get(), true, &made->control_));
-    Check(made->control_ != nullptr, "ranks of one host share no memory");
+    Check(made->control_ != nullptr,
+          "the ranks of one host have no shared memory");
     *carrier = std::move(made);
     return Status::OK();
   }
@@ -505,8 +509,10 @@ class DeviceCarrier : public Carrier {
         AllToAll(send, send_bytes, &(*arrived)[0], received_bytes));
     const char* const sent = Reach(send);
     stream_.Give([=] {
-      Check(Reach(out) == received, "memory goes before what is sent to it");
-      Check(Reach(send) == sent, "memory goes before it is sent");
+      Check(Reach(out) == received,
+            "the receive buffer was freed before its data arrived");
+      Check(Reach(send) == sent,
+            "the send buffer was freed before it was sent");
       std::copy(arrived->begin(), arrived->end(), received);
     });
     *ready = HostMark::At(stream_.stream());

@@ -30,7 +30,7 @@ class HostDeviceGradients : public DeviceGradients {
               begin * dim_ + grads.size() <= floats_.size(),
           "gradients are beyond the batch", begin);
     for (size_t i = 0; i < grads.size() / dim_; ++i) {
-      Check(!was_put_[begin + i].exchange(true), "a gradient comes twice",
+      Check(!was_put_[begin + i].exchange(true), "a gradient is put twice",
             begin + i);
     }
     std::copy(grads.begin(), grads.end(), floats_.data() + begin * dim_);
@@ -38,7 +38,7 @@ class HostDeviceGradients : public DeviceGradients {
   }
   const float* all() const {
     for (const auto& was_put : was_put_) {
-      Check(was_put, "a gradient never came", 0);
+      Check(was_put, "a gradient was never put", 0);
     }
     return floats_.data();
   }

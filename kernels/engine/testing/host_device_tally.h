@@ -49,7 +49,8 @@ class HostTally {
   }
   void CheckHasNone(RowHandle row) {
     std::lock_guard<std::mutex> lock(mu_);
-    Check(of_.count(row) == 0, "a row goes whose tally was not taken", row);
+    Check(of_.count(row) == 0, "a row is removed before its tally is taken",
+          row);
   }
   void Clear() {
     std::lock_guard<std::mutex> lock(mu_);

@@ -121,8 +121,8 @@ class ExchangeGpu : public ExchangeDevice {
  public:
   static Status Make(ExchangeDevice** made) {
     int device = 0;
-    EV_RETURN_IF_ERROR(ev::gpu::ProcessDevice(
-        "rows that stay on a GPU between ranks need", &device));
+    EV_RETURN_IF_ERROR(
+        ev::gpu::ProcessDevice("exchanging rows between GPUs needs", &device));
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
     std::unique_ptr<ExchangeGpu> gpu(new ExchangeGpu(device));
     EV_CUDA_RETURN_IF_ERROR(
@@ -132,8 +132,8 @@ class ExchangeGpu : public ExchangeDevice {
     pthread_t keeper;
     if (pthread_create(&keeper, nullptr, &ExchangeGpu::Keep, gpu.get()) != 0) {
       return ev::ResourceExhausted(
-          "rows that stay on a GPU between ranks need a thread, and none could "
-          "be started");
+          "exchanging rows between GPUs needs a thread, and pthread_create "
+          "failed");
     }
     pthread_detach(keeper);
     ev::gpu::OfferPinnedMemory(device);
