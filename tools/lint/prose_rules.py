@@ -17,8 +17,9 @@ import tokenize
 # The GPU's rooms, and files that share their names, as prefixes of paths: written before
 # these rules. The list only shrinks.
 NOT_YET = (
-    "addons/sparse_operation_kit/exchange/gpu/",
-    "addons/sparse_operation_kit/exchange/route",
+    "addons/sparse_operation_kit/exchange/gpu/exchange_gpu_test.cc",
+    "addons/sparse_operation_kit/exchange/route.cc",
+    "addons/sparse_operation_kit/exchange/route_o",
     "docs/design/0005",
     "docs/design/0021",
     "docs/design/0025",
@@ -39,8 +40,10 @@ NOT_YET = (
     "kernels/engine/rows/gpu/step_waves.cu",
     "kernels/engine/rows/gpu_compute.h",
     "kernels/engine/rows/gpu_step.h",
-    "kernels/engine/testing/host_device",
-    "tests/exchange_device/",
+    "kernels/engine/testing/host_device_distinct.",
+    "kernels/engine/testing/host_device_rows",
+    "kernels/engine/testing/host_device_step",
+    "tests/exchange_device/host_exchange_device.cc",
 )
 
 _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
