@@ -42,7 +42,8 @@ constexpr int64_t kMinDistinctIds = 10;
 // StartDistincts returns ResourceExhausted if the tables' ids together are a
 // multiple of this number.
 constexpr int64_t kNoRoomFor = 11;
-// Checks for memory that KeepUntil still holds, one per millisecond.
+// GetHostExchangeCounts checks this many times, a millisecond apart, for memory
+// that KeepUntil still holds.
 constexpr int kMostLooks = 1000;
 
 std::atomic<int64_t> sends_from_device{0}, pooled_routes{0},

@@ -192,8 +192,8 @@ constexpr uint32_t kEntries = 1u << kEntriesLog2;
 static_assert(kEntries < 1 << 16, "their numbers are added up in 16 bits");
 constexpr int kEntriesEach = kEntries / kStepBlock;
 constexpr uint32_t kMaxProbes = 64;
-constexpr uint32_t kSharedList =
-    2048;                  // larger bins are listed in global memory
+// Ids of a bin whose lists fit in shared memory.
+constexpr uint32_t kSharedList = 2048;
 constexpr int kAhead = 4;  // pairs in flight per thread
 
 // Next free places of a block in the lists of keys. The block reserves all its
@@ -254,9 +254,10 @@ __device__ __forceinline__ uint32_t EntryOf(const GroupShared& shared,
   return e;
 }
 
-// The rows of a bin that are grouped in one pass: those whose hash is 'residue'
-// modulo 'modulus'. It starts with all rows. If they overflow shared memory,
-// the part is halved, and the other half follows in a later pass.
+// Part: the rows of a bin that are grouped in one pass, which are those whose
+// hash is 'residue' modulo 'modulus'. The first part is all rows. If its rows
+// overflow shared memory, it is halved, and the other half follows in a later
+// pass.
 struct Part {
   uint32_t modulus = 1, residue = 0;
   bool done = false;
