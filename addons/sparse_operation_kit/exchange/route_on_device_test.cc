@@ -520,7 +520,7 @@ TEST_F(RouteOnDeviceErrors, NarrowIds) {
   EXPECT_EQ(keys, (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5}));
 }
 
-// Pooling and its gradient may call it at the same time.
+// Pooling and its gradient may call FetchInverse at the same time.
 TEST_F(RouteOnDeviceErrors, ConcurrentFetches) {
   TestDistinct::num_fetched = 0;
   ASSERT_TRUE(Run().ok());

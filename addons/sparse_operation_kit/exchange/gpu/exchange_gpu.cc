@@ -47,8 +47,10 @@ using ev::gpu::WorkLane;
 
 // Enough for two steps: one allocates while the other is still in flight.
 constexpr size_t kMaxIdleBytes = size_t{4} << 30;
+// Interval between two checks of kept memory.
 constexpr auto kLookAtKept = std::chrono::microseconds(300);
-// Limit for memory in use by others: a rank that is gone may hold it.
+// Longest wait for memory that other work still uses. A rank that has died may
+// keep it in use for ever.
 constexpr auto kLongestWait = std::chrono::seconds(10);
 
 // A pool of device memory blocks.
@@ -281,7 +283,8 @@ class ExchangeGpu : public ExchangeDevice {
     std::shared_ptr<const void> what;
   };
   void WakeKeeper() {
-    // Acquiring the lock ensures that the thread waits, or will see the change.
+    // Acquiring the lock ensures that the thread either waits already, or will
+    // see the change.
     { std::lock_guard<std::mutex> lock(kept_mu_); }
     is_kept_.notify_one();
   }
