@@ -528,7 +528,7 @@ class LookupsTest(model.DistributedTestCase):
       session.run(tf.compat.v1.global_variables_initializer())
       good = model.draw(np.random.RandomState(2), tables, [9] * hvd.size())[hvd.rank()]
       for wrong, message in ((9, "below the batch size"), (-9, "must not be negative")):
-        said = []
+        messages = []
         for made in models:
           feed = made.feed(good)
           value = feed[made.ids[2]]
@@ -536,9 +536,9 @@ class LookupsTest(model.DistributedTestCase):
           # The error occurs on all ranks, so none waits for another.
           with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message) as caught:
             session.run(made.outputs, feed)
-          said.append(caught.exception.message.partition(", table")[0].rpartition(
+          messages.append(caught.exception.message.partition(", table")[0].rpartition(
               "indices")[2])
-        self.assertEqual(*said)
+        self.assertEqual(*messages)
         self.assertIn("'t_2'", str(caught.exception).replace("'h_2'", "'t_2'"))
       for made in models:
         session.run(made.outputs, made.feed(good))
