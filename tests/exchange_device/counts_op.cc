@@ -41,18 +41,18 @@ class CountsOp : public tensorflow::OpKernel {
                                 0, tensorflow::TensorShape({15}), &out));
     const sok::testing::HostExchangeCounts counts =
         sok::testing::GetHostExchangeCounts();
-    out->vec<tensorflow::int64>()(0) = counts.sent_from_there;
+    out->vec<tensorflow::int64>()(0) = counts.sends_from_device;
     out->vec<tensorflow::int64>()(1) = counts.pooled_routes;
     out->vec<tensorflow::int64>()(2) = counts.spread_gradients;
     out->vec<tensorflow::int64>()(3) = counts.live_blocks;
     out->vec<tensorflow::int64>()(4) = 0;
     out->vec<tensorflow::int64>()(5) = ev::testing::HostDeviceFetches();
     out->vec<tensorflow::int64>()(6) = counts.deduplicated;
-    out->vec<tensorflow::int64>()(7) = counts.sums_there;
-    out->vec<tensorflow::int64>()(8) = counts.sums_here;
-    out->vec<tensorflow::int64>()(9) = counts.pooled_there;
-    out->vec<tensorflow::int64>()(10) = counts.summed_there;
-    out->vec<tensorflow::int64>()(11) = counts.ids_there;
+    out->vec<tensorflow::int64>()(7) = counts.sums_on_device;
+    out->vec<tensorflow::int64>()(8) = counts.sums_on_host;
+    out->vec<tensorflow::int64>()(9) = counts.pooled_on_device;
+    out->vec<tensorflow::int64>()(10) = counts.summed_on_device;
+    out->vec<tensorflow::int64>()(11) = counts.ids_on_device;
     out->vec<tensorflow::int64>()(12) = counts.without_room;
     out->vec<tensorflow::int64>()(13) = ev::testing::HostDeviceSteps();
     out->vec<tensorflow::int64>()(14) = counts.started;

@@ -298,7 +298,7 @@ class LookupsTest(model.DistributedTestCase):
   def _run_both(self, storages, make_optimizer, wrap=lambda o: o, clip=None, parts=1,
                 steps=4, other_way=None, lookup=sok.lookup_sparse, key_dtype=tf.int64,
                 options=None):
-    """Trains a model on a GPU and one through Horovod on the CPU: the same bits.
+    """Trains a model on a GPU and one through Horovod on the CPU; expects the same bits.
 
     other_way: tables whose gradients need rows in CPU memory; None: all stay on the GPU.
     lookup: of the model on the GPU.
@@ -528,7 +528,7 @@ class LookupsTest(model.DistributedTestCase):
       session.run(tf.compat.v1.global_variables_initializer())
       good = model.draw(np.random.RandomState(2), tables, [9] * hvd.size())[hvd.rank()]
       for wrong, message in ((9, "below the batch size"), (-9, "must not be negative")):
-        said = []
+        messages = []
         for made in models:
           feed = made.feed(good)
           value = feed[made.ids[2]]
@@ -536,9 +536,9 @@ class LookupsTest(model.DistributedTestCase):
           # The error occurs on all ranks, so none waits for another.
           with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message) as caught:
             session.run(made.outputs, feed)
-          said.append(caught.exception.message.partition(", table")[0].rpartition(
+          messages.append(caught.exception.message.partition(", table")[0].rpartition(
               "indices")[2])
-        self.assertEqual(*said)
+        self.assertEqual(*messages)
         self.assertIn("'t_2'", str(caught.exception).replace("'h_2'", "'t_2'"))
       for made in models:
         session.run(made.outputs, made.feed(good))

@@ -38,48 +38,54 @@ using ev::testing::HostStream;
 using ev::testing::Reach;
 
 constexpr int64_t kMinDistinctIds = 10;
-// Tables that come together find no memory where they have a multiple of so
-// many ids, all together.
+// StartDistincts returns ResourceExhausted if the tables' ids together are a
+// multiple of this number.
 constexpr int64_t kNoRoomFor = 11;
-// For memory that is still kept, a millisecond each.
+// GetHostExchangeCounts checks this many times, a millisecond apart, for memory
+// that KeepUntil still holds.
 constexpr int kMostLooks = 1000;
 
-std::atomic<int64_t> sent_from_there{0}, pooled_routes{0}, spread_gradients{0},
-    live_blocks{0}, deduplicated{0}, sums_there{0}, sums_here{0},
-    pooled_there{0}, summed_there{0}, ids_there{0}, without_room{0}, started{0};
+std::atomic<int64_t> sends_from_device{0}, pooled_routes{0},
+    spread_gradients{0}, live_blocks{0}, deduplicated{0}, sums_on_device{0},
+    sums_on_host{0}, pooled_on_device{0}, summed_on_device{0}, ids_on_device{0},
+    without_room{0}, started{0};
 
 void Check(bool holds, const char* promise) {
   if (holds) return;
-  std::fprintf(stderr, "the device between ranks: %s\n", promise);
+  std::fprintf(stderr, "stand-in for the exchange device: %s\n", promise);
   std::abort();
 }
 
-// Where the device works, which has to be the device's.
+// DeviceAddress returns the address at which the device accesses its memory;
+// HostAddress returns its argument. They check that the memory is device
+// memory, and host memory.
 template <typename T>
-T* There(T* memory) {
-  T* const there = Reach(memory);
-  Check(there != nullptr, "memory is not the device's");
-  return there;
+T* DeviceAddress(T* memory) {
+  T* const reached = Reach(memory);
+  Check(reached != nullptr, "an address is not in device memory");
+  return reached;
 }
 template <typename T>
-T* Here(T* memory) {
-  Check(Reach(memory) == nullptr, "memory is the device's");
+T* HostAddress(T* memory) {
+  Check(Reach(memory) == nullptr,
+        "an address is in device memory, expected host memory");
   return memory;
 }
 
-// A stream is late: it has done its work when the mark has been looked at some
-// times, or when it is waited for.
+// A point of a HostStream, whose work runs late: when IsReached has been called
+// kLooks times, or when the mark is waited for.
 class HostMark : public StreamMark {
  public:
-  // use: of what has to stay; it ends when a look says that the mark is
-  // reached, and not when another stream, or a carrier, waits: they would go on
-  // with work that a GPU has still to do.
+  // use: a reference that shows that memory is in use. It is dropped when
+  // IsReached returns true, but not when another stream or a carrier waits for
+  // the mark: on a GPU they would be enqueued, and the memory would still be in
+  // use.
   HostMark(std::shared_ptr<HostStream::Point> point, std::shared_ptr<int> use)
       : point_(std::move(point)),
         use_(new std::shared_ptr<int>(std::move(use))) {}
   static std::shared_ptr<StreamMark> At(const ev::DeviceStream& stream,
                                         std::shared_ptr<int> use = nullptr) {
-    return std::make_shared<HostMark>(HostStream::Of(stream)->Here(),
+    return std::make_shared<HostMark>(HostStream::Of(stream)->Record(),
                                       std::move(use));
   }
   bool IsReached() override {
@@ -106,7 +112,8 @@ class HostMark : public StreamMark {
   const std::shared_ptr<HostStream::Point> point_;
   std::atomic<int> looks_{0};
   std::mutex mu_;
-  // Goes with no mark that is dropped: what it is of is in use then.
+  // A pointer that is leaked if the mark is dropped before it was reached: then
+  // the memory counts as in use.
   std::shared_ptr<int>* use_;
 };
 
@@ -122,24 +129,26 @@ class HostRoute : public DeviceRoute {
                 reinterpret_cast<const char*>(table.inverse + table.num_ids) -
                         table.for_pooling() <=
                     static_cast<int64_t>(table.for_pooling_bytes()),
-            "offsets and inverse are not one stretch");
-      told_.push_back(Bytes(table));
+            "offsets and inverse are not contiguous");
+      uploaded_.push_back(Bytes(table));
     }
   }
 
   ~HostRoute() override {
     for (const auto& one : uses_) {
-      Check(one.expired(), "a route is not kept as long as it is used");
+      Check(one.expired(),
+            "a route was destroyed while its work was in flight");
     }
   }
 
-  // Does nothing before it is waited for: a caller that forgets to is noticed.
+  // Enqueues the pooling, which runs only when it is waited for: a caller that
+  // does not wait gets NaN.
   Status StartPool(const char* rows, WireType wire,
                    const std::shared_ptr<StreamMark>& ready,
                    Span<const int64_t> chunk_starts, Span<float* const> outputs,
                    const ev::DeviceStream* stream,
                    std::shared_ptr<StreamMark>* done) override {
-    Check(!is_pooled_, "a route is pooled twice");
+    Check(!is_pooled_, "StartPool was called twice");
     is_pooled_ = true;
     if (ready != nullptr) {
       EV_RETURN_IF_ERROR(ready->Before(stream_.stream()));
@@ -150,9 +159,9 @@ class HostRoute : public DeviceRoute {
       stream_.Give([=] { Pool(rows, wire, starts, out, false); });
       return Status::OK();
     }
-    ++pooled_there;
+    ++pooled_on_device;
     const std::shared_ptr<HostStream::Point> before =
-        HostStream::Of(*stream)->Here();
+        HostStream::Of(*stream)->Record();
     stream_.Give([=] {
       before->Reach();
       Pool(rows, wire, starts, out, true);
@@ -171,23 +180,24 @@ class HostRoute : public DeviceRoute {
                       Span<const int64_t> chunk_starts, WireType wire,
                       char* message,
                       std::shared_ptr<StreamMark>* done) override {
-    Check(is_pooled_, "gradients come before rows are pooled");
-    ++summed_there;
+    Check(is_pooled_, "SumGradients was called before StartPool");
+    ++summed_on_device;
     const std::shared_ptr<HostStream::Point> before =
-        HostStream::Of(stream)->Here();
+        HostStream::Of(stream)->Record();
     const std::vector<int> numbers(tables.begin(), tables.end());
     const std::vector<const float*> given(grads.begin(), grads.end());
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
     stream_.Give([=] {
       before->Reach();
-      Sum(numbers, given, starts, wire, There(message));
+      Sum(numbers, given, starts, wire, DeviceAddress(message));
     });
     *done = HostMark::At(stream_.stream(), Use());
     return Status::OK();
   }
 
  private:
-  // As long as it lives, the route has to be kept.
+  // Returns a reference that shows that the route is in use. The route must
+  // outlive it.
   std::shared_ptr<int> Use() {
     const auto use = std::make_shared<int>(0);
     std::lock_guard<std::mutex> lock(mu_);
@@ -211,7 +221,7 @@ class HostRoute : public DeviceRoute {
     }
   }
 
-  // One occurrence after the other, in the order of the batch.
+  // Adds one occurrence after the other, in the order of the batch.
   std::vector<float> SumsOf(const RoutedTable& table, const float* grads) {
     const Samples samples = SamplesOf(table);
     std::vector<float> sums(table.num_unique * table.dim);
@@ -221,7 +231,7 @@ class HostRoute : public DeviceRoute {
       for (int32_t i = samples.offsets[s]; i < samples.offsets[s + 1]; ++i) {
         const int32_t u = samples.inverse[i];
         for (int64_t c = 0; c < table.dim; ++c) {
-          float grad = There(grads)[s * table.dim + c];
+          float grad = DeviceAddress(grads)[s * table.dim + c];
           if (factors != nullptr) grad = grad * factors[s];
           float* const sum = &sums[u * table.dim + c];
           *sum = has_any[u] ? *sum + grad : grad;
@@ -232,7 +242,8 @@ class HostRoute : public DeviceRoute {
     return sums;
   }
 
-  // What the device has of the samples, not what the route has.
+  // The samples that the device has computed, if it has deduplicated; otherwise
+  // those of the route.
   struct Samples {
     std::vector<int32_t> own;
     const int32_t* inverse;
@@ -243,24 +254,26 @@ class HostRoute : public DeviceRoute {
     samples.inverse = table.inverse;
     samples.offsets = table.offsets;
     if (table.distinct == nullptr) return samples;
-    const auto& there = static_cast<const HostDeviceDistinct&>(*table.distinct);
+    const auto& distinct =
+        static_cast<const HostDeviceDistinct&>(*table.distinct);
     const int32_t* const places =
-        table.is_sorted_on_device ? there.places().data() : table.places;
-    for (int32_t u : there.inverse()) samples.own.push_back(places[u]);
+        table.is_sorted_on_device ? distinct.places().data() : table.places;
+    for (int32_t u : distinct.inverse()) samples.own.push_back(places[u]);
     samples.inverse = samples.own.data();
-    samples.offsets = there.offsets().data();
+    samples.offsets = distinct.offsets().data();
     return samples;
   }
 
   void Pool(const char* rows, WireType wire,
             const std::vector<int64_t>& chunk_starts,
-            const std::vector<float*>& outputs, bool there) {
+            const std::vector<float*>& outputs, bool to_device) {
     ++pooled_routes;
     const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
-    rows = There(rows);
+    rows = DeviceAddress(rows);
     for (int t = 0; t < num_tables; ++t) {
       const RoutedTable& table = plan_->routed(t);
-      Check(Bytes(table) == told_[t], "a route changed after it was told");
+      Check(Bytes(table) == uploaded_[t],
+            "a route's arrays changed after StartRoute");
       std::vector<float> floats(table.num_unique * table.dim);
       std::vector<const float*> addresses;
       for (int r = 0; r < num_ranks; ++r) {
@@ -277,12 +290,13 @@ class HostRoute : public DeviceRoute {
       batch.inverse = samples.inverse;
       batch.offsets = samples.offsets;
       if (table.batch_size == 0) continue;
-      ev::PoolSamples(batch, 0, table.batch_size,
-                      there ? There(outputs[t]) : Here(outputs[t]));
+      ev::PoolSamples(
+          batch, 0, table.batch_size,
+          to_device ? DeviceAddress(outputs[t]) : HostAddress(outputs[t]));
     }
   }
 
-  // What the device is told.
+  // Returns the bytes that a GPU would copy when the route starts.
   static std::string Bytes(const RoutedTable& table) {
     if (table.distinct != nullptr) {
       return std::string(table.for_pooling(), table.for_pooling_bytes());
@@ -294,7 +308,7 @@ class HostRoute : public DeviceRoute {
   }
 
   const std::shared_ptr<const RoutePlan> plan_;
-  std::vector<std::string> told_;
+  std::vector<std::string> uploaded_;
   HostStream stream_;
   std::atomic<bool> is_pooled_{false};
   std::mutex mu_;
@@ -308,17 +322,17 @@ class HostExchangeDevice : public ExchangeDevice {
     return Status::OK();
   }
 
-  // That of the process; null: none is made yet.
+  // The only instance; null if none was made.
   static HostExchangeDevice* the_device;
 
-  // What has been kept, and need not be any more, goes.
+  // Releases the memory whose mark has been reached.
   void GiveUpKept() {
     std::vector<Kept> all, left;
     {
       std::lock_guard<std::mutex> lock(mu_);
       all.swap(kept_);
     }
-    // Each mark once, however much it keeps.
+    // Calls IsReached once per mark, even if it keeps several blocks.
     std::map<StreamMark*, bool> reached;
     for (Kept& kept : all) {
       const auto one = reached.emplace(kept.mark.get(), false);
@@ -341,7 +355,7 @@ class HostExchangeDevice : public ExchangeDevice {
     return Status::OK();
   }
 
-  // Few enough that a test's batches are some above, some below.
+  // Chosen so that some of a test's batches are longer and some are shorter.
   int64_t min_ids_to_deduplicate() const override {
     return ev::MinIdsToDeduplicate(kMinDistinctIds);
   }
@@ -349,7 +363,7 @@ class HostExchangeDevice : public ExchangeDevice {
   Status StartDistincts(
       Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) override {
-    Check(!requests.empty(), "no table is to be deduplicated");
+    Check(!requests.empty(), "StartDistincts was called without tables");
     int64_t num_ids = 0;
     for (const ev::DistinctRequest& request : requests) {
       const int64_t least = request.brings_inverse ? min_ids_to_deduplicate()
@@ -357,11 +371,11 @@ class HostExchangeDevice : public ExchangeDevice {
                                                          ev::kDistinctShares;
       Check(request.num_ids >= std::max<int64_t>(1, least) &&
                 request.num_ids <= ev::kMaxDistinctIds,
-            "so many ids are not for a device");
+            "a table has too few or too many ids for a device");
       num_ids += request.num_ids;
     }
     Check(num_ids >= min_ids_to_deduplicate(),
-          "tables that are few ids together are not for a device");
+          "the tables together have too few ids for a device");
     if (num_ids % kNoRoomFor == 0) {
       ++without_room;
       return ev::ResourceExhausted("no memory");
@@ -371,7 +385,7 @@ class HostExchangeDevice : public ExchangeDevice {
     distincts->clear();
     for (const ev::DistinctRequest& request : requests) {
       ++deduplicated;
-      if (request.is_there) ++ids_there;
+      if (request.is_there) ++ids_on_device;
       distincts->emplace_back(new HostDeviceDistinct(
           request, unstarted));
     }
@@ -392,14 +406,16 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
-    if (bytes > 0) std::memcpy(Here(to), There(from), bytes);
+    if (bytes > 0) std::memcpy(HostAddress(to), DeviceAddress(from), bytes);
     return Status::OK();
   }
 
   Status ToWire(const float* from, int64_t count, WireType wire,
                 char* to) override {
     stream_.Give([=] {
-      if (count > 0) sok::ToWire(There(from), count, wire, There(to));
+      if (count > 0) {
+        sok::ToWire(DeviceAddress(from), count, wire, DeviceAddress(to));
+      }
     });
     return Status::OK();
   }
@@ -414,9 +430,9 @@ class HostExchangeDevice : public ExchangeDevice {
     stream_.Give([=] {
       for (const WireChunk& chunk : given) {
         Check(chunk.count > 0, "a chunk is empty");
-        float* const out = There(to) + chunk.to;
-        sok::FromWire(There(from) + chunk.from * WireBytes(wire), chunk.count,
-                      wire, out);
+        float* const out = DeviceAddress(to) + chunk.to;
+        sok::FromWire(DeviceAddress(from) + chunk.from * WireBytes(wire),
+                      chunk.count, wire, out);
         for (int64_t i = 0; i < chunk.count; ++i) out[i] *= scale;
       }
     });
@@ -441,8 +457,8 @@ class HostExchangeDevice : public ExchangeDevice {
 
 HostExchangeDevice* HostExchangeDevice::the_device = nullptr;
 
-// Carries between memory of the device, or other, of each rank. What is started
-// arrives late.
+// A carrier between the ranks' memory, each in device memory or host memory.
+// Data of a started exchange arrive late.
 class DeviceCarrier : public Carrier {
  public:
   explicit DeviceCarrier(std::unique_ptr<Carrier> memory)
@@ -458,7 +474,8 @@ class DeviceCarrier : public Carrier {
     EV_RETURN_IF_ERROR(MakeCarrier("memory", options, &memory));
     std::unique_ptr<DeviceCarrier> made(new DeviceCarrier(std::move(memory)));
     EV_RETURN_IF_ERROR(MakeControlCarrier(made.get(), true, &made->control_));
-    Check(made->control_ != nullptr, "ranks of one host share no memory");
+    Check(made->control_ != nullptr,
+          "the ranks of one host have no shared memory");
     *carrier = std::move(made);
     return Status::OK();
   }
@@ -469,7 +486,7 @@ class DeviceCarrier : public Carrier {
                   Span<const int64_t> received_bytes) override {
     const char* const sent = Reach(send);
     char* const received = Reach(out);
-    if (sent != nullptr) ++sent_from_there;
+    if (sent != nullptr) ++sends_from_device;
     return memory_->AllToAll(sent == nullptr ? send : sent, send_bytes,
                              received == nullptr ? out : received,
                              received_bytes);
@@ -492,8 +509,10 @@ class DeviceCarrier : public Carrier {
         AllToAll(send, send_bytes, &(*arrived)[0], received_bytes));
     const char* const sent = Reach(send);
     stream_.Give([=] {
-      Check(Reach(out) == received, "memory goes before what is sent to it");
-      Check(Reach(send) == sent, "memory goes before it is sent");
+      Check(Reach(out) == received,
+            "the receive buffer was freed before its data arrived");
+      Check(Reach(send) == sent,
+            "the send buffer was freed before it was sent");
       std::copy(arrived->begin(), arrived->end(), received);
     });
     *ready = HostMark::At(stream_.stream());
@@ -503,28 +522,28 @@ class DeviceCarrier : public Carrier {
   Status AllReduce(const Reduction& reduction,
                    std::shared_ptr<StreamMark>* ready) override {
     ready->reset();
-    Reduction here = reduction;
+    Reduction sum_on_host = reduction;
     if (reduction.after != nullptr) EV_RETURN_IF_ERROR(reduction.after->Wait());
-    std::vector<std::string> sums(here.pieces.size());
+    std::vector<std::string> sums(sum_on_host.pieces.size());
     size_t k = 0;
-    for (ReducedPiece& piece : here.pieces) {
+    for (ReducedPiece& piece : sum_on_host.pieces) {
       std::string* const sum = &sums[k++];
       if (piece.count == 0) continue;
       if (reduction.after == nullptr) {
-        Here(piece.from);
-        Here(piece.to);
+        HostAddress(piece.from);
+        HostAddress(piece.to);
         continue;
       }
-      piece.from = There(piece.from);
+      piece.from = DeviceAddress(piece.from);
       sum->resize(piece.count * ReducedBytes(reduction.type));
       piece.to = &(*sum)[0];
     }
-    (reduction.after == nullptr ? sums_here : sums_there)++;
-    EV_RETURN_IF_ERROR(SumOverRanks(memory_.get(), here));
+    (reduction.after == nullptr ? sums_on_host : sums_on_device)++;
+    EV_RETURN_IF_ERROR(SumOverRanks(memory_.get(), sum_on_host));
     if (reduction.after == nullptr) return Status::OK();
     std::vector<char*> places;
     for (const ReducedPiece& piece : reduction.pieces) {
-      places.push_back(piece.count == 0 ? nullptr : There(piece.to));
+      places.push_back(piece.count == 0 ? nullptr : DeviceAddress(piece.to));
     }
     stream_.Give([=] {
       for (size_t p = 0; p < places.size(); ++p) {
@@ -579,16 +598,16 @@ HostExchangeCounts GetHostExchangeCounts() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   HostExchangeCounts counts;
-  counts.sent_from_there = sent_from_there;
+  counts.sends_from_device = sends_from_device;
   counts.pooled_routes = pooled_routes;
   counts.spread_gradients = spread_gradients;
   counts.live_blocks = live_blocks;
   counts.deduplicated = deduplicated;
-  counts.sums_there = sums_there;
-  counts.sums_here = sums_here;
-  counts.pooled_there = pooled_there;
-  counts.summed_there = summed_there;
-  counts.ids_there = ids_there;
+  counts.sums_on_device = sums_on_device;
+  counts.sums_on_host = sums_on_host;
+  counts.pooled_on_device = pooled_on_device;
+  counts.summed_on_device = summed_on_device;
+  counts.ids_on_device = ids_on_device;
   counts.without_room = without_room;
   counts.started = started;
   return counts;

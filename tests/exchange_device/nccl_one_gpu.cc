@@ -179,11 +179,11 @@ SOK_NCCL_CALL const char* ncclGetErrorString(int result) {
     case kSuccess:
       return "no error";
     case kUnhandledCudaError:
-      return "an error of CUDA's";
+      return "a CUDA call failed; see the log of this rank";
     case kSystemError:
       return "a rank aborted, or there is no shared memory";
     default:
-      return "an argument that the stand-in for one GPU does not take";
+      return "an argument that nccl_one_gpu does not support";
   }
 }
 

@@ -24,7 +24,7 @@ Made Make() {
   Made made;
   if (RegisteredExchangeDevice() == nullptr) {
     made.status = ev::LoadGpuLibrary(
-        "rows that stay on a GPU between ranks need a library with GPU code: "
+        "exchanging rows between GPUs needs a library with GPU code: "
         "this one was built without nvcc");
   }
   if (made.status.ok()) made.status = RegisteredExchangeDevice()(&made.device);

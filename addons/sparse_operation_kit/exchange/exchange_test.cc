@@ -567,7 +567,7 @@ TEST_F(RouteErrors, NegativeBatch) {
 }
 TEST_F(RouteErrors, RankOutsideTheJob) {
   placement_ = Placement({0, 2});
-  ExpectRefused(in_, "rank 2 of 2");
+  ExpectRefused(in_, "on rank 2, but the job has 2 ranks");
 }
 TEST_F(RouteErrors, NoSamples) {
   in_.row_splits = nullptr;

@@ -63,12 +63,13 @@ Status CheckInput(const RouteInput& in, int num_ranks) {
   if (in.dim < 1) return Bad(in, "the dim must be at least 1");
   EV_RETURN_IF_ERROR(ev::CheckIds(in, in.name));
   if (in.placement == nullptr || in.placement->ranks().empty()) {
-    return Bad(in, "its placement names no rank");
+    return Bad(in, "its placement has no rank");
   }
   for (int32_t rank : in.placement->ranks()) {
     if (rank < 0 || rank >= num_ranks) {
-      return Bad(in, "it is placed on rank " + std::to_string(rank) + " of " +
-                         std::to_string(num_ranks));
+      return Bad(in, "it is placed on rank " + std::to_string(rank) +
+                         ", but the job has " + std::to_string(num_ranks) +
+                         " ranks");
     }
   }
   return Status::OK();
@@ -410,9 +411,10 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
   if (inputs.size() != static_cast<size_t>(options.format.num_tables) ||
       options.num_ranks < 1) {
     return ev::InvalidArgument(
-        "lookup over ranks: " + std::to_string(inputs.size()) + " inputs for " +
-        std::to_string(options.format.num_tables) + " tables and " +
-        std::to_string(options.num_ranks) + " ranks");
+        "lookup over ranks: got " + std::to_string(inputs.size()) +
+        " inputs for " + std::to_string(options.format.num_tables) +
+        " tables, and num_ranks " + std::to_string(options.num_ranks) +
+        "; expected one input per table and at least one rank");
   }
   return ev::CatchBadAlloc([&] {
     for (const RouteInput& in : inputs) {

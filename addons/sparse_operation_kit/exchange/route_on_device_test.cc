@@ -452,7 +452,7 @@ TEST_F(RouteOnDeviceErrors, BadSplitsBesideGoodIds) {
   ExpectFails("");
 }
 
-TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {
+TEST_F(RouteOnDeviceErrors, FetchingTheInverseFails) {
   device_.fails = "inverse";
   ASSERT_TRUE(Run().ok());
   const int table = 0;
@@ -463,14 +463,14 @@ TEST_F(RouteOnDeviceErrors, InverseThatDoesNotCome) {
       << status.message();
 }
 
-TEST_F(RouteOnDeviceErrors, WithoutMemoryTheProcessorsDoIt) {
+TEST_F(RouteOnDeviceErrors, WithoutDeviceMemoryTheCpuDeduplicates) {
   device_.fails = "memory";
   ASSERT_TRUE(Run().ok());
   EXPECT_FALSE(IsOnDevice());
   EXPECT_EQ(plan_->num_keys(0, 0) + plan_->num_keys(1, 0), 7);
 }
 
-TEST_F(RouteOnDeviceErrors, WhatIsNotForADevice) {
+TEST_F(RouteOnDeviceErrors, WeightsAndShortBatchesStayOnTheCpu) {
   const std::vector<float> weights(ids_.size(), 1.0f);
   in_.weights = weights.data();
   ASSERT_TRUE(Run().ok());
@@ -511,8 +511,8 @@ TEST_F(RouteOnDeviceErrors, NarrowIds) {
   EXPECT_EQ(keys, (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5}));
 }
 
-// Pooling and its gradient may call it at the same time.
-TEST_F(RouteOnDeviceErrors, FetchedByManyAtOnce) {
+// Pooling and its gradient may call FetchInverse at the same time.
+TEST_F(RouteOnDeviceErrors, ConcurrentFetches) {
   TestDistinct::num_fetched = 0;
   ASSERT_TRUE(Run().ok());
   std::vector<std::thread> callers;

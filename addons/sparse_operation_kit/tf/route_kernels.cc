@@ -76,7 +76,7 @@ class RouteOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      ToTf(ev::ParseCombiner(combiners[t], &combiners_[t])));
       OP_REQUIRES(context, sizes[t] >= 1 && at + sizes[t] <= ranks.size(),
-                  BadInput(names_[t], "its placement names no rank"));
+                  BadInput(names_[t], "its placement has no rank"));
       placements_.emplace_back(std::vector<int32_t>(
           ranks.begin() + at, ranks.begin() + at + sizes[t]));
       at += sizes[t];

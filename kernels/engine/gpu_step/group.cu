@@ -1,15 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grouping by two levels. A table's rows are shared out to bins by a hash of
-// their numbers, to so many that a bin has about a thousand ids; ids are
-// counted and then scattered, as pairs of row and occurrence, to their bins.
-// What a bin has is grouped by one block in shared memory. Bins have about as
-// many distinct keys each, whatever the keys and their rows; occurrences of hot
-// keys make some of them heavy, and those are worked on first.
+// Groups ids by row in two steps. First, a table's ids are scattered to bins by
+// a hash of their row: they are counted per bin, then written to their bin as
+// pairs of row and ordinal (StepPlan::pairs). The number of bins is chosen so
+// that a bin has about kBinIds ids. Then one block groups each bin in shared
+// memory. Bins have about the same number of distinct keys; frequent keys make
+// some bins heavy, and those are grouped first.
 //
-// An id costs two reads and one write of memory, a few words of shared memory,
-// and no atomic of global memory: those are one per tile and bin.
+// An id costs two reads and one write of global memory and a few words of
+// shared memory. Global atomics are per tile and bin, not per id.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/warp.cuh"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kPerThread = kScatterTile / kScatterBlock;
 
-// Inclusive sum over the warp.
+// Returns the inclusive prefix sum over the warp.
 template <typename T>
 __device__ __forceinline__ T WarpSum(T v, int lane) {
 #pragma unroll
@@ -35,17 +35,16 @@ __device__ __forceinline__ T WarpSum(T v, int lane) {
 
 __device__ __forceinline__ uint32_t BinInTable(const StepTable& table,
                                                uint32_t row) {
-  // Of other bits than FirstEntry and Part look at.
+  // Uses other hash bits than FirstEntry and Part.
   uint32_t h = row * 0xC2B2AE35u;
   h = (h ^ (h >> 15)) * 0x27D4EB2Fu;
   return __umulhi(h ^ (h >> 13), table.num_bins);
 }
 
-// The rows of a tile and what they need. Bins are counted in shared memory:
-// equal ones in a warp are few, whatever the keys.
+// The ids of one block of the scatter kernels.
 struct Tile {
-  int64_t first;  // occurrence
-  int64_t left;   // ids from there to the table's end
+  int64_t first;  // first occurrence
+  int64_t left;   // ids from 'first' to the table's end
 };
 __device__ __forceinline__ Tile TileOf(const StepPlan& plan,
                                        const StepTable& table, int t) {
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(kScatterBlock)
   }
 }
 
-// Gives each bin its part of pairs. Which part does not matter.
+// Assigns each bin a range of pairs. The order of the ranges does not matter.
 __global__ void __launch_bounds__(kStepBlock)
     PlaceBinsKernel(StepPlan plan, uint32_t num_bins) {
   const uint32_t bin = blockIdx.x * kStepBlock + threadIdx.x;
@@ -100,14 +99,14 @@ __global__ void __launch_bounds__(kStepBlock)
   }
 }
 
-// Pairs are put in the order of bins in shared memory first: what goes to a bin
-// is written together.
+// Sorts a tile's pairs by bin in shared memory first, so that the pairs of a
+// bin are written to global memory together.
 __global__ void __launch_bounds__(kScatterBlock, 2)
     ScatterKernel(StepPlan plan) {
   constexpr int kBinsEach = kMaxBins / kScatterBlock;
   __shared__ uint2 ordered[kScatterTile];
-  // A bin's pairs; then where in ordered they begin; then how far from there to
-  // their place in pairs.
+  // Per bin, in turn: the number of its pairs in the tile; their start in
+  // 'ordered'; the distance from that start to their place in plan.pairs.
   __shared__ uint32_t bins[kMaxBins];
   __shared__ uint32_t warp_sums[kScatterBlock / kWarp];
   const int t =
@@ -193,15 +192,18 @@ constexpr uint32_t kEntries = 1u << kEntriesLog2;
 static_assert(kEntries < 1 << 16, "their numbers are added up in 16 bits");
 constexpr int kEntriesEach = kEntries / kStepBlock;
 constexpr uint32_t kMaxProbes = 64;
-constexpr uint32_t kListHere = 2048;  // ids whose lists stay in shared memory
-constexpr int kAhead = 4;             // pairs of a thread in flight
+// Ids of a bin whose lists fit in shared memory.
+constexpr uint32_t kSharedList = 2048;
+constexpr int kAhead = 4;  // pairs in flight per thread
 
-// Where a block's keys go in the lists, of which it takes its part at once.
+// Next free places of a block in the lists of keys. The block reserves all its
+// places at once.
 struct ListPlaces {
   uint32_t small, long_key;
 };
 
-// Lists a key of many occurrences; moves on in the list.
+// Adds a key to longs, and to huge if it has more than kWarpSort occurrences;
+// advances at->long_key.
 __device__ __forceinline__ void ListLong(const StepPlan& plan, int dim_class,
                                          uint32_t row, uint32_t table,
                                          uint32_t start, uint32_t count,
@@ -215,13 +217,16 @@ __device__ __forceinline__ void ListLong(const StepPlan& plan, int dim_class,
   ++at->long_key;
 }
 
-// Hashing with linear probing.
+// A hash table with linear probing, from row to count and list.
 struct GroupShared {
   uint32_t rows[kEntries];  // kNoRow: free
   uint32_t counts[kEntries];
-  uint32_t ends[kEntries];  // of the key's list; of what is there so far
-  uint32_t list[kListHere];
-  uint16_t owners[kListHere];  // of list: the entry, or kEntries when not there
+  // End of the key's list; of its filled part while it is filled.
+  uint32_t ends[kEntries];
+  uint32_t list[kSharedList];
+  // Entry of each element of 'list'; kEntries for elements of long keys, which
+  // are not in 'list'.
+  uint16_t owners[kSharedList];
   unsigned long long warp_sums[kStepBlock / kWarp];
   uint32_t warp_longs[kStepBlock / kWarp];
   ListPlaces places;
@@ -231,7 +236,7 @@ struct GroupShared {
 __device__ __forceinline__ uint32_t FirstEntry(uint32_t row) {
   return (row * 0x9E3779B1u) >> (32 - kEntriesLog2);
 }
-// kEntries: the table is too full.
+// Finds or inserts a row. Returns kEntries if the table is too full.
 __device__ __forceinline__ uint32_t TakeEntry(GroupShared* shared,
                                               uint32_t row) {
   uint32_t e = FirstEntry(row);
@@ -249,9 +254,10 @@ __device__ __forceinline__ uint32_t EntryOf(const GroupShared& shared,
   return e;
 }
 
-// Which rows of a bin are grouped together: those whose hash ends in this. All
-// of them, unless there are more than shared memory takes; then halves, and so
-// on.
+// Part: the rows of a bin that are grouped in one pass, which are those whose
+// hash is 'residue' modulo 'modulus'. The first part is all rows. If its rows
+// overflow shared memory, it is halved, and the other half follows in a later
+// pass.
 struct Part {
   uint32_t modulus = 1, residue = 0;
   bool done = false;
@@ -275,13 +281,14 @@ struct Part {
   }
 };
 
-// Whether a small key's samples are in sorted, not in the key.
+// Returns true if a small key's samples are in 'sorted' instead of in the
+// SmallKey.
 __device__ __forceinline__ bool IsListed(uint32_t count, bool weighted) {
   return count > 2 || (count == 2 && weighted);
 }
 
-// Puts the k-th of list[0, count), which is in any order, into its place among
-// them. start: in sorted.
+// Writes the k-th element of the unordered list[0, count) to its sorted place.
+// start: start of the key's list in plan.sorted.
 __device__ __forceinline__ void Rank(const StepPlan& plan,
                                      const StepTable& table,
                                      const uint32_t* list, uint32_t start,
@@ -298,7 +305,8 @@ __device__ __forceinline__ void Rank(const StepPlan& plan,
   }
 }
 
-// A key of few occurrences.
+// Makes the SmallKey of a list of at most kSmallCount ordinals, without row,
+// table and count.
 __device__ __forceinline__ SmallKey MakeSmall(const StepPlan& plan,
                                               const StepTable& table,
                                               const uint32_t* list,
@@ -318,7 +326,8 @@ __device__ __forceinline__ SmallKey MakeSmall(const StepPlan& plan,
   return key;
 }
 
-// Equal rows in a warp speak with one voice where there are many of them.
+// kHeavy: the lanes of a warp that have the same row share one atomic, which
+// pays where rows repeat.
 template <bool kHeavy>
 __device__ __forceinline__ void CountPair(const Part& part, uint32_t row,
                                           GroupShared* shared) {
@@ -343,7 +352,7 @@ __device__ __forceinline__ void CountPair(const Part& part, uint32_t row,
 template <bool kHeavy>
 __device__ __forceinline__ void PlacePair(const StepPlan& plan,
                                           const Part& part, uint2 pair,
-                                          uint32_t first, bool list_here,
+                                          uint32_t first, bool list_in_shared,
                                           GroupShared* shared) {
   const bool has = pair.x != kNoRow && part.Has(pair.x);
   const uint32_t plain = has ? pair.x : kNoRow;
@@ -364,22 +373,22 @@ __device__ __forceinline__ void PlacePair(const StepPlan& plan,
   }
   if (!has) return;
   const bool is_small = shared->counts[e] <= kSmallCount;
-  if (list_here) shared->owners[at] = is_small ? e : kEntries;
-  if (list_here && is_small) {
+  if (list_in_shared) shared->owners[at] = is_small ? e : kEntries;
+  if (list_in_shared && is_small) {
     shared->list[at] = pair.y;
   } else {
     plan.order[first + at] = pair.y;
   }
 }
 
-// Pairs [first, first + size), by a block.
+// Groups pairs [first, first + size). Called by all threads of a block.
 template <bool kHeavy>
 __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
                                          uint32_t first, uint32_t size,
                                          GroupShared* shared) {
   const StepTable& table = plan.tables[t];
   const int lane = threadIdx.x & (kWarp - 1), warp = threadIdx.x / kWarp;
-  const bool list_here = size <= kListHere;
+  const bool list_in_shared = size <= kSharedList;
   const uint2* pairs = plan.pairs + first;
   Part part;
   while (!part.done) {
@@ -407,8 +416,9 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       part.Halve();
       continue;
     }
-    // What the thread's keys take, from the high half: ids; small keys of
-    // several ids; of one. And how many are long.
+    // Prefix sums over the block's keys, packed into one word: the high half
+    // counts ids, the next 16 bits small keys of several ids, the low 16 bits
+    // keys of one id. Long keys are counted apart.
     unsigned long long mine = 0;
     uint32_t mine_long = 0;
 #pragma unroll
@@ -467,12 +477,12 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       }
 #pragma unroll
       for (int u = 0; u < kAhead; ++u) {
-        PlacePair<kHeavy>(plan, part, pair[u], first, list_here, shared);
+        PlacePair<kHeavy>(plan, part, pair[u], first, list_in_shared, shared);
       }
     }
     __syncthreads();
     const bool weighted = plan.weights != nullptr;
-    if (list_here) {
+    if (list_in_shared) {
       const uint32_t placed = static_cast<uint32_t>(total >> 32);
       for (uint32_t p = threadIdx.x; p < placed; p += kStepBlock) {
         const uint32_t e = shared->owners[p];
@@ -485,8 +495,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
         }
       }
     }
-    // Keys of one id first: the threads that work on them have nothing to wait
-    // for.
+    // Keys of one id come first, so that most warps of the update have only
+    // such keys, which need no list.
     SmallKey* const small =
         plan.small + plan.id_base[table.dim_class] + shared->places.small;
     uint32_t single = static_cast<uint32_t>(before & 0xFFFF);
@@ -502,8 +512,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
       const uint32_t start = shared->ends[e] - count;
       if (count != 0 && count <= kSmallCount) {
         const uint32_t* const list =
-            list_here ? shared->list + start : plan.order + first + start;
-        if (!list_here && IsListed(count, weighted)) {
+            list_in_shared ? shared->list + start : plan.order + first + start;
+        if (!list_in_shared && IsListed(count, weighted)) {
           for (uint32_t k = 0; k < count; ++k) {
             Rank(plan, table, list, first + start, count, k);
           }
@@ -524,7 +534,8 @@ __device__ __forceinline__ void GroupBin(const StepPlan& plan, int t,
   }
 }
 
-// The first blocks have the heavy bins.
+// The first heavy_blocks blocks group the heavy bins; each other block groups
+// one bin.
 __global__ void __launch_bounds__(kStepBlock, 5)
     GroupKernel(StepPlan plan, int heavy_blocks) {
   __shared__ GroupShared shared;

@@ -9,18 +9,23 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Sorting a long key's numbers (see StepPlan::pairs): few by a warp and more by
-// a block, in shared memory; most by a block that counts them in as many words,
-// or marks them in as many bits when they differ, and reads that back, window
-// by window.
+// Sorts the ordinals of long keys (StepPlan::pairs) in shared memory. The
+// method depends on their number:
+//   up to kWarpSort    bitonic sort by a warp
+//   up to kBlockSort   bitonic sort by a block
+//   more               counting sort by a block
+//
+// A counting sort marks each ordinal in a bitmap, or counts it in a word if
+// ordinals can repeat. Then it reads the marks in order. It does so for one
+// window of the range of ordinals after the other.
 constexpr int kSortBlock = 512;
-constexpr int kSortBlocks = 3;  // of a processor
+constexpr int kSortBlocks = 3;  // per multiprocessor
 constexpr uint32_t kBlockSort = 4096;
 constexpr uint32_t kWindowWords = 16384;
 constexpr int kSortBytes = kWindowWords * 4;
 static_assert(kSortBlock / 32 * kWarpSort <= kWindowWords, "shared memory");
 
-// Writes what the sums need of an occurrence.
+// Writes the sample of an ordinal, and its scale if there are weights.
 __device__ __forceinline__ void Emit(const StepPlan& plan,
                                      const StepTable& table, uint32_t at,
                                      uint32_t number) {
@@ -31,13 +36,14 @@ __device__ __forceinline__ void Emit(const StepPlan& plan,
   }
 }
 
-// kPerWord: numbers of a word, 32 when no number occurs twice, else 1.
+// Sorts a key's ordinals by marking or counting. kPerWord: ordinals per word;
+// 32 if no ordinal occurs twice, else 1.
 template <uint32_t kPerWord>
 __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
                                                const StepTable& table,
                                                const LongKey& key,
                                                uint32_t* words) {
-  constexpr int kEach = 4;   // words of a thread
+  constexpr int kEach = 4;   // words per thread
   constexpr int kAhead = 8;  // loads in flight
   __shared__ uint32_t warp_sums[kSortBlock / 32];
   const bool weighted = plan.weights != nullptr;
@@ -117,8 +123,9 @@ __device__ __forceinline__ void SortByCounting(const StepPlan& plan,
   }
 }
 
-// By kThreads threads, of which this is number 'thread'; v: room for a power of
-// two.
+// Sorts a key's ordinals. Called by kThreads threads, of which this one is
+// number 'thread'. v: shared memory for count elements, rounded up to a power
+// of two.
 template <int kThreads>
 __device__ void SortInShared(const StepPlan& plan, const StepTable& table,
                              const LongKey& key, int thread, uint32_t* v) {
@@ -172,7 +179,8 @@ __global__ void __launch_bounds__(kSortBlock, kSortBlocks)
   }
   __syncthreads();
   constexpr int kWarps = kSortBlock / 32;
-  // From the other end: the first blocks have more of the huge keys.
+  // Counts blocks from the last one: the first blocks have more of the huge
+  // keys.
   const uint32_t warp =
       (gridDim.x - 1 - blockIdx.x) * kWarps + threadIdx.x / 32;
   for (int c = 0; c < kClasses; ++c) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lists of a step's long keys, sorted.
+// Sorts the occurrences of the keys that occur more than kSmallCount times.
 
 #ifndef KERNELS_ENGINE_GPU_STEP_SORT_LONG_H_
 #define KERNELS_ENGINE_GPU_STEP_SORT_LONG_H_
@@ -14,8 +14,8 @@ namespace gpu {
 
 struct StepPlan;
 
-// Fills the long keys' parts of sorted: what order has there, ascending. One
-// launch.
+// For each key in plan.longs, writes its occurrences in 'order' to 'sorted', in
+// ascending order. Launches one kernel.
 Status LaunchSortLong(const StepPlan& plan, int num_processors,
                       StreamView stream);
 

@@ -1,11 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of one sparse step share: the tables, where the rows of a
-// batch are, and lists of its distinct keys to work from.
+// StepPlan: the data that the kernels of one update of many tables share. It
+// holds the tables, the row of each id of the batch, and lists of the distinct
+// keys.
 //
-// An occurrence is the number of an id in the batch. A key is known by its
-// table and its row there.
+// An occurrence is identified by its id's position in the batch, a key by its
+// table and its row.
 
 #ifndef KERNELS_ENGINE_GPU_STEP_STEP_PLAN_CUH_
 #define KERNELS_ENGINE_GPU_STEP_STEP_PLAN_CUH_
@@ -21,23 +22,25 @@ namespace gpu {
 
 constexpr int kStepBlock = 256;
 
-// Tables are worked on by groups of lanes fit for the row: classes 0 to 3 have
-// 4, 8, 16 and 32 lanes of four floats, class 4 32 lanes of one float, for dims
-// that 4 does not divide.
+// A group of lanes processes one row. Tables are divided into classes by the
+// group's size: classes 0 to 3 use 4, 8, 16 and 32 lanes of four floats each;
+// class 4, for dims that are not a multiple of 4, uses 32 lanes of one float.
 constexpr int kClasses = 5;
 
-// Keys of up to kSmallCount occurrences are summed where they are updated;
-// those of more are sorted first. Up to kWarpSort a warp sorts, and a group of
-// lanes sums; a block does both for the others.
+// How a key's occurrences are sorted and summed depends on their number:
+//   up to kSmallCount   sorted while grouping, summed by the update
+//   up to kWarpSort     sorted by a warp, summed by a group of lanes
+//   more                sorted and summed by a block
 constexpr uint32_t kSmallCount = 16;
 constexpr uint32_t kWarpSort = 256;
 
-// Occurrences are grouped by key in bins of rows.
+// Occurrences are first scattered to bins by their row, then grouped by key
+// within each bin.
 constexpr int kScatterBlock = 1024;
-constexpr int kScatterTile = 4 * kScatterBlock;  // ids of a block
-constexpr int64_t kBinIds = 1024;                // of a bin, on average
-constexpr int64_t kMaxBins = 2048;               // of a table
-constexpr uint32_t kHeavyBin = 4096;             // more ids: worked on first
+constexpr int kScatterTile = 4 * kScatterBlock;  // ids per block
+constexpr int64_t kBinIds = 1024;                // ids per bin, on average
+constexpr int64_t kMaxBins = 2048;               // bins per table
+constexpr uint32_t kHeavyBin = 4096;  // bins with more ids are grouped first
 
 struct StepTable {
   int64_t id_begin;  // occurrences [id_begin, id_begin + num_ids)
@@ -45,43 +48,47 @@ struct StepTable {
   int64_t sample_begin;
   int64_t num_samples;
   int64_t pooled_begin;  // in floats
-  // Row s: pieces[s >> rows_log2] + (s modulo 2^rows_log2) * stride: value,
-  // then slots.
+  // Row r begins at pieces[r >> rows_log2] + (r mod 2^rows_log2) * stride: its
+  // value, then its slots.
   float* const* pieces;
   int64_t stride;
-  int32_t slot_stride;  // floats from value to slot, from slot to slot
+  int32_t slot_stride;  // floats from the value to slot 0, and between slots
   int32_t dim;
   int32_t combiner;  // ev::Combiner
   int32_t dim_class;
   int32_t rows_log2;
   uint32_t bin_begin;
   uint32_t num_bins;
-  // The kernels here do not read them: what the table is called, whether its
-  // rows are wanted elsewhere, and how many occurrences each of its ids stands
-  // for there [num_ids], or null: 1.
+  // Fields for the kernels of rows/gpu that copy or count updated rows
+  // (step_rows.h, step_tally.h); grouping and update do not read them.
+  // number: the table's number in the step. notes_rows: whether its updated
+  // rows are copied to host memory. occurrences [num_ids]: how many occurrences
+  // each id stands for; null: 1 each.
   int32_t number;
   int32_t notes_rows;
   const int32_t* occurrences;
-  // Nor these: where the rows' tallies are (rows/gpu/row_tally.h), or null, and
-  // what goes there besides a count.
+  // Address table of the tally's pieces (rows/gpu/row_tally.h), or null, and
+  // the version and call number that the tally stores with a count.
   float* const* tallies;
   uint64_t tally_version_plus1;
   uint32_t tally_call;
 };
 
-// Number of a row of an occurrence whose gradient no row takes.
+// Row number of an occurrence whose key has no row; its gradient is ignored.
 constexpr uint32_t kNoRow = 0xFFFFFFFFu;
 
 // A key of up to kSmallCount occurrences.
 struct alignas(16) SmallKey {
   uint32_t row;
   uint32_t table_and_count;  // table << 8 | count
-  // One occurrence: its sample and its weight (float). Two, without weights:
-  // their samples. Else: where in sorted they begin.
+  // One occurrence: a is its sample, b its weight (a float).
+  // Two, without weights: a and b are their samples.
+  // Otherwise: a is the start of the key's list in 'sorted'.
   uint32_t a, b;
 };
 
-struct LongKey {  // more than kSmallCount occurrences
+// A key of more than kSmallCount occurrences.
+struct LongKey {
   uint32_t row;
   uint32_t table;
   uint32_t start;
@@ -98,46 +105,54 @@ struct StepCounts {
   unsigned huge;
   unsigned heavy;
   unsigned pairs;
-  unsigned noted;  // rows of tables with notes_rows
+  unsigned noted;  // rows of tables with notes_rows that have been copied
 };
 
 struct StepPlan {
   const StepTable* tables;  // [num_tables]
   int num_tables;
-  // [num_tables + 1] first block, or bin, of each table.
+  // [num_tables + 1] first block of the scatter kernels, and first bin, of each
+  // table.
   const int32_t* scatter_tiles;
   const int32_t* bins;
 
-  const int64_t* ids;     // [n]
-  const int64_t* splits;  // per table num_samples + 1; null: an id a sample
-  const float* weights;   // [n] or null
+  const int64_t* ids;  // [n]
+  // [num_samples + 1] per table; null: one id per sample.
+  const int64_t* splits;
+  const float* weights;  // [n] or null
 
-  uint32_t* rows;     // [n] of the ids, or kNoRow
-  uint32_t* samples;  // [n] of the table; unless splits is null
-  float* factors;     // [samples] what a sample's gradient is times
-  // [n] bin after bin: row, and what tells and orders a key's occurrences: the
-  // occurrence, or, without weights, its sample; a key's occurrences in one
-  // sample are then alike.
+  uint32_t* rows;     // [n] row of each id, or kNoRow
+  uint32_t* samples;  // [n] sample of each id in its table; null if splits is
+  float* factors;     // [samples] multiplier of each sample's gradient
+  // [n] pairs of row and ordinal, bin after bin. The ordinal identifies and
+  // orders an occurrence of the row: it is the occurrence with weights, and its
+  // sample without. Without weights, two occurrences of a key in one sample
+  // have the same ordinal; their gradients are equal.
   uint2* pairs;
-  uint32_t* bin_counts;  // [bins]
-  uint32_t* bin_ends;    // [bins] in pairs; of what is there while it is filled
-  uint32_t* heavy;       // bins of more than kHeavyBin
-  // In the bin's part of these: what pairs has key by key, in any order;
-  // samples in order, and weights, if any, times the samples' factors.
+  uint32_t* bin_counts;  // [bins] ids of each bin
+  // [bins] end of each bin in pairs; while scattering, the end of the filled
+  // part.
+  uint32_t* bin_ends;
+  uint32_t* heavy;  // bins of more than kHeavyBin ids
+  // Each bin uses the same range of these arrays as of pairs. order: the
+  // ordinals, key by key, in any order within a key. sorted: the samples of
+  // each key in order. sorted_weights: their weights times the samples'
+  // factors; unused without weights.
   uint32_t* order;   // [n]
   uint32_t* sorted;  // [n]
   float* sorted_weights;
   SmallKey* small;  // [n]
   LongKey* longs;
-  uint32_t* huge;  // in longs: more than kWarpSort occurrences
+  // Indices in longs of keys of more than kWarpSort occurrences.
+  uint32_t* huge;
   StepCounts* counts;
-  // Where each class's part begins.
+  // First element of each class in small (id_base) and in longs (long_base).
   int64_t id_base[kClasses];
-  int64_t class_ids[kClasses];  // number of ids
+  int64_t class_ids[kClasses];  // number of ids of each class
   int64_t long_base[kClasses];
 };
 
-// The last t in [low, high) with begin[t] <= block.
+// Returns the last t in [low, high) with begin[t] <= block.
 __device__ __forceinline__ int TableOfBlock(const int32_t* begin, int low,
                                             int high, int block) {
   --high;
@@ -157,7 +172,7 @@ __device__ __forceinline__ float* RowOf(const StepTable& table, uint32_t row) {
   return table.pieces[row >> table.rows_log2] + within * table.stride;
 }
 
-// The sample of occurrence i, within its table.
+// Returns the sample of occurrence i, numbered within its table.
 __device__ __forceinline__ uint32_t SampleOf(const int64_t* splits,
                                              const uint32_t* samples,
                                              const StepTable& table,
@@ -166,7 +181,7 @@ __device__ __forceinline__ uint32_t SampleOf(const int64_t* splits,
                            : i - static_cast<uint32_t>(table.id_begin);
 }
 
-// The sample of an occurrence that pairs and order know by this number.
+// Returns the sample of the ordinal 'number' (StepPlan::pairs).
 __device__ __forceinline__ uint32_t SampleOfNumber(const StepPlan& plan,
                                                    const StepTable& table,
                                                    uint32_t number) {
@@ -175,7 +190,7 @@ __device__ __forceinline__ uint32_t SampleOfNumber(const StepPlan& plan,
              : SampleOf(plan.splits, plan.samples, table, number);
 }
 
-// An occurrence's weight times its sample's factor. REQUIRES weights.
+// Returns an occurrence's weight times its sample's factor. REQUIRES weights.
 __device__ __forceinline__ float ScaleOf(const StepPlan& plan,
                                          const StepTable& table,
                                          uint32_t occurrence, uint32_t sample) {
@@ -185,7 +200,7 @@ __device__ __forceinline__ float ScaleOf(const StepPlan& plan,
              : weight;
 }
 
-// W floats that are loaded and stored together.
+// W floats, loaded and stored by one instruction.
 template <int W>
 struct alignas(4 * W) Pack {
   float x[W];

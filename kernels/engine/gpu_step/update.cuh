@@ -1,12 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Summing gradients and updating rows: the kernels. Value and slots of a row
-// are read once and written once, the sum never leaves the registers.
+// Kernels that sum gradients and update rows. Value and slots of a row are read
+// once and written once; the sum stays in registers.
 //
-// A warp takes 32 keys; each lane fetches one, its row's address and its first
-// gradients' addresses, so that this chain of dependent reads is paid once for
-// 32 rows. Then groups of lanes work on a row each, several rows in flight.
+// A warp takes 32 keys. Each lane fetches one key, its row's address and the
+// addresses of its first gradients, so that this chain of dependent reads is
+// paid once for 32 rows. Then groups of lanes each process a row, with several
+// rows in flight.
 
 #ifndef KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_
 #define KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_
@@ -24,9 +25,10 @@ namespace gpu {
 namespace update_internal {
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
-// As many as fit without spilling, which costs more than they gain.
-constexpr int kUpdateBlocks = 3;  // of a processor
-constexpr int kSingleRows = 2;    // of a group, in flight
+// Chosen as large as possible without register spills, which cost more than
+// more blocks gain.
+constexpr int kUpdateBlocks = 3;  // per multiprocessor
+constexpr int kSingleRows = 2;    // rows in flight per group
 
 template <int W, int NS>
 struct RowPiece {
@@ -83,7 +85,8 @@ __device__ __forceinline__ const float* GradOf(const StepTable& table,
   return grads + table.pooled_begin + static_cast<int64_t>(sample) * table.dim;
 }
 
-// Which leaves the first addend as it is, -0 too.
+// Returns the start of a sum. -0 keeps the first addend's bits, even those of
+// -0; +0 does not.
 template <int W>
 __device__ __forceinline__ Pack<W> NoSum() {
   Pack<W> sum;
@@ -99,8 +102,9 @@ __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
   for (int x = 0; x < W; ++x) sum->x[x] = sum->x[x] + v.x[x] * scale;
 }
 
-// The sum over the samples list[0, n), one after the other, kAhead gradients in
-// flight. weights: of the occurrences, their samples' factors in them, or null.
+// Returns the sum of the gradients of samples list[0, n), added in that order
+// with kAhead loads in flight. weights: of the occurrences, multiplied by their
+// samples' factors; or null.
 template <int W, int kAhead>
 __device__ __forceinline__ Pack<W> SumList(
     const StepPlan& plan, const StepTable& table, const float* grads,
@@ -132,13 +136,14 @@ __device__ __forceinline__ Pack<W> SumList(
   return sum;
 }
 
-// How many samples a small key has in a and b; 0: they are in sorted.
+// Returns how many samples a small key stores in a and b; 0: they are in
+// 'sorted'.
 __device__ __forceinline__ int InlineSamples(uint32_t count, bool weighted) {
   return count == 1 ? 1 : count == 2 && !weighted ? 2 : 0;
 }
 
-// One key of few occurrences, by a group of lanes. Rarely needed: not to cost
-// its caller registers.
+// Updates the row of one small key, by a group of lanes. Rarely called, and not
+// inlined so that its caller needs fewer registers.
 template <typename Rule, int W, int G>
 __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
                                        const SmallKey& key, int sub,
@@ -171,9 +176,8 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
   }
 }
 
-// Keys of few occurrences. A warp's keys are nearly always of one table; mostly
-// they have one occurrence each, and then kSingleRows of each
-// group are in flight.
+// Updates the rows of small keys. A warp's keys are nearly always of one table,
+// and mostly occur once; then each group has kSingleRows rows in flight.
 template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
     UpdateKernel(const __grid_constant__ StepPlan plan,
@@ -285,7 +289,8 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   }
 }
 
-// Keys of up to kWarpSort occurrences that are not few: a group of lanes each.
+// Updates the rows of keys of more than kSmallCount and at most kWarpSort
+// occurrences; a group of lanes per key.
 template <typename Rule, int W, int G>
 __global__ void __launch_bounds__(kStepBlock, 3)
     LongKernel(const __grid_constant__ StepPlan plan,
@@ -313,7 +318,8 @@ __global__ void __launch_bounds__(kStepBlock, 3)
   }
 }
 
-// Keys of more: a block each, and kSumColumns columns.
+// Updates the rows of keys of more than kWarpSort occurrences; a block per key
+// and kSumColumns columns.
 template <typename Rule>
 __global__ void __launch_bounds__(kSumThreads, 2)
     HugeKernel(const __grid_constant__ StepPlan plan,
@@ -364,7 +370,8 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
                    int num_processors, cudaStream_t stream,
                    cudaStream_t hot_stream) {
   constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
-  // A block too many costs less than a persistent grid's last round.
+  // One block per kStepBlock ids, though there may be fewer keys: an empty
+  // block costs less than the uneven last round of a persistent grid.
   const int64_t blocks = (plan.class_ids[kClass] + kStepBlock - 1) / kStepBlock;
   if (blocks == 0) return Status::OK();
   UpdateKernel<Rule, W, G>

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of pooling summed per distinct key and applied to its row, on
-// the device.
+// Sums the gradients of pooled samples per distinct key, and applies each sum
+// to the key's row, on the device.
 
 #ifndef KERNELS_ENGINE_GPU_STEP_UPDATE_H_
 #define KERNELS_ENGINE_GPU_STEP_UPDATE_H_
@@ -15,20 +15,24 @@ namespace gpu {
 
 struct StepPlan;
 
-// Applies rule (one of rule_list.h) to the rows of a class's keys. A key's
-// gradient is the sum over its occurrences, in their order, of its sample's
-// gradient times factor and weight. grads: laid out like the pooled rows. Two
-// launches: keys of few occurrences on stream; keys of up to kWarpSort
-// occurrences, whose lists must be sorted, on hot_stream, which may run beside
-// it. update_*.cu instantiate it for every rule of rule_list.h; a rule without
-// an instantiation does not link.
+// Applies 'rule' (one of rule_list.h) to the rows of the keys of one dim class.
+// A key's gradient is the sum over its occurrences, in batch order, of the
+// gradient of the occurrence's sample times the sample's factor and the
+// occurrence's weight. grads: laid out like the pooled output.
+//
+// Launches two kernels. On 'stream': keys of at most kSmallCount occurrences.
+// On 'hot_stream', which may run at the same time: keys of at most kWarpSort
+// occurrences, which LaunchSortLong must have sorted.
+//
+// update_*.cu instantiate this for every rule of rule_list.h; a rule without an
+// instantiation does not link.
 template <typename Rule>
 Status LaunchUpdate(const StepPlan& plan, int dim_class, const float* grads,
                     const Rule& rule, int num_processors, StreamView stream,
                     StreamView hot_stream);
 
-// The same for keys of more occurrences, of all classes. max_dim: of all
-// tables. One launch.
+// The same for keys of more than kWarpSort occurrences, of all dim classes.
+// max_dim: the largest dim of all tables. Launches one kernel.
 template <typename Rule>
 Status LaunchHuge(const StepPlan& plan, int max_dim, const float* grads,
                   const Rule& rule, int num_processors, StreamView stream);

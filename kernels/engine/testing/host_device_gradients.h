@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceGradients of the stand-in for a GPU.
+// DeviceGradients of the stand-in device of host_device_rows.h.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_GRADIENTS_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_GRADIENTS_H_
@@ -19,7 +19,8 @@
 namespace ev {
 namespace testing {
 
-// Rows of floats that come in pieces.
+// Gradients in host memory. Ends the process if a sample is put twice or not at
+// all.
 class HostDeviceGradients : public DeviceGradients {
  public:
   HostDeviceGradients(int64_t dim, int64_t num_samples)
@@ -29,7 +30,7 @@ class HostDeviceGradients : public DeviceGradients {
               begin * dim_ + grads.size() <= floats_.size(),
           "gradients are beyond the batch", begin);
     for (size_t i = 0; i < grads.size() / dim_; ++i) {
-      Check(!was_put_[begin + i].exchange(true), "a gradient comes twice",
+      Check(!was_put_[begin + i].exchange(true), "a gradient is put twice",
             begin + i);
     }
     std::copy(grads.begin(), grads.end(), floats_.data() + begin * dim_);
@@ -37,7 +38,7 @@ class HostDeviceGradients : public DeviceGradients {
   }
   const float* all() const {
     for (const auto& was_put : was_put_) {
-      Check(was_put, "a gradient never came", 0);
+      Check(was_put, "a gradient was never put", 0);
     }
     return floats_.data();
   }

@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interaction of the device of host_device_memory.h, by the code for the
-// processors. It waits for what it reads, and is done when it returns: memory
-// may be freed at once there.
+// The interaction (interaction/interaction_device.h) of the stand-in device of
+// host_device_memory.h, computed by the CPU code. A call waits for its inputs
+// and is complete when it returns, because memory of the stand-in may be freed
+// right after.
 
 #include <vector>
 
@@ -38,8 +39,8 @@ class HostInteraction : public InteractionDevice {
   }
 
  private:
-  // Calls body with the vectors where the device works, when the stream has
-  // done what it had.
+  // Calls body with the addresses at which the stand-in accesses the vectors,
+  // after the stream has finished its work.
   template <typename Body>
   static Status WithReached(const VectorBatch& batch, void* workspace,
                             const DeviceStream& stream, const Body& body) {

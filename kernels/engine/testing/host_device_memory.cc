@@ -25,7 +25,7 @@ struct Blocks {
   std::map<const char*, Block> by_address;
 };
 
-// Never destroyed: a framework's tensors may outlive what is.
+// Never destroyed, because a framework's tensors may outlive static objects.
 Blocks* AllBlocks() {
   static Blocks* const blocks = new Blocks;
   return blocks;
@@ -94,13 +94,13 @@ void HostStream::Give(std::function<void()> work) {
   works_.push_back(std::move(work));
 }
 
-std::shared_ptr<HostStream::Point> HostStream::Here() {
+std::shared_ptr<HostStream::Point> HostStream::Record() {
   std::lock_guard<std::mutex> lock(mu_);
   if (last_ == nullptr || !works_.empty()) {
-    const auto here = std::make_shared<Point>();
-    if (last_ != nullptr && !last_->is_reached()) here->before_ = last_;
-    here->works_.swap(works_);
-    last_ = here;
+    const auto point = std::make_shared<Point>();
+    if (last_ != nullptr && !last_->is_reached()) point->before_ = last_;
+    point->works_.swap(works_);
+    last_ = point;
   }
   return last_;
 }

@@ -1,15 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory and a stream of the device of host_device_rows.h, for a framework that
-// has its tensors there.
+// Memory and a stream of the stand-in device of host_device_rows.h, for a
+// framework that stores its tensors in device memory.
 //
-// The memory has two addresses. The one that is handed round, as cudaMalloc's
-// would be, cannot be read or written: code that takes it for ordinary memory
-// is noticed at once. At the other the device works.
+// The memory has two addresses. The device address is the one that callers pass
+// around, like that of cudaMalloc; the host cannot read or write it, so code
+// that takes it for host memory crashes at once. The stand-in accesses the
+// memory at the other address, which Reach returns.
 //
-// The stream does nothing before it has to: code that reads, or writes, without
-// having waited for it sees the difference.
+// The stream runs its work as late as possible, so code that reads or writes
+// without waiting gets wrong data.
 //
 // All calls are thread-safe.
 
@@ -28,23 +29,28 @@
 namespace ev {
 namespace testing {
 
-// Filled with NaN. Null without memory.
+// Returns the device address of new memory filled with NaN; null if there is no
+// memory.
 void* AllocateHostDeviceMemory(size_t bytes);
-// Takes memory of AllocateHostDeviceMemory only.
+// memory: an address that AllocateHostDeviceMemory returned.
 void FreeHostDeviceMemory(void* memory);
-// Where the device works; null for what is no address in such memory.
+// Returns the address at which the stand-in accesses the memory; null if
+// 'memory' is not a device address.
 void* ReachHostDeviceMemory(const void* memory);
 template <typename T>
 T* Reach(T* memory) {
   return static_cast<T*>(ReachHostDeviceMemory(memory));
 }
 
+// A stream that runs its work only when something waits for it.
 class HostStream {
  public:
-  // What a stream was given before it, which may reach other streams' points.
+  // The work that a stream was given before one point of it. That work may wait
+  // for points of other streams.
   class Point {
    public:
-    // Does what is left to do; another thread's call waits for this one's.
+    // Runs the work that has not run yet. If another thread is running it,
+    // waits for that thread.
     void Reach();
     bool is_reached() const { return is_reached_; }
 
@@ -57,11 +63,11 @@ class HostStream {
   };
 
   void Give(std::function<void()> work);
-  // Behind all that it has been given.
-  std::shared_ptr<Point> Here();
-  // Does all that it has been given.
-  void Wait() { Here()->Reach(); }
-  // To pass it on.
+  // Returns a point after all work that the stream was given so far.
+  std::shared_ptr<Point> Record();
+  // Runs all work that the stream was given so far.
+  void Wait() { Record()->Reach(); }
+  // The stream as a parameter of the engine's calls.
   DeviceStream stream() { return DeviceStream{this}; }
   static HostStream* Of(const DeviceStream& stream) {
     return static_cast<HostStream*>(stream.native);
@@ -70,8 +76,8 @@ class HostStream {
 
  private:
   std::mutex mu_;
-  std::shared_ptr<Point> last_;  // null, or not known to be reached
-  std::vector<std::function<void()>> works_;  // given after it
+  std::shared_ptr<Point> last_;  // null, or perhaps not reached yet
+  std::vector<std::function<void()>> works_;  // work after last_
 };
 
 }  // namespace testing

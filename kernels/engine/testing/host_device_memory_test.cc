@@ -11,7 +11,7 @@ namespace ev {
 namespace testing {
 namespace {
 
-TEST(HostDeviceMemoryTest, IsReachedByTheDeviceAlone) {
+TEST(HostDeviceMemoryTest, OnlyTheDeviceCanAccessIt) {
   float* const memory =
       static_cast<float*>(AllocateHostDeviceMemory(3000 * sizeof(float)));
   ASSERT_NE(nullptr, memory);
@@ -26,7 +26,7 @@ TEST(HostDeviceMemoryTest, IsReachedByTheDeviceAlone) {
   EXPECT_EQ(nullptr, Reach(memory));
 }
 
-TEST(HostStreamTest, WorksWhenItIsWaitedForInOrder) {
+TEST(HostStreamTest, RunsWorkInOrderWhenWaitedFor) {
   HostStream stream;
   int x = 1;
   stream.Give([&] { x += 2; });
@@ -38,23 +38,23 @@ TEST(HostStreamTest, WorksWhenItIsWaitedForInOrder) {
   EXPECT_EQ(15, x);
 }
 
-TEST(HostStreamTest, APointIsBehindWhatWasGivenBeforeAlone) {
+TEST(HostStreamTest, APointCoversEarlierWorkOnly) {
   HostStream stream, other;
   int x = 1;
   stream.Give([&] { x += 2; });
-  const auto here = stream.Here();
-  EXPECT_EQ(here, stream.Here());
-  // The streams wait for each other, at points that were before.
-  other.Give([&, here] {
-    here->Reach();
+  const auto first = stream.Record();
+  EXPECT_EQ(first, stream.Record());
+  // The streams wait for each other, at points recorded earlier.
+  other.Give([&, first] {
+    first->Reach();
     x *= 5;
   });
-  const auto there = other.Here();
-  stream.Give([there] { there->Reach(); });
+  const auto second = other.Record();
+  stream.Give([second] { second->Reach(); });
   stream.Give([&] { x += 1; });
-  EXPECT_FALSE(here->is_reached());
-  here->Reach();
-  EXPECT_TRUE(here->is_reached());
+  EXPECT_FALSE(first->is_reached());
+  first->Reach();
+  EXPECT_TRUE(first->is_reached());
   EXPECT_EQ(3, x);
   stream.Wait();
   EXPECT_EQ(16, x);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tally (rows/gpu_compute.h) of one table of host_device_rows.h. It ends
-// the process where rows go that have one, and where it is taken during an
-// update.
+// the process if a row with a tally is removed, or if the tally is taken during
+// an update.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
@@ -24,7 +24,7 @@ namespace testing {
 
 class HostTally {
  public:
-  // Around an update of a step.
+  // Call them before and after an update of a step.
   void Begin() { ++updates_; }
   void End() { --updates_; }
   void Add(RowHandle row, const RowMeta& update, uint32_t occurrences) {
@@ -35,7 +35,7 @@ class HostTally {
     meta.version_plus1 = update.version_plus1;
     meta.call = update.call;
   }
-  // take(row, meta) of each row.
+  // Calls take(row, meta) for each row.
   template <typename Take>
   void TakeAll(const Take& take) {
     std::lock_guard<std::mutex> lock(mu_);
@@ -49,7 +49,8 @@ class HostTally {
   }
   void CheckHasNone(RowHandle row) {
     std::lock_guard<std::mutex> lock(mu_);
-    Check(of_.count(row) == 0, "a row goes whose tally was not taken", row);
+    Check(of_.count(row) == 0, "a row is removed before its tally is taken",
+          row);
   }
   void Clear() {
     std::lock_guard<std::mutex> lock(mu_);

@@ -46,8 +46,10 @@ using ev::gpu::WorkLane;
 
 // Enough for two steps: one allocates while the other is still in flight.
 constexpr size_t kMaxIdleBytes = size_t{4} << 30;
+// Interval between two checks of kept memory.
 constexpr auto kLookAtKept = std::chrono::microseconds(300);
-// Limit for memory in use by others: a rank that is gone may hold it.
+// Longest wait for memory that other work still uses. A rank that has died may
+// keep it in use for ever.
 constexpr auto kLongestWait = std::chrono::seconds(10);
 
 // A pool of device memory blocks.
@@ -120,8 +122,8 @@ class ExchangeGpu : public ExchangeDevice {
  public:
   static Status Make(ExchangeDevice** made) {
     int device = 0;
-    EV_RETURN_IF_ERROR(ev::gpu::ProcessDevice(
-        "rows that stay on a GPU between ranks need", &device));
+    EV_RETURN_IF_ERROR(
+        ev::gpu::ProcessDevice("exchanging rows between GPUs needs", &device));
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
     std::unique_ptr<ExchangeGpu> gpu(new ExchangeGpu(device));
     EV_CUDA_RETURN_IF_ERROR(
@@ -131,8 +133,8 @@ class ExchangeGpu : public ExchangeDevice {
     pthread_t keeper;
     if (pthread_create(&keeper, nullptr, &ExchangeGpu::Keep, gpu.get()) != 0) {
       return ev::ResourceExhausted(
-          "rows that stay on a GPU between ranks need a thread, and none could "
-          "be started");
+          "exchanging rows between GPUs needs a thread, and pthread_create "
+          "failed");
     }
     pthread_detach(keeper);
     ev::gpu::OfferPinnedMemory(device);
@@ -279,7 +281,8 @@ class ExchangeGpu : public ExchangeDevice {
     std::shared_ptr<const void> what;
   };
   void WakeKeeper() {
-    // Acquiring the lock ensures that the thread waits, or will see the change.
+    // Acquiring the lock ensures that the thread either waits already, or will
+    // see the change.
     { std::lock_guard<std::mutex> lock(kept_mu_); }
     is_kept_.notify_one();
   }

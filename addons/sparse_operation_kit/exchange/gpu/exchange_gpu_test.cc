@@ -269,7 +269,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
 }
 
 // Outputs and gradients are in the framework's device memory.
-TEST_P(ExchangeGpuTest, PoolsAndSumsInItsMemory) {
+TEST_P(ExchangeGpuTest, PoolsAndSumsInDeviceMemory) {
   const std::shared_ptr<const RoutePlan> expected = MakeRoute(kOnCpu);
   ev::TransferScratch rows;
   const int64_t count = MakeRows(*expected, &rows);
@@ -481,7 +481,7 @@ struct GroupedBatch {
 
 // One id beside many, int32 beside int64, uploaded beside device memory, sorted
 // beside unsorted: each table has its own result.
-TEST_P(ExchangeGpuTest, TablesThatComeTogether) {
+TEST_P(ExchangeGpuTest, DeduplicatesManyTablesTogether) {
   const int64_t sizes[] = {1,    300001, 2,    1024, 40000, 33,
                            1025, 5000,   1023, 1,    2049};
   std::mt19937_64 random(4);
@@ -648,7 +648,7 @@ TEST_P(ExchangeGpuTest, DeviceSamplesOfOneId) {
 }
 
 // Two such blocks do not fit; late work keeps the first one.
-TEST_P(ExchangeGpuTest, MemoryThatIsKeptIsWaitedFor) {
+TEST_P(ExchangeGpuTest, AllocateWaitsForKeptMemory) {
   size_t free_bytes = 0, all_bytes = 0;
   ASSERT_EQ(0, cudaMemGetInfo(&free_bytes, &all_bytes));
   const int64_t bytes = static_cast<int64_t>(free_bytes / 10 * 6);

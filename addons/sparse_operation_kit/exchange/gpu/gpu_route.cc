@@ -54,9 +54,9 @@ Status GpuRoute::Start() {
     const RoutedTable& table = plan_->routed(t);
     if (table.has_weights || ev::Selects(table.combiner)) {
       return ev::InvalidArgument(
-          "samples that are weighted, or whose combiner selects, are not "
-          "pooled on a device, table '" +
-          table.name + "'");
+          "a GPU cannot pool samples with weights or with a combiner that "
+          "selects (max), table '" +
+          table.name + "'; pool them on the CPU");
     }
     samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes()));
   }
@@ -77,7 +77,8 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
                            Span<float* const> outputs,
                            const ev::DeviceStream* stream,
                            std::shared_ptr<StreamMark>* done) {
-  if (is_pooled_) return ev::Internal("a route is pooled twice");
+  if (is_pooled_)
+    return ev::Internal("StartPool was called twice for one route");
   is_pooled_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int num_tables = plan_->num_tables();

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Behind what calls began on a GPU's rows, and did not wait for.
+// BegunEvents: one event for each call whose work on a table's rows may be in
+// flight. Later work on the rows must wait for all of them.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_BEGUN_EVENTS_H_
 #define KERNELS_ENGINE_ROWS_GPU_BEGUN_EVENTS_H_
@@ -18,9 +19,10 @@ class DeviceEvent;
 
 using BegunEvents = std::vector<std::shared_ptr<DeviceEvent>>;
 
-// Adds the event of a call that comes after 'followed', which need not be
-// remembered then. What another thread added since the call looked stays: that
-// and the call may run at once. Throws std::bad_alloc.
+// Adds the event of a call whose work waits for the events in 'followed', and
+// removes those events: they need not be waited for again. Events that other
+// threads added after the call read the list stay, because their calls and this
+// one may run in parallel. Throws std::bad_alloc.
 inline void AddBegun(std::shared_ptr<DeviceEvent> event,
                      const BegunEvents& followed, BegunEvents* begun) {
   begun->erase(std::remove_if(begun->begin(), begun->end(),

@@ -10,11 +10,11 @@
 namespace ev {
 namespace gpu {
 
-class DeviceEvent {};  // instead of the GPU's
+class DeviceEvent {};  // stands in for the GPU's class
 
 namespace {
 
-TEST(BegunEventsTest, WhatWasFollowedIsForgotten) {
+TEST(BegunEventsTest, RemovesEventsThatACallFollows) {
   BegunEvents begun;
   const auto lookup = std::make_shared<DeviceEvent>();
   const auto update = std::make_shared<DeviceEvent>();
@@ -23,9 +23,9 @@ TEST(BegunEventsTest, WhatWasFollowedIsForgotten) {
   EXPECT_EQ(BegunEvents{update}, begun);
 }
 
-// Two calls begin at once: each followed what it saw, neither is behind the
-// other, and what comes next must follow both.
-TEST(BegunEventsTest, WhatAnotherThreadBeganStays) {
+// Two calls start at the same time. Each waits for the events it has read,
+// neither waits for the other, so later work must wait for both.
+TEST(BegunEventsTest, KeepsEventsOfConcurrentCalls) {
   BegunEvents begun;
   const auto before = std::make_shared<DeviceEvent>();
   const auto lookup = std::make_shared<DeviceEvent>();

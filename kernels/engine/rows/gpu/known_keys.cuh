@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a thread looks a key up in KnownKeys, and puts one there.
+// Device functions that find a key in KnownKeys, and insert one.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_KNOWN_KEYS_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_KNOWN_KEYS_CUH_
@@ -13,7 +13,9 @@
 namespace ev {
 namespace gpu {
 
-// Whether the key has a slot of its own, and which.
+// kEmptyKey and kErasedKey mark free slots, so as keys they have reserved slots
+// behind all buckets. HasOwnSlot returns whether a key is one of them; OwnSlot
+// returns its slot.
 __device__ __forceinline__ bool HasOwnSlot(int64_t key) {
   return key <= kErasedKey;
 }
@@ -23,8 +25,8 @@ __device__ __forceinline__ uint64_t OwnSlot(const KnownKeysView& known,
          static_cast<uint64_t>(key - kEmptyKey);
 }
 
-// The four keys of a bucket as other threads left them, from L2. A key that is
-// being put there may be missed.
+// Loads the four keys of a bucket from L2, where other threads' inserts are
+// visible. May miss a key that is being inserted.
 __device__ __forceinline__ void LoadBucket(const int64_t* bucket,
                                            int64_t* keys) {
   asm volatile("ld.relaxed.gpu.global.v2.s64 {%0, %1}, [%2];"
@@ -42,8 +44,8 @@ __device__ __forceinline__ uint64_t FirstBucket(const KnownKeysView& known,
   return __umul64hi(known.hash(key), known.num_buckets);
 }
 
-// The slot of a key, or kNoSlot. Walks past erased keys, and ends at a bucket
-// with an empty slot.
+// Returns the slot of a key, or kNoSlot. Passes erased slots, and ends at the
+// first bucket with an empty slot.
 constexpr uint64_t kNoSlot = ~uint64_t{0};
 __device__ __forceinline__ uint64_t FindSlot(const KnownKeysView& known,
                                              int64_t key) {
@@ -62,7 +64,8 @@ __device__ __forceinline__ uint64_t FindSlot(const KnownKeysView& known,
   }
 }
 
-// kNoRow: not known, or not yet.
+// Returns the handle of the key's row, or kNoRow if the key is not in the table
+// or is still being inserted.
 __device__ __forceinline__ RowHandle FindKnown(const KnownKeysView& known,
                                                int64_t key) {
   if (known.num_buckets == 0) return kNoRow;
@@ -70,9 +73,12 @@ __device__ __forceinline__ RowHandle FindKnown(const KnownKeysView& known,
   return slot == kNoSlot ? kNoRow : __ldcg(known.handles + slot);
 }
 
-// REQUIRES a free slot. Equal keys meet in one slot: the walk passes no free
-// one but to see whether the key is further on, free ones only get taken while
-// keys are put, and a thread that loses one looks again.
+// Inserts a key. REQUIRES a free slot.
+//
+// Threads that insert the same key at the same time end at the same slot: each
+// takes the first free slot of the key's walk after it has seen that the key is
+// not further on; slots are only taken, never freed, while keys are inserted;
+// and a thread that loses a slot searches again.
 __device__ __forceinline__ void PutKnown(const KnownKeysView& known,
                                          int64_t key, RowHandle handle) {
   uint64_t slot = kNoSlot;
@@ -110,7 +116,8 @@ __device__ __forceinline__ void PutKnown(const KnownKeysView& known,
       if (was == kEmptyKey) atomicAdd(known.counters + kSlotsUsed, 1u);
     }
   }
-  // The same whichever thread puts it: the index knows one handle for a key.
+  // All threads that insert a key write the same handle: the index has one
+  // handle per key.
   __stcg(known.handles + slot, handle);
 }
 

@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// long_sums.h for kernels.
+// The device code of long_sums.h.
 //
 // A block sums a key (combine/ordered_sum.cuh). No list of the keys is made: of
-// those that begin among kManyOccurrences places in a row only the last can
-// occur so often, and a warp looks for it.
+// the keys that begin within kManyOccurrences adjacent places, only the last
+// can have that many occurrences. A warp searches for it.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_LONG_SUMS_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_LONG_SUMS_CUH_
@@ -19,21 +19,21 @@
 namespace ev {
 namespace gpu {
 
-// In how many stretches of kManyOccurrences places a block looks for keys.
+// Stretches of kManyOccurrences places that a block searches.
 constexpr int kLongStretches = 8;
 // A key that begins in the last, shorter stretch does not occur often enough.
 __host__ __device__ __forceinline__ int64_t NumLongStretches(int64_t num_ids) {
   return num_ids / kManyOccurrences;
 }
-// Blocks that SumLongKeys has work for.
+// Number of blocks that SumLongKeys can use.
 inline int64_t LongSumBlocks(int64_t num_ids, int64_t dim) {
   const int64_t groups =
       (NumLongStretches(num_ids) + kLongStretches - 1) / kLongStretches;
   return groups * ((dim + kSumColumns - 1) / kSumColumns);
 }
 
-// How many of ends [n], which do not descend, are below 'bound': by a warp,
-// each lane of which looks at the last of a stretch.
+// Returns how many of ends [n], which are ascending, are below 'bound'. Called
+// by a warp; each lane tests the last element of one stretch.
 __device__ __forceinline__ int64_t CountBelow(const int32_t* ends, int64_t n,
                                               int64_t bound) {
   int64_t begin = 0;
@@ -48,7 +48,8 @@ __device__ __forceinline__ int64_t CountBelow(const int32_t* ends, int64_t n,
   return begin;
 }
 
-// The key that begins in a stretch and occurs so often, or -1: by a warp.
+// Returns the key that begins in a stretch and has kManyOccurrences or more, or
+// -1. Called by a warp.
 __device__ __forceinline__ int64_t FindLong(const int32_t* ends,
                                             int64_t num_keys, int64_t stretch) {
   const int64_t from = stretch * kManyOccurrences;
@@ -63,8 +64,9 @@ struct LongSumsShared {
   int64_t found[kLongStretches];
 };
 
-// LaunchLongSums by the blocks of gridDim.x, of kSumThreads each. Unit: float4
-// where 4 divides dim and gradients are aligned to it, else float.
+// Does the work of LaunchLongSums with gridDim.x blocks of kSumThreads threads.
+// Unit: float4 if dim is a multiple of 4 and the gradients are aligned to it,
+// else float.
 template <typename Unit>
 __device__ void SumLongKeys(const PooledGradients& gradients, int64_t num_keys,
                             int64_t num_ids, int64_t dim, float* sums,
@@ -101,9 +103,9 @@ __device__ void SumLongKeys(const PooledGradients& gradients, int64_t num_keys,
       if (lane >= 0 && lane < sum.columns) {
         sums[(first_stretch + k) * dim + sum.first + lane] = total;
       }
-      __syncthreads();  // the stages are used again
+      __syncthreads();  // before the stages are reused
     }
-    __syncthreads();  // so is 'found'
+    __syncthreads();  // before 'found' is reused
   }
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of the gradients of keys that occur very often in a batch, each formed
-// in the order of the key's occurrences.
+// Sums the gradients of keys that occur very often in a batch, each in the
+// order of the key's occurrences.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_LONG_SUMS_H_
 #define KERNELS_ENGINE_ROWS_GPU_LONG_SUMS_H_
@@ -16,8 +16,8 @@
 namespace ev {
 namespace gpu {
 
-// Occurrences of combine/pooling_gradient.h in device memory, and the
-// gradients of the samples that they name.
+// The occurrences of combine/pooling_gradient.h, and the gradients of their
+// samples, in device memory.
 struct PooledGradients {
   const int32_t* ends = nullptr;
   const int32_t* samples = nullptr;
@@ -27,17 +27,17 @@ struct PooledGradients {
   const float* grads = nullptr;    // [B, dim]
 };
 
-// From that many occurrences on a block of threads sums a key: to begin, and
-// the additions, take less time then than what a thread would wait for memory.
+// A block sums the keys with at least this many occurrences. Starting a block
+// and adding then take less time than one thread would wait for memory.
 constexpr int32_t kManyOccurrences = 256;
 
-// Of 'sums' below.
+// Returns the size of 'sums' of LaunchLongSums.
 size_t LongSumBytes(int64_t num_ids, int64_t dim);
 
-// sums[begin / kManyOccurrences, :] = the sum of each key whose occurrences
-// [begin, end) are kManyOccurrences or more; no two have the same place. The
-// rest of sums is unspecified. num_ids: all occurrences. Enqueues one kernel at
-// most.
+// For each key whose occurrences [begin, end) are kManyOccurrences or more,
+// writes its sum to sums[begin / kManyOccurrences, :]; no two keys share a row.
+// Other rows of sums are unspecified. num_ids: number of all occurrences.
+// Launches at most one kernel.
 Status LaunchLongSums(const PooledGradients& gradients, int64_t num_keys,
                       int64_t num_ids, int64_t dim, float* sums,
                       StreamView stream);

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How kernels go over elements of rows, and where a row is.
+// Device helpers: a grid-stride loop over elements, and the address of a row.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_AT_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_AT_CUH_

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread works on one element, or on four that lie together. The lanes of a
-// warp are on neighbouring elements, so a row is one touch. What limits these
-// kernels is the link that feeds them, which is eighty times narrower than the
-// memory.
+// A thread processes one element, or four adjacent ones. The lanes of a warp
+// process adjacent elements, so their memory accesses are coalesced. These
+// kernels are limited by the link that feeds them, whose bandwidth is an
+// eightieth of the memory's.
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,7 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// T: float or float4; dim and offset count T's.
+// T: float or float4; dim and offset are in T's.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     ReadKernel(RowBatch batch, int64_t dim, int64_t offset, T* out) {
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A thread per row, which sums as SumOfSquares of policy/eviction.h does. Runs
-// once per checkpoint.
+// One thread per row; it adds in the order of SumOfSquares in
+// policy/eviction.h. Runs once per checkpoint.
 __global__ void __launch_bounds__(kThreads)
     SquaredNormsKernel(RowBatch batch, double* out) {
   for (int64_t i = FirstIndex(); i < batch.num_rows; i += IndexStep()) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Launches the kernel of the rule that VisitRule finds.
+// Visitor for VisitRule that launches the kernel of a rule.
 struct Launch {
   const RowBatch* batch;
   SlotOffsets slots;
@@ -129,10 +129,10 @@ Status CheckDeviceRunsKernels() {
   cudaFuncAttributes attributes;
   const cudaError_t error = cudaFuncGetAttributes(&attributes, NewKernel);
   if (error == cudaSuccess) return Status::OK();
-  cudaGetLastError();  // this one is told here
+  cudaGetLastError();  // clears the error, which is returned below
   const Status failed =
       CudaStatus(error, "cudaFuncGetAttributes", __FILE__, __LINE__);
-  // A device that fails is not one of another kind.
+  // Other errors are failures of a supported device.
   if (failed.code() != StatusCode::kFailedPrecondition) return failed;
   int device = 0;
   cudaDeviceProp properties;

@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to rows in device memory by their handles. All calls enqueue one
-// kernel. Pointers are device memory; handles of no row are passed over.
+// Kernels that read, write, create and update rows in device memory by their
+// handles. Each call enqueues one kernel. Pointers are device memory. Handles
+// that are not rows (kFirstReservedHandle and above) are skipped.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_KERNELS_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_KERNELS_H_
@@ -26,32 +27,35 @@ struct RowBatch {
   int64_t dim = 0;
 };
 
-// FailedPrecondition when the current device cannot run this code.
+// FailedPrecondition: this library has no code for the current device.
 Status CheckDeviceRunsKernels();
 
-// out[i, :] = dim floats at 'offset' of row i, and the reverse.
+// LaunchReadRows: out[i, :] = dim floats at 'offset' of row i. LaunchWriteRows
+// is the reverse.
 Status LaunchReadRows(const RowBatch& batch, int64_t offset, float* out,
                       StreamView stream);
 Status LaunchWriteRows(const RowBatch& batch, int64_t offset, const float* in,
                        StreamView stream);
 
-// out[i] = the sum of the squares of row i's value, in double, first to last.
+// out[i] = the sum of squares of row i's value, added in double from first to
+// last element.
 Status LaunchSquaredNorms(const RowBatch& batch, double* out,
                           StreamView stream);
 
-// Row i becomes row default_rows[i] of defaults, followed by num_slots slots of
-// the initial values.
+// Row i becomes row default_rows[i] of 'defaults', followed by num_slots slots;
+// every element of slot s is initial_values[s].
 Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
                      const float* defaults, const float* initial_values,
                      int num_slots, StreamView stream);
 
-// num_rows rows of 'before' floats at 'from' become rows of 'after' floats at
-// 'to': the first floats are copied, slots beyond get initial_values[slot].
+// Copies num_rows rows of 'before' floats each to rows of 'after' floats each.
+// Slots that the old rows do not have are filled with initial_values[slot].
 Status LaunchRelayout(const float* from, int64_t before, float* to,
                       int64_t after, int64_t num_rows, int64_t dim,
                       const float* initial_values, StreamView stream);
 
-// slot_offsets: in floats, one per slot of the rule.
+// Applies the rule to row i with gradient grads[i, :]. slot_offsets: in floats,
+// one per slot of the rule.
 Status LaunchApplyRule(const std::string& rule, Span<const float> hyper,
                        const RowBatch& batch, Span<const int64_t> slot_offsets,
                        const float* grads, StreamView stream);

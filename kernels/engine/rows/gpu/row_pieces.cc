@@ -42,10 +42,10 @@ Status RowPieces::Reserve(RowHandle handle) {
 Status RowPieces::Grow(size_t piece) {
   DeviceBuffer memory;
   EV_RETURN_IF_ERROR(memory.Allocate(
-      piece_bytes(), std::string("another piece of ") +
-                         (are_zeros_ ? "what rows count" : "rows") +
-                         ", beside the " + std::to_string(bytes_) +
-                         " bytes there are,"));
+      piece_bytes(), std::string("one more block of ") +
+                         (are_zeros_ ? "row counters" : "rows") +
+                         ", in addition to " + std::to_string(bytes_) +
+                         " bytes,"));
   if (piece >= table_size_) {
     const size_t size =
         std::max<size_t>(64, std::max(2 * table_size_, piece + 1));
@@ -69,7 +69,7 @@ Status RowPieces::Grow(size_t piece) {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables_.back().as<float*>() + piece,
                                      &address, sizeof(address),
                                      cudaMemcpyHostToDevice));
-  // What the null stream did so far is seen by every stream from here on.
+  // Makes the null stream's work visible to all streams.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   if (pieces_.size() <= piece) pieces_.resize(piece + 1);
   bytes_ += memory.size_bytes();

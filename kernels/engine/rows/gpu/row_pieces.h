@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows in device memory that never move while others are added: a row's piece
-// is the upper bits of its handle, so growing takes one more piece and copies
-// nothing. The pieces' addresses are a table in device memory.
+// RowPieces: growable storage for rows in device memory. Memory is allocated in
+// pieces of equal size. The upper bits of a row's handle are the number of its
+// piece, so growing allocates one more piece and moves no row. A table of the
+// pieces' addresses is in device memory too.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_PIECES_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_PIECES_H_
@@ -20,7 +21,7 @@
 namespace ev {
 namespace gpu {
 
-// For kernels: the row of a handle is at
+// For kernels. The row of a handle is at
 //   pieces[handle >> rows_log2] + (handle & (1 << rows_log2) - 1) * stride.
 struct PiecesView {
   float* const* pieces = nullptr;
@@ -28,36 +29,36 @@ struct PiecesView {
   int64_t stride = 0;  // floats
 };
 
-// Thread-safe, but for Clear. The device that is current in the first Reserve
-// is to be current in all.
+// Thread-safe, except Clear. REQUIRES: in every Reserve the same device is
+// current.
 class RowPieces {
  public:
   static constexpr int64_t kPieceBytes = 8 << 20;
 
-  // Rows of that many floats; as many to a piece as fit kPieceBytes, at least
-  // one, unless rows_log2 says how many. are_zeros: a new piece is zeroed.
-  // Allocates nothing.
+  // Rows of 'stride' floats. A piece has 2^rows_log2 rows; with rows_log2 = -1,
+  // as many rows as fit into kPieceBytes, at least one. are_zeros: new pieces
+  // are zeroed, otherwise they are uninitialized. Allocates nothing.
   explicit RowPieces(int64_t stride, int rows_log2 = -1,
                      bool are_zeros = false);
   RowPieces(const RowPieces&) = delete;
   RowPieces& operator=(const RowPieces&) = delete;
 
   bool Has(RowHandle handle) const;
-  // Has memory for the row of that handle: zeros, if they are to be, or not
-  // initialised. ResourceExhausted names what is needed and free.
+  // Allocates the piece of a handle's row if it has none. ResourceExhausted:
+  // the message contains the bytes needed and free.
   Status Reserve(RowHandle handle);
-  // Good for every handle that was reserved before, until Clear.
+  // Returns a view that is valid for every handle reserved so far, until Clear.
   PiecesView view() const;
 
   int rows_log2() const { return rows_log2_; }
   int64_t stride() const { return stride_; }
   int64_t rows_per_piece() const { return int64_t{1} << rows_log2_; }
   int64_t piece_bytes() const { return rows_per_piece() * stride_ * 4; }
-  // Null where nothing was reserved.
+  // Returns the addresses of all pieces; null for a piece that has no memory.
   std::vector<float*> pieces() const;
   int64_t bytes() const;
 
-  // Gives one piece's memory back, or all.
+  // Frees one piece, or all.
   void Free(size_t piece);
   void Clear();
 
@@ -73,8 +74,8 @@ class RowPieces {
   const bool are_zeros_;
   mutable std::mutex mu_;
   std::vector<DeviceBuffer> pieces_;
-  // The last is in use; kernels under way may read an earlier one, each half as
-  // long as the next.
+  // Versions of the address table. The last one is current. Kernels in flight
+  // may still read earlier ones, each at most half as long as the next.
   std::vector<DeviceBuffer> tables_;
   size_t table_size_ = 0;
   int64_t bytes_ = 0;

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a kernel applies a rule of optimizer/rule_list.h to one element of a row.
+// Device helper that applies a rule of optimizer/rule_list.h to one element of
+// a row.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_RULE_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_RULE_CUH_
@@ -16,7 +17,8 @@ namespace gpu {
 
 constexpr int kMaxSlots = 3;
 
-// In floats, from an element of the value to the same of each slot.
+// Distances in floats from an element of the value to the same element of each
+// slot.
 struct SlotOffsets {
   int64_t at[kMaxSlots];
 };

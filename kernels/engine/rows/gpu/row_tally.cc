@@ -28,7 +28,7 @@ bool IsZero(const RowMeta& meta) {
 
 RowTally::RowTally()
     : pieces_(kFloatsEach, kTallyRowsLog2, /*are_zeros=*/true),
-      here_(new RowMeta[kRowsAtOnce]) {}
+      host_rows_(new RowMeta[kRowsAtOnce]) {}
 
 void RowTally::Clear() {
   pieces_.Clear();
@@ -49,24 +49,25 @@ Status RowTally::Take(
           reinterpret_cast<RowMeta*>(pieces[p] + i * kFloatsEach), take));
     }
   }
-  // The zeros are seen by every stream from here on.
+  // Makes the zeros visible to all streams.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   has_any_.store(false);
   return Status::OK();
 }
 
 Status RowTally::TakeSome(
-    RowHandle first, RowMeta* there,
+    RowHandle first, RowMeta* device_rows,
     const std::function<void(RowHandle, const RowMeta&)>& take) {
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpy(here_.get(), there, kBytesAtOnce, cudaMemcpyDeviceToHost));
-  if (std::all_of(here_.get(), here_.get() + kRowsAtOnce, IsZero)) {
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(host_rows_.get(), device_rows,
+                                     kBytesAtOnce, cudaMemcpyDeviceToHost));
+  if (std::all_of(host_rows_.get(), host_rows_.get() + kRowsAtOnce, IsZero)) {
     return Status::OK();
   }
-  // Before they are taken: nothing is counted twice.
-  EV_CUDA_RETURN_IF_ERROR(cudaMemset(there, 0, kBytesAtOnce));
+  // Zero the device's copy first: if this fails, no tally is counted twice.
+  EV_CUDA_RETURN_IF_ERROR(cudaMemset(device_rows, 0, kBytesAtOnce));
   for (int64_t i = 0; i < kRowsAtOnce; ++i) {
-    if (!IsZero(here_[i])) take(first + static_cast<RowHandle>(i), here_[i]);
+    if (!IsZero(host_rows_[i]))
+      take(first + static_cast<RowHandle>(i), host_rows_[i]);
   }
   return Status::OK();
 }

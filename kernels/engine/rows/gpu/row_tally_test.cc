@@ -70,7 +70,7 @@ TEST_F(RowTallyTest, AFrequencySaturates) {
   Expect(Take()[kMany], 3, UINT32_MAX, 3);
 }
 
-TEST_F(RowTallyTest, WhatIsClearedIsForgotten) {
+TEST_F(RowTallyTest, ClearRemovesAllTallies) {
   ASSERT_OK(updates_.Update(1, 1));
   tally_.Clear();
   EXPECT_FALSE(tally_.has_any());

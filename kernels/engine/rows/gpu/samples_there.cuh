@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples in the GPU's memory are checked, and their offsets made, by a thread
-// for each row split or id. The thread of id i writes where the samples after
-// its predecessor's begin, up to its own: it is long where many samples have no
-// id.
+// Checks samples that are in GPU memory and computes their offsets, with one
+// thread per row split or id. With indices, the thread of id i writes the
+// offsets of all samples after its predecessor's, up to its own. A thread takes
+// long if many samples in a row have no id.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_SAMPLES_THERE_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_SAMPLES_THERE_CUH_
@@ -16,9 +16,9 @@
 namespace ev {
 namespace gpu {
 
-// What thread i of max(N, B) + 1 does, for N ids of B samples; returns
-// SampleBits. splits [B + 1], or null and indices [N, 2]. offsets [B + 1] are
-// right unless a thread finds the samples out of order.
+// The work of thread i of max(N, B) + 1, for N ids of B samples; returns
+// SampleBits. The samples are splits [B + 1] or, if that is null, indices [N,
+// 2]. offsets [B + 1] are valid unless a thread returns kNotInOrder.
 __device__ __forceinline__ uint32_t FindSample(const int64_t* splits,
                                                const int64_t* indices,
                                                int64_t N, int64_t B, int64_t i,

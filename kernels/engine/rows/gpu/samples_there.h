@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel says of samples that are in the GPU's memory
+// Result bits of the kernels that check samples in GPU memory
 // (samples_there.cuh).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_SAMPLES_THERE_H_
@@ -14,7 +14,7 @@ namespace gpu {
 
 enum SampleBits : uint32_t {
   kNotOneIdEach = 1,
-  kNotInOrder = 2,  // a sample before its predecessor's, or out of range
+  kNotInOrder = 2,  // not ascending, or out of range
 };
 
 }  // namespace gpu

@@ -1,7 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams for work beside a lane's own, used again.
+// SideStreams: a pool of CUDA streams for work that runs parallel to a lane's
+// own stream.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_SIDE_STREAMS_H_
 #define KERNELS_ENGINE_ROWS_GPU_SIDE_STREAMS_H_
@@ -17,15 +18,16 @@
 namespace ev {
 namespace gpu {
 
-// Of this process. Thread-safe. Never destroyed: the driver may be gone when a
-// process ends.
+// One per process. Thread-safe. Never destroyed, because the driver may be gone
+// at process exit.
 class SideStreams {
  public:
   static SideStreams* Get() {
     static SideStreams* const streams = new SideStreams;
     return streams;
   }
-  // One of the device, which is current.
+  // Takes an idle stream of the device, or creates one. REQUIRES: the device is
+  // current.
   Status Acquire(int device, std::unique_ptr<SideStream>* stream) {
     {
       std::lock_guard<std::mutex> lock(mu_);
@@ -39,7 +41,7 @@ class SideStreams {
     stream->reset(new SideStream);
     return (*stream)->Create();
   }
-  // What is under way on it need not have ended.
+  // Returns a stream to the pool. Its work may still be in flight.
   void Release(int device, std::unique_ptr<SideStream> stream) {
     std::lock_guard<std::mutex> lock(mu_);
     idle_.emplace_back(device, std::move(stream));

@@ -1,12 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-//   count   a tile counts its keys of each owner; the table's last block sums
-//           up, owner by owner: where each tile's keys of each owner begin
-//   place   a key's place is where its tile's begin, and how many of its owner
-//           come before it in the tile: in other warps and rounds, in its warp
+// Two kernels:
+//   count   Each tile counts its keys per owner. The table's last block then
+//           computes prefix sums, owner by owner: the first place of each
+//           tile's keys of each owner.
+//   place   A key's place is the first place of its tile and owner, plus the
+//           number of keys of its owner before it in the tile.
 //
-// So keys of an owner keep their order, whatever the order of threads.
+// The keys of an owner keep their order; it does not depend on thread
+// scheduling.
 
 #include <cuda_runtime.h>
 
@@ -66,8 +69,8 @@ __global__ void __launch_bounds__(kBlock)
 
 __global__ void __launch_bounds__(kBlock)
     PlaceKernel(const __grid_constant__ OwnedTables tables) {
-  // Of each round and warp of the tile, and each owner: its keys there, then
-  // those before.
+  // For each round and warp of the tile and each owner: first the number of its
+  // keys, then the place of its first key.
   __shared__ uint32_t before[kLanes * kMaxKeyOwners];
   const TableBlock tile = FindBlock(tables.blocks);
   const OwnedKeys& keys = tables.of[tile.table];
@@ -81,7 +84,7 @@ __global__ void __launch_bounds__(kBlock)
   __syncthreads();
   int64_t key[kRounds];
   int owner[kRounds];
-  uint32_t rank[kRounds];  // of the owner's keys in the warp
+  uint32_t rank[kRounds];  // among the owner's keys in the warp
 #pragma unroll
   for (int j = 0; j < kRounds; ++j) {
     const uint32_t u = begin + j * kBlock;

@@ -15,10 +15,10 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// What is sent at a time, at most: 75 us of the link.
+// Maximum bytes per copy: 75 us of the link.
 constexpr size_t kPartBytes = 4 << 20;
-// Of a short array, which is sent in so many parts, at least: the link has the
-// first while others are staged, and a short one is left for the end.
+// A short array is sent in up to kParts copies of at least this size: the link
+// transfers the first while others are staged, and the last one is short.
 constexpr size_t kShortPartBytes = 1 << 20;
 constexpr size_t kParts = 6;
 
@@ -52,20 +52,20 @@ Status StagedUpload::PutNarrowed(size_t at, const int64_t* ids, size_t count,
 
 Status StagedUpload::Send(size_t at, size_t bytes, size_t total, char* host,
                           char* device, StreamView stream) {
-  // Parts of one length, but the last.
+  // All parts have the same length, except the last.
   const size_t length = (total + NumParts(total) - 1) / NumParts(total);
   for (const size_t end = at + bytes; at < end;) {
     const size_t part = at / length;
     const size_t part_end = std::min(total, (part + 1) * length);
-    const size_t here = std::min(end, part_end) - at;
+    const size_t count = std::min(end, part_end) - at;
     const size_t part_bytes = part_end - part * length;
-    if (staged_[part].fetch_add(here, std::memory_order_acq_rel) + here ==
+    if (staged_[part].fetch_add(count, std::memory_order_acq_rel) + count ==
         part_bytes) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(device + part * length, host + part * length,
                           part_bytes, cudaMemcpyHostToDevice, stream.get()));
     }
-    at += here;
+    at += count;
   }
   return Status::OK();
 }

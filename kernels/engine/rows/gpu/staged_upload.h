@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array on its way from ordinary memory to a device, in pieces that come in
-// any order from any threads. It is staged whole in pinned memory, so
-// that no thread waits for the link, and sent in few long copies: each costs
-// the link some 5 us, whatever its length.
+// StagedUpload: copies an array from pageable host memory to a device. Threads
+// put ranges of the array in any order. The whole array is staged in pinned
+// memory, so that no thread waits for the link. It is sent in a few long
+// copies, because each copy costs the link some 5 us regardless of its length.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STAGED_UPLOAD_H_
 #define KERNELS_ENGINE_ROWS_GPU_STAGED_UPLOAD_H_
@@ -21,27 +21,29 @@ namespace gpu {
 
 class StagedUpload {
  public:
-  // An array of at most so many bytes. Throws std::bad_alloc.
+  // most_bytes: the maximum size of the array. Throws std::bad_alloc.
   explicit StagedUpload(size_t most_bytes);
 
-  // Bytes [at, at + bytes) of an array of 'total', which have been read when it
-  // returns. What is whole by then is on its way, on the stream, from
-  // 'host' to 'device', where the array begins. May be called by several at
-  // once. REQUIRES that each byte is put once, and always the same total.
+  // Puts bytes [at, at + bytes) of an array of 'total' bytes. They have been
+  // read when this returns. If they complete a part of the array, enqueues its
+  // copy on the stream, from 'host' to 'device', which are the array's
+  // addresses in pinned and device memory. Thread-safe. REQUIRES: each byte is
+  // put once; 'total' is the same in all calls.
   Status Put(size_t at, const void* from, size_t bytes, size_t total,
              char* host, char* device, StreamView stream);
-  // The same of ids that are sent as int32, 'at' and 'total' being bytes of
-  // those. *fit: false where one is too wide, of which a caller makes what it
-  // can; what was sent is of no use then.
+  // The same for ids that are sent as int32; 'at' and 'total' are in bytes of
+  // int32. Sets *fit to false if an id does not fit into int32; then the copied
+  // array is not usable.
   Status PutNarrowed(size_t at, const int64_t* ids, size_t count, size_t total,
                      char* host, char* device, StreamView stream, bool* fit);
 
  private:
-  // Bytes [at, at + bytes) are staged: sends the parts that are whole now.
+  // Records that bytes [at, at + bytes) are staged, and sends the parts that
+  // are complete.
   Status Send(size_t at, size_t bytes, size_t total, char* host, char* device,
               StreamView stream);
 
-  std::vector<std::atomic<size_t>> staged_;  // bytes of each part
+  std::vector<std::atomic<size_t>> staged_;  // bytes staged of each part
 };
 
 }  // namespace gpu

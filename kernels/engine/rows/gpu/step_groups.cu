@@ -62,7 +62,7 @@ Status StepGroups::Create() {
     first_long += plan_.class_ids[c] / (kSmallCount + 1) + 1;
   }
   Parts description;
-  // Those of the grouping behind each other: one copy.
+  // The grouping's tables and tiles are adjacent, so that one copy suffices.
   grouped_at_ = description.AddBytes(n * sizeof(StepTable));
   tiles_at_ = description.AddBytes(tiles_.size() * sizeof(int32_t));
   updated_at_ = description.AddBytes(n * sizeof(StepTable));
@@ -78,7 +78,8 @@ Status StepGroups::Create() {
     plan_.huge = carve.Take<uint32_t>(num_ids / kWarpSort + 1);
     plan_.bin_ends = carve.Take<uint32_t>(num_bins);
     plan_.heavy = carve.Take<uint32_t>(num_ids / kHeavyBin + 1);
-    plan_.counts = carve.Take<StepCounts>(1);  // one fill, with bin_counts
+    // Zeroed together with bin_counts.
+    plan_.counts = carve.Take<StepCounts>(1);
     const size_t from = carve.bytes();
     plan_.bin_counts = carve.Take<uint32_t>(num_bins);
     zero_bytes_ = carve.bytes() - from +
@@ -103,7 +104,7 @@ Status StepGroups::Create() {
 StepGroups::~StepGroups() {
   if (side_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane of which nothing is known is destroyed, which waits.
+  // After a failure the lane is destroyed, which waits for its work.
   if (lane_ != nullptr && !has_failed_ && side_->Join(lane_->stream()).ok()) {
     WorkLane::ReleaseBusy(std::move(lane_));
   }
@@ -140,7 +141,7 @@ Status StepGroups::Launch(const Source& source) {
       cudaMemsetAsync(plan_.counts, 0, zero_bytes_, stream));
   plan_.rows = const_cast<RowHandle*>(source.names);
   plan_.samples = const_cast<uint32_t*>(source.samples);
-  // Says that samples are there; the kernels do not read it.
+  // Kernels only test splits for null: non-null means that samples is set.
   plan_.splits = reinterpret_cast<const int64_t*>(source.samples);
   plan_.factors = const_cast<float*>(source.factors);
   EV_RETURN_IF_ERROR(

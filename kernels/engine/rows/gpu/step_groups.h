@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step's occurrences grouped by row, with the rows in lists to update them
-// from (gpu_step/step_plan.cuh). No gradient is needed for that, so that it
-// goes on beside what makes them.
+// StepGroups: the occurrences of a step's ids grouped by row, with lists of the
+// rows for the update (gpu_step/step_plan.cuh). Grouping needs no gradients, so
+// it can run while they are computed.
 //
-// MEMORY: a lane of 40 bytes per id on the device.
+// MEMORY: a lane with 40 bytes of device memory per id.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_GROUPS_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_GROUPS_H_
@@ -25,32 +25,35 @@ namespace gpu {
 
 class StepGroups {
  public:
-  // What is in device memory before the grouping.
+  // Inputs of the grouping, in device memory.
   struct Source {
-    const RowHandle* names = nullptr;   // of the ids; kNoRow: passed over
-    const uint32_t* samples = nullptr;  // of the ids; null: each one id
-    const float* factors = nullptr;     // of the samples; null: all 1
+    const RowHandle* names = nullptr;   // row of each id; kNoRow: skipped
+    const uint32_t* samples = nullptr;  // sample of each id; null: one id each
+    const float* factors = nullptr;     // factor of each sample; null: all 1
   };
 
-  // numbers: of the tables in their step. tables: which ids and samples each
-  // has, its dim, class and combiner. ResourceExhausted.
+  // numbers: each table's number in the step. tables: the fields for ids,
+  // samples, dim, class and combiner must be set. ResourceExhausted: not enough
+  // memory.
   static Status Make(int device, std::vector<int> numbers,
                      std::vector<StepTable> tables,
                      std::unique_ptr<StepGroups>* groups);
   ~StepGroups();
 
-  // Of these tables, in the same classes?
+  // Returns whether these groups are of exactly these tables, in the same dim
+  // classes.
   bool AreOf(const std::vector<int>& numbers,
              const std::vector<StepTable>& tables) const;
 
-  // Begins on the lane's stream, and on the side stream with the sorting of
-  // long keys.
+  // Enqueues the grouping on the lane's stream, and the sorting of long keys'
+  // occurrences on the side stream.
   Status Launch(const Source& source);
-  // The tables with their rows and gradients, as the update's kernels read
-  // them. After Launch.
+  // Uploads the tables again, now with the rows and gradients that the update's
+  // kernels read. Call after Launch.
   Status Describe(const std::vector<StepTable>& tables);
-  // What the other lane is given from now on comes after the grouping, which
-  // reads what is there. Before the groups go without an update.
+  // Makes later work of lane 'other' wait for the grouping, which reads the
+  // other lane's memory. Call it before the groups are destroyed without an
+  // update.
   Status End(WorkLane* other);
 
   const StepPlan& plan() const { return plan_; }
@@ -58,19 +61,21 @@ class StepGroups {
   int num_processors() const { return num_processors_; }
   WorkLane* lane() const { return lane_.get(); }
   SideStream* side() const { return side_.get(); }
-  // When the lane's stream comes after the side stream: nothing is left here.
+  // Gives the lane away. REQUIRES: the lane's stream waits for the side stream,
+  // so no other work of the groups is in flight.
   std::unique_ptr<WorkLane> TakeLane();
 
  private:
   explicit StepGroups(int device) : device_(device) {}
   Status Create();
-  // Sends them, to be at 'at', and what has been put behind them up to 'end'.
+  // Copies the tables to offset 'at' of the lane's memory, together with the
+  // data from there to 'end'.
   Status SendTables(size_t at, size_t end);
 
   const int device_;
   std::vector<int> numbers_;
   std::vector<StepTable> tables_;
-  std::vector<int32_t> tiles_;  // scatter_tiles, then bins
+  std::vector<int32_t> tiles_;  // scatter_tiles, followed by bins
   StepPlan plan_ = {};
   int max_dim_ = 0, num_processors_ = 0;
   int num_tiles_ = 0, num_bins_ = 0;
@@ -78,7 +83,7 @@ class StepGroups {
   size_t zero_bytes_ = 0;
   std::unique_ptr<WorkLane> lane_;
   std::unique_ptr<SideStream> side_;
-  bool has_failed_ = false;  // nothing is known of what is under way
+  bool has_failed_ = false;  // unknown work may be in flight
 };
 
 }  // namespace gpu

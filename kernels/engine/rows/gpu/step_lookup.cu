@@ -1,13 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal ids are each found for themselves: L2 serves those, and nothing has to
-// be known of other ids. A sample's rows are added in the order of its ids, as
-// PoolSamples of combine/pooling.h adds them, bit for bit.
+// Repeated ids are looked up each time: they hit in L2, and no deduplication is
+// needed. The rows of a sample are added in the order of its ids, with the bits
+// of PoolSamples in combine/pooling.h.
 //
-// Samples of one id: a lane has the address of a sample's row, then groups of
-// lanes copy rows, several in flight each. Others: a group of lanes pools a
-// sample; its lanes have the address of one id's row each and pass them around.
+// Samples of one id: each lane computes the address of one sample's row; then
+// groups of lanes copy rows, several in flight per group. Other samples: a
+// group of lanes pools a sample; each lane computes the address of one id's row
+// and passes it to the group.
 
 #include <algorithm>
 
@@ -26,7 +27,8 @@ constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr int kBlock = 256;
 static_assert(kFindTile == kBlock && kPoolTile == kBlock, "a thread for each");
 
-// For groups of G lanes: rows in flight, and blocks of a processor.
+// For groups of G lanes: rows in flight per group, and blocks per
+// multiprocessor.
 template <int G>
 struct Pace {
   static constexpr int kCopyRows = G == 32 ? 8 : 4;
@@ -34,7 +36,7 @@ struct Pace {
   static constexpr int kPoolRows = G >= 16 ? 5 : 4;
   static constexpr int kPoolBlocks = G >= 16 ? 3 : 4;
 };
-constexpr uint32_t kStaged = 4096;  // names that a block fetches ahead
+constexpr uint32_t kStaged = 4096;  // names that a block loads to shared memory
 
 __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
   const int t =
@@ -113,7 +115,8 @@ __device__ __forceinline__ const float* RowOfName(const StepLookupTable& table,
          within * table.rows.stride;
 }
 
-// Past the caches: the caller reads it when all is written.
+// Uses streaming stores, because the output is read only after all of it is
+// written.
 template <int W>
 __device__ __forceinline__ void Store(float* out, const Pack<W>& v) {
   if constexpr (W == 4) {
@@ -195,8 +198,8 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
       static_cast<int64_t>(block - __ldg(lookup.pool_tiles + k)) * kPoolTile;
   const int num_samples =
       static_cast<int>(min(table.num_samples - tile, kPoolTile));
-  // Where samples begin, and the names, from which then only rows are waited
-  // for. Fewer names when the samples have many ids.
+  // The samples' offsets and the names in shared memory, so that the loop below
+  // waits only for rows. Not all names fit if samples have many ids.
   __shared__ int32_t starts[kPoolTile + 1];
   __shared__ RowHandle staged[kStaged];
   for (int s = threadIdx.x; s <= num_samples; s += kBlock) {
@@ -237,18 +240,18 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
                 static_cast<uint32_t>(tile + s);
           }
         }
-        const int here = min(G, to - j);
-        for (int r = 0; r < here; r += kRows) {
+        const int num_rows = min(G, to - j);
+        for (int r = 0; r < num_rows; r += kRows) {
           Pack<W> v[kRows];
 #pragma unroll
           for (int u = 0; u < kRows; ++u) {
             const float* row = reinterpret_cast<const float*>(__shfl_sync(
                 mask, reinterpret_cast<unsigned long long>(my_row), r + u, G));
-            if (r + u < here && c < dim) v[u] = LoadPack<W>(row + c);
+            if (r + u < num_rows && c < dim) v[u] = LoadPack<W>(row + c);
           }
 #pragma unroll
           for (int u = 0; u < kRows; ++u) {
-            if (r + u < here) {
+            if (r + u < num_rows) {
 #pragma unroll
               for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] + v[u].x[x];
             }

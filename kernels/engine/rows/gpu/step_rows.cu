@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel goes through the lists of distinct keys and writes those of tables
-// that want it to pinned memory, a warp's at once: how many they are is not
-// known here before, so a copy would have to wait for that.
+// A kernel visits the lists of distinct keys and writes the rows of tables with
+// notes_rows to pinned memory, one warp at a time. A copy would have to wait
+// for the number of rows, which is in GPU memory.
 
 #include <cuda_runtime_api.h>
 
@@ -20,7 +20,7 @@ namespace ev {
 namespace gpu {
 namespace {
 
-constexpr int kBlocksEach = 4;  // of a processor
+constexpr int kBlocksEach = 4;  // per multiprocessor
 
 struct Lists {  // [most], in pinned memory
   int32_t* numbers;
@@ -28,7 +28,7 @@ struct Lists {  // [most], in pinned memory
   uint32_t* counts;
 };
 
-// All lanes of a warp, of which 'has' says that they have one.
+// Appends one element for each lane with 'has'. Called by all lanes of a warp.
 __device__ __forceinline__ void Append(const Lists& to, unsigned* num_rows,
                                        bool has, int32_t number, uint32_t row,
                                        uint32_t count) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kStepBlock)
 
 StepRows::~StepRows() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane of which nothing is known is destroyed, which waits.
+  // A lane that was not waited for is destroyed, which waits for its work.
   if (is_done_) WorkLane::Release(std::move(lane_));
 }
 
@@ -109,8 +109,9 @@ Status StepRows::Wait(GpuStepRows* rows) {
   is_done_ = true;
   const int64_t n = *count_;
   if (n > most_) {
-    return Internal("the GPU has grouped " + std::to_string(most_) +
-                    " ids into " + std::to_string(n) + " rows");
+    return Internal("a step on the GPU grouped " + std::to_string(most_) +
+                    " ids into " + std::to_string(n) +
+                    " rows; expected at most one row per id");
   }
   rows->numbers = Span<const int32_t>(numbers_, n);
   rows->rows = Span<const RowHandle>(rows_, n);

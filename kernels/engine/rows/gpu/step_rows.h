@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows that an update changes, and how often each one's key occurs, on
-// their way to CPU memory: of tables that note it there (GpuStepUpdate::
-// notes_rows).
+// StepRows: copies the rows that an update changes, and their keys' occurrence
+// counts, to host memory. It does so for tables whose metadata is in host
+// memory (GpuStepUpdate::notes_rows).
 //
-// MEMORY: a lane of 12 bytes pinned per id of those tables.
+// MEMORY: a lane with 12 bytes of pinned memory per id of those tables.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_ROWS_H_
@@ -25,17 +25,17 @@ namespace gpu {
 
 class StepRows : public GpuStepNotes {
  public:
-  // Of tables with so many ids together, at least 1. The device is current.
-  // ResourceExhausted.
+  // num_ids: of all tables together, at least 1. REQUIRES: the device is
+  // current. ResourceExhausted: not enough memory.
   static Status Make(int device, int64_t num_ids,
                      std::unique_ptr<StepRows>* rows);
   ~StepRows() override;
 
-  // Begins, behind what the stream was given so far: the plan's grouping. Once
-  // for a grouping.
+  // Enqueues the copy after the stream's work so far, which must include the
+  // plan's grouping. Call once per grouping.
   Status Launch(const StepPlan& plan, int num_processors, StreamView stream);
-  // What the stream is given from now on comes after it, so that the plan may
-  // go.
+  // Makes later work of the stream wait for the copy. The plan may be destroyed
+  // after that.
   Status Before(StreamView stream) const;
   Status Wait(GpuStepRows* rows) override;
 
@@ -45,7 +45,7 @@ class StepRows : public GpuStepNotes {
   const int device_;
   bool is_done_ = false;
   int64_t most_ = 0;
-  uint32_t* count_ = nullptr;   // [1], and so on, pinned
+  uint32_t* count_ = nullptr;   // [1]; pinned, as are the next three
   int32_t* numbers_ = nullptr;  // [most]
   RowHandle* rows_ = nullptr;   // [most]
   uint32_t* counts_ = nullptr;  // [most]

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each row is one thread's, so nothing here is atomic: of a row's tally 4 bytes
-// are read and 16 written, anywhere in memory.
+// Each row is updated by one thread, so no atomics are needed. Per row, 4 bytes
+// are read and 16 are written, at a random address.
 
 #include <cuda_runtime_api.h>
 
@@ -18,9 +18,9 @@ namespace ev {
 namespace gpu {
 namespace {
 
-constexpr int kBlocksEach = 8;  // of a processor
+constexpr int kBlocksEach = 8;  // per multiprocessor
 
-// A RowMeta, written whole.
+// Same layout as RowMeta, but written by one 16-byte store.
 struct alignas(16) Tally {
   uint64_t version_plus1;
   uint32_t frequency;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kStepBlock) TallyKernel(StepPlan plan) {
         const uint32_t before = at->frequency;
         Tally after;
         after.version_plus1 = table.tally_version_plus1;
-        // As AddToMeta: it saturates.
+        // Saturates, like AddToMeta.
         after.frequency = before > UINT32_MAX - occurrences
                               ? UINT32_MAX
                               : before + occurrences;

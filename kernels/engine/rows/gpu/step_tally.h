@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an update adds to the tallies of its tables (row_tally.h).
+// Adds an update to the tallies of its tables (row_tally.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_H_
@@ -13,8 +13,8 @@
 namespace ev {
 namespace gpu {
 
-// Begins, behind what the stream was given so far: the plan's grouping, and
-// earlier updates of the same rows.
+// Enqueues one kernel. REQUIRES: the stream's work so far includes, or waits
+// for, the plan's grouping and all earlier updates of the same rows.
 Status LaunchTally(const StepPlan& plan, int num_processors, StreamView stream);
 
 }  // namespace gpu

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counting over tiles of batches, of several tables in one launch: each block
-// counts its tile, and the last block of a table to come sums the table's tiles
-// up.
+// Device helpers that count over the tiles of batches, for several tables in
+// one launch. Each block counts one tile; the last block of a table to finish
+// computes the prefix sums over the table's tiles.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_TILES_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_TILES_CUH_
@@ -23,7 +23,7 @@ constexpr int kRounds = static_cast<int>(kDistinctTile) / kBlock;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 static_assert(kRounds * kWarps == kLanes, "one warp scans a tile's counts");
 
-// Inclusive sum over the warp.
+// Returns the inclusive prefix sum over the warp.
 __device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
 #pragma unroll
   for (int d = 1; d < kLanes; d *= 2) {
@@ -33,18 +33,19 @@ __device__ __forceinline__ uint32_t WarpSum(uint32_t v, int lane) {
   return v;
 }
 
-// Tables of one launch: as many as its parameters have room for, which are 4
-// KiB so that a launch stays cheap.
+// Maximum number of tables per launch. Their descriptions are kernel
+// parameters, which are limited to 4 KiB so that a launch stays cheap.
 constexpr int kMostTables = 26;
 constexpr size_t kMostParameterBytes = 4096;
 
-// The blocks of a launch: those of its first table, of its second, and so on. A
-// table may have none.
+// Maps the blocks of a launch to tables: first the blocks of table 0, then of
+// table 1, and so on. A table may have no block.
 struct TableBlocks {
   int num_tables = 0;
-  uint32_t first[kMostTables + 1] = {};  // the last: of all tables
+  uint32_t first[kMostTables + 1] = {};  // the last is the total
 
-  // count(t) of table t. REQUIRES num_tables <= kMostTables.
+  // count(t) returns the number of table t's blocks. REQUIRES num_tables <=
+  // kMostTables.
   template <typename Count>
   static TableBlocks Of(size_t num_tables, const Count& count) {
     TableBlocks blocks;
@@ -57,13 +58,14 @@ struct TableBlocks {
   unsigned all() const { return first[num_tables]; }
 };
 
-// Which table's block this thread is in, which of them, of how many.
+// A block's table, its index among the table's blocks, and their number.
 struct TableBlock {
   int table;
   uint32_t index, count;
 };
 __device__ __forceinline__ TableBlock FindBlock(const TableBlocks& blocks) {
-  // The last table whose first block is not behind this one; it has blocks.
+  // Finds the last table whose first block is at or before this one. That table
+  // has at least one block.
   int low = 0, high = blocks.num_tables;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
@@ -77,8 +79,9 @@ __device__ __forceinline__ TableBlock FindBlock(const TableBlocks& blocks) {
   return {low, blockIdx.x - first, blocks.first[low + 1] - first};
 }
 
-// Whether this block is the last of num_blocks to come here: then it sees what
-// all others have written. *done was set to all ones. Called by all threads.
+// Returns true in the last of num_blocks blocks to call this; that block sees
+// everything the others have written. *done must start as all ones. Call it
+// from all threads of a block.
 __device__ __forceinline__ bool IsLastBlock(uint32_t* done,
                                             uint32_t num_blocks) {
   __shared__ bool is_last;
@@ -90,7 +93,8 @@ __device__ __forceinline__ bool IsLastBlock(uint32_t* done,
   return is_last;
 }
 
-// tiles[t] becomes the sum of those before it. By one block.
+// Replaces tiles[t] by the sum of all tiles before t, and stores the sum of all
+// in *total. Called by all threads of one block.
 __device__ __forceinline__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
                                           uint32_t* total) {
   __shared__ uint32_t sums[kWarps];
@@ -99,8 +103,8 @@ __device__ __forceinline__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
   for (uint32_t begin = 0; begin < num_tiles; begin += kBlock) {
     const uint32_t t = begin + threadIdx.x;
     const uint32_t own = t < num_tiles ? __ldcg(tiles + t) : 0;
-    const uint32_t up_to_here = WarpSum(own, lane);
-    if (lane == kLanes - 1) sums[warp] = up_to_here;
+    const uint32_t inclusive = WarpSum(own, lane);
+    if (lane == kLanes - 1) sums[warp] = inclusive;
     __syncthreads();
     uint32_t warps_before = 0, all = 0;
 #pragma unroll
@@ -108,7 +112,7 @@ __device__ __forceinline__ void ScanTiles(uint32_t* tiles, uint32_t num_tiles,
       if (w < warp) warps_before += sums[w];
       all += sums[w];
     }
-    if (t < num_tiles) tiles[t] = before + warps_before + up_to_here - own;
+    if (t < num_tiles) tiles[t] = before + warps_before + inclusive - own;
     before += all;
     __syncthreads();
   }

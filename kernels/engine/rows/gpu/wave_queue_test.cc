@@ -15,7 +15,7 @@ namespace ev {
 namespace gpu {
 namespace {
 
-TEST(WaveQueueTest, AWaveWaitsForThoseBefore) {
+TEST(WaveQueueTest, AWaveWaitsForEarlierWaves) {
   WaveQueue queue({2, 1, 1});
   std::vector<size_t> launched;
   const auto launch = [&](size_t w) {
@@ -43,9 +43,8 @@ TEST(WaveQueueTest, NothingIsLaunchedAfterAnError) {
   EXPECT_EQ(2, num_launched);
 }
 
-// 'launched' is no atomic: the calls of launch come one after the other, and
-// what was launched is seen by the thread that has all threads' calls behind
-// it.
+// 'launched' needs no lock: launches do not overlap, and the main thread reads
+// it after all threads have been joined.
 TEST(WaveQueueTest, ThreadsLaunchEachWaveOnceAndInOrder) {
   constexpr int kThreads = 4, kWaves = 9, kParts = 3;
   for (int round = 0; round < 300; ++round) {
@@ -71,8 +70,8 @@ TEST(WaveQueueTest, ThreadsLaunchEachWaveOnceAndInOrder) {
   }
 }
 
-// The wave that becomes whole just when the other thread has found no more.
-TEST(WaveQueueTest, NoWaveIsLeftBetweenTwoThreads) {
+// A wave becomes complete just when the other thread has found no more waves.
+TEST(WaveQueueTest, NoWaveIsLostBetweenTwoThreads) {
   constexpr int kRounds = 20000;
   std::atomic<int> arrived{0};
   std::vector<int> num_launched(kRounds, 0);
@@ -82,7 +81,7 @@ TEST(WaveQueueTest, NoWaveIsLeftBetweenTwoThreads) {
   }
   const auto arrive = [&](size_t w) {
     for (int round = 0; round < kRounds; ++round) {
-      // Together, as well as two threads can.
+      // Both threads start the round at about the same time.
       ++arrived;
       for (int spins = 0; arrived < 2 * (round + 1); ++spins) {
         if (spins > 1000) std::this_thread::yield();

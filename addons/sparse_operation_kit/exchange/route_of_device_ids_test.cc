@@ -357,7 +357,7 @@ TEST_F(RouteOfDeviceIdsErrors, SamplesOutOfOrder) {
   }
 }
 
-TEST_F(RouteOfDeviceIdsErrors, BesideOthersInOrder) {
+TEST_F(RouteOfDeviceIdsErrors, SamplesOutOfOrderInOneOfManyTables) {
   std::vector<Batch> batches = Batches(9);
   batches[3].splits[5] = 1 << 20;
   SetTables(batches);
@@ -369,7 +369,7 @@ TEST_F(RouteOfDeviceIdsErrors, BesideOthersInOrder) {
   EXPECT_TRUE(Route(Inputs(batches), options_, nullptr, &plan).ok());
 }
 
-TEST_F(RouteOfDeviceIdsErrors, WhatIsNotForADevice) {
+TEST_F(RouteOfDeviceIdsErrors, IdsThatTheDeviceCannotDeduplicate) {
   device_.fails = "memory";
   ExpectUnimplemented(batch_, "no memory");
   device_.fails = "";
@@ -390,7 +390,7 @@ TEST_F(RouteOfDeviceIdsErrors, WhatIsNotForADevice) {
 }
 
 // Some tables have ids in device memory; the ids of others are uploaded by Put.
-TEST_P(RouteOfDeviceIds, BesideOthersThatArePut) {
+TEST_P(RouteOfDeviceIds, SomeTablesInHostMemory) {
   const std::vector<Batch> batches = Batches(5);
   SetTables(batches);
   options_.format.with_occurrences = GetParam();
@@ -419,7 +419,7 @@ TEST_P(RouteOfDeviceIds, BesideOthersThatArePut) {
   }
 }
 
-TEST_F(RouteOfDeviceIdsErrors, SamplesThatDoNotCome) {
+TEST_F(RouteOfDeviceIdsErrors, FetchingSamplesFails) {
   TestDistinct::samples_fail = true;
   batch_.combiner = Combiner::kMean;
   SetTables({batch_});
@@ -434,7 +434,7 @@ TEST_F(RouteOfDeviceIdsErrors, SamplesThatDoNotCome) {
   EXPECT_EQ(status.message(), "a bad fetch, table 'item'");
 }
 
-TEST_F(RouteOfDeviceIdsErrors, PlacesThatDoNotCome) {
+TEST_F(RouteOfDeviceIdsErrors, FetchingPlacesFails) {
   TestDistinct::places_fail = true;
   SetTables({batch_});
   std::shared_ptr<const RoutePlan> plan;
