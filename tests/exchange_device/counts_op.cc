@@ -24,8 +24,9 @@ REGISTER_OP("TestExchangeCounts")
 Returns the counters of the stand-in for an exchange device, of this process.
 
 counts: Exchanges out of device memory; pooled routes; spread gradients; live blocks;
-  0; batches of the device of the rows whose keys were fetched; tables deduplicated in routes; calls that summed gradients in device memory,
-  and in CPU memory; routes whose outputs, and routes whose gradients, are in device
+  always 0; batches of the device of the rows whose keys were fetched; tables
+  deduplicated in routes; calls that summed gradients in device memory, and in CPU
+  memory; routes whose outputs, and routes whose gradients, are in device
   memory; tables deduplicated in routes whose ids were in device memory; routes whose
   tables found no memory for deduplication; steps of the device of the rows; exchanges
   that ended before all data had arrived.

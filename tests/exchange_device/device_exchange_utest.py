@@ -187,7 +187,6 @@ class DeviceExchangeTest(model.DistributedTestCase):
     counts = self.run_both([_HBM] * 5)
     if not _ON_GPU:
       # A key stands for several occurrences, which only a GPU step supports.
-      self.assertEqual(counts[4], 0)
       self.assertEqual(counts[5], 0)
       self.assertGreater(sum(self.gather(counts[13])), 0)
 

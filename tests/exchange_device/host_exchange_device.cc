@@ -386,8 +386,7 @@ class HostExchangeDevice : public ExchangeDevice {
     for (const ev::DistinctRequest& request : requests) {
       ++deduplicated;
       if (request.is_there) ++ids_on_device;
-      distincts->emplace_back(new HostDeviceDistinct(
-          request, unstarted));
+      distincts->emplace_back(new HostDeviceDistinct(request, unstarted));
     }
     return Status::OK();
   }

@@ -50,12 +50,11 @@ class DistinctDevice {
   // ev::kDistinctShares of it.
   virtual int64_t min_ids_to_deduplicate() const = 0;
   // Starts deduplicating several tables of a route; makes one result per
-  // request, in the order of the requests. Like GpuTableCompute::StartDistinct
-  // (rows/gpu_compute.h), but the device has no rows, so every key counts as
-  // unknown. REQUIRES: at least one request; none is empty, is shorter than the
-  // least number above, or has more than ev::kMaxDistinctIds ids. Errors of one
-  // table contain its name. After ResourceExhausted the caller deduplicates on
-  // the CPU.
+  // request, in the order of the requests. The device has no rows, so every key
+  // counts as unknown. REQUIRES: at least one request; none is empty, is
+  // shorter than the least number above, or has more than ev::kMaxDistinctIds
+  // ids. Errors of one table contain its name. After ResourceExhausted the
+  // caller deduplicates on the CPU.
   virtual ev::Status StartDistincts(
       ev::Span<const ev::DistinctRequest> requests,
       std::vector<std::unique_ptr<ev::DeviceDistinct>>* distincts) = 0;

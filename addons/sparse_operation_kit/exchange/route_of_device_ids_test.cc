@@ -69,8 +69,7 @@ class TestDevice : public DistinctDevice {
     for (const ev::DistinctRequest& request : requests) {
       EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
       ++(request.is_there ? num_on_device : num_put);
-      distincts->emplace_back(new TestDistinct(
-          request, unstarted));
+      distincts->emplace_back(new TestDistinct(request, unstarted));
     }
     return Status::OK();
   }

@@ -95,10 +95,10 @@ class EmbeddingTable::Impl : public RowSource {
   // REQUIRES: handles of the keys were found before.
   Status ReadValues(Span<const int64_t> keys, const RowHandle* handles,
                     float* out) const;
-  // Copies rows, which the CPU has found, to 'out' [N, dim] in memory of the GPU
-  // that has them. handles: as DevicePooling::rows. Written after the previous
-  // work of the stream, when the call returns. Throws std::bad_alloc. REQUIRES:
-  // takes device tensors.
+  // Copies rows, which the CPU has found, to 'out' [N, dim] in memory of the
+  // GPU that has them. handles: as DevicePooling::rows. Written after the
+  // previous work of the stream, when the call returns. Throws std::bad_alloc.
+  // REQUIRES: takes device tensors.
   Status GatherOnGpu(Span<const RowHandle> handles, const DeviceStream& stream,
                      float* out) const;
   // Copies columns of rows: out[c][i, :] = columns[c] of the row at handles[i],

@@ -12,6 +12,7 @@
 #ifndef KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_
 #define KERNELS_ENGINE_GPU_STEP_UPDATE_CUH_
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
@@ -378,8 +379,12 @@ Status LaunchClass(const StepPlan& plan, const float* grads, const Rule& rule,
       <<<static_cast<unsigned>(blocks), kStepBlock, 0, stream>>>(plan, grads,
                                                                  kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("UpdateKernel");
-  LongKernel<Rule, W, G><<<3 * num_processors, kStepBlock, 0, hot_stream>>>(
-      plan, grads, kClass, rule);
+  // At most one block per key.
+  const int64_t most = plan.class_ids[kClass] / (kSmallCount + 1) + 1;
+  const unsigned long_blocks =
+      static_cast<unsigned>(std::min<int64_t>(3 * num_processors, most));
+  LongKernel<Rule, W, G>
+      <<<long_blocks, kStepBlock, 0, hot_stream>>>(plan, grads, kClass, rule);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("LongKernel");
   return Status::OK();
 }

@@ -348,8 +348,7 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
 class FailingDistinct : public HostDeviceDistinct {
  public:
   FailingDistinct(const IdsInput& in, std::string step)
-      : HostDeviceDistinct(in.num_ids, in.batch_size),
-        step_(std::move(step)) {}
+      : HostDeviceDistinct(in.num_ids, in.batch_size), step_(std::move(step)) {}
   Status Put(int64_t begin, Span<const int64_t> ids) override {
     return Or("put", [&] { return HostDeviceDistinct::Put(begin, ids); });
   }

@@ -549,11 +549,12 @@ TEST_F(KnownKeysTest, UpdatesGetTheRowsOfInsertedKeys) {
     }
     update.put_grads = put.get();
     std::unique_ptr<GpuStepNotes> notes;
-    return step.step->Update("SGD", hyper,
-                             Span<const GpuStepUpdate>(&update, 1), nullptr,
-                             &notes);
+    return step.step->Update(
+        "SGD", hyper, Span<const GpuStepUpdate>(&update, 1), nullptr, &notes);
   };
-  // Twice with the handles of the lookup, then with a row for a new key.
+  // Twice without the other keys, then with a row for one of them.
+  const std::vector<RowHandle> none = {kNoRow, kNoRow};
+  update.unknown_handles = none;
   ASSERT_OK(apply());
   ASSERT_OK(apply());
   Insert({10});

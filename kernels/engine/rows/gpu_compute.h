@@ -62,11 +62,11 @@ class DeviceGradients {
 struct DevicePooledUpdate {
   std::string rule;  // optimizer/rule.h
   Span<const float> hyper;
-  Span<const RowHandle> handles;  // [U], distinct; those without a row are
-                                  // skipped
-  Span<const int> slot_columns;   // one per slot of the rule, 0: the first
-  Span<const int32_t> ends;       // [U]
-  Span<const int32_t> samples;    // [N]
+  Span<const RowHandle> handles;   // [U], distinct; those without a row are
+                                   // skipped
+  Span<const int> slot_columns;    // one per slot of the rule, 0: the first
+  Span<const int32_t> ends;        // [U]
+  Span<const int32_t> samples;     // [N]
   const float* weights = nullptr;  // [N], of the occurrences, or null
   Span<const float> factors;       // [B], of the samples, or empty; without
                                    // weights only

@@ -107,12 +107,12 @@ struct GpuStepUpdate {
   int number = 0;  // of the table in the step
   GpuTableCompute* table = nullptr;
   // [K]: handles of the keys that had no row at the lookup; kNoRow for keys
-  // that still have none. Empty: none of them has a row.
+  // that still have none.
   Span<const RowHandle> unknown_handles;
   const float* grads = nullptr;  // [B, dim], in GPU memory
   // Instead: gradients that were copied from host memory.
   DeviceGradients* put_grads = nullptr;
-  bool notes_rows = false;       // GpuStepNotes has the table's
+  bool notes_rows = false;  // GpuStepNotes has the table's
   // Not null, instead of notes_rows: in the table's tally (gpu_compute.h) each
   // row that is updated gets this version_plus1 and call, and how often its key
   // occurs is added to its frequency.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stand-in for a GPU: rows behind the interface of rows/row_home.h, in CPU
-// memory. A program that links it gets them for RowStorage::kHbm, so that what a
-// table does with rows on a GPU is tested on every machine.
+// memory. A program that links it gets them for RowStorage::kHbm, so that what
+// a table does with rows on a GPU is tested on every machine.
 //
 // It checks that its caller keeps the contract of the interface, and otherwise
 // aborts the process with a message: a row that was never created, or created

@@ -451,11 +451,11 @@ TEST(HostDeviceRowsTest, WhatCannotBeFetchedIsAnErrorAndChangesNothing) {
   update.pooled_grads = grads.data();
   const auto apply = [&] {
     // Steps do not have this rule.
-    return ApplyRule("Adadelta", std::vector<float>{0.5f, 0.9f, 1e-6f},
-                     std::vector<UpdateInput>{update},
-                     std::vector<std::vector<SlotSpec>>{
-                         {{"accum", 0.0f}, {"update", 0.0f}}},
-                     0, nullptr);
+    return ApplyRule(
+        "Adadelta", std::vector<float>{0.5f, 0.9f, 1e-6f},
+        std::vector<UpdateInput>{update},
+        std::vector<std::vector<SlotSpec>>{{{"accum", 0.0f}, {"update", 0.0f}}},
+        0, nullptr);
   };
   FailNextHostDeviceFetch();
   const Status status = apply();
@@ -528,8 +528,8 @@ TEST(HostDeviceStepDeathTest, NoticesBrokenPromises) {
   table.ids = ids.data();
   table.out = out;
   std::shared_ptr<GpuStep> step;
-  ASSERT_OK(rows->StartStep(Span<const GpuStepTable>(&table, 1), nullptr,
-                            &step));
+  ASSERT_OK(
+      rows->StartStep(Span<const GpuStepTable>(&table, 1), nullptr, &step));
   const std::unique_ptr<DeviceDistinct> distinct = step->Distinct(0);
   EXPECT_DEATH(distinct->Start({}), "never came");
   ASSERT_OK(distinct->Put(0, Span<const int64_t>(ids)));

@@ -239,6 +239,8 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       Table* const table = tables_[update.number].get();
       Check(table->is_settled, "an update does not ask for keys without a row",
             update.number);
+      Check(update.unknown_handles.size() == table->unknown.size(),
+            "keys without a row get none", update.number);
       Check((update.put_grads == nullptr) == (stream != nullptr),
             "gradients are not in the memory of the update", update.number);
       if (!update.unknown_handles.empty()) Set(table, update.unknown_handles);

@@ -21,7 +21,6 @@ namespace {
 // ids and one for its rows. A lane beyond that is freed, which waits for the
 // device.
 constexpr size_t kMaxIdle = 512;
-constexpr size_t kTurnBytes = 1 << 20;
 
 struct Idle {
   std::mutex mu;
@@ -62,10 +61,6 @@ WorkLane::~WorkLane() {
     EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
   }
   if (followed_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(followed_));
-  for (int k = 0; k < 2; ++k) {
-    if (sent_[k] != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(sent_[k]));
-    if (turns_[k] != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(turns_[k]));
-  }
   if (host_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host_));
 }
 
@@ -164,30 +159,6 @@ Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
   if (device_bytes > memory_.size_bytes()) {
     EV_RETURN_IF_ERROR(
         memory_.Allocate(WithRoom(device_bytes), "the work of a batch"));
-  }
-  return Status::OK();
-}
-
-Status WorkLane::SendUp(const char* from, size_t bytes, char* to) {
-  for (int k = 0; k < 2; ++k) {
-    if (turns_[k] == nullptr) {
-      void* turn = nullptr;
-      EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&turn, kTurnBytes));
-      turns_[k] = static_cast<char*>(turn);
-    }
-    if (sent_[k] == nullptr) {
-      EV_CUDA_RETURN_IF_ERROR(
-          cudaEventCreateWithFlags(&sent_[k], cudaEventDisableTiming));
-    }
-  }
-  int k = 0;
-  for (size_t at = 0; at < bytes; at += kTurnBytes, k ^= 1) {
-    const size_t n = std::min(kTurnBytes, bytes - at);
-    EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(sent_[k]));
-    std::memcpy(turns_[k], from + at, n);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to + at, turns_[k], n,
-                                            cudaMemcpyHostToDevice, stream_));
-    EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(sent_[k], stream_));
   }
   return Status::OK();
 }

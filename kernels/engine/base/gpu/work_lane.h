@@ -50,10 +50,6 @@ class WorkLane {
   char* host() const { return host_; }
   char* device() const { return memory_.as<char>(); }
 
-  // Copies ordinary memory to the device through two small pinned buffers in
-  // turn. 'from' may be overwritten after the return.
-  Status SendUp(const char* from, size_t bytes, char* to);
-
   // Copies [at, at + bytes) of the lane's device memory to ordinary memory,
   // after all work enqueued on the lane; waits. Several threads may call it at
   // once.
@@ -77,9 +73,6 @@ class WorkLane {
   char* host_ = nullptr;  // pinned
   size_t host_bytes_ = 0;
   DeviceBuffer memory_;
-  // Used by SendUp, created at its first call.
-  char* turns_[2] = {nullptr, nullptr};
-  cudaEvent_t sent_[2] = {nullptr, nullptr};
   cudaEvent_t followed_ = nullptr;  // used by Follow, created at its first call
 };
 

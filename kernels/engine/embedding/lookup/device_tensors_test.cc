@@ -111,7 +111,7 @@ class DeviceTensorsTest : public ::testing::Test {
     Status status = PooledForward(std::vector<PooledInput>{in}, {table_},
                                   std::vector<float*>{out}, &pool_, &plan);
     EXPECT_TRUE(status.ok()) << status.message();
-    const std::vector<float> result = stream_->Peek(out, n);
+    const std::vector<float> result = stream_->Read(out, n);
     float* const grads = stream_->Allocate(n);
     stream_->Fill(batch.grads, grads);
     UpdateInput update = UpdateOf(table_.get(), *plan, grads);

@@ -401,14 +401,14 @@ TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
     const Batch batch(cpu_tables_, 900, 6, 53, notes != Notes::kNone);
     for (int64_t step = 0; step < 4; ++step) {
       const std::vector<float> cpu_rows = StepOnCpu(batch, step);
-      EXPECT_EQ(
-          cpu_rows, StepOnDevice(batch, step, [&](const LookupPlan& plan) {
-            for (int t : {0, 1}) {
-              ASSERT_NE(nullptr, plan.planned(t).distinct);
-              EXPECT_NE(nullptr, plan.planned(t).distinct->step());
-            }
-            EXPECT_EQ(nullptr, plan.planned(6).distinct);
-          }));
+      EXPECT_EQ(cpu_rows,
+                StepOnDevice(batch, step, [&](const LookupPlan& plan) {
+                  for (int t : {0, 1}) {
+                    ASSERT_NE(nullptr, plan.planned(t).distinct);
+                    EXPECT_NE(nullptr, plan.planned(t).distinct->step());
+                  }
+                  EXPECT_EQ(nullptr, plan.planned(6).distinct);
+                }));
     }
     ExpectSameTables();
     dims_.pop_back();

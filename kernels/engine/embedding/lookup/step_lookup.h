@@ -59,9 +59,9 @@ class StepLookup {
                Span<const Pieces> pieces);
 
   std::shared_ptr<GpuStep> step_;
-  std::vector<int> number_;  // of the call's tables in the step, or -1
-  int64_t num_ids_ = 0;      // of all tables of the step
-  bool to_host_ = false;     // outputs are in host memory
+  std::vector<int> number_;   // of the call's tables in the step, or -1
+  int64_t num_ids_ = 0;       // of all tables of the step
+  bool to_host_ = false;      // outputs are in host memory
   std::atomic<int> left_{0};  // tables that were not waited for
 };
 

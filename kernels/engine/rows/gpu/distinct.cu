@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplicates by hashing, with a secret (base/keyed_hash.h), in a scratch table
-// of 8-byte entries: 32 bits of the key's hash and the position of the key's
-// head, its first occurrence. Heads do not depend on the order of threads, so a
-// prefix sum over the batch numbers the keys in order of first occurrence, as
-// the CPU does.
+// Deduplicates by hashing, with a secret (base/keyed_hash.h), in a scratch
+// table of 8-byte entries: 32 bits of the key's hash and the position of the
+// key's head, its first occurrence. Heads do not depend on the order of
+// threads, so a prefix sum over the batch numbers the keys in order of first
+// occurrence, as the CPU does.
 //
 //   insert  each id finds its key's entry and lowers its head
 //   heads   each id reads its key's head; a tile counts its heads, and the

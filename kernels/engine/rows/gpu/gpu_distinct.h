@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplicates ids on a GPU. Ids are copied through pinned memory piece by piece
-// as they are put; the distinct keys are copied back into the same memory, and
-// everything else stays on the GPU until it is fetched. Tables of one call are
-// deduplicated together (distinct_group.h).
+// Deduplicates ids on a GPU. Ids are copied through pinned memory piece by
+// piece as they are put; the distinct keys are copied back into the same
+// memory, and everything else stays on the GPU until it is fetched. Tables of
+// one call are deduplicated together (distinct_group.h).
 //
 // MEMORY, until all tables of the call are destroyed: on the GPU 44 bytes per
 // id, 8 less for ids that are in GPU memory, 4 more if keys are sorted; pinned

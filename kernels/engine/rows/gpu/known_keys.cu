@@ -204,9 +204,8 @@ Status KnownKeys::EraseSome(Span<const int64_t> keys) {
   EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, bytes, &lane));
   int64_t* const on_gpu = reinterpret_cast<int64_t*>(lane->device());
   std::memcpy(lane->host(), keys.data(), bytes);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(on_gpu, lane->host(), bytes,
-                                          cudaMemcpyHostToDevice,
-                                          lane->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      on_gpu, lane->host(), bytes, cudaMemcpyHostToDevice, lane->stream()));
   EraseKernel<<<BlocksFor(keys.size()), kThreads, 0, lane->stream()>>>(
       view_, on_gpu, static_cast<int64_t>(keys.size()));
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseKernel");

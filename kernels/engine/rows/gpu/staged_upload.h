@@ -27,8 +27,9 @@ class StagedUpload {
   // Puts bytes [at, at + bytes) of an array of 'total' bytes. They have been
   // read when this returns. If they complete a part of the array, enqueues its
   // copy on the stream, from 'host' to 'device', which are the array's
-  // addresses in pinned and device memory. Thread-safe. REQUIRES: each byte is
-  // put once; 'total' is the same in all calls.
+  // addresses in pinned and device memory; nothing is copied if 'device' is
+  // null. Thread-safe. REQUIRES: each byte is put once; 'total' is the same in
+  // all calls.
   Status Put(size_t at, const void* from, size_t bytes, size_t total,
              char* host, char* device, StreamView stream);
   // The same for ids that are sent as int32; 'at' and 'total' are in bytes of

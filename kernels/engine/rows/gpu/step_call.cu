@@ -35,6 +35,9 @@ size_t DescriptionBytes(size_t n) {
   return (bytes + 7) / 8 * 8;
 }
 
+// A small step sends at most so many bytes.
+constexpr size_t kSmallBytes = 128 << 10;
+
 }  // namespace
 
 StepCall::StepCall(int device) : device_(device) {}
@@ -137,32 +140,35 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   }
   Parts here, there;
   here_ = there_ = Layout();
+  // What a small step sends lies together on both sides.
   here_.ids = here.AddBytes(id_bytes_);
+  here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
+  here_.tables = here.AddBytes(sent_bytes);
+  is_small_ = pools_early_ && waves_.size() == 1 && !are_pinned_ &&
+              here.bytes() <= kSmallBytes;
   here_.unknown = here.AddBytes(num_ids_ * sizeof(uint32_t));
   here_.unknown_keys =
       here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
-  here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
   const size_t occurrence_bytes =
       have_occurrences_ ? num_ids_ * sizeof(int32_t) : 0;
   here_.occurrences = here.AddBytes(occurrence_bytes);
   here_.waves = here.AddBytes(wave_bytes);
-  here_.tables = here.AddBytes(sent_bytes);
   here_.pool_tables = here.AddBytes(table_bytes_);
   here_.counter = here.AddBytes(counter_bytes);
-  const bool is_staged = std::any_of(
-      tables_.begin(), tables_.end(), [](const Table& table) {
+  const bool is_staged =
+      std::any_of(tables_.begin(), tables_.end(), [](const Table& table) {
         return table.host_out != nullptr && !table.is_host_out_pinned;
       });
   here_.outputs = here.AddBytes(is_staged ? output_bytes_ : 0);
   here_.bytes = here.bytes();
   there_.ids = there.AddBytes(id_bytes_);
+  there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
+  there_.tables = there.AddBytes(sent_bytes);
+  there_.counter = there_.tables + table_bytes_;
   there_.names = there.AddBytes(num_ids_ * sizeof(RowHandle));
   there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
   there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
-  there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
   there_.occurrences = there.AddBytes(occurrence_bytes);
-  there_.tables = there.AddBytes(sent_bytes);
-  there_.counter = there_.tables + table_bytes_;
   there_.outputs = there.AddBytes(output_bytes_);
   there_.bytes = there.bytes();
   misfits_ = std::vector<std::atomic<bool>>(n);
@@ -291,8 +297,9 @@ StepLookup StepCall::LookupView(int num_entries) const {
   view.names = OnDevice<RowHandle>(there_.names);
   view.unknown = OnHost<uint32_t>(here_.unknown);
   if (!all_put()) view.unknown_keys = OnHost<int64_t>(here_.unknown_keys);
-  view.num_unknown = OnDevice<uint32_t>(there_.counter);
-  view.found = view.num_unknown + 1;
+  view.num_unknown = is_small_ ? OnHost<uint32_t>(here_.counter)
+                               : OnDevice<uint32_t>(there_.counter);
+  view.found = OnDevice<uint32_t>(there_.counter) + 1;
   if (has_lists_) view.samples = OnDevice<uint32_t>(there_.samples);
   if (divides_) view.factors = OnDevice<float>(there_.factors);
   return view;
@@ -383,6 +390,14 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
     launches->kind_begin.push_back(at);
     launches->block_begin.push_back(blocks);
   }
+  if (is_small_) {
+    *OnHost<uint32_t>(here_.counter) = 0;
+    const size_t sent = here_.tables + DescriptionBytes(n) - here_.ids;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane_->device() + there_.ids, lane_->host() + here_.ids,
+                        sent, cudaMemcpyHostToDevice, lane_->stream()));
+    return Status::OK();
+  }
   size_t bytes = DescriptionBytes(n);
   const bool are_all =
       what.begin == 0 && what.end == static_cast<int>(tables_.size());
@@ -439,6 +454,7 @@ Status StepCall::LaunchFind() {
 }
 
 Status StepCall::BringCounter() {
+  if (is_small_) return Status::OK();  // the kernel counts in host memory
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       lane_->host() + here_.counter, lane_->device() + there_.counter,
       sizeof(uint32_t), cudaMemcpyDeviceToHost, lane_->stream()));

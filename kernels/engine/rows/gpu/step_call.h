@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuStep on a GPU. Ids of all tables are copied to the GPU as one block through
-// pinned memory, or as one block for each of several waves of tables
+// GpuStep on a GPU. Ids of all tables are copied to the GPU as one block
+// through pinned memory, or as one block for each of several waves of tables
 // (step_waves.cu). int64 ids are copied as int32 until the table meets an id
 // that does not fit (step_ids.cc). Ids in pinned memory are copied directly,
 // and ids in GPU memory are read in place and kept. Kernels find the ids in the
@@ -181,6 +181,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool all_put() const { return !are_there_ && !are_pinned_; }
   const char* HostIds(const Table& table) const;
   char* DeviceIds(const Table& table) const;
+  char* UploadTo(const Wave& wave) const;
   // Sends ids of which one did not fit again, as they are.
   Status PutWide(Table* table);
   Status SendPinned();
@@ -285,6 +286,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   int64_t num_offsets_ = 0;  // of all samples, each once, with their ends
   size_t id_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;
+  // Ids, samples and descriptions are sent by one copy, and the GPU counts
+  // unknown ids in host memory: each copy takes the CPU and the GPU some 5 us.
+  bool is_small_ = false;
   // Of some tables.
   bool are_there_ = false, are_pinned_ = false, have_occurrences_ = false;
   // Null: outputs are in host memory.
@@ -299,10 +303,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
   std::unique_ptr<WaveQueue> queue_;
   // Of the thread that launches.
-  bool pools_early_ = false;      // with the finding
-  bool writes_outputs_ = false;   // some are being written
-  bool is_pooled_ = false;        // all are pooled
-  BegunEvents followed_;          // by it
+  bool pools_early_ = false;     // with the finding
+  bool writes_outputs_ = false;  // some are being written
+  bool is_pooled_ = false;       // all are pooled
+  BegunEvents followed_;         // by it
   std::atomic<bool> is_launched_{false};
   // After the GPU has read pinned ids that have no owner; null: there are none.
   std::shared_ptr<DeviceEvent> ids_are_read_;
@@ -321,7 +325,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Launched behind the pooling, for the update; null: none.
   std::unique_ptr<StepGroups> groups_;
   std::shared_ptr<DeviceEvent> end_;  // of what was begun last
-  bool has_failed_ = false;  // the state of work in flight is unknown
+  bool has_failed_ = false;           // the state of work in flight is unknown
 };
 
 // As GpuStep::Distinct (step_distinct.cc).

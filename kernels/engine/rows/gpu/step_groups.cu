@@ -49,6 +49,7 @@ Status StepGroups::Create() {
     num_ids += table.num_ids;
     plan_.class_ids[table.dim_class] += table.num_ids;
     max_dim_ = std::max(max_dim_, table.dim);
+    may_have_huge_ |= table.num_ids > kWarpSort;
   }
   tiles_[n] = static_cast<int32_t>(num_tiles);
   tiles_[2 * n + 1] = static_cast<int32_t>(num_bins);

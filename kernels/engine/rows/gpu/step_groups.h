@@ -58,6 +58,8 @@ class StepGroups {
 
   const StepPlan& plan() const { return plan_; }
   int max_dim() const { return max_dim_; }
+  // Whether a table has enough ids for a key of LaunchHuge.
+  bool may_have_huge() const { return may_have_huge_; }
   int num_processors() const { return num_processors_; }
   WorkLane* lane() const { return lane_.get(); }
   SideStream* side() const { return side_.get(); }
@@ -78,6 +80,7 @@ class StepGroups {
   std::vector<int32_t> tiles_;  // scatter_tiles, followed by bins
   StepPlan plan_ = {};
   int max_dim_ = 0, num_processors_ = 0;
+  bool may_have_huge_ = false;
   int num_tiles_ = 0, num_bins_ = 0;
   size_t grouped_at_ = 0, updated_at_ = 0, tiles_at_ = 0;
   size_t zero_bytes_ = 0;

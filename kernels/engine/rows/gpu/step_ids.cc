@@ -53,6 +53,11 @@ void StepCall::PlaceIds() {
   align();
 }
 
+// Null for a small step, whose ids are sent later (SendDescription).
+char* StepCall::UploadTo(const Wave& wave) const {
+  return is_small_ ? nullptr : lane_->device() + there_.ids + wave.put_at;
+}
+
 Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
   if (ids.empty()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
@@ -60,7 +65,7 @@ Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
   Wave* const wave = waves_[table.wave].get();
   const size_t at = table.ids_at - wave->put_at;
   char* const here = lane_->host() + here_.ids + wave->put_at;
-  char* const there = lane_->device() + there_.ids + wave->put_at;
+  char* const there = UploadTo(*wave);
   if (!table.narrows) {
     return wave->upload->Put(at + begin * sizeof(int64_t), ids.data(),
                              ids.size() * sizeof(int64_t), wave->put_bytes,
@@ -82,8 +87,8 @@ Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
   return wave->upload->Put(
       tables_[t].ids_at - wave->put_at + begin * sizeof(int32_t), ids.data(),
       ids.size() * sizeof(int32_t), wave->put_bytes,
-      lane_->host() + here_.ids + wave->put_at,
-      lane_->device() + there_.ids + wave->put_at, upload_stream());
+      lane_->host() + here_.ids + wave->put_at, UploadTo(*wave),
+      upload_stream());
 }
 
 Status StepCall::PutWide(Table* table) {
@@ -122,8 +127,8 @@ Status StepCall::SendPinned() {
         lane_->device() + there_.ids + table.ids_at, table.given,
         table.id_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
   }
-  const bool all_owned = std::all_of(
-      tables_.begin(), tables_.end(), [](const Table& table) {
+  const bool all_owned =
+      std::all_of(tables_.begin(), tables_.end(), [](const Table& table) {
         return table.where != IdsAre::kPinned || table.ids_owner != nullptr;
       });
   return all_owned ? Status::OK()

@@ -33,8 +33,8 @@ namespace gpu {
 
 namespace {
 
-// Synchronizes the stream if the update fails, so that no tally is taken, and no
-// memory of gradients reused, while its work is in flight.
+// Synchronizes the stream if the update fails, so that no tally is taken, and
+// no memory of gradients reused, while its work is in flight.
 class WaitsAfterFailure {
  public:
   explicit WaitsAfterFailure(cudaStream_t stream) : stream_(stream) {}
@@ -205,8 +205,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   groups_early_ = false;                // it is done here, unless it is done
   groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
-  if (is_grouped &&
-      (!new_handles.empty() || !groups->AreOf(numbers, tables))) {
+  if (is_grouped && (!new_handles.empty() || !groups->AreOf(numbers, tables))) {
     has_failed_ = true;
     EV_RETURN_IF_ERROR(groups->End(lane_.get()));
     has_failed_ = had_failed;
@@ -270,7 +269,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
       status = LaunchUpdate<Rule>(plan, c, grads, r, groups->num_processors(),
                                   s, hot);
     }
-    if (status.ok()) {
+    if (status.ok() && groups->may_have_huge()) {
       status = LaunchHuge<Rule>(plan, groups->max_dim(), grads, r,
                                 groups->num_processors(), hot);
     }

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: launches the finding and the pooling together, unless ids are in GPU
-// memory, whose samples must be checked first.
+// StepCall: launches the finding and the pooling together, unless ids are in
+// GPU memory, whose samples must be checked first.
 //
 // The tables of a call with many ids are split into waves, so that the GPU is
 // not idle during the copy of ids: the ids of a wave are found, and its rows
@@ -108,7 +108,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   for (int t = wave.begin; t < wave.end; ++t) rows.push_back(tables_[t].rows);
   EV_RETURN_IF_ERROR(WriteNew(rows, stream));
   EV_RETURN_IF_ERROR(FollowKeys(rows, stream));
-  if (wave.num_offsets > 0 && has_lists_) {
+  if (wave.num_offsets > 0 && has_lists_ && !is_small_) {
     const size_t at = wave.offsets_at * sizeof(int32_t);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         lane_->device() + there_.offsets + at,
@@ -136,8 +136,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   }
   writes_outputs_ = true;
   EV_RETURN_IF_ERROR(LaunchPools(launches));
-  return stream_ == nullptr ? BringOutputs(wave.begin, wave.end)
-                            : Status::OK();
+  return stream_ == nullptr ? BringOutputs(wave.begin, wave.end) : Status::OK();
 }
 
 }  // namespace gpu
