@@ -19,10 +19,6 @@ import tokenize
 NOT_YET = (
     "addons/sparse_operation_kit/exchange/gpu/",
     "addons/sparse_operation_kit/exchange/route",
-    "docs/design/0005",
-    "docs/design/0021",
-    "docs/design/0025",
-    "docs/design/0027",
     "kernels/engine/gpu_step/",
     "kernels/engine/ids/device_distinct.h",
     "kernels/engine/rows/gpu",

@@ -64,7 +64,7 @@ constexpr int64_t kMaxStepIds = (int64_t{1} << 31) - 1;
 
 // What a table counts as, in ids, so that four tables are a step with any
 // number of ids: with 256 samples each that was faster, with 64 as fast
-// (docs/design/0021-steps-on-a-gpu.md).
+// (docs/design/0005-gpu-table.md).
 constexpr int64_t kIdsForATable = 8192;
 
 // Whether a step of so many tables, with so many ids together, costs less than
