@@ -113,7 +113,7 @@
 // evict below .9: a key whose 16 buckets are full gets no slot and is counted
 // as rejected. Double a growing table at .75, or add eighths of a doubling from
 // .6 on; a half-split table is twice as full in its old pairs as in its new
-// ones (docs/design/0005-gpu-table.md has the figures). Slot numbers are
+// ones (benchmarks/results/gpu_table.md has the figures). Slot numbers are
 // 64-bit: up to 2^37 per table.
 //
 // MEMORY. 8 bytes of index per slot, 16 with eviction, in multiples of 2 MiB in
