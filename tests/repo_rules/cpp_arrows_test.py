@@ -111,8 +111,12 @@ MAY_USE.update({
     ] + _HPS_ENGINE,
 })
 
-# Additional rooms for the tests of a room: a row home is tested under a table.
-TESTS_MAY_USE = {"kernels/engine/rows": ["kernels/engine/embedding"]}
+# Additional rooms for the tests of a room: a row home is tested under a table, and a
+# configuration with the types of databases that the server has.
+TESTS_MAY_USE = {
+    "kernels/engine/rows": ["kernels/engine/embedding"],
+    _HPS + "config": [_HPS + "server"],
+}
 
 # Programs outside the engine that measure it.
 _OUTSIDE = ("benchmarks/", "tests/")
