@@ -54,8 +54,10 @@ MAY_USE = {
     # CUDA 10.0's libraries for TensorFlow's GPU build, not part of the op library.
     "kernels/cuda10": [],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
-    # The combiners' names are values of an op attribute.
-    "kernels/tf/ops": ["tensorflow", "kernels/engine/base", "kernels/engine/combine"],
+    # The names of combiners and storages are values of op attributes.
+    "kernels/tf/ops": ["tensorflow"] + [
+        _ENGINE + room for room in ("base", "combine", "rows")
+    ],
     "kernels/tf/resources": [
         "tensorflow", "kernels/tf/bridge"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],

@@ -53,8 +53,8 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
   Attributes from(context);
   const auto shape = from.Get<tensorflow::PartialTensorShape>("shape");
   const auto storage = from.Get<std::string>("storage");
-  options->ssd.path = from.Get<std::string>("storage_path");
-  const int64_t memory_bytes = from.Int("memory_bytes");
+  options->path = from.Get<std::string>("storage_path");
+  options->memory_bytes = from.Int("memory_bytes");
   options->record_frequency = from.Get<bool>("record_frequency");
   options->record_version = from.Get<bool>("record_version");
   options->versions_are_times = from.Get<bool>("versions_are_times");
@@ -83,11 +83,6 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
     return tensorflow::errors::InvalidArgument(
         "op '", context->def().name(), "': unknown storage '", storage, "'");
   }
-  if (options->storage == ev::RowStorage::kHbmDram) {
-    options->hbm_dram.device_bytes = memory_bytes;
-  } else {
-    options->ssd.memory_bytes = memory_bytes;
-  }
   if (filter == "counter") {
     admission.filter = ev::AdmissionOptions::Filter::kCounter;
   } else if (filter == "bloom") {
@@ -97,8 +92,7 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
     return tensorflow::errors::InvalidArgument(
         "embedding variable: unknown cache_strategy '", strategy, "'");
   }
-  options->ssd.strategy = options->capacity.strategy;
-  options->hbm_dram.strategy = options->capacity.strategy;
+  options->tier_strategy = options->capacity.strategy;
   options->tallies_on_gpu = IsOnGpu(*context);
   *options = options->Completed();
   return Status::OK();
@@ -132,8 +126,8 @@ class HandleOp : public OpKernel {
             got.int32_keys == options_.int32_keys &&
             got.versions_are_times == options_.versions_are_times &&
             got.admission == options_.admission &&
-            got.capacity == options_.capacity && got.ssd == options_.ssd &&
-            got.hbm_dram == options_.hbm_dram,
+            got.capacity == options_.capacity && got.path == options_.path &&
+            got.memory_bytes == options_.memory_bytes,
         BadInput(resource->name(), "two handles of this name differ: storage ",
                  ev::RowStorageName(got.storage), " and ",
                  ev::RowStorageName(options_.storage), ", dim ", got.dim,
