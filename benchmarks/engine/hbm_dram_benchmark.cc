@@ -82,9 +82,9 @@ class Bench {
     options.dim = config.dim;
     options.storage = storage;
     const int64_t row_bytes = config.dim * 2 * sizeof(float);
-    options.hbm_dram.device_bytes =
+    options.memory_bytes =
         static_cast<int64_t>(config.rows * config.part) * row_bytes;
-    options.hbm_dram.strategy =
+    options.tier_strategy =
         config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
     table_.reset(new ev::EmbeddingTable(options));
     Check(table_->Initialize(std::vector<float>(config.dim, 0.01f), 1));

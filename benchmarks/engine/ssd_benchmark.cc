@@ -59,10 +59,10 @@ class Bench {
     const int64_t row_bytes = config.dim * 2 * sizeof(float);
     if (on_ssd) {
       options.storage = ev::RowStorage::kDramSsd;
-      options.ssd.path = config.path;
-      options.ssd.memory_bytes =
+      options.path = config.path;
+      options.memory_bytes =
           static_cast<int64_t>(config.rows * config.part * (row_bytes + 20));
-      options.ssd.strategy =
+      options.tier_strategy =
           config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
     }
     table_.reset(new ev::EmbeddingTable(options));

@@ -12,26 +12,11 @@ from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops import state_ops
 from tensorflow.python.summary import summary
-from tensorflow.python.util import compat
 
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tools import names as names_lib
+from embedding_variable.variables import storages
 from embedding_variable.variables import variable as ev
-
-# Names of the charts for storages with two memories.
-_PLACES = {
-    "dram_ssd": ("rows_in_memory", "rows_on_ssd"),
-    "hbm_dram": ("rows_in_gpu_memory", "rows_in_cpu_memory"),
-}
-
-# Storages whose tables count hits and misses.
-_COUNTS_HITS = ("hbm",) + tuple(_PLACES)
-
-
-def _attr(var, name):
-  """Returns an attribute of the op that creates a variable's table."""
-  value = var.handle.op.get_attr(name)
-  return compat.as_str(value) if isinstance(value, bytes) else value
 
 
 def _sum(parts, stats):
@@ -67,26 +52,26 @@ def _values(parts):
   rows, index_bytes, row_bytes, inserted = _sum(parts, "stats")
   values = collections_lib.OrderedDict([("rows", rows), ("bytes", index_bytes + row_bytes)])
   growing = collections_lib.OrderedDict([("new_rows", inserted)])
-  has_filter = _attr(var, "filter") != "none"
-  evicts = (_attr(var, "steps_to_live") or _attr(var, "l2_weight_threshold") > 0 or
-            _attr(var, "max_rows") or _attr(var, "max_bytes"))
+  options = var.table_options
+  has_filter = options.filter != "none"
+  evicts = (options.steps_to_live or options.l2_weight_threshold > 0 or
+            options.max_rows or options.max_bytes)
   if has_filter or evicts:
     filtered, filter_bytes, evicted = _sum(parts, "policy_stats")
   if has_filter:
     values["admitted"] = inserted
     values["filter_bytes"] = filter_bytes
     # A Bloom filter cannot list the keys it has counted.
-    if _attr(var, "filter") == "counter":
+    if options.filter == "counter":
       values["filtered"] = filtered
   if evicts:
     growing["evicted"] = evicted
-  storage = _attr(var, "storage")
-  if storage in _COUNTS_HITS:
+  storage = storages.of_name(options.storage)
+  if storage.counts_hits:
     front, behind, _, hits, misses, _ = _sum(parts, "tier_stats")
     growing["hits"] = hits
     growing["misses"] = misses
-    if storage in _PLACES:
-      values.update(zip(_PLACES[storage], (front, behind)))
+    values.update(zip(storage.charts, (front, behind)))
   values.update(zip(growing, _since_last(list(growing.values()))))
   return values
 

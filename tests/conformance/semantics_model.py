@@ -39,7 +39,7 @@ class Model(object):
     """Creates an empty table.
 
     Args:
-      policy: `handle_ops.Policy`; a Bloom filter is modelled without false positives.
+      policy: `handle_ops.TableOptions`; a Bloom filter is modelled without false positives.
       default_rows: float32 `[R, D]`.
       rate: Adagrad's learning rate.
       initial: initial value of the slot.

@@ -54,8 +54,10 @@ MAY_USE = {
     # CUDA 10.0's libraries for TensorFlow's GPU build, not part of the op library.
     "kernels/cuda10": [],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
-    # The combiners' names are values of an op attribute.
-    "kernels/tf/ops": ["tensorflow", "kernels/engine/base", "kernels/engine/combine"],
+    # The names of combiners and storages are values of op attributes.
+    "kernels/tf/ops": ["tensorflow"] + [
+        _ENGINE + room for room in ("base", "combine", "rows")
+    ],
     "kernels/tf/resources": [
         "tensorflow", "kernels/tf/bridge"
     ] + [_ENGINE + room for room in _ENGINE_ROOMS],
@@ -111,8 +113,12 @@ MAY_USE.update({
     ] + _HPS_ENGINE,
 })
 
-# Additional rooms for the tests of a room: a row home is tested under a table.
-TESTS_MAY_USE = {"kernels/engine/rows": ["kernels/engine/embedding"]}
+# Additional rooms for the tests of a room: a row home is tested under a table, and a
+# configuration with the types of databases that the server has.
+TESTS_MAY_USE = {
+    "kernels/engine/rows": ["kernels/engine/embedding"],
+    _HPS + "config": [_HPS + "server"],
+}
 
 # Programs outside the engine that measure it.
 _OUTSIDE = ("benchmarks/", "tests/")

@@ -307,28 +307,41 @@ void ReadOutage(bool may_be_away, const std::string& type, ObjectReader* reader,
   }
 }
 
-void ReadVolatile(const Json& json, Findings* findings,
+using Types = std::vector<DatabaseType>;
+
+// The names of a tier's types, for ObjectReader::Choice.
+std::vector<std::vector<std::string>> NamesOf(const Types& types,
+                                              DatabaseType::Tier tier) {
+  std::vector<std::vector<std::string>> names;
+  for (const DatabaseType& one : types) {
+    if (one.tier == tier) names.push_back(one.names);
+  }
+  names.push_back({"disabled", "disable", "none"});
+  return names;
+}
+
+// Returns whether models share the databases of a type.
+bool IsShared(const Types& types, const std::string& type) {
+  for (const DatabaseType& one : types) {
+    if (one.names[0] == type) return one.is_shared();
+  }
+  return false;
+}
+
+void ReadVolatile(const Json& json, const Types& types, Findings* findings,
                   VolatileConfig* config) {
   ObjectReader reader(json, "volatile_db", findings);
-  if (!reader.Choice("type",
-                     {{"parallel_hash_map", "parallel_hashmap", "parallel_hash",
-                       "parallel_map"},
-                      {"hash_map", "hashmap", "hash", "map"},
-                      {"multi_process_hash_map", "multi_process_hashmap",
-                       "multi_process_hash", "multi_process_map"},
-                      {"redis_cluster"},
-                      {"redis"},
-                      {"disabled", "disable", "none"}},
+  if (!reader.Choice("type", NamesOf(types, DatabaseType::Tier::kVolatile),
                      &config->type) &&
       !reader.Has("type")) {
     reader.Note("type",
                 "is not given; upstream then has no volatile tier, here "
                 "it is \"parallel_hash_map\"");
   }
-  const bool redis = config->type == "redis_cluster" || config->type == "redis";
+  const bool shared = IsShared(types, config->type);
   // The key's place in Redis depends on the number, so all machines need the
   // same.
-  if (redis) config->num_partitions = 8;
+  if (shared) config->num_partitions = 8;
   reader.Integer("num_partitions", 1, 1024, &config->num_partitions);
   reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
   reader.IntegerOrHuge("overflow_margin", 1, &config->overflow_margin);
@@ -382,14 +395,14 @@ void ReadVolatile(const Json& json, Findings* findings,
   reader.Integer("num_node_connections", 1, 1024, &to.num_node_connections);
   reader.Integer("timeout_ms", 1, kMostMs, &to.timeout_ms);
   OutageConfig& outage = config->outage;
-  if (redis) {
+  if (shared) {
     outage.lookup_timeout_ms = std::min(kLookupTimeoutMs, to.timeout_ms);
   }
-  ReadOutage(redis, config->type, &reader, &outage);
-  if (redis && outage.lookup_timeout_ms == 0) {
+  ReadOutage(shared, config->type, &reader, &outage);
+  if (shared && outage.lookup_timeout_ms == 0) {
     outage.lookup_timeout_ms = to.timeout_ms;
   }
-  if (redis && outage.lookup_timeout_ms > to.timeout_ms) {
+  if (shared && outage.lookup_timeout_ms > to.timeout_ms) {
     reader.Wrong("lookup_timeout_ms",
                  "want at most timeout_ms, " + std::to_string(to.timeout_ms) +
                      ", got " + std::to_string(outage.lookup_timeout_ms));
@@ -400,7 +413,7 @@ void ReadVolatile(const Json& json, Findings* findings,
   reader.String("tls_client_key", &to.tls_client_key);
   reader.String("tls_server_name_identification",
                 &to.tls_server_name_identification);
-  if (!redis) {
+  if (!shared) {
     for (const char* key :
          {"address", "user_name", "password", "password_file", "password_env",
           "num_node_connections", "timeout_ms", "enable_tls"}) {
@@ -412,26 +425,24 @@ void ReadVolatile(const Json& json, Findings* findings,
   reader.Finish();
 }
 
-void ReadPersistent(const Json& json, Findings* findings,
+void ReadPersistent(const Json& json, const Types& types, Findings* findings,
                     PersistentConfig* config) {
   ObjectReader reader(json, "persistent_db", findings);
-  if (!reader.Choice("type",
-                     {{"rocks_db", "rocksdb", "rocks"},
-                      {"mapped_files"},
-                      {"disabled", "disable", "none"}},
-                     &config->type) &&
-      !reader.Has("type")) {
-    reader.Wrong("type",
-                 "is required: \"rocks_db\", \"mapped_files\" or "
-                 "\"disabled\"");
+  const auto names = NamesOf(types, DatabaseType::Tier::kPersistent);
+  if (!reader.Choice("type", names, &config->type) && !reader.Has("type")) {
+    std::string list;
+    for (size_t i = 0; i + 1 < names.size(); ++i) {
+      list += (i == 0 ? "\"" : ", \"") + names[i][0] + "\"";
+    }
+    reader.Wrong("type", "is required: " + list + " or \"disabled\"");
   }
   reader.String("path", &config->path);
-  if (config->type == "rocks_db" && config->path.empty()) {
-    reader.Wrong("path",
-                 "is required with type \"rocks_db\": the store's folder");
+  const bool shared = IsShared(types, config->type);
+  if (shared && config->path.empty()) {
+    reader.Wrong("path", "is required with type \"" + config->type +
+                             "\": the store's folder");
   }
-  ReadOutage(config->type == "rocks_db", config->type, &reader,
-             &config->outage);
+  ReadOutage(shared, config->type, &reader, &config->outage);
   reader.Integer("num_threads", 1, 1024, &config->num_threads);
   reader.Bool("read_only", &config->read_only);
   reader.Integer("max_batch_size", 1, 1 << 20, &config->max_batch_size);
@@ -509,7 +520,8 @@ void NoteFilters(const Config& config, Findings* findings) {
 }
 
 // Finds keys that are valid alone and wrong together.
-void CheckTogether(const Config& config, Findings* findings) {
+void CheckTogether(const Config& config, const Types& types,
+                   Findings* findings) {
   std::set<std::string> seen;
   for (size_t m = 0; m < config.models.size(); ++m) {
     if (!seen.insert(config.models[m].name).second) {
@@ -539,7 +551,7 @@ void CheckTogether(const Config& config, Findings* findings) {
         std::to_string(memory.initial_cache_rate));
   }
   if (has_memory && !below && !memory.initialize_after_startup &&
-      memory.type.find("redis") != 0) {
+      !IsShared(types, memory.type)) {
     findings->errors.push_back(
         "volatile_db.initialize_after_startup: false leaves type \"" +
         memory.type +
@@ -556,7 +568,8 @@ void CheckTogether(const Config& config, Findings* findings) {
 }  // namespace
 
 ev::Status ParseConfig(const std::string& text, const std::string& where,
-                       const std::string& folder, Config* config) {
+                       const std::string& folder,
+                       const std::vector<DatabaseType>& types, Config* config) {
   *config = Config();
   config->where = where;
   Json json;
@@ -570,11 +583,11 @@ ev::Status ParseConfig(const std::string& text, const std::string& where,
       1, std::min<int64_t>(16, std::thread::hardware_concurrency()));
   const Json* const memory = reader.Object("volatile_db");
   if (memory != nullptr) {
-    ReadVolatile(*memory, &findings, &config->volatile_db);
+    ReadVolatile(*memory, types, &findings, &config->volatile_db);
   }
   const Json* const below = reader.Object("persistent_db");
   if (below != nullptr) {
-    ReadPersistent(*below, &findings, &config->persistent_db);
+    ReadPersistent(*below, types, &findings, &config->persistent_db);
   }
   const Json* const source = reader.Object("update_source");
   if (source != nullptr) {
@@ -594,7 +607,7 @@ ev::Status ParseConfig(const std::string& text, const std::string& where,
   }
   reader.Finish();
   if (findings.errors.empty()) {
-    CheckTogether(*config, &findings);
+    CheckTogether(*config, types, &findings);
     NoteFusion(*config, &findings);
     NoteFilters(*config, &findings);
   }
@@ -608,7 +621,8 @@ ev::Status ParseConfig(const std::string& text, const std::string& where,
   return ev::InvalidArgument(message);
 }
 
-ev::Status ReadConfig(const std::string& path, Config* config,
+ev::Status ReadConfig(const std::string& path,
+                      const std::vector<DatabaseType>& types, Config* config,
                       std::string* text) {
   std::ifstream file(path, std::ios::binary);
   std::string read((std::istreambuf_iterator<char>(file)),
@@ -623,7 +637,7 @@ ev::Status ReadConfig(const std::string& path, Config* config,
   const size_t slash = path.rfind('/');
   const std::string folder =
       slash == std::string::npos ? "." : path.substr(0, slash);
-  const ev::Status status = ParseConfig(read, path, folder, config);
+  const ev::Status status = ParseConfig(read, path, folder, types, config);
   if (text != nullptr) text->swap(read);
   return status;
 }

@@ -20,6 +20,25 @@
 
 namespace hps {
 
+struct Config;
+struct MadeDatabase;
+
+// A type of database (server/databases.h).
+struct DatabaseType {
+  enum class Tier { kVolatile, kPersistent };
+  Tier tier;
+  std::vector<std::string> names;  // the type, then its other spellings
+  ev::Status (*make)(const Config& config, MadeDatabase* made);
+  // Tries to reach the store, without changing it. *where: its address or path.
+  // Null: each model has a database of its own, in this process's memory or in
+  // its table files, which is destroyed with the model. Databases of the other
+  // types are shared by all models, whose tags keep them apart, and may be
+  // unavailable.
+  ev::Status (*reach)(const Config& config, std::string* where);
+
+  bool is_shared() const { return reach != nullptr; }
+};
+
 struct TableConfig {
   std::string name;
   std::string folder;  // folder with the files key and emb_vector
@@ -69,9 +88,8 @@ struct RedisConfig {
   std::string tls_server_name_identification = "redis.localhost";
 };
 
-// Behavior of lookups while a tier does not answer. Applies to tiers in another
-// process or on disk: redis_cluster, redis and rocks_db. None of these keys is
-// in upstream.
+// Behavior of lookups while a tier does not answer. Applies to databases that
+// models share. None of these keys is in upstream.
 struct OutageConfig {
   // Longest time that a lookup waits for the tier; 0: no limit.
   int64_t lookup_timeout_ms = 0;
@@ -86,8 +104,7 @@ struct OutageConfig {
 };
 
 struct VolatileConfig {
-  // "disabled", "hash_map", "parallel_hash_map", "multi_process_hash_map",
-  // "redis_cluster" or "redis" (one server without a cluster; not in upstream).
+  // "disabled" or a type of this tier (server/databases.cc).
   std::string type = "parallel_hash_map";
   int64_t num_partitions = 8;
   int64_t max_batch_size = 65536;
@@ -104,8 +121,7 @@ struct VolatileConfig {
 };
 
 struct PersistentConfig {
-  // "disabled", "rocks_db" or "mapped_files" (the table directories; not in
-  // upstream).
+  // "disabled" or a type of this tier (server/databases.cc).
   std::string type = "disabled";
   std::string path;
   int64_t num_threads = 16;
@@ -144,15 +160,18 @@ struct Config {
 };
 
 // Parses a configuration. A table's relative path is resolved in `folder` if it
-// exists there, otherwise in the process's working folder. Errors start with
-// `where`. InvalidArgument: only config->notes and config->errors are valid
-// then.
+// exists there, otherwise in the process's working folder. `types`: the types
+// that exist besides "disabled"; errors list them in this order. Errors start
+// with `where`. InvalidArgument: only config->notes and config->errors are
+// valid then.
 ev::Status ParseConfig(const std::string& text, const std::string& where,
-                       const std::string& folder, Config* config);
+                       const std::string& folder,
+                       const std::vector<DatabaseType>& types, Config* config);
 
 // Reads and parses a file. NotFound: the file does not exist. *text: the file's
 // content; may be null.
-ev::Status ReadConfig(const std::string& path, Config* config,
+ev::Status ReadConfig(const std::string& path,
+                      const std::vector<DatabaseType>& types, Config* config,
                       std::string* text);
 
 }  // namespace hps

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "addons/hierarchical_parameter_server/config/json.h"
+#include "addons/hierarchical_parameter_server/server/databases.h"
 #include "gtest/gtest.h"
 
 namespace hps {
@@ -27,7 +28,7 @@ std::string WithTop(const std::string& more) {
 }
 
 ev::Status Parse(const std::string& text, Config* config) {
-  return ParseConfig(text, "ps.json", "", config);
+  return ParseConfig(text, "ps.json", "", DatabaseTypes(), config);
 }
 
 TEST(JsonTest, ReadsWhatUpstreamsSamplesHave) {
@@ -506,8 +507,9 @@ TEST(ConfigTest, DamagedTextsAreErrorsOrRight) {
 TEST(ConfigTest, AMissingFileIsAnError) {
   Config config;
   std::string text;
-  EXPECT_EQ(ReadConfig("no/such/ps.json", &config, &text).code(),
-            ev::StatusCode::kNotFound);
+  EXPECT_EQ(
+      ReadConfig("no/such/ps.json", DatabaseTypes(), &config, &text).code(),
+      ev::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ ev::Status AddModels(const std::string& path, ev::Parallel* parallel) {
   std::shared_ptr<ParameterServer> server;
   EV_RETURN_IF_ERROR(GetRunningServer(&server));
   Config config;
-  EV_RETURN_IF_ERROR(ReadConfig(path, &config, nullptr));
+  EV_RETURN_IF_ERROR(ReadConfig(path, DatabaseTypes(), &config, nullptr));
   if (config.long_keys != server->config().long_keys) {
     return ev::InvalidArgument(
         path + ": supportlonglong: the running server has " +
@@ -53,7 +53,7 @@ ev::Status AddModels(const std::string& path, ev::Parallel* parallel) {
 std::string CheckJson(const std::string& path) {
   Config config;
   std::vector<std::string> problems;
-  const ev::Status status = ReadConfig(path, &config, nullptr);
+  const ev::Status status = ReadConfig(path, DatabaseTypes(), &config, nullptr);
   std::string plan = "null";
   if (status.ok()) {
     plan = PlanJson(config, &problems);
@@ -69,7 +69,7 @@ std::string CheckJson(const std::string& path) {
 
 ev::Status ConnectJson(const std::string& path, std::string* json) {
   Config config;
-  EV_RETURN_IF_ERROR(ReadConfig(path, &config, nullptr));
+  EV_RETURN_IF_ERROR(ReadConfig(path, DatabaseTypes(), &config, nullptr));
   *json = "[";
   const auto tried = [&](const char* tier, const auto& reach) {
     using Clock = std::chrono::steady_clock;
@@ -87,10 +87,10 @@ ev::Status ConnectJson(const std::string& path, std::string* json) {
              ", \"error\": " + Quoted(status.message()) + "}";
   };
   tried("volatile_db", [&](std::string* what) {
-    return ReachVolatile(config.volatile_db, what);
+    return ReachDatabase(config.volatile_db.type, config, what);
   });
   tried("persistent_db", [&](std::string* what) {
-    return ReachPersistent(config.persistent_db, what);
+    return ReachDatabase(config.persistent_db.type, config, what);
   });
   *json += "]";
   return ev::Status::OK();

@@ -81,7 +81,7 @@ class CachedServerTest : public ::testing::Test {
             "\"default_value_for_each_table\": [0.5, 0.5], "
             "\"deployed_device_list\": [0], \"max_batch_size\": 1024" +
             of_model + "}]" + more + "}",
-        "ps.json", folder_, &config));
+        "ps.json", folder_, DatabaseTypes(), &config));
     return ParameterServer::Make(config, &serial_, &server_);
   }
   void Serve(const std::string& of_model, const std::string& more = "",

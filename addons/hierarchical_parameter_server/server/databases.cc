@@ -16,15 +16,32 @@
 namespace hps {
 namespace {
 
-ev::Status NotBuiltIn(const char* tier, const std::string& type) {
-  return ev::Unimplemented(std::string(tier) + ".type: \"" + type +
-                           "\" is not built into this library");
-}
-
-void MakeMapped(const std::string& type, bool persistent, MadeDatabase* made) {
-  auto files = std::make_shared<MappedFiles>(type, persistent);
+template <bool kPersistent>
+ev::Status MakeMapped(const Config& config, MadeDatabase* made) {
+  auto files = std::make_shared<MappedFiles>(
+      kPersistent ? config.persistent_db.type : config.volatile_db.type,
+      kPersistent);
   made->files = files.get();
   made->database = std::move(files);
+  return ev::Status::OK();
+}
+
+ev::Status MakeHashMap(const Config& all, MadeDatabase* made) {
+  const VolatileConfig& config = all.volatile_db;
+  HashMapOptions options;
+  options.name = config.type;
+  options.num_partitions = static_cast<int>(config.num_partitions);
+  options.overflow_margin = config.overflow_margin;
+  options.overflow_resolution_target = config.overflow_resolution_target;
+  options.overflow_policy = config.overflow_policy == "evict_oldest"
+                                ? EvictionPolicy::kOldest
+                            : config.overflow_policy == "evict_least_used"
+                                ? EvictionPolicy::kLeastUsed
+                                : EvictionPolicy::kRandom;
+  std::unique_ptr<Database> database;
+  EV_RETURN_IF_ERROR(HashMap::Make(options, &database));
+  made->database = std::move(database);
+  return ev::Status::OK();
 }
 
 // Splits "a:1,b:2" or "a:1;b:2".
@@ -44,8 +61,8 @@ bool FileExists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
-ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
-                     MadeDatabase* made) {
+ev::Status MakeRedis(const Config& all, MadeDatabase* made) {
+  const VolatileConfig& config = all.volatile_db;
   const RedisConfig& redis = config.redis;
   RedisOptions options;
   options.addresses = AddressesOf(redis.address);
@@ -81,8 +98,10 @@ ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
                                 ? RedisOverflow::kEvictLeastUsed
                                 : RedisOverflow::kEvictRandom;
   options.overflow_resolution_target = config.overflow_resolution_target;
-  options.loss = all_rows_are_below ? RedisLoss::kEmptiesThePartition
-                                    : RedisLoss::kIsAnError;
+  // With a persistent tier, Redis may continue without rows that it has lost.
+  options.loss = all.persistent_db.type != "disabled"
+                     ? RedisLoss::kEmptiesThePartition
+                     : RedisLoss::kIsAnError;
   std::unique_ptr<Database> database;
   EV_RETURN_IF_ERROR(RedisDatabase::Open(options, &database));
   made->database = std::move(database);
@@ -91,83 +110,93 @@ ev::Status MakeRedis(const VolatileConfig& config, bool all_rows_are_below,
   return ev::Status::OK();
 }
 
-bool IsRedis(const VolatileConfig& config) {
-  return config.type == "redis_cluster" || config.type == "redis";
+ev::Status ReachRedis(const Config& config, std::string* where) {
+  *where = config.volatile_db.redis.address;
+  // Redis as the only tier: lost rows are an error and change nothing.
+  Config alone;
+  alone.volatile_db = config.volatile_db;
+  MadeDatabase made;
+  EV_RETURN_IF_ERROR(MakeRedis(alone, &made));
+  return made.database->Reach();
+}
+
+ev::Status MakeRocksDb(const Config& all, MadeDatabase* made) {
+  const PersistentConfig& config = all.persistent_db;
+  RocksDbOptions options;
+  options.path = config.path;
+  options.num_threads = static_cast<int>(config.num_threads);
+  options.read_only = config.read_only;
+  options.max_batch_size = config.max_batch_size;
+  options.fetch_timeout_ms = config.outage.lookup_timeout_ms;
+  std::unique_ptr<Database> database;
+  EV_RETURN_IF_ERROR(RocksDbDatabase::Open(options, &database));
+  made->database = std::move(database);
+  made->breaker = std::make_shared<Breaker>("persistent_db rocks_db",
+                                            config.type, config.outage);
+  return ev::Status::OK();
+}
+
+ev::Status ReachRocksDb(const Config& config, std::string* where) {
+  *where = config.persistent_db.path;
+  return RocksDbStore::Reach(*where, config.persistent_db.read_only);
+}
+
+const DatabaseType* Find(const std::string& type) {
+  for (const DatabaseType& one : DatabaseTypes()) {
+    if (one.names[0] == type) return &one;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
-bool IsOwnOfModel(const std::string& type) {
-  return type == "hash_map" || type == "parallel_hash_map" ||
-         type == "multi_process_hash_map" || type == "mapped_files";
+// multi_process_hash_map and mapped_files serve the table files. redis (a
+// single server) and mapped_files are not in upstream.
+const std::vector<DatabaseType>& DatabaseTypes() {
+  constexpr auto kVolatile = DatabaseType::Tier::kVolatile;
+  constexpr auto kPersistent = DatabaseType::Tier::kPersistent;
+  static const auto* const types = new std::vector<DatabaseType>{
+      {kVolatile,
+       {"parallel_hash_map", "parallel_hashmap", "parallel_hash",
+        "parallel_map"},
+       MakeHashMap},
+      {kVolatile, {"hash_map", "hashmap", "hash", "map"}, MakeHashMap},
+      {kVolatile,
+       {"multi_process_hash_map", "multi_process_hashmap", "multi_process_hash",
+        "multi_process_map"},
+       MakeMapped<false>},
+      {kVolatile, {"redis_cluster"}, MakeRedis, ReachRedis},
+      {kVolatile, {"redis"}, MakeRedis, ReachRedis},
+      {kPersistent,
+       {"rocks_db", "rocksdb", "rocks"},
+       MakeRocksDb,
+       ReachRocksDb},
+      {kPersistent, {"mapped_files"}, MakeMapped<true>},
+  };
+  return *types;
 }
 
-ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
+bool IsOwnOfModel(const std::string& type) {
+  const DatabaseType* const found = Find(type);
+  return found != nullptr && !found->is_shared();
+}
+
+ev::Status MakeDatabase(const std::string& type, const Config& config,
                         MadeDatabase* made) {
   *made = MadeDatabase();
-  if (config.type == "disabled") return ev::Status::OK();
-  if (config.type == "multi_process_hash_map") {
-    MakeMapped(config.type, false, made);
-    return ev::Status::OK();
-  }
-  if (config.type == "hash_map" || config.type == "parallel_hash_map") {
-    HashMapOptions options;
-    options.name = config.type;
-    options.num_partitions = static_cast<int>(config.num_partitions);
-    options.overflow_margin = config.overflow_margin;
-    options.overflow_resolution_target = config.overflow_resolution_target;
-    options.overflow_policy = config.overflow_policy == "evict_oldest"
-                                  ? EvictionPolicy::kOldest
-                              : config.overflow_policy == "evict_least_used"
-                                  ? EvictionPolicy::kLeastUsed
-                                  : EvictionPolicy::kRandom;
-    std::unique_ptr<Database> database;
-    EV_RETURN_IF_ERROR(HashMap::Make(options, &database));
-    made->database = std::move(database);
-    return ev::Status::OK();
-  }
-  if (IsRedis(config)) return MakeRedis(config, all_rows_are_below, made);
-  return NotBuiltIn("volatile_db", config.type);
+  const DatabaseType* const found = Find(type);
+  return found == nullptr ? ev::Status::OK() : found->make(config, made);
 }
 
-ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made) {
-  *made = MadeDatabase();
-  if (config.type == "disabled") return ev::Status::OK();
-  if (config.type == "mapped_files") {
-    MakeMapped(config.type, true, made);
-    return ev::Status::OK();
-  }
-  if (config.type == "rocks_db") {
-    RocksDbOptions options;
-    options.path = config.path;
-    options.num_threads = static_cast<int>(config.num_threads);
-    options.read_only = config.read_only;
-    options.max_batch_size = config.max_batch_size;
-    options.fetch_timeout_ms = config.outage.lookup_timeout_ms;
-    std::unique_ptr<Database> database;
-    EV_RETURN_IF_ERROR(RocksDbDatabase::Open(options, &database));
-    made->database = std::move(database);
-    made->breaker = std::make_shared<Breaker>("persistent_db rocks_db",
-                                              config.type, config.outage);
-    return ev::Status::OK();
-  }
-  return NotBuiltIn("persistent_db", config.type);
-}
-
-ev::Status ReachVolatile(const VolatileConfig& config, std::string* what) {
+ev::Status ReachDatabase(const std::string& type, const Config& config,
+                         std::string* what) {
   what->clear();
-  if (!IsRedis(config)) return ev::Status::OK();
-  *what = config.type + " " + config.redis.address;
-  MadeDatabase made;
-  EV_RETURN_IF_ERROR(MakeRedis(config, false, &made));
-  return made.database->Reach();
-}
-
-ev::Status ReachPersistent(const PersistentConfig& config, std::string* what) {
-  what->clear();
-  if (config.type != "rocks_db") return ev::Status::OK();
-  *what = config.type + " " + config.path;
-  return RocksDbStore::Reach(config.path, config.read_only);
+  const DatabaseType* const found = Find(type);
+  if (found == nullptr || !found->is_shared()) return ev::Status::OK();
+  std::string where;
+  const ev::Status status = found->reach(config, &where);
+  *what = type + " " + where;
+  return status;
 }
 
 }  // namespace hps

@@ -1,14 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates databases from a configuration. A new type is one line in
-// databases.cc.
+// The types of databases, and their creation from a configuration. To add a
+// type, add its folder beside database/redis, its entry in databases.cc, and
+// its target in BUILD.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_DATABASES_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_DATABASES_H_
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "addons/hierarchical_parameter_server/config/config.h"
 #include "addons/hierarchical_parameter_server/database/database.h"
@@ -26,22 +28,21 @@ struct MadeDatabase {
   std::shared_ptr<Breaker> breaker;
 };
 
-// Returns whether each model has a database of its own that is destroyed with
-// it: true for databases in this process's memory. Others are shared by all
-// models, whose tags keep them apart.
+// All types except "disabled", in the order in which errors list them.
+const std::vector<DatabaseType>& DatabaseTypes();
+
+// Returns whether each model has a database of its own; false for "disabled".
 bool IsOwnOfModel(const std::string& type);
 
-// Errors have the type and the missing part. all_rows_are_below: the lower tier
-// has all rows, so a database that loses rows may continue without them.
-ev::Status MakeVolatile(const VolatileConfig& config, bool all_rows_are_below,
+// Creates the database of a tier whose type in `config` is `type`. For
+// "disabled" made->database is null. Errors have the type and the missing part.
+ev::Status MakeDatabase(const std::string& type, const Config& config,
                         MadeDatabase* made);
-ev::Status MakePersistent(const PersistentConfig& config, MadeDatabase* made);
 
-// Tries to reach a tier in another process without creating or changing
-// anything. *what: type and address; "" for a tier in this process's memory or
-// of table files, which is always reachable.
-ev::Status ReachVolatile(const VolatileConfig& config, std::string* what);
-ev::Status ReachPersistent(const PersistentConfig& config, std::string* what);
+// Tries to reach a shared database without changing anything. *what: type and
+// address or path; "" for another database, which is always reachable.
+ev::Status ReachDatabase(const std::string& type, const Config& config,
+                         std::string* what);
 
 }  // namespace hps
 

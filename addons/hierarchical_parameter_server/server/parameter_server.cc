@@ -32,13 +32,12 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
   std::unique_ptr<ParameterServer> made(new ParameterServer(config));
   try {
     if (!IsOwnOfModel(config.volatile_db.type)) {
-      EV_RETURN_IF_ERROR(MakeVolatile(config.volatile_db,
-                                      made->all_rows_are_below(),
-                                      &made->shared_memory_));
+      EV_RETURN_IF_ERROR(
+          MakeDatabase(config.volatile_db.type, config, &made->shared_memory_));
     }
     if (!IsOwnOfModel(config.persistent_db.type)) {
-      EV_RETURN_IF_ERROR(
-          MakePersistent(config.persistent_db, &made->shared_below_));
+      EV_RETURN_IF_ERROR(MakeDatabase(config.persistent_db.type, config,
+                                      &made->shared_below_));
     }
     if (config.volatile_db.cache_missed_embeddings &&
         config.volatile_db.type != "disabled" &&
@@ -190,10 +189,11 @@ ev::Status ParameterServer::Load(const ModelConfig& config,
   made->below = shared_below_;
   if (IsOwnOfModel(config_.volatile_db.type)) {
     EV_RETURN_IF_ERROR(
-        MakeVolatile(config_.volatile_db, all_rows_are_below(), &made->memory));
+        MakeDatabase(config_.volatile_db.type, config_, &made->memory));
   }
   if (IsOwnOfModel(config_.persistent_db.type)) {
-    EV_RETURN_IF_ERROR(MakePersistent(config_.persistent_db, &made->below));
+    EV_RETURN_IF_ERROR(
+        MakeDatabase(config_.persistent_db.type, config_, &made->below));
   }
   for (const TableConfig& table : config.tables) {
     std::string tag;

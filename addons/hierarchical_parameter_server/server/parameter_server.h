@@ -85,10 +85,6 @@ class ParameterServer {
   };
 
   explicit ParameterServer(const Config& config) : config_(config) {}
-  // Whether a row that the volatile tier loses is still in the persistent one.
-  bool all_rows_are_below() const {
-    return config_.persistent_db.type != "disabled";
-  }
   // Loads a model. replaced: the model that it replaces; null: none.
   ev::Status Load(const ModelConfig& config, const Model* replaced,
                   ev::Parallel* parallel, std::shared_ptr<Model>* model);

@@ -71,7 +71,8 @@ class RefresherTest : public ::testing::Test {
         of_model + "}]" + more + "}";
     Config config;
     std::unique_ptr<ParameterServer> server;
-    ev::Status status = ParseConfig(text, "ps.json", folder_.path(), &config);
+    ev::Status status =
+        ParseConfig(text, "ps.json", folder_.path(), DatabaseTypes(), &config);
     EXPECT_TRUE(status.ok()) << status.message();
     status = ParameterServer::Make(config, &serial_, &server);
     EXPECT_TRUE(status.ok()) << status.message();

@@ -92,7 +92,7 @@ ev::Status Start(const StartOptions& options, ev::Parallel* parallel,
   }
   Config config;
   std::string text;
-  const ev::Status read = ReadConfig(path, &config, &text);
+  const ev::Status read = ReadConfig(path, DatabaseTypes(), &config, &text);
   if (!read.ok()) {
     return ev::Status(
         read.code(),

@@ -10,6 +10,7 @@
 #include "addons/hierarchical_parameter_server/cache/cache_size.h"
 #include "addons/hierarchical_parameter_server/config/json.h"
 #include "addons/hierarchical_parameter_server/files/table_directory.h"
+#include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
 
 namespace hps {
@@ -152,7 +153,6 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
   bool first = true;
   const std::string& type = config.volatile_db.type;
   const bool mapped = type == "multi_process_hash_map";
-  const bool local = mapped || type.find("hash_map") != std::string::npos;
   for (const ModelConfig& model : config.models) {
     for (const TableConfig& table : model.tables) {
       std::unique_ptr<TableDirectory> files;
@@ -178,7 +178,7 @@ std::string PlanJson(const Config& config, std::vector<std::string>* problems) {
         // 4.25 keys per cache line
         host = rows * row_bytes + rows / 17 * 4 * 64;
       }
-      if (!local) host = 0;
+      if (!IsOwnOfModel(type)) host = 0;
       total += host;
       const CacheSize cache =
           CacheSizeFor(rows, model.gpucacheper, model.cache_type == "static");

@@ -85,8 +85,8 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<ParameterServer> Serve(const std::string& more) {
     Config config;
     std::unique_ptr<ParameterServer> server;
-    ev::Status status =
-        ParseConfig("{" + Models() + more + "}", "ps.json", folder_, &config);
+    ev::Status status = ParseConfig("{" + Models() + more + "}", "ps.json",
+                                    folder_, DatabaseTypes(), &config);
     EXPECT_TRUE(status.ok()) << status.message();
     status = ParameterServer::Make(config, &serial_, &server);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -358,7 +358,7 @@ TEST_F(ServerTest, KeysOf32Bits) {
   Config config;
   ASSERT_TRUE(ParseConfig("{\"supportlonglong\": false, \"models\": [" +
                               Model("m", "\"a\"", "2", "4", "0") + "]}",
-                          "ps.json", folder_, &config)
+                          "ps.json", folder_, DatabaseTypes(), &config)
                   .ok());
   std::unique_ptr<ParameterServer> server;
   ASSERT_TRUE(ParameterServer::Make(config, &serial_, &server).ok());
@@ -502,7 +502,7 @@ TEST_F(ServerTest, Acceptance11ThePlannerIsRightWithin5Percent) {
     ASSERT_TRUE(
         ParseConfig("{\"models\": [" + Model("m", "\"a\"", "16", "4", "0") +
                         "], \"volatile_db\": {\"type\": \"" + type + "\"}}",
-                    "ps.json", folder_, &config)
+                    "ps.json", folder_, DatabaseTypes(), &config)
             .ok());
     std::vector<std::string> problems;
     const std::string plan = PlanJson(config, &problems);
@@ -524,8 +524,9 @@ TEST_F(ServerTest, Acceptance11ThePlannerIsRightWithin5Percent) {
 TEST_F(ServerTest, MissingTypesAndFilesAreErrors) {
   Config config;
   std::unique_ptr<ParameterServer> server;
-  ASSERT_TRUE(
-      ParseConfig("{" + Models() + "}", "ps.json", folder_, &config).ok());
+  ASSERT_TRUE(ParseConfig("{" + Models() + "}", "ps.json", folder_,
+                          DatabaseTypes(), &config)
+                  .ok());
   const ev::Status status = ParameterServer::Make(config, &serial_, &server);
   EXPECT_EQ(status.code(), ev::StatusCode::kNotFound);
   EXPECT_NE(status.message().find("model 'm', table 'sparse_embedding1'"),

@@ -32,11 +32,10 @@ constexpr int kWidth = 4;
 constexpr char kTag[] = "hps_et.m.t";
 
 std::string NoRocksDbReason() {
-  PersistentConfig config;
-  config.type = "rocks_db";
-  config.path = "there/is/no/such/folder";
+  Config config;
+  config.persistent_db.path = "there/is/no/such/folder";
   MadeDatabase made;
-  const ev::Status status = MakePersistent(config, &made);
+  const ev::Status status = MakeDatabase("rocks_db", config, &made);
   return status.code() == ev::StatusCode::kFailedPrecondition ? status.message()
                                                               : "";
 }
@@ -65,7 +64,8 @@ class TiersTest : public ::testing::Test {
         "\"deployed_device_list\": [0], \"max_batch_size\": 1024}], " +
         more + "}";
     Config config;
-    EV_RETURN_IF_ERROR(ParseConfig(text, "ps.json", folder_.path(), &config));
+    EV_RETURN_IF_ERROR(
+        ParseConfig(text, "ps.json", folder_.path(), DatabaseTypes(), &config));
     return ParameterServer::Make(config, &serial_, &server_);
   }
   void Serve(const std::string& more) {
@@ -259,39 +259,37 @@ TEST_F(TiersTest, ATierThatIsAwayLeavesTheOneBelow) {
 }
 
 TEST_F(TiersTest, TiersAreReachedWithoutAServer) {
-  VolatileConfig memory;
+  Config config;
   std::string what = "x";
-  EXPECT_TRUE(ReachVolatile(memory, &what).ok());
+  EXPECT_TRUE(ReachDatabase(config.volatile_db.type, config, &what).ok());
   EXPECT_EQ(what, "");
-  PersistentConfig files;
-  files.type = "mapped_files";
-  EXPECT_TRUE(ReachPersistent(files, &what).ok());
+  EXPECT_TRUE(ReachDatabase("mapped_files", config, &what).ok());
   EXPECT_EQ(what, "");
   if (NoRocksDbReason().empty()) {
-    PersistentConfig store;
-    store.type = "rocks_db";
+    const auto reach = [&] { return ReachDatabase("rocks_db", config, &what); };
+    PersistentConfig& store = config.persistent_db;
     store.path = folder_.path() + "/store";
-    EXPECT_TRUE(ReachPersistent(store, &what).ok());  // it can be created
+    EXPECT_TRUE(reach().ok());  // it can be created
     EXPECT_EQ(what, "rocks_db " + store.path);
     store.read_only = true;
-    EXPECT_EQ(ReachPersistent(store, &what).code(), ev::StatusCode::kNotFound);
+    EXPECT_EQ(reach().code(), ev::StatusCode::kNotFound);
     Serve("\"volatile_db\": {\"type\": \"disabled\"}, " + RocksDb());
-    // while the server uses it
-    EXPECT_TRUE(ReachPersistent(store, &what).ok());
+    EXPECT_TRUE(reach().ok());  // while the server uses it
     store.path = folder_.path() + "/none/store";
     store.read_only = false;
-    EXPECT_EQ(ReachPersistent(store, &what).code(),
-              ev::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(reach().code(), ev::StatusCode::kFailedPrecondition);
   }
   if (!NoRedisReason().empty()) return;
   StartRedis();
+  VolatileConfig& memory = config.volatile_db;
   memory.type = "redis";
   memory.redis.address = redis_->address();
   memory.redis.timeout_ms = 300;
-  EXPECT_TRUE(ReachVolatile(memory, &what).ok());
+  const auto reach = [&] { return ReachDatabase("redis", config, &what); };
+  EXPECT_TRUE(reach().ok());
   EXPECT_EQ(what, "redis " + redis_->address());
   redis_->Kill();
-  EXPECT_EQ(ReachVolatile(memory, &what).code(), ev::StatusCode::kUnavailable);
+  EXPECT_EQ(reach().code(), ev::StatusCode::kUnavailable);
 }
 
 TEST_F(TiersTest, RocksDbIsServedReadOnlyWithoutBeingFilled) {

@@ -64,7 +64,7 @@
 namespace ev {
 
 // Options of a table. Initialize fails if the rows' home cannot be created
-// (row_storage.h).
+// (rows/make_row_home.h).
 struct TableOptions : RowStorageOptions {
   std::string name;  // for messages
   int64_t dim = 0;   // >= 1

@@ -23,17 +23,6 @@ Status MakeDram(const RowHomeOptions& options, TableRows* made) {
   return Status::OK();
 }
 
-Status MakeSsd(const RowHomeOptions& options, TableRows* made) {
-  SsdRowsOptions ssd;
-  ssd.name = options.name;
-  ssd.dim = options.dim;
-  ssd.default_rows = options.default_rows;
-  ssd.path = options.ssd.path;
-  ssd.memory_bytes = options.ssd.memory_bytes;
-  ssd.strategy = options.ssd.strategy;
-  return MakeSsdRows(ssd, &made->home);
-}
-
 Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   GpuRowHomeOptions gpu;
   gpu.dim = options.dim;
@@ -44,15 +33,6 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   made->home = std::move(home);
   made->storage = RowStorage::kHbm;
   return Status::OK();
-}
-
-Status MakeHbmDram(const RowHomeOptions& options, TableRows* made) {
-  HbmDramRowsOptions tiers;
-  tiers.dim = options.dim;
-  tiers.default_rows = options.default_rows;
-  tiers.device_bytes = options.hbm_dram.device_bytes;
-  tiers.strategy = options.hbm_dram.strategy;
-  return MakeHbmDramRows(tiers, &made->home);
 }
 
 Status MakeAuto(const RowHomeOptions& options, TableRows* made) {
@@ -71,9 +51,9 @@ Status Make(const RowHomeOptions& options, TableRows* made) {
     case RowStorage::kAuto:
       return MakeAuto(options, made);
     case RowStorage::kDramSsd:
-      return MakeSsd(options, made);
+      return MakeSsdRows(options, &made->home);
     case RowStorage::kHbmDram:
-      return MakeHbmDram(options, made);
+      return MakeHbmDramRows(options, &made->home);
   }
   return InvalidArgument("unknown storage of rows");
 }

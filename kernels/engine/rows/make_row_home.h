@@ -2,32 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creates the home of a table's rows, of any kind. To add a kind, create a
-// folder beside dram/, a value of RowStorage and a line in make_row_home.cc.
+// folder beside dram/, and add its value and name to row_storage.h, its case to
+// make_row_home.cc, its target to BUILD, and its properties to storages.py.
 
 #ifndef KERNELS_ENGINE_ROWS_MAKE_ROW_HOME_H_
 #define KERNELS_ENGINE_ROWS_MAKE_ROW_HOME_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/rows/row_storage.h"
 #include "kernels/engine/storage/dram/row_handles.h"
 
 namespace ev {
-
-struct RowHomeOptions : RowStorageOptions {
-  std::string name;  // of the table; distinguishes its files on an SSD
-  int64_t dim = 0;   // >= 1
-  // [R, dim]; may include rows that no key uses. Must outlive the home.
-  Span<const float> default_rows;
-  bool with_meta = false;  // whether each handle has a RowMeta
-  // For kHbm: whether to keep a tally (gpu_compute.h). Ignored by other homes.
-  bool keeps_tally = false;
-};
 
 // The rows of one table and their handles.
 struct TableRows {
@@ -40,10 +29,11 @@ struct TableRows {
   std::string why_not_on_gpu;
 };
 
-// Returns errors as in RowStorageOptions, and ResourceExhausted; they do not
-// name the table. kAuto uses GPU memory unless that is a FailedPrecondition,
-// and CPU memory then. After an error *rows is unchanged. Throws
-// std::bad_alloc.
+// FailedPrecondition: kHbm or kHbmDram without GPU code, driver or GPU, or
+// kDramSsd with a directory that cannot be used. InvalidArgument: memory_bytes
+// is too small. ResourceExhausted. Errors do not name the table. kAuto uses GPU
+// memory unless that is a FailedPrecondition, and CPU memory then. After an
+// error *rows is unchanged. Throws std::bad_alloc.
 Status MakeRowHome(const RowHomeOptions& options, TableRows* rows);
 
 }  // namespace ev

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/engine/base/span.h"
 #include "kernels/engine/policy/cache_strategy.h"
 
 namespace ev {
@@ -23,7 +24,7 @@ enum class RowStorage {
   kHbmDram,  // hot rows in GPU memory, the others in CPU memory
 };
 
-// Names in ops and in Python.
+// Names in ops and in Python (storages.py).
 struct RowStorageEntry {
   RowStorage storage;
   const char* name;
@@ -51,34 +52,40 @@ inline bool FindRowStorage(const std::string& name, RowStorage* storage) {
   return false;
 }
 
-// For kDramSsd.
-struct SsdOptions {
-  std::string path;          // a directory for this table alone
-  int64_t memory_bytes = 0;  // for rows in memory; at least one row
-  CacheStrategy strategy = CacheStrategy::kLfu;
-};
-inline bool operator==(const SsdOptions& a, const SsdOptions& b) {
-  return a.path == b.path && a.memory_bytes == b.memory_bytes &&
-         a.strategy == b.strategy;
+// Returns the op attribute "storage: {'dram', 'hbm', ...} = 'dram'".
+inline std::string RowStorageAttr() {
+  std::string names;
+  for (const RowStorageEntry& entry : kRowStorages) {
+    names += (names.empty() ? "'" : ", '") + std::string(entry.name) + "'";
+  }
+  return "storage: {" + names + "} = 'dram'";
 }
 
-// For kHbmDram.
-struct HbmDramOptions {
-  int64_t device_bytes = 0;  // for rows in GPU memory
-  CacheStrategy strategy = CacheStrategy::kLfu;
-};
-inline bool operator==(const HbmDramOptions& a, const HbmDramOptions& b) {
-  return a.device_bytes == b.device_bytes && a.strategy == b.strategy;
-}
-
-// The storage of a table's rows and the options of its home.
+// The storage of a table's rows, and the options of all storages; a storage
+// ignores those that it does not need.
 struct RowStorageOptions {
-  // kHbm, kHbmDram: FailedPrecondition without GPU code, driver or GPU;
-  // InvalidArgument if device_bytes hold fewer than 64 rows. kDramSsd:
-  // FailedPrecondition if the directory cannot be used.
   RowStorage storage = RowStorage::kDram;
-  SsdOptions ssd;
-  HbmDramOptions hbm_dram;
+  // kDramSsd: a directory for this table alone. With several ranks
+  // (HOROVOD_RANK or OMPI_COMM_WORLD_RANK is set) each uses the subdirectory
+  // rank_<k>.
+  std::string path;
+  // Bytes for the rows in the faster of two memories. kDramSsd: at least one
+  // row. kHbmDram: at least 64 rows without slots; with slots the device still
+  // holds at least 64 rows.
+  int64_t memory_bytes = 0;
+  // Decides which rows are in the faster of two memories.
+  CacheStrategy tier_strategy = CacheStrategy::kLfu;
+};
+
+// Arguments of the function that creates a home of rows.
+struct RowHomeOptions : RowStorageOptions {
+  std::string name;  // of the table; distinguishes its files on an SSD
+  int64_t dim = 0;   // >= 1
+  // [R, dim]; may include rows that no key uses. Must outlive the home.
+  Span<const float> default_rows;
+  bool with_meta = false;  // whether each handle has a RowMeta
+  // For kHbm: whether to keep a tally (gpu_compute.h). Ignored by other homes.
+  bool keeps_tally = false;
 };
 
 }  // namespace ev

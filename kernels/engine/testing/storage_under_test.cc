@@ -86,11 +86,11 @@ std::string FreshDirectory() {
 void PutUnderTest(TableOptions* options) {
   options->storage = StorageUnderTest();
   if (options->storage == RowStorage::kDramSsd) {
-    options->ssd.path = FreshDirectory();
+    options->path = FreshDirectory();
     // Bytes of the value and one slot, plus the overhead of a place.
-    options->ssd.memory_bytes = 64 * (2 * options->dim * sizeof(float) + 20);
+    options->memory_bytes = 64 * (2 * options->dim * sizeof(float) + 20);
   } else if (options->storage == RowStorage::kHbmDram) {
-    options->hbm_dram.device_bytes = 64 * options->dim * sizeof(float);
+    options->memory_bytes = 64 * options->dim * sizeof(float);
   }
 }
 

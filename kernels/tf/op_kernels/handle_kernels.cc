@@ -27,44 +27,81 @@ const char* KeyTypeName(const ev::TableOptions& options) {
   return options.int32_keys ? "int32" : "int64";
 }
 
+// Reads attributes of an op and keeps the first error.
+class Attributes {
+ public:
+  explicit Attributes(OpKernelConstruction* context) : context_(context) {}
+
+  template <typename T>
+  T Get(const char* name) {
+    T value{};
+    status_.Update(context_->GetAttr(name, &value));
+    return value;
+  }
+  tensorflow::int64 Int(const char* name) {
+    return Get<tensorflow::int64>(name);
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  OpKernelConstruction* const context_;
+  Status status_;
+};
+
+// Reads the options of a table; has a line for each attribute of EvHandle.
+Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
+  Attributes from(context);
+  const auto shape = from.Get<tensorflow::PartialTensorShape>("shape");
+  const auto storage = from.Get<std::string>("storage");
+  options->path = from.Get<std::string>("storage_path");
+  options->memory_bytes = from.Int("memory_bytes");
+  options->record_frequency = from.Get<bool>("record_frequency");
+  options->record_version = from.Get<bool>("record_version");
+  options->versions_are_times = from.Get<bool>("versions_are_times");
+  options->int32_keys =
+      from.Get<tensorflow::DataType>("key_dtype") == tensorflow::DT_INT32;
+  ev::AdmissionOptions& admission = options->admission;
+  const auto filter = from.Get<std::string>("filter");
+  admission.threshold = from.Int("filter_freq");
+  admission.no_permission = from.Get<float>("no_permission");
+  admission.max_keys = from.Int("max_element_size");
+  admission.false_positive = from.Get<float>("false_positive_probability");
+  admission.counter_bits = from.Get<tensorflow::int32>("counter_bits");
+  options->capacity.max_rows = from.Int("max_rows");
+  options->capacity.max_bytes = from.Int("max_bytes");
+  const auto strategy = from.Get<std::string>("cache_strategy");
+  TF_RETURN_IF_ERROR(from.status());
+
+  if (shape.dims() != 2 || shape.dim_size(1) < 1) {
+    return tensorflow::errors::InvalidArgument(
+        "op '", context->def().name(),
+        "': expected the shape [-1, dim] with dim >= 1, got ",
+        shape.DebugString());
+  }
+  options->dim = shape.dim_size(1);
+  if (!ev::FindRowStorage(storage, &options->storage)) {
+    return tensorflow::errors::InvalidArgument(
+        "op '", context->def().name(), "': unknown storage '", storage, "'");
+  }
+  if (filter == "counter") {
+    admission.filter = ev::AdmissionOptions::Filter::kCounter;
+  } else if (filter == "bloom") {
+    admission.filter = ev::AdmissionOptions::Filter::kBloom;
+  }
+  if (!ev::FindCacheStrategy(strategy, &options->capacity.strategy)) {
+    return tensorflow::errors::InvalidArgument(
+        "embedding variable: unknown cache_strategy '", strategy, "'");
+  }
+  options->tier_strategy = options->capacity.strategy;
+  options->tallies_on_gpu = IsOnGpu(*context);
+  *options = options->Completed();
+  return Status::OK();
+}
+
 class HandleOp : public OpKernel {
  public:
   explicit HandleOp(OpKernelConstruction* context) : OpKernel(context) {
-    tensorflow::PartialTensorShape shape;
-    OP_REQUIRES_OK(context, context->GetAttr("shape", &shape));
-    OP_REQUIRES(context, shape.dims() == 2 && shape.dim_size(1) >= 1,
-                tensorflow::errors::InvalidArgument(
-                    "op '", name(), "': expected the shape [-1, dim] with dim ",
-                    ">= 1, got ", shape.DebugString()));
-    options_.dim = shape.dim_size(1);
-    std::string storage;
-    OP_REQUIRES_OK(context, context->GetAttr("storage", &storage));
-    OP_REQUIRES(context, ev::FindRowStorage(storage, &options_.storage),
-                tensorflow::errors::InvalidArgument(
-                    "op '", name(), "': unknown storage '", storage, "'"));
-    tensorflow::int64 memory_bytes;
-    OP_REQUIRES_OK(context,
-                   context->GetAttr("storage_path", &options_.ssd.path));
-    OP_REQUIRES_OK(context, context->GetAttr("memory_bytes", &memory_bytes));
-    if (options_.storage == ev::RowStorage::kHbmDram) {
-      options_.hbm_dram.device_bytes = memory_bytes;
-    } else {
-      options_.ssd.memory_bytes = memory_bytes;
-    }
-    OP_REQUIRES_OK(context, context->GetAttr("record_frequency",
-                                             &options_.record_frequency));
-    OP_REQUIRES_OK(
-        context, context->GetAttr("record_version", &options_.record_version));
-    OP_REQUIRES_OK(context, context->GetAttr("versions_are_times",
-                                             &options_.versions_are_times));
-    tensorflow::DataType key_dtype;
-    OP_REQUIRES_OK(context, context->GetAttr("key_dtype", &key_dtype));
-    options_.int32_keys = key_dtype == tensorflow::DT_INT32;
-    OP_REQUIRES_OK(context, GetPolicies(context));
-    options_.ssd.strategy = options_.capacity.strategy;
-    options_.hbm_dram.strategy = options_.capacity.strategy;
-    options_.tallies_on_gpu = IsOnGpu(*context);
-    options_ = options_.Completed();
+    OP_REQUIRES_OK(context, ReadOptions(context, &options_));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -89,8 +126,8 @@ class HandleOp : public OpKernel {
             got.int32_keys == options_.int32_keys &&
             got.versions_are_times == options_.versions_are_times &&
             got.admission == options_.admission &&
-            got.capacity == options_.capacity && got.ssd == options_.ssd &&
-            got.hbm_dram == options_.hbm_dram,
+            got.capacity == options_.capacity && got.path == options_.path &&
+            got.memory_bytes == options_.memory_bytes,
         BadInput(resource->name(), "two handles of this name differ: storage ",
                  ev::RowStorageName(got.storage), " and ",
                  ev::RowStorageName(options_.storage), ", dim ", got.dim,
@@ -108,40 +145,6 @@ class HandleOp : public OpKernel {
   bool IsExpensive() override { return false; }
 
  private:
-  Status GetPolicies(OpKernelConstruction* context) {
-    ev::AdmissionOptions& admission = options_.admission;
-    std::string filter, strategy;
-    TF_RETURN_IF_ERROR(context->GetAttr("filter", &filter));
-    if (filter == "counter") {
-      admission.filter = ev::AdmissionOptions::Filter::kCounter;
-    } else if (filter == "bloom") {
-      admission.filter = ev::AdmissionOptions::Filter::kBloom;
-    }
-    float probability;
-    tensorflow::int64 threshold, max_keys, max_rows, max_bytes;
-    TF_RETURN_IF_ERROR(context->GetAttr("filter_freq", &threshold));
-    TF_RETURN_IF_ERROR(
-        context->GetAttr("no_permission", &admission.no_permission));
-    TF_RETURN_IF_ERROR(context->GetAttr("max_element_size", &max_keys));
-    TF_RETURN_IF_ERROR(
-        context->GetAttr("false_positive_probability", &probability));
-    TF_RETURN_IF_ERROR(
-        context->GetAttr("counter_bits", &admission.counter_bits));
-    TF_RETURN_IF_ERROR(context->GetAttr("max_rows", &max_rows));
-    TF_RETURN_IF_ERROR(context->GetAttr("max_bytes", &max_bytes));
-    TF_RETURN_IF_ERROR(context->GetAttr("cache_strategy", &strategy));
-    admission.threshold = threshold;
-    admission.max_keys = max_keys;
-    admission.false_positive = probability;
-    options_.capacity.max_rows = max_rows;
-    options_.capacity.max_bytes = max_bytes;
-    if (!ev::FindCacheStrategy(strategy, &options_.capacity.strategy)) {
-      return tensorflow::errors::InvalidArgument(
-          "embedding variable: unknown cache_strategy '", strategy, "'");
-    }
-    return Status::OK();
-  }
-
   Status MakeHandle(OpKernelContext* context) EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     TF_RETURN_IF_ERROR(container_.Init(context->resource_manager(), def(),
                                        /*use_node_name_as_default=*/true));

@@ -5,6 +5,7 @@
 // TensorFlow reads the attributes `dtype` and `shape` of EvHandle (control
 // flow, meta graph import), so these names are fixed.
 
+#include "kernels/engine/rows/row_storage.h"
 #include "kernels/tf/ops/shape_helpers.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -44,7 +45,7 @@ REGISTER_OP("EvHandle")
     .Attr("shared_name: string = ''")
     .Attr("dtype: {float} = DT_FLOAT")
     .Attr("shape: shape")
-    .Attr("storage: {'dram', 'hbm', 'auto', 'dram_ssd', 'hbm_dram'} = 'dram'")
+    .Attr(ev::RowStorageAttr())
     .Attr("storage_path: string = ''")
     .Attr("memory_bytes: int >= 0 = 0")
     .Attr("key_dtype: {int64, int32} = DT_INT64")

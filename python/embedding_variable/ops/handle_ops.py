@@ -16,45 +16,40 @@ _gen = _lib.load()
 # Attribute of ops whose error messages get a prefix.
 _START_OF_ERRORS = "_embedding_variable_errors"
 
-# Rules for admission and eviction; attributes of the handle.
-#   filter: string, "none", "counter" or "bloom".
-#   filter_freq: int, occurrences that admit a key.
-#   no_permission: float, value of every element read for keys that are not admitted.
-#   max_element_size, false_positive_probability, counter_bits: of a Bloom filter.
-#   steps_to_live: int, a saver evicts older rows; 0: none.
-#   l2_weight_threshold: float, a saver evicts rows with smaller weights; -1: none.
-#   max_rows, max_bytes: ints, capacity of the table; 0: no limit.
-#   cache_strategy: string, which rows a full table evicts
-#     (variables/cache_strategies.py).
-Policy = collections.namedtuple("Policy", [
-    "filter", "filter_freq", "no_permission", "max_element_size",
-    "false_positive_probability", "counter_bits", "steps_to_live",
-    "l2_weight_threshold", "max_rows", "max_bytes", "cache_strategy"
-])
-Policy.__new__.__defaults__ = ("none", 0, 0.0, 0, 0.0, 64, 0, -1.0, 0, 0, "LFU")
+HANDLE_OP = "EvHandle"
+
+# Attributes of EvHandle that `handle` sets itself; the others are options of the table.
+_SET_BY_HANDLE = ("container", "shared_name", "dtype", "shape")
 
 
-def policy_of(resource):
-  """Returns the `Policy` of a handle."""
-  get = resource.op.get_attr
-  return Policy(**{
-      name: compat.as_str(get(name)) if name in ("filter", "cache_strategy") else
-      get(name) for name in Policy._fields
-  })
+def _value(attr_value):
+  """Returns an `AttrValue` as a Python value."""
+  kind = attr_value.WhichOneof("value")
+  value = getattr(attr_value, kind)
+  if kind == "type":
+    return dtypes.as_dtype(value)
+  return compat.as_str(value) if kind == "s" else value
 
 
-def handle(shared_name,
-           dim,
-           key_dtype=dtypes.int64,
-           storage="dram",
-           record_frequency=False,
-           record_version=False,
-           policy=None,
-           storage_path="",
-           memory_bytes=0,
-           versions_are_times=False,
-           container="",
-           name=None):
+_OPTIONS = [
+    attr for op in _gen.OP_LIST.op if op.name == HANDLE_OP
+    for attr in op.attr if attr.name not in _SET_BY_HANDLE
+]
+
+# Options of a table: admission and eviction, storage, and what is recorded per key. The
+# fields and their defaults are those of the op EvHandle, whose documentation describes
+# them (kernels/tf/ops/handle_ops.cc).
+TableOptions = collections.namedtuple("TableOptions", [a.name for a in _OPTIONS])
+TableOptions.__new__.__defaults__ = tuple(_value(a.default_value) for a in _OPTIONS)
+
+
+def options_of(resource):
+  """Returns the `TableOptions` of a handle."""
+  attributes = resource.op.node_def.attr
+  return TableOptions(*[_value(attributes[name]) for name in TableOptions._fields])
+
+
+def handle(shared_name, dim, container="", name=None, **options):
   """Creates the handle of a table; running it creates the (empty) table.
 
   Two handles with the same `container` and `shared_name` refer to the same table of a
@@ -63,36 +58,23 @@ def handle(shared_name,
   Args:
     shared_name: string: the variable's name; it is in every error.
     dim: int >= 1, the length of a row.
-    key_dtype: `tf.int64` or `tf.int32`. Ids may have either type; an id that does not
-      fit is an InvalidArgumentError when the op runs.
-    storage: string, name of a storage (variables/storages.py).
-    record_frequency: record how often each key was trained.
-    record_version: record the global step of each key's last update.
-    policy: `Policy`, or None: every key has a row from its first update on, for ever.
-    storage_path: string, for "dram_ssd" the directory of the file. Only one table may
-      use it; each rank gets a subdirectory.
-    memory_bytes: int, limit of the bytes of rows: in CPU memory for "dram_ssd", in GPU
-      memory for "hbm_dram".
-    versions_are_times: the steps passed to updates are times, not steps.
     container: string, as for a variable.
     name: name of the op.
+    **options: fields of `TableOptions`.
 
   Returns:
     A resource scalar whose handle data is (float32, [None, dim]).
 
   Raises:
     ValueError: `dim` < 1.
-    TypeError: another `key_dtype`.
+    TypeError: an option that does not exist, or of another type.
   """
   if dim < 1:
     raise ValueError("embedding variable '%s': dim must be >= 1, got %s" %
                      (shared_name, dim))
   return _gen.ev_handle(
-      container=container, shared_name=shared_name, storage=storage, dtype=dtypes.float32,
-      shape=[None, dim], key_dtype=key_dtype, record_frequency=record_frequency,
-      record_version=record_version, storage_path=storage_path,
-      memory_bytes=memory_bytes, versions_are_times=versions_are_times, name=name,
-      **(policy or Policy())._asdict())
+      container=container, shared_name=shared_name, dtype=dtypes.float32,
+      shape=[None, dim], name=name, **options)
 
 
 def check_lengths(call, resources, lists):
@@ -177,8 +159,6 @@ for _op_type in ("EvHandle", "EvInitialize", "EvIsInitialized", "EvShape",
                  "EvStats", "EvPolicyStats", "EvTierStats", "EvEvict"):
   ops.NotDifferentiable(_op_type)
 
-
-HANDLE_OP = "EvHandle"
 
 # Ops that pass a resource through.
 _PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Merge",

@@ -55,9 +55,7 @@ class ApplyScope(object):
     """
     key = ("step", ops.get_default_graph())
     if key not in self.cache:
-      needs_step = any(
-          getattr(getattr(var, "policy", None), "steps_to_live", 0)
-          for _, var in self.pairs)
+      needs_step = any(getattr(var, "steps_to_live", None) for _, var in self.pairs)
       self.cache[key] = _global_step(needs_step)
     return self.cache[key]
 

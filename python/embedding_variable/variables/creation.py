@@ -270,14 +270,13 @@ class _Table(object):
       return rows if rows.shape.ndims == 2 else self.make_rows.to_row(rows)
 
     variable = ev.EmbeddingVariable(
-        kwargs["name"], self._dim, default_rows, key_dtype=self._key_dtype,
-        storage=options.storage_of_rows(self._ev_option),
+        kwargs["name"], self._dim, default_rows,
+        options.to_table_options(kwargs["name"], self._ev_option)._replace(
+            key_dtype=self._key_dtype,
+            record_frequency=_env_flag("TF_RECORD_FREQ"),
+            record_version=_env_flag("TF_RECORD_VERSION")),
         trainable=kwargs.get("trainable", True),
-        collections=kwargs.get("collections"),
-        record_frequency=_env_flag("TF_RECORD_FREQ"),
-        record_version=_env_flag("TF_RECORD_VERSION"),
-        policy=options.to_policy(self._ev_option),
-        **options.tiers_of_rows(kwargs["name"], self._ev_option))
+        collections=kwargs.get("collections"))
     variable._ev_option = self._ev_option  # pylint: disable=protected-access
     return variable
 

@@ -42,7 +42,7 @@ class L2WeightEvict(object):
 #   check: function of the variable's name and the option; raises ValueError for invalid
 #     numbers.
 #   policy: function of the checked option; returns a dict of fields of
-#     `handle_ops.Policy`.
+#     `handle_ops.TableOptions`.
 _Rule = collections.namedtuple("_Rule", ["check", "policy"])
 
 
@@ -98,7 +98,7 @@ def check(name, evict):
 
 
 def policy_of(evict):
-  """Returns a dict of fields of `handle_ops.Policy` for a checked option or None."""
+  """Returns a dict of fields of `handle_ops.TableOptions` for a checked option or None."""
   return {} if evict is None else _rule_of(evict).policy(evict)
 
 

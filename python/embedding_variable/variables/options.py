@@ -229,34 +229,6 @@ class EmbeddingVariableOption(object):
     self.init = init_option or InitializerOption()
 
 
-def storage_of_rows(option):
-  """Returns the storage name of a variable with this option, as `handle_ops.handle`
-  takes it.
-  """
-  return storages.of_type(option.storage_option.storage_type).name
-
-
-def tiers_of_rows(name, option):
-  """Returns the arguments storage_path and memory_bytes of `handle_ops.handle`, if the
-  storage has tiers.
-
-  Args:
-    name: string, the variable's full name; each part of a partitioned one has its own
-      directory.
-    option: a checked `EmbeddingVariableOption`.
-  """
-  asked = option.storage_option
-  storage = storages.of_type(asked.storage_type)
-  arguments = {}
-  if storage.bounded_memory:
-    arguments["memory_bytes"] = int(asked.storage_size[0])
-  if storage.has_files:
-    part = re.search(r"/(part_\d+)$", name)
-    path = os.path.abspath(asked.storage_path)
-    arguments["storage_path"] = os.path.join(path, part.group(1)) if part else path
-  return arguments
-
-
 def _unsupported(name, option, value):
   raise NotImplementedError(
       "embedding variable '%s': this version does not have %s (got %s)" %
@@ -331,28 +303,42 @@ def _check_filter(name, strategy):
         (name, strategy.counter_type.name, freq))
 
 
-def to_policy(option):
-  """Returns the `handle_ops.Policy` for a checked `EmbeddingVariableOption`."""
-  policy = {}
+def to_table_options(name, option):
+  """Returns the `handle_ops.TableOptions` for a checked `EmbeddingVariableOption`.
+
+  Args:
+    name: string, the variable's full name; each part of a partitioned variable has its
+      own directory for files.
+    option: `EmbeddingVariableOption`.
+  """
+  table = {}
   strategy = option.filter_strategy
   if strategy is not None and strategy.filter_freq:
     is_bloom = isinstance(strategy, CBFFilter) and strategy.max_element_size > 0
-    policy.update(
+    table.update(
         filter="bloom" if is_bloom else "counter",
         filter_freq=strategy.filter_freq,
         no_permission=float(option.init.default_value_no_permission))
     if is_bloom:
-      policy.update(
+      table.update(
           max_element_size=int(strategy.max_element_size),
           false_positive_probability=float(strategy.false_positive_probability),
           counter_bits=8 * strategy.counter_type.size)
-  policy.update(evict_options.policy_of(option.evict))
-  storage = option.storage_option
-  policy.update(
-      max_rows=storage.max_capacity or 0,
-      max_bytes=storage.max_capacity_bytes or 0,
-      cache_strategy=config_pb2.CacheStrategy.Name(storage.cache_strategy))
-  return handle_ops.Policy(**policy)
+  table.update(evict_options.policy_of(option.evict))
+  asked = option.storage_option
+  table.update(
+      max_rows=asked.max_capacity or 0,
+      max_bytes=asked.max_capacity_bytes or 0,
+      cache_strategy=config_pb2.CacheStrategy.Name(asked.cache_strategy))
+  storage = storages.of_type(asked.storage_type)
+  table.update(storage=storage.name)
+  if storage.bounded_memory:
+    table.update(memory_bytes=int(asked.storage_size[0]))
+  if storage.has_files:
+    part = re.search(r"/(part_\d+)$", name)
+    path = os.path.abspath(asked.storage_path)
+    table.update(storage_path=os.path.join(path, part.group(1)) if part else path)
+  return handle_ops.TableOptions(**table)
 
 
 def _check_member(name, option, value, enum_name):

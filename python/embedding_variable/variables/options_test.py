@@ -99,7 +99,8 @@ class OptionsTest(parameterized.TestCase):
         filter_option=tf.CBFFilter(2, 10, .1, counter_type=given))
     self.assertEqual(option.filter_strategy.counter_type, taken)
     options.check_supported("v", option)
-    self.assertEqual(options.to_policy(option).counter_bits, 8 * taken.size)
+    self.assertEqual(options.to_table_options("v", option).counter_bits,
+                     8 * taken.size)
 
   def test_storage_of_rows(self):
     for storage_type, storage in ((None, "dram"), (1, "dram"), (6, "hbm"),
@@ -107,7 +108,7 @@ class OptionsTest(parameterized.TestCase):
       option = options.EmbeddingVariableOption(
           storage_option=options.StorageOption(storage_type))
       options.check_supported("v", option)
-      self.assertEqual(options.storage_of_rows(option), storage)
+      self.assertEqual(options.to_table_options("v", option).storage, storage)
       v = tf.get_embedding_variable("v%s" % storage_type, 2, ev_option=option)
       self.assertEqual(v.storage_type,
                        {"dram": 1, "hbm": 6}.get(storage, storage))
@@ -127,15 +128,17 @@ class OptionsTest(parameterized.TestCase):
       option = options.EmbeddingVariableOption(
           storage_option=options.StorageOption(storage_type, path, [4096]))
       options.check_supported("v", option)
-      self.assertEqual(options.storage_of_rows(option), "dram_ssd")
-      self.assertEqual(options.tiers_of_rows("a/v", option),
-                       dict(storage_path=path, memory_bytes=4096))
-      self.assertEqual(options.tiers_of_rows("a/v/part_3", option)["storage_path"],
+      self.assertEqual(
+          options.to_table_options("a/v", option),
+          handle_ops.TableOptions(
+              storage="dram_ssd", storage_path=path, memory_bytes=4096))
+      self.assertEqual(options.to_table_options("a/v/part_3", option).storage_path,
                        os.path.join(path, "part_3"))
       v = tf.get_embedding_variable("v%s" % storage_type, 2, ev_option=option)
       self.assertEqual(v.storage_type, 12)
     self.assertEqual(
-        options.tiers_of_rows("v", options.EmbeddingVariableOption()), {})
+        options.to_table_options("v", options.EmbeddingVariableOption()),
+        handle_ops.TableOptions())
     option.storage_option.storage_size[0] = 0
     with self.assertRaisesRegex(ValueError, "'v': storage_size"):
       options.check_supported("v", option)
@@ -144,8 +147,8 @@ class OptionsTest(parameterized.TestCase):
     option = options.EmbeddingVariableOption(
         storage_option=options.StorageOption(13, storage_size=[4096, 1 << 40]))
     options.check_supported("v", option)
-    self.assertEqual(options.storage_of_rows(option), "hbm_dram")
-    self.assertEqual(options.tiers_of_rows("v", option), dict(memory_bytes=4096))
+    self.assertEqual(options.to_table_options("v", option),
+                     handle_ops.TableOptions(storage="hbm_dram", memory_bytes=4096))
     v = tf.get_embedding_variable("v", 2, ev_option=option)
     self.assertEqual(v.storage_type, 13)
     self.assertEqual(v.handle.op.get_attr("memory_bytes"), 4096)
@@ -181,7 +184,7 @@ class OptionsTest(parameterized.TestCase):
   def test_options_that_are_off_are_accepted(self, kwargs):
     option = options.EmbeddingVariableOption(**kwargs)
     options.check_supported("v", option)
-    self.assertEqual(options.to_policy(option), handle_ops.Policy())
+    self.assertEqual(options.to_table_options("v", option), handle_ops.TableOptions())
 
   @parameterized.parameters(
       (dict(filter_option=options.CounterFilter(3),
@@ -195,7 +198,7 @@ class OptionsTest(parameterized.TestCase):
             filter_option=options.CounterFilter(2),
             evict_option=options.L2WeightEvict(.5)),
        dict(filter="counter", filter_freq=2, max_rows=9,
-            l2_weight_threshold=.5)),
+            storage="hbm", l2_weight_threshold=.5)),
       # Without a size keys are counted exactly, as in DeepRec.
       (dict(filter_option=options.CBFFilter(2)),
        dict(filter="counter", filter_freq=2)),
@@ -213,7 +216,8 @@ class OptionsTest(parameterized.TestCase):
   def test_policies(self, kwargs, expected):
     option = options.EmbeddingVariableOption(**kwargs)
     options.check_supported("v", option)
-    self.assertEqual(options.to_policy(option), handle_ops.Policy(**expected))
+    self.assertEqual(options.to_table_options("v", option),
+                     handle_ops.TableOptions(**expected))
 
   @parameterized.parameters(
       (dict(filter_option=options.CounterFilter(-1)), "filter_freq.* got -1"),

@@ -23,34 +23,41 @@ _Type = config_pb2.StorageType
 #     bytes are `storage_size[0]`; None: all rows are in one memory.
 #   has_files: bool, whether the other rows are in files below `storage_path`.
 #   may_use_gpu: bool, whether rows may be in GPU memory.
+#   counts_hits: bool, whether the op `EvTierStats` counts hits and misses.
+#   charts: names of the charts of rows in the memory for the most used rows and in the
+#     other one; () if all rows are in one memory.
 Storage = collections.namedtuple("Storage", [
-    "name", "reported", "selected_by", "bounded_memory", "has_files", "may_use_gpu"
+    "name", "reported", "selected_by", "bounded_memory", "has_files", "may_use_gpu",
+    "counts_hits", "charts"
 ])
 
 # All rows in CPU memory.
 DRAM = Storage(
     "dram", _Type.DRAM, (None, _Type.DEFAULT, _Type.DRAM),
-    bounded_memory=None, has_files=False, may_use_gpu=False)
+    bounded_memory=None, has_files=False, may_use_gpu=False, counts_hits=False,
+    charts=())
 
 # All rows in the memory of the process's GPU.
 HBM = Storage(
     "hbm", _Type.HBM, (_Type.HBM,),
-    bounded_memory=None, has_files=False, may_use_gpu=True)
+    bounded_memory=None, has_files=False, may_use_gpu=True, counts_hits=True, charts=())
 
 # Like HBM if the process can use a GPU when the table is initialised, else like DRAM.
 AUTO = Storage(
     "auto", "auto", ("auto",),
-    bounded_memory=None, has_files=False, may_use_gpu=True)
+    bounded_memory=None, has_files=False, may_use_gpu=True, counts_hits=False, charts=())
 
 # The most used rows in CPU memory, the others in a file. DeepRec's SSDHASH is the same.
 DRAM_SSD = Storage(
     "dram_ssd", _Type.DRAM_SSDHASH, (_Type.SSDHASH, _Type.DRAM_SSDHASH),
-    bounded_memory="memory", has_files=True, may_use_gpu=False)
+    bounded_memory="memory", has_files=True, may_use_gpu=False, counts_hits=True,
+    charts=("rows_in_memory", "rows_on_ssd"))
 
 # The most used rows in GPU memory, the others in CPU memory.
 HBM_DRAM = Storage(
     "hbm_dram", _Type.HBM_DRAM, (_Type.HBM_DRAM,),
-    bounded_memory="GPU memory", has_files=False, may_use_gpu=True)
+    bounded_memory="GPU memory", has_files=False, may_use_gpu=True, counts_hits=True,
+    charts=("rows_in_gpu_memory", "rows_in_cpu_memory"))
 
 TABLE = (DRAM, HBM, AUTO, DRAM_SSD, HBM_DRAM)
 

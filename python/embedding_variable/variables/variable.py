@@ -108,35 +108,20 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                name,
                dim,
                default_rows,
-               key_dtype=dtypes.int64,
-               storage=storages.DRAM.name,
-               storage_path="",
-               memory_bytes=0,
+               options=handle_ops.TableOptions(),
                trainable=True,
-               collections=None,  # pylint: disable=redefined-outer-name
-               record_frequency=False,
-               record_version=False,
-               versions_are_times=False,
-               policy=handle_ops.Policy()):
+               collections=None):  # pylint: disable=redefined-outer-name
     """Creates the table's handle and its initializer in the default graph.
 
     Args:
       name: string, full name of the variable.
       dim: int >= 1, length of a row.
       default_rows: function without arguments that returns float32 `[R, dim]`.
-      key_dtype: `tf.int64` or `tf.int32`. Ids of lookups may have either type; using an
-        id that does not fit this type is an InvalidArgumentError.
-      storage: string, name of a storage (storages.py).
-      storage_path: string, see `handle_ops.handle`.
-      memory_bytes: int, see `handle_ops.handle`.
+      options: `handle_ops.TableOptions`. Frequencies are also recorded for a filter and
+        for a capacity that evicts by frequency, versions for eviction by step and for a
+        capacity.
       trainable: bool.
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
-      record_frequency: bool. Set automatically for a filter and for a capacity that
-        evicts by frequency.
-      record_version: bool. Set automatically for eviction by step and for a capacity.
-      versions_are_times: bool, whether versions are seconds since 1970 instead of the
-        global step.
-      policy: `handle_ops.Policy`.
 
     Raises:
       ValueError: in eager mode.
@@ -147,11 +132,12 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     if collections is None:
       collections = [ops.GraphKeys.GLOBAL_VARIABLES]
     collections = list(collections)
-    bounded = policy.max_rows or policy.max_bytes
-    record_frequency = bool(record_frequency or policy.filter != "none" or
-                            (bounded and cache_strategies.needs_frequency(
-                                policy.cache_strategy)))
-    record_version = bool(record_version or policy.steps_to_live or bounded)
+    bounded = options.max_rows or options.max_bytes
+    options = options._replace(
+        record_frequency=bool(options.record_frequency or options.filter != "none" or
+                              (bounded and cache_strategies.needs_frequency(
+                                  options.cache_strategy))),
+        record_version=bool(options.record_version or options.steps_to_live or bounded))
     if trainable and ops.GraphKeys.TRAINABLE_VARIABLES not in collections:
       collections.append(ops.GraphKeys.TRAINABLE_VARIABLES)
     if EMBEDDING_VARIABLES not in collections:
@@ -174,10 +160,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           with ops.name_scope("Initializer"), ops.device(None):
             initial_value = default_seed.draw(handle_name, default_rows)
           handle = handle_ops.handle(
-              handle_name, dim, key_dtype=key_dtype, storage=storage,
-              record_frequency=record_frequency, record_version=record_version,
-              policy=policy, storage_path=storage_path, memory_bytes=memory_bytes,
-              versions_are_times=versions_are_times, name=scope)
+              handle_name, dim, name=scope, **options._asdict())
         if initial_value.op._get_control_flow_context() is not None:  # pylint: disable=protected-access
           raise ValueError(
               "embedding variable '%s': the initializer is a tensor from inside "
@@ -210,9 +193,9 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
         handle_name=handle.op.name, distribute_strategy=strategies.current(), **kwargs)
     self._shape_tensor = shape_tensor
     self._dim = dim
-    self._key_dtype = dtypes.as_dtype(handle.op.get_attr("key_dtype"))
-    self._policy = handle_ops.policy_of(handle)
-    self.versions_are_times = handle.op.get_attr("versions_are_times")
+    self._options = handle_ops.options_of(handle)
+    self._key_dtype = self._options.key_dtype
+    self.versions_are_times = self._options.versions_are_times
     # Column name -> initial value, in order of creation.
     self._slot_columns = collections.OrderedDict()
     self._caching_device = None
@@ -410,8 +393,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
         step.
     """
     if steps_to_live is None and l2_weight_threshold is None:
-      steps_to_live = self._policy.steps_to_live
-      l2_weight_threshold = self._policy.l2_weight_threshold
+      steps_to_live = self._options.steps_to_live
+      l2_weight_threshold = self._options.l2_weight_threshold
     steps_to_live = steps_to_live or 0
     if l2_weight_threshold is None or l2_weight_threshold <= 0:
       l2_weight_threshold = -1.0
@@ -420,7 +403,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           "embedding variable '%s': evict() needs steps_to_live or "
           "l2_weight_threshold, since its options have neither GlobalStepEvict nor "
           "L2WeightEvict" % self.op.name)
-    if steps_to_live and not self._handle.op.get_attr("record_version"):
+    if steps_to_live and not self._options.record_version:
       raise ValueError(
           "embedding variable '%s': rows are evicted by global step only where "
           "versions are recorded: with GlobalStepEvict, or TF_RECORD_VERSION=1 at "
@@ -529,7 +512,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       rows = gather_ops.gather(self._handle, ids, counts=counts, name=name)
       if ev_init_value is None:
         return rows
-      if self._policy.filter != "none":
+      if self._options.filter != "none":
         raise ValueError("embedding variable '%s': ev_init_value would insert keys that "
                          "its filter has not admitted" % self.op.name)
       initial = ops.convert_to_tensor(ev_init_value, dtypes.float32,
@@ -547,22 +530,26 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   # Properties that DeepRec's scripts read.
 
   @property
+  def table_options(self):
+    """`handle_ops.TableOptions`."""
+    return self._options
+
+  @property
   def policy(self):
-    """`handle_ops.Policy`: which keys are admitted and which are evicted."""
-    return self._policy
+    """`table_options`, for the options that admit and evict keys."""
+    return self._options
 
   @property
   def steps_to_live(self):
     """The steps of `GlobalStepEvict`, or None."""
-    return self._policy.steps_to_live or None
+    return self._options.steps_to_live or None
 
   @property
   def storage_type(self):
     """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM. "auto"
     if it is chosen when the variable is initialised.
     """
-    name = compat.as_str(self._handle.op.get_attr("storage"))
-    return storages.of_name(name).reported
+    return storages.of_name(self._options.storage).reported
 
   @property
   def block_num(self):
@@ -575,7 +562,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def need_counts(self):
     """Whether frequencies are recorded, as a filter requires."""
-    return bool(self._handle.op.get_attr("record_frequency"))
+    return self._options.record_frequency
 
   # Interface of a variable.
 

@@ -129,28 +129,22 @@ def check_keywords(name, backend, keywords):
                  "upstream's table layout", name, ", ".join(idle))
 
 
-def storage_of(backend, keywords):
-  """Returns the arguments of an embedding variable that choose the memory of its rows.
+def to_table_options(backend, key_type, keywords):
+  """Returns the `handle_ops.TableOptions` for checked arguments.
 
   Args:
     backend: "hbm", "auto" or "hybrid".
+    key_type: `tf.int64` or `tf.int32`.
     keywords: dict of checked arguments.
-
-  Returns:
-    dict with storage, a name of `handle_ops.handle`, and memory_bytes if rows use two
-    memories.
   """
-  memory_bytes = int(keywords.get("max_hbm_for_vectors", 0) * _GB)
-  if backend == HYBRID and memory_bytes > 0:
-    return dict(storage=storages.HBM_DRAM.name, memory_bytes=memory_bytes)
-  return dict(storage=_STORAGE[backend].name)
-
-
-def policy_of(keywords):
-  """Returns the `handle_ops.Policy` for checked keyword arguments."""
+  hybrid = backend == HYBRID
+  memory_bytes = int(keywords.get("max_hbm_for_vectors", 0) * _GB) if hybrid else 0
+  storage = storages.HBM_DRAM if memory_bytes > 0 else _STORAGE[backend]
   strategy = cache_strategies.NAMES_BY_SOK_NAME[keywords.get("evict_strategy", "kLru")]
-  return handle_ops.Policy(max_rows=keywords.get("max_capacity", 0),
-                           cache_strategy=strategy)
+  return handle_ops.TableOptions(
+      key_dtype=key_type, storage=storage.name, memory_bytes=memory_bytes,
+      record_version=hybrid, versions_are_times=hybrid,
+      max_rows=keywords.get("max_capacity", 0), cache_strategy=strategy)
 
 
 def initializer_of(name, backend, text):

@@ -102,11 +102,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     dimension = int(dimension)
     super(DynamicVariable, self).__init__(
         name, dimension, lambda: _default_rows(name, initializer, dimension),
-        key_dtype=key_type, trainable=trainable,
-        record_version=backend == dynamic_config.HYBRID,
-        versions_are_times=backend == dynamic_config.HYBRID,
-        policy=dynamic_config.policy_of(kwargs),
-        **dynamic_config.storage_of(backend, kwargs))
+        dynamic_config.to_table_options(backend, key_type, kwargs), trainable=trainable)
     self.target_gpu = target
     self._mode = mode
     self._backend = backend

@@ -55,7 +55,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     self._first = owners.index(self._rank) if self._rank in owners else num_rows
     self._local_rows = len(range(self._first, num_rows, self._stride))
     super(_StaticVariable, self).__init__(
-        name, dim, lambda: array_ops.zeros([1, dim]), key_dtype=dtypes.int64,
+        name, dim, lambda: array_ops.zeros([1, dim]),
         trainable=trainable, collections=collections)
     self.target_gpu = target_gpu
     with ops.init_scope(), ops.name_scope(self.op.name + "/Rows/"), \

@@ -33,10 +33,10 @@ constexpr int64_t kPlaces = 64;
 
 std::unique_ptr<RowHome> MakeRows(int64_t places) {
   static const std::vector<float> defaults = {1, 2, 3, 4};
-  HbmDramRowsOptions options;
+  RowHomeOptions options;
   options.dim = kDim;
   options.default_rows = defaults;
-  options.device_bytes = places * kDim * sizeof(float);
+  options.memory_bytes = places * kDim * sizeof(float);
   std::unique_ptr<RowHome> rows;
   const Status status = MakeHbmDramRows(options, &rows);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -234,7 +234,7 @@ TableOptions Options() {
   options.name = "user";
   options.dim = kDim;
   options.storage = RowStorage::kHbmDram;
-  options.hbm_dram.device_bytes = 200 * kDim * sizeof(float);
+  options.memory_bytes = 200 * kDim * sizeof(float);
   return options;
 }
 

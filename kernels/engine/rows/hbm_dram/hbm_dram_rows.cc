@@ -13,6 +13,7 @@
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 
 namespace ev {
@@ -350,7 +351,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
 }  // namespace
 
-Status MakeHbmDramRows(const HbmDramRowsOptions& options,
+Status MakeHbmDramRows(const RowHomeOptions& options,
                        std::unique_ptr<RowHome>* rows) {
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   const size_t num_defaults = options.default_rows.size() / options.dim;
@@ -361,12 +362,12 @@ Status MakeHbmDramRows(const HbmDramRowsOptions& options,
   }
   const int64_t least =
       kMinRows * options.dim * static_cast<int64_t>(sizeof(float));
-  if (options.device_bytes < least) {
+  if (options.memory_bytes < least) {
     return InvalidArgument("rows in GPU and CPU memory need at least " +
                            std::to_string(least) + " bytes in GPU memory, " +
                            std::to_string(kMinRows) + " rows of dim " +
                            std::to_string(options.dim) + ", got " +
-                           std::to_string(options.device_bytes));
+                           std::to_string(options.memory_bytes));
   }
   GpuRowHomeOptions device_options;
   device_options.dim = options.dim;
@@ -376,8 +377,8 @@ Status MakeHbmDramRows(const HbmDramRowsOptions& options,
   DeviceCacheOptions cache;
   cache.dim = options.dim;
   cache.default_rows = options.default_rows;
-  cache.device_bytes = options.device_bytes;
-  cache.strategy = options.strategy;
+  cache.device_bytes = options.memory_bytes;
+  cache.strategy = options.tier_strategy;
   return Guarded([&] {
     rows->reset(new HbmDramRows(cache, std::move(device)));
     return Status::OK();

@@ -11,26 +11,16 @@
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
 
-#include <cstdint>
 #include <memory>
 
-#include "kernels/engine/policy/cache_strategy.h"
-#include "kernels/engine/rows/gpu_row_home.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/row_storage.h"
 
 namespace ev {
 
-struct HbmDramRowsOptions {
-  int64_t dim = 0;
-  Span<const float> default_rows;  // [R, dim], as in GpuRowHomeOptions
-  // Bytes for rows on the device: at least 64 rows without slots. With slots
-  // the device still holds at least 64 rows.
-  int64_t device_bytes = 0;
-  CacheStrategy strategy = CacheStrategy::kLfu;
-};
-
 // Creates the device's rows by MakeGpuRowHome and returns its errors.
-// InvalidArgument: device_bytes is too small, or too many default rows.
-Status MakeHbmDramRows(const HbmDramRowsOptions& options,
+// InvalidArgument: memory_bytes is too small, or too many default rows.
+Status MakeHbmDramRows(const RowHomeOptions& options,
                        std::unique_ptr<RowHome>* rows);
 
 }  // namespace ev

@@ -42,7 +42,7 @@ TableOptions Options(const std::string& name, int64_t device_bytes) {
   options.name = name;
   options.dim = kDim;
   options.storage = RowStorage::kHbmDram;
-  options.hbm_dram.device_bytes = device_bytes;
+  options.memory_bytes = device_bytes;
   options.record_frequency = options.record_version = true;
   return options;
 }
@@ -236,7 +236,7 @@ TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
 TEST_F(HbmDramRowsTest, EveryStrategyTrainsToTheSameBits) {
   for (const CacheStrategy strategy : kCacheStrategies) {
     TableOptions options = Options("v", 512 * RowBytes(1));
-    options.hbm_dram.strategy = strategy;
+    options.tier_strategy = strategy;
     const auto here = MakeTable(options);
     const auto in_memory = MakeTable(InMemory(options));
     const Rule rule = Rules()[2];

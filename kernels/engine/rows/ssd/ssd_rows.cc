@@ -253,7 +253,7 @@ class SsdRows : public RowHome, public RowTiers {
 
 }  // namespace
 
-Status MakeSsdRows(const SsdRowsOptions& options,
+Status MakeSsdRows(const RowHomeOptions& options,
                    std::unique_ptr<RowHome>* rows) {
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   if (options.default_rows.size() / options.dim >= kMaxDefaultRows) {
@@ -267,7 +267,7 @@ Status MakeSsdRows(const SsdRowsOptions& options,
   tiers.dim = options.dim;
   tiers.default_rows = options.default_rows;
   tiers.memory_bytes = options.memory_bytes;
-  tiers.strategy = options.strategy;
+  tiers.strategy = options.tier_strategy;
   tiers.direct = Lower(std::getenv("TF_SSDHASH_IO_SCHEME")) == "directio";
   tiers.compacts_in_thread = CompactsInThread();
   std::unique_ptr<TieredRows> made;

@@ -13,28 +13,15 @@
 #ifndef KERNELS_ENGINE_ROWS_SSD_SSD_ROWS_H_
 #define KERNELS_ENGINE_ROWS_SSD_SSD_ROWS_H_
 
-#include <cstdint>
 #include <memory>
-#include <string>
 
-#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/rows/row_storage.h"
 
 namespace ev {
 
-struct SsdRowsOptions {
-  std::string name;  // of the table
-  int64_t dim = 0;
-  Span<const float> default_rows;  // [R, dim]
-  // A directory for this table alone. With several ranks (HOROVOD_RANK or
-  // OMPI_COMM_WORLD_RANK is set) each uses the subdirectory rank_<k>.
-  std::string path;
-  int64_t memory_bytes = 0;  // for rows in memory
-  CacheStrategy strategy = CacheStrategy::kLfu;
-};
-
 // FailedPrecondition: the directory cannot be used, or is in use.
-Status MakeSsdRows(const SsdRowsOptions& options,
+Status MakeSsdRows(const RowHomeOptions& options,
                    std::unique_ptr<RowHome>* rows);
 
 }  // namespace ev

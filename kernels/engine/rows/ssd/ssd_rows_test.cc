@@ -46,9 +46,9 @@ TableOptions Options(const std::string& name, const std::string& path) {
   options.name = name;
   options.dim = kDim;
   options.storage = RowStorage::kDramSsd;
-  options.ssd.path = path;
+  options.path = path;
   // 64 rows without slots, including the overhead of a place.
-  options.ssd.memory_bytes = 64 * (kDim * sizeof(float) + 20);
+  options.memory_bytes = 64 * (kDim * sizeof(float) + 20);
   options.record_frequency = options.record_version = true;
   return options;
 }
@@ -169,7 +169,7 @@ class SsdRowsTest : public ::testing::Test {
 TEST_F(SsdRowsTest, EveryRuleTrainsToTheSameBits) {
   for (const Rule& rule : Rules()) {
     TableOptions options = Options("v", FreshPath());
-    options.ssd.memory_bytes =
+    options.memory_bytes =
         64 * ((1 + rule.slots.size()) * kDim * sizeof(float) + 20);
     const auto on_ssd = MakeTable(options);
     options.storage = RowStorage::kDram;
@@ -199,7 +199,7 @@ TEST_F(SsdRowsTest, EveryRuleTrainsToTheSameBits) {
 // copies. Two threads look up, another one updates.
 TEST_F(SsdRowsTest, LookupsHoldWhatTheyReadOrCopyIt) {
   TableOptions options = Options("v", FreshPath());
-  options.ssd.memory_bytes = 4000 * 80;
+  options.memory_bytes = 4000 * 80;
   const auto on_ssd = MakeTable(options);
   options.storage = RowStorage::kDram;
   const auto in_memory = MakeTable(options);
@@ -274,7 +274,7 @@ TEST_F(SsdRowsTest, MemoryHoldsAtMostTheConfiguredRows) {
   const int64_t row_bytes = 2 * kDim * sizeof(float) + 20;
   for (const int64_t rows : {0, 1, 2, 5}) {
     TableOptions options = Options("v", FreshPath());
-    options.ssd.memory_bytes = rows * row_bytes;
+    options.memory_bytes = rows * row_bytes;
     const auto on_ssd = MakeTable(options);
     options.storage = RowStorage::kDram;
     const auto in_memory = MakeTable(options);
@@ -324,7 +324,7 @@ TEST_F(SsdRowsTest, ReturnsTheTierOfARow) {
 
 TEST_F(SsdRowsTest, PrefetchedRowsAreInMemory) {
   TableOptions options = Options("v", FreshPath());
-  options.ssd.memory_bytes = 1000 * 64;
+  options.memory_bytes = 1000 * 64;
   const auto table = MakeTable(options);
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 8000; ++key) keys.push_back(key);
@@ -369,8 +369,8 @@ TEST_F(SsdRowsTest, AFullDiskChangesNothingAndIsNotPermanent) {
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   for (const std::string& part :
        {std::string("table 'clicks'"),
-        options.ssd.path.substr(options.ssd.path.rfind('/')),
-        std::string("bytes more"), std::string("are free")}) {
+        options.path.substr(options.path.rfind('/')), std::string("bytes more"),
+        std::string("are free")}) {
     EXPECT_NE(status.message().find(part), std::string::npos)
         << status.message();
   }
@@ -416,12 +416,12 @@ TEST_F(SsdRowsTest, EachRankHasADirectoryOfItsOwn) {
   const TableOptions options = Options("v", FreshPath());
   const auto table = MakeTable(options);
   ASSERT_EQ(unsetenv("HOROVOD_RANK"), 0);
-  EXPECT_EQ(access((options.ssd.path + "/rank_3/LOCK").c_str(), F_OK), 0);
+  EXPECT_EQ(access((options.path + "/rank_3/LOCK").c_str(), F_OK), 0);
 }
 
 TEST_F(SsdRowsTest, RoomIsMadeForDistinctKeysOnly) {
   TableOptions options = Options("repeated", FreshPath());
-  options.ssd.memory_bytes = 1;
+  options.memory_bytes = 1;
   const auto table = MakeTable(options);
   // 300 keys, more than fit into memory, 200 times each.
   std::vector<int64_t> keys(60000);
