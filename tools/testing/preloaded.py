@@ -265,6 +265,9 @@ def _interpret(descriptor, modules):
   # Forks share the modules' memory unless the garbage collector writes to it.
   gc.collect()
   gc.freeze()
+  # The many objects of a graph stay alive while it is built, so collect more seldom than by
+  # default.
+  gc.set_threshold(20000, 20, 20)
   return _serve(socket.socket(fileno=descriptor))
 
 

@@ -48,8 +48,9 @@ ev::Status KafkaSource::Open(const KafkaSourceOptions& options,
        {"fetch.message.max.bytes", std::to_string(options.receive_buffer_size)},
        // Errors are returned by polls; logging them would print them twice.
        {"log_level", "2"},
-       // Time until another reader takes over from one that was killed.
-       {"session.timeout.ms", "10000"}},
+       {"session.timeout.ms", std::to_string(options.session_timeout_ms)},
+       {"heartbeat.interval.ms",
+        std::to_string(options.session_timeout_ms * 3 / 10)}},
       callbacks, &made->client_));
   EV_RETURN_IF_ERROR(made->Subscribe());
   *source = std::move(made);

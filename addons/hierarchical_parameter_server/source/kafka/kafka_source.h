@@ -32,6 +32,8 @@ struct KafkaSourceOptions {
   int64_t receive_buffer_size = 262144;
   // Rows of one poll; the last message may exceed it.
   int64_t max_batch_size = 8192;
+  // Time until another reader takes over from one that was killed.
+  int64_t session_timeout_ms = 10000;
   // Longest time that a commit may take.
   int64_t commit_timeout_ms = 10000;
 };

@@ -42,6 +42,9 @@ class KafkaTest : public ::testing::Test {
     source_options_.brokers = producer_options_.brokers = mock_->brokers();
     source_options_.group = "hps.volatile";
     source_options_.metadata_refresh_interval_ms = 200;
+    // When a group changes, the mock waits this long, less a second, for its
+    // readers.
+    source_options_.session_timeout_ms = 5000;
   }
   std::unique_ptr<UpdateProducer> Producer() {
     std::unique_ptr<UpdateProducer> producer;
