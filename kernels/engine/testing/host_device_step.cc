@@ -40,7 +40,8 @@ struct Table {
   std::unordered_map<int64_t, size_t> unknown_of;
   std::vector<float> output;  // of a step without a stream
   bool is_waited_for = false;
-  bool is_settled = false;
+  int64_t num_unknown_ids = 0;
+  std::atomic<bool> is_settled{false};
 
   bool is_there() const { return given.on_device; }
 };
@@ -144,6 +145,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         table->counts.push_back(0);
       }
       Count(*table, i, &table->counts[first.first->second]);
+      ++table->num_unknown_ids;
       const int64_t n = table->given.num_defaults;
       table->handles.back() =
           AbsentAs(table->given.first_default + (id % n + n) % n);
@@ -161,9 +163,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     bool any_settled = false;
     for (const auto& table : tables_) {
       any_settled |= table->is_settled;
-      for (RowHandle handle : table->handles) {
-        ids += handle >= kFirstReservedHandle;
-      }
+      ids += table->num_unknown_ids;
     }
     return any_settled ? ids : 0;
   }
