@@ -213,7 +213,7 @@ class GpuStorageTest(parameterized.TestCase):
     rows, _, _, by_gpu, by_cpu, _ = stats = model.session.run(model.stats)
     self.assertEqual(rows, model.session.run(model.count)[0])
     self.assertEqual([0, 0, 0], [stats[1], stats[2], stats[5]])
-    # Of the three lookups of 60 ids in a step the GPU finds the rows of one; the CPU
+    # A step has three lookups of 60 ids. The GPU finds the rows of the first; the CPU
     # finds those of the weighted lookup, of the gather and of the updates.
     self.assertEqual(by_gpu, 3 * 60)
     self.assertGreaterEqual(by_cpu, 2 * 3 * 60)
