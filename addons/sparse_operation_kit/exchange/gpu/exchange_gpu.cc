@@ -31,7 +31,7 @@
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/transfer_memory.h"
-#include "kernels/engine/rows/gpu/gpu_distinct.h"
+#include "kernels/engine/ids/gpu/gpu_distinct.h"
 
 namespace sok {
 namespace gpu {

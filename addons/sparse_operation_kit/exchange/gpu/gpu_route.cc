@@ -13,8 +13,8 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
-#include "kernels/engine/rows/gpu/gpu_distinct.h"
-#include "kernels/engine/rows/gpu/long_sums.h"
+#include "kernels/engine/combine/gpu/long_sums.h"
+#include "kernels/engine/ids/gpu/gpu_distinct.h"
 
 namespace sok {
 namespace gpu {

@@ -17,7 +17,7 @@
 #include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_pack.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/rows/gpu/long_sums.cuh"
+#include "kernels/engine/combine/gpu/long_sums.cuh"
 
 namespace sok {
 namespace gpu {

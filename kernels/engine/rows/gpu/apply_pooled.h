@@ -13,7 +13,7 @@
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/rows/gpu/long_sums.h"
+#include "kernels/engine/combine/gpu/long_sums.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 
 namespace ev {

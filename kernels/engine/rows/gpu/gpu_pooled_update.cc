@@ -15,11 +15,11 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/combine/gpu/long_sums.h"
 #include "kernels/engine/rows/gpu/apply_pooled.h"
 #include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/lane_work.h"
-#include "kernels/engine/rows/gpu/long_sums.h"
 
 namespace ev {
 namespace gpu {

@@ -16,7 +16,6 @@
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
-#include "kernels/engine/rows/gpu/step_call.h"
 
 namespace ev {
 namespace gpu {
@@ -29,7 +28,17 @@ size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 const bool kRegistered = RegisterGpuRowHome(&GpuRows::Make);
 
+GpuStepFactory& StepFactory() {
+  static GpuStepFactory factory = nullptr;
+  return factory;
+}
+
 }  // namespace
+
+bool RegisterGpuStepFactory(GpuStepFactory factory) {
+  StepFactory() = factory;
+  return true;
+}
 
 Status GpuRows::Make(const GpuRowHomeOptions& options,
                      std::unique_ptr<GpuRowHome>* rows) {
@@ -103,7 +112,10 @@ Status GpuRows::StartStep(Span<const GpuStepTable> tables,
   for (const GpuStepTable& table : tables) {
     EV_RETURN_IF_ERROR(static_cast<GpuRows*>(table.table)->CheckUsable());
   }
-  return StepCall::Make(device_, tables, stream, step);
+  if (StepFactory() == nullptr) {
+    return Internal("the program has no code of GPU steps");
+  }
+  return StepFactory()(device_, tables, stream, step);
 }
 
 Status GpuRows::Create(const GpuRowHomeOptions& options) {

@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/gpu/begun_events.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/transfer_lane.h"
-#include "kernels/engine/rows/gpu/begun_events.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 #include "kernels/engine/rows/gpu/row_tally.h"
 #include "kernels/engine/rows/gpu_row_home.h"
@@ -35,6 +35,15 @@ namespace gpu {
 
 class KnownKeys;  // known_keys.h
 struct RowBatch;  // row_kernels.h
+
+// Makes steps of tables that are GpuRows on this device, which is current.
+// Called by a static initializer of the code of steps
+// (gpu_step/call/step_call.h), which every program with rows on a GPU links.
+// Returns true.
+using GpuStepFactory = Status (*)(int device, Span<const GpuStepTable> tables,
+                                  const DeviceStream* stream,
+                                  std::shared_ptr<GpuStep>* step);
+bool RegisterGpuStepFactory(GpuStepFactory factory);
 
 class GpuRows : public GpuRowHome {
  public:

@@ -1,0 +1,48 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums the gradients of keys that occur very often in a batch, each in the
+// order of the key's occurrences.
+
+#ifndef KERNELS_ENGINE_COMBINE_GPU_LONG_SUMS_H_
+#define KERNELS_ENGINE_COMBINE_GPU_LONG_SUMS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/status.h"
+
+namespace ev {
+namespace gpu {
+
+// The occurrences of combine/pooling_gradient.h, and the gradients of their
+// samples, in device memory.
+struct PooledGradients {
+  const int32_t* ends = nullptr;
+  const int32_t* samples = nullptr;
+  // At most one of them.
+  const float* weights = nullptr;  // of each occurrence
+  const float* factors = nullptr;  // of each sample
+  const float* grads = nullptr;    // [B, dim]
+};
+
+// A block sums the keys with at least this many occurrences. Starting a block
+// and adding then take less time than one thread would wait for memory.
+constexpr int32_t kManyOccurrences = 256;
+
+// Returns the size of 'sums' of LaunchLongSums.
+size_t LongSumBytes(int64_t num_ids, int64_t dim);
+
+// For each key whose occurrences [begin, end) are kManyOccurrences or more,
+// writes its sum to sums[begin / kManyOccurrences, :]; no two keys share a row.
+// Other rows of sums are unspecified. num_ids: number of all occurrences.
+// Launches at most one kernel.
+Status LaunchLongSums(const PooledGradients& gradients, int64_t num_keys,
+                      int64_t num_ids, int64_t dim, float* sums,
+                      StreamView stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_COMBINE_GPU_LONG_SUMS_H_

@@ -1,0 +1,683 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "kernels/engine/base/gpu/block_parts.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
+#include "kernels/engine/base/gpu/side_streams.h"
+#include "kernels/engine/gpu_step/call/step_call.h"
+#include "kernels/engine/gpu_step/call/step_groups.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/ids/occurrences.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+int BlocksOf(int64_t n, int64_t tile) {
+  return static_cast<int>((n + tile - 1) / tile);
+}
+
+// Of n tables: them, and four arrays of tiles. A multiple of what each of them
+// is aligned to.
+size_t DescriptionBytes(size_t n) {
+  const size_t bytes =
+      n * sizeof(StepLookupTable) + 4 * (n + 1) * sizeof(int32_t);
+  static_assert(sizeof(StepLookupTable) % 8 == 0, "pointers are aligned");
+  return (bytes + 7) / 8 * 8;
+}
+
+// A small step sends at most so many bytes.
+constexpr size_t kSmallBytes = 128 << 10;
+
+const bool kRegistered = RegisterGpuStepFactory(&StepCall::Make);
+
+}  // namespace
+
+StepCall::StepCall(int device) : device_(device) {}
+
+Status StepCall::Make(int device, Span<const GpuStepTable> tables,
+                      const DeviceStream* stream,
+                      std::shared_ptr<GpuStep>* step) {
+  (void)kRegistered;
+  std::shared_ptr<StepCall> made(new StepCall(device));
+  if (stream != nullptr) made->stream_.reset(new DeviceStream(*stream));
+  EV_RETURN_IF_ERROR(made->Create(tables));
+  *step = std::move(made);
+  return Status::OK();
+}
+
+Status StepCall::Create(Span<const GpuStepTable> tables) {
+  for (const GpuStepTable& given : tables) {
+    Table table;
+    table.rows = static_cast<GpuRows*>(given.table);
+    table.known = table.rows->known();
+    table.dim = table.rows->dim();
+    table.num_ids = given.num_ids;
+    table.num_samples = given.num_samples;
+    table.combiner = given.combiner;
+    table.is_narrow = given.is_narrow;
+    table.first_default = given.first_default;
+    table.num_defaults = given.num_defaults;
+    table.pieces = given.pieces;
+    if (stream_ != nullptr) {
+      table.out = given.out;
+    } else {
+      table.host_out = given.out;
+      table.is_host_out_pinned = IsPinned(given.out);
+      table.out_at = output_bytes_;
+      // Rows of four floats are read and written as one.
+      output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) /
+                       sizeof(float4) * sizeof(float4);
+    }
+    table.occurrences = given.occurrences;
+    table.has_occurrences = given.occurrences != nullptr;
+    if (table.has_occurrences && given.num_ids != given.num_samples) {
+      return Internal("ids that stand for several are not one for each sample");
+    }
+    have_occurrences_ |= table.has_occurrences;
+    table.given = given.ids;
+    table.splits = given.splits;
+    table.indices = given.indices;
+    if (!given.on_device && IsPinned(given.ids)) {
+      table.where = IdsAre::kPinned;
+      table.ids_owner = given.ids_owner;
+      are_pinned_ = true;
+    } else if (!given.on_device && !given.is_narrow) {
+      table.narrows = table.is_narrow = !table.rows->has_wide_ids();
+    }
+    if (given.on_device) {
+      table.where = IdsAre::kThere;
+      are_there_ = true;
+      for (const void* array :
+           {given.ids, static_cast<const void*>(given.splits),
+            static_cast<const void*>(given.indices)}) {
+        // Samples of several tables are the same tensor.
+        if (array == nullptr || (array != given.ids && given.samples_of >= 0)) {
+          continue;
+        }
+        EV_RETURN_IF_ERROR(
+            CheckIsOn(device_, array, "a tensor of ids or samples"));
+      }
+    }
+    table.id_begin = num_ids_;
+    table.sample_begin = num_samples_;
+    num_ids_ += given.num_ids;
+    num_samples_ += given.num_samples;
+    const int number = static_cast<int>(tables_.size());
+    table.first = given.samples_of < 0 ? number : given.samples_of;
+    table.offsets_at =
+        table.first == number ? num_offsets_ : tables_[table.first].offsets_at;
+    if (table.first == number) num_offsets_ += given.num_samples + 1;
+    divides_ |= Divides(given.combiner);
+    tables_.push_back(std::move(table));
+  }
+  EV_RETURN_IF_ERROR(CutIntoWaves());
+  PlaceIds();
+  const size_t n = tables_.size();
+  const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
+  table_bytes_ = DescriptionBytes(NumEntries(0, static_cast<int>(n)));
+  // Zeros for the counter behind it.
+  const size_t sent_bytes = table_bytes_ + counter_bytes;
+  // The descriptions of waves, of which several may be on their way, and behind
+  // them that of all.
+  size_t wave_bytes = 0;
+  for (const auto& wave : waves_) {
+    if (waves_.size() > 1) {
+      wave->tables_at = wave_bytes;
+      wave_bytes += DescriptionBytes(NumEntries(wave->begin, wave->end));
+    }
+    for (int t = wave->begin; t < wave->end; ++t) {
+      if (tables_[t].first != t) continue;
+      if (wave->num_offsets == 0) wave->offsets_at = tables_[t].offsets_at;
+      wave->num_offsets += tables_[t].num_samples + 1;
+    }
+  }
+  Parts here, there;
+  here_ = there_ = Layout();
+  // What a small step sends lies together on both sides.
+  here_.ids = here.AddBytes(id_bytes_);
+  here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
+  here_.tables = here.AddBytes(sent_bytes);
+  is_small_ = pools_early_ && waves_.size() == 1 && !are_pinned_ &&
+              here.bytes() <= kSmallBytes;
+  here_.unknown = here.AddBytes(num_ids_ * sizeof(uint32_t));
+  here_.unknown_keys =
+      here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
+  const size_t occurrence_bytes =
+      have_occurrences_ ? num_ids_ * sizeof(int32_t) : 0;
+  here_.occurrences = here.AddBytes(occurrence_bytes);
+  here_.waves = here.AddBytes(wave_bytes);
+  here_.pool_tables = here.AddBytes(table_bytes_);
+  here_.counter = here.AddBytes(counter_bytes);
+  const bool is_staged =
+      std::any_of(tables_.begin(), tables_.end(), [](const Table& table) {
+        return table.host_out != nullptr && !table.is_host_out_pinned;
+      });
+  here_.outputs = here.AddBytes(is_staged ? output_bytes_ : 0);
+  here_.bytes = here.bytes();
+  there_.ids = there.AddBytes(id_bytes_);
+  there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
+  there_.tables = there.AddBytes(sent_bytes);
+  there_.counter = there_.tables + table_bytes_;
+  there_.names = there.AddBytes(num_ids_ * sizeof(RowHandle));
+  there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
+  there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
+  there_.occurrences = there.AddBytes(occurrence_bytes);
+  there_.outputs = there.AddBytes(output_bytes_);
+  there_.bytes = there.bytes();
+  misfits_ = std::vector<std::atomic<bool>>(n);
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
+  for (Table& table : tables_) {
+    if (stream_ != nullptr) break;
+    table.out = OnDevice<float>(there_.outputs + table.out_at);
+  }
+  return are_pinned_ ? SendPinned() : Status::OK();
+}
+
+StepCall::~StepCall() {
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  // Outputs may be written that no stream waits for.
+  has_failed_ |= writes_outputs_ && end_ == nullptr;
+  if (stream_ == nullptr && end_ != nullptr && !are_outputs_taken_) {
+    has_failed_ |= !end_->Wait().ok();
+  }
+  if (lane_ != nullptr) {
+    // The caller's ids may still be read: those that are there by what comes
+    // before 'end_', after which the caller's stream goes on.
+    const bool may_be_read = are_pinned_ || (are_there_ && end_ == nullptr);
+    if (may_be_read && !is_taken_) has_failed_ |= !lane_->Wait().ok();
+    if (groups_ != nullptr) has_failed_ |= !groups_->End(lane_.get()).ok();
+    // Ids of waves that were not launched may be on their way.
+    if (uploads_ != nullptr) {
+      has_failed_ |= !uploads_->Join(lane_->stream()).ok();
+    }
+    lanes_.push_back(std::move(lane_));
+  }
+  if (uploads_ != nullptr) {
+    SideStreams::Get()->Release(device_, std::move(uploads_));
+  }
+  for (std::unique_ptr<WorkLane>& lane : lanes_) {
+    // A lane of which nothing is known is destroyed, which waits.
+    if (has_failed_ ||
+        (end_ != nullptr && !end_->Before(lane->stream()).ok())) {
+      continue;
+    }
+    WorkLane::ReleaseBusy(std::move(lane));
+  }
+}
+
+std::unique_ptr<DeviceDistinct> StepCall::Distinct(int t) {
+  return MakeStepDistinct(shared_from_this(), t);
+}
+
+Status StepCall::Start(int t, Span<const int32_t> offsets) {
+  Table* const table = &tables_[t];
+  if (misfits_[t].load(std::memory_order_relaxed)) {
+    EV_RETURN_IF_ERROR(PutWide(table));
+  }
+  if (!offsets.empty()) {
+    if (table->has_occurrences) {
+      return Internal("a sample with ids that stand for several is not one id");
+    }
+    table->one_id_each = false;
+    has_lists_.store(true, std::memory_order_relaxed);
+    std::copy(offsets.begin(), offsets.end(),
+              OnHost<int32_t>(here_.offsets) + table->offsets_at);
+  }
+  if (table->has_occurrences) {
+    std::transform(table->occurrences, table->occurrences + table->num_ids,
+                   OnHost<int32_t>(here_.occurrences) + table->id_begin,
+                   ToOccurrences);
+    table->occurrences = nullptr;
+  }
+  return queue_->Arrive(table->wave,
+                        [this](size_t w) { return Launch(*waves_[w]); });
+}
+
+size_t StepCall::NumEntries(int begin, int end) const {
+  size_t count = 0;
+  for (int t = begin; t < end; ++t) {
+    count += std::max<size_t>(1, tables_[t].pieces.size());
+  }
+  return count;
+}
+
+std::vector<StepCall::Entry> StepCall::EntriesOf(const Described& what) const {
+  std::vector<Entry> entries;
+  for (int t = what.begin; t < what.end; ++t) {
+    const Table& table = tables_[t];
+    Entry entry;
+    entry.t = t;
+    if (!what.pools || table.pieces.empty()) {
+      entry.num_ids = table.num_ids;
+      entry.num_samples = table.num_samples;
+      if (what.pools) entry.out = table.out;
+      entries.push_back(entry);
+      continue;
+    }
+    for (const GpuStepPiece& piece : table.pieces) {
+      if (piece.count == 0) continue;
+      entry.begin = piece.begin;
+      entry.num_ids = entry.num_samples = piece.count;
+      entry.out = piece.out;
+      entries.push_back(entry);
+    }
+  }
+  return entries;
+}
+
+Status StepCall::CheckOutput(int t) const {
+  if (stream_ == nullptr) return Status::OK();
+  if (tables_[t].pieces.empty()) {
+    return CheckIsOn(device_, tables_[t].out, "the output");
+  }
+  for (const GpuStepPiece& piece : tables_[t].pieces) {
+    if (piece.count == 0) continue;
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, piece.out, "the output"));
+  }
+  return Status::OK();
+}
+
+StepLookup StepCall::LookupView(int num_entries) const {
+  const size_t n = num_entries;
+  StepLookup view;
+  view.tables = OnDevice<StepLookupTable>(there_.tables);
+  view.num_tables = static_cast<int>(n);
+  const int32_t* const tiles =
+      reinterpret_cast<const int32_t*>(view.tables + n);
+  view.find_tiles = tiles;
+  view.pool_tiles = tiles + (n + 1);
+  view.pool_order = tiles + 2 * (n + 1);
+  view.names = OnDevice<RowHandle>(there_.names);
+  view.unknown = OnHost<uint32_t>(here_.unknown);
+  if (!all_put()) view.unknown_keys = OnHost<int64_t>(here_.unknown_keys);
+  view.num_unknown = is_small_ ? OnHost<uint32_t>(here_.counter)
+                               : OnDevice<uint32_t>(there_.counter);
+  view.found = OnDevice<uint32_t>(there_.counter) + 1;
+  if (has_lists_) view.samples = OnDevice<uint32_t>(there_.samples);
+  if (divides_) view.factors = OnDevice<float>(there_.factors);
+  return view;
+}
+
+Status StepCall::SendDescription(const Described& what, Launches* launches) {
+  const std::vector<Entry> entries = EntriesOf(what);
+  const size_t n = entries.size();
+  launches->num_entries = static_cast<int>(n);
+  StepLookupTable* const described = OnHost<StepLookupTable>(what.here);
+  int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
+  std::vector<int> kinds(n);
+  int32_t blocks = 0;
+  for (size_t k = 0; k < n; ++k) {
+    const Entry& entry = entries[k];
+    const Table& table = tables_[entry.t];
+    StepLookupTable to;
+    char* const kept = DeviceIds(table) + entry.begin * table.id_width();
+    to.ids = kept;
+    if (!what.pools && table.where == IdsAre::kThere) {
+      to.ids = table.given;
+      to.kept = kept;
+      to.splits = table.splits;
+      to.indices = table.indices;
+      to.made = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
+    }
+    const bool one_id_each = OneIdEach(table);
+    if (!one_id_each && !table.pieces.empty()) {
+      return Internal("a sample whose output is in a piece is not one id");
+    }
+    if (!one_id_each) {
+      to.offsets = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
+    }
+    to.id_begin = table.id_begin + entry.begin;
+    to.num_ids = entry.num_ids;
+    to.sample_begin = table.sample_begin + entry.begin;
+    to.num_samples = entry.num_samples;
+    to.samples_before = entry.begin;
+    to.dim = static_cast<int32_t>(table.dim);
+    to.combiner = static_cast<int32_t>(table.combiner);
+    to.is_narrow = table.is_narrow;
+    if (what.pools) {
+      to.rows = table.rows->pieces();
+      to.defaults = table.rows->default_rows();
+      to.out = entry.out;
+      const bool fits =
+          reinterpret_cast<uintptr_t>(to.out) % sizeof(float4) == 0;
+      kinds[k] =
+          PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, one_id_each);
+    }
+    if (what.finds) {
+      to.known = table.known->view();
+      to.first_default = table.first_default;
+      to.num_defaults = table.num_defaults;
+    }
+    described[k] = to;
+    tiles[k] = blocks;
+    blocks += BlocksOf(entry.num_ids, kFindTile);
+  }
+  tiles[n] = launches->find_blocks = blocks;
+  int32_t* const sample_tiles = tiles + 3 * (n + 1);
+  sample_tiles[0] = 0;
+  for (size_t k = 0; k < n; ++k) {
+    const int t = entries[k].t;
+    const Table& table = tables_[t];
+    const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
+    sample_tiles[k + 1] =
+        sample_tiles[k] + (table.where == IdsAre::kThere && table.first == t
+                               ? BlocksOf(threads, kFindTile)
+                               : 0);
+  }
+  if (what.pools) {
+    int32_t* const pool_tiles = tiles + (n + 1);
+    int32_t* const order = tiles + 2 * (n + 1);
+    int at = 0;
+    blocks = 0;
+    for (int kind = 0; kind < kPoolKinds; ++kind) {
+      launches->kind_begin.push_back(at);
+      launches->block_begin.push_back(blocks);
+      for (size_t k = 0; k < n; ++k) {
+        if (kinds[k] != kind) continue;
+        pool_tiles[at] = blocks;
+        order[at++] = static_cast<int32_t>(k);
+        blocks += BlocksOf(entries[k].num_samples, kPoolTile);
+      }
+    }
+    pool_tiles[n] = blocks;
+    launches->kind_begin.push_back(at);
+    launches->block_begin.push_back(blocks);
+  }
+  if (is_small_) {
+    *OnHost<uint32_t>(here_.counter) = 0;
+    const size_t sent = here_.tables + DescriptionBytes(n) - here_.ids;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane_->device() + there_.ids, lane_->host() + here_.ids,
+                        sent, cudaMemcpyHostToDevice, lane_->stream()));
+    return Status::OK();
+  }
+  size_t bytes = DescriptionBytes(n);
+  const bool are_all =
+      what.begin == 0 && what.end == static_cast<int>(tables_.size());
+  if (what.finds && are_all) {
+    bytes = table_bytes_;
+    const size_t counter_bytes = (1 + tables_.size()) * sizeof(uint32_t);
+    std::memset(OnHost<char>(what.here) + bytes, 0, counter_bytes);
+    bytes += counter_bytes;
+  }
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(lane_->device() + there_.tables, described, bytes,
+                      cudaMemcpyHostToDevice, lane_->stream()));
+  return Status::OK();
+}
+
+StepCall::KnownLocks StepCall::LockKnown(int begin, int end) const {
+  std::vector<KnownKeys*> all;
+  for (int t = begin; t < end; ++t) all.push_back(tables_[t].known.get());
+  std::sort(all.begin(), all.end());
+  KnownLocks locks;
+  for (KnownKeys* known : all) locks.push_back(known->Lock());
+  return locks;
+}
+
+Status StepCall::LaunchFind() {
+  const cudaStream_t stream = lane_->stream();
+  const int n = static_cast<int>(tables_.size());
+  std::vector<GpuRows*> rows;
+  for (const Table& table : tables_) rows.push_back(table.rows);
+  EV_RETURN_IF_ERROR(WriteNew(rows, stream));
+  EV_RETURN_IF_ERROR(FollowKeys(rows, stream));
+  if (has_lists_) {
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.offsets, lane_->host() + here_.offsets,
+        num_offsets_ * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
+  }
+  {
+    const KnownLocks locks = LockKnown(0, n);
+    Described described;
+    described.end = n;
+    described.finds = true;
+    described.here = here_.tables;
+    Launches launches;
+    EV_RETURN_IF_ERROR(SendDescription(described, &launches));
+    if (are_there_) {
+      EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+      // First, since the CPU waits for the result.
+      EV_RETURN_IF_ERROR(FindSamples());
+    }
+    EV_RETURN_IF_ERROR(
+        LaunchFindNames(LookupView(n), launches.find_blocks, stream));
+  }
+  return BringCounter();
+}
+
+Status StepCall::BringCounter() {
+  if (is_small_) return Status::OK();  // the kernel counts in host memory
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane_->host() + here_.counter, lane_->device() + there_.counter,
+      sizeof(uint32_t), cudaMemcpyDeviceToHost, lane_->stream()));
+  return Status::OK();
+}
+
+Status StepCall::FindSamples() {
+  const size_t n = tables_.size();
+  const StepLookup view = LookupView(static_cast<int>(n));
+  const int32_t* const on_host = reinterpret_cast<const int32_t*>(
+      OnHost<StepLookupTable>(here_.tables) + n);
+  EV_RETURN_IF_ERROR(LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
+                                       on_host[4 * n + 3], lane_->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      lane_->host() + here_.counter + sizeof(uint32_t),
+      lane_->device() + there_.counter + sizeof(uint32_t), n * sizeof(uint32_t),
+      cudaMemcpyDeviceToHost, lane_->stream()));
+  return DeviceEvent::Record(lane_->stream(), &samples_are_here_);
+}
+
+bool StepCall::IsDone() const {
+  return is_launched_.load(std::memory_order_acquire) &&
+         (ids_are_read_ == nullptr || ids_are_read_->has_passed()) &&
+         (!are_there_ || samples_are_here_->has_passed());
+}
+
+Status StepCall::Wait() {
+  if (ids_are_read_ != nullptr) EV_RETURN_IF_ERROR(ids_are_read_->Wait());
+  return are_there_ ? TakeSamplesOnce() : Status::OK();
+}
+
+int64_t StepCall::num_unknown() {
+  std::lock_guard<std::mutex> lock(mu_);
+  return is_taken_ ? static_cast<int64_t>(unknown_.size()) : 0;
+}
+
+Status StepCall::TakeOnce() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (is_taken_) return taken_;
+  is_taken_ = true;
+  const bool had_failed = has_failed_;  // stays known
+  has_failed_ = true;
+  taken_ = Take();
+  has_failed_ = had_failed || !taken_.ok();
+  return taken_;
+}
+
+Status StepCall::Take() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(lane_->Wait());
+  return TakeUnknown();
+}
+
+Status StepCall::TakeSamplesOnce() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (samples_taken_) return samples_status_;
+  samples_taken_ = true;
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  samples_status_ = samples_are_here_->Wait();
+  if (samples_status_.ok()) samples_status_ = TakeSamples();
+  return samples_status_;
+}
+
+Status StepCall::TakeSamples() {
+  const uint32_t* const found = OnHost<uint32_t>(here_.counter) + 1;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t].where != IdsAre::kThere ||
+        tables_[t].first != static_cast<int>(t)) {
+      continue;
+    }
+    if ((found[t] & kNotInOrder) != 0) {
+      return Status(StatusCode::kUnimplemented,
+                    "samples in the GPU's memory are not in order");
+    }
+    tables_[t].one_id_each = (found[t] & kNotOneIdEach) == 0;
+    if (!tables_[t].one_id_each) has_lists_ = true;
+  }
+  return Status::OK();
+}
+
+Status StepCall::SetHandles(const std::vector<NewHandles>& all,
+                            StreamView stream) {
+  int64_t num_ids = 0;
+  for (const NewHandles& one : all) num_ids += one.table->unknown.size();
+  if (num_ids == 0) return Status::OK();
+  Parts both;
+  const size_t ids_at = both.AddBytes(num_ids * sizeof(uint32_t));
+  const size_t given_at = both.AddBytes(num_ids * sizeof(RowHandle));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
+  char* const here = lane->host();
+  char* const there = lane->device();
+  lanes_.push_back(std::move(lane));
+  uint32_t* const ids = reinterpret_cast<uint32_t*>(here + ids_at);
+  RowHandle* const given = reinterpret_cast<RowHandle*>(here + given_at);
+  int64_t id = 0;
+  for (const NewHandles& one : all) {
+    const Table& table = *one.table;
+    for (size_t k = 0; k < table.unknown.size(); ++k, ++id) {
+      ids[id] = table.unknown[k];
+      given[id] = one.handles[table.key_of[k]];
+    }
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+  return LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
+                        reinterpret_cast<const RowHandle*>(there + given_at),
+                        num_ids, OnDevice<RowHandle>(there_.names), stream);
+}
+
+Status StepCall::End(StreamView work, const DeviceStream* outside) {
+  EV_RETURN_IF_ERROR(DeviceEvent::Record(work, &end_));
+  if (outside == nullptr) return Status::OK();
+  return end_->Before(static_cast<cudaStream_t>(outside->native));
+}
+
+Status StepCall::LaunchPools(const Launches& launches) {
+  const std::vector<int>& kinds = launches.kind_begin;
+  const std::vector<int>& blocks = launches.block_begin;
+  for (int kind = 0; kind < kPoolKinds; ++kind) {
+    EV_RETURN_IF_ERROR(LaunchPoolNames(
+        LookupView(launches.num_entries), kind, kinds[kind], kinds[kind + 1],
+        blocks[kind], blocks[kind + 1] - blocks[kind], lane_->stream()));
+  }
+  return Status::OK();
+}
+
+// Pools tables of which some have ids in GPU memory.
+Status StepCall::PoolAll() {
+  std::vector<GpuRows*> rows;
+  for (const Table& table : tables_) rows.push_back(table.rows);
+  EV_RETURN_IF_ERROR(FollowRows(rows, lane_->stream(), &followed_));
+  Described described;
+  described.end = static_cast<int>(tables_.size());
+  described.pools = true;
+  described.here = here_.pool_tables;  // the other may be in flight
+  Launches launches;
+  EV_RETURN_IF_ERROR(SendDescription(described, &launches));
+  EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+  writes_outputs_ = true;
+  return LaunchPools(launches);
+}
+
+Status StepCall::Pool() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
+    if (!is_pooled_) EV_RETURN_IF_ERROR(CheckOutput(static_cast<int>(t)));
+  }
+  has_failed_ = true;
+  if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll());
+  EV_RETURN_IF_ERROR(End(lane_->stream(), stream_.get()));
+  if (have_occurrences_) {  // needed by updates only, so after the outputs
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
+        num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice, lane_->stream()));
+  }
+  for (const Table& table : tables_) table.rows->BeginAfter(end_, followed_);
+  has_failed_ = false;
+  const bool expects_update = ExpectsUpdate();
+  std::lock_guard<std::mutex> lock(mu_);
+  groups_early_ = expects_update;
+  return Status::OK();
+}
+
+// Outputs that are not pinned lie in pinned memory as they lie on the GPU, so
+// that neighbours are one copy.
+Status StepCall::BringOutputs(int begin, int end) {
+  for (int t = begin; t < end;) {
+    const Table& first = tables_[t];
+    size_t bytes = first.out_bytes();
+    void* to = first.host_out;
+    ++t;
+    if (!first.is_host_out_pinned) {
+      to = lane_->host() + here_.outputs + first.out_at;
+      for (; t < end && !tables_[t].is_host_out_pinned; ++t) {
+        bytes = tables_[t].out_at + tables_[t].out_bytes() - first.out_at;
+      }
+    }
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        to, first.out, bytes, cudaMemcpyDeviceToHost, lane_->stream()));
+  }
+  return Status::OK();
+}
+
+Status StepCall::TakeOutput(int t) {
+  const Table& table = tables_[t];
+  if (table.host_out == nullptr || end_ == nullptr) {
+    return Internal("a step has no output in host memory");
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(end_->Wait());
+  are_outputs_taken_.store(true, std::memory_order_relaxed);
+  if (!table.is_host_out_pinned) {
+    std::memcpy(table.host_out, lane_->host() + here_.outputs + table.out_at,
+                table.out_bytes());
+  }
+  return Status::OK();
+}
+
+Status StepCall::Offsets(int t, int32_t* offsets) const {
+  const Table& table = tables_[t];
+  const size_t count = table.num_samples + 1;
+  const int64_t at = table.offsets_at;
+  if (OneIdEach(table)) {
+    std::iota(offsets, offsets + count, 0);
+  } else if (table.where == IdsAre::kThere) {
+    return lane_->BringDown(there_.offsets + at * sizeof(int32_t),
+                            count * sizeof(int32_t), offsets);
+  } else {
+    std::copy_n(OnHost<int32_t>(here_.offsets) + at, count, offsets);
+  }
+  return Status::OK();
+}
+
+Status StepCall::BringNames(int t, RowHandle* names) const {
+  const Table& table = tables_[t];
+  return lane_->BringDown(there_.names + table.id_begin * sizeof(RowHandle),
+                          table.num_ids * sizeof(RowHandle), names);
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,150 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepCall: ids on their way to the GPU.
+//
+// Half of the bytes of most models' int64 ids say nothing, and the link is what
+// a lookup of many ids waits for. They go up as int32, until the table meets an
+// id that does not fit: then the ids of that table are sent once more as they
+// are, and whole ever after.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/gpu_step/call/step_call.h"
+
+namespace ev {
+namespace gpu {
+
+// Those that are put first, wave by wave, each as one array. Wide ids before
+// narrow ones: they are aligned then, without gaps.
+void StepCall::PlaceIds() {
+  const auto place = [this](int begin, int end, bool put) {
+    for (bool narrow : {false, true}) {
+      for (int t = begin; t < end; ++t) {
+        Table* const table = &tables_[t];
+        if (table->is_narrow != narrow ||
+            (table->where == IdsAre::kHere) != put) {
+          continue;
+        }
+        table->ids_at = id_bytes_;
+        id_bytes_ += table->id_bytes();
+      }
+    }
+  };
+  const auto align = [this] {
+    id_bytes_ =
+        (id_bytes_ + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+  };
+  for (auto& wave : waves_) {
+    wave->put_at = id_bytes_;
+    place(wave->begin, wave->end, /*put=*/true);
+    wave->put_bytes = id_bytes_ - wave->put_at;
+    wave->upload.reset(new StagedUpload(wave->put_bytes));
+    align();
+  }
+  place(0, static_cast<int>(tables_.size()), /*put=*/false);
+  align();
+}
+
+// Null for a small step, whose ids are sent later (SendDescription).
+char* StepCall::UploadTo(const Wave& wave) const {
+  return is_small_ ? nullptr : lane_->device() + there_.ids + wave.put_at;
+}
+
+Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
+  if (ids.empty()) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const Table& table = tables_[t];
+  Wave* const wave = waves_[table.wave].get();
+  const size_t at = table.ids_at - wave->put_at;
+  char* const here = lane_->host() + here_.ids + wave->put_at;
+  char* const there = UploadTo(*wave);
+  if (!table.narrows) {
+    return wave->upload->Put(at + begin * sizeof(int64_t), ids.data(),
+                             ids.size() * sizeof(int64_t), wave->put_bytes,
+                             here, there, upload_stream());
+  }
+  bool fit = false;
+  EV_RETURN_IF_ERROR(wave->upload->PutNarrowed(
+      at + begin * sizeof(int32_t), ids.data(), ids.size(), wave->put_bytes,
+      here, there, upload_stream(), &fit));
+  // Start of this table comes after it.
+  if (!fit) misfits_[t].store(true, std::memory_order_relaxed);
+  return Status::OK();
+}
+
+Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
+  if (ids.empty()) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  Wave* const wave = waves_[tables_[t].wave].get();
+  return wave->upload->Put(
+      tables_[t].ids_at - wave->put_at + begin * sizeof(int32_t), ids.data(),
+      ids.size() * sizeof(int32_t), wave->put_bytes,
+      lane_->host() + here_.ids + wave->put_at, UploadTo(*wave),
+      upload_stream());
+}
+
+Status StepCall::PutWide(Table* table) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  table->rows->MeetWideIds();
+  const int64_t* const ids = static_cast<const int64_t*>(table->given);
+  std::unique_ptr<WideIds> wide(new WideIds);
+  wide->here.assign(ids, ids + table->num_ids);
+  const size_t bytes = table->num_ids * sizeof(int64_t);
+  EV_RETURN_IF_ERROR(wide->there.Allocate(bytes, "ids of 64 bits"));
+  // 'wide' lives as long as the step.
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(wide->there.data(), wide->here.data(),
+                                          bytes, cudaMemcpyHostToDevice,
+                                          lane_->stream()));
+  table->wide = std::move(wide);
+  table->is_narrow = table->narrows = false;
+  return Status::OK();
+}
+
+const char* StepCall::HostIds(const Table& table) const {
+  return table.wide != nullptr
+             ? reinterpret_cast<const char*>(table.wide->here.data())
+             : lane_->host() + here_.ids + table.ids_at;
+}
+
+char* StepCall::DeviceIds(const Table& table) const {
+  return table.wide != nullptr ? table.wide->there.as<char>()
+                               : lane_->device() + there_.ids + table.ids_at;
+}
+
+// Before anything else: the link is what a lookup of many ids waits for.
+Status StepCall::SendPinned() {
+  for (const Table& table : tables_) {
+    if (table.where != IdsAre::kPinned) continue;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        lane_->device() + there_.ids + table.ids_at, table.given,
+        table.id_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
+  }
+  const bool all_owned =
+      std::all_of(tables_.begin(), tables_.end(), [](const Table& table) {
+        return table.where != IdsAre::kPinned || table.ids_owner != nullptr;
+      });
+  return all_owned ? Status::OK()
+                   : DeviceEvent::Record(lane_->stream(), &ids_are_read_);
+}
+
+Status StepCall::Ids(int t, std::vector<char>* ids) const {
+  const Table& table = tables_[t];
+  ids->resize(table.id_bytes());
+  if (table.where != IdsAre::kHere) {
+    return lane_->BringDown(there_.ids + table.ids_at, ids->size(),
+                            ids->data());
+  }
+  std::memcpy(ids->data(), HostIds(table), ids->size());
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

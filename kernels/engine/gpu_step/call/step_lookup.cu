@@ -1,0 +1,331 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Repeated ids are looked up each time: they hit in L2, and no deduplication is
+// needed. The rows of a sample are added in the order of its ids, with the bits
+// of PoolSamples in combine/pooling.h.
+//
+// Samples of one id: each lane computes the address of one sample's row; then
+// groups of lanes copy rows, several in flight per group. Other samples: a
+// group of lanes pools a sample; each lane computes the address of one id's row
+// and passes it to the group.
+
+#include <algorithm>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/gpu_step/call/step_lookup.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/ids/gpu/samples_there.cuh"
+#include "kernels/engine/rows/gpu/known_keys.cuh"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr unsigned kAll = 0xFFFFFFFFu;
+constexpr int kBlock = 256;
+static_assert(kFindTile == kBlock && kPoolTile == kBlock, "a thread for each");
+
+// For groups of G lanes: rows in flight per group, and blocks per
+// multiprocessor.
+template <int G>
+struct Pace {
+  static constexpr int kCopyRows = G == 32 ? 8 : 4;
+  static constexpr int kCopyBlocks = G == 32 ? 3 : 4;
+  static constexpr int kPoolRows = G >= 16 ? 5 : 4;
+  static constexpr int kPoolBlocks = G >= 16 ? 3 : 4;
+};
+constexpr uint32_t kStaged = 4096;  // names that a block loads to shared memory
+
+__global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
+  const int t =
+      TableOfBlock(lookup.find_tiles, 0, lookup.num_tables, blockIdx.x);
+  const StepLookupTable& table = lookup.tables[t];
+  const int64_t local =
+      static_cast<int64_t>(blockIdx.x - __ldg(lookup.find_tiles + t)) * kBlock +
+      threadIdx.x;
+  const bool mine = local < table.num_ids;
+  bool unknown = false;
+  const int64_t i = table.id_begin + local;
+  int64_t key = 0;
+  if (mine) {
+    key = table.is_narrow
+              ? __ldcs(static_cast<const int32_t*>(table.ids) + local)
+              : __ldcs(static_cast<const long long*>(table.ids) + local);
+    RowHandle name = FindKnown(table.known, key);
+    unknown = name == ev::kNoRow;
+    if (unknown && table.num_defaults != 0) {
+      const int64_t rest = key % table.num_defaults;
+      name =
+          kFirstReservedHandle +
+          static_cast<RowHandle>(table.first_default +
+                                 (rest < 0 ? rest + table.num_defaults : rest));
+    }
+    lookup.names[i] = name;
+    if (table.kept != nullptr) {
+      if (table.is_narrow) {
+        static_cast<int32_t*>(table.kept)[local] = static_cast<int32_t>(key);
+      } else {
+        static_cast<long long*>(table.kept)[local] = key;
+      }
+    }
+  }
+  const unsigned mask = __ballot_sync(kAll, unknown);
+  if (mask == 0) return;
+  const int lane = threadIdx.x % 32;
+  uint32_t at = 0;
+  if (lane == 0) at = atomicAdd(lookup.num_unknown, __popc(mask));
+  at = __shfl_sync(kAll, at, 0);
+  if (unknown) {
+    at += __popc(mask & ((1u << lane) - 1));
+    lookup.unknown[at] = static_cast<uint32_t>(i);
+    if (lookup.unknown_keys != nullptr) lookup.unknown_keys[at] = key;
+  }
+}
+
+__global__ void __launch_bounds__(kBlock)
+    FindSamplesKernel(StepLookup lookup, const int32_t* tiles) {
+  const int t = TableOfBlock(tiles, 0, lookup.num_tables, blockIdx.x);
+  const StepLookupTable& table = lookup.tables[t];
+  const int64_t i =
+      static_cast<int64_t>(blockIdx.x - __ldg(tiles + t)) * kBlock +
+      threadIdx.x;
+  const uint32_t bits = __reduce_or_sync(
+      kAll, FindSample(table.splits, table.indices, table.num_ids,
+                       table.num_samples, i, table.made));
+  if (bits != 0 && threadIdx.x % 32 == 0) atomicOr(lookup.found + t, bits);
+}
+
+__global__ void __launch_bounds__(kBlock)
+    SetNamesKernel(const uint32_t* ids, const RowHandle* given, int64_t count,
+                   RowHandle* names) {
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (k < count) names[ids[k]] = given[k];
+}
+
+__device__ __forceinline__ const float* RowOfName(const StepLookupTable& table,
+                                                  RowHandle name) {
+  if (name >= kFirstReservedHandle) {
+    return table.defaults +
+           static_cast<int64_t>(name - kFirstReservedHandle) * table.dim;
+  }
+  const RowHandle within = name & ((RowHandle{1} << table.rows.rows_log2) - 1);
+  return table.rows.pieces[name >> table.rows.rows_log2] +
+         within * table.rows.stride;
+}
+
+// Uses streaming stores, because the output is read only after all of it is
+// written.
+template <int W>
+__device__ __forceinline__ void Store(float* out, const Pack<W>& v) {
+  if constexpr (W == 4) {
+    __stcs(reinterpret_cast<float4*>(out),
+           make_float4(v.x[0], v.x[1], v.x[2], v.x[3]));
+  } else {
+    __stcs(out, v.x[0]);
+  }
+}
+
+template <int W, int G>
+__global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
+    CopyRowsKernel(StepLookup lookup, int begin, int end, int first_block) {
+  const int block = first_block + blockIdx.x;
+  const int k = TableOfBlock(lookup.pool_tiles, begin, end, block);
+  const StepLookupTable& table = lookup.tables[__ldg(lookup.pool_order + k)];
+  const int lane = threadIdx.x % 32, group = lane / G, sub = lane % G;
+  constexpr int kGroups = 32 / G;
+  constexpr int kRows = Pace<G>::kCopyRows;
+  const int64_t first =
+      static_cast<int64_t>(block - __ldg(lookup.pool_tiles + k)) * kPoolTile +
+      threadIdx.x / 32 * 32;
+  const int64_t left = table.num_samples - first;
+  if (left <= 0) return;
+  const float* my_row = nullptr;
+  if (lane < left) {
+    const int64_t i = table.id_begin + first + lane;
+    my_row = RowOfName(table, lookup.names[i]);
+    if (lookup.samples != nullptr) {
+      lookup.samples[i] =
+          static_cast<uint32_t>(table.samples_before + first + lane);
+    }
+    if (lookup.factors != nullptr) {
+      lookup.factors[table.sample_begin + first + lane] = 1.0f;
+    }
+  }
+  const int dim = table.dim;
+  float* const out = table.out + first * dim;
+  for (int r = 0; r < G; r += kRows) {
+    if (r * kGroups >= left) break;
+    const float* row[kRows];
+#pragma unroll
+    for (int u = 0; u < kRows; ++u) {
+      row[u] = reinterpret_cast<const float*>(
+          __shfl_sync(kAll, reinterpret_cast<unsigned long long>(my_row),
+                      (r + u) * kGroups + group));
+    }
+    for (int c = sub * W; c < dim; c += G * W) {
+      Pack<W> v[kRows];
+#pragma unroll
+      for (int u = 0; u < kRows; ++u) {
+        if (row[u] != nullptr) v[u] = LoadPack<W>(row[u] + c);
+      }
+#pragma unroll
+      for (int u = 0; u < kRows; ++u) {
+        const int from = (r + u) * kGroups + group;
+        if (row[u] != nullptr) {
+          Store<W>(out + static_cast<int64_t>(from) * dim + c, v[u]);
+        }
+      }
+    }
+  }
+}
+
+template <int W, int G>
+__global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
+    PoolRowsKernel(StepLookup lookup, int begin, int end, int first_block) {
+  const int block = first_block + blockIdx.x;
+  const int k = TableOfBlock(lookup.pool_tiles, begin, end, block);
+  const StepLookupTable& table = lookup.tables[__ldg(lookup.pool_order + k)];
+  const int sub = threadIdx.x % G;
+  const unsigned mask =
+      G == 32 ? kAll : ((1u << (G % 32)) - 1) << (threadIdx.x % 32 / G * G);
+  const Combiner combiner = static_cast<Combiner>(table.combiner);
+  const int dim = table.dim;
+  constexpr int kGroups = kBlock / G;
+  constexpr int kRows = Pace<G>::kPoolRows;
+  const int64_t tile =
+      static_cast<int64_t>(block - __ldg(lookup.pool_tiles + k)) * kPoolTile;
+  const int num_samples =
+      static_cast<int>(min(table.num_samples - tile, kPoolTile));
+  // The samples' offsets and the names in shared memory, so that the loop below
+  // waits only for rows. Not all names fit if samples have many ids.
+  __shared__ int32_t starts[kPoolTile + 1];
+  __shared__ RowHandle staged[kStaged];
+  for (int s = threadIdx.x; s <= num_samples; s += kBlock) {
+    starts[s] = table.offsets[tile + s];
+  }
+  __syncthreads();
+  const int32_t first = starts[0];
+  const uint32_t num_staged =
+      min(static_cast<uint32_t>(starts[num_samples] - first), kStaged);
+  const RowHandle* const names = lookup.names + table.id_begin;
+  for (uint32_t i = threadIdx.x; i < num_staged; i += kBlock) {
+    staged[i] = names[first + i];
+  }
+  __syncthreads();
+  for (int s = threadIdx.x / G; s < num_samples; s += kGroups) {
+    const int32_t from = starts[s], to = starts[s + 1];
+    const float divisor =
+        from == to || !Divides(combiner)
+            ? 1.0f
+            : DivisorOf(combiner, static_cast<float>(to - from));
+    if (sub == 0 && lookup.factors != nullptr) {
+      lookup.factors[table.sample_begin + tile + s] = 1.0f / divisor;
+    }
+    for (int base = 0; base < dim; base += G * W) {
+      const int c = base + sub * W;
+      Pack<W> sum;
+#pragma unroll
+      for (int x = 0; x < W; ++x) sum.x[x] = from == to ? 0.0f : -0.0f;
+      for (int32_t j = from; j < to; j += G) {
+        const float* my_row = nullptr;
+        if (j + sub < to) {
+          const int32_t i = j + sub;
+          const uint32_t ahead = static_cast<uint32_t>(i - first);
+          my_row =
+              RowOfName(table, ahead < num_staged ? staged[ahead] : names[i]);
+          if (base == 0 && lookup.samples != nullptr) {
+            lookup.samples[table.id_begin + i] =
+                static_cast<uint32_t>(tile + s);
+          }
+        }
+        const int num_rows = min(G, to - j);
+        for (int r = 0; r < num_rows; r += kRows) {
+          Pack<W> v[kRows];
+#pragma unroll
+          for (int u = 0; u < kRows; ++u) {
+            const float* row = reinterpret_cast<const float*>(__shfl_sync(
+                mask, reinterpret_cast<unsigned long long>(my_row), r + u, G));
+            if (r + u < num_rows && c < dim) v[u] = LoadPack<W>(row + c);
+          }
+#pragma unroll
+          for (int u = 0; u < kRows; ++u) {
+            if (r + u < num_rows) {
+#pragma unroll
+              for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] + v[u].x[x];
+            }
+          }
+        }
+      }
+      if (divisor != 1.0f) {
+#pragma unroll
+        for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] / divisor;
+      }
+      if (c < dim) Store<W>(table.out + (tile + s) * dim + c, sum);
+    }
+  }
+}
+
+template <int kClass>
+void Launch(const StepLookup& lookup, bool one_id_each, int begin, int end,
+            int first_block, int blocks, cudaStream_t stream) {
+  constexpr int W = ClassShape<kClass>::kWidth, G = ClassShape<kClass>::kLanes;
+  const auto kernel = one_id_each ? CopyRowsKernel<W, G> : PoolRowsKernel<W, G>;
+  kernel<<<blocks, kBlock, 0, stream>>>(lookup, begin, end, first_block);
+}
+
+}  // namespace
+
+Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
+                         int blocks, StreamView stream) {
+  if (blocks == 0) return Status::OK();
+  FindSamplesKernel<<<blocks, kBlock, 0, stream.get()>>>(lookup, sample_tiles);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindSamplesKernel");
+  return Status::OK();
+}
+
+Status LaunchFindNames(const StepLookup& lookup, int blocks,
+                       StreamView stream) {
+  if (blocks == 0) return Status::OK();
+  FindNamesKernel<<<blocks, kBlock, 0, stream.get()>>>(lookup);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindNamesKernel");
+  return Status::OK();
+}
+
+Status LaunchSetNames(const uint32_t* ids, const RowHandle* given,
+                      int64_t count, RowHandle* names, StreamView stream) {
+  if (count == 0) return Status::OK();
+  const int blocks = static_cast<int>((count + kBlock - 1) / kBlock);
+  SetNamesKernel<<<blocks, kBlock, 0, stream.get()>>>(ids, given, count, names);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("SetNamesKernel");
+  return Status::OK();
+}
+
+Status LaunchPoolNames(const StepLookup& lookup, int kind, int begin, int end,
+                       int first_block, int blocks, StreamView stream) {
+  if (blocks == 0) return Status::OK();
+  const bool one = kind % 2 == 0;
+  const cudaStream_t s = stream.get();
+  switch (kind / 2) {
+    case 0:
+      Launch<0>(lookup, one, begin, end, first_block, blocks, s);
+      break;
+    case 1:
+      Launch<1>(lookup, one, begin, end, first_block, blocks, s);
+      break;
+    case 2:
+      Launch<2>(lookup, one, begin, end, first_block, blocks, s);
+      break;
+    case 3:
+      Launch<3>(lookup, one, begin, end, first_block, blocks, s);
+      break;
+    default:
+      Launch<4>(lookup, one, begin, end, first_block, blocks, s);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("a kernel that pools");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,113 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of a step's lookup (rows/gpu_step.h). They look up the ids of all
+// tables in the GPU's key tables (known_keys.h), and pool the rows into the
+// outputs.
+//
+// The NAME of an id is the result of its lookup: the handle of its row,
+// AbsentAs(r) for default row r, or kNoRow if the GPU has no row for it. An id
+// is UNKNOWN if its key is not in the GPU's key table.
+
+#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_LOOKUP_H_
+#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_LOOKUP_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/ids/gpu/samples_there.h"
+#include "kernels/engine/rows/gpu/known_keys.h"
+#include "kernels/engine/rows/gpu/row_pieces.h"
+
+namespace ev {
+namespace gpu {
+
+// Tables are divided into kinds, each with a kernel of its own: by the group of
+// lanes that fits a row (ClassOfDim of gpu_step/step_plan.cuh), and by whether
+// each sample is exactly one id.
+constexpr int kPoolKinds = 10;
+inline int PoolKind(int dim_class, bool one_id_each) {
+  return 2 * dim_class + (one_id_each ? 0 : 1);
+}
+
+// One table of the batch. All arrays are in device memory.
+struct StepLookupTable {
+  KnownKeysView known;               // read by LaunchFindNames
+  const void* ids = nullptr;         // [N], int64 or int32
+  const int32_t* offsets = nullptr;  // [B + 1]; null: one id each
+  // For ids that the caller has in GPU memory. LaunchFindNames copies them to
+  // 'kept', because the caller frees its own. LaunchFindSamples makes 'made'
+  // from the samples, which are row splits or indices.
+  void* kept = nullptr;               // [N]
+  const int64_t* splits = nullptr;    // [B + 1]
+  const int64_t* indices = nullptr;   // [N, 2]
+  int32_t* made = nullptr;            // [B + 1], the offsets
+  int64_t id_begin = 0, num_ids = 0;  // in the arrays of the batch
+  int64_t sample_begin = 0, num_samples = 0;
+  // If this describes only a range of a table's samples: the number of samples
+  // before it.
+  int64_t samples_before = 0;
+  // Read by LaunchPoolNames.
+  PiecesView rows;
+  const float* defaults = nullptr;
+  float* out = nullptr;  // [B, dim]
+  int32_t dim = 0;
+  int32_t combiner = 0;  // ev::Combiner
+  bool is_narrow = false;
+  // Read by LaunchFindNames. If num_defaults is not 0, the name of an unknown
+  // id is its default row, AbsentAs(first_default + floormod(id,
+  // num_defaults)).
+  int64_t first_default = 0, num_defaults = 0;
+};
+
+struct StepLookup {
+  const StepLookupTable* tables = nullptr;  // [T]
+  int num_tables = 0;
+  // [T + 1] first block of each table, and of each table in pool_order.
+  const int32_t* find_tiles = nullptr;
+  const int32_t* pool_tiles = nullptr;
+  const int32_t* pool_order = nullptr;  // [T]
+  // [N] names of the ids of all tables.
+  RowHandle* names = nullptr;
+  // [N] sample of each id in its table; null: not written.
+  uint32_t* samples = nullptr;
+  // [B] multiplier of each sample's gradient; null: not written.
+  float* factors = nullptr;
+  uint32_t* unknown = nullptr;      // positions of unknown ids, in any order
+  int64_t* unknown_keys = nullptr;  // their keys; null: not written
+  uint32_t* num_unknown = nullptr;  // must start as zero
+  uint32_t* found = nullptr;        // [T] SampleBits, must start as zero
+};
+
+// Ids, or samples, per block.
+constexpr int64_t kFindTile = 256;
+constexpr int64_t kPoolTile = 256;
+
+// For the tables with 'made': checks the samples and computes their offsets.
+// The offsets are valid unless found[t] has kNotInOrder. sample_tiles [T + 1]:
+// first block of each table; such a table has blocks for max(N, B) + 1 threads,
+// others have none. blocks: sample_tiles[T]. Launches one kernel.
+Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
+                         int blocks, StreamView stream);
+
+// Writes names and unknown. blocks: find_tiles[T]. Launches one kernel.
+Status LaunchFindNames(const StepLookup& lookup, int blocks, StreamView stream);
+
+// names[ids[k]] = given[k] for k < count. Pointers are device memory. Launches
+// one kernel.
+Status LaunchSetNames(const uint32_t* ids, const RowHandle* given,
+                      int64_t count, RowHandle* names, StreamView stream);
+
+// Writes the outputs of tables pool_order[begin, end), all of one kind, and
+// their samples and factors unless null. blocks: number of blocks from
+// first_block on. Launches one kernel.
+// REQUIRES: outputs are aligned to 16 bytes if dim is a multiple of 4.
+Status LaunchPoolNames(const StepLookup& lookup, int kind, int begin, int end,
+                       int first_block, int blocks, StreamView stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_LOOKUP_H_

@@ -1,0 +1,146 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepCall: new rows and keys of a step's tables are written on its stream,
+// without a wait.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/gpu/block_parts.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/gpu_step/call/step_call.h"
+#include "kernels/engine/rows/gpu/row_kernels.h"
+
+namespace ev {
+namespace gpu {
+
+Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
+  all.erase(
+      std::remove_if(all.begin(), all.end(),
+                     [](const GpuRows* rows) { return !rows->has_queued(); }),
+      all.end());
+  if (all.empty()) return Status::OK();
+  std::sort(all.begin(), all.end());
+  std::vector<GpuRows::Queue> queues(all.size());
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (size_t k = 0; k < all.size(); ++k) {
+    locks.push_back(all[k]->Take(&queues[k]));
+  }
+  std::shared_ptr<DeviceEvent> written;
+  BegunEvents followed;
+  Status status = WriteQueues(all, queues, stream, &followed);
+  if (status.ok()) status = DeviceEvent::Record(stream, &written);
+  // Its memory is used until then, even if nothing else comes of the step.
+  if (status.ok()) status = written->Before(lanes_.back()->stream());
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (status.ok()) {
+      all[k]->Done(written, followed);
+    } else {
+      all[k]->GiveBack(queues[k]);
+    }
+  }
+  return status;
+}
+
+// All in one piece of memory, and two launches for a table.
+Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
+                             const std::vector<GpuRows::Queue>& queues,
+                             StreamView stream, BegunEvents* followed) {
+  size_t num_rows = 0, num_keys = 0;
+  for (const GpuRows::Queue& queue : queues) {
+    num_rows += queue.rows.size();
+    num_keys += queue.keys.size();
+  }
+  Parts both;
+  const size_t defaults_at = both.AddBytes(num_rows * sizeof(int64_t));
+  const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
+  const size_t rows_at = both.AddBytes(num_rows * sizeof(RowHandle));
+  const size_t handles_at = both.AddBytes(num_keys * sizeof(RowHandle));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
+  char* const here = lane->host();
+  char* const there = lane->device();
+  lanes_.push_back(std::move(lane));
+  int64_t* defaults = reinterpret_cast<int64_t*>(here + defaults_at);
+  int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
+  RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);
+  RowHandle* handles = reinterpret_cast<RowHandle*>(here + handles_at);
+  for (const GpuRows::Queue& queue : queues) {
+    for (const GpuRows::Queued& row : queue.rows) {
+      *rows++ = row.handle;
+      *defaults++ = row.default_row;
+    }
+    for (const GpuRows::Key& key : queue.keys) {
+      *keys++ = key.key;
+      *handles++ = key.handle;
+    }
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+  size_t row = 0, key = 0;
+  for (size_t k = 0; k < all.size(); ++k) {
+    EV_RETURN_IF_ERROR(FollowAll(all[k]->begun(), stream, followed));
+    RowBatch batch;
+    batch.rows = all[k]->pieces();
+    batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
+    batch.num_rows = queues[k].rows.size();
+    batch.dim = all[k]->dim();
+    if (batch.num_rows != 0) {
+      EV_RETURN_IF_ERROR(LaunchNewRows(
+          batch, reinterpret_cast<const int64_t*>(there + defaults_at) + row,
+          all[k]->default_rows(), all[k]->initial_values(), all[k]->num_slots(),
+          stream));
+    }
+    EV_RETURN_IF_ERROR(all[k]->known()->Put(
+        reinterpret_cast<const int64_t*>(there + keys_at) + key,
+        reinterpret_cast<const RowHandle*>(there + handles_at) + key,
+        queues[k].keys.size(), stream));
+    row += queues[k].rows.size();
+    key += queues[k].keys.size();
+  }
+  return Status::OK();
+}
+
+// The same event comes with many tables: those of one model were all in the
+// same step before.
+Status StepCall::FollowAll(const BegunEvents& events, StreamView stream,
+                           BegunEvents* followed) {
+  for (const std::shared_ptr<DeviceEvent>& event : events) {
+    if (std::find(followed->begin(), followed->end(), event) !=
+        followed->end()) {
+      continue;
+    }
+    EV_RETURN_IF_ERROR(event->Before(stream));
+    followed->push_back(event);
+  }
+  return Status::OK();
+}
+
+Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
+                            StreamView stream) {
+  BegunEvents followed;
+  for (GpuRows* rows : all) {
+    const std::shared_ptr<DeviceEvent> keys = rows->last_keys();
+    if (keys == nullptr) continue;
+    EV_RETURN_IF_ERROR(FollowAll({keys}, stream, &followed));
+  }
+  return Status::OK();
+}
+
+Status StepCall::FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
+                            BegunEvents* followed) {
+  EV_RETURN_IF_ERROR(WriteNew(all, stream));
+  for (GpuRows* rows : all) {
+    EV_RETURN_IF_ERROR(FollowAll(rows->begun(), stream, followed));
+  }
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

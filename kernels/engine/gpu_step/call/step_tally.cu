@@ -1,0 +1,67 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each row is updated by one thread, so no atomics are needed. Per row, 4 bytes
+// are read and 16 are written, at a random address.
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/row_meta.h"
+#include "kernels/engine/gpu_step/call/step_keys.cuh"
+#include "kernels/engine/gpu_step/call/step_tally.h"
+#include "kernels/engine/rows/gpu/row_tally.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+constexpr int kBlocksEach = 8;  // per multiprocessor
+
+// Same layout as RowMeta, but written by one 16-byte store.
+struct alignas(16) Tally {
+  uint64_t version_plus1;
+  uint32_t frequency;
+  uint32_t call;
+};
+static_assert(sizeof(Tally) == sizeof(RowMeta), "it is one");
+
+__device__ __forceinline__ Tally* TallyOf(const StepTable& table,
+                                          uint32_t row) {
+  const uint32_t within = row & ((1u << kTallyRowsLog2) - 1);
+  return reinterpret_cast<Tally*>(table.tallies[row >> kTallyRowsLog2]) +
+         within;
+}
+
+__global__ void __launch_bounds__(kStepBlock) TallyKernel(StepPlan plan) {
+  VisitKeys(
+      plan, [](const StepTable& table) { return table.tallies != nullptr; },
+      [](const StepTable& table, uint32_t row, uint32_t occurrences, bool has) {
+        if (!has) return;
+        Tally* const at = TallyOf(table, row);
+        const uint32_t before = at->frequency;
+        Tally after;
+        after.version_plus1 = table.tally_version_plus1;
+        // Saturates, like AddToMeta.
+        after.frequency = before > UINT32_MAX - occurrences
+                              ? UINT32_MAX
+                              : before + occurrences;
+        after.call = table.tally_call;
+        *at = after;
+      });
+}
+
+}  // namespace
+
+Status LaunchTally(const StepPlan& plan, int num_processors,
+                   StreamView stream) {
+  TallyKernel<<<kBlocksEach * num_processors, kStepBlock, 0, stream.get()>>>(
+      plan);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("TallyKernel");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

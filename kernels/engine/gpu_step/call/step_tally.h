@@ -1,0 +1,23 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adds an update to the tallies of its tables (row_tally.h).
+
+#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_TALLY_H_
+#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_TALLY_H_
+
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+
+namespace ev {
+namespace gpu {
+
+// Enqueues one kernel. REQUIRES: the stream's work so far includes, or waits
+// for, the plan's grouping and all earlier updates of the same rows.
+Status LaunchTally(const StepPlan& plan, int num_processors, StreamView stream);
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_TALLY_H_

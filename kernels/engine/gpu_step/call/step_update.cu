@@ -1,0 +1,295 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepCall::Update: rows are updated from occurrences grouped by row. Where the
+// last update of the tables was of all and found a row for every key, so may
+// the next, and its occurrences are grouped as soon as rows are pooled; else
+// while gradients are still being made.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
+#include "kernels/engine/gpu_step/call/step_call.h"
+#include "kernels/engine/gpu_step/call/step_groups.h"
+#include "kernels/engine/gpu_step/call/step_rows.h"
+#include "kernels/engine/gpu_step/call/step_tally.h"
+#include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/gpu_step/update.h"
+#include "kernels/engine/optimizer/rule_list.h"
+#include "kernels/engine/rows/gpu/gpu_gradients.h"
+
+namespace ev {
+namespace gpu {
+
+namespace {
+
+// Synchronizes the stream if the update fails, so that no tally is taken, and
+// no memory of gradients reused, while its work is in flight.
+class WaitsAfterFailure {
+ public:
+  explicit WaitsAfterFailure(cudaStream_t stream) : stream_(stream) {}
+  ~WaitsAfterFailure() {
+    if (waits) EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
+  }
+  WaitsAfterFailure(const WaitsAfterFailure&) = delete;
+  WaitsAfterFailure& operator=(const WaitsAfterFailure&) = delete;
+
+  bool waits = false;
+
+ private:
+  const cudaStream_t stream_;
+};
+
+}  // namespace
+
+bool StepCall::CanUpdate(const std::string& rule,
+                         Span<const int> slot_columns) const {
+  for (size_t k = 0; k < slot_columns.size(); ++k) {
+    if (slot_columns[k] != static_cast<int>(k)) return false;
+  }
+  return IsRule(rule);
+}
+
+// What the update's kernels have to know of the table, but for its rows and
+// gradients.
+StepTable StepCall::TableOf(const Table& of, bool fits) {
+  StepTable to = {};
+  to.id_begin = of.id_begin;
+  to.num_ids = of.num_ids;
+  to.sample_begin = of.sample_begin;
+  to.num_samples = of.num_samples;
+  to.dim = static_cast<int32_t>(of.dim);
+  to.slot_stride = to.dim;
+  to.combiner = static_cast<int32_t>(of.combiner);
+  to.dim_class = fits ? ClassOfDim(to.dim) : kClasses - 1;
+  return to;
+}
+
+Status StepCall::LaunchGroups(StepGroups* groups) const {
+  StepGroups::Source source;
+  source.names = OnDevice<RowHandle>(there_.names);
+  if (has_lists_) source.samples = OnDevice<uint32_t>(there_.samples);
+  if (divides_) source.factors = OnDevice<float>(there_.factors);
+  return groups->Launch(source);
+}
+
+bool StepCall::ExpectsUpdate() const {
+  for (const Table& table : tables_) {
+    if (!table.rows->groups_early()) return false;
+  }
+  // Until an update finds use for it, which there may be none of.
+  for (const Table& table : tables_) table.rows->set_groups_early(false);
+  return true;
+}
+
+std::function<void()> StepCall::TakeRest() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!groups_early_) return nullptr;
+  const std::shared_ptr<StepCall> self = shared_from_this();
+  return [self] { self->GroupEarly(); };
+}
+
+// By a thread of the caller's pool, which nothing may leave by an exception. If
+// it fails, the update does it, or says what is missing.
+void StepCall::GroupEarly() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (!groups_early_) return;
+  groups_early_ = false;
+  try {
+    LaunchGroupsEarly();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+// After the call that pooled, so that a table's rows may be gone.
+void StepCall::LaunchGroupsEarly() {
+  std::vector<int> numbers;
+  std::vector<StepTable> tables;
+  for (const Table& table : tables_) {
+    numbers.push_back(static_cast<int>(numbers.size()));
+    tables.push_back(TableOf(table, /*fits=*/true));
+  }
+  std::unique_ptr<StepGroups> groups;
+  if (cudaSetDevice(device_) != cudaSuccess ||
+      !StepGroups::Make(device_, std::move(numbers), std::move(tables), &groups)
+           .ok() ||
+      !groups->lane()->Follow(DeviceStream{lane_->stream()}).ok() ||
+      !LaunchGroups(groups.get()).ok()) {
+    return;
+  }
+  groups_ = std::move(groups);
+}
+
+Status StepCall::Update(const std::string& rule, Span<const float> hyper,
+                        Span<const GpuStepUpdate> updates,
+                        const DeviceStream* stream,
+                        std::unique_ptr<GpuStepNotes>* notes) {
+  notes->reset();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  // Recorded first, since gradients do not need the stream's later work.
+  std::shared_ptr<DeviceEvent> made;
+  if (stream != nullptr) {
+    EV_RETURN_IF_ERROR(
+        DeviceEvent::Record(static_cast<cudaStream_t>(stream->native), &made));
+  }
+  // In the order of the step: gradients come in any.
+  std::vector<GpuStepUpdate> ordered(updates.begin(), updates.end());
+  std::sort(ordered.begin(), ordered.end(),
+            [](const GpuStepUpdate& a, const GpuStepUpdate& b) {
+              return a.number < b.number;
+            });
+  const size_t n = ordered.size();
+  std::vector<int> numbers;
+  std::vector<StepTable> tables;
+  std::vector<GpuRows*> all_rows;
+  std::vector<NewHandles> new_handles;
+  std::vector<GpuGradients*> put_grads;
+  std::vector<std::vector<RowHandle>> rows_only(n);
+  int64_t num_noted = 0;  // ids of tables that note their rows
+  bool have_tallies = false;
+  for (size_t k = 0; k < n; ++k) {
+    const GpuStepUpdate& update = ordered[k];
+    const Table& of = tables_[update.number];
+    GpuRows* const rows = static_cast<GpuRows*>(update.table);
+    EV_RETURN_IF_ERROR(rows->CheckUsable());
+    auto* const put = static_cast<GpuGradients*>(update.put_grads);
+    if (put != nullptr) {
+      put_grads.push_back(put);
+    } else {
+      EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
+    }
+    const uintptr_t grads = reinterpret_cast<uintptr_t>(
+        put != nullptr ? put->on_gpu() : update.grads);
+    numbers.push_back(update.number);
+    tables.push_back(TableOf(of, grads % sizeof(float4) == 0));
+    // From address 0: the gradients are not one array.
+    tables[k].pooled_begin = static_cast<int64_t>(grads / sizeof(float));
+    tables[k].number = update.number;
+    tables[k].notes_rows = update.notes_rows;
+    tables[k].occurrences = OccurrencesThere(of);
+    if (update.notes_rows) num_noted += of.num_ids;
+    if (update.tally != nullptr) {
+      have_tallies = true;
+      tables[k].tally_version_plus1 = update.tally->version_plus1;
+      tables[k].tally_call = update.tally->call;
+    }
+    all_rows.push_back(rows);
+    if (update.unknown_handles.empty()) continue;
+    rows_only[k].assign(update.unknown_handles.begin(),
+                        update.unknown_handles.end());
+    for (RowHandle& handle : rows_only[k]) {
+      if (handle >= kFirstReservedHandle) handle = ev::kNoRow;
+    }
+    new_handles.push_back({&of, rows_only[k]});
+  }
+
+  std::unique_ptr<StepGroups> groups;
+  // After an error it waits before the groups go, which it reads.
+  std::unique_ptr<StepRows> noted;
+  if (num_noted > 0) {
+    EV_RETURN_IF_ERROR(StepRows::Make(device_, num_noted, &noted));
+  }
+
+  std::lock_guard<std::mutex> lock(mu_);
+  const bool had_failed = has_failed_;  // stays known
+  groups_early_ = false;                // it is done here, unless it is done
+  groups = std::move(groups_);
+  bool is_grouped = groups != nullptr;
+  if (is_grouped && (!new_handles.empty() || !groups->AreOf(numbers, tables))) {
+    has_failed_ = true;
+    EV_RETURN_IF_ERROR(groups->End(lane_.get()));
+    has_failed_ = had_failed;
+    groups.reset();
+    is_grouped = false;
+  }
+  if (!is_grouped) {
+    EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
+  }
+  lanes_.reserve(lanes_.size() + 2);  // of the names and of the groups
+  // From here on something may be under way.
+  has_failed_ = true;
+  const cudaStream_t s = groups->lane()->stream();
+  WaitsAfterFailure after_failure(s);
+  BegunEvents followed;
+  EV_RETURN_IF_ERROR(FollowRows(all_rows, s, &followed));
+  for (size_t k = 0; k < n; ++k) {
+    const PiecesView pieces = all_rows[k]->pieces();
+    tables[k].pieces = pieces.pieces;
+    tables[k].rows_log2 = pieces.rows_log2;
+    tables[k].stride = pieces.stride;
+    if (ordered[k].tally != nullptr) {
+      tables[k].tallies = all_rows[k]->tally()->pieces();
+      all_rows[k]->tally()->WillHave();
+    }
+  }
+  // What the lookup found. An earlier update of the same tables is followed
+  // with their rows, and one of others has changed nothing that is read here.
+  EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
+  if (!is_grouped) {
+    EV_RETURN_IF_ERROR(SetHandles(new_handles, s));
+    EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
+  }
+  EV_RETURN_IF_ERROR(groups->Describe(tables));
+  if (noted != nullptr) {
+    EV_RETURN_IF_ERROR(
+        noted->Launch(groups->plan(), groups->num_processors(), s));
+  }
+  if (have_tallies) {
+    after_failure.waits = true;
+    EV_RETURN_IF_ERROR(
+        LaunchTally(groups->plan(), groups->num_processors(), s));
+  }
+  // One end stands for all that was begun.
+  if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
+  // The work before runs while the gradients are computed or copied.
+  if (made != nullptr) EV_RETURN_IF_ERROR(made->Before(s));
+  for (GpuGradients* put : put_grads) {
+    after_failure.waits = true;  // before the gradients' memory is reused
+    EV_RETURN_IF_ERROR(put->Before(s));
+  }
+  EV_RETURN_IF_ERROR(groups->side()->Fork(s));
+  const float* const grads = nullptr;  // see pooled_begin
+  Status status;
+  EV_RETURN_IF_ERROR(VisitRule(rule, hyper, [&](const auto& r) {
+    using Rule = typename std::decay<decltype(r)>::type;
+    const StepPlan& plan = groups->plan();
+    const StreamView hot = groups->side()->get();
+    for (int c = 0; c < kClasses && status.ok(); ++c) {
+      if (plan.class_ids[c] == 0) continue;
+      status = LaunchUpdate<Rule>(plan, c, grads, r, groups->num_processors(),
+                                  s, hot);
+    }
+    if (status.ok() && groups->may_have_huge()) {
+      status = LaunchHuge<Rule>(plan, groups->max_dim(), grads, r,
+                                groups->num_processors(), hot);
+    }
+  }));
+  EV_RETURN_IF_ERROR(groups->side()->Join(s));
+  EV_RETURN_IF_ERROR(status);
+  if (noted != nullptr) EV_RETURN_IF_ERROR(noted->Before(s));
+  EV_RETURN_IF_ERROR(End(s, stream));
+  *notes = std::move(noted);
+  for (GpuGradients* put : put_grads) EV_RETURN_IF_ERROR(put->UsedUntil(*end_));
+  const bool expects_more = new_handles.empty() && n == tables_.size();
+  for (GpuRows* rows : all_rows) {
+    rows->BeginAfter(end_, followed);
+    rows->set_groups_early(expects_more);
+  }
+  after_failure.waits = false;
+  lanes_.push_back(groups->TakeLane());
+  has_failed_ = had_failed;
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

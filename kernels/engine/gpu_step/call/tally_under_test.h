@@ -1,0 +1,41 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Updates of a tally, without a step: of a row whose key has 3 ids and of one
+// whose key has 20.
+
+#ifndef KERNELS_ENGINE_GPU_STEP_CALL_TALLY_UNDER_TEST_H_
+#define KERNELS_ENGINE_GPU_STEP_CALL_TALLY_UNDER_TEST_H_
+
+#include <cstdint>
+
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/row_meta.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/rows/gpu/row_tally.h"
+
+namespace ev {
+namespace gpu {
+
+class TallyUnderTest {
+ public:
+  static constexpr RowHandle kFew = 5, kMany = 3 << kTallyRowsLog2;
+
+  // This process's GPU is current, and the rows have room for their tallies.
+  // FailedPrecondition: this process has no GPU.
+  Status Make(RowTally* tally);
+  // kMany's tally is this.
+  Status Set(const RowMeta& meta);
+  // Through when it returns.
+  Status Update(uint64_t version_plus1, uint32_t call);
+
+ private:
+  RowTally* tally_ = nullptr;
+  DeviceBuffer small_, longs_, counts_, table_;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_GPU_STEP_CALL_TALLY_UNDER_TEST_H_

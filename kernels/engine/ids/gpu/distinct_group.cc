@@ -1,0 +1,264 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/ids/gpu/distinct_group.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/engine/base/gpu/block_parts.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/pinned_memory.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+// A batch that is there is in this device's memory.
+Status CheckIsThere(int device, const DistinctRequest& request) {
+  const IdsOnDevice& there = request.there;
+  for (const void* array : {static_cast<const void*>(there.ids64),
+                            static_cast<const void*>(there.ids32),
+                            static_cast<const void*>(there.row_splits),
+                            static_cast<const void*>(there.coo_indices)}) {
+    if (array == nullptr) continue;
+    const Status status =
+        CheckIsOn(device, array, "a tensor of ids or samples");
+    if (status.ok()) continue;
+    return Status(status.code(),
+                  status.message() + ", table '" + request.name + "'");
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+DistinctGroup::DistinctGroup(int device, size_t num_tables)
+    : device_(device),
+      tables_(num_tables),
+      batches_(num_tables),
+      left_(num_tables) {}
+
+DistinctGroup::~DistinctGroup() {
+  if (lane_ == nullptr) return;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  // A lane of which nothing is known is destroyed instead.
+  if (!has_failed_ && lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
+}
+
+Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
+                           std::shared_ptr<DistinctGroup>* group) {
+  for (const DistinctRequest& request : requests) {
+    if (request.is_there) EV_RETURN_IF_ERROR(CheckIsThere(device, request));
+  }
+  std::shared_ptr<DistinctGroup> made(
+      new DistinctGroup(device, requests.size()));
+  size_t host_bytes = 0, device_bytes = 0;
+  made->LayOut(requests, nullptr, nullptr, &host_bytes, &device_bytes);
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, device_bytes, &made->lane_));
+  made->LayOut(requests, made->lane_->host(), made->lane_->device(),
+               &host_bytes, &device_bytes);
+  EV_RETURN_IF_ERROR(made->Prepare(requests));
+  *group = std::move(made);
+  return Status::OK();
+}
+
+void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
+                           char* device, size_t* host_bytes,
+                           size_t* device_bytes) {
+  Carver here(host), there(device);
+  // Those that are copied as they lie are cut in the same order on both sides.
+  const auto begin = [&](Stretch* stretch) {
+    *stretch = {here.here(), there.here(), there.bytes()};
+  };
+  const auto end = [&](Stretch* stretch) {
+    stretch->bytes = there.bytes() - stretch->bytes;
+  };
+  begin(&cleared_);
+  for (size_t t = 0; t < requests.size(); ++t) {
+    DistinctBatch* const batch = &batches_[t];
+    batch->entries =
+        there.Take<unsigned long long>(NumDistinctEntries(requests[t].num_ids));
+    batch->done = there.Take<uint32_t>(kDistinctDone);
+  }
+  end(&cleared_);
+  // Without gaps, as a StagedUpload wants them.
+  begin(&offsets_);
+  size_t num_offsets = 0;
+  for (const DistinctRequest& request : requests) {
+    if (!request.is_there) num_offsets += request.num_samples + 1;
+  }
+  int32_t* offsets_here = here.Take<int32_t>(num_offsets);
+  int32_t* offsets_there = there.Take<int32_t>(num_offsets);
+  offsets_.bytes = num_offsets * sizeof(int32_t);
+  begin(&inverses_);
+  for (size_t t = 0; t < requests.size(); ++t) {
+    if (!requests[t].brings_inverse) continue;
+    tables_[t].here.inverse = here.Take<int32_t>(requests[t].num_ids);
+    batches_[t].inverse = there.Take<int32_t>(requests[t].num_ids);
+  }
+  end(&inverses_);
+  owned_.clear();
+  begin(&owners_);
+  for (size_t t = 0; t < requests.size(); ++t) {
+    const DistinctRequest& request = requests[t];
+    if (request.owners.empty()) continue;
+    tables_[t].here.owners = here.Take<int32_t>(request.owners.size());
+    owned_.emplace_back();
+    owned_.back().owners = there.Take<int32_t>(request.owners.size());
+  }
+  end(&owners_);
+  auto owned = owned_.begin();
+  for (size_t t = 0; t < requests.size(); ++t) {
+    const DistinctRequest& request = requests[t];
+    const size_t n = request.num_ids;
+    const size_t tiles = NumDistinctTiles(request.num_ids);
+    Table* const table = &tables_[t];
+    DistinctBatch* const batch = &batches_[t];
+    table->here.ids = here.Take<char>(n * sizeof(int64_t));
+    table->here.keys = reinterpret_cast<int64_t*>(table->here.ids);
+    batch->sent.counts = here.Take<DistinctCounts>(1);
+    if (request.is_there) {
+      batch->offsets = there.Take<int32_t>(request.num_samples + 1);
+    } else {
+      table->ids = there.Take<char>(n * sizeof(int64_t));
+      batch->ids = table->ids;
+      if (host != nullptr) {
+        table->here.offsets = offsets_here;
+        batch->offsets = offsets_there;
+        offsets_here += request.num_samples + 1;
+        offsets_there += request.num_samples + 1;
+      }
+    }
+    if (!request.brings_inverse) batch->inverse = there.Take<int32_t>(n);
+    batch->heads = there.Take<uint32_t>(n);
+    batch->tiles = there.Take<uint32_t>(tiles);
+    batch->counted = there.Take<uint32_t>(2);
+    batch->keys = there.Take<int64_t>(n);
+    batch->counts = there.Take<int32_t>(n);
+    if (request.owners.empty()) {
+      batch->sent.keys = table->here.keys;
+      continue;
+    }
+    table->here.owner_starts = here.Take<int32_t>(request.num_owners + 1);
+    table->places = there.Take<int32_t>(n);
+    owned->tiles = there.Take<uint32_t>(request.num_owners * tiles);
+    owned->keys = batch->keys;
+    owned->num_keys = batch->counted;
+    owned->most_keys = request.num_ids;
+    owned->num_residues = request.owners.size();
+    owned->num_owners = request.num_owners;
+    if (host != nullptr) {
+      owned->total = batch->counted + 1;
+      owned->done = batch->done + (kDistinctDone - 1);
+    }
+    owned->places = table->places;
+    owned->starts = table->here.owner_starts;
+    owned->sorted = table->here.keys;
+    ++owned;
+  }
+  *host_bytes = here.bytes();
+  *device_bytes = there.bytes();
+}
+
+Status DistinctGroup::SendUp(const Stretch& stretch) {
+  if (stretch.bytes == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(stretch.there, stretch.here,
+                                          stretch.bytes, cudaMemcpyHostToDevice,
+                                          lane_->stream()));
+  return Status::OK();
+}
+
+Status DistinctGroup::Prepare(Span<const DistinctRequest> requests) {
+  offsets_upload_.reset(new StagedUpload(offsets_.bytes));
+  for (size_t t = 0; t < requests.size(); ++t) {
+    const DistinctRequest& request = requests[t];
+    Table* const table = &tables_[t];
+    DistinctBatch* const batch = &batches_[t];
+    table->num_ids = request.num_ids;
+    table->num_samples = request.num_samples;
+    table->is_there = request.is_there;
+    table->is_sorted = !request.owners.empty();
+    table->brings_inverse = request.brings_inverse;
+    std::copy(request.owners.begin(), request.owners.end(), table->here.owners);
+    batch->num_ids = static_cast<uint32_t>(request.num_ids);
+    batch->num_samples = request.num_samples;
+    if (!request.is_there) continue;
+    const IdsOnDevice& there = request.there;
+    batch->is_narrow = there.ids32 != nullptr;
+    batch->ids = batch->is_narrow ? static_cast<const void*>(there.ids32)
+                                  : static_cast<const void*>(there.ids64);
+    batch->splits = there.row_splits;
+    batch->indices = there.coo_indices;
+    const auto is_same = [&](const DeviceStream& stream) {
+      return stream.native == there.stream.native;
+    };
+    if (std::none_of(streams_.begin(), streams_.end(), is_same)) {
+      streams_.push_back(there.stream);
+    }
+  }
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemsetAsync(cleared_.there, 0xFF, cleared_.bytes, lane_->stream()));
+  return SendUp(owners_);
+}
+
+Status DistinctGroup::Start(size_t t, bool is_narrow,
+                            Span<const int32_t> offsets) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const Table& table = tables_[t];
+  if (!table.is_there) {
+    batches_[t].is_narrow = is_narrow;
+    EV_RETURN_IF_ERROR(offsets_upload_->Put(
+        reinterpret_cast<char*>(table.here.offsets) - offsets_.here,
+        offsets.data(), offsets.size() * sizeof(int32_t), offsets_.bytes,
+        offsets_.here, offsets_.there, lane_->stream()));
+  }
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return Status::OK();
+  launched_ = Launch();
+  is_launched_.store(true, std::memory_order_release);
+  return launched_;
+}
+
+Status DistinctGroup::Launch() {
+  for (const DeviceStream& stream : streams_) {
+    EV_RETURN_IF_ERROR(lane_->Follow(stream));
+  }
+  EV_RETURN_IF_ERROR(LaunchDistinct(batches_, lane_->stream()));
+  EV_RETURN_IF_ERROR(LaunchSortByOwner(owned_, lane_->stream()));
+  if (inverses_.bytes == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(inverses_.here, inverses_.there, inverses_.bytes,
+                      cudaMemcpyDeviceToHost, lane_->stream()));
+  return Status::OK();
+}
+
+bool DistinctGroup::IsDone() const {
+  // The call that waits gets the error.
+  return is_launched_.load(std::memory_order_acquire) &&
+         cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
+}
+
+Status DistinctGroup::Wait() {
+  std::lock_guard<std::mutex> lock(mu_);
+  if (is_waited_for_) return waited_;
+  if (!is_launched_.load(std::memory_order_acquire)) {
+    return Internal(
+        "a table is waited for before all that are deduplicated together with "
+        "it were started");
+  }
+  is_waited_for_ = true;
+  waited_ = WaitForAll();
+  if (!waited_.ok()) Fail();
+  return waited_;
+}
+
+Status DistinctGroup::WaitForAll() {
+  EV_RETURN_IF_ERROR(launched_);
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return lane_->Wait();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,255 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/ids/gpu/gpu_distinct.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "kernels/engine/base/gpu/block_parts.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/ids/gpu/samples_there.h"
+
+namespace ev {
+namespace gpu {
+
+namespace {
+
+// Byte offsets of the arrays that Fetch copies to the host.
+struct FetchedLayout {
+  size_t keys, counts, bytes;
+};
+
+FetchedLayout LayoutOf(int64_t num_unique) {
+  Parts parts;
+  FetchedLayout layout;
+  layout.keys = parts.AddBytes(num_unique * sizeof(int64_t));
+  layout.counts = parts.AddBytes(num_unique * sizeof(int32_t));
+  layout.bytes = parts.bytes();
+  return layout;
+}
+
+}  // namespace
+
+GpuDistinct::GpuDistinct(int device, std::shared_ptr<DistinctGroup> group,
+                         size_t t)
+    : device_(device),
+      group_(std::move(group)),
+      t_(t),
+      table_(group_->table(t)),
+      ids_(table_.is_there ? 0 : table_.num_ids * sizeof(int64_t)) {}
+
+Status GpuDistinct::Make(
+    int device, Span<const DistinctRequest> requests,
+    std::vector<std::unique_ptr<DeviceDistinct>>* distincts) {
+  std::shared_ptr<DistinctGroup> group;
+  EV_RETURN_IF_ERROR(DistinctGroup::Make(device, requests, &group));
+  distincts->clear();
+  for (size_t t = 0; t < requests.size(); ++t) {
+    distincts->emplace_back(new GpuDistinct(device, group, t));
+  }
+  return Status::OK();
+}
+
+Status GpuDistinct::Make(int device, int64_t num_ids, int64_t num_samples,
+                         bool brings_inverse,
+                         std::unique_ptr<DeviceDistinct>* distinct) {
+  DistinctRequest request;
+  request.num_ids = num_ids;
+  request.num_samples = num_samples;
+  request.brings_inverse = brings_inverse;
+  std::vector<std::unique_ptr<DeviceDistinct>> made;
+  EV_RETURN_IF_ERROR(
+      Make(device, Span<const DistinctRequest>(&request, 1), &made));
+  *distinct = std::move(made.front());
+  return Status::OK();
+}
+
+GpuDistinct::~GpuDistinct() {
+  if (fetched_ != nullptr) WorkLane::Release(std::move(fetched_));
+}
+
+Status GpuDistinct::PutBytes(int64_t begin, const void* ids, size_t count,
+                             size_t width) {
+  if (count == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return ids_.Put(begin * width, ids, count * width, table_.num_ids * width,
+                  table_.here.ids, table_.ids, group_->lane()->stream());
+}
+
+Status GpuDistinct::Put(int64_t begin, Span<const int64_t> ids) {
+  return PutBytes(begin, ids.data(), ids.size(), sizeof(int64_t));
+}
+
+Status GpuDistinct::Put(int64_t begin, Span<const int32_t> ids) {
+  is_narrow_.store(true, std::memory_order_relaxed);
+  return PutBytes(begin, ids.data(), ids.size(), sizeof(int32_t));
+}
+
+Status GpuDistinct::Start(Span<const int32_t> offsets) {
+  return group_->Start(t_, is_narrow_.load(std::memory_order_relaxed), offsets);
+}
+
+bool GpuDistinct::IsDone() const { return group_->IsDone(); }
+
+Status GpuDistinct::Wait() {
+  EV_RETURN_IF_ERROR(group_->Wait());
+  const DistinctCounts counted = *there().sent.counts;
+  num_unique_ = counted.num_unique;
+  if (num_unique_ < 1 || num_unique_ > table_.num_ids) {
+    group_->Fail();
+    return Internal("the GPU found " + std::to_string(num_unique_) +
+                    " distinct keys among " + std::to_string(table_.num_ids) +
+                    " ids");
+  }
+  if (table_.is_there) {
+    if ((counted.samples & kNotInOrder) != 0) {
+      return Status(StatusCode::kUnimplemented,
+                    "samples in the GPU's memory are not in order");
+    }
+    one_id_each_ = (counted.samples & kNotOneIdEach) == 0;
+  }
+  return Status::OK();
+}
+
+size_t GpuDistinct::AtOf(const void* array) const {
+  return static_cast<const char*>(array) - group_->lane()->device();
+}
+
+const int64_t* GpuDistinct::unknown_keys() const { return table_.here.keys; }
+
+Status GpuDistinct::Fetch() const {
+  if (is_fetched_.load(std::memory_order_acquire)) return Status::OK();
+  std::lock_guard<std::mutex> lock(fetch_mu_);
+  if (is_fetched_.load(std::memory_order_relaxed)) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const FetchedLayout layout = LayoutOf(num_unique_);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(layout.bytes, 0, &lane));
+  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{group_->lane()->stream()}));
+  const auto fetch = [&](size_t to, const void* from, size_t width) {
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(lane->host() + to, from, num_unique_ * width,
+                        cudaMemcpyDeviceToHost, lane->stream()));
+    return Status::OK();
+  };
+  EV_RETURN_IF_ERROR(fetch(layout.keys, there().keys, sizeof(int64_t)));
+  EV_RETURN_IF_ERROR(fetch(layout.counts, there().counts, sizeof(int32_t)));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  fetched_ = std::move(lane);
+  is_fetched_.store(true, std::memory_order_release);
+  return Status::OK();
+}
+
+int64_t* GpuDistinct::keys() const {
+  return reinterpret_cast<int64_t*>(fetched_->host() +
+                                    LayoutOf(num_unique_).keys);
+}
+int32_t* GpuDistinct::counts() const {
+  return reinterpret_cast<int32_t*>(fetched_->host() +
+                                    LayoutOf(num_unique_).counts);
+}
+GroupedBatch GpuDistinct::batch() const {
+  GroupedBatch batch;
+  batch.inverse = there().inverse;
+  batch.counts = there().counts;
+  batch.offsets = there().offsets;
+  batch.num_ids = table_.num_ids;
+  batch.num_unique = num_unique_;
+  batch.num_samples = table_.num_samples;
+  return batch;
+}
+
+Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
+  if (table_.brings_inverse) {
+    const int32_t* const brought = table_.here.inverse;
+    if (inverse != nullptr) std::copy_n(brought, table_.num_ids, inverse);
+    if (counts == nullptr) return Status::OK();
+    std::fill_n(counts, num_unique_, 0);
+    for (int64_t i = 0; i < table_.num_ids; ++i) ++counts[brought[i]];
+    return Status::OK();
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const size_t inverse_bytes =
+      inverse == nullptr ? 0 : table_.num_ids * sizeof(int32_t);
+  const size_t count_bytes =
+      counts == nullptr ? 0 : num_unique_ * sizeof(int32_t);
+  Parts here;
+  const size_t inverse_at = here.AddBytes(inverse_bytes);
+  const size_t counts_at = here.AddBytes(count_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(here.bytes(), 0, &lane));
+  const auto fetch = [&](size_t to, const void* from, size_t bytes) {
+    if (bytes == 0) return Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + to, from, bytes,
+                                            cudaMemcpyDeviceToHost,
+                                            lane->stream()));
+    return Status::OK();
+  };
+  EV_RETURN_IF_ERROR(fetch(inverse_at, there().inverse, inverse_bytes));
+  EV_RETURN_IF_ERROR(fetch(counts_at, there().counts, count_bytes));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  if (inverse_bytes != 0) {
+    std::memcpy(inverse, lane->host() + inverse_at, inverse_bytes);
+  }
+  if (count_bytes != 0) {
+    std::memcpy(counts, lane->host() + counts_at, count_bytes);
+  }
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+Status GpuDistinct::Samples(int32_t* offsets) const {
+  if (!table_.is_there) return DeviceDistinct::Samples(offsets);
+  const int64_t count = table_.num_samples + 1;
+  if (one_id_each_) {
+    std::iota(offsets, offsets + count, 0);
+    return Status::OK();
+  }
+  return group_->lane()->BringDown(AtOf(there().offsets),
+                                   count * sizeof(int32_t), offsets);
+}
+
+const int32_t* GpuDistinct::owner_starts() const {
+  return table_.here.owner_starts;
+}
+
+Status GpuDistinct::Places(int32_t* places) const {
+  if (!table_.is_sorted) return DeviceDistinct::Places(places);
+  return group_->lane()->BringDown(AtOf(table_.places),
+                                   num_unique_ * sizeof(int32_t), places);
+}
+
+const int32_t* GpuDistinct::device_places() const { return table_.places; }
+
+Status GpuDistinct::Occurrences(int32_t* samples) const {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const GroupedBatch grouped = batch();
+  size_t scratch_bytes = 0;
+  EV_RETURN_IF_ERROR(GroupScratchBytes(grouped, &scratch_bytes));
+  const size_t sample_bytes = table_.num_ids * sizeof(int32_t);
+  Parts there;
+  const size_t samples_at = there.AddBytes(sample_bytes);
+  const size_t scratch_at = there.AddBytes(scratch_bytes);
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(sample_bytes, there.bytes(), &lane));
+  int32_t* const made = reinterpret_cast<int32_t*>(lane->device() + samples_at);
+  EV_RETURN_IF_ERROR(LaunchGroup(grouped, lane->device() + scratch_at,
+                                 scratch_bytes, /*ends=*/nullptr, made,
+                                 lane->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), made, sample_bytes,
+                                          cudaMemcpyDeviceToHost,
+                                          lane->stream()));
+  EV_RETURN_IF_ERROR(lane->Wait());
+  std::memcpy(samples, lane->host(), sample_bytes);
+  WorkLane::Release(std::move(lane));
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

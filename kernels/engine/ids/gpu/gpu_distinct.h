@@ -1,0 +1,98 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deduplicates ids on a GPU. Ids are copied through pinned memory piece by
+// piece as they are put; the distinct keys are copied back into the same
+// memory, and everything else stays on the GPU until it is fetched. Tables of
+// one call are deduplicated together (distinct_group.h).
+//
+// MEMORY, until all tables of the call are destroyed: on the GPU 44 bytes per
+// id, 8 less for ids that are in GPU memory, 4 more if keys are sorted; pinned
+// 8 bytes per id, 4 more if the inverse is copied back; 4 bytes per sample on
+// the GPU, and pinned unless the samples are in GPU memory; 12 pinned bytes per
+// distinct key when it is fetched. The memory is one lane's
+// (base/gpu/work_lane.h), which is reused.
+
+#ifndef KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
+#define KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/engine/base/gpu/staged_upload.h"
+#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/ids/gpu/distinct_group.h"
+#include "kernels/engine/ids/gpu/group_ids.h"
+
+namespace ev {
+namespace gpu {
+
+// From here on launches and the wait cost less than the processor's dedup.
+constexpr int64_t kMinDistinctIds = 32768;
+
+class GpuDistinct : public DeviceDistinct {
+ public:
+  // Creates one object per request; they are deduplicated together. REQUIRES:
+  // the device is current. InvalidArgument, with the table's name: a batch is
+  // in another device's memory; ResourceExhausted.
+  static Status Make(int device, Span<const DistinctRequest> requests,
+                     std::vector<std::unique_ptr<DeviceDistinct>>* distincts);
+  // The same for one table whose ids are put.
+  static Status Make(int device, int64_t num_ids, int64_t num_samples,
+                     bool brings_inverse,
+                     std::unique_ptr<DeviceDistinct>* distinct);
+  ~GpuDistinct() override;
+
+  bool needs_put() const override { return !table_.is_there; }
+
+  Status Put(int64_t begin, Span<const int64_t> ids) override;
+  Status Put(int64_t begin, Span<const int32_t> ids) override;
+  Status Start(Span<const int32_t> offsets) override;
+  bool IsDone() const override;
+  Status Wait() override;
+  int64_t num_unique() const override { return num_unique_; }
+  int64_t num_unknown() const override { return num_unique_; }
+  const int64_t* unknown_keys() const override;
+  const int32_t* owner_starts() const override;
+  Status Places(int32_t* places) const override;
+  Status Fetch() const override;
+  int64_t* keys() const override;
+  int32_t* counts() const override;
+  Status Inverse(int32_t* inverse, int32_t* counts) const override;
+  Status Samples(int32_t* offsets) const override;
+  Status Occurrences(int32_t* samples) const override;
+
+  // Arrays in GPU memory, valid after Wait.
+  GroupedBatch batch() const;
+  const int32_t* device_places() const;  // with owners
+
+ private:
+  GpuDistinct(int device, std::shared_ptr<DistinctGroup> group, size_t t);
+  Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
+  // [at] of the lane's device memory, for WorkLane::BringDown.
+  size_t AtOf(const void* array) const;
+  const DistinctBatch& there() const { return group_->batch(t_); }
+
+  const int device_;
+  const std::shared_ptr<DistinctGroup> group_;
+  const size_t t_;
+  const DistinctGroup::Table& table_;  // the group's
+  StagedUpload ids_;
+  std::atomic<bool> is_narrow_{false};
+  bool one_id_each_ = false;  // samples that are there
+  int64_t num_unique_ = 0;
+
+  mutable std::mutex fetch_mu_;
+  mutable std::atomic<bool> is_fetched_{false};
+  mutable std::unique_ptr<WorkLane> fetched_;  // keys, counts
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
