@@ -21,7 +21,7 @@ NOT_YET = (
     "addons/sparse_operation_kit/exchange/route.cc",
     "addons/sparse_operation_kit/exchange/route_o",
     "kernels/engine/base/gpu/begun_events",
-    "kernels/engine/gpu_step/call/step_",
+    "kernels/engine/rows/gpu_step/step_",
     "kernels/engine/ids/device_distinct.h",
     "kernels/engine/ids/gpu/",
     "kernels/engine/rows/gpu/gpu_",

@@ -38,7 +38,7 @@ struct RowBatch;  // row_kernels.h
 
 // Makes steps of tables that are GpuRows on this device, which is current.
 // Called by a static initializer of the code of steps
-// (gpu_step/call/step_call.h), which every program with rows on a GPU links.
+// (rows/gpu_step/step_call.h), which every program with rows on a GPU links.
 // Returns true.
 using GpuStepFactory = Status (*)(int device, Span<const GpuStepTable> tables,
                                   const DeviceStream* stream,

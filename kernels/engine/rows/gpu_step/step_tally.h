@@ -3,8 +3,8 @@
 //
 // Adds an update to the tallies of its tables (row_tally.h).
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_TALLY_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_TALLY_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -20,4 +20,4 @@ Status LaunchTally(const StepPlan& plan, int num_processors, StreamView stream);
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_TALLY_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_step/call/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
 
 namespace ev {
 namespace gpu {

@@ -10,9 +10,9 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/row_meta.h"
-#include "kernels/engine/gpu_step/call/step_keys.cuh"
-#include "kernels/engine/gpu_step/call/step_tally.h"
 #include "kernels/engine/rows/gpu/row_tally.h"
+#include "kernels/engine/rows/gpu_step/step_keys.cuh"
+#include "kernels/engine/rows/gpu_step/step_tally.h"
 
 namespace ev {
 namespace gpu {

@@ -7,8 +7,8 @@
 //
 // MEMORY: a lane with 40 bytes of device memory per id.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_GROUPS_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_GROUPS_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_
 
 #include <cstdint>
 #include <memory>
@@ -92,4 +92,4 @@ class StepGroups {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_GROUPS_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_

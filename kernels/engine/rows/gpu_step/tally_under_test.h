@@ -4,8 +4,8 @@
 // Updates of a tally, without a step: of a row whose key has 3 ids and of one
 // whose key has 20.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_TALLY_UNDER_TEST_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_TALLY_UNDER_TEST_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_UNDER_TEST_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_UNDER_TEST_H_
 
 #include <cstdint>
 
@@ -38,4 +38,4 @@ class TallyUnderTest {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_TALLY_UNDER_TEST_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_UNDER_TEST_H_

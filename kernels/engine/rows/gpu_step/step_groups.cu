@@ -10,9 +10,9 @@
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/side_streams.h"
-#include "kernels/engine/gpu_step/call/step_groups.h"
 #include "kernels/engine/gpu_step/group.h"
 #include "kernels/engine/gpu_step/sort_long.h"
+#include "kernels/engine/rows/gpu_step/step_groups.h"
 
 namespace ev {
 namespace gpu {

@@ -19,14 +19,14 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
-#include "kernels/engine/gpu_step/call/step_call.h"
-#include "kernels/engine/gpu_step/call/step_groups.h"
-#include "kernels/engine/gpu_step/call/step_rows.h"
-#include "kernels/engine/gpu_step/call/step_tally.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/gpu_step/update.h"
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/gpu_gradients.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_groups.h"
+#include "kernels/engine/rows/gpu_step/step_rows.h"
+#include "kernels/engine/rows/gpu_step/step_tally.h"
 
 namespace ev {
 namespace gpu {

@@ -4,8 +4,8 @@
 // The distinct keys of a step whose occurrences have been grouped, and how many
 // occurrences the ids of each stand for.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_KEYS_CUH_
-#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_KEYS_CUH_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_KEYS_CUH_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_KEYS_CUH_
 
 #include <cstdint>
 
@@ -77,4 +77,4 @@ __device__ __forceinline__ void VisitKeys(const StepPlan& plan,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_KEYS_CUH_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_KEYS_CUH_

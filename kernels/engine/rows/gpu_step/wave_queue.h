@@ -5,8 +5,8 @@
 // of a wave; a wave is launched when all of its parts, and all parts of earlier
 // waves, have arrived.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_WAVE_QUEUE_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_WAVE_QUEUE_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_WAVE_QUEUE_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_WAVE_QUEUE_H_
 
 #include <atomic>
 #include <cstddef>
@@ -57,4 +57,4 @@ class WaveQueue {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_WAVE_QUEUE_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_WAVE_QUEUE_H_

@@ -5,9 +5,9 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/process_device.h"
-#include "kernels/engine/gpu_step/call/step_tally.h"
-#include "kernels/engine/gpu_step/call/tally_under_test.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
+#include "kernels/engine/rows/gpu_step/step_tally.h"
+#include "kernels/engine/rows/gpu_step/tally_under_test.h"
 
 namespace ev {
 namespace gpu {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/gpu_step/call/wave_queue.h"
+#include "kernels/engine/rows/gpu_step/wave_queue.h"
 
 #include <atomic>
 #include <memory>

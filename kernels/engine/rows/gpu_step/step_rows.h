@@ -7,8 +7,8 @@
 //
 // MEMORY: a lane with 12 bytes of pinned memory per id of those tables.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_ROWS_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_ROWS_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_ROWS_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_ROWS_H_
 
 #include <cstdint>
 #include <memory>
@@ -55,4 +55,4 @@ class StepRows : public GpuStepNotes {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_ROWS_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_ROWS_H_

@@ -14,10 +14,10 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/gpu_step/call/step_lookup.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/ids/gpu/samples_there.cuh"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
+#include "kernels/engine/rows/gpu_step/step_lookup.h"
 
 namespace ev {
 namespace gpu {

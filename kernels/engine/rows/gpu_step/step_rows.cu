@@ -13,8 +13,8 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/warp.cuh"
-#include "kernels/engine/gpu_step/call/step_keys.cuh"
-#include "kernels/engine/gpu_step/call/step_rows.h"
+#include "kernels/engine/rows/gpu_step/step_keys.cuh"
+#include "kernels/engine/rows/gpu_step/step_rows.h"
 
 namespace ev {
 namespace gpu {

@@ -21,7 +21,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/side_streams.h"
-#include "kernels/engine/gpu_step/call/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
 
 namespace ev {
 namespace gpu {

@@ -9,8 +9,8 @@
 // AbsentAs(r) for default row r, or kNoRow if the GPU has no row for it. An id
 // is UNKNOWN if its key is not in the GPU's key table.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_LOOKUP_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_LOOKUP_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_LOOKUP_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_LOOKUP_H_
 
 #include <cstdint>
 
@@ -110,4 +110,4 @@ Status LaunchPoolNames(const StepLookup& lookup, int kind, int begin, int end,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_LOOKUP_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_LOOKUP_H_

@@ -13,10 +13,10 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/side_streams.h"
-#include "kernels/engine/gpu_step/call/step_call.h"
-#include "kernels/engine/gpu_step/call/step_groups.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/ids/occurrences.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_groups.h"
 
 namespace ev {
 namespace gpu {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_step/call/step_call.h"
 #include "kernels/engine/ids/occurrences.h"
 #include "kernels/engine/ids/unique_pool.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
 
 namespace ev {
 namespace gpu {

@@ -21,8 +21,8 @@
 // memory (base/gpu/work_lane.h), except 16 bytes per id of a table that meets
 // its first wide id, 8 of them pageable.
 
-#ifndef KERNELS_ENGINE_GPU_STEP_CALL_STEP_CALL_H_
-#define KERNELS_ENGINE_GPU_STEP_CALL_STEP_CALL_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
 
 #include <atomic>
 #include <cstdint>
@@ -36,11 +36,11 @@
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/staged_upload.h"
 #include "kernels/engine/base/gpu/work_lane.h"
-#include "kernels/engine/gpu_step/call/step_lookup.h"
-#include "kernels/engine/gpu_step/call/wave_queue.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu_step.h"
+#include "kernels/engine/rows/gpu_step/step_lookup.h"
+#include "kernels/engine/rows/gpu_step/wave_queue.h"
 
 namespace ev {
 namespace gpu {
@@ -335,4 +335,4 @@ std::unique_ptr<DeviceDistinct> MakeStepDistinct(std::shared_ptr<StepCall> step,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_GPU_STEP_CALL_STEP_CALL_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_

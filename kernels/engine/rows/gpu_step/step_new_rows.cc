@@ -14,8 +14,8 @@
 
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_step/call/step_call.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
 
 namespace ev {
 namespace gpu {

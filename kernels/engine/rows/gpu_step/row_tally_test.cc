@@ -7,7 +7,7 @@
 #include <map>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/gpu_step/call/tally_under_test.h"
+#include "kernels/engine/rows/gpu_step/tally_under_test.h"
 #include "kernels/engine/testing/skip_without_gpu.h"
 
 namespace ev {
