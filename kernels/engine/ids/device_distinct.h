@@ -3,10 +3,10 @@
 //
 // One table's batch of ids on a GPU. There are two kinds:
 //
-//   of a step (rows/gpu_step.h), on the GPU that has the table's rows. Its
-//     unknown keys are those without a row. Distinct keys are computed only if
-//     a caller fetches them.
-//   of a route (sok/exchange/route.h), on a GPU without the rows. The GPU
+//   in a step (rows/gpu_step.h): the GPU has the table's rows. A key is unknown
+//     if it has no row. Distinct keys are computed only if a caller fetches
+//     them.
+//   in a route (sok/exchange/route.h): the GPU does not have the rows. It
 //     deduplicates the batch, and all keys are unknown.
 //
 // The result is a function of the batch and of which keys have rows: distinct
@@ -116,9 +116,9 @@ class DeviceDistinct {
   // Occurrences of each unknown key, [K], with each of its ids counted as
   // occurrences_of_ids(). Null except in a step.
   virtual const int32_t* unknown_counts() const { return nullptr; }
-  // How many occurrences each id stands for, [N]. Null, always so except in a
-  // step: 1 each. Elsewhere in this class, as in counts(), an occurrence is one
-  // id of the batch.
+  // [N]: the number of occurrences that each id stands for. Null means 1 each,
+  // and is always returned outside a step. Elsewhere in this class, as in
+  // counts(), an occurrence is one id of the batch.
   virtual const int32_t* occurrences_of_ids() const { return nullptr; }
 
   // For a request with owners: unknown_keys() are sorted by owner, those of one
@@ -154,13 +154,13 @@ class DeviceDistinct {
   virtual Status Occurrences(int32_t* samples) const = 0;
 };
 
-// A route deduplicates a table's ids on a device only if they are at least this
-// fraction (1 / kDistinctShares) of the ids that are worth it.
+// A route deduplicates a table's ids on a device only if the table has at least
+// 1 / kDistinctShares of the minimum number of ids (MinIdsToDeduplicate).
 constexpr int64_t kDistinctShares = 8;
 
 // Returns the environment variable TF_EV_GPU_DEDUP_MIN_IDS, read once, or
-// 'otherwise' if it is not set: the ids of a route that are worth deduplicating
-// on a device.
+// 'otherwise' if it is not set: the minimum number of ids of a route for which
+// deduplication on a device pays off.
 int64_t MinIdsToDeduplicate(int64_t otherwise);
 
 }  // namespace ev

@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a home whose rows are used in GPU memory computes on the GPU, besides
-// what every home does (row_home.h): it pools samples, and sums and applies the
-// gradients of samples. If all rows are in GPU memory, it also finds keys.
+// GPU operations of a home with rows in GPU memory, in addition to those of
+// every home (row_home.h): it pools samples, and sums and applies the gradients
+// of samples. If all rows are in GPU memory, it also looks up keys.
 //
-// THREADS. As in row_home.h. Work that a Start call begins continues after the
-// return, until it is waited for.
+// THREADS. The same rules as in row_home.h. A Start call returns while its work
+// is in flight; the caller waits with DeviceWork::Wait.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_COMPUTE_H_
 #define KERNELS_ENGINE_ROWS_GPU_COMPUTE_H_
@@ -28,8 +28,8 @@
 namespace ev {
 
 // One table's batch to pool (combine/pooling.h), without weights and with a
-// combiner that adds. The CPU has found the rows. The arrays must not change
-// until the work has been waited for.
+// combiner that adds. The CPU has looked up the rows. The arrays must not
+// change until the work has been waited for.
 struct DevicePooling {
   // [U], for each distinct id: the handle of its row, or AbsentAs(r) if it has
   // none and reads default row r.
@@ -37,18 +37,18 @@ struct DevicePooling {
   Span<const int32_t> inverse;  // [N]
   Span<const int32_t> offsets;  // [B + 1]
   Combiner combiner = Combiner::kSum;
-  // Not null, of a GpuTableCompute only: the output is in GPU memory.
+  // If not null, the output is in GPU memory. GpuTableCompute only.
   const DeviceStream* stream = nullptr;
 };
 
-// Gradients of samples [B, dim] that are copied to GPU memory, made by
-// GpuRowCompute::StartGradients. May outlive the rows that made it. The
+// A copy in GPU memory of the gradients of samples, [B, dim]. Created by
+// GpuRowCompute::StartGradients; may outlive the rows that created it. The
 // destructor waits for work in flight that reads host memory.
 class DeviceGradients {
  public:
   virtual ~DeviceGradients() {}
-  // False if the GPU reads the gradients in place, as those in
-  // base/transfer_memory.h; Put is not called then.
+  // False if the GPU reads the gradients in place (base/transfer_memory.h); Put
+  // must not be called then.
   virtual bool needs_put() const { return true; }
   // Copies the gradients of sample 'begin' and the following ones; the caller
   // may reuse the span afterwards. Thread-safe. REQUIRES: each sample is put
@@ -72,23 +72,24 @@ struct DevicePooledUpdate {
                                    // weights only
   int64_t num_samples = 0;         // B
   const float* grads = nullptr;    // [B, dim]
-  // Not null, of a GpuTableCompute only: 'grads' are in GPU memory, and are
-  // read by the end of the work.
+  // If not null, 'grads' are in GPU memory, and have been read when the work
+  // ends. GpuTableCompute only.
   const DeviceStream* stream = nullptr;
-  // Without a stream: the copy of 'grads', all of which were put.
+  // If there is no stream: the copy of 'grads'. All of them have been put.
   DeviceGradients* put_grads = nullptr;
 };
 
+// The handle that stands for a key without a row that reads 'default_row'.
 inline RowHandle AbsentAs(int64_t default_row) {
   return kFirstReservedHandle + static_cast<RowHandle>(default_row);
 }
 
-// Something that a device has been told to do.
+// The work of one call in flight on a device.
 class DeviceWork {
  public:
   virtual ~DeviceWork() {}  // waits; an error is lost
   virtual Status Wait() = 0;
-  // Whether Wait has something to copy when the device is done.
+  // True if Wait copies results after the device has finished.
   virtual bool copies_when_waited_for() const { return false; }
 };
 
@@ -96,50 +97,53 @@ class GpuRowCompute {
  public:
   virtual ~GpuRowCompute() {}
 
-  // Begins to pool: out [B, dim], as PoolSamples gives it, bit for bit. In
-  // base/transfer_memory.h the device writes it directly. *work keeps the call
-  // under way, and is null where nothing is: REQUIRES that it is destroyed
-  // before a call that is made alone.
+  // Starts pooling. out: [B, dim], bit for bit the result of PoolSamples; if it
+  // is in base/transfer_memory.h, the device writes it directly. *work: the
+  // work in flight, or null if there is none. REQUIRES: *work is destroyed
+  // before a call that must run alone.
   virtual Status StartPool(const DevicePooling& pooling, float* out,
                            std::unique_ptr<DeviceWork>* work) = 0;
 
-  // Begins to copy gradients of samples, in host memory, to GPU memory.
+  // Starts copying gradients of samples from host memory to GPU memory.
   virtual Status StartGradients(const float* grads, int64_t num_samples,
                                 std::unique_ptr<DeviceGradients>* put) = 0;
-  // Begins an update. *work as for StartPool.
+  // Starts an update. *work: as for StartPool.
   virtual Status StartPooledUpdate(const DevicePooledUpdate& update,
                                    std::unique_ptr<DeviceWork>* work) = 0;
 };
 
-// Of a table all of whose rows are in a GPU's memory. StartPool and
-// StartPooledUpdate take tensors there too (base/device_stream.h);
-// InvalidArgument, then, when they are in the memory of another device.
+// GPU operations of a table whose rows are all in one GPU's memory. StartPool
+// and StartPooledUpdate also accept tensors in that memory
+// (base/device_stream.h). InvalidArgument: a tensor is in the memory of another
+// device.
 class GpuTableCompute : public GpuRowCompute {
  public:
-  // Like RowHome::NewRow, for the row of this key. Later steps find the key in
-  // the GPU's key table.
+  // Like RowHome::NewRow, and also inserts the key into the GPU's key table,
+  // where later steps find it.
   virtual Status NewKeyedRow(int64_t key, RowHandle handle,
                              int64_t default_row) = 0;
-  // Removes keys from the GPU's key table, before their rows are forgotten.
-  // Must run alone. If that fails, later calls return the error.
+  // Removes keys from the GPU's key table. Call it before their rows are
+  // forgotten. Must run alone. If that fails, later calls return the error.
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;
 
-  // The TALLY of a table that keeps one: what updates of steps have counted
-  // about rows and TakeTally has not taken. A row's is what those updates would
-  // have left in a RowMeta of zeros.
+  // True if the table keeps a TALLY: per row, the changes to its RowMeta by
+  // step updates since the last TakeTally, counted in GPU memory. A row's tally
+  // is the RowMeta that these updates would produce, starting from zero.
   virtual bool keeps_tally() const = 0;
-  // Whether a row may have one.
+  // True if a row may have a tally that is not zero.
   virtual bool has_tally() const = 0;
-  // take() of each row that has one, once; all are zero then. After an error
-  // some have been taken. Costs nothing where has_tally is false, else 16 bytes
-  // are read of every row that there is or was. REQUIRES that no update is
-  // under way; lookups may be. Throws std::bad_alloc, with nothing taken.
+  // Calls take() once for each row with a tally, and sets all tallies to zero.
+  // After an error, some have been taken. No cost if has_tally() is false;
+  // otherwise reads 16 bytes of every row that exists or has existed. REQUIRES:
+  // no update is in flight; lookups may be. Throws std::bad_alloc before
+  // anything is taken.
   using TakeRowTally = std::function<void(RowHandle, const RowMeta&)>;
   virtual Status TakeTally(const TakeRowTally& take) = 0;
 
-  // Begins a lookup of tables that are all of the kind of this one and on its
-  // GPU. stream: of outputs, and of ids, in GPU memory; null if outputs are in
-  // host memory. ResourceExhausted: the caller finds the rows on the CPU.
+  // Starts a lookup of tables, all with the implementation and the GPU of this
+  // one. stream: the stream of outputs and ids in GPU memory; null if outputs
+  // are in host memory. ResourceExhausted: the caller must look up the rows on
+  // the CPU.
   virtual Status StartStep(Span<const GpuStepTable> tables,
                            const DeviceStream* stream,
                            std::shared_ptr<GpuStep>* step) = 0;

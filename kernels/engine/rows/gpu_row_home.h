@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The home whose rows are all in the memory of this process's GPU, as the
-// GPU's code implements it. A program that links that code has such homes.
+// A home whose rows are all in the memory of this process's GPU, and the
+// registry of its implementation, which is in the GPU code.
 //
-// Beside what every home does, a GPU's home moves whole rows and makes old rows
-// new again: the home with two memories (hbm_dram/device_cache.h) keeps the
-// rows of many handles in the few rows of a GPU's home.
+// In addition to the operations of every home, it copies whole rows and resets
+// rows. The home with rows in two memories (hbm_dram/device_cache.h) uses this
+// to cache the rows of many handles in the few rows of a GPU home.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
@@ -24,28 +24,30 @@
 
 namespace ev {
 
-// NEW ROWS are queued: NewRow only makes room and remembers the handle, and
-// Flush writes all that are queued at once. Every call that touches rows
-// flushes first, so a queued row is never seen unwritten.
+// NEW ROWS are queued: NewRow only reserves memory and queues the handle; Flush
+// writes all queued rows at once. Every call that reads or writes rows flushes
+// first, so no call sees a row that is still queued.
 class GpuRowHome : public RowHome, public GpuTableCompute {
  public:
   GpuRowCompute* gpu() final { return this; }
   GpuTableCompute* gpu_table() final { return this; }
   const RowHomeCosts& costs() const final;
-  // A GPU's memory cannot be addressed: *held is false.
+  // Sets *held to false: the CPU cannot address GPU memory.
   Status Hold(Span<const RowHandle> handles, const float** rows,
               std::unique_ptr<RowHold>* hold, bool* held) final;
 
   virtual Status Flush() = 0;
-  // The row that is there becomes what NewRow makes, and is queued as that is;
-  // takes no memory. Not twice for one handle before a Flush.
+  // Resets an existing row to the contents of a new row. The reset is queued
+  // like a new row; no GPU memory is allocated. REQUIRES: at most one call per
+  // handle between two flushes.
   virtual Status RenewRow(RowHandle handle, int64_t default_row) = 0;
 
-  // Whole rows, value and slots one after the other: stretch by stretch, in
-  // order, fill makes those of handles [begin, begin + n) where the device
-  // takes them from, and take finds them where it puts them, [n, floats of a
-  // row], while it is busy with the next or the last stretch. Handles are rows;
-  // in WriteWhole each named once.
+  // WriteWhole and ReadWhole copy whole rows: the value and all slots, one
+  // after the other. They go through 'handles' in chunks, in order. fill writes
+  // the rows of handles [begin, begin + n) to memory from which the device
+  // copies them; take reads them from memory to which the device has copied
+  // them. rows: [n, floats per row]. The callbacks run while the device copies
+  // other chunks. REQUIRES: handles are rows; in WriteWhole they are distinct.
   using FillRows = std::function<void(size_t begin, size_t n, float* rows)>;
   using TakeRows =
       std::function<void(size_t begin, size_t n, const float* rows)>;
@@ -57,26 +59,26 @@ class GpuRowHome : public RowHome, public GpuTableCompute {
 
 struct GpuRowHomeOptions {
   int64_t dim = 0;
-  // [R, dim], R below 2^31; copied. Rows that no key is made of may be among
-  // them.
+  // [R, dim], R below 2^31; copied. It may include rows that no key uses.
   Span<const float> default_rows;
-  bool keeps_tally = false;  // gpu_compute.h; 16 bytes more for each row
+  bool keeps_tally = false;  // gpu_compute.h; costs 16 bytes per row
 };
 
 using GpuRowHomeFactory = Status (*)(const GpuRowHomeOptions& options,
                                      std::unique_ptr<GpuRowHome>* home);
 
-// Called by a static initializer of the GPU code that a program links, or with
-// the factory of a CUDA library that was loaded. Returns true.
+// Registers the implementation. Called by a static initializer of GPU code that
+// is linked into the program, or with the factory of a CUDA library that was
+// loaded. Returns true.
 bool RegisterGpuRowHome(GpuRowHomeFactory factory);
-// Null: none is registered. Loads no CUDA library.
+// Returns null if no factory is registered. Does not load the CUDA library.
 GpuRowHomeFactory RegisteredGpuRowHome();
 
-// Rows on this process's GPU: the only one it sees, or the one of its local
-// rank. Loads the CUDA library if no factory is registered.
+// Creates a home on this process's GPU: the only GPU that it sees, or the GPU
+// of its local rank. Loads the CUDA library if no factory is registered.
 // FailedPrecondition: this build has no GPU code, there is no driver or no GPU,
-// or one that the code was not compiled for; Internal: the CUDA library cannot
-// be loaded; ResourceExhausted.
+// or the code was not compiled for this GPU. Internal: the CUDA library cannot
+// be loaded. ResourceExhausted: not enough memory.
 Status MakeGpuRowHome(const GpuRowHomeOptions& options,
                       std::unique_ptr<GpuRowHome>* home);
 
