@@ -26,8 +26,8 @@ int BlocksOf(int64_t n, int64_t tile) {
   return static_cast<int>((n + tile - 1) / tile);
 }
 
-// Of n tables: them, and four arrays of tiles. A multiple of what each of them
-// is aligned to.
+// Returns the bytes of a description of n entries: n StepLookupTables and four
+// arrays of tiles. A multiple of 8, the largest alignment among them.
 size_t DescriptionBytes(size_t n) {
   const size_t bytes =
       n * sizeof(StepLookupTable) + 4 * (n + 1) * sizeof(int32_t);
@@ -35,7 +35,7 @@ size_t DescriptionBytes(size_t n) {
   return (bytes + 7) / 8 * 8;
 }
 
-// A small step sends at most so many bytes.
+// Maximum number of bytes that a small step (is_small_) sends.
 constexpr size_t kSmallBytes = 128 << 10;
 
 const bool kRegistered = RegisterGpuStepFactory(&StepCall::Make);
@@ -74,7 +74,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       table.host_out = given.out;
       table.is_host_out_pinned = IsPinned(given.out);
       table.out_at = output_bytes_;
-      // Rows of four floats are read and written as one.
+      // Aligned, since kernels access four floats at once.
       output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) /
                        sizeof(float4) * sizeof(float4);
     }
@@ -100,7 +100,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       for (const void* array :
            {given.ids, static_cast<const void*>(given.splits),
             static_cast<const void*>(given.indices)}) {
-        // Samples of several tables are the same tensor.
+        // Tables with the same samples share one tensor, which was checked.
         if (array == nullptr || (array != given.ids && given.samples_of >= 0)) {
           continue;
         }
@@ -125,10 +125,10 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   const size_t n = tables_.size();
   const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
   table_bytes_ = DescriptionBytes(NumEntries(0, static_cast<int>(n)));
-  // Zeros for the counter behind it.
+  // The description is followed by zeros for the counters.
   const size_t sent_bytes = table_bytes_ + counter_bytes;
-  // The descriptions of waves, of which several may be on their way, and behind
-  // them that of all.
+  // Each wave has its own description in pinned memory, since several may be in
+  // flight.
   size_t wave_bytes = 0;
   for (const auto& wave : waves_) {
     if (waves_.size() > 1) {
@@ -143,7 +143,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   }
   Parts here, there;
   here_ = there_ = Layout();
-  // What a small step sends lies together on both sides.
+  // The data that a small step sends is contiguous in both memories.
   here_.ids = here.AddBytes(id_bytes_);
   here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
   here_.tables = here.AddBytes(sent_bytes);
@@ -185,18 +185,18 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
 
 StepCall::~StepCall() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // Outputs may be written that no stream waits for.
+  // If Pool was not called or failed, no stream waits for the outputs.
   has_failed_ |= writes_outputs_ && end_ == nullptr;
   if (stream_ == nullptr && end_ != nullptr && !are_outputs_taken_) {
     has_failed_ |= !end_->Wait().ok();
   }
   if (lane_ != nullptr) {
-    // The caller's ids may still be read: those that are there by what comes
-    // before 'end_', after which the caller's stream goes on.
+    // The GPU may still read the caller's ids. Ids in GPU memory need no wait
+    // if 'end_' was recorded, because the caller's stream waits for it.
     const bool may_be_read = are_pinned_ || (are_there_ && end_ == nullptr);
     if (may_be_read && !is_taken_) has_failed_ |= !lane_->Wait().ok();
     if (groups_ != nullptr) has_failed_ |= !groups_->End(lane_.get()).ok();
-    // Ids of waves that were not launched may be on their way.
+    // Copies of ids of waves that were not launched may be in flight.
     if (uploads_ != nullptr) {
       has_failed_ |= !uploads_->Join(lane_->stream()).ok();
     }
@@ -206,7 +206,7 @@ StepCall::~StepCall() {
     SideStreams::Get()->Release(device_, std::move(uploads_));
   }
   for (std::unique_ptr<WorkLane>& lane : lanes_) {
-    // A lane of which nothing is known is destroyed, which waits.
+    // A lane whose state is unknown is not reused; its destructor waits.
     if (has_failed_ ||
         (end_ != nullptr && !end_->Before(lane->stream()).ok())) {
       continue;
@@ -447,7 +447,7 @@ Status StepCall::LaunchFind() {
     EV_RETURN_IF_ERROR(SendDescription(described, &launches));
     if (are_there_) {
       EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
-      // First, since the CPU waits for the result.
+      // Enqueued first, since the CPU waits for the result.
       EV_RETURN_IF_ERROR(FindSamples());
     }
     EV_RETURN_IF_ERROR(
@@ -498,7 +498,7 @@ Status StepCall::TakeOnce() {
   std::lock_guard<std::mutex> lock(mu_);
   if (is_taken_) return taken_;
   is_taken_ = true;
-  const bool had_failed = has_failed_;  // stays known
+  const bool had_failed = has_failed_;  // an earlier failure is kept
   has_failed_ = true;
   taken_ = Take();
   has_failed_ = had_failed || !taken_.ok();
@@ -593,7 +593,7 @@ Status StepCall::PoolAll() {
   Described described;
   described.end = static_cast<int>(tables_.size());
   described.pools = true;
-  described.here = here_.pool_tables;  // the other may be in flight
+  described.here = here_.pool_tables;  // here_.tables may still be in flight
   Launches launches;
   EV_RETURN_IF_ERROR(SendDescription(described, &launches));
   EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
@@ -623,8 +623,8 @@ Status StepCall::Pool() {
   return Status::OK();
 }
 
-// Outputs that are not pinned lie in pinned memory as they lie on the GPU, so
-// that neighbours are one copy.
+// Outputs in pageable memory are staged in pinned memory, in the same layout as
+// on the GPU, so that adjacent outputs are copied together.
 Status StepCall::BringOutputs(int begin, int end) {
   for (int t = begin; t < end;) {
     const Table& first = tables_[t];

@@ -1,25 +1,34 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuStep on a GPU. Ids of all tables are copied to the GPU as one block
-// through pinned memory, or as one block for each of several waves of tables
-// (step_waves.cu). int64 ids are copied as int32 until the table meets an id
-// that does not fit (step_ids.cc). Ids in pinned memory are copied directly,
-// and ids in GPU memory are read in place and kept. Kernels find the ids in the
-// key tables and pool (step_lookup.h). The ids without a row are copied to the
+// StepCall: GpuStep on a GPU.
+//
+// The ids of all tables are copied to the GPU through pinned memory, as one
+// block or as one block per wave. A WAVE is a range of tables that is looked up
+// and pooled while the ids of later waves are copied (step_waves.cu). int64 ids
+// are copied as int32 until a table gets an id that does not fit (step_ids.cc).
+// Ids in pinned memory are copied directly; ids in GPU memory are read in
+// place, and copied for the update. Kernels look up the ids in the key tables
+// and pool the rows (step_lookup.h). The ids without a row are copied to the
 // host when an update needs them. The update groups occurrences by row
 // (step_groups.h) and applies the rule with the kernels of gpu_step/.
 //
-// MEMORY. From Make until destruction: on the GPU 16 bytes per id and 4 per
-// sample, and 4 more of each if samples have several ids; pinned 12 bytes per
-// id and 4 per sample, and 8 more per id if some were not put. Ids copied as
-// int32 take 4 bytes less of each; ids that stand for several occurrences 4
-// more. Outputs in host memory take their bytes on the GPU, and as many pinned
-// unless they are pinned themselves. From the update on, or from the pooling if
-// an update is expected, 40 bytes per id on the GPU, and 12 per id pinned for
-// tables that note their rows in CPU memory (step_rows.h). All of it is lanes'
-// memory (base/gpu/work_lane.h), except 16 bytes per id of a table that meets
-// its first wide id, 8 of them pageable.
+// MEMORY, from Make until destruction, in bytes:
+//
+//   per id: 16 on the GPU and 12 pinned. 4 less of each if it is copied as
+//     int32; 4 more of each if ids have occurrence counts; 8 more pinned if
+//     some ids were not put.
+//   per sample: 4 on the GPU and 4 pinned. 4 more on the GPU if a combiner
+//     divides.
+//   outputs in host memory: their size on the GPU, and again pinned unless they
+//     are in pinned memory.
+//   per id, for an update: 40 on the GPU, and 12 pinned for tables with
+//     notes_rows (step_rows.h). Held from the update on, or from the pooling on
+//     if an update is expected.
+//
+// All of it is memory of lanes (base/gpu/work_lane.h), except 16 bytes per id
+// of a table in the step in which it gets its first wide id: 8 on the GPU and 8
+// pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
@@ -51,7 +60,9 @@ struct StepTable;  // gpu_step/step_plan.cuh
 
 class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
  public:
-  // tables: GpuRows on this device, which is current. ResourceExhausted.
+  // tables: all are GpuRows on this device. REQUIRES: the device is current.
+  // ResourceExhausted: not enough memory. InvalidArgument: ids or samples are
+  // in another GPU's memory.
   static Status Make(int device, Span<const GpuStepTable> tables,
                      const DeviceStream* stream,
                      std::shared_ptr<GpuStep>* step);
@@ -71,18 +82,19 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   friend class StepDistinct;  // step_distinct.cc
 
   enum class IdsAre {
-    kHere,    // put
-    kPinned,  // read by the GPU where the caller has them
-    kThere,   // in the GPU's memory
+    kHere,    // copied by Put
+    kPinned,  // in the caller's pinned memory, which the GPU reads
+    kThere,   // in GPU memory
   };
-  // Memory of its own, since a table needs it in one step only. 'there' is
-  // freed first, which waits for the copy that reads 'here'.
+  // The int64 ids of a table whose ids do not all fit into int32. Not lane
+  // memory, since a table needs it in one step only. 'there' is freed first;
+  // that waits for the copy that reads 'here'.
   struct WideIds {
     std::vector<int64_t> here;
     DeviceBuffer there;
   };
   struct Table {
-    GpuRows* rows = nullptr;  // while the caller's gates are held
+    GpuRows* rows = nullptr;  // valid while the caller is in the tables' gates
     std::shared_ptr<KnownKeys> known;
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
@@ -90,37 +102,39 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     float* out = nullptr;       // in GPU memory
     float* host_out = nullptr;  // in host memory; null if the step has a stream
     bool is_host_out_pinned = false;
-    size_t out_at = 0;  // bytes, in the lane's outputs
+    size_t out_at = 0;  // byte offset in the lane's outputs
     std::vector<GpuStepPiece> pieces;
     int wave = 0;
-    bool is_narrow = false;  // the ids of the block
-    // Whether the caller's int64 ids are int32 in the block, and where they are
-    // instead if one does not fit.
+    bool is_narrow = false;  // ids on the GPU are int32
+    // True if the caller's int64 ids are copied to the block of ids as int32.
+    // If one does not fit, all are in 'wide' instead.
     bool narrows = false;
     std::unique_ptr<WideIds> wide;
     IdsAre where = IdsAre::kHere;
     int64_t first_default = 0, num_defaults = 0;  // as GpuStepTable
     std::shared_ptr<const void> ids_owner;
-    const int64_t* occurrences = nullptr;  // as GpuStepTable, until Start
+    const int64_t* occurrences = nullptr;  // as GpuStepTable; null after Start
     bool has_occurrences = false;
-    // As the caller has them, while Wait has not returned or the owner lives.
+    // The caller's ids and samples; valid until Wait has returned, or as long
+    // as ids_owner lives.
     const void* given = nullptr;
     const int64_t* splits = nullptr;
     const int64_t* indices = nullptr;
-    // Of the first table with the samples. Known when all tables are started;
-    // of ids on the GPU after Wait.
+    // True if each sample is exactly one id. Set only for tables[first], when
+    // all tables have been started; for samples in GPU memory by Wait.
     bool one_id_each = true;
-    int64_t id_begin = 0, sample_begin = 0;  // in the arrays of the batch
-    // The first table with these samples, and where its offsets are.
+    int64_t id_begin = 0, sample_begin = 0;  // in the arrays of the step
+    // The first table with these samples, and the index of their first offset.
     int first = 0;
     int64_t offsets_at = 0;
-    size_t ids_at = 0;  // bytes, in the block of ids
-    // The ids without a row: positions in the batch, ascending, which of 'keys'
-    // each is, the distinct keys, and how often each occurs.
+    size_t ids_at = 0;  // byte offset in the block of ids
+    // Positions in the step of the ids without a row, ascending.
     Span<const uint32_t> unknown;
-    const int64_t* unknown_keys = nullptr;  // of those; null: read the ids
+    // The ids at these positions; null: read them from the block of ids.
+    const int64_t* unknown_keys = nullptr;
+    // The distinct unknown keys, and the occurrences of each.
     std::vector<int64_t> keys;
-    std::vector<int32_t> key_of, counts;
+    std::vector<int32_t> key_of, counts;  // key_of: index in 'keys' per id
     bool is_settled = false;
 
     size_t id_width() const {
@@ -129,18 +143,19 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     size_t id_bytes() const { return num_ids * id_width(); }
     size_t out_bytes() const { return num_samples * dim * sizeof(float); }
   };
-  // Tables [begin, end), worked on together as soon as their ids, and those of
-  // earlier waves, have been put (step_waves.cu).
+  // Tables [begin, end). Launched when their ids, and those of earlier waves,
+  // have been put (step_waves.cu).
   struct Wave {
     int begin = 0, end = 0;
-    // Of their ids that are put, in the block of ids.
+    // Byte range, in the block of ids, of their ids that are put.
     size_t put_at = 0, put_bytes = 0;
     std::unique_ptr<StagedUpload> upload;
-    // Of their samples, in the offsets of all.
+    // Range of their offsets in the offsets of all tables.
     int64_t offsets_at = 0, num_offsets = 0;
-    size_t tables_at = 0;  // bytes, in the pinned descriptions
+    size_t tables_at = 0;  // byte offset in the pinned descriptions of waves
   };
-  struct NewHandles {  // of a table's unknown keys
+  // Handles of a table's unknown keys, [K].
+  struct NewHandles {
     const Table* table;
     Span<const RowHandle> handles;
   };
@@ -148,7 +163,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   explicit StepCall(int device);
   Status Create(Span<const GpuStepTable> tables);
 
-  // Of table t: what its DeviceDistinct does.
+  // The methods of table t's DeviceDistinct.
   Status Put(int t, int64_t begin, Span<const int64_t> ids);
   Status Put(int t, int64_t begin, Span<const int32_t> ids);
   Status Start(int t, Span<const int32_t> offsets);
@@ -159,7 +174,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Settle(int t);
   const int64_t* keys(int t) const { return tables_[t].keys.data(); }
   const int32_t* counts(int t) const { return tables_[t].counts.data(); }
-  // Of the table's ids, [N]; null: 1 each.
+  // The occurrences of the table's ids, [N], in host and in GPU memory; null: 1
+  // each.
   const int32_t* OccurrencesHere(const Table& table) const {
     return table.has_occurrences
                ? OnHost<int32_t>(here_.occurrences) + table.id_begin
@@ -170,23 +186,24 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
                ? OnDevice<int32_t>(there_.occurrences) + table.id_begin
                : nullptr;
   }
-  // The table's ids, brought down where they were not put.
+  // Returns the table's ids. Copies them from the GPU if they were not put.
   Status Ids(int t, std::vector<char>* ids) const;
-  // Where the table's samples begin.
+  // Writes the offsets of the table's samples, [B + 1].
   Status Offsets(int t, int32_t* offsets) const;
-  // Brings down the names of a table's ids, [N].
+  // Copies the names (step_lookup.h) of a table's ids to the host, [N].
   Status BringNames(int t, RowHandle* names) const;
 
-  // Whether the ids of all tables are in the lane's pinned memory.
+  // True if the ids of all tables are in the lane's pinned memory.
   bool all_put() const { return !are_there_ && !are_pinned_; }
   const char* HostIds(const Table& table) const;
   char* DeviceIds(const Table& table) const;
   char* UploadTo(const Wave& wave) const;
-  // Sends ids of which one did not fit again, as they are.
+  // Copies a table's ids again, as int64, because one does not fit into int32.
   Status PutWide(Table* table);
+  // Copies ids in the caller's pinned memory to the GPU.
   Status SendPinned();
-  // Locks the key tables of tables [begin, end), in one order for all steps.
-  // Work that reads them is enqueued before they may be freed.
+  // Locks the key tables of tables [begin, end), in the same order in all
+  // steps. Kernels that read a key table must be enqueued under its lock.
   using KnownLocks = std::vector<std::unique_lock<std::mutex>>;
   KnownLocks LockKnown(int begin, int end) const;
   Status CutIntoWaves();
@@ -194,7 +211,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   StreamView upload_stream() const;
   Status Launch(const Wave& wave);
   Status LaunchWave(const Wave& wave);
-  // All tables at once.
+  // Enqueues the lookup of all tables, without the pooling.
   Status LaunchFind();
   Status FindSamples();
   Status BringCounter();
@@ -203,54 +220,61 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status TakeSamplesOnce();
   Status TakeSamples();
   Status TakeUnknown();
-  // Fills unknown_, and unknown_keys_ where keys [count] came.
+  // Fills unknown_, and unknown_keys_ if keys, [count], is not null.
   void PutInOrder(Span<const uint32_t> positions, const int64_t* keys);
   Status FindKeysOfUnknown(Table* table);
   bool OneIdEach(const Table& table) const {
     return tables_[table.first].one_id_each;
   }
-  // Writes the handles that keys have got since the lookup.
+  // Overwrites the names of unknown ids with the handles that their keys have
+  // got since the lookup.
   Status SetHandles(const std::vector<NewHandles>& all, StreamView stream);
-  // What is queued of new rows and keys is written, on the stream.
+  // Writes the queued new rows and keys of these tables, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
                      const std::vector<GpuRows::Queue>& queues,
                      StreamView stream, BegunEvents* followed);
-  // The stream comes after the events, but for those in 'followed', which it
-  // comes after and to which they are added.
+  // Makes later work of the stream wait for 'events'. Skips events in
+  // 'followed', which the stream already waits for, and adds the others to it.
   static Status FollowAll(const BegunEvents& events, StreamView stream,
                           BegunEvents* followed);
-  // As WriteNew, and the stream comes after what was begun on the rows.
+  // Like WriteNew; then makes later work of the stream wait for all work in
+  // flight on the rows.
   Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
                     BegunEvents* followed);
-  // The stream comes after the last keys that were put.
+  // Makes later work of the stream wait for the last key insertions.
   static Status FollowKeys(const std::vector<GpuRows*>& all, StreamView stream);
-  // Whether an update is expected, of all tables. Once.
+  // Returns true if an update of all tables is expected
+  // (GpuRows::groups_early). Clears the tables' flags, so a second call returns
+  // false.
   bool ExpectsUpdate() const;
-  // Groups occurrences for it, if there is memory, and if it has not come.
+  // Groups occurrences for the expected update, unless there is not enough
+  // memory or the update has already been called.
   void GroupEarly();
   void LaunchGroupsEarly();
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
+  // Records end_ after the work so far. Later work of 'outside' waits for it.
   Status End(StreamView work, const DeviceStream* outside);
-  // Of so many entries, as described last.
+  // Arguments of the kernels for the last description, of so many entries.
   StepLookup LookupView(int num_entries) const;
-  // Tables [begin, end) for the kernels that find, that pool, or both.
+  // The description of tables [begin, end) for the kernels that look up ids,
+  // that pool, or both.
   struct Described {
     int begin = 0, end = 0;
     bool finds = false, pools = false;
-    size_t here = 0;  // where it is put, in pinned memory
+    size_t here = 0;  // byte offset of the description in pinned memory
   };
-  // Ids and samples that a block of those kernels works on: of a table, or of
-  // a piece.
+  // An entry of a description: the ids and samples of one table or of one
+  // GpuStepPiece.
   struct Entry {
     int t = 0;
-    int64_t begin = 0;  // id and sample
+    int64_t begin = 0;  // first id and first sample, in the table
     int64_t num_ids = 0, num_samples = 0;
     float* out = nullptr;
   };
   std::vector<Entry> EntriesOf(const Described& described) const;
-  // How many EntriesOf gives at most, of tables [begin, end).
+  // Maximum number of entries of tables [begin, end).
   size_t NumEntries(int begin, int end) const;
   // InvalidArgument: table t's output is in another GPU's memory.
   Status CheckOutput(int t) const;
@@ -259,7 +283,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   struct Launches {
     int num_entries = 0;
     int find_blocks = 0;
-    // Where each kind begins in pool_order and in blocks.
+    // First entry, in pool_order, and first block of each kind (PoolKind).
     std::vector<int> kind_begin, block_begin;
   };
   Status SendDescription(const Described& described, Launches* launches);
@@ -283,52 +307,62 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   const int device_;
   std::vector<Table> tables_;
   int64_t num_ids_ = 0, num_samples_ = 0;
-  int64_t num_offsets_ = 0;  // of all samples, each once, with their ends
+  // Offsets of all tables' samples, B + 1 for each different samples.
+  int64_t num_offsets_ = 0;
   size_t id_bytes_ = 0, table_bytes_ = 0;
-  bool divides_ = false;
-  // Ids, samples and descriptions are sent by one copy, and the GPU counts
-  // unknown ids in host memory: each copy takes the CPU and the GPU some 5 us.
+  bool divides_ = false;  // some combiner divides
+  // True if ids, offsets and the description are sent by one copy and the GPU
+  // counts unknown ids in host memory. Each copy that this saves takes 5 us of
+  // CPU and of GPU time.
   bool is_small_ = false;
-  // Of some tables.
+  // True if some tables have ids in GPU memory, ids in the caller's pinned
+  // memory, or occurrences.
   bool are_there_ = false, are_pinned_ = false, have_occurrences_ = false;
-  // Null: outputs are in host memory.
+  // Null if outputs are in host memory.
   std::unique_ptr<const DeviceStream> stream_;
-  size_t output_bytes_ = 0;  // of those
+  size_t output_bytes_ = 0;  // of outputs in host memory
   std::atomic<bool> are_outputs_taken_{false};
-  std::atomic<bool> has_lists_{false};  // samples of other than one id
-  Layout here_, there_;                 // on the host, on the device
+  // True if some sample may not be exactly one id.
+  std::atomic<bool> has_lists_{false};
+  Layout here_, there_;  // of the lane's pinned memory and its GPU memory
   std::unique_ptr<WorkLane> lane_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  std::unique_ptr<SideStream> uploads_;  // null: ids go up on the lane's stream
-  std::vector<std::atomic<bool>> misfits_;  // of a table that narrows
+  // The stream that copies ids to the GPU; null: the lane's stream does.
+  std::unique_ptr<SideStream> uploads_;
+  // Per table: true if it narrows and an id did not fit into int32.
+  std::vector<std::atomic<bool>> misfits_;
   std::unique_ptr<WaveQueue> queue_;
-  // Of the thread that launches.
-  bool pools_early_ = false;     // with the finding
-  bool writes_outputs_ = false;  // some are being written
-  bool is_pooled_ = false;       // all are pooled
-  BegunEvents followed_;         // by it
+  // Used by the launching thread only (wave_queue.h).
+  bool pools_early_ = false;     // lookup and pooling are launched together
+  bool writes_outputs_ = false;  // some outputs may be being written
+  bool is_pooled_ = false;       // the pooling of all tables is enqueued
+  BegunEvents followed_;         // events that the lane's stream waits for
   std::atomic<bool> is_launched_{false};
-  // After the GPU has read pinned ids that have no owner; null: there are none.
+  // Event recorded after the GPU has read pinned ids without an owner; null if
+  // there are none.
   std::shared_ptr<DeviceEvent> ids_are_read_;
 
   std::mutex mu_;
-  bool is_taken_ = false;  // the ids without a row are on the host
-  Status taken_;
-  std::shared_ptr<DeviceEvent> samples_are_here_;  // of ids that are there
+  bool is_taken_ = false;  // TakeOnce has copied unknown ids to the host
+  Status taken_;           // its result
+  // Event recorded after the check of samples in GPU memory.
+  std::shared_ptr<DeviceEvent> samples_are_here_;
   bool samples_taken_ = false;
   Status samples_status_;
+  // Positions of the unknown ids, ascending, and, unless all ids were put, the
+  // ids.
   std::vector<uint32_t> unknown_;
-  std::vector<int64_t> unknown_keys_;  // of those, unless all were put
-  // Memory of work that may be under way.
+  std::vector<int64_t> unknown_keys_;
+  // Lanes whose memory is used by work that may be in flight.
   std::vector<std::unique_ptr<WorkLane>> lanes_;
-  bool groups_early_ = false;  // what TakeRest gives is not done
-  // Launched behind the pooling, for the update; null: none.
+  bool groups_early_ = false;  // TakeRest has work that is not done
+  // Groups launched right after the pooling, for the update; may be null.
   std::unique_ptr<StepGroups> groups_;
-  std::shared_ptr<DeviceEvent> end_;  // of what was begun last
+  std::shared_ptr<DeviceEvent> end_;  // recorded after the last work
   bool has_failed_ = false;           // the state of work in flight is unknown
 };
 
-// As GpuStep::Distinct (step_distinct.cc).
+// Implements GpuStep::Distinct (step_distinct.cc).
 std::unique_ptr<DeviceDistinct> MakeStepDistinct(std::shared_ptr<StepCall> step,
                                                  int t);
 

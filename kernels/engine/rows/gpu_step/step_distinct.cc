@@ -1,9 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// One table's ids of a step, as a DeviceDistinct. A GpuDistinct is made from
-// the ids, which are still in pinned memory or on the GPU, when a caller asks
-// for distinct keys; the step's names become the names of the keys.
+// StepDistinct: the DeviceDistinct of one table of a step. The ids are still in
+// pinned memory or on the GPU; when a caller first needs distinct keys, they
+// are deduplicated by a GpuDistinct. A key's name is the name of its ids in the
+// step.
 
 #include <cuda_runtime_api.h>
 
@@ -113,9 +114,8 @@ class StepDistinct : public DeviceDistinct {
   const std::shared_ptr<StepCall> step_;
   const int t_;
   mutable std::mutex mu_;
-  // Of the distinct keys.
-  mutable std::unique_ptr<DeviceDistinct> made_;
-  mutable std::vector<RowHandle> names_;
+  mutable std::unique_ptr<DeviceDistinct> made_;  // null until it is needed
+  mutable std::vector<RowHandle> names_;          // of the distinct keys
 };
 
 std::unique_ptr<DeviceDistinct> MakeStepDistinct(std::shared_ptr<StepCall> step,

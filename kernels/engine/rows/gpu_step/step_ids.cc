@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: ids on their way to the GPU.
+// StepCall: copies ids to the GPU.
 //
-// Half of the bytes of most models' int64 ids say nothing, and the link is what
-// a lookup of many ids waits for. They go up as int32, until the table meets an
-// id that does not fit: then the ids of that table are sent once more as they
-// are, and whole ever after.
+// A lookup of many ids is limited by the copy to the GPU, and the int64 ids of
+// most models fit into 32 bits. They are therefore copied as int32. When a
+// table gets an id that does not fit, its ids of this step are copied again as
+// int64, and all its later steps copy int64.
 
 #include <cuda_runtime_api.h>
 
@@ -22,8 +22,9 @@
 namespace ev {
 namespace gpu {
 
-// Those that are put first, wave by wave, each as one array. Wide ids before
-// narrow ones: they are aligned then, without gaps.
+// Lays out the block of ids: first the ids that are put, contiguous for each
+// wave, then all others. Within each range int64 ids come first, so that all
+// are aligned without gaps.
 void StepCall::PlaceIds() {
   const auto place = [this](int begin, int end, bool put) {
     for (bool narrow : {false, true}) {
@@ -53,7 +54,8 @@ void StepCall::PlaceIds() {
   align();
 }
 
-// Null for a small step, whose ids are sent later (SendDescription).
+// Returns the GPU memory for a wave's ids. Null for a small step, whose ids are
+// copied later (SendDescription).
 char* StepCall::UploadTo(const Wave& wave) const {
   return is_small_ ? nullptr : lane_->device() + there_.ids + wave.put_at;
 }
@@ -75,7 +77,7 @@ Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
   EV_RETURN_IF_ERROR(wave->upload->PutNarrowed(
       at + begin * sizeof(int32_t), ids.data(), ids.size(), wave->put_bytes,
       here, there, upload_stream(), &fit));
-  // Start of this table comes after it.
+  // Read by Start of this table, which is called after all its Puts.
   if (!fit) misfits_[t].store(true, std::memory_order_relaxed);
   return Status::OK();
 }
@@ -99,7 +101,7 @@ Status StepCall::PutWide(Table* table) {
   wide->here.assign(ids, ids + table->num_ids);
   const size_t bytes = table->num_ids * sizeof(int64_t);
   EV_RETURN_IF_ERROR(wide->there.Allocate(bytes, "ids of 64 bits"));
-  // 'wide' lives as long as the step.
+  // The source of the copy, 'wide', lives as long as the step.
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(wide->there.data(), wide->here.data(),
                                           bytes, cudaMemcpyHostToDevice,
                                           lane_->stream()));
@@ -119,7 +121,7 @@ char* StepCall::DeviceIds(const Table& table) const {
                                : lane_->device() + there_.ids + table.ids_at;
 }
 
-// Before anything else: the link is what a lookup of many ids waits for.
+// Called before all other work, because the copy limits a lookup of many ids.
 Status StepCall::SendPinned() {
   for (const Table& table : tables_) {
     if (table.where != IdsAre::kPinned) continue;

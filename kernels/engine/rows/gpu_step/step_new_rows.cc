@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: new rows and keys of a step's tables are written on its stream,
-// without a wait.
+// StepCall: writes the queued new rows and keys of a step's tables on its
+// stream, without waiting.
 
 #include <cuda_runtime_api.h>
 
@@ -36,7 +36,7 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
   BegunEvents followed;
   Status status = WriteQueues(all, queues, stream, &followed);
   if (status.ok()) status = DeviceEvent::Record(stream, &written);
-  // Its memory is used until then, even if nothing else comes of the step.
+  // The lane's memory is in use until 'written', even if the step fails later.
   if (status.ok()) status = written->Before(lanes_.back()->stream());
   for (size_t k = 0; k < all.size(); ++k) {
     if (status.ok()) {
@@ -48,7 +48,7 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
   return status;
 }
 
-// All in one piece of memory, and two launches for a table.
+// Sends all queues in one copy, then launches two kernels per table.
 Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
                              const std::vector<GpuRows::Queue>& queues,
                              StreamView stream, BegunEvents* followed) {
@@ -107,8 +107,8 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   return Status::OK();
 }
 
-// The same event comes with many tables: those of one model were all in the
-// same step before.
+// Tables of one model were in the same earlier step and share its event, so
+// each event is waited for once.
 Status StepCall::FollowAll(const BegunEvents& events, StreamView stream,
                            BegunEvents* followed) {
   for (const std::shared_ptr<DeviceEvent>& event : events) {

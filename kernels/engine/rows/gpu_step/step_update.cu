@@ -1,10 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall::Update: rows are updated from occurrences grouped by row. Where the
-// last update of the tables was of all and found a row for every key, so may
-// the next, and its occurrences are grouped as soon as rows are pooled; else
-// while gradients are still being made.
+// StepCall::Update: groups the occurrences by row and updates the rows.
+//
+// Grouping needs no gradients, so it overlaps with their computation. It is
+// launched right after the pooling if the last update covered all tables of its
+// step and every key had a row, since the next update will probably too.
+// Otherwise Update launches it.
 
 #include <cuda_runtime_api.h>
 
@@ -60,8 +62,8 @@ bool StepCall::CanUpdate(const std::string& rule,
   return IsRule(rule);
 }
 
-// What the update's kernels have to know of the table, but for its rows and
-// gradients.
+// Returns the table's fields for the update's kernels, without its rows and
+// gradients. fits: the gradients are aligned to 16 bytes.
 StepTable StepCall::TableOf(const Table& of, bool fits) {
   StepTable to = {};
   to.id_begin = of.id_begin;
@@ -87,7 +89,7 @@ bool StepCall::ExpectsUpdate() const {
   for (const Table& table : tables_) {
     if (!table.rows->groups_early()) return false;
   }
-  // Until an update finds use for it, which there may be none of.
+  // No step groups early again until an update has set the flags again.
   for (const Table& table : tables_) table.rows->set_groups_early(false);
   return true;
 }
@@ -99,8 +101,8 @@ std::function<void()> StepCall::TakeRest() {
   return [self] { self->GroupEarly(); };
 }
 
-// By a thread of the caller's pool, which nothing may leave by an exception. If
-// it fails, the update does it, or says what is missing.
+// Runs on a pool thread; must not throw. If it fails, Update groups the
+// occurrences, or returns the error.
 void StepCall::GroupEarly() {
   std::lock_guard<std::mutex> lock(mu_);
   if (!groups_early_) return;
@@ -111,7 +113,7 @@ void StepCall::GroupEarly() {
   }
 }
 
-// After the call that pooled, so that a table's rows may be gone.
+// May run after Pool has returned, when Table::rows may have been destroyed.
 void StepCall::LaunchGroupsEarly() {
   std::vector<int> numbers;
   std::vector<StepTable> tables;
@@ -136,13 +138,13 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
                         std::unique_ptr<GpuStepNotes>* notes) {
   notes->reset();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  // Recorded first, since gradients do not need the stream's later work.
+  // Recorded first: the gradients do not depend on the stream's later work.
   std::shared_ptr<DeviceEvent> made;
   if (stream != nullptr) {
     EV_RETURN_IF_ERROR(
         DeviceEvent::Record(static_cast<cudaStream_t>(stream->native), &made));
   }
-  // In the order of the step: gradients come in any.
+  // Sorted by the tables' order in the step; callers pass them in any order.
   std::vector<GpuStepUpdate> ordered(updates.begin(), updates.end());
   std::sort(ordered.begin(), ordered.end(),
             [](const GpuStepUpdate& a, const GpuStepUpdate& b) {
@@ -172,7 +174,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
         put != nullptr ? put->on_gpu() : update.grads);
     numbers.push_back(update.number);
     tables.push_back(TableOf(of, grads % sizeof(float4) == 0));
-    // From address 0: the gradients are not one array.
+    // Counted from address 0: the gradients of the tables are separate arrays.
     tables[k].pooled_begin = static_cast<int64_t>(grads / sizeof(float));
     tables[k].number = update.number;
     tables[k].notes_rows = update.notes_rows;
@@ -194,15 +196,15 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
 
   std::unique_ptr<StepGroups> groups;
-  // After an error it waits before the groups go, which it reads.
+  // Destroyed before 'groups': its destructor waits for work that reads them.
   std::unique_ptr<StepRows> noted;
   if (num_noted > 0) {
     EV_RETURN_IF_ERROR(StepRows::Make(device_, num_noted, &noted));
   }
 
   std::lock_guard<std::mutex> lock(mu_);
-  const bool had_failed = has_failed_;  // stays known
-  groups_early_ = false;                // it is done here, unless it is done
+  const bool had_failed = has_failed_;  // an earlier failure is kept
+  groups_early_ = false;                // groups below, if still needed
   groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
   if (is_grouped && (!new_handles.empty() || !groups->AreOf(numbers, tables))) {
@@ -215,8 +217,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
   }
-  lanes_.reserve(lanes_.size() + 2);  // of the names and of the groups
-  // From here on something may be under way.
+  lanes_.reserve(lanes_.size() + 2);  // for SetHandles and for the groups
+  // From here on, work may be in flight.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
   WaitsAfterFailure after_failure(s);
@@ -232,8 +234,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
       all_rows[k]->tally()->WillHave();
     }
   }
-  // What the lookup found. An earlier update of the same tables is followed
-  // with their rows, and one of others has changed nothing that is read here.
+  // Waits for the lookup. FollowRows has waited for earlier updates of the same
+  // tables; updates of other tables change nothing that this one reads.
   EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(SetHandles(new_handles, s));
@@ -249,9 +251,11 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     EV_RETURN_IF_ERROR(
         LaunchTally(groups->plan(), groups->num_processors(), s));
   }
-  // One end stands for all that was begun.
+  // end_ is one event for all work of the step, so this work comes after the
+  // previous end_.
   if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
-  // The work before runs while the gradients are computed or copied.
+  // Waited for last, so that the work above runs while the gradients are
+  // computed or copied.
   if (made != nullptr) EV_RETURN_IF_ERROR(made->Before(s));
   for (GpuGradients* put : put_grads) {
     after_failure.waits = true;  // before the gradients' memory is reused

@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: launches the finding and the pooling together, unless ids are in
-// GPU memory, whose samples must be checked first.
+// StepCall: launches lookup and pooling together, unless ids are in GPU memory,
+// whose samples must be checked first.
 //
-// The tables of a call with many ids are split into waves, so that the GPU is
-// not idle during the copy of ids: the ids of a wave are found, and its rows
-// pooled, while the ids of the next wave are copied. wave_queue.h decides which
-// thread launches a wave.
+// The tables of a step with many ids are split into waves, so that the GPU is
+// not idle during the copy of ids: the ids of a wave are looked up, and its
+// rows pooled, while the ids of the next wave are copied. wave_queue.h decides
+// which thread launches a wave.
 
 #include <cuda_runtime_api.h>
 
@@ -27,8 +27,8 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Ids of a wave, at least. Fewer cost the GPU more launches than their link
-// time, 150 us for 2 M ids, hides.
+// Minimum number of ids per wave. Copying 2 M ids takes 150 us; with smaller
+// waves the additional launches cost more GPU time than the overlap saves.
 int64_t MinIdsOfWave() {
   static const int64_t ids = [] {
     const char* const value = std::getenv("TF_EV_GPU_WAVE_IDS");
@@ -47,7 +47,7 @@ Status StepCall::CutIntoWaves() {
   for (size_t t = 0; t < tables_.size() && pools_early_; ++t) {
     const Table& table = tables_[t];
     are_put = are_put && table.where == IdsAre::kHere;
-    // An output of another GPU is an error of Pool.
+    // Pool returns the error if an output is in another GPU's memory.
     pools_early_ =
         table.where != IdsAre::kThere && CheckOutput(static_cast<int>(t)).ok();
   }
@@ -68,8 +68,8 @@ Status StepCall::CutIntoWaves() {
   for (const auto& wave : waves_) sizes.push_back(wave->end - wave->begin);
   queue_.reset(new WaveQueue(sizes));
   if (waves_.size() < 2) return Status::OK();
-  // Of each id, even where samples of this wave are of one id each: those of a
-  // later wave may not be.
+  // Every wave writes the sample of each id, because a later wave may have
+  // samples with several ids.
   has_lists_ = true;
   return SideStreams::Get()->Acquire(device_, &uploads_);
 }
@@ -130,7 +130,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   for (GpuRows* of : rows) {
     EV_RETURN_IF_ERROR(FollowAll(of->begun(), stream, &followed_));
   }
-  // The outputs may be in use until here.
+  // Earlier work of the caller's stream may use the outputs.
   if (wave.begin == 0 && stream_ != nullptr) {
     EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
   }
