@@ -19,10 +19,11 @@
 // Samples in GPU memory are checked first; the result is sent with the counts.
 //
 // Tables of one call share each launch: a block finds its table, and counts
-// with that table's blocks alone.
+// together with the blocks of that table only.
 //
-// Equal keys in a warp are handled by one lane: a hot key costs one probe, and
-// one addition, per warp that has it, and where all blocks add, one per block.
+// Equal keys in a warp are handled by one lane. A hot key costs one probe and
+// one addition per warp that has it, and one addition to global memory per
+// block.
 
 #include <cuda_runtime.h>
 
@@ -38,13 +39,14 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// A block counts the keys of the first numbers by itself before it adds to what
-// all have counted: the hot ones come early, and additions to one place follow
-// each other.
+// A block counts keys with numbers below kEarly in shared memory, and then adds
+// its counts to those in global memory. Hot keys occur early and so have low
+// numbers, and concurrent additions to one address are serialized.
 constexpr uint32_t kEarly = 1024;
-constexpr unsigned kMaxAssignBlocks = 1024;  // of a table
-constexpr unsigned long long kNobody = ~0ULL;
-// In heads, of a head whose number is there. Ids are fewer than 2^30.
+constexpr unsigned kMaxAssignBlocks = 1024;    // per table
+constexpr unsigned long long kNobody = ~0ULL;  // a free entry
+// Flag in 'heads': the rest is the key's number, not the position of its head.
+// Positions are below 2^30.
 constexpr uint32_t kNumbered = 0x80000000u;
 
 // Parameters of a kernel.
@@ -55,7 +57,7 @@ struct Batches {
 };
 static_assert(sizeof(Batches) <= kMostParameterBytes, "more tables");
 
-// Clears what it finds in done[1], which was set to all ones.
+// Clears in done[1], which starts as all ones, the SampleBits that it finds.
 __global__ void __launch_bounds__(kBlock)
     SamplesKernel(const __grid_constant__ Batches batches) {
   const TableBlock block = FindBlock(batches.blocks);
@@ -67,7 +69,7 @@ __global__ void __launch_bounds__(kBlock)
   if (bits != 0 && threadIdx.x % kLanes == 0) atomicAnd(batch.done + 1, ~bits);
 }
 
-// Two entries as other threads left them, from L2.
+// Loads two entries from L2, where the writes of other threads are visible.
 __device__ __forceinline__ void LoadTwo(const unsigned long long* from,
                                         unsigned long long* to) {
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
@@ -82,14 +84,14 @@ __device__ __forceinline__ int64_t KeyAt(const DistinctBatch& batch,
                          : __ldg(static_cast<const int64_t*>(batch.ids) + i);
 }
 
-// The entry of id i's key, which is made if there is none; its head is at most
-// i afterwards.
+// Returns the entry of id i's key, and creates it if needed. Afterwards the
+// entry's head is at most i.
 __device__ __forceinline__ uint32_t FindEntry(const DistinctBatch& batch,
                                               uint64_t hash, int64_t key,
                                               uint32_t i) {
   const uint32_t buckets = (batch.num_ids + 1) / 2;  // NumDistinctEntries / 4
-  // The lower half, which the bucket does not tell: good enough to spare most
-  // comparisons.
+  // The lower half of the hash, which does not determine the bucket. It avoids
+  // most comparisons of keys.
   const unsigned long long tag = hash << 32;
   uint32_t bucket = static_cast<uint32_t>(((hash >> 32) * buckets) >> 32);
   for (;;) {
@@ -115,7 +117,8 @@ __device__ __forceinline__ uint32_t FindEntry(const DistinctBatch& batch,
         if (++bucket == buckets) bucket = 0;
         continue;
       }
-      // Entries are taken in order, so an equal key meets this one here.
+      // Entries are taken in order, so another thread with an equal key tries
+      // this entry too.
       was = atomicCAS(four + free, kNobody, tag | i);
       if (was != kNobody && (((was ^ tag) >> 32) != 0 ||
                              KeyAt(batch, static_cast<uint32_t>(was)) != key)) {
@@ -138,7 +141,7 @@ __global__ void __launch_bounds__(kBlock)
   const bool mine = i < batch.num_ids;
   const int64_t key = mine ? KeyAt(batch, i) : 0;
   const unsigned active = __ballot_sync(kAll, mine);
-  // The leader has the lowest i.
+  // The leader of lanes with equal keys is the one with the lowest i.
   int leader = lane;
   if (mine) leader = __ffs(__match_any_sync(active, key)) - 1;
   uint32_t entry = 0;
@@ -172,9 +175,9 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// How many of a tile's elements come before this thread's, of round j, of those
-// that masks name. Called by all threads; before: of round j and warp w at
-// j * kWarps + w.
+// Sets before[j * kWarps + w] to the number of the tile's marked elements that
+// come before those of warp w in round j. masks[j]: the elements of this
+// thread's warp that are marked in round j. Called by all threads.
 __device__ __forceinline__ void CountBefore(const unsigned* masks,
                                             uint32_t* before) {
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
@@ -252,8 +255,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// One block for each tile of keys, or one block for a table whose keys are not
-// needed.
+// Runs with one block per tile of keys, or one block for a table whose keys are
+// not needed.
 __global__ void __launch_bounds__(kBlock)
     SendKernel(const __grid_constant__ Batches batches) {
   const TableBlock block = FindBlock(batches.blocks);
@@ -276,7 +279,7 @@ unsigned NumBlocks(int64_t threads) {
   return static_cast<unsigned>((threads + kBlock - 1) / kBlock);
 }
 
-// Up to kMostTables.
+// Launches the kernels for at most kMostTables tables.
 Status Launch(Span<const DistinctBatch> some, cudaStream_t stream) {
   Batches batches;
   batches.hash = KeyedHash::OfProcess();

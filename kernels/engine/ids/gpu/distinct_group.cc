@@ -16,7 +16,7 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// A batch that is there is in this device's memory.
+// Checks that a batch in device memory is in the memory of this device.
 Status CheckIsThere(int device, const DistinctRequest& request) {
   const IdsOnDevice& there = request.there;
   for (const void* array : {static_cast<const void*>(there.ids64),
@@ -44,7 +44,7 @@ DistinctGroup::DistinctGroup(int device, size_t num_tables)
 DistinctGroup::~DistinctGroup() {
   if (lane_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane of which nothing is known is destroyed instead.
+  // A lane whose state is unknown is not reused; its destructor waits.
   if (!has_failed_ && lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
 }
 
@@ -69,7 +69,7 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
                            char* device, size_t* host_bytes,
                            size_t* device_bytes) {
   Carver here(host), there(device);
-  // Those that are copied as they lie are cut in the same order on both sides.
+  // Ranges that one call copies have the same layout in both memories.
   const auto begin = [&](Stretch* stretch) {
     *stretch = {here.here(), there.here(), there.bytes()};
   };
@@ -84,7 +84,7 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
     batch->done = there.Take<uint32_t>(kDistinctDone);
   }
   end(&cleared_);
-  // Without gaps, as a StagedUpload wants them.
+  // Without gaps, as StagedUpload requires.
   begin(&offsets_);
   size_t num_offsets = 0;
   for (const DistinctRequest& request : requests) {
@@ -235,7 +235,7 @@ Status DistinctGroup::Launch() {
 }
 
 bool DistinctGroup::IsDone() const {
-  // The call that waits gets the error.
+  // After an error it returns true: Wait returns the error.
   return is_launched_.load(std::memory_order_acquire) &&
          cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
 }

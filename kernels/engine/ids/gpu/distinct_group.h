@@ -1,11 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables that a GPU deduplicates together, for GpuDistinct: they lie in one
-// lane (base/gpu/work_lane.h), have their launches in common, and are waited
-// for once. What has to be cleared lies together, and so do samples' offsets,
-// rules of owners, and inverses that come down: each is one call of the driver
-// for all tables, of which clearing and rules go before there are ids.
+// DistinctGroup: tables that a GPU deduplicates together, for GpuDistinct. They
+// share one lane (base/gpu/work_lane.h), the kernel launches and one wait.
+// Memory to clear is contiguous, and so are offsets of samples, owner rules,
+// and inverses to copy to the host: each takes one driver call for all tables.
+// Clearing and the copy of owner rules are enqueued before ids arrive.
 
 #ifndef KERNELS_ENGINE_IDS_GPU_DISTINCT_GROUP_H_
 #define KERNELS_ENGINE_IDS_GPU_DISTINCT_GROUP_H_
@@ -34,11 +34,12 @@ class DistinctGroup {
   struct Table {
     int64_t num_ids = 0, num_samples = 0;
     bool is_there = false, is_sorted = false, brings_inverse = false;
-    // On the device, of a table whose ids are put, and of one that is sorted.
+    // In device memory. ids: null unless they are put. places: null unless keys
+    // are sorted by owner.
     char* ids = nullptr;
     int32_t* places = nullptr;
-    // In pinned memory; null where a table needs none. Keys come down where the
-    // ids were, which have gone up by then.
+    // In pinned memory; null if the table does not need it. Keys overwrite the
+    // ids, which have been copied to the device by then.
     struct {
       char* ids = nullptr;
       int64_t* keys = nullptr;
@@ -50,11 +51,11 @@ class DistinctGroup {
   };
 
   // REQUIRES: the device is current. InvalidArgument, with the table's name: a
-  // batch is in another device's memory; ResourceExhausted.
+  // batch is in another device's memory. ResourceExhausted: not enough memory.
   static Status Make(int device, Span<const DistinctRequest> requests,
                      std::shared_ptr<DistinctGroup>* group);
-  // Waits for what is under way, which may be some ids of a group that was
-  // never launched.
+  // Waits for work in flight, including copies of ids of a group that was never
+  // launched.
   ~DistinctGroup();
   DistinctGroup(const DistinctGroup&) = delete;
   DistinctGroup& operator=(const DistinctGroup&) = delete;
@@ -63,19 +64,23 @@ class DistinctGroup {
   const DistinctBatch& batch(size_t t) const { return batches_[t]; }
   WorkLane* lane() const { return lane_.get(); }
 
-  // All of table t's ids were put: is_narrow as int32. offsets: of its samples,
-  // read when this returns; none where it is there. The call for the last table
-  // launches. From any thread.
+  // Call when all of table t's ids have been put. is_narrow: they are int32.
+  // offsets: of its samples, copied before the return; empty if the samples are
+  // in device memory. The call for the last table launches the kernels.
+  // Thread-safe.
   Status Start(size_t t, bool is_narrow, Span<const int32_t> offsets);
-  // Wait would return at once.
+  // Returns true if Wait would not block.
   bool IsDone() const;
-  // Waits once. By any threads at once, when all tables were started.
+  // Waits for the results of all tables. Thread-safe; later calls return the
+  // same status. Internal: not all tables have been started.
   Status Wait();
-  // The device gave numbers that cannot be: nothing is known of the lane.
+  // Reports that the device has returned impossible numbers, so the state of
+  // the lane is unknown.
   void Fail() { has_failed_.store(true, std::memory_order_relaxed); }
 
  private:
-  // What is cleared, or copied as it lies, of all tables.
+  // A range of both memories, with data of all tables, that is cleared or
+  // copied by one call.
   struct Stretch {
     char* here = nullptr;
     char* there = nullptr;
@@ -83,11 +88,11 @@ class DistinctGroup {
   };
 
   DistinctGroup(int device, size_t num_tables);
-  // Points into the two memories, which have so many bytes then; into none, for
-  // their number alone, where the memories are null.
+  // Places the arrays of all tables in the two memories, and returns the bytes
+  // that they need. If host and device are null, only the bytes are valid.
   void LayOut(Span<const DistinctRequest> requests, char* host, char* device,
               size_t* host_bytes, size_t* device_bytes);
-  // What needs no ids.
+  // Does all work that needs no ids.
   Status Prepare(Span<const DistinctRequest> requests);
   Status SendUp(const Stretch& stretch);
   Status Launch();
@@ -97,18 +102,18 @@ class DistinctGroup {
   std::unique_ptr<WorkLane> lane_;
   std::vector<Table> tables_;
   std::vector<DistinctBatch> batches_;  // of each table
-  std::vector<OwnedKeys> owned_;        // of those that are sorted
-  std::vector<DeviceStream> streams_;   // of batches that are there
+  std::vector<OwnedKeys> owned_;        // of tables with owners
+  std::vector<DeviceStream> streams_;   // of batches in device memory
   Stretch cleared_, offsets_, owners_, inverses_;
   std::unique_ptr<StagedUpload> offsets_upload_;
 
-  std::atomic<size_t> left_;  // tables that were not started
+  std::atomic<size_t> left_;  // number of tables not yet started
   std::atomic<bool> is_launched_{false};
-  std::atomic<bool> has_failed_{false};  // nothing is known of the lane
+  std::atomic<bool> has_failed_{false};  // the state of the lane is unknown
   std::mutex mu_;
-  Status launched_;             // right when is_launched_
-  bool is_waited_for_ = false;  // by mu_
-  Status waited_;               // by mu_
+  Status launched_;             // valid if is_launched_
+  bool is_waited_for_ = false;  // guarded by mu_
+  Status waited_;               // guarded by mu_
 };
 
 }  // namespace gpu

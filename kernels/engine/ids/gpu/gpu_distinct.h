@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deduplicates ids on a GPU. Ids are copied through pinned memory piece by
-// piece as they are put; the distinct keys are copied back into the same
-// memory, and everything else stays on the GPU until it is fetched. Tables of
-// one call are deduplicated together (distinct_group.h).
+// GpuDistinct: deduplicates a table's ids on a GPU. Ids are copied through
+// pinned memory as they are put, and the distinct keys are copied back into the
+// same memory. All other results stay on the GPU until they are fetched. Tables
+// of one call are deduplicated together (distinct_group.h).
 //
 // MEMORY, until all tables of the call are destroyed: on the GPU 44 bytes per
 // id, 8 less for ids that are in GPU memory, 4 more if keys are sorted; pinned
@@ -32,17 +32,18 @@
 namespace ev {
 namespace gpu {
 
-// From here on launches and the wait cost less than the processor's dedup.
+// From this number of ids on, deduplication on the GPU is faster than on the
+// CPU, including kernel launches and the wait.
 constexpr int64_t kMinDistinctIds = 32768;
 
 class GpuDistinct : public DeviceDistinct {
  public:
   // Creates one object per request; they are deduplicated together. REQUIRES:
   // the device is current. InvalidArgument, with the table's name: a batch is
-  // in another device's memory; ResourceExhausted.
+  // in another device's memory. ResourceExhausted: not enough memory.
   static Status Make(int device, Span<const DistinctRequest> requests,
                      std::vector<std::unique_ptr<DeviceDistinct>>* distincts);
-  // The same for one table whose ids are put.
+  // Creates one object for a table whose ids are put.
   static Status Make(int device, int64_t num_ids, int64_t num_samples,
                      bool brings_inverse,
                      std::unique_ptr<DeviceDistinct>* distinct);
@@ -69,12 +70,13 @@ class GpuDistinct : public DeviceDistinct {
 
   // Arrays in GPU memory, valid after Wait.
   GroupedBatch batch() const;
-  const int32_t* device_places() const;  // with owners
+  const int32_t* device_places() const;  // null without owners
 
  private:
   GpuDistinct(int device, std::shared_ptr<DistinctGroup> group, size_t t);
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
-  // [at] of the lane's device memory, for WorkLane::BringDown.
+  // Returns an array's offset in the lane's device memory, for
+  // WorkLane::BringDown.
   size_t AtOf(const void* array) const;
   const DistinctBatch& there() const { return group_->batch(t_); }
 
@@ -84,7 +86,7 @@ class GpuDistinct : public DeviceDistinct {
   const DistinctGroup::Table& table_;  // the group's
   StagedUpload ids_;
   std::atomic<bool> is_narrow_{false};
-  bool one_id_each_ = false;  // samples that are there
+  bool one_id_each_ = false;  // of samples in GPU memory
   int64_t num_unique_ = 0;
 
   mutable std::mutex fetch_mu_;

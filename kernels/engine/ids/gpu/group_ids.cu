@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stable radix sort of the samples by their ids' keys; as many bits as the
-// keys' numbers have.
+// A stable radix sort of the samples by the numbers of their ids' keys. Only
+// the bits that these numbers use are sorted.
 
 #include <cuda_runtime.h>
 
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kBlock)
   samples[i] = static_cast<int32_t>(low);
 }
 
-// One key, or as many as ids: they are grouped as they are.
+// True if the batch is already grouped: all ids are equal, or all are distinct.
 bool IsGrouped(const GroupedBatch& batch) {
   return batch.num_unique == 1 || batch.num_unique == batch.num_ids;
 }
@@ -62,7 +62,7 @@ cudaError_t SumCounts(const GroupedBatch& batch, void* scratch, size_t* bytes,
                                        stream);
 }
 
-// Bytes of the two buffers, which take turns.
+// Returns the scratch bytes of the sort or of the sum, which share them.
 Status LibraryBytes(const GroupedBatch& batch, size_t* bytes) {
   size_t sort = 0, sum = 0;
   if (!IsGrouped(batch)) {
@@ -74,7 +74,7 @@ Status LibraryBytes(const GroupedBatch& batch, size_t* bytes) {
   return Status::OK();
 }
 
-// The sort's copy of the keys, and of the samples.
+// Bytes of each of the sort's two arrays: samples in batch order, sorted keys.
 size_t ArrayBytes(const GroupedBatch& batch) {
   return IsGrouped(batch) ? 0 : Aligned(batch.num_ids * sizeof(int32_t));
 }

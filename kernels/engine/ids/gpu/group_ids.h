@@ -1,8 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Occurrences of a batch's distinct keys, key by key, each key's in the order
-// of the batch: what GroupOccurrences of combine/pooling_gradient.h makes.
+// Groups the occurrences of a batch by key: keys in their order, the
+// occurrences of each key in the order of the batch. The result is that of
+// GroupOccurrences (combine/pooling_gradient.h).
 
 #ifndef KERNELS_ENGINE_IDS_GPU_GROUP_IDS_H_
 #define KERNELS_ENGINE_IDS_GPU_GROUP_IDS_H_
@@ -16,7 +17,7 @@
 namespace ev {
 namespace gpu {
 
-// In device memory.
+// The input; arrays are in device memory.
 struct GroupedBatch {
   const int32_t* inverse = nullptr;  // [N]
   const int32_t* counts = nullptr;   // [U]
@@ -26,10 +27,11 @@ struct GroupedBatch {
   int64_t num_samples = 0;
 };
 
-// Memory that is worked in, besides the result.
+// Returns the size of 'scratch' of LaunchGroup.
 Status GroupScratchBytes(const GroupedBatch& batch, size_t* bytes);
 
-// ends [U], or null: not wanted; samples [N]; scratch aligned to 256 bytes.
+// Writes samples [N], the sample of each occurrence, and ends [U], the end of
+// each key's occurrences; ends may be null. scratch: aligned to 256 bytes.
 Status LaunchGroup(const GroupedBatch& batch, char* scratch,
                    size_t scratch_bytes, int32_t* ends, int32_t* samples,
                    StreamView stream);

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread sums one element's gradients and applies the rule to it: the sum is
-// formed occurrence by occurrence, as SumOccurrences of
-// combine/pooling_gradient.h forms it, bit for bit, and is never written. Sums
-// of keys that occur very often are there already (long_sums.h).
+// A thread sums the gradients of one element and applies the rule to it. It
+// adds occurrence by occurrence, bit for bit like SumOccurrences
+// (combine/pooling_gradient.h), and does not store the sum. Sums of keys that
+// occur very often were computed before (long_sums.h).
 
 #include <algorithm>
 #include <utility>
@@ -19,10 +19,10 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Gradients that a thread has under way.
+// Number of gradients that a thread loads before it adds them.
 constexpr int kAhead = 16;
 
-// The sum of one column over occurrences [i, end), at least one.
+// Returns the sum of one column over occurrences [i, end), at least one.
 __device__ __forceinline__ float SumOf(const PooledGradients& g, int32_t i,
                                        int32_t end, int64_t dim,
                                        int64_t column) {

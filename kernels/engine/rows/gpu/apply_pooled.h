@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// An optimizer's rule on rows whose gradients are sums over samples, for
-// GpuRowCompute::StartPooledUpdate.
+// The kernel that applies an optimizer's rule to rows whose gradients are sums
+// over samples, for GpuRowCompute::StartPooledUpdate.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_APPLY_POOLED_H_
 #define KERNELS_ENGINE_ROWS_GPU_APPLY_POOLED_H_
@@ -20,8 +20,9 @@ namespace ev {
 namespace gpu {
 
 // Sums each row's gradients in the order of its occurrences and applies the
-// rule. slot_offsets: in floats, one per slot of the rule. long_sums: of
-// LaunchLongSums; not read where no key occurs so often. Enqueues one kernel.
+// rule. slot_offsets: in floats, one per slot of the rule. long_sums: the
+// result of LaunchLongSums, read only for keys that it sums. Enqueues one
+// kernel.
 Status LaunchApplyPooled(const std::string& rule, Span<const float> hyper,
                          const RowBatch& batch,
                          Span<const int64_t> slot_offsets,

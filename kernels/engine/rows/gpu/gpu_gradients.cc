@@ -44,7 +44,7 @@ Status GpuGradients::Make(int device, int64_t dim, const float* grads,
 
 GpuGradients::~GpuGradients() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane whose copy failed is destroyed, which waits for it.
+  // A lane whose copy failed is not reused; its destructor waits for the copy.
   if (copied_ == nullptr || copied_->Wait().ok()) {
     WorkLane::ReleaseBusy(std::move(lane_));
   }

@@ -1,11 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of samples that are copied from host memory to the GPU, for an
-// update (rows/gpu_compute.h).
+// GpuGradients: gradients of samples that are copied from host memory to the
+// GPU for an update. Implements DeviceGradients (rows/gpu_compute.h).
 //
-// MEMORY. The gradients' bytes on the GPU, and as many pinned unless the GPU
-// reads the caller's memory directly, until the update that reads them is done.
+// MEMORY: the gradients' size on the GPU, and the same in pinned memory unless
+// the GPU reads the caller's memory directly. Held until the update that reads
+// them is done.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_GRADIENTS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_GRADIENTS_H_
@@ -25,9 +26,10 @@ namespace gpu {
 
 class GpuGradients : public DeviceGradients {
  public:
-  // grads: [num_samples, dim] in host memory. If it is pinned, it is copied at
-  // once, and must not change until this object is destroyed. REQUIRES: the
-  // device is current. ResourceExhausted.
+  // grads: [num_samples, dim] in host memory. If it is in pinned memory, its
+  // copy is enqueued by this call, and it must not change until this object is
+  // destroyed. REQUIRES: the device is current. ResourceExhausted: not enough
+  // memory.
   static Status Make(int device, int64_t dim, const float* grads,
                      int64_t num_samples,
                      std::unique_ptr<DeviceGradients>* gradients);
@@ -43,7 +45,7 @@ class GpuGradients : public DeviceGradients {
   }
   // Makes later work of the stream wait for the copy.
   Status Before(StreamView stream);
-  // Keeps the memory until 'event'.
+  // Keeps the memory, beyond the life of this object, until 'event'.
   Status UsedUntil(const DeviceEvent& event) {
     return event.Before(lane_->stream());
   }
@@ -57,7 +59,7 @@ class GpuGradients : public DeviceGradients {
   const bool is_pinned_;
   std::unique_ptr<WorkLane> lane_;
   StagedUpload upload_;
-  std::shared_ptr<DeviceEvent> copied_;  // of pinned gradients
+  std::shared_ptr<DeviceEvent> copied_;  // null unless gradients are pinned
 };
 
 }  // namespace gpu

@@ -80,8 +80,8 @@ Status GpuRows::StartPooledUpdate(const DevicePooledUpdate& update,
   } else if (!update.factors.empty()) {
     gradients.factors = reinterpret_cast<const float*>(device + factors_at);
   }
-  // Last, so that the work before runs while the gradients are computed or
-  // copied.
+  // Waited for last, so that the work above runs while the gradients are
+  // computed or copied.
   if (put != nullptr) {
     gradients.grads = put->on_gpu();
     EV_RETURN_IF_ERROR(put->Before(lane->stream()));

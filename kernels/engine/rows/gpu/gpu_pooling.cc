@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GpuRows::StartPool: copies handles, inverse and offsets to the GPU as one
-// block, pools, and copies the output to the host, directly if it is pinned. An
-// output in GPU memory is written by the kernel. Only Wait waits.
+// block, pools, and copies the output to the host, directly if it is in pinned
+// memory. An output in GPU memory is written by the kernel. StartPool does not
+// wait for the GPU; DeviceWork::Wait does.
 
 #include <cuda_runtime_api.h>
 

@@ -82,7 +82,7 @@ void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event,
   try {
     AddBegun(event, behind, &after_);
   } catch (const std::bad_alloc&) {
-    // What has passed need not be remembered.
+    // After this wait the event need not be in the list.
     const Status status = event->Wait();
     (void)status;  // as in WaitForSteps
   }
@@ -99,7 +99,7 @@ void GpuRows::WaitForSteps() {
   std::lock_guard<std::mutex> lock(after_mu_);
   for (const std::shared_ptr<DeviceEvent>& begun : after_) {
     const Status status = begun->Wait();
-    // The next call fails the same way, and can say so.
+    // Ignored: the next call fails in the same way and returns the error.
     (void)status;
   }
   after_.clear();
@@ -179,7 +179,7 @@ Status GpuRows::QueueReserved(const int64_t* key, RowHandle handle,
   }
   try {
     std::unique_lock<std::mutex> lock(queue_mu_);
-    // A piece has its memory for as long as rows of it live.
+    // A piece has memory as long as it has rows.
     if (live_.size() <= piece || live_[piece] == 0) {
       lock.unlock();
       EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
@@ -322,7 +322,7 @@ Status GpuRows::BringDown(
   return WithLane([&](TransferLane* lane) {
     const int64_t per_turn = std::max<int64_t>(
         1, (kTurnBytes - kAlign) / (bytes_per_row + sizeof(RowHandle)));
-    // The stretch that each of the last two turns brings down.
+    // The last two turns, and the first row of the chunk of each turn.
     TransferLane::Turn* turns[2] = {nullptr, nullptr};
     int64_t begins[2] = {0, 0};
     const auto empty = [&](int k) {
@@ -354,7 +354,7 @@ Status GpuRows::BringDown(
       turns[k] = turn;
       begins[k] = begin;
     }
-    // In the order in which they were sent.
+    // Takes the last two chunks, in the order in which they were sent.
     for (int last = 0; last < 2; ++last, k ^= 1) {
       if (turns[k] == nullptr) continue;
       EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(turns[k]->done));
@@ -560,7 +560,7 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
 Status GpuRows::TakeTally(const TakeRowTally& take) {
   if (!has_tally()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  // Lookups go on meanwhile.
+  // Waits on a copy of the list, so that lookups can continue.
   for (const std::shared_ptr<DeviceEvent>& event : begun()) {
     EV_RETURN_IF_ERROR(event->Wait());
   }
@@ -576,8 +576,8 @@ void GpuRows::ForgetKeys(Span<const int64_t> keys) {
 }
 
 void GpuRows::Forget(Span<const RowHandle> handles) {
-  // A handle that is named again must not wait in the queue twice. What fails
-  // here fails again in the next call, which can say so.
+  // Flushed so that a reused handle is not in the queue twice. If that fails,
+  // the next call fails too and returns the error.
   if (!Flush().ok()) return;
   WaitForSteps();
   for (RowHandle handle : handles) {

@@ -1,15 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuRowHome in the memory of this process's GPU (rows/gpu_row_home.h). Handles
-// and gradients go up, and rows come back, through pinned buffers of 2 MiB that
-// take turns (base/gpu/transfer_lane.h); calls made at once use lanes of their
-// own and overlap on the link.
+// GpuRows: a table's rows in the memory of this process's GPU. Implements
+// GpuRowHome (rows/gpu_row_home.h). Handles, gradients and rows are copied
+// through double-buffered pinned memory (base/gpu/transfer_lane.h). Concurrent
+// calls use different lanes, so their copies overlap.
 //
-// MEMORY, on the device: 4 * dim * (1 + slots) bytes per row in pieces of up to
-// 8 MiB, the default rows, 4 MiB per call under way, what lookups and updates
-// hold (gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc), the keys that
-// are known (known_keys.h), and the tally (row_tally.h).
+// MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
+// to 8 MiB (row_pieces.h); the default rows; 4 MiB per call in flight; the
+// memory of lookups and updates in flight (step_call.h, gpu_distinct.h,
+// gpu_pooling.cc, gpu_pooled_update.cc); the key table (known_keys.h); and the
+// tally (row_tally.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
@@ -60,7 +61,8 @@ class GpuRows : public GpuRowHome {
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override;
-  // These use a lane of base/gpu/work_lane.h until they are waited for.
+  // These three use a lane of base/gpu/work_lane.h until the caller has waited
+  // for them.
   Status StartPool(const DevicePooling& pooling, float* out,
                    std::unique_ptr<DeviceWork>* work) override;
   Status StartGradients(const float* grads, int64_t num_samples,
@@ -87,28 +89,31 @@ class GpuRows : public GpuRowHome {
   void Clear() override;
   int64_t bytes() const override;
 
-  // For steps (step_call.h), whose work goes on after the call that began it.
-  // An error of rows of which nothing is known.
+  // --- For steps (step_call.h), whose work outlasts the call that starts it
+  // ---
+
+  // Returns the error if a failed call has left the rows in an unknown state.
   Status CheckUsable() const { return broken_; }
   int64_t dim() const { return dim_; }
   PiecesView pieces() const { return pieces_->view(); }
-  RowTally* tally() const { return tally_.get(); }  // null: it keeps none
+  RowTally* tally() const { return tally_.get(); }  // null if none is kept
   const float* default_rows() const { return defaults_.as<float>(); }
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
-  // What steps began on the rows: what a stream is given for these rows comes
-  // after all of it.
+  // Returns the events of steps' work on the rows that may be in flight. A
+  // stream must wait for all of them before it reads or writes rows.
   BegunEvents begun();
-  Status Follow(StreamView stream);  // the stream comes after it
-  // What is begun from now on comes after the event too. Of what was begun
-  // before only 'behind', which the event comes after, is forgotten: another
-  // thread may have begun something since then.
+  // Makes later work of the stream wait for these events.
+  Status Follow(StreamView stream);
+  // Adds the event of a call's work on the rows, which waits for the events in
+  // 'behind', and removes those. Events that other threads have added since the
+  // call read begun() stay (begun_events.h).
   void BeginAfter(std::shared_ptr<DeviceEvent> event,
                   const BegunEvents& behind);
 
-  // New rows and keys that are queued, taken by a step that writes them. From
-  // Take to Done or GiveBack nothing else writes new ones, and calls on the
-  // rows wait. REQUIRES that several rows' are taken in the order of their
-  // addresses.
+  // The queue of new rows and keys. A step takes it and writes them. From Take
+  // until the returned lock is released, no other thread writes new rows, and
+  // calls on the rows wait. REQUIRES: a thread that takes the queues of several
+  // GpuRows takes them in the order of the objects' addresses.
   struct Queued {
     RowHandle handle;
     int64_t default_row;
@@ -125,20 +130,22 @@ class GpuRows : public GpuRowHome {
     return has_queued_.load(std::memory_order_acquire);
   }
   std::unique_lock<std::mutex> Take(Queue* queue);
-  // REQUIRE the lock of Take. Written behind what 'event' is behind, as are
-  // 'behind'; null: and waited for.
+  // Reports that the queue was written. event: recorded after that work, which
+  // waits for the events in 'behind'; null if the work has finished. REQUIRES:
+  // the lock of Take is held.
   void Done(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
+  // Puts a queue back that was not written. REQUIRES: the lock of Take is held.
   void GiveBack(const Queue& queue);
   int64_t num_slots() const { return num_slots_; }
   const float* initial_values() const { return initial_values_.as<float>(); }
-  // Whether an id was met that 32 bits do not hold. Steps send the ids of a
-  // table as int32 until then.
+  // True if a step has met an id that does not fit into int32. Until then,
+  // steps copy the table's ids as int32.
   bool has_wide_ids() const {
     return has_wide_ids_.load(std::memory_order_relaxed);
   }
   void MeetWideIds() { has_wide_ids_.store(true, std::memory_order_relaxed); }
-  // Whether a step's occurrences are grouped as soon as its rows are pooled,
-  // for an update that is expected (step_groups.h).
+  // True if an update is expected, so that a step groups its occurrences right
+  // after the pooling (step_update.cu).
   bool groups_early() const {
     return groups_early_.load(std::memory_order_relaxed);
   }
@@ -152,39 +159,41 @@ class GpuRows : public GpuRowHome {
 
  private:
   GpuRows(int device, int64_t dim);
-  // key: null, or the row's.
+  // key: of the row; may be null.
   Status QueueNew(const int64_t* key, RowHandle handle, int64_t default_row);
-  // The same when the key table has room for the key.
+  // Like QueueNew. REQUIRES: memory for the key is reserved in the key table.
   Status QueueReserved(const int64_t* key, RowHandle handle,
                        int64_t default_row);
   Status Create(const GpuRowHomeOptions& options);
 
-  // Runs body(lane) with the device current and new rows written; afterwards
-  // nothing is under way on the lane.
+  // Writes queued rows, makes the device current, runs body(lane), and waits
+  // for the lane. WithDevice does the same without writing queued rows.
   Status WithLane(const std::function<Status(TransferLane*)>& body);
   Status WithDevice(const std::function<Status(TransferLane*)>& body);
   Status WriteQueued(const Queue& queue, TransferLane* lane);
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
-  // Sends stretches of handles up; work(batch, out on the device) makes
-  // bytes_per_row of each row, which come down; take(begin, n, bytes) finds
-  // them.
+  // Computes bytes_per_row for each row on the device and copies them to the
+  // host, in chunks. Per chunk, work(batch, out) enqueues the computation; out
+  // is in device memory. take(begin, n, bytes) gets the results of rows [begin,
+  // begin + n) in host memory.
   Status BringDown(
       Span<const RowHandle> handles, size_t bytes_per_row,
       const std::function<void(int64_t, int64_t, const char*)>& take,
       const std::function<Status(const RowBatch&, char*, TransferLane*)>& work);
-  // Sends stretches of handles and their floats [N, width] up; work(batch, data
-  // on the device) is called for each. They are at 'pinned', or where that is
-  // null fill makes them.
+  // Copies handles and their floats, [N, width], to the device in chunks, and
+  // calls work(batch, floats) for each chunk; floats are in device memory. The
+  // source is 'pinned', in pinned memory, or, if that is null, what fill
+  // writes.
   Status SendUp(
       Span<const RowHandle> handles, int64_t width, const float* pinned,
       const FillRows& fill, TransferLane* lane,
       const std::function<Status(const RowBatch&, const float*)>& work);
-  // The same of floats [N, dim] that are anywhere.
+  // Like SendUp, for floats [N, dim] in any host memory.
   Status SendUpAll(
       Span<const RowHandle> handles, const float* floats, TransferLane* lane,
       const std::function<Status(const RowBatch&, const float*)>& work);
   size_t turn_bytes() const;
-  // Before a call that is made alone: nothing that steps began is under way.
+  // Waits until no work of steps is in flight. For calls that run alone.
   void WaitForSteps();
 
   const int device_;
@@ -193,21 +202,21 @@ class GpuRows : public GpuRowHome {
   DeviceBuffer defaults_;
   DeviceBuffer initial_values_;
   std::unique_ptr<RowPieces> pieces_;
-  std::unique_ptr<RowTally> tally_;         // null: it keeps none
-  const std::shared_ptr<KnownKeys> known_;  // batches under way have it too
-  // Not OK when a failed call left rows of which nothing is known.
+  std::unique_ptr<RowTally> tally_;         // null if none is kept
+  const std::shared_ptr<KnownKeys> known_;  // shared with steps in flight
+  // Not OK if a failed call left the rows in an unknown state.
   Status broken_;
 
   std::mutex after_mu_;
-  BegunEvents after_;                  // of steps, in any order
-  std::shared_ptr<DeviceEvent> keys_;  // of the last keys; null: none
+  BegunEvents after_;                  // returned by begun(), in any order
+  std::shared_ptr<DeviceEvent> keys_;  // returned by last_keys()
 
-  std::mutex flush_mu_;
+  std::mutex flush_mu_;  // held from Take until its lock is released
   std::mutex queue_mu_;
   Queue queue_;
-  std::vector<int64_t>
-      live_;  // rows of each piece; without any it is given back
-  // Whether what was queued may be unwritten, also while it is being written.
+  // Number of rows in each piece; a piece without rows is freed.
+  std::vector<int64_t> live_;
+  // False only if all new rows and keys have been written.
   std::atomic<bool> has_queued_{false};
   std::atomic<bool> has_wide_ids_{false};
   std::atomic<bool> groups_early_{false};

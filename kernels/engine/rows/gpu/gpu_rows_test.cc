@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows in a GPU's memory beside rows in CPU memory: same calls, same bits. That
-// the table's own tests pass on both is checked by the *_gpu_test of the room
-// above.
+// Compares rows in GPU memory with rows in CPU memory: the same calls give the
+// same bits. The *_gpu_test targets of kernels/engine/embedding run the table's
+// own tests on rows in GPU memory.
 
 #include <cmath>
 #include <cstdlib>
@@ -89,7 +89,7 @@ class GpuRulesTest : public ::testing::TestWithParam<int> {
   }
 };
 
-// Several updates with keys that come again, of several dims.
+// Updates rows several times, with repeated keys, for several dims.
 TEST_P(GpuRulesTest, UpdatesAsTheCpuDoes) {
   const RuleCase rule = Rules()[GetParam()];
   testing::ThreadPool pool(2);
@@ -203,7 +203,7 @@ TEST_F(GpuRowsTest, WithoutDeviceMemorySaysWhatIsNeededAndFree) {
   EXPECT_NE(std::string::npos, status.message().find("needs 67108864 bytes"));
   EXPECT_NE(std::string::npos, status.message().find("are free"));
   rows->Clear();
-  // The memory is back.
+  // The memory has been freed.
   ASSERT_OK(rows->NewRow(0, 0));
   std::vector<float> out(kDim, 0.0f);
   const std::vector<RowHandle> first = {0};

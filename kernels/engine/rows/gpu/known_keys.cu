@@ -20,7 +20,7 @@ namespace gpu {
 namespace {
 
 constexpr int64_t kMinSlots = 1024;
-// Counters have 32 bits.
+// Limited by the 32-bit counters.
 constexpr int64_t kMaxSlots = int64_t{1} << 31;
 constexpr size_t kKeysPerErase = 1 << 20;
 constexpr size_t kMinKeysPerErase = 1 << 10;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
     if (slot == kNoSlot) continue;
     known.handles[slot] = kNoRow;
     if (HasOwnSlot(keys[i])) continue;
-    // Once for a key that is named twice.
+    // Counts a key once if it is in 'keys' twice.
     if (atomicCAS(reinterpret_cast<unsigned long long*>(known.keys + slot),
                   static_cast<unsigned long long>(keys[i]),
                   static_cast<unsigned long long>(kErasedKey)) ==
@@ -126,7 +126,7 @@ Status KnownKeys::Grow() {
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
   if (view_.num_buckets != 0) {
-    // Includes what other streams have put.
+    // The counters include keys that other streams insert.
     EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
     EV_RETURN_IF_ERROR(ReadCounters(lane->stream()));
   }
@@ -171,7 +171,7 @@ Status KnownKeys::Rebuild(int64_t num_keys, StreamView stream) {
         view_, before, view);
     EV_CUDA_RETURN_IF_LAUNCH_FAILED("CopyKernel");
   }
-  // Other streams may use it as soon as the lock is released.
+  // Other streams may use the new table as soon as the lock is released.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream.get()));
   memory_ = std::move(memory);
   view_ = view;
@@ -182,7 +182,7 @@ Status KnownKeys::Rebuild(int64_t num_keys, StreamView stream) {
 Status KnownKeys::Erase(Span<const int64_t> keys) {
   std::lock_guard<std::mutex> lock(mu_);
   if (view_.num_buckets == 0) return Status::OK();
-  // With little memory in smaller pieces.
+  // Erases fewer keys at a time if there is not enough memory.
   size_t at_once = kKeysPerErase;
   for (size_t begin = 0; begin < keys.size();) {
     const size_t n = std::min(keys.size() - begin, at_once);
@@ -219,7 +219,7 @@ Status KnownKeys::EraseSome(Span<const int64_t> keys) {
 void KnownKeys::Shrink(StreamView stream) {
   const int64_t slots = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
   if (slots == kMinSlots || 8 * (known_ + reserved_) > MostUsed(slots)) return;
-  // Without memory for the copy the table stays as it is.
+  // If there is no memory for the copy, the table stays as it is.
   const Status status = Rebuild(reserved_, stream);
   (void)status;
 }

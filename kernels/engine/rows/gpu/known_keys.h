@@ -14,13 +14,13 @@
 // during its insertion reads kNoRow. Lookups and insertions on different
 // streams therefore need no order.
 //
-// GROWTH. When three quarters of the slots are used, all keys are copied, on
-// the GPU, to a table in which at most three eighths are used: 16 to 32 bytes
-// per key, and both tables during the copy, for which the caller waits. After
-// an erasure that leaves at most three thirty-seconds of the slots in use, keys
-// are copied to a smaller table.
+// GROWTH. When three quarters of the slots are used, the GPU copies all keys to
+// a table in which at most three eighths are used; the caller waits for the
+// copy. If an erasure leaves at most three thirty-seconds of the slots in use,
+// the keys are copied to a smaller table.
 //
-// MEMORY. None until the first key, then at least 12 KiB.
+// MEMORY. None until the first key, then at least 12 KiB. A table that has just
+// grown takes 32 bytes per key, a full one 16. Both tables exist during a copy.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_KNOWN_KEYS_H_
 #define KERNELS_ENGINE_ROWS_GPU_KNOWN_KEYS_H_
@@ -40,15 +40,16 @@ namespace ev {
 namespace gpu {
 
 constexpr int kKnownBucket = 4;  // slots
-// What a free slot holds: it never had a key, or has none any more.
+// Key values of free slots: of one that never had a key, and of one whose key
+// was erased.
 constexpr int64_t kEmptyKey = std::numeric_limits<int64_t>::min();
 constexpr int64_t kErasedKey = kEmptyKey + 1;
 
 // For kernels (known_keys.cuh).
 struct KnownKeysView {
-  KeyedHash hash;                // whose upper bits say where a walk begins
+  KeyedHash hash;                // upper bits: first bucket of a key's probes
   int64_t* keys = nullptr;       // [num_buckets * kKnownBucket]
-  RowHandle* handles = nullptr;  // two more, of kEmptyKey and kErasedKey
+  RowHandle* handles = nullptr;  // and two more, for kEmptyKey and kErasedKey
   uint32_t* counters = nullptr;  // [2]
   uint64_t num_buckets = 0;      // 0: the table is empty
 };
@@ -70,11 +71,11 @@ class KnownKeys {
   }
   const KnownKeysView& view() const { return view_; }
 
-  // Reserves memory for one more key, so that Put of it cannot fail for lack of
-  // memory. Waits for the GPU if the table has to grow. ResourceExhausted:
-  // nothing has changed.
+  // Reserves a slot for one more key, so that its Put needs no memory. Waits
+  // for the GPU if the table has to grow. ResourceExhausted: nothing has
+  // changed.
   Status Reserve();
-  // Returns a reservation whose key will not be put.
+  // Cancels the reservation of a key that will not be put.
   void Unreserve();
   // Inserts reserved keys [K] with their rows' handles [K], both in GPU memory.
   // Enqueues one kernel.
@@ -83,7 +84,7 @@ class KnownKeys {
 
   // --- Must run alone, without kernels of the other calls in flight ---
 
-  // Removes keys. Waits.
+  // Removes keys, and waits for the GPU.
   Status Erase(Span<const int64_t> keys);
   // Removes all keys and reservations, and frees the memory.
   void Clear();
@@ -93,7 +94,7 @@ class KnownKeys {
  private:
   // REQUIRE mu_.
   Status Grow();
-  // Copies all keys to a table for that many more.
+  // Copies all keys to a table with room for num_keys more.
   Status Rebuild(int64_t num_keys, StreamView stream);
   Status ReadCounters(StreamView stream);
   Status EraseSome(Span<const int64_t> keys);

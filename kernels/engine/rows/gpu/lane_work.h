@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceWork on a lane (base/gpu/work_lane.h).
+// LaneWork: DeviceWork (rows/gpu_compute.h) on a lane (base/gpu/work_lane.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_
 #define KERNELS_ENGINE_ROWS_GPU_LANE_WORK_H_
@@ -24,12 +24,13 @@ class LaneWork : public DeviceWork {
  public:
   LaneWork(int device, std::unique_ptr<WorkLane> lane)
       : device_(device), lane_(std::move(lane)) {}
-  // A lane that was not waited for waits when it is destroyed.
+  // If Wait was not called, the lane's destructor waits.
   ~LaneWork() override {
     if (lane_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
   }
 
-  // What is left to be copied when the device is done.
+  // Makes Wait copy 'bytes' from the lane's pinned memory after the device has
+  // finished.
   void CopyAtEnd(const char* from, size_t bytes, float* to) {
     from_ = from;
     bytes_ = bytes;
@@ -54,7 +55,7 @@ class LaneWork : public DeviceWork {
   float* to_ = nullptr;
 };
 
-// Into the lane's pinned memory.
+// Copies 'part' to offset 'at' of the lane's pinned memory.
 template <typename T>
 void Put(Span<const T> part, size_t at, WorkLane* lane) {
   if (part.empty()) return;

@@ -1,10 +1,10 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread sums one element of a sample, or four that lie together, in the
-// order of the sample's ids: as PoolSamples of combine/pooling.h, bit for bit.
-// The link that takes the result away is some thirty times narrower than the
-// memory the rows come from, so nothing here is worth being clever about.
+// A thread sums one element of a sample, or four adjacent ones, in the order of
+// the sample's ids: bit for bit the result of PoolSamples (combine/pooling.h).
+// The kernel is kept simple, because copying the result to the host is some
+// thirty times slower than reading the rows.
 
 #include <cstdint>
 
@@ -43,7 +43,7 @@ __device__ __forceinline__ const T* ValueOf(const PoolRowsBatch& batch,
   return reinterpret_cast<const T*>(row);
 }
 
-// dim counts T's.
+// dim: in units of T.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     PoolRowsKernel(PoolRowsBatch batch, int64_t dim, T* out) {

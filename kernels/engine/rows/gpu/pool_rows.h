@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling of rows that are named by their handles, for
+// The kernel that pools rows given by their handles, for
 // GpuRowCompute::StartPool.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_POOL_ROWS_H_
@@ -18,7 +18,7 @@
 namespace ev {
 namespace gpu {
 
-// DevicePooling in device memory.
+// The arrays of a DevicePooling, in device memory.
 struct PoolRowsBatch {
   PiecesView rows;
   const float* defaults = nullptr;  // [R, dim]

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The distinct keys of a step whose occurrences have been grouped, and how many
-// occurrences the ids of each stand for.
+// Visits the distinct keys of a step whose occurrences have been grouped, with
+// the number of occurrences that the ids of each key stand for.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_KEYS_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_KEYS_CUH_
@@ -16,8 +16,8 @@
 namespace ev {
 namespace gpu {
 
-// How many occurrences a key of few ids has. Where ids stand for several each,
-// each is a sample by itself.
+// Returns the number of occurrences of a key with few ids. If ids stand for
+// several occurrences, each sample is one id, so a sample's number is an id's.
 __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
                                                   const StepTable& table,
                                                   const SmallKey& key) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
   }
   return static_cast<uint32_t>(min(sum, kMostOccurrences));
 }
-// The same of a key of many ids.
+// The same for a key with many ids.
 __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
                                                   const StepTable& table,
                                                   const LongKey& key) {
@@ -43,10 +43,10 @@ __device__ __forceinline__ uint32_t OccurrencesOf(const StepPlan& plan,
   return static_cast<uint32_t>(min(sum, kMostOccurrences));
 }
 
-// Calls visit(table, row, occurrences, has) for each key of the tables that
-// wants(table) is true of. All lanes of a warp call it together; 'has' is false
-// in lanes without such a key, whose other arguments mean nothing. For a grid
-// of blocks of kStepBlock threads.
+// Calls visit(table, row, occurrences, has) for each key of the tables that the
+// predicate selects. All lanes of a warp call it together; 'has' is false in
+// lanes without such a key, whose other arguments are unspecified. REQUIRES:
+// blocks have kStepBlock threads.
 template <typename Wants, typename Visit>
 __device__ __forceinline__ void VisitKeys(const StepPlan& plan,
                                           const Wants& wants,

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of a tally, without a step: of a row whose key has 3 ids and of one
-// whose key has 20.
+// TallyUnderTest: updates a tally without a step, for tests. An update covers
+// two rows: the key of one has 3 ids, the key of the other 20.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_UNDER_TEST_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_TALLY_UNDER_TEST_H_
@@ -22,12 +22,12 @@ class TallyUnderTest {
  public:
   static constexpr RowHandle kFew = 5, kMany = 3 << kTallyRowsLog2;
 
-  // This process's GPU is current, and the rows have room for their tallies.
+  // Makes this process's GPU current and reserves the tallies of both rows.
   // FailedPrecondition: this process has no GPU.
   Status Make(RowTally* tally);
-  // kMany's tally is this.
+  // Sets the tally of row kMany.
   Status Set(const RowMeta& meta);
-  // Through when it returns.
+  // Updates both rows' tallies, and waits.
   Status Update(uint64_t version_plus1, uint32_t call);
 
  private:
