@@ -121,7 +121,7 @@ bool HostDeviceDistinct::IsDone() const {
   return *unstarted_ == 0 && times_asked_.fetch_add(1) % 2 == 1 && !is_late_;
 }
 
-// Ids and samples that are in the device's memory.
+// Reads ids and samples in GPU memory.
 Status HostDeviceDistinct::Read() {
   HostStream::Wait(there_.stream);
   const auto reached = [](const auto* array) {

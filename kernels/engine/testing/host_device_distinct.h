@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stand-in for deduplication on a GPU, and for the GPU's key tables. Aborts the
-// process if an id is put twice or not at all, if calls are out of order, if
-// offsets are not those of the batch, if results are read that were not
-// fetched, and if a key is inserted with two rows, or still has its row when
-// that is forgotten.
+// process if the caller breaks the contract:
+//
+//   an id is put twice or not at all;
+//   calls are out of order;
+//   offsets are not those of the batch;
+//   results are read that were not fetched;
+//   a key is inserted with two rows, or still has a row that is forgotten.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
@@ -26,13 +29,14 @@
 namespace ev {
 namespace testing {
 
-// Aborts the process with the broken promise, unless it holds.
+// Aborts the process if 'holds' is false. The message has 'promise', which
+// describes the breach, and 'which'.
 void Check(bool holds, const char* promise, int64_t which);
 
-// Key table of one embedding table. Thread-safe.
+// Stand-in for the GPU's key table of one embedding table. Thread-safe.
 class HostKnownKeys {
  public:
-  // kNoRow: the key has no row.
+  // Returns kNoRow if the key has no row.
   RowHandle Find(int64_t key) const;
   // Handles without a row are ignored.
   void Put(int64_t key, RowHandle handle);
@@ -47,16 +51,16 @@ class HostKnownKeys {
   std::unordered_map<RowHandle, int64_t> keys_;
 };
 
-// How many of the tables that are deduplicated together were not started.
+// Number of tables, of those deduplicated together, that are not yet started.
 using UnstartedTables = std::shared_ptr<std::atomic<int64_t>>;
 
 class HostDeviceDistinct : public DeviceDistinct {
  public:
-  // Of one table alone, whose ids are put.
+  // For one table by itself, whose ids are put.
   HostDeviceDistinct(int64_t num_ids, int64_t num_samples)
       : HostDeviceDistinct(RequestOf(num_ids, num_samples),
                            std::make_shared<std::atomic<int64_t>>(1)) {}
-  // A batch in the memory of host_device_memory.h is read by Wait.
+  // Wait reads a batch in GPU memory (host_device_memory.h).
   HostDeviceDistinct(const DistinctRequest& request, UnstartedTables unstarted)
       : num_samples_(request.num_samples),
         unstarted_(std::move(unstarted)),
@@ -73,10 +77,11 @@ class HostDeviceDistinct : public DeviceDistinct {
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
   Status Start(Span<const int32_t> offsets) override;
-  // True at every second call, unless it is late or another was not started.
+  // Returns true at every second call, if all tables have been started and
+  // BeLate was not called.
   bool IsDone() const override;
   void BeLate() { is_late_ = true; }
-  // Does all of it: a caller that forgets to wait is noticed.
+  // Does all the work, so that tests detect a caller that does not wait.
   Status Wait() override;
   int64_t num_unique() const override;
   int64_t num_unknown() const override { return num_unique(); }
@@ -90,13 +95,13 @@ class HostDeviceDistinct : public DeviceDistinct {
   Status Samples(int32_t* offsets) const override;
   Status Occurrences(int32_t* samples) const override;
 
-  // What the GPU keeps, after Wait.
+  // Arrays that stay in GPU memory, valid after Wait.
   int64_t num_samples() const { return num_samples_; }
   Span<const int32_t> inverse() const { return inverse_; }
   Span<const int32_t> offsets() const { return offsets_; }
   Span<const int32_t> ends() const { return ends_; }
   Span<const int32_t> samples() const { return samples_; }
-  // With owners; the device's, also while no caller has asked for them.
+  // For a request with owners. Valid even if Places was not called.
   Span<const int32_t> places() const { return places_; }
 
  private:
@@ -124,13 +129,12 @@ class HostDeviceDistinct : public DeviceDistinct {
   mutable std::atomic<int> times_asked_{0};
   bool is_late_ = false;
   std::vector<int64_t> ids_;
-  std::vector<char> was_put_;  // the width of the id
+  std::vector<char> was_put_;  // the id's width in bytes; 0: not put
   std::vector<int32_t> offsets_, inverse_, ends_, samples_;
   std::vector<int64_t> keys_, sorted_keys_;
   std::vector<int32_t> counts_;
   std::vector<int32_t> places_, owner_starts_;
-  // What was fetched: a copy, so that a caller that reads it too soon reads
-  // nothing.
+  // Copies made by Fetch, so that a caller that reads too early finds no data.
   mutable std::mutex fetch_mu_;
   mutable bool is_fetched_ = false;
   mutable std::vector<int64_t> fetched_keys_;

@@ -34,12 +34,13 @@ std::atomic<bool> no_steps{false};
 std::atomic<bool> no_keys{false};
 std::atomic<bool> next_tally_fails{false};
 
-// Rows that are moved whole at once.
+// Rows per chunk of WriteWhole and ReadWhole.
 constexpr size_t kStretch = 7;
 
 class HostDeviceRows : public GpuRowHome {
  private:
-  // One call under way.
+  // A call in progress. Aborts the process if a call that must run alone
+  // overlaps with another call.
   class Call {
    public:
     explicit Call(HostDeviceRows* rows, bool alone = false) : rows_(rows) {
@@ -57,7 +58,8 @@ class HostDeviceRows : public GpuRowHome {
   };
 
   struct Row;
-  // Rows that one call writes, marked so that another would be noticed.
+  // Marks the rows that a call writes. Aborts the process if another call is
+  // writing one of them.
   class Writing {
    public:
     Writing(HostDeviceRows* rows, Span<const RowHandle> handles)
@@ -161,8 +163,8 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  // Does all of it when it is waited for: a caller that forgets to wait is
-  // noticed.
+  // Does all its work in Wait, so that tests detect a caller that does not
+  // wait.
   class Pooling : public DeviceWork {
    public:
     Pooling(HostDeviceRows* rows, const DevicePooling& pooling, float* out)
@@ -187,7 +189,7 @@ class HostDeviceRows : public GpuRowHome {
     std::vector<HostStepTable> all;
     for (const GpuStepTable& table : tables) {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
-      // The caller is in the gates until the step has looked for the ids.
+      // The caller stays in the gates until the step has looked up the ids.
       rows->FillQueued();
       all.push_back({rows->dim_, rows->known_, rows->tally_});
     }
@@ -195,7 +197,9 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  // Where the floats are that come with a stream, or without.
+  // Returns the address at which the CPU can access floats [n]: themselves if
+  // there is no stream; else floats in GPU memory, after waiting for the
+  // stream. Aborts the process if memory and stream are not of one device.
   template <typename T>
   static T* Find(T* floats, int64_t n, const DeviceStream* stream) {
     if (n == 0) return floats;
@@ -216,7 +220,7 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  // As Pooling: nothing is done before it is waited for.
+  // Does all its work in Wait, like Pooling.
   class Updating : public DeviceWork {
    public:
     Updating(HostDeviceRows* rows, const DevicePooledUpdate& update)
@@ -455,7 +459,8 @@ class HostDeviceRows : public GpuRowHome {
     return ApplyMarked(*rule, handles, update.slot_columns, sums.data());
   }
 
-  // The row of a name as DevicePooling has them. REQUIRES mu_.
+  // Returns the row of an element of DevicePooling::rows. REQUIRES: mu_ is
+  // held.
   const float* Named(RowHandle name) {
     if (name < kFirstReservedHandle) return At(name)->floats.data();
     const int64_t r = name - kFirstReservedHandle;
@@ -485,7 +490,7 @@ class HostDeviceRows : public GpuRowHome {
     PoolSamples(batch, 0, NumSamples(pooling), out);
   }
 
-  // REQUIRES mu_ or being alone.
+  // REQUIRES: mu_ is held, or the call runs alone.
   Row* At(RowHandle handle) {
     const auto found = rows_.find(handle);
     Check(found != rows_.end(), "there is no such row", handle);
@@ -516,8 +521,8 @@ class HostDeviceRows : public GpuRowHome {
   const int64_t dim_;
   const std::vector<float> defaults_;
   const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
-  const std::shared_ptr<HostTally> tally_;  // null: it keeps none
-  std::vector<float> initial_;              // of each slot; changed alone
+  const std::shared_ptr<HostTally> tally_;  // null if none is kept
+  std::vector<float> initial_;  // per slot; changed by calls that run alone
   std::atomic<int> calls_{0};
   mutable std::mutex mu_;
   std::unordered_map<RowHandle, Row> rows_;

@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stand-in for a GPU: rows behind the interface of rows/row_home.h, in CPU
-// memory. A program that links it gets them for RowStorage::kHbm, so that what
-// a table does with rows on a GPU is tested on every machine.
+// Stand-in for a GPU: a GpuRowHome (rows/gpu_row_home.h) with its rows in CPU
+// memory. A program that links it uses it for RowStorage::kHbm, so that every
+// machine can test what a table does with rows on a GPU.
 //
 // It checks that its caller keeps the contract of the interface, and otherwise
 // aborts the process with a message: a row that was never created, or created
@@ -21,22 +21,23 @@
 namespace ev {
 namespace testing {
 
-// New rows beyond that many, over all tables, are ResourceExhausted. Negative,
-// the default: no limit.
+// Makes NewRow return ResourceExhausted if all tables together have that many
+// rows. Negative, the default: no limit.
 void LimitHostDeviceRows(int64_t rows);
 
-// Whether StartStep returns ResourceExhausted.
+// Makes StartStep return ResourceExhausted.
 void RefuseHostDeviceSteps(bool refuse);
 
-// Number of batches fetched so far; and makes the next fetch fail.
+// Returns the number of batches fetched so far.
 int64_t HostDeviceFetches();
+// Makes the next fetch fail.
 void FailNextHostDeviceFetch();
 // Makes the next TakeTally fail.
 void FailNextHostDeviceTally();
 // Makes NewKeyedRow return ResourceExhausted for lack of memory for the key.
 void RefuseHostDeviceKeys(bool refuse);
 
-// Number of rows of all tables.
+// Returns the number of rows of all tables.
 int64_t LiveHostDeviceRows();
 
 }  // namespace testing

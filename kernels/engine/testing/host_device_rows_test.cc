@@ -1,9 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a table does about a device that is short of memory, that it gives its
-// rows back, and that the test device notices a caller that breaks its
-// promises.
+// Tests that a table handles a device with too little memory and frees its
+// rows, and that the stand-in aborts if a caller breaks the contract.
 
 #include "kernels/engine/testing/host_device_rows.h"
 
@@ -78,7 +77,8 @@ TEST(HostDeviceRowsTest, AnUpdateWithoutDeviceMemoryChangesNoValue) {
   EXPECT_EQ((std::vector<float>{3, 3, 3, 3, 4, 4, 4, 4}), values);
 }
 
-// Tables whose rows are asked for by others, and memory of the device for them.
+// Tables whose rows are looked up for other ranks, with GPU memory for the
+// rows.
 class ServedTables {
  public:
   explicit ServedTables(size_t num_tables) {
@@ -91,7 +91,7 @@ class ServedTables {
   }
   ~ServedTables() { FreeHostDeviceMemory(memory_); }
 
-  // Table t is asked for keys 0 to sizes[t], each of which is there twice.
+  // Looks up sizes[t] keys of each table t: 0, 0, 1, 1, 2 and so on.
   Status Serve(const std::vector<int64_t>& sizes) {
     std::vector<std::vector<int64_t>> keys;
     std::vector<RowsInput> inputs(sizes.size());
@@ -116,7 +116,7 @@ class ServedTables {
                       &plan_);
   }
 
-  // The update of what was served: each key's gradient is 2.
+  // Updates the rows of the last Serve. The gradient of each key is 2.
   Status Update() {
     const DeviceStream stream = stream_.stream();
     std::vector<UpdateInput> updates(tables_.size());
@@ -159,7 +159,7 @@ TEST(HostDeviceRowsTest, TablesThatAreServedTogetherAreOneStep) {
   }
 }
 
-// The CPU finds the rows.
+// While it lives, steps are refused, so the CPU looks up the rows.
 class WithoutSteps {
  public:
   WithoutSteps() { RefuseHostDeviceSteps(true); }
@@ -190,7 +190,7 @@ TEST(HostDeviceRowsTest, WhatIsServedAgainIsNotFetched) {
     ASSERT_OK(served.Serve({200, 100}));
     ASSERT_OK(served.Update());
   }
-  // More keys of one of them.
+  // Serves more keys of one table.
   ASSERT_OK(served.Serve({220, 100}));
   ASSERT_OK(served.Update());
   EXPECT_EQ(fetches, HostDeviceFetches());
@@ -286,7 +286,8 @@ TEST(HostDeviceRowsTest, ARenewedRowIsANewOne) {
   EXPECT_EQ(LiveHostDeviceRows(), live);
 }
 
-// The pooled rows of ids by twos, whose table is trained by them first.
+// Trains a table for two steps, with samples of two ids each, and returns the
+// pooled rows of the second step.
 std::vector<float> TrainAndLookUp(const std::vector<int64_t>& ids,
                                   const float* weights) {
   const auto table = std::make_shared<EmbeddingTable>(Options());
@@ -334,7 +335,7 @@ TEST(HostDeviceRowsTest, LookupsWithoutWeightsAreSteps) {
   EXPECT_EQ(2, HostDeviceSteps() - before);
 }
 
-// Some tables' lookup of the same ids.
+// A lookup of the same ids in several tables.
 struct Lookup {
   std::vector<std::shared_ptr<EmbeddingTable>> tables;
   std::vector<PooledInput> inputs;
@@ -380,7 +381,7 @@ class Watched : public Parallel {
   int num_loops_ = 0;
 };
 
-// As many ids as take turns.
+// With so many ids, concurrent lookups put their ids one after the other.
 TEST(HostDeviceRowsTest, LookupsAtOncePutTheirIdsInTurn) {
   constexpr int64_t kIds = 32768;
   std::vector<int64_t> ids, splits;
@@ -450,7 +451,7 @@ TEST(HostDeviceRowsTest, WhatCannotBeFetchedIsAnErrorAndChangesNothing) {
   update.plan = plan.get();
   update.pooled_grads = grads.data();
   const auto apply = [&] {
-    // Steps do not have this rule.
+    // The stand-in's steps do not support this rule.
     return ApplyRule(
         "Adadelta", std::vector<float>{0.5f, 0.9f, 1e-6f},
         std::vector<UpdateInput>{update},

@@ -34,8 +34,8 @@ struct Table {
   std::vector<int32_t> offsets;
   bool is_started = false;
   std::vector<int64_t> unknown;    // distinct, in order of first occurrence
-  std::vector<int32_t> counts;     // of those
-  std::vector<int32_t> of_ids;     // what they stand for; none: 1 each
+  std::vector<int32_t> counts;     // occurrences of each unknown key
+  std::vector<int32_t> of_ids;     // occurrences of each id; empty: 1 each
   std::vector<RowHandle> handles;  // of each id
   std::unordered_map<int64_t, size_t> unknown_of;
   std::vector<float> output;  // of a step without a stream
@@ -46,7 +46,7 @@ struct Table {
   bool is_there() const { return given.on_device; }
 };
 
-// Adds what id i stands for.
+// Adds the number of occurrences that id i stands for.
 void Count(const Table& table, size_t i, int32_t* count) {
   AddOccurrences(table.of_ids.empty() ? 1 : table.of_ids[i], count);
 }
@@ -224,7 +224,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     for (size_t k = 0; k < slot_columns.size(); ++k) {
       if (slot_columns[k] != static_cast<int>(k)) return false;
     }
-    // One that it does not know, so that such rules are tested.
+    // Rejects one rule, so that tests cover rules that a step does not support.
     return rule != "Adadelta";
   }
 
@@ -310,7 +310,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
 
  private:
-  // It ends the process where it is not asked.
+  // Aborts the process if Wait of notes that were returned is not called.
   struct Notes : GpuStepNotes {
     bool is_of_a_table = false, is_handed_out = false, is_asked = false;
     std::vector<int32_t> numbers;
@@ -330,7 +330,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     void Add(int number, const std::vector<RowHandle>& handles,
              const std::vector<int32_t>& counts_of) {
       is_of_a_table = true;
-      // The last first: a device gives them in no order.
+      // Reversed, because a device may list rows in any order.
       for (size_t k = handles.size(); k > 0; --k) {
         if (handles[k - 1] >= kFirstReservedHandle) continue;
         numbers.push_back(number);
@@ -342,8 +342,9 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
-  // Of all tables, as the kernels of a device do it, and once: threads wait for
-  // different tables at the same time.
+  // Reads the ids and samples in GPU memory of all tables, once, like the
+  // kernels of a device. Thread-safe, since threads may wait for different
+  // tables at the same time.
   Status ReadAll() {
     std::lock_guard<std::mutex> lock(read_mutex_);
     if (is_read_) return read_status_;
@@ -355,7 +356,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     return read_status_;
   }
 
-  // Samples of one id each, whose outputs are in pieces.
+  // Pools a table whose outputs are in pieces.
   static Status PoolPieces(const Table& table, const DevicePooling& whole) {
     int64_t at = 0;
     for (const GpuStepPiece& piece : table.given.pieces) {
@@ -377,7 +378,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     return Status::OK();
   }
 
-  // Ids and samples that are in the device's memory.
+  // Reads a table's ids and samples in GPU memory.
   Status Read(Table* table) const {
     HostStream::Wait(*stream_);
     const GpuStepTable& given = table->given;
@@ -421,7 +422,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   std::atomic<int> num_started_{0}, num_waited_for_{0}, num_to_take_{0};
   bool is_pooled_ = false, is_rest_taken_ = false;
   std::atomic<bool> is_rest_done_{false};
-  std::mutex read_mutex_;  // Of what follows, and of what is read.
+  std::mutex read_mutex_;  // guards the next two and what ReadAll writes
   bool is_read_ = false;
   Status read_status_;
 };

@@ -1,11 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stand-in for rows/gpu_step.h, for the rows of host_device_rows.h. Aborts the
-// process if a promise is broken: if an id is not put, or put although it is in
-// GPU memory, if the pooling begins before all tables were waited for, if an
-// output in host memory is not taken, if an update begins before the pooling or
-// without settling its table.
+// Stand-in for a GpuStep (rows/gpu_step.h), for the rows of host_device_rows.h.
+// Aborts the process if the caller breaks the contract:
+//
+//   an id is not put, or is put although it is in GPU memory;
+//   Pool is called before Wait of all tables;
+//   an output in host memory is not taken;
+//   Update is called before Pool, or before Settle of its tables.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_STEP_H_
@@ -25,14 +27,14 @@ namespace testing {
 struct HostStepTable {
   int64_t dim = 0;
   std::shared_ptr<HostKnownKeys> keys;
-  std::shared_ptr<HostTally> tally;  // null: the table keeps none
+  std::shared_ptr<HostTally> tally;  // null if the table keeps none
 };
 
 std::shared_ptr<GpuStep> MakeHostDeviceStep(Span<const GpuStepTable> tables,
                                             const DeviceStream* stream,
                                             std::vector<HostStepTable> rows);
 
-// Number of steps so far, and of their updates.
+// Return the number of steps so far, and of their updates.
 int64_t HostDeviceSteps();
 int64_t HostDeviceStepUpdates();
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tables are in a step. embedding/lookup/step_lookup_test.cc compares the
-// results.
+// Tests which lookups and updates run as steps. The results are tested by
+// embedding/lookup/step_lookup_test.cc.
 
 #include "kernels/engine/testing/host_device_step.h"
 
@@ -67,7 +67,8 @@ class StepTest : public ::testing::Test {
     return in;
   }
 
-  // How many steps, and updates of steps, a lookup and an update make.
+  // Runs a lookup and an update, and returns how many steps and how many
+  // updates of steps they made.
   std::vector<int64_t> Made(const Table& table, const PooledInput& in,
                             const std::string& rule = "Adagrad",
                             std::vector<float> hyper = {0.5f},
@@ -111,7 +112,7 @@ TEST_F(StepTest, AnUpdateThatTheStepHasNotTakesTheOtherWay) {
   EXPECT_EQ((Numbers{1, 0}),
             Made(table, Input(table.get()), "Adadelta", {0.5f, 0.9f, 1e-6f},
                  {{"D", 0.0f}, {"E", 0.0f}}));
-  // Its slot is the third column.
+  // The rule's slot is in the third column; a step supports the first only.
   EXPECT_EQ((Numbers{1, 0}), Made(table, Input(table.get())));
 }
 
@@ -145,8 +146,8 @@ TEST_F(StepTest, ATallyThatCannotBeTakenIsAnErrorThatChangesNothing) {
   EXPECT_EQ(std::vector<int64_t>(50, kIds / 50), snapshot.frequencies);
 }
 
-// A row whose floats are as they were made, but that a step has updated since
-// the call that inserted its key, and that failed.
+// The row's floats have their initial values, but a step has updated it. The
+// call that inserted its key failed, and takes back only rows without updates.
 TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
   const Table table = MakeTable(/*records=*/true, /*tallies=*/true);
   EXPECT_EQ((Numbers{1, 1}),

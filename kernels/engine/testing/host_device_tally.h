@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tally (rows/gpu_compute.h) of one table of host_device_rows.h. It ends
-// the process if a row with a tally is removed, or if the tally is taken during
-// an update.
+// Stand-in for the tally (rows/gpu_compute.h) of one table of
+// host_device_rows.h. Aborts the process if a row with a tally is removed, or
+// if the tally is taken during an update.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
