@@ -59,8 +59,9 @@ struct StepTable {
   int32_t rows_log2;
   uint32_t bin_begin;
   uint32_t num_bins;
-  // Fields for the kernels of rows/gpu that copy or count updated rows
-  // (step_rows.h, step_tally.h); grouping and update do not read them.
+  // Fields for the kernels of rows/gpu_step that copy or count updated rows
+  // (rows/gpu_step/step_rows.h, step_tally.h); grouping and update do not read
+  // them.
   // number: the table's number in the step. notes_rows: whether its updated
   // rows are copied to host memory. occurrences [num_ids]: how many occurrences
   // each id stands for; null: 1 each.

@@ -148,7 +148,7 @@ class GpuStep {
  public:
   virtual ~GpuStep() {}
 
-  // Returns the ids of table t (device_distinct.h). Call once for each table.
+  // Returns the ids of table t (ids/device_distinct.h). Call once per table.
   // The result keeps the step alive, and may outlive the rows.
   virtual std::unique_ptr<DeviceDistinct> Distinct(int t) = 0;
 

@@ -4,7 +4,7 @@
 // A thread sums the gradients of one element and applies the rule to it. It
 // adds occurrence by occurrence, bit for bit like SumOccurrences
 // (combine/pooling_gradient.h), and does not store the sum. Sums of keys that
-// occur very often were computed before (long_sums.h).
+// occur very often were computed before (combine/gpu/long_sums.h).
 
 #include <algorithm>
 #include <utility>

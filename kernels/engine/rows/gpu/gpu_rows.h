@@ -8,9 +8,9 @@
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
 // to 8 MiB (row_pieces.h); the default rows; 4 MiB per call in flight; the
-// memory of lookups and updates in flight (step_call.h, gpu_distinct.h,
-// gpu_pooling.cc, gpu_pooled_update.cc); the key table (known_keys.h); and the
-// tally (row_tally.h).
+// memory of lookups and updates in flight (rows/gpu_step/step_call.h,
+// ids/gpu/gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc); the key table
+// (known_keys.h); and the tally (row_tally.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
@@ -37,10 +37,10 @@ namespace gpu {
 class KnownKeys;  // known_keys.h
 struct RowBatch;  // row_kernels.h
 
-// Makes steps of tables that are GpuRows on this device, which is current.
-// Called by a static initializer of the code of steps
-// (rows/gpu_step/step_call.h), which every program with rows on a GPU links.
-// Returns true.
+// Registers the function that GpuRows::StartStep calls. All its tables are
+// GpuRows on 'device', which is current. A static initializer of the step's
+// code (rows/gpu_step/step_call.cu) calls it; every program with rows on a GPU
+// links that code. Returns true.
 using GpuStepFactory = Status (*)(int device, Span<const GpuStepTable> tables,
                                   const DeviceStream* stream,
                                   std::shared_ptr<GpuStep>* step);
@@ -89,8 +89,8 @@ class GpuRows : public GpuRowHome {
   void Clear() override;
   int64_t bytes() const override;
 
-  // --- For steps (step_call.h), whose work outlasts the call that starts it
-  // ---
+  // --- For steps (rows/gpu_step/step_call.h) ---
+  // Their work is in flight after the call that has enqueued it.
 
   // Returns the error if a failed call has left the rows in an unknown state.
   Status CheckUsable() const { return broken_; }
@@ -106,7 +106,7 @@ class GpuRows : public GpuRowHome {
   Status Follow(StreamView stream);
   // Adds the event of a call's work on the rows, which waits for the events in
   // 'behind', and removes those. Events that other threads have added since the
-  // call read begun() stay (begun_events.h).
+  // call read begun() stay (base/gpu/begun_events.h).
   void BeginAfter(std::shared_ptr<DeviceEvent> event,
                   const BegunEvents& behind);
 
@@ -145,7 +145,7 @@ class GpuRows : public GpuRowHome {
   }
   void MeetWideIds() { has_wide_ids_.store(true, std::memory_order_relaxed); }
   // True if an update is expected, so that a step groups its occurrences right
-  // after the pooling (step_update.cu).
+  // after the pooling (rows/gpu_step/step_update.cu).
   bool groups_early() const {
     return groups_early_.load(std::memory_order_relaxed);
   }

@@ -3,7 +3,7 @@
 //
 // RowTally: a table's tally (rows/gpu_compute.h) in GPU memory. It has a
 // RowMeta for each row, in RowPieces of its own. Steps add to it
-// (step_tally.h), on streams that are ordered with respect to each other.
+// (rows/gpu_step/step_tally.h), on streams whose work is ordered.
 //
 // MEMORY: 16 bytes per handle, in pieces of 1 MiB, which stay until the table
 // is emptied because handles are reused; and 64 KiB of host memory.

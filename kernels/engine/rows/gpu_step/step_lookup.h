@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of a step's lookup (rows/gpu_step.h). They look up the ids of all
-// tables in the GPU's key tables (known_keys.h), and pool the rows into the
-// outputs.
+// tables in the GPU's key tables (rows/gpu/known_keys.h), and pool the rows
+// into the outputs.
 //
 // The NAME of an id is the result of its lookup: the handle of its row,
 // AbsentAs(r) for default row r, or kNoRow if the GPU has no row for it. An id

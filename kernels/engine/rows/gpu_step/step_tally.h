@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds an update to the tallies of its tables (row_tally.h).
+// Adds an update to the tallies of its tables (rows/gpu/row_tally.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
