@@ -14,24 +14,26 @@ import re
 import sys
 import tokenize
 
-# The GPU's rooms, and files that share their names, as prefixes of paths: written before
-# these rules. The list only shrinks.
+# Prefixes of paths of files that break a rule, nearly all by identifiers. The list only
+# shrinks.
 NOT_YET = (
     "addons/sparse_operation_kit/exchange/gpu/exchange_gpu_test.cc",
     "addons/sparse_operation_kit/exchange/route.cc",
     "addons/sparse_operation_kit/exchange/route_o",
     "kernels/engine/base/gpu/begun_events",
-    "kernels/engine/rows/gpu_step/step_",
     "kernels/engine/ids/device_distinct.h",
-    "kernels/engine/ids/gpu/",
-    "kernels/engine/rows/gpu/gpu_",
-    "kernels/engine/rows/gpu/known_keys.",
-    "kernels/engine/rows/gpu/lane_work.h",
-    "kernels/engine/rows/gpu_compute.h",
-    "kernels/engine/rows/gpu_step.h",
-    "kernels/engine/testing/host_device_distinct.",
-    "kernels/engine/testing/host_device_rows",
-    "kernels/engine/testing/host_device_step",
+    "kernels/engine/ids/gpu/distinct_group.",
+    "kernels/engine/ids/gpu/gpu_distinct.",
+    "kernels/engine/rows/gpu/gpu_rows.cc",
+    "kernels/engine/rows/gpu_step/step_call.",
+    "kernels/engine/rows/gpu_step/step_distinct.cc",
+    "kernels/engine/rows/gpu_step/step_ids.cc",
+    "kernels/engine/rows/gpu_step/step_unknown.cc",
+    "kernels/engine/rows/gpu_step/step_update.cu",
+    "kernels/engine/rows/gpu_step/step_waves.cu",
+    "kernels/engine/testing/host_device_distinct.h",
+    "kernels/engine/testing/host_device_step.cc",
+    "kernels/engine/testing/host_device_step_test.cc",
     "tests/exchange_device/host_exchange_device.cc",
 )
 
