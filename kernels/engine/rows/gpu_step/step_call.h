@@ -132,9 +132,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     Span<const uint32_t> unknown;
     // The ids at these positions; null: read them from the block of ids.
     const int64_t* unknown_keys = nullptr;
-    // The distinct unknown keys, and the occurrences of each.
+    // The distinct unknown keys, the occurrences of each, and for each of the
+    // positions the index of its key.
     std::vector<int64_t> keys;
-    std::vector<int32_t> key_of, counts;  // key_of: index in 'keys' per id
+    std::vector<int32_t> key_of, counts;
     bool is_settled = false;
 
     size_t id_width() const {
@@ -206,17 +207,24 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // steps. Kernels that read a key table must be enqueued under its lock.
   using KnownLocks = std::vector<std::unique_lock<std::mutex>>;
   KnownLocks LockKnown(int begin, int end) const;
+  // Divides the tables into waves, and decides whether their lookup and pooling
+  // are launched together (pools_early_).
   Status CutIntoWaves();
   void PlaceIds();
   StreamView upload_stream() const;
+  // Enqueues the work of a wave whose tables have all been started.
   Status Launch(const Wave& wave);
   Status LaunchWave(const Wave& wave);
   // Enqueues the lookup of all tables, without the pooling.
   Status LaunchFind();
+  // Enqueues the check of samples in GPU memory.
   Status FindSamples();
+  // Enqueues the copy of the number of unknown ids to the host.
   Status BringCounter();
+  // Waits for the lookup and copies the unknown ids to the host, once.
   Status TakeOnce();
   Status Take();
+  // Waits for the check of samples in GPU memory and reads its result, once.
   Status TakeSamplesOnce();
   Status TakeSamples();
   Status TakeUnknown();
@@ -307,7 +315,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   const int device_;
   std::vector<Table> tables_;
   int64_t num_ids_ = 0, num_samples_ = 0;
-  // Offsets of all tables' samples, B + 1 for each different samples.
+  // B + 1 offsets per table; tables with the same samples share them.
   int64_t num_offsets_ = 0;
   size_t id_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;  // some combiner divides
