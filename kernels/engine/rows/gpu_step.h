@@ -6,9 +6,9 @@
 //
 // For each embedding table the GPU has a key table, which holds every key that
 // has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row:
-// the GPU reads the key's default row, without waiting for the CPU. For the
-// update, the keys without a row are copied to the host, which admits or
-// inserts them (DeviceDistinct::Settle).
+// the GPU reads the key's default row, without waiting for the CPU. Before an
+// update, DeviceDistinct::Settle copies the keys without a row to the host,
+// where the caller admits or inserts them.
 //
 // The calls, in this order. Put, Start, Wait and Settle are those of each
 // table's DeviceDistinct:
