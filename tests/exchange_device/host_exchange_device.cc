@@ -385,7 +385,7 @@ class HostExchangeDevice : public ExchangeDevice {
     distincts->clear();
     for (const ev::DistinctRequest& request : requests) {
       ++deduplicated;
-      if (request.is_there) ++ids_on_device;
+      if (request.on_device) ++ids_on_device;
       distincts->emplace_back(new HostDeviceDistinct(request, unstarted));
     }
     return Status::OK();

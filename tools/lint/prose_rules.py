@@ -5,7 +5,7 @@
 A comment starts with its subject, code does not talk, a sentence has at most 40
 words, and no name ends in a place that only its author could see.
 
-  tools/lint/prose_rules.py FILE ...    # every finding, also in files of NOT_YET
+  tools/lint/prose_rules.py FILE ...
 """
 
 import ast
@@ -13,29 +13,6 @@ import io
 import re
 import sys
 import tokenize
-
-# Prefixes of paths of files that break a rule, nearly all by identifiers. The list only
-# shrinks.
-NOT_YET = (
-    "addons/sparse_operation_kit/exchange/gpu/exchange_gpu_test.cc",
-    "addons/sparse_operation_kit/exchange/route.cc",
-    "addons/sparse_operation_kit/exchange/route_o",
-    "kernels/engine/base/gpu/begun_events",
-    "kernels/engine/ids/device_distinct.h",
-    "kernels/engine/ids/gpu/distinct_group.",
-    "kernels/engine/ids/gpu/gpu_distinct.",
-    "kernels/engine/rows/gpu/gpu_rows.cc",
-    "kernels/engine/rows/gpu_step/step_call.",
-    "kernels/engine/rows/gpu_step/step_distinct.cc",
-    "kernels/engine/rows/gpu_step/step_ids.cc",
-    "kernels/engine/rows/gpu_step/step_unknown.cc",
-    "kernels/engine/rows/gpu_step/step_update.cu",
-    "kernels/engine/rows/gpu_step/step_waves.cu",
-    "kernels/engine/testing/host_device_distinct.h",
-    "kernels/engine/testing/host_device_step.cc",
-    "kernels/engine/testing/host_device_step_test.cc",
-    "tests/exchange_device/host_exchange_device.cc",
-)
 
 _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
 _MAX_WORDS = 40
@@ -161,7 +138,7 @@ def _longest_sentence(text):
   return max(len(s.split()) for s in _SENTENCE_END.split(text))
 
 
-def findings(path, text):
+def violations(path, text):
   """Returns a line for each breach of the rules, in any folder."""
   if path.endswith(_QUOTING):
     return []
@@ -192,16 +169,11 @@ def findings(path, text):
   return found
 
 
-def violations(path, text):
-  """Returns the findings in a file that the rules hold for."""
-  return [] if path.startswith(NOT_YET) else findings(path, text)
-
-
 def main():
   count = 0
   for path in sys.argv[1:]:
     with open(path) as f:
-      for line in findings(path, f.read()):
+      for line in violations(path, f.read()):
         print(line)
         count += 1
   print("%d findings" % count)

@@ -86,7 +86,7 @@ ev::DistinctRequest RequestOf(const RouteInput& in,
   request.name = in.name;
   request.num_ids = in.num_ids;
   request.num_samples = in.batch_size;
-  request.is_there = in.on_device;
+  request.on_device = in.on_device;
   if (in.on_device) {
     request.there.ids64 = in.ids64;
     request.there.ids32 = in.ids32;

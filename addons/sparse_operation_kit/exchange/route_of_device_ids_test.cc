@@ -68,7 +68,7 @@ class TestDevice : public DistinctDevice {
         std::make_shared<std::atomic<int64_t>>(requests.size());
     for (const ev::DistinctRequest& request : requests) {
       EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
-      ++(request.is_there ? num_on_device : num_put);
+      ++(request.on_device ? num_on_device : num_put);
       distincts->emplace_back(new TestDistinct(request, unstarted));
     }
     return Status::OK();

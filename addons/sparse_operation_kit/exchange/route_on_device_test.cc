@@ -74,7 +74,7 @@ class TestDevice : public DistinctDevice {
         std::make_shared<std::atomic<int64_t>>(requests.size());
     for (const ev::DistinctRequest& request : requests) {
       EXPECT_GE(request.num_ids, kMinIds / ev::kDistinctShares);
-      EXPECT_FALSE(request.is_there);
+      EXPECT_FALSE(request.on_device);
       // Keys are sorted on the CPU if the inverse is copied to the host.
       EXPECT_EQ(request.brings_inverse, request.owners.empty());
       ++num_started;

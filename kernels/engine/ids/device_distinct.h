@@ -50,7 +50,7 @@ struct DistinctRequest {
   int64_t num_samples = 0;  // B
   // True if ids and samples are in device memory, given by 'there'. Otherwise
   // ids are given by Put and samples by Start.
-  bool is_there = false;
+  bool on_device = false;
   IdsOnDevice there;
   // Copies the inverse to the host together with the keys, so that Inverse does
   // not wait for the device. Not supported for a batch in device memory.

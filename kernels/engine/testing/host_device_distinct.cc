@@ -73,7 +73,7 @@ int64_t HostDeviceFetches() { return num_fetches; }
 
 template <typename Id>
 Status HostDeviceDistinct::PutTyped(int64_t begin, Span<const Id> ids) {
-  Check(!is_there_, "ids that are there are put", begin);
+  Check(!on_device_, "ids that are there are put", begin);
   Check(state_ == State::kPutting, "ids come late", begin);
   Check(begin >= 0 && begin + ids.size() <= ids_.size(),
         "ids are beyond the batch", begin);
@@ -94,7 +94,7 @@ Status HostDeviceDistinct::Put(int64_t begin, Span<const int32_t> ids) {
 
 Status HostDeviceDistinct::Start(Span<const int32_t> offsets) {
   Check(state_ == State::kPutting, "it is started twice", 0);
-  if (is_there_) {
+  if (on_device_) {
     Check(offsets.empty(), "samples that are there come again", 0);
     Check(!brings_inverse_, "the inverse of ids that are there is brought", 0);
     state_ = State::kStarted;
@@ -149,7 +149,7 @@ Status HostDeviceDistinct::Wait() {
   Check(state_ == State::kStarted, "what is waited for was not started", 0);
   Check(*unstarted_ == 0, "tables that come together were not started",
         *unstarted_);
-  if (is_there_) EV_RETURN_IF_ERROR(Read());
+  if (on_device_) EV_RETURN_IF_ERROR(Read());
   std::unordered_map<int64_t, int32_t> number;
   for (int64_t id : ids_) {
     const auto at =
@@ -254,7 +254,7 @@ Status HostDeviceDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
 
 Status HostDeviceDistinct::Samples(int32_t* offsets) const {
   CheckDone();
-  if (!is_there_) return DeviceDistinct::Samples(offsets);
+  if (!on_device_) return DeviceDistinct::Samples(offsets);
   std::copy(offsets_.begin(), offsets_.end(), offsets);
   return Status::OK();
 }

@@ -64,15 +64,15 @@ class HostDeviceDistinct : public DeviceDistinct {
   HostDeviceDistinct(const DistinctRequest& request, UnstartedTables unstarted)
       : num_samples_(request.num_samples),
         unstarted_(std::move(unstarted)),
-        is_there_(request.is_there),
+        on_device_(request.on_device),
         brings_inverse_(request.brings_inverse),
         there_(request.there),
         owners_(request.owners.begin(), request.owners.end()),
         num_owners_(request.num_owners),
         ids_(request.num_ids),
-        was_put_(request.is_there ? 0 : request.num_ids) {}
+        was_put_(request.on_device ? 0 : request.num_ids) {}
 
-  bool needs_put() const override { return !is_there_; }
+  bool needs_put() const override { return !on_device_; }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;
@@ -121,7 +121,7 @@ class HostDeviceDistinct : public DeviceDistinct {
 
   const int64_t num_samples_;
   const UnstartedTables unstarted_;
-  const bool is_there_, brings_inverse_;
+  const bool on_device_, brings_inverse_;
   const IdsOnDevice there_;
   const std::vector<int32_t> owners_;
   const int num_owners_;

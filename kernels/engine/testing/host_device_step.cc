@@ -43,7 +43,7 @@ struct Table {
   int64_t num_unknown_ids = 0;
   std::atomic<bool> is_settled{false};
 
-  bool is_there() const { return given.on_device; }
+  bool ids_on_device() const { return given.on_device; }
 };
 
 // Adds the number of occurrences that id i stands for.
@@ -80,11 +80,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   std::unique_ptr<DeviceDistinct> Distinct(int t) override;
 
-  bool needs_put(int t) const { return !tables_[t]->is_there(); }
+  bool needs_put(int t) const { return !tables_[t]->ids_on_device(); }
   template <typename Id>
   Status Put(int t, int64_t begin, Span<const Id> ids) {
     Table* const table = tables_[t].get();
-    Check(!table->is_there(), "ids are put that are there", t);
+    Check(!table->ids_on_device(), "ids are put that are there", t);
     Check(table->given.is_narrow == (sizeof(Id) == 4),
           "ids have another width than was said", t);
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -97,15 +97,15 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   Status Start(int t, Span<const int32_t> offsets) {
     Table* const table = tables_[t].get();
     for (const auto& was_put : table->was_put) {
-      Check(was_put || table->is_there(), "an id never came", t);
+      Check(was_put || table->ids_on_device(), "an id never came", t);
     }
     table->offsets.resize(table->given.num_samples + 1);
     if (!offsets.empty()) {
-      Check(offsets.size() == table->offsets.size() && !table->is_there() &&
-                table->given.samples_of < 0,
+      Check(offsets.size() == table->offsets.size() &&
+                !table->ids_on_device() && table->given.samples_of < 0,
             "samples are not those of the table", t);
       std::copy(offsets.begin(), offsets.end(), table->offsets.begin());
-    } else if (!table->is_there() && table->given.samples_of < 0) {
+    } else if (!table->ids_on_device() && table->given.samples_of < 0) {
       Check(table->given.num_ids == table->given.num_samples,
             "a sample is not one id, and the samples did not come", t);
       std::iota(table->offsets.begin(), table->offsets.end(), 0);
@@ -350,7 +350,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     if (is_read_) return read_status_;
     is_read_ = true;
     for (auto& table : tables_) {
-      if (table->is_there()) read_status_ = Read(table.get());
+      if (table->ids_on_device()) read_status_ = Read(table.get());
       if (!read_status_.ok()) break;
     }
     return read_status_;

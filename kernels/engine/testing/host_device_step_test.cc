@@ -217,7 +217,7 @@ TEST_F(StepTest, TablesWithOutputsInDifferentMemoryAreNotInOneStep) {
             std::vector<float>(Reach(memory_), Reach(memory_) + 2 * kIds));
 }
 
-TEST_F(StepTest, WithoutMemoryForAStepThereIsNone) {
+TEST_F(StepTest, WithoutMemoryForAStepTheCpuFindsTheRows) {
   const Table table = MakeTable();
   RefuseHostDeviceSteps(true);
   EXPECT_EQ((Numbers{0, 0}), Made(table, Input(table.get())));

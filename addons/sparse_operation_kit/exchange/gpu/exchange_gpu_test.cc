@@ -497,14 +497,14 @@ TEST_P(ExchangeGpuTest, DeduplicatesManyTablesTogether) {
       request.name = "t" + std::to_string(t);
       request.num_ids = batch.ids.size();
       request.num_samples = batch.offsets.size() - 1;
-      request.is_there = t % 4 >= 2;
-      request.brings_inverse = !request.is_there && t % 8 == 0;
+      request.on_device = t % 4 >= 2;
+      request.brings_inverse = !request.on_device && t % 8 == 0;
       if (!request.brings_inverse && t % 5 != 4) {
         request.num_owners = 1 + t % 7;
         batch.SortBy(request.num_owners, 1 + t % 13, &random);
         request.owners = batch.owners;
       }
-      if (!request.is_there) continue;
+      if (!request.on_device) continue;
       request.there.stream = stream_;
       if (is_narrow) {
         request.there.ids32 = CopyToDevice(batch.narrow);
@@ -582,7 +582,7 @@ TEST_P(ExchangeGpuTest, DeduplicatesManyTablesTogether) {
         ASSERT_OK(distinct.Inverse(inverse.data(), counts.data()));
         EXPECT_TRUE(inverse == batch.inverse) << t << " of " << num_tables;
         EXPECT_TRUE(counts == batch.counts) << t << " of " << num_tables;
-        if (requests[t].is_there) {
+        if (requests[t].on_device) {
           std::vector<int32_t> offsets(batch.offsets.size());
           ASSERT_OK(distinct.Samples(offsets.data()));
           EXPECT_TRUE(offsets == batch.offsets) << t << " of " << num_tables;

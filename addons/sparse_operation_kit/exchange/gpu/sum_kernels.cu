@@ -5,9 +5,9 @@
 // table. Then each thread sums one column, or four adjacent ones. Sums have the
 // bits of SumOccurrences in combine/pooling_gradient.h.
 //
-// Keys that occur very often are summed first (long_sums.cuh), those of all
-// tables in parallel: the hottest key of a table takes as long as all of its
-// other keys.
+// Keys that occur very often are summed first (combine/gpu/long_sums.cuh),
+// those of all tables in parallel: the hottest key of a table takes as long as
+// all of its other keys.
 
 #include <cuda_runtime.h>
 

@@ -23,7 +23,7 @@ using BegunEvents = std::vector<std::shared_ptr<DeviceEvent>>;
 // removes those events: they need not be waited for again. Events that other
 // threads added after the call read the list stay, because their calls and this
 // one may run in parallel. Throws std::bad_alloc.
-inline void AddBegun(std::shared_ptr<DeviceEvent> event,
+inline void AddEvent(std::shared_ptr<DeviceEvent> event,
                      const BegunEvents& followed, BegunEvents* begun) {
   begun->erase(std::remove_if(begun->begin(), begun->end(),
                               [&](const std::shared_ptr<DeviceEvent>& one) {

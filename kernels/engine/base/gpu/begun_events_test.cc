@@ -18,8 +18,8 @@ TEST(BegunEventsTest, RemovesEventsThatACallFollows) {
   BegunEvents begun;
   const auto lookup = std::make_shared<DeviceEvent>();
   const auto update = std::make_shared<DeviceEvent>();
-  AddBegun(lookup, {}, &begun);
-  AddBegun(update, BegunEvents(begun), &begun);
+  AddEvent(lookup, {}, &begun);
+  AddEvent(update, BegunEvents(begun), &begun);
   EXPECT_EQ(BegunEvents{update}, begun);
 }
 
@@ -30,10 +30,10 @@ TEST(BegunEventsTest, KeepsEventsOfConcurrentCalls) {
   const auto before = std::make_shared<DeviceEvent>();
   const auto lookup = std::make_shared<DeviceEvent>();
   const auto update = std::make_shared<DeviceEvent>();
-  AddBegun(before, {}, &begun);
+  AddEvent(before, {}, &begun);
   const BegunEvents seen_by_both = begun;
-  AddBegun(update, seen_by_both, &begun);
-  AddBegun(lookup, seen_by_both, &begun);
+  AddEvent(update, seen_by_both, &begun);
+  AddEvent(lookup, seen_by_both, &begun);
   EXPECT_EQ((BegunEvents{update, lookup}), begun);
 }
 

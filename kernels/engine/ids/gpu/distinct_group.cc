@@ -17,7 +17,7 @@ namespace gpu {
 namespace {
 
 // Checks that a batch in device memory is in the memory of this device.
-Status CheckIsThere(int device, const DistinctRequest& request) {
+Status CheckIsOnDevice(int device, const DistinctRequest& request) {
   const IdsOnDevice& there = request.there;
   for (const void* array : {static_cast<const void*>(there.ids64),
                             static_cast<const void*>(there.ids32),
@@ -51,7 +51,7 @@ DistinctGroup::~DistinctGroup() {
 Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
                            std::shared_ptr<DistinctGroup>* group) {
   for (const DistinctRequest& request : requests) {
-    if (request.is_there) EV_RETURN_IF_ERROR(CheckIsThere(device, request));
+    if (request.on_device) EV_RETURN_IF_ERROR(CheckIsOnDevice(device, request));
   }
   std::shared_ptr<DistinctGroup> made(
       new DistinctGroup(device, requests.size()));
@@ -88,10 +88,10 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
   begin(&offsets_);
   size_t num_offsets = 0;
   for (const DistinctRequest& request : requests) {
-    if (!request.is_there) num_offsets += request.num_samples + 1;
+    if (!request.on_device) num_offsets += request.num_samples + 1;
   }
-  int32_t* offsets_here = here.Take<int32_t>(num_offsets);
-  int32_t* offsets_there = there.Take<int32_t>(num_offsets);
+  int32_t* host_offsets = here.Take<int32_t>(num_offsets);
+  int32_t* device_offsets = there.Take<int32_t>(num_offsets);
   offsets_.bytes = num_offsets * sizeof(int32_t);
   begin(&inverses_);
   for (size_t t = 0; t < requests.size(); ++t) {
@@ -120,16 +120,16 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
     table->here.ids = here.Take<char>(n * sizeof(int64_t));
     table->here.keys = reinterpret_cast<int64_t*>(table->here.ids);
     batch->sent.counts = here.Take<DistinctCounts>(1);
-    if (request.is_there) {
+    if (request.on_device) {
       batch->offsets = there.Take<int32_t>(request.num_samples + 1);
     } else {
       table->ids = there.Take<char>(n * sizeof(int64_t));
       batch->ids = table->ids;
       if (host != nullptr) {
-        table->here.offsets = offsets_here;
-        batch->offsets = offsets_there;
-        offsets_here += request.num_samples + 1;
-        offsets_there += request.num_samples + 1;
+        table->here.offsets = host_offsets;
+        batch->offsets = device_offsets;
+        host_offsets += request.num_samples + 1;
+        device_offsets += request.num_samples + 1;
       }
     }
     if (!request.brings_inverse) batch->inverse = there.Take<int32_t>(n);
@@ -179,13 +179,13 @@ Status DistinctGroup::Prepare(Span<const DistinctRequest> requests) {
     DistinctBatch* const batch = &batches_[t];
     table->num_ids = request.num_ids;
     table->num_samples = request.num_samples;
-    table->is_there = request.is_there;
+    table->on_device = request.on_device;
     table->is_sorted = !request.owners.empty();
     table->brings_inverse = request.brings_inverse;
     std::copy(request.owners.begin(), request.owners.end(), table->here.owners);
     batch->num_ids = static_cast<uint32_t>(request.num_ids);
     batch->num_samples = request.num_samples;
-    if (!request.is_there) continue;
+    if (!request.on_device) continue;
     const IdsOnDevice& there = request.there;
     batch->is_narrow = there.ids32 != nullptr;
     batch->ids = batch->is_narrow ? static_cast<const void*>(there.ids32)
@@ -208,7 +208,7 @@ Status DistinctGroup::Start(size_t t, bool is_narrow,
                             Span<const int32_t> offsets) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const Table& table = tables_[t];
-  if (!table.is_there) {
+  if (!table.on_device) {
     batches_[t].is_narrow = is_narrow;
     EV_RETURN_IF_ERROR(offsets_upload_->Put(
         reinterpret_cast<char*>(table.here.offsets) - offsets_.here,

@@ -33,7 +33,7 @@ class DistinctGroup {
  public:
   struct Table {
     int64_t num_ids = 0, num_samples = 0;
-    bool is_there = false, is_sorted = false, brings_inverse = false;
+    bool on_device = false, is_sorted = false, brings_inverse = false;
     // In device memory. ids: null unless they are put. places: null unless keys
     // are sorted by owner.
     char* ids = nullptr;

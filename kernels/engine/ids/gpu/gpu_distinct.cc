@@ -42,7 +42,7 @@ GpuDistinct::GpuDistinct(int device, std::shared_ptr<DistinctGroup> group,
       group_(std::move(group)),
       t_(t),
       table_(group_->table(t)),
-      ids_(table_.is_there ? 0 : table_.num_ids * sizeof(int64_t)) {}
+      ids_(table_.on_device ? 0 : table_.num_ids * sizeof(int64_t)) {}
 
 Status GpuDistinct::Make(
     int device, Span<const DistinctRequest> requests,
@@ -107,7 +107,7 @@ Status GpuDistinct::Wait() {
                     " distinct keys among " + std::to_string(table_.num_ids) +
                     " ids");
   }
-  if (table_.is_there) {
+  if (table_.on_device) {
     if ((counted.samples & kNotInOrder) != 0) {
       return Status(StatusCode::kUnimplemented,
                     "samples in the GPU's memory are not in order");
@@ -205,7 +205,7 @@ Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
 }
 
 Status GpuDistinct::Samples(int32_t* offsets) const {
-  if (!table_.is_there) return DeviceDistinct::Samples(offsets);
+  if (!table_.on_device) return DeviceDistinct::Samples(offsets);
   const int64_t count = table_.num_samples + 1;
   if (one_id_each_) {
     std::iota(offsets, offsets + count, 0);

@@ -49,7 +49,7 @@ class GpuDistinct : public DeviceDistinct {
                      std::unique_ptr<DeviceDistinct>* distinct);
   ~GpuDistinct() override;
 
-  bool needs_put() const override { return !table_.is_there; }
+  bool needs_put() const override { return !table_.on_device; }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override;
   Status Put(int64_t begin, Span<const int32_t> ids) override;

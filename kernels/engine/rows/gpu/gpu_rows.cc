@@ -80,7 +80,7 @@ void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event,
                          const BegunEvents& behind) {
   std::lock_guard<std::mutex> lock(after_mu_);
   try {
-    AddBegun(event, behind, &after_);
+    AddEvent(event, behind, &after_);
   } catch (const std::bad_alloc&) {
     // After this wait the event need not be in the list.
     const Status status = event->Wait();

@@ -95,7 +95,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       table.narrows = table.is_narrow = !table.rows->has_wide_ids();
     }
     if (given.on_device) {
-      table.where = IdsAre::kThere;
+      table.where = IdsAre::kOnGpu;
       are_there_ = true;
       for (const void* array :
            {given.ids, static_cast<const void*>(given.splits),
@@ -322,7 +322,7 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
     StepLookupTable to;
     char* const kept = DeviceIds(table) + entry.begin * table.id_width();
     to.ids = kept;
-    if (!what.pools && table.where == IdsAre::kThere) {
+    if (!what.pools && table.where == IdsAre::kOnGpu) {
       to.ids = table.given;
       to.kept = kept;
       to.splits = table.splits;
@@ -370,7 +370,7 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
     const Table& table = tables_[t];
     const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
     sample_tiles[k + 1] =
-        sample_tiles[k] + (table.where == IdsAre::kThere && table.first == t
+        sample_tiles[k] + (table.where == IdsAre::kOnGpu && table.first == t
                                ? BlocksOf(threads, kFindTile)
                                : 0);
   }
@@ -524,7 +524,7 @@ Status StepCall::TakeSamplesOnce() {
 Status StepCall::TakeSamples() {
   const uint32_t* const found = OnHost<uint32_t>(here_.counter) + 1;
   for (size_t t = 0; t < tables_.size(); ++t) {
-    if (tables_[t].where != IdsAre::kThere ||
+    if (tables_[t].where != IdsAre::kOnGpu ||
         tables_[t].first != static_cast<int>(t)) {
       continue;
     }
@@ -664,7 +664,7 @@ Status StepCall::Offsets(int t, int32_t* offsets) const {
   const int64_t at = table.offsets_at;
   if (OneIdEach(table)) {
     std::iota(offsets, offsets + count, 0);
-  } else if (table.where == IdsAre::kThere) {
+  } else if (table.where == IdsAre::kOnGpu) {
     return lane_->BringDown(there_.offsets + at * sizeof(int32_t),
                             count * sizeof(int32_t), offsets);
   } else {

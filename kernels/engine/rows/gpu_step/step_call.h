@@ -82,9 +82,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   friend class StepDistinct;  // step_distinct.cc
 
   enum class IdsAre {
-    kHere,    // copied by Put
+    kPut,     // copied by Put
     kPinned,  // in the caller's pinned memory, which the GPU reads
-    kThere,   // in GPU memory
+    kOnGpu,   // in GPU memory
   };
   // The int64 ids of a table whose ids do not all fit into int32. Not lane
   // memory, since a table needs it in one step only. 'there' is freed first;
@@ -110,7 +110,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     // If one does not fit, all are in 'wide' instead.
     bool narrows = false;
     std::unique_ptr<WideIds> wide;
-    IdsAre where = IdsAre::kHere;
+    IdsAre where = IdsAre::kPut;
     int64_t first_default = 0, num_defaults = 0;  // as GpuStepTable
     std::shared_ptr<const void> ids_owner;
     const int64_t* occurrences = nullptr;  // as GpuStepTable; null after Start
@@ -177,12 +177,12 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   const int32_t* counts(int t) const { return tables_[t].counts.data(); }
   // The occurrences of the table's ids, [N], in host and in GPU memory; null: 1
   // each.
-  const int32_t* OccurrencesHere(const Table& table) const {
+  const int32_t* HostOccurrences(const Table& table) const {
     return table.has_occurrences
                ? OnHost<int32_t>(here_.occurrences) + table.id_begin
                : nullptr;
   }
-  const int32_t* OccurrencesThere(const Table& table) const {
+  const int32_t* DeviceOccurrences(const Table& table) const {
     return table.has_occurrences
                ? OnDevice<int32_t>(there_.occurrences) + table.id_begin
                : nullptr;

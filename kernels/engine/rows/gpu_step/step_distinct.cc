@@ -28,7 +28,7 @@ class StepDistinct : public DeviceDistinct {
   GpuStep* step() const override { return step_.get(); }
   int step_table() const override { return t_; }
   bool needs_put() const override {
-    return table().where == StepCall::IdsAre::kHere;
+    return table().where == StepCall::IdsAre::kPut;
   }
 
   Status Put(int64_t begin, Span<const int64_t> ids) override {
@@ -53,7 +53,7 @@ class StepDistinct : public DeviceDistinct {
   const int64_t* unknown_keys() const override { return step_->keys(t_); }
   const int32_t* unknown_counts() const override { return step_->counts(t_); }
   const int32_t* occurrences_of_ids() const override {
-    return step_->OccurrencesHere(table());
+    return step_->HostOccurrences(table());
   }
 
   Status Fetch() const override {

@@ -31,7 +31,7 @@ void StepCall::PlaceIds() {
       for (int t = begin; t < end; ++t) {
         Table* const table = &tables_[t];
         if (table->is_narrow != narrow ||
-            (table->where == IdsAre::kHere) != put) {
+            (table->where == IdsAre::kPut) != put) {
           continue;
         }
         table->ids_at = id_bytes_;
@@ -140,7 +140,7 @@ Status StepCall::SendPinned() {
 Status StepCall::Ids(int t, std::vector<char>* ids) const {
   const Table& table = tables_[t];
   ids->resize(table.id_bytes());
-  if (table.where != IdsAre::kHere) {
+  if (table.where != IdsAre::kPut) {
     return lane_->BringDown(there_.ids + table.ids_at, ids->size(),
                             ids->data());
   }

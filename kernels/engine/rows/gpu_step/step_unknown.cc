@@ -114,7 +114,7 @@ Status StepCall::FindKeysOfUnknown(Table* table) {
       table->counts.data(), &num_keys));
   table->keys.resize(num_keys);
   table->counts.resize(num_keys);
-  const int32_t* const of_ids = OccurrencesHere(*table);
+  const int32_t* const of_ids = HostOccurrences(*table);
   if (of_ids == nullptr) return Status::OK();
   std::fill(table->counts.begin(), table->counts.end(), 0);
   for (size_t k = 0; k < n; ++k) {

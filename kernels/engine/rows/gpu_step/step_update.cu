@@ -178,7 +178,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables[k].pooled_begin = static_cast<int64_t>(grads / sizeof(float));
     tables[k].number = update.number;
     tables[k].notes_rows = update.notes_rows;
-    tables[k].occurrences = OccurrencesThere(of);
+    tables[k].occurrences = DeviceOccurrences(of);
     if (update.notes_rows) num_noted += of.num_ids;
     if (update.tally != nullptr) {
       have_tallies = true;

@@ -46,10 +46,10 @@ Status StepCall::CutIntoWaves() {
   bool are_put = true;
   for (size_t t = 0; t < tables_.size() && pools_early_; ++t) {
     const Table& table = tables_[t];
-    are_put = are_put && table.where == IdsAre::kHere;
+    are_put = are_put && table.where == IdsAre::kPut;
     // Pool returns the error if an output is in another GPU's memory.
     pools_early_ =
-        table.where != IdsAre::kThere && CheckOutput(static_cast<int>(t)).ok();
+        table.where != IdsAre::kOnGpu && CheckOutput(static_cast<int>(t)).ok();
   }
   const bool in_waves =
       pools_early_ && are_put && num_ids_ >= 2 * MinIdsOfWave();
