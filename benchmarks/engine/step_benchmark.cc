@@ -13,9 +13,8 @@
 //                  [--changes=1: record them, as for incremental checkpoints]
 //                  [--probe_mib=2048: memory whose random lines are timed]
 //
-// --storage=hbm: rows in GPU memory. The environment variable
-// TF_EV_GPU_DEDUP_MIN_IDS is the number of ids from which the GPU deduplicates
-// (docs/gpu.md). A session then updates as with --update=samples.
+// --storage=hbm: rows in GPU memory. A session then updates as with
+// --update=samples.
 //
 // --newcomers: the part of the ids whose keys occur only once. --policy: a
 // filter that admits a key at its third occurrence, or an eviction policy whose

@@ -8,7 +8,7 @@
 // A small table is planned by one task; a larger one by two, one for its
 // samples and one for its keys. The keys of tables beyond ShardedIds::kMaxWhole
 // are split among all threads: always with kShardByShard, otherwise only if
-// that is faster. If a device deduplicates a table, tasks copy its ids and
+// that is faster. If a table has a 'distinct', tasks copy its ids and
 // samples to the device. The result does not depend on 'parallel'.
 
 #ifndef KERNELS_ENGINE_IDS_BATCH_IDS_H_

@@ -36,8 +36,8 @@ struct Grouped {
 
 Recycler<Grouped>& GroupedPool();
 
-// Number of parts that several threads can group at once. A table that a device
-// has deduplicated is one part, which the device groups; only that can fail.
+// Number of parts that several threads can group at once. A table whose ids
+// are on a device is one part, which the device groups; only that can fail.
 // REQUIRES: grouped->Reserve(ids).
 int64_t NumParts(const TableIds& ids);
 Status GroupPartOf(const TableIds& ids, int64_t part, Grouped* grouped);

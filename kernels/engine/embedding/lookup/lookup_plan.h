@@ -21,8 +21,8 @@ struct PlannedTable;  // planned_table.h, for the files of this folder
 // made, except for what it fetches on first use. Keeps the tables alive. Its
 // memory is recycled for later forwards of the process.
 //
-// If a device has deduplicated a table, its distinct keys, counts and handles
-// stay in device memory until a caller fetches them.
+// The ids and handles of a table in a step (rows/gpu_step.h) stay in device
+// memory; its distinct keys are computed when a caller fetches them.
 //
 // Row handles are valid as long as no key of the table has been erased since.
 // The update checks that, and otherwise finds the rows again.

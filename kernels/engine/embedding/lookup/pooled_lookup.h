@@ -60,7 +60,7 @@ struct PooledInput : IdsInput {
 // initialized, or has no device for an output on a device. ResourceExhausted:
 // no memory for the plan. Unimplemented: a table's ids are on a device
 // (IdsInput::on_device), but the table cannot be in a step of that device
-// (step_lookup.h), the ids are too few for a step, or their samples are not
+// (step_lookup.h), there is no memory for a step, or their samples are not
 // sorted. The caller then copies the ids to CPU memory and calls again. After
 // an error the outputs are unspecified and *plan is unchanged.
 Status PooledForward(Span<const PooledInput> inputs,

@@ -29,8 +29,8 @@ struct UpdateInput {
   int plan_table = 0;
   // With a plan, instead of grads: d loss / d output of the plan's lookup, [B,
   // dim]. The row gradients that are applied are those that PooledBackward
-  // would compute from it. A device that has the rows computes them, unless
-  // there are far fewer rows than samples; then the CPU usually does.
+  // would compute from it. A GPU that has the rows computes them. If the CPU
+  // found the rows, and they are far fewer than the samples, the CPU does.
   const float* pooled_grads = nullptr;
   // If not null, pooled_grads are in memory of the device that has the rows.
   // Only for tables that take device tensors (embedding_table.h).

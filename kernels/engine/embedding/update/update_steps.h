@@ -8,8 +8,8 @@
 //   2  Row handles. With a plan, if no key was erased since, only keys that
 //      had no row are inserted; otherwise every key is found or inserted. In
 //      the steady state there is nothing to do. Keys that the table's filter
-//      keeps out have no handle afterwards. If a device has deduplicated, the
-//      plan's handles stay in its memory unless the CPU needs them
+//      keeps out have no handle afterwards. The handles of a table in a GPU
+//      step (rows/gpu_step.h) stay in GPU memory unless the CPU needs them
 //      (KeysStayOnDevice).
 //   3  The rule, in tasks of some hundred rows that are prefetched. Rows of
 //      one input are distinct, so tasks do not conflict.
