@@ -257,7 +257,12 @@ Status PooledForward(Span<const PooledInput> inputs,
       }
     }
     std::unique_lock<std::mutex> turn(*TurnToPutIds(), std::defer_lock);
-    if (step.num_ids() >= kIdsInTurn) turn.lock();
+    // Not with ids on a device: the call may then wait for work that was
+    // enqueued before it.
+    const bool copies_ids =
+        std::none_of(inputs.begin(), inputs.end(),
+                     [](const PooledInput& in) { return in.on_device; });
+    if (copies_ids && step.num_ids() >= kIdsInTurn) turn.lock();
     EV_RETURN_IF_ERROR(PlanLookup(
         inputs, Samples::kAsGiven, made.get(), &step, parallel, [&](int t) {
           const PlannedTable& planned = made->planned(t);
