@@ -14,10 +14,6 @@ namespace {
 // Maximum number of IsDone calls per Advance, at a few us each.
 constexpr int kMostAsked = 3;
 
-// Maximum number of unknown ids of a step that one thread takes alone, at some
-// 30 ns each.
-constexpr int64_t kMostTakenAlone = 2048;
-
 }  // namespace
 
 DistinctQueue::DistinctQueue(std::vector<TableIds*> tables,
@@ -58,9 +54,7 @@ Status DistinctQueue::Finish(Parallel* parallel) {
   std::vector<int> waiting;
   for (size_t t = 0; t < states_.size(); ++t) {
     if (states_[t] != kStarted) continue;
-    DeviceDistinct* const distinct = tables_[t]->distinct.get();
-    if (distinct->step() == nullptr ||
-        distinct->num_unknown_of_step() > kMostTakenAlone) {
+    if (tables_[t]->distinct->step() == nullptr) {
       waiting.push_back(static_cast<int>(t));
       continue;
     }

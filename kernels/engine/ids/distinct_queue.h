@@ -32,8 +32,8 @@ class DistinctQueue {
   // device. Thread-safe.
   Status Advance();
   // Waits for the remaining tables and takes them. Called once all are started,
-  // by the thread that runs the tasks. That thread alone takes tables of a step
-  // with few unknown ids, which costs less than waking other threads.
+  // by the thread that runs the tasks. That thread alone takes the tables of
+  // a step, which costs less than waking other threads.
   Status Finish(Parallel* parallel);
 
  private:
