@@ -163,7 +163,6 @@ Status GpuRows::NewKeyedRow(int64_t key, RowHandle handle,
 Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
                          int64_t default_row) {
   if (key == nullptr) return QueueReserved(nullptr, handle, default_row);
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   EV_RETURN_IF_ERROR(known_->Reserve());
   const Status status = QueueReserved(key, handle, default_row);
   if (!status.ok()) known_->Unreserve();

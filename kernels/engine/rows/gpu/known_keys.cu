@@ -123,6 +123,7 @@ Status KnownKeys::Put(const int64_t* keys, const RowHandle* handles,
 }
 
 Status KnownKeys::Grow() {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   std::unique_ptr<WorkLane> lane;
   EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
   if (view_.num_buckets != 0) {

@@ -56,7 +56,7 @@ struct KnownKeysView {
 enum KnownCounter { kKeysKnown = 0, kSlotsUsed = 1 };
 
 // Thread-safe, except the calls that must run alone. REQUIRES: the GPU is the
-// current device.
+// current device, except for Reserve, which sets it.
 class KnownKeys {
  public:
   explicit KnownKeys(int device) : device_(device) {}
