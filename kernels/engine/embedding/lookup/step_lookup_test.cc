@@ -160,6 +160,30 @@ TEST_F(StepLookupTest, IdsOnTheDeviceThatNoStepTakesAreUnimplemented) {
   EXPECT_EQ(StatusCode::kInvalidArgument, without.code());
 }
 
+TEST_F(StepLookupTest, EveryNumberOfIdsIsAStep) {
+  int64_t looked_up = 0;
+  for (const int64_t num_ids : {1, 2, 31, 257}) {
+    for (const bool on_device : {false, true}) {
+      Batch batch({4, Combiner::kSum, num_ids, 0, false}, 7);
+      std::vector<PooledInput> inputs{
+          batch.Input(device_tables_[0].get(), Shapes()[0].combiner)};
+      std::vector<float> host(batch.grads.size());
+      std::vector<float*> outputs{host.data()};
+      if (on_device) {
+        inputs[0].stream = &on_;
+        outputs[0] = stream_->Allocate(host.size());
+      }
+      Plan plan;
+      ASSERT_OK(
+          PooledForward(inputs, {device_tables_[0]}, outputs, &pool_, &plan));
+      if (on_device) stream_->Wait();
+      looked_up += num_ids;
+      EXPECT_EQ(looked_up, device_tables_[0]->tier_stats().hits) << num_ids;
+      EXPECT_EQ(0, device_tables_[0]->tier_stats().misses) << num_ids;
+    }
+  }
+}
+
 TEST_F(StepLookupTest, ATableThatComesTwiceIsOnceInTheStep) {
   Train(Adagrad(), 2);
   const std::vector<Batch> batches = Batches(3);
