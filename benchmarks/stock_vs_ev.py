@@ -52,7 +52,7 @@ flags.DEFINE_float("min_seconds", 5.0, "Minimum measured seconds.")
 flags.DEFINE_integer("num_batches", 16, "Batches that the steps rotate through.")
 flags.DEFINE_integer("seed", 1, "Seed of the ids.")
 flags.DEFINE_integer("threads", 0, "Intra-op threads; 0 lets TensorFlow choose.")
-flags.DEFINE_enum("storage", "dram", ("dram", "hbm", "ssd"),
+flags.DEFINE_enum("storage", "dram", ("dram", "hbm", "hbm_dram", "ssd"),
                   "Storage of the embedding variables' rows.")
 flags.DEFINE_string("device", "", "TensorFlow's device of tables, lookup and dense "
                     "part, as /gpu:0.")
@@ -62,8 +62,8 @@ flags.DEFINE_bool("pinned", False, "Uses pinned memory for tensors in CPU memory
                                    "(GPUOptions.force_gpu_compatible).")
 flags.DEFINE_string("storage_path", "", "Directory of the rows' files, with "
                     "--storage=ssd: one directory in it per table.")
-flags.DEFINE_float("memory_part", 0.1, "With --storage=ssd: the part of the rows that "
-                                       "fits in memory.")
+flags.DEFINE_float("memory_part", 0.1, "The part of the rows that fits in memory with "
+                                       "--storage=ssd, in GPU memory with hbm_dram.")
 flags.DEFINE_string("timeline", "", "Writes one step's Chrome trace here.")
 
 _FILL_ROWS = 50 * 1000
@@ -72,17 +72,24 @@ _FILL_ROWS = 50 * 1000
 def storage_option(name, workload):
   """Returns the storage options of one table, from the flags."""
   from embedding_variable.variables import config_pb2
+  # A value and Adagrad's slot.
+  row_bytes = 2 * 4 * workload.dim
+  rows_in_memory = int(FLAGS.memory_part * workload.rows_per_table)
+  if FLAGS.storage == "hbm_dram":
+    return tf.StorageOption(
+        storage_type=config_pb2.StorageType.HBM_DRAM,
+        storage_size=[rows_in_memory * row_bytes],
+        cache_strategy=config_pb2.CacheStrategy.LFU)
   if FLAGS.storage != "ssd":
     return tf.StorageOption(
         storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper()))
   if not FLAGS.storage_path:
     raise app.UsageError("--storage=ssd needs --storage_path")
-  # A value and Adagrad's slot, and 16 bytes per row in memory.
-  row_bytes = 2 * 4 * workload.dim + 16
+  # 16 bytes more per row in memory.
   return tf.StorageOption(
       storage_type=config_pb2.StorageType.DRAM_SSDHASH,
       storage_path=os.path.join(FLAGS.storage_path, name),
-      storage_size=[int(FLAGS.memory_part * workload.rows_per_table) * row_bytes],
+      storage_size=[rows_in_memory * (row_bytes + 16)],
       cache_strategy=config_pb2.CacheStrategy.LFU)
 
 

@@ -55,6 +55,13 @@ class StockVsEvTest(parameterized.TestCase):
       with self.assertRaisesRegex(app.UsageError, "storage_path"):
         self._measure(defaults.EV_SOK, "zipf")
 
+  def test_a_part_of_the_rows_is_in_gpu_memory(self):
+    workload = defaults.Workload("zipf", 3, 5, tables=2, batch=8, rows=40)
+    with flagsaver.flagsaver(storage="hbm_dram", memory_part=0.25):
+      option = stock_vs_ev.storage_option("table_00", workload)
+    row_bytes = 2 * 4 * workload.dim
+    self.assertEqual(option.storage_size[0], 10 * row_bytes)
+
   def test_policies_change_no_loss(self):
     plain = self._measure(defaults.EV_SOK, "zipf")
     with flagsaver.flagsaver(policy="step_evict"):

@@ -7,7 +7,9 @@
 // machine needs to touch the same number of random cache lines.
 //
 //   step_benchmark [--threads=2] [--steps=20] [--only=zipf_hot1_dim16]
-//                  [--rows=N] [--tables=26] [--batch=4096] [--storage=dram|hbm]
+//                  [--rows=N] [--tables=26] [--batch=4096]
+//                  [--storage=dram|hbm|hbm_dram]
+//                  [--gpu_part=0.5: of the rows, in GPU memory with hbm_dram]
 //                  [--update=sums|samples]
 //                  [--policy=none|counter|bloom|lru|lfu] [--newcomers=0.0]
 //                  [--changes=1: record them, as for incremental checkpoints]
@@ -61,6 +63,7 @@ struct Config {
   int64_t batch;
   int steps;
   ev::RowStorage storage;
+  double gpu_part;  // with kHbmDram: of the rows, in GPU memory
   std::string policy;
   double newcomers;
   bool changes;
@@ -194,6 +197,9 @@ void Run(const Config& c, ev::Parallel* parallel) {
     options.name = "table_" + std::to_string(t);
     options.dim = c.dim;
     options.storage = c.storage;
+    // A row is a value and Adagrad's slot.
+    options.memory_bytes =
+        static_cast<int64_t>(c.gpu_part * c.rows) * 2 * c.dim * 4;
     SetPolicy(c, &options);
     tables.push_back(std::make_shared<ev::EmbeddingTable>(options));
   }
@@ -387,9 +393,11 @@ int main(int argc, char** argv) {
         c.tables = std::stoi(Flag(argc, argv, "tables", "26"));
         c.batch = std::stoll(Flag(argc, argv, "batch", "4096"));
         c.steps = std::stoi(Flag(argc, argv, "steps", "20"));
-        c.storage = Flag(argc, argv, "storage", "dram") == "hbm"
-                        ? ev::RowStorage::kHbm
-                        : ev::RowStorage::kDram;
+        const std::string storage = Flag(argc, argv, "storage", "dram");
+        c.storage = storage == "hbm"        ? ev::RowStorage::kHbm
+                    : storage == "hbm_dram" ? ev::RowStorage::kHbmDram
+                                            : ev::RowStorage::kDram;
+        c.gpu_part = std::stod(Flag(argc, argv, "gpu_part", "0.5"));
         c.policy = Flag(argc, argv, "policy", "none");
         c.newcomers = std::stod(Flag(argc, argv, "newcomers", "0"));
         c.changes = Flag(argc, argv, "changes", "0") != std::string("0");
