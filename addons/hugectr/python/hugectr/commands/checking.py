@@ -21,8 +21,8 @@ def rows_of(model):
   for layer in model.layers:
     tops = ", ".join("%s %s" % pair for pair in zip(layer.tops, layer.out_shapes))
     found.append((layer.name, layer.type, ", ".join(layer.bottoms), tops))
-  loss = model.loss
-  found.append((loss.name, loss.type, ", ".join(loss.bottoms), loss.tops[0]))
+  for loss in model.losses:
+    found.append((loss.name, loss.type, ", ".join(loss.bottoms), loss.tops[0]))
   return found
 
 

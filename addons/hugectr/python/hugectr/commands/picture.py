@@ -66,9 +66,9 @@ def _boxes(model):
     found.append(_Box("layer", layer.name, layer.type, layer.bottoms, [
         (top, "%s %s" % pair) for top, pair in zip(
             layer.tops, zip(layer.tops, layer.out_shapes))]))
-  loss = model.loss
-  found.append(_Box("loss", loss.name, loss.type, loss.bottoms,
-                    [(loss.tops[0], loss.tops[0])]))
+  for loss in model.losses:
+    found.append(_Box("loss", loss.name, loss.type, loss.bottoms,
+                      [(loss.tops[0], loss.tops[0])]))
   return found
 
 

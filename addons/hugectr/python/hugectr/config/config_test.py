@@ -183,10 +183,10 @@ class ConfigTest(parameterized.TestCase):
     layers = self.dcn["layers"]
     layers.append(layers.pop(-2))
     self.assertRegex("\n".join(self.mistakes(self.dcn)),
-                     "expected one loss, as the last layer, got 1, and the last layer is "
+                     "expected losses as the last layers, got 1, and the last layer is "
                      "of type InnerProduct")
     self.dcn["layers"] = layers[:-2]
-    self.assertRegex("\n".join(self.mistakes(self.dcn)), "expected one loss.* got 0")
+    self.assertRegex("\n".join(self.mistakes(self.dcn)), "expected losses.* got 0")
 
   def test_an_embedding_that_nothing_takes_its_input(self):
     del self.dcn["layers"][1]
@@ -242,7 +242,7 @@ class ConfigTest(parameterized.TestCase):
     found = dict(self.dcn, layers=layers)
     for labels in (1, 26):
       layers[0]["label"]["label_dim"] = labels
-      self.assertEqual(str(model.parse(found).loss.in_shapes[0]), "[batch * 26, 1]")
+      self.assertEqual(str(model.parse(found).losses[0].in_shapes[0]), "[batch * 26, 1]")
     layers[0]["label"]["label_dim"] = 2
     self.assertEqual(self.mistakes(found), [
         "layers[4] ('loss', BinaryCrossEntropyLoss): the label must be [batch, 1] or "

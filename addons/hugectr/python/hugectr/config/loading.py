@@ -113,3 +113,23 @@ def check(configuration, where):
   found = schema_check.mistakes(configuration, schema_check.load_schema())
   if found:
     raise errors.ConfigError(["%s: %s" % (where, line) for line in found])
+
+
+def check_layer(clause, number, where):
+  """Checks the clause of one layer against the schema.
+
+  Args:
+    clause: dict.
+    number: int, its position in `layers`.
+    where: string, prefix of each mistake.
+
+  Raises:
+    ConfigError: one line per mistake.
+  """
+  schema = schema_check.load_schema()
+  name = clause.get("name", clause.get("top"))
+  path = "layers[%d]%s" % (number, " ('%s')" % name if isinstance(name, str) else "")
+  found = schema_check.mistakes(
+      clause, {"$ref": "#/definitions/layer", "definitions": schema["definitions"]}, path)
+  if found:
+    raise errors.ConfigError(["%s: %s" % (where, line) for line in found])

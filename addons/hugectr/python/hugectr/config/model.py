@@ -40,9 +40,10 @@ Layer = collections.namedtuple(
 # type, update_type: strings. hparam: dict including defaults.
 Optimizer = collections.namedtuple("Optimizer", ["type", "update_type", "hparam"])
 
-# layers: list of Layer, without the loss. loss: Layer.
+# layers: list of Layer, without the losses. losses: list of Layer. label_columns: list
+# of the columns of the label that the losses take, in their order; None: all columns.
 Model = collections.namedtuple(
-    "Model", ["data", "embeddings", "layers", "loss", "optimizer"])
+    "Model", ["data", "embeddings", "layers", "losses", "optimizer", "label_columns"])
 
 HPARAMS = {"Adam": "adam_hparam", "MomentumSGD": "momentum_sgd_hparam",
            "Nesterov": "nesterov_hparam", "SGD": "sgd_hparam",
@@ -51,6 +52,23 @@ HPARAMS = {"Adam": "adam_hparam", "MomentumSGD": "momentum_sgd_hparam",
 
 def _as_list(value):
   return list(value) if isinstance(value, list) else [value]
+
+
+def _with_names(clauses):
+  """Returns layers' clauses; one without a name gets that of its first top."""
+  found = []
+  for clause in clauses:
+    if "name" not in clause and clause["type"] != "Data":
+      clause = dict(clause, name=(_as_list(clause["top"]) or [""])[0])
+    found.append(clause)
+  names = {clause.get("name") for clause in found}
+  for k, clause in enumerate(found):
+    if "name" not in clause:
+      name = "data"
+      while name in names:
+        name += "_"
+      found[k] = dict(clause, name=name)
+  return found
 
 
 def parse_optimizer(clause, schema):
@@ -65,17 +83,22 @@ def parse_optimizer(clause, schema):
 
 
 class _Parser(object):
-  """Walks the layers in order and collects mistakes with their paths."""
+  """Walks the layers in order and collects mistakes with their paths.
+
+  Attributes:
+    shapes: dict from the names of dense tensors to their Shapes.
+  """
 
   def __init__(self, configuration, where):
-    self._layers = configuration["layers"]
+    self._layers = _with_names(configuration["layers"])
     self._configuration = configuration
     self._where = where
     self._schema = schema_check.load_schema()
     self._mistakes = []
-    self._shapes = {}  # Dense tensors.
+    self.shapes = {}
     self._sparse = {}  # sparse inputs that no embedding has taken yet
     self._taken = {}  # names of sparse inputs, with the layer that took them
+    self._labels = {}  # columns of the data's label in each tensor of labels
 
   def _path(self, k):
     clause = self._layers[k]
@@ -84,8 +107,12 @@ class _Parser(object):
   def _report(self, path, sentence):
     self._mistakes.append("%s: %s: %s" % (self._where, path, sentence))
 
-  def run(self):
-    """Returns the Model; raises ConfigError."""
+  def run(self, is_whole=True):
+    """Returns the Model; raises ConfigError.
+
+    Args:
+      is_whole: bool. False: layers may be missing at the end; returns None.
+    """
     self._check_names()
     if self._layers[0]["type"] != "Data":
       self._report(self._path(0), "the first layer must be of type Data")
@@ -99,11 +126,17 @@ class _Parser(object):
         self._embedding(k, clause, data, embeddings)
       else:
         self._layer(k, clause, layers)
-    self._check_end(data, layers)
-    optimizer = parse_optimizer(self._configuration["optimizer"], self._schema)
+    self._check_labels(layers)
+    if is_whole:
+      self._check_end()
     if self._mistakes:
       raise errors.ConfigError(self._mistakes)
-    return Model(data, embeddings, layers[:-1], layers[-1], optimizer)
+    if not is_whole:
+      return None
+    losses = [layer for layer in layers if layer.type in shapes.LOSSES]
+    return Model(data, embeddings, layers[:-len(losses)], losses,
+                 parse_optimizer(self._configuration["optimizer"], self._schema),
+                 self._label_columns(data, losses))
 
   def _check_names(self):
     seen = {}
@@ -113,19 +146,20 @@ class _Parser(object):
         self._report(self._path(k), "layers[%d] has the same name" % first)
 
   def _add_top(self, path, name, shape):
-    if name in self._shapes or name in self._sparse or name in self._taken:
+    if name in self.shapes or name in self._sparse or name in self._taken:
       self._report(path, "there is already a tensor '%s'" % name)
     else:
-      self._shapes[name] = shape
+      self.shapes[name] = shape
 
   def _data(self):
     clause, path = self._layers[0], self._path(0)
     label, dense = clause["label"], clause["dense"]
     self._add_top(path, label["top"], shapes.flat(label["label_dim"]))
+    self._labels[label["top"]] = list(range(label["label_dim"]))
     self._add_top(path, dense["top"], shapes.flat(dense["dense_dim"]))
     inputs, slot = [], 0
     for k, part in enumerate(clause["sparse"]):
-      if part["top"] in self._shapes or part["top"] in self._sparse:
+      if part["top"] in self.shapes or part["top"] in self._sparse:
         self._report("%s.sparse[%d]" % (path, k),
                   "there is already a tensor '%s'" % part["top"])
       max_nnz, max_keys = self._most_keys("%s.sparse[%d]" % (path, k), part)
@@ -235,8 +269,8 @@ class _Parser(object):
 
   def _bottom_shape(self, path, name, k):
     """Returns the Shape of a bottom, or None after recording what is wrong with it."""
-    if name in self._shapes:
-      return self._shapes[name]
+    if name in self.shapes:
+      return self.shapes[name]
     for later, clause in enumerate(self._layers[k:], k):
       if name in _as_list(clause.get("top", [])):
         self._report(path, "'%s' is the top of %s: a layer must follow those whose tensors "
@@ -246,7 +280,7 @@ class _Parser(object):
       self._report(path, "'%s' is a sparse input: only an embedding takes it" % name)
       return None
     self._report(path, "there is no tensor '%s'%s" % (
-        name, schema_check.suggestion(name, self._shapes)))
+        name, schema_check.suggestion(name, self.shapes)))
     return None
 
   def _layer(self, k, clause, layers):
@@ -273,21 +307,43 @@ class _Parser(object):
       layers.append(Layer(clause["name"], clause["type"], bottoms, tops, found, out,
                           clause))
 
-  def _check_end(self, data, layers):
-    """Records mistakes of the whole model: the loss, and unused inputs."""
+  def _check_labels(self, layers):
+    """Records layers that take labels and are no losses, or the reverse."""
+    losses = [layer for layer in layers if layer.type in shapes.LOSSES]
+    for layer in layers:
+      if layer.type == "Slice" and layer.bottoms[0] in self._labels:
+        columns = self._labels[layer.bottoms[0]]
+        for top, (first, end) in zip(layer.tops, layer.params["ranges"]):
+          self._labels[top] = columns[first:end]
+        continue
+      for position, name in enumerate(layer.bottoms):
+        is_label = layer.type in shapes.LOSSES and position == 1
+        if (name in self._labels) != is_label:
+          self._report("layer '%s'" % layer.name, "expected the label '%s' as the second "
+                       "bottom of the loss, and nowhere else" % "' or '".join(self._labels))
+      if len(losses) > 1 and layer in losses:
+        if layer.in_shapes[0].rows != 1:
+          self._report("layer '%s'" % layer.name, "one of several losses needs one row of "
+                       "logits per sample, got %s" % (layer.in_shapes[0],))
+        if "regularizer" in layer.params:
+          self._report("layer '%s'" % layer.name,
+                       "a regularizer needs a single loss, got %d" % len(losses))
+
+  def _check_end(self):
+    """Records mistakes of the whole model: the losses, and unused inputs."""
     losses = [k for k, clause in enumerate(self._layers)
               if clause["type"] in shapes.LOSSES]
-    if losses != [len(self._layers) - 1]:
-      self._report("layers", "expected one loss, as the last layer, got %d, %s" % (
+    if not losses or losses != list(range(losses[0], len(self._layers))):
+      self._report("layers", "expected losses as the last layers, got %d, %s" % (
           len(losses), "and the last layer is of type " + self._layers[-1]["type"]))
     for name in self._sparse:
       self._report(self._path(0), "no embedding takes the sparse input '%s'" % name)
-    for layer in layers:
-      for position, name in enumerate(layer.bottoms):
-        is_label = layer.type in shapes.LOSSES and position == 1
-        if (name == data.label_top) != is_label:
-          self._report("layer '%s'" % layer.name, "expected the label '%s' as the second "
-                    "bottom of the loss, and nowhere else" % data.label_top)
+
+  def _label_columns(self, data, losses):
+    """Returns Model's label_columns."""
+    if len(losses) == 1 and losses[0].bottoms[1] == data.label_top:
+      return None
+    return [c for loss in losses for c in self._labels[loss.bottoms[1]]]
 
 
 def parse(configuration, where="configuration"):
@@ -306,6 +362,25 @@ def parse(configuration, where="configuration"):
   """
   loading.check(configuration, where)
   return _Parser(configuration, where).run()
+
+
+def check_layers(clauses, where):
+  """Checks the first layers of a model, of which others will follow.
+
+  Args:
+    clauses: list of dicts, the first of type Data. All but the last have been checked.
+    where: string, prefix of each mistake.
+
+  Returns:
+    Dict from the names of dense tensors to their Shapes.
+
+  Raises:
+    ConfigError: as `parse`, except that inputs may be unused and losses may be missing.
+  """
+  loading.check_layer(clauses[-1], len(clauses) - 1, where)
+  parser = _Parser({"layers": clauses}, where)
+  parser.run(is_whole=False)
+  return parser.shapes
 
 
 def read(path):

@@ -193,17 +193,18 @@ def _item_path(path, k, item):
   return "%s ('%s')" % (where, name) if isinstance(name, str) else where
 
 
-def mistakes(value, schema):
+def mistakes(value, schema, path=""):
   """Returns the mistakes of a JSON value, as strings with the path first.
 
   Args:
     value: result of `json.load`.
     schema: dict, a JSON Schema that uses only the keywords above.
+    path: string, the value's path.
 
   Returns:
     List of strings, empty if there is no mistake. Only the first mistake of each value
       is reported.
   """
   check = _Check(schema)
-  check.value(value, schema, "")
+  check.value(value, schema, path)
   return check.mistakes

@@ -194,8 +194,8 @@ class LayersTest(parameterized.TestCase):
     with self.graph.as_default():
       tensors = {k: tf.ones([_BATCH] + v) for k, v in tops.items()}
       params = parameters.Parameters()
-      found, _ = network.build(models.Model(None, [], layers, loss, None), tensors, params,
-                               True, has_float16=True)
+      found, _ = network.build(models.Model(None, [], layers, [loss], None, None), tensors,
+                               params, True, has_float16=True)
       self.assertEqual([tensors[k].dtype for k in "abc"],
                        [tf.float16, tf.float32, tf.float16])
       self.assertEqual(found.predictions.dtype, tf.float32)

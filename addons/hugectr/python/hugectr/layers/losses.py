@@ -73,6 +73,21 @@ def of(layer, logits, label):
               tf.reshape(loss.predictions, [-1, rows * each if has_own else each]))
 
 
+def joined(layers, found):
+  """Returns the weighted sum of Losses; their predictions stand side by side.
+
+  Args:
+    layers: list of Layer; `loss_weight` of its clause is the weight, 1 unless given.
+    found: list of Loss, one per layer.
+  """
+  weights = [layer.params.get("loss_weight", 1) for layer in layers]
+  terms = [loss.per_sample if weight == 1 else weight * loss.per_sample
+           for weight, loss in zip(weights, found)]
+  if len(found) == 1:
+    return Loss(terms[0], found[0].predictions)
+  return Loss(tf.add_n(terms), tf.concat([loss.predictions for loss in found], axis=1))
+
+
 def regularization(layer, weights, batch):
   """Returns the regularizer's term of the loss, or None.
 

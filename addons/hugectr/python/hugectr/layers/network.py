@@ -70,9 +70,22 @@ def build(model, tensors, parameters, is_training, has_float16=False,
     return cast[key]
 
   for layer in model.layers:
-    context.begin(layer.type)
+    # Labels stay in float32.
+    context.begin(None if is_of_labels(model, layer) else layer.type)
     tops = OF_TYPE[layer.type](context, layer, *[bottom(b) for b in layer.bottoms])
     tensors.update(zip(layer.tops, tops if isinstance(tops, list) else [tops]))
-  context.begin(model.loss.type)
-  logits, label = (bottom(name) for name in model.loss.bottoms)
-  return losses.of(model.loss, logits, label), context.updates
+  found = []
+  for loss in model.losses:
+    context.begin(loss.type)
+    found.append(losses.of(loss, *[bottom(name) for name in loss.bottoms]))
+  return losses.joined(model.losses, found), context.updates
+
+
+def is_of_labels(model, layer):
+  """Returns whether a layer is a Slice of the data's label, or of a part of it."""
+  if layer.type != "Slice" or model.data is None:
+    return False
+  name, makers = layer.bottoms[0], {t: l for l in model.layers for t in l.tops}
+  while name in makers and makers[name].type == "Slice":
+    name = makers[name].bottoms[0]
+  return name == model.data.label_top

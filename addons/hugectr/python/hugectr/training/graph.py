@@ -37,6 +37,7 @@ class Graph(object):
     new_rate, set_rate: placeholder, and the op that sets it as the rate of all
       optimizers.
     evaluate: tensors (loss, predictions).
+    train_tensors, evaluate_tensors: dicts of the tensors of both towers by name.
   """
 
   def __init__(self, model, batch_size, ranks, beyond=None, scaler=None,
@@ -71,7 +72,7 @@ class Graph(object):
     self.feeds = [self._labels, self._dense]
     for layer in self.embeddings:
       self.feeds += [layer.keys, layer.splits]
-    self.train = self._train()
+    self.train = (self._gradients(), self.updated())
     self.new_rate = tf.compat.v1.placeholder(tf.float32, [], "new_learning_rate")
     self.set_rate = tf.group(*[o.lr.assign(self.new_rate) for o in self.optimizers])
     self.evaluate = self._evaluate()
@@ -92,6 +93,7 @@ class Graph(object):
         self.optimizer_of[embedding.name] = own
 
   def _tower(self, is_training):
+    """Returns (tensors by name, Loss, updates) of a tower."""
     tensors = {self._model.data.label_top: self._labels,
                self._model.data.dense_top: self._dense}
     self._tables.lookup(self.embeddings, tensors)
@@ -99,12 +101,13 @@ class Graph(object):
       for layer in self.embeddings:
         top = layer.embedding.top
         tensors[top] = _with_gradient_over(tensors[top], self._scaler)
-    return network.build(self._model, tensors, self.parameters, is_training,
-                         self._scaler is not None, self._on_gpu)
+    return (tensors,) + network.build(self._model, tensors, self.parameters, is_training,
+                                      self._scaler is not None, self._on_gpu)
 
-  def _train(self):
-    loss, updates = self._tower(is_training=True)
-    more = losses.regularization(self._model.loss, self.parameters.trained,
+  def _gradients(self):
+    """Adds the training tower; returns the shown loss."""
+    self.train_tensors, loss, self._updates = self._tower(is_training=True)
+    more = losses.regularization(self._model.losses[0], self.parameters.trained,
                                  self._batch_size)
     # The divisor is the same in every step: a short batch counts as a full one whose
     # missing samples have no gradient. The ranks' gradients are averaged later.
@@ -113,28 +116,46 @@ class Graph(object):
     if more is not None:
       total += more
       shown += more
-    owner = {}
+    self._owner = {}
     for layer in self.embeddings:
       for table in layer.tables:
-        owner[table] = self.optimizer_of[layer.embedding.name]
+        self._owner[table] = self.optimizer_of[layer.embedding.name]
     for var in self.parameters.trained:
-      owner[var] = self.optimizers[0]
+      self._owner[var] = self.optimizers[0]
     spread = sok.DistributedOptimizer(self.optimizers[0].stock)
     if self._scaler not in (None, 1):
       # Otherwise small gradients would be zero in float16.
       total *= self._scaler
-    found = spread.compute_gradients(total, var_list=list(owner))
+    found = spread.compute_gradients(total, var_list=list(self._owner))
     if self._scaler not in (None, 1):
       dense = set(self.parameters.trained)
       found = [(g / self._scaler if g is not None and v in dense else g, v)
                for g, v in found]
+    self._found = found
+    return shown
+
+  def updated(self, frozen=()):
+    """Returns the op of a training step; a new one in each call.
+
+    Args:
+      frozen: collection of dense variables and tables that stay as they are.
+    """
     applied = []
     for optimizer in self.optimizers:
-      mine = [(g, v) for g, v in found if owner[v] is optimizer and g is not None]
+      mine = [(g, v) for g, v in self._found
+              if self._owner[v] is optimizer and g is not None and v not in frozen]
       if mine:
         applied.append(optimizer.apply(mine))
-    return shown, tf.group(*(applied + updates))
+    return tf.group(*(applied + self._updates))
 
   def _evaluate(self):
-    loss, _ = self._tower(is_training=False)
+    tensors, loss, _ = self._tower(is_training=False)
+    at = 0
+    for layer in self._model.losses:
+      # Probabilities, as in upstream's evaluation.
+      end = at + layer.in_shapes[1].width
+      tensors[layer.bottoms[0]] = (loss.predictions if len(self._model.losses) == 1 else
+                                   loss.predictions[:, at:end])
+      at = end
+    self.evaluate_tensors = tensors
     return tf.reduce_mean(loss.per_sample), loss.predictions

@@ -152,6 +152,12 @@ def mean_over_labels(function, labels, predictions):
                         for k in range(labels.shape[1])]))
 
 
+def of_labels(name, labels, predictions):
+  """Returns a metric's value for each label; arguments as in `values`."""
+  return [_OF_SAMPLES[name](labels[:, k], predictions[:, k])
+          for k in range(labels.shape[1])]
+
+
 class Accumulator(object):
   """Collects the samples of an evaluation, batch by batch."""
 

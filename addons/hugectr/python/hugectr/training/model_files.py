@@ -225,13 +225,20 @@ class ModelFiles(object):
                     [a[mine] for a in rows.arrays]))
     return found
 
-  def _read_all(self, paths, first_column, names_of, what):
+  def _by_name(self, paths, what):
     if len(paths) != self.embeddings:
       raise ValueError("hugectr.Session: expected %d files of %s, one per embedding, got "
                        "%d" % (self.embeddings, what, len(paths)))
+    return {layer.embedding.name: path
+            for layer, path in zip(self._graph.embeddings, paths)}
+
+  def _read_all(self, paths, first_column, names_of):
     found = []
-    for layer, path in zip(self._graph.embeddings, paths):
-      found += self._read_rows(layer, path, names_of(layer))
+    for layer in self._graph.embeddings:
+      if layer.embedding.name in paths:
+        found += self._read_rows(layer, paths[layer.embedding.name], names_of(layer))
+    if not found:
+      return
     for column in range(max(len(arrays) for _, _, arrays in found)):
       assigns, feeds = [], {}
       for ops, keys, arrays in found:
@@ -250,11 +257,23 @@ class ModelFiles(object):
       ValueError: they are of another model. Then nothing has changed.
       OSError: they cannot be read.
     """
-    self._read_all(paths, 0, lambda layer: [sparse_files.VECTOR], "rows")
+    self.read_rows_of(self._by_name(paths, "rows"))
+
+  def read_rows_of(self, paths):
+    """Loads rows of some embeddings, as `read_rows`.
+
+    Args:
+      paths: dict from embeddings' names to flat files or folders.
+    """
+    self._read_all(paths, 0, lambda layer: [sparse_files.VECTOR])
 
   def read_row_states(self, paths):
     """Loads optimizer states of rows; raises errors like `read_rows`."""
-    self._read_all(paths, 1, self._state_names, "optimizer states of rows")
+    self.read_row_states_of(self._by_name(paths, "optimizer states of rows"))
+
+  def read_row_states_of(self, paths):
+    """Loads optimizer states of some embeddings' rows, as `read_rows_of`."""
+    self._read_all(paths, 1, self._state_names)
 
   # All.
 

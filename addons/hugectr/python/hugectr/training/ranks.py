@@ -65,6 +65,25 @@ def _see_one_device(device):
   # Otherwise a launcher has chosen a GPU, whatever its number.
 
 
+def _count():
+  """Returns the number of processes of this job."""
+  hvd = sys.modules.get("horovod.tensorflow")
+  if _was_launched():
+    import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
+    # No-op if the script has called it.
+    hvd.init()
+  return hvd.size() if hvd is not None and hvd.is_initialized() else 1
+
+
+def one_replica(vvgpu):
+  """Returns the devices of a job; one process trains as a replica for all devices of a node.
+
+  Args:
+    vvgpu: list of lists of device numbers.
+  """
+  return [vvgpu[0][:1]] if _count() == 1 and len(vvgpu) == 1 else vvgpu
+
+
 def start(vvgpu):
   """Prepares this process's part of a job; returns Ranks.
 
@@ -76,12 +95,8 @@ def start(vvgpu):
       use.
   """
   devices = sum(len(node) for node in vvgpu)
+  count = _count()
   hvd = sys.modules.get("horovod.tensorflow")
-  if _was_launched():
-    import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
-    # No-op if the script has called it.
-    hvd.init()
-  count = hvd.size() if hvd is not None and hvd.is_initialized() else 1
   if count != devices:
     raise RuntimeError(
         "hugectr.Session: vvgpu names %d device%s, but %d process%s running: one process "
@@ -130,6 +145,11 @@ def summed(ranks, array):
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     return session.run(ranks.hvd.allreduce(
         tf.constant(array, tf.float64), name="hugectr_sum", op=ranks.hvd.Sum))
+
+
+def of_rank_0(ranks, number):
+  """Returns rank 0's number, an int below 2^53; all ranks must call it."""
+  return int(summed(ranks, np.array([number if ranks.rank == 0 else 0]))[0])
 
 
 def gathered(ranks, arrays):

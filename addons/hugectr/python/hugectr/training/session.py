@@ -55,7 +55,8 @@ class Session(object):
 
     Args:
       solver_config: SolverParser, from `solver_parser_helper`.
-      config_file: path of a JSON configuration. Its solver clause is ignored.
+      config_file: path of a JSON configuration. Its solver clause is ignored. Or a
+        config's Model.
       use_model_oversubscriber: bool. If True, memory holds the
         max_vocabulary_size_per_gpu most used rows of an embedding, and files on an SSD
         hold the others. If the solver's oversubscription_storage is "HBM_DRAM", GPU
@@ -79,11 +80,16 @@ class Session(object):
           solver_config.oversubscription_storage,
           temp_embedding_dir or solver_config.temp_embedding_dir or ".")
     self._solver = solver_config
-    self._model, _ = models.read(config_file)
+    self._model = (config_file if isinstance(config_file, models.Model) else
+                   models.read(config_file)[0])
     self._metrics = [metrics.parse(m) for m in solver_config.eval_metrics]
     self._ranks = rank_jobs.start(solver_config.vvgpu)
     self._loss = float("nan")
     self._last_batch_size = 0
+    self._dropped = 0
+    self._last = {}  # feeds of the last batches, by is_training
+    self._steps = {}  # training steps by what is frozen
+    self._evaluated = None  # (labels, predictions) of the last evaluation batch
     self._rate = None  # the rate set last
     self._accumulated = metrics.Accumulator()
     self._make_graph(beyond)
@@ -122,6 +128,7 @@ class Session(object):
                                          self._solver.i64_input_key)
     self._train = self._session.make_callable(
         list(self._graph.train), feed_list=self._graph.feeds)
+    self._steps[frozenset()] = self._train
     self._evaluate = self._session.make_callable(
         list(self._graph.evaluate), feed_list=self._graph.feeds)
     self._set_rate = self._session.make_callable(
@@ -152,6 +159,26 @@ class Session(object):
   def rank(self):
     """int, rank of this process; 0 if it is the only one."""
     return self._ranks.rank
+
+  @property
+  def ranks(self):
+    """int, number of processes."""
+    return self._ranks.count
+
+  @property
+  def shared_loss(self):
+    """float, this rank's share of the last training batch's loss; NaN before the first."""
+    return self._loss
+
+  @property
+  def dropped(self):
+    """int, samples of an incomplete batch at which the last `train` returned False; or 0."""
+    return self._dropped
+
+  @property
+  def files(self):
+    """ModelFiles."""
+    return self._files
 
   @property
   def last_batch_size(self):
@@ -190,9 +217,15 @@ class Session(object):
                          "start_data_reading(), or set_source() of "
                          "get_data_reader_train()")
     batch = self._train_reader.next()
+    self._dropped = 0
     if batch is None:
       return False
-    self._loss = _share(self._train(*self._graph.feeds_of(batch))[0], batch)
+    if self._solver.drop_incomplete_batch and batch.global_size < self._solver.batchsize:
+      self._dropped = batch.global_size
+      return False
+    feeds = self._graph.feeds_of(batch)
+    self._loss = _share(self._train(*feeds)[0], batch)
+    self._last[True] = feeds
     self._last_batch_size = batch.global_size
     return True
 
@@ -213,8 +246,14 @@ class Session(object):
     batch = self._eval_reader.next()
     if batch is None:
       return False
-    loss, predictions = self._evaluate(*self._graph.feeds_of(batch))
-    self._accumulated.add(batch.labels, predictions, _share(loss, batch))
+    feeds = self._graph.feeds_of(batch)
+    loss, predictions = self._evaluate(*feeds)
+    self._last[False] = feeds
+    labels = batch.labels
+    if self._model.label_columns is not None:
+      labels = labels[:, self._model.label_columns]
+    self._evaluated = labels, predictions
+    self._accumulated.add(labels, predictions, _share(loss, batch))
     return True
 
   def _take_evaluated(self):
@@ -260,6 +299,71 @@ class Session(object):
       self._export("wb", export_predictions_out_file, predictions, export_labels_out_file,
                    labels)
     return metrics.values(self._metrics, labels, predictions, losses)
+
+  def evaluated_by_label(self):
+    """Like `get_eval_metrics`, but returns [(name, value, list of a value per label)].
+
+    AverageLoss has one value.
+    """
+    if not self._accumulated.batches:
+      return []
+    labels, predictions, losses = self._take_evaluated()
+    return [(name, value, [value] if name == "AverageLoss" else metrics.of_labels(
+        name, labels, predictions)) for name, value in metrics.values(
+            self._metrics, labels, predictions, losses)]
+
+  def last_predictions(self):
+    """Returns (labels, predictions) of all ranks' last evaluation batch.
+
+    Raises:
+      RuntimeError: no batch has been evaluated.
+    """
+    if self._evaluated is None:
+      raise RuntimeError("hugectr: no batch has been evaluated")
+    return rank_jobs.gathered(self._ranks, list(self._evaluated))
+
+  def tensor(self, name, is_training):
+    """Returns a tensor for the last training or evaluation batch, over all ranks.
+
+    It is computed again, with the current parameters.
+
+    Args:
+      name: string, name in the configuration.
+      is_training: bool, selects the tower and the batch.
+
+    Raises:
+      ValueError: there is no such tensor.
+      RuntimeError: there has been no batch.
+    """
+    tensors = self._graph.train_tensors if is_training else self._graph.evaluate_tensors
+    if name not in tensors:
+      raise ValueError("hugectr: there is no tensor '%s'; tensors are %s" %
+                       (name, ", ".join(sorted(tensors))))
+    if is_training not in self._last:
+      raise RuntimeError("hugectr: no batch has been %s" %
+                         ("trained" if is_training else "evaluated"))
+    with self._session.graph.as_default():
+      found = self._session.run(tf.cast(tensors[name], tf.float32),
+                                dict(zip(self._graph.feeds, self._last[is_training])))
+    return rank_jobs.gathered(self._ranks, [found])[0]
+
+  def freeze(self, dense, embeddings):
+    """Sets what training leaves as it is.
+
+    Args:
+      dense: bool, dense parameters. BatchNorm's running values change in any case.
+      embeddings: set of names of embedding layers.
+    """
+    key = frozenset(embeddings) | ({None} if dense else frozenset())
+    if key not in self._steps:
+      frozen = set(self._graph.parameters.trained if dense else ())
+      for layer in self._graph.embeddings:
+        if layer.embedding.name in embeddings:
+          frozen.update(layer.tables)
+      with self._session.graph.as_default():
+        self._steps[key] = self._session.make_callable(
+            [self._graph.train[0], self._graph.updated(frozen)], feed_list=self._graph.feeds)
+    self._train = self._steps[key]
 
   def evaluation(self, export_predictions_out_file="", export_labels_out_file=""):
     """Evaluates one batch; at the end of the data, the first batch.

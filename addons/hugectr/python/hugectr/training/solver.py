@@ -27,6 +27,7 @@ class SolverParser(object):
     max_iter, num_epochs, display, snapshot, eval_interval: ints; 0 means none.
     snapshot_prefix, export_predictions_prefix: strings. eval_metrics: list of strings.
     use_model_oversubscriber: bool. temp_embedding_dir, oversubscription_storage: strings.
+    drop_incomplete_batch: bool, whether training ends before a batch of fewer samples.
   """
 
   def __init__(self, configure_file=None, **values):
@@ -103,7 +104,7 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
             display, snapshot, eval_interval, use_model_oversubscriber,
             temp_embedding_dir, eval_metrics=("AUC",), snapshot_prefix="",
             max_eval_samples=None, oversubscription_storage=_STORAGES[0],
-            export_predictions_prefix=""):
+            export_predictions_prefix="", drop_incomplete_batch=False):
   """Returns the checked values of a SolverParser; raises ValueError."""
   vvgpu = check_devices(vvgpu)
   devices = sum(len(node) for node in vvgpu)
@@ -145,7 +146,8 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
       use_model_oversubscriber=bool(use_model_oversubscriber),
       temp_embedding_dir=temp_embedding_dir,
       oversubscription_storage=oversubscription_storage,
-      export_predictions_prefix=export_predictions_prefix)
+      export_predictions_prefix=export_predictions_prefix,
+      drop_incomplete_batch=bool(drop_incomplete_batch))
 
 
 def solver_parser_helper(seed=0, eval_batches=None, batchsize_eval=16384, batchsize=16384,
@@ -266,3 +268,29 @@ def _of_clause(path):
   except ValueError as e:
     raise errors.ConfigError("%s: solver: %s" %
                              (path, str(e).replace("solver_parser_helper: ", "")))
+
+
+def of_script(where, scaler=1.0, **values):
+  """Returns the SolverParser of a script's arguments.
+
+  Args:
+    where: string, the call, for errors.
+    scaler: positive number.
+    **values: some arguments of `solver_parser_helper` except `eval_batches`, and
+      drop_incomplete_batch.
+
+  Raises:
+    ValueError: an argument is invalid.
+  """
+  if isinstance(scaler, bool) or not isinstance(scaler, numbers.Real) or not scaler > 0:
+    raise ValueError("%s: scaler must be a positive number, got %r" % (where, scaler))
+  found = dict(dense_opt_states_file="", sparse_opt_states_file=(), model_file="",
+               embedding_files=(), use_algorithm_search=True, use_cuda_graph=True,
+               enable_tf32_compute=False, max_iter=0, num_epochs=0, display=0, snapshot=0,
+               eval_interval=0, use_model_oversubscriber=False, temp_embedding_dir="./",
+               scaler=_SCALERS[0])
+  found.update(values)
+  try:
+    return SolverParser(**dict(_values(**found), scaler=float(scaler)))
+  except ValueError as e:
+    raise ValueError(str(e).replace("solver_parser_helper", where))
