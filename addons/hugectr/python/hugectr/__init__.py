@@ -1,7 +1,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""HugeCTR's Session over a JSON configuration, on stock TensorFlow 1.15.
+"""HugeCTR's Python API, and its Session over a JSON, on stock TensorFlow 1.15.
 
+  import hugectr                       # CreateSolver, Model, Input, DenseLayer, ...
   from hugectr import Session, solver_parser_helper, get_learning_rate_scheduler
 
 Names are imported on first use: importing TensorFlow takes seconds, and `python -m
@@ -11,20 +12,37 @@ hugectr check` does not need it.
 import importlib
 
 from hugectr import version as _version
+from hugectr.api import enums as _enums
 
 __version__ = _version.version()
 
 # The module that defines each name.
 _HOMES = {
+    "AsyncParam": "hugectr.api.reader",
     "ConfigError": "hugectr.config.errors",
+    "CreateOptimizer": "hugectr.api.optimizer",
+    "CreateSolver": "hugectr.api.solver",
     "DataError": "hugectr.data.errors",
+    "DataReaderParams": "hugectr.api.reader",
+    "DataReaderSparseParam": "hugectr.api.reader",
+    "DataSourceParams": "hugectr.api.reader",
+    "DenseLayer": "hugectr.api.dense_layer",
+    "DenseLayerComputeConfig": "hugectr.api.dense_layer",
+    "DenseLayerSwitches": "hugectr.api.dense_layer",
+    "HybridEmbeddingParam": "hugectr.api.embedding",
+    "Input": "hugectr.api.reader",
     "LearningRateScheduler": "hugectr.training.learning_rate",
+    "Model": "hugectr.api.model",
     "ModelOversubscriber": "hugectr.training.oversubscriber",
     "Session": "hugectr.training.session",
     "SolverParser": "hugectr.training.solver",
+    "SparseEmbedding": "hugectr.api.embedding",
+    "TrainingCallback": "hugectr.api.fitting",
     "get_learning_rate_scheduler": "hugectr.training.learning_rate",
     "solver_parser_helper": "hugectr.training.solver",
 }
+
+_HOMES.update(dict.fromkeys(_enums.NAMES + ["DataSourceType_t"], "hugectr.api.enums"))
 
 __all__ = sorted(_HOMES)
 

@@ -14,11 +14,15 @@ from hugectr.data import writing
 Planted = synthetic.Planted
 
 
-def write_data(path, planted, files, rows, seed, kind="Parquet", key_type="I32", **clause):
-  """Writes `files` files of `rows` samples each; returns the file list's path."""
+def write_data(path, planted, files, rows, seed, kind="Parquet", key_type="I32", label_dim=1,
+               **clause):
+  """Writes `files` files of `rows` samples each; returns the file list's path.
+
+  label_dim: int, that of `planted`.
+  """
   slots = len(planted.sizes)
   data = model.Data(
-      "data", kind, path, None, "label", 1, "dense", planted.dense_dim,
+      "data", kind, path, None, "label", label_dim, "dense", planted.dense_dim,
       [model.SparseInput("keys", False, 0, slots, 1, slots)], planted.sizes, 2, clause)
   chunks = synthetic.chunks(planted, files * rows, seed, rows)
   writing.write(path, data, key_type, chunks, rows, group=max(1, rows // 2))

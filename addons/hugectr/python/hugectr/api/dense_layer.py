@@ -1,0 +1,196 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""DenseLayer: one layer, as a clause of a configuration."""
+
+import collections
+
+from hugectr.api import enums
+from hugectr.api import printing
+from hugectr.config import schema_check
+
+_WHERE = "hugectr.DenseLayer"
+
+DenseLayerComputeConfig = collections.namedtuple("DenseLayerComputeConfig",
+                                                 ["async_wgrad", "fuse_wb"])
+DenseLayerComputeConfig.__doc__ = """Settings of upstream's kernels, without effect."""
+DenseLayerComputeConfig.__new__.__defaults__ = (False, False)
+
+DenseLayerSwitches = collections.namedtuple("DenseLayerSwitches", ["fuse_wb"])
+DenseLayerSwitches.__doc__ = """Version 3.7's DenseLayerComputeConfig, without effect."""
+DenseLayerSwitches.__new__.__defaults__ = (False,)
+
+# Every argument besides type and names, with the type of its enumeration.
+_ARGUMENTS = dict.fromkeys((
+    "factor", "eps", "dropout_rate", "elu_alpha", "num_output", "num_layers", "leading_dim",
+    "time_step", "batchsize", "SeqLength", "vector_size", "selected", "selected_slots",
+    "ranges", "indices", "weight_dims", "projection_dim", "out_dim", "axis",
+    "max_sequence_len", "max_sequence_len_from", "max_sequence_len_to",
+    "num_attention_heads", "transpose_b", "target_weight_vec", "use_regularizer", "lambda",
+    "num_outputs", "use_bias", "activations", "biases", "dense_layer_switches",
+    "compute_config", "shape", "dim", "index"))
+_ARGUMENTS.update(
+    gamma_init_type=enums.Initializer_t, beta_init_type=enums.Initializer_t,
+    weight_init_type=enums.Initializer_t, bias_init_type=enums.Initializer_t,
+    regularizer_type=enums.Regularizer_t, pos_type=enums.FcPosition_t,
+    act_type=enums.Activation_t)
+
+# Arguments that tune upstream's kernels.
+_WITHOUT_EFFECT = ("dense_layer_switches", "compute_config", "pos_type")
+
+
+class DenseLayer(object):
+  """A layer, between embeddings and losses, or a loss.
+
+  Args:
+    layer_type: member of Layer_t.
+    bottom_names: list of names of tensors.
+    top_names: list of names.
+    **arguments: those of any layer; docs/hugectr_layers.md lists which layer has which.
+      One that the layer does not use is reported once.
+
+  Raises:
+    TypeError: there is no such argument.
+  """
+
+  def __init__(self, layer_type, bottom_names, top_names, **arguments):
+    self.type = enums.check(_WHERE, "layer_type", layer_type, enums.Layer_t)
+    self.bottoms = [bottom_names] if isinstance(bottom_names, str) else list(bottom_names)
+    self.tops = [top_names] if isinstance(top_names, str) else list(top_names)
+    where = "%s '%s' (%s)" % (_WHERE, ", ".join(map(str, self.tops)), self.type)
+    for name in arguments:
+      if name not in _ARGUMENTS:
+        raise TypeError("%s: there is no argument '%s'%s" % (
+            where, name, schema_check.suggestion(name, _ARGUMENTS)))
+    self._given = {}
+    for name, value in arguments.items():
+      kind = _ARGUMENTS[name]
+      if kind is not None and not isinstance(value, (list, tuple)):
+        value = enums.check(where, name, value, kind)
+      self._given[name] = list(value) if isinstance(value, tuple) else value
+    self._used = set(_WITHOUT_EFFECT)
+    self._clause = {}
+    _OF_TYPE.get(self.type, lambda layer: None)(self)
+    for name in self._given:
+      if name not in self._used or (name in _WITHOUT_EFFECT and
+                                    name != "pos_type"):
+        printing.once("%s: %s has no effect" % (where, name))
+
+  def get(self, name, default):
+    """Returns an argument, and counts it as used."""
+    self._used.add(name)
+    return self._given.get(name, default)
+
+  def put(self, key, value):
+    """Adds a key to the clause."""
+    self._clause[key] = value
+
+  def put_initializers(self, into, **keys):
+    """Adds initializers to a dict: key=argument."""
+    for key, name in keys.items():
+      value = self.get(name, "Default")
+      if value != "Default":
+        into[key] = value
+
+  def clause(self):
+    """Returns the clause of a configuration."""
+    is_loss = self.type.endswith("Loss")
+    bottom = self.bottoms if len(self.bottoms) > 1 or is_loss else (
+        self.bottoms[0] if self.bottoms else [])
+    top = self.tops if len(self.tops) > 1 else self.tops[0] if self.tops else []
+    return dict(self._clause, type=self.type, bottom=bottom, top=top)
+
+
+def _inner_product(layer):
+  clause = {"num_output": layer.get("num_output", 1)}
+  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
+  layer.put("fc_param", clause)
+
+
+def _fused_inner_product(layer):
+  _inner_product(layer)
+  if layer.get("act_type", "Relu") == "Non":
+    layer.type = "InnerProduct"
+
+
+def _normalization(name):
+  def fill(layer):
+    clause = {"eps": layer.get("eps", 1e-5)}
+    if name == "bn_param":
+      clause["factor"] = layer.get("factor", 1.0)
+    layer.put_initializers(clause, gamma_init="gamma_init_type", beta_init="beta_init_type")
+    layer.put(name, clause)
+
+  return fill
+
+
+def _multi_cross(layer):
+  clause = {"num_layers": layer.get("num_layers", 0)}
+  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
+  layer.put("mc_param", clause)
+
+
+def _reshape(layer):
+  if layer.get("selected", False) or "selected_slots" in layer._given:  # pylint: disable=protected-access
+    layer.put("selected", layer.get("selected_slots", []))
+  else:
+    layer.put("leading_dim", layer.get("leading_dim", 1))
+
+
+def _weight_multiply(layer):
+  layer.put("weight_dims", layer.get("weight_dims", []))
+  layer.put_initializers(layer._clause, weight_init="weight_init_type")  # pylint: disable=protected-access
+
+
+def _gru(layer):
+  clause = {"num_output": layer.get("num_output", 1), "batchsize": layer.get("batchsize", 1),
+            "SeqLength": layer.get("SeqLength", 1),
+            "vector_size": layer.get("vector_size", 1)}
+  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
+  layer.put("gru_param", clause)
+
+
+def _loss(layer):
+  weight = layer.get("lambda", 0)
+  kind = layer.get("regularizer_type", "L1")
+  if layer.get("use_regularizer", False):
+    layer.put("regularizer", kind)
+    layer.put("lambda", weight)
+  if layer.type == "MultiCrossEntropyLoss":
+    layer.put("target_weight", layer.get("target_weight_vec", []))
+
+
+def _copied(**keys):
+  """Returns a function that copies arguments: key=(argument, default)."""
+  def fill(layer):
+    for key, (name, default) in keys.items():
+      layer.put(key, layer.get(name, default))
+
+  return fill
+
+
+_OF_TYPE = {
+    "BatchNorm": _normalization("bn_param"),
+    "BinaryCrossEntropyLoss": _loss,
+    "Concat": _copied(axis=("axis", 1)),
+    "CrossEntropyLoss": _loss,
+    "Dropout": _copied(rate=("dropout_rate", 0.5)),
+    "ELU": lambda layer: layer.put("elu_param", {"alpha": layer.get("elu_alpha", 1.0)}),
+    "FmOrder2": _copied(out_dim=("out_dim", 0)),
+    "FusedInnerProduct": _fused_inner_product,
+    "GRU": _gru,
+    "Gather": _copied(indices=("indices", [])),
+    "InnerProduct": _inner_product,
+    "LayerNorm": _normalization("ln_param"),
+    "MultiCross": _multi_cross,
+    "MultiCrossEntropyLoss": _loss,
+    "PReLU_Dice": lambda layer: layer.put("prelu_dice_param", {
+        "alpha": layer.get("elu_alpha", 1.0), "eps": layer.get("eps", 1e-5)}),
+    "ReduceMean": _copied(axis=("axis", 1)),
+    "ReduceSum": _copied(axis=("axis", 1)),
+    "Reshape": _reshape,
+    "Scale": lambda layer: layer.put("scale_param", {
+        "axis": layer.get("axis", 1), "factor": layer.get("factor", 1)}),
+    "Slice": lambda layer: layer.put("ranges", [
+        list(r) for r in layer.get("ranges", [])]),
+    "WeightMultiply": _weight_multiply,
+}

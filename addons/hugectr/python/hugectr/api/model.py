@@ -1,0 +1,501 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`hugectr.Model`: a model that a script describes and trains."""
+
+import json
+import os
+
+from hugectr import version
+from hugectr.api import blueprint
+from hugectr.api import enums
+from hugectr.api import fitting
+from hugectr.api import optimizer as optimizers
+from hugectr.api import printing
+from hugectr.api import reader as readers
+from hugectr.api import solver as solvers
+from hugectr.api import summary as summaries
+from hugectr.config import errors
+from hugectr.config import model as models
+from hugectr.training import learning_rate
+from hugectr.training import model_files
+from hugectr.training import ranks as rank_jobs
+from hugectr.training import session as sessions
+
+_WHERE = "hugectr.Model"
+
+
+class Model(object):
+  """A model: layers are added, then it is compiled and trained.
+
+  Not thread-safe. Over several ranks, every rank must make the same calls in the same
+  order. Errors in what is added raise ConfigError, in data DataError.
+
+  Example:
+
+    model = hugectr.Model(solver, reader, optimizer)
+    model.add(hugectr.Input(...))
+    model.add(hugectr.SparseEmbedding(...))
+    model.add(hugectr.DenseLayer(...))
+    model.compile()
+    model.fit(max_iter=2000)
+  """
+
+  def __init__(self, solver, reader_params, opt_params, etc_params=None):
+    """Starts a model without layers.
+
+    Args:
+      solver: result of CreateSolver.
+      reader_params: DataReaderParams.
+      opt_params: result of CreateOptimizer.
+      etc_params: None; an embedding training cache is not supported.
+
+    Raises:
+      TypeError: an argument is of another type.
+      RuntimeError: the number of processes is not that of devices in vvgpu.
+      NotImplementedError: etc_params is given.
+    """
+    for name, value, kind in (("solver", solver, solvers.Solver),
+                              ("reader_params", reader_params, readers.DataReaderParams),
+                              ("opt_params", opt_params, optimizers.OptParams)):
+      if not isinstance(value, kind):
+        raise TypeError("%s: %s must be a %s, got %r" % (_WHERE, name, kind.__name__, value))
+    if etc_params is not None:
+      raise NotImplementedError("%s: etc_params: an embedding training cache is not "
+                                "supported" % _WHERE)
+    self._solver = solver
+    self._reader = reader_params
+    self._params = opt_params
+    self._vvgpu = rank_jobs.one_replica(solver.vvgpu)
+    self._ranks = rank_jobs.start(self._vvgpu)
+    self._seed = solver.seed or self._drawn_seed()
+    self._blueprint = blueprint.Blueprint(solver, reader_params, opt_params)
+    self._loss_weights = {}
+    self._session = None
+    self._schedule = None
+    self._frozen = set()  # names of embeddings; None: dense parameters
+    printing.banner("Model Init", self._rank)
+    self._print("HugeCTR Version: %s" % version.version())
+    self._print("Global seed is %d" % self._seed)
+    if len(solver.vvgpu[0]) > 1 and self._ranks.count == 1:
+      printing.once("%s: vvgpu=%r in one process: one device trains on the whole batch" %
+                    (_WHERE, solver.vvgpu))
+
+  @property
+  def _rank(self):
+    return self._ranks.rank
+
+  def _print(self, text):
+    printing.line(text, rank=self._rank)
+
+  def _drawn_seed(self):
+    """Returns a random seed, the same on all ranks."""
+    drawn = 1 + int.from_bytes(os.urandom(4), "little") // 2
+    return rank_jobs.of_rank_0(self._ranks, drawn)
+
+  def add(self, part):
+    """Adds an Input, a SparseEmbedding, or a DenseLayer.
+
+    Raises:
+      TypeError: it is something else.
+      ConfigError: it does not fit what was added before: an unknown bottom, a top that
+        exists, a wrong shape. Then nothing has changed.
+      RuntimeError: the model is compiled.
+    """
+    if self._session is not None:
+      raise RuntimeError("%s.add: the model is compiled" % _WHERE)
+    self._blueprint.add(part)
+
+  def _configuration(self):
+    found = self._blueprint.configuration(self._seed)
+    weights = self._loss_weights or self._blueprint.label_weights
+    for clause in found["layers"]:
+      if clause["type"].endswith("Loss"):
+        weight = weights.get(clause["bottom"][1])
+        if weight is not None:
+          clause["loss_weight"] = weight
+    return found
+
+  def _set_loss_weights(self, names, weights):
+    if names is None:
+      self._loss_weights = dict(self._blueprint.label_weights)
+      return
+    labels = [name for name, _ in self._blueprint.labels]
+    weights = [1.] * len(names) if weights is None else list(weights)
+    if len(weights) != len(names):
+      raise errors.ConfigError("%s.compile: expected %d loss_weights, one per name, got %d" %
+                               (_WHERE, len(names), len(weights)))
+    for name in names:
+      if name not in labels:
+        raise errors.ConfigError("%s.compile: loss_names: there is no label '%s'; labels are "
+                                 "%s" % (_WHERE, name, ", ".join(labels)))
+    self._loss_weights = dict(zip(names, weights))
+
+  def compile(self, loss_names=None, loss_weights=None):
+    """Builds and initializes the model.
+
+    Args:
+      loss_names: list of names of labels; None: every loss has the weight of Input's
+        label_weights, or 1.
+      loss_weights: list of numbers, the weights of these labels' losses.
+
+    Raises:
+      ConfigError: the layers are no whole model, or a name is no label.
+      RuntimeError: the model is compiled already.
+    """
+    if self._session is not None:
+      raise RuntimeError("%s.compile: the model is compiled already" % _WHERE)
+    self._set_loss_weights(loss_names, loss_weights)
+    printing.banner("Model Compile", self._rank)
+    self._print("Graph analysis to resolve tensor dependency")
+    configuration = self._configuration()
+    for clause in configuration["layers"]:
+      if clause["type"] == "Slice" and clause["top"][0] == "%s_slice0" % clause["bottom"]:
+        self._print("Add Slice layer for tensor: %s, creating %d copies" %
+                    (clause["bottom"], len(clause["top"])))
+    model = models.parse(configuration, _WHERE + ".compile")
+    parser = self._solver.parser(self._vvgpu, self._seed)
+    self._session = sessions.Session(parser, model)
+    self._schedule = learning_rate.of_optimizer(model.optimizer)
+
+  def _compiled(self, method):
+    if self._session is None:
+      raise RuntimeError("%s.%s: call compile() first" % (_WHERE, method))
+    return self._session
+
+  def summary(self):
+    """Prints the tensors of a sample, and the layers with their shapes."""
+    printing.banner("Model Summary", self._rank)
+    table = summaries.text(self._blueprint.layers(),
+                           self._solver.batchsize // self._ranks.count, _WHERE + ".summary")
+    if self._rank == 0:
+      print(table, flush=True)
+
+  def graph_to_json(self, graph_config_file):
+    """Writes the model as a JSON that `Session` and `construct_from_json` read.
+
+    Raises:
+      ConfigError: there is no Input.
+      OSError: the file cannot be written.
+    """
+    text = json.dumps(self._configuration(), indent=2, sort_keys=True) + "\n"
+    if self._rank == 0:
+      with open(graph_config_file, "w") as f:
+        f.write(text)
+    self._print("Save the model graph to %s successfully" % graph_config_file)
+
+  def construct_from_json(self, graph_config_file, include_dense_network=True):
+    """Adds the layers of a JSON of `graph_to_json`, or of a training configuration.
+
+    Args:
+      graph_config_file: path.
+      include_dense_network: bool. False: inputs and embeddings only; layers can be added.
+
+    Raises:
+      ConfigError: the file is no configuration, or layers have been added before.
+      RuntimeError: the model is compiled.
+    """
+    if self._session is not None:
+      raise RuntimeError("%s.construct_from_json: the model is compiled" % _WHERE)
+    self._blueprint.take_file(graph_config_file, include_dense_network)
+    self._print("Load the model graph from %s successfully" % graph_config_file)
+
+  # Training.
+
+  def fit(self, num_epochs=0, max_iter=2000, display=200, eval_interval=1000, snapshot=10000,
+          snapshot_prefix=""):
+    """Trains; prints losses and metrics, and writes model files.
+
+    Iterations count from 1 in each call. The learning rate and the optimizers' states
+    continue from the previous call.
+
+    Args:
+      num_epochs: int, passes over the training data, if the solver's repeat_dataset is
+        False.
+      max_iter: int, iterations, if it is True.
+      display: int, iterations between two lines with the loss; 0: none.
+      eval_interval: int, iterations between two evaluations; 0: none.
+      snapshot: int, iterations between two sets of model files; 0: none.
+      snapshot_prefix: string.
+
+    Raises:
+      ValueError: there is nothing to do.
+      RuntimeError: the model is not compiled, or the loss is NaN.
+      DataError: the data cannot be read.
+    """
+    session = self._compiled("fit")
+    repeats = self._solver.repeat_dataset
+    name, count = ("max_iter", max_iter) if repeats else ("num_epochs", num_epochs)
+    if count <= 0:
+      raise ValueError("%s.fit: %s must be at least 1, since repeat_dataset is %s, got %r" %
+                       (_WHERE, name, repeats, count))
+    self._announce(num_epochs, max_iter, eval_interval, snapshot)
+    run = fitting.Fit(self, session, self._solver, display, eval_interval, snapshot,
+                      snapshot_prefix, max_iter if repeats else 0)
+    if not session.get_data_reader_train().is_started:
+      session.start_data_reading()
+    if repeats:
+      run.iterations(self._schedule, max_iter, self._solver.training_callbacks)
+    else:
+      run.epochs(self._schedule, num_epochs)
+
+  def _announce(self, num_epochs, max_iter, eval_interval, snapshot):
+    """Prints the settings of a training."""
+    solver, reader = self._solver, self._reader
+    printing.banner("Model Fit", self._rank)
+    if solver.repeat_dataset:
+      self._print("Use non-epoch mode with number of iterations: %d" % max_iter)
+    else:
+      self._print("Use epoch mode with number of epochs: %d" % num_epochs)
+    self._print("Training batchsize: %d, evaluation batchsize: %d" %
+                (solver.batchsize, solver.batchsize_eval))
+    self._print("Evaluation interval: %d, snapshot interval: %d" % (eval_interval, snapshot))
+    self._print("Dense network trainable: %s" % (None not in self._frozen))
+    for name in self._blueprint.embeddings():
+      self._print("Sparse embedding %s trainable: %s" % (name, name not in self._frozen))
+    self._print("Use mixed precision: %s, scaler: %f, use cuda graph: %s" %
+                (solver.use_mixed_precision, solver.scaler, solver.use_cuda_graph))
+    self._print("lr: %f, warmup_steps: %d, end_lr: %f" %
+                (solver.lr, solver.warmup_steps, solver.end_lr))
+    self._print("decay_start: %d, decay_steps: %d, decay_power: %f" %
+                (solver.decay_start, solver.decay_steps, solver.decay_power))
+    self._print("Training source file: %s" % self._reader.source[0])
+    self._print("Evaluation source file: %s" % reader.eval_source)
+
+  def set_source(self, source, eval_source=None, keyset=None):
+    """Reads other data, in epoch mode.
+
+    Args:
+      source: path, or a list with one path.
+      eval_source: path; None: the evaluation data stays.
+      keyset: None; keysets need an embedding training cache.
+
+    Raises:
+      RuntimeError: the solver's repeat_dataset is True, or the model is not compiled.
+      NotImplementedError: several sources or a keyset are given.
+      DataError: files are missing or damaged.
+    """
+    session = self._compiled("set_source")
+    if self._solver.repeat_dataset:
+      raise RuntimeError("%s.set_source: repeat_dataset must be False" % _WHERE)
+    sources = [source] if isinstance(source, str) else list(source)
+    if keyset or len(sources) != 1:
+      raise NotImplementedError("%s.set_source: several sources and keysets need an embedding "
+                                "training cache, which is not supported" % _WHERE)
+    session.get_data_reader_train().set_source(sources[0])
+    self._reader.source = sources
+    if eval_source is not None:
+      session.get_data_reader_eval().set_source(eval_source)
+      self._reader.eval_source = eval_source
+
+  def start_data_reading(self):
+    """Starts reading training and evaluation data, for `train` and `eval`."""
+    self._compiled("start_data_reading").start_data_reading()
+
+  def get_data_reader_train(self):
+    """Returns the handle of the training data."""
+    return self._compiled("get_data_reader_train").get_data_reader_train()
+
+  def get_data_reader_eval(self):
+    """Returns the handle of the evaluation data."""
+    return self._compiled("get_data_reader_eval").get_data_reader_eval()
+
+  def train(self, is_first_batch=True):
+    """Trains on the next batch; returns False at the end of the data.
+
+    Args:
+      is_first_batch: bool, without effect.
+
+    Raises:
+      RuntimeError: reading has not started.
+    """
+    del is_first_batch
+    return self._compiled("train").train()
+
+  def eval(self, is_first_batch=True):
+    """Evaluates the next batch; returns False at the end of the data.
+
+    Args:
+      is_first_batch: bool, without effect.
+    """
+    del is_first_batch
+    return self._compiled("eval").eval()
+
+  def get_current_loss(self):
+    """Returns the loss of the last training batch."""
+    return self._compiled("get_current_loss").get_current_loss()
+
+  def get_eval_metrics(self):
+    """Returns [(name, value)] over all batches since the last call."""
+    return self._compiled("get_eval_metrics").get_eval_metrics()
+
+  def set_learning_rate(self, lr):
+    """Sets the rate of `train`; `fit` has that of its schedule."""
+    self._compiled("set_learning_rate").set_learning_rate(lr)
+
+  def get_learning_rate_scheduler(self):
+    """Returns the LearningRateScheduler of `fit`."""
+    self._compiled("get_learning_rate_scheduler")
+    return self._schedule
+
+  def reset_learning_rate_scheduler(self, base_lr, warmup_steps=1, decay_start=0,
+                                    decay_steps=1, decay_power=2.0, end_lr=0.0):
+    """Starts another schedule; arguments as those of CreateSolver."""
+    self._compiled("reset_learning_rate_scheduler")
+    self._schedule = learning_rate.LearningRateScheduler(
+        base_lr, max(1, warmup_steps), decay_start, max(1, decay_steps), decay_power, end_lr)
+
+  # Freezing.
+
+  def _freeze(self, method, change):
+    session = self._compiled(method)
+    change()
+    session.freeze(None in self._frozen, self._frozen - {None})
+
+  def _names(self, method, name):
+    known = self._blueprint.embeddings()
+    if name is not None and name not in known:
+      raise ValueError("%s.%s: there is no embedding '%s'; embeddings are %s" %
+                       (_WHERE, method, name, ", ".join(known)))
+    return known if name is None else [name]
+
+  def freeze_embedding(self, embedding_name=None):
+    """Training leaves an embedding's rows as they are; None: those of all embeddings.
+
+    Raises:
+      ValueError: there is no such embedding.
+    """
+    names = self._names("freeze_embedding", embedding_name)
+    self._freeze("freeze_embedding", lambda: self._frozen.update(names))
+
+  def unfreeze_embedding(self, embedding_name=None):
+    """Reverses `freeze_embedding`."""
+    names = self._names("unfreeze_embedding", embedding_name)
+    self._freeze("unfreeze_embedding", lambda: self._frozen.difference_update(names))
+
+  def freeze_dense(self):
+    """Training leaves dense parameters as they are; BatchNorm's running values change."""
+    self._freeze("freeze_dense", lambda: self._frozen.add(None))
+
+  def unfreeze_dense(self):
+    """Reverses `freeze_dense`."""
+    self._freeze("unfreeze_dense", lambda: self._frozen.discard(None))
+
+  # Files.
+
+  def load_dense_weights(self, dense_model_file):
+    """Loads dense parameters.
+
+    Returns:
+      Error_t.Success.
+
+    Raises:
+      ValueError: the file is of another model. Then nothing has changed.
+      OSError: it cannot be read.
+    """
+    self._compiled("load_dense_weights").files.read_dense(dense_model_file)
+    return enums.Error_t.Success
+
+  def load_dense_optimizer_states(self, dense_opt_states_file):
+    """Loads the optimizer's states of dense parameters, as `load_dense_weights`."""
+    self._compiled("load_dense_optimizer_states").files.read_dense_states(
+        dense_opt_states_file)
+    return enums.Error_t.Success
+
+  def _load_rows(self, method, files, states):
+    session = self._compiled(method)
+    known = self._blueprint.embeddings()
+    if isinstance(files, dict):
+      for name in files:
+        self._names(method, name)
+    else:
+      files = [files] if isinstance(files, str) else list(files)
+      if len(files) != len(known):
+        raise ValueError("%s.%s: expected %d files, one per embedding (%s), got %d" %
+                         (_WHERE, method, len(known), ", ".join(known), len(files)))
+      files = dict(zip(known, files))
+    read = session.files.read_row_states_of if states else session.files.read_rows_of
+    read(files)
+    return enums.Error_t.Success
+
+  def load_sparse_weights(self, sparse_embedding_files):
+    """Loads rows of embeddings.
+
+    Args:
+      sparse_embedding_files: list of folders or files, one per embedding in the order of
+        adding; or a dict from embeddings' names to them.
+
+    Returns:
+      Error_t.Success.
+
+    Raises:
+      ValueError: they are of another model. Then nothing has changed.
+      OSError: they cannot be read.
+    """
+    return self._load_rows("load_sparse_weights", sparse_embedding_files, False)
+
+  def load_sparse_optimizer_states(self, sparse_opt_states_files):
+    """Loads the optimizers' states of rows, as `load_sparse_weights`."""
+    return self._load_rows("load_sparse_optimizer_states", sparse_opt_states_files, True)
+
+  def save_params_to_files(self, prefix, iter=0):  # pylint: disable=redefined-builtin
+    """Writes model files `<prefix>_dense_<iter>.model` and the like.
+
+    Returns:
+      Error_t.Success.
+
+    Raises:
+      OSError: a file cannot be written.
+    """
+    session = self._compiled("save_params_to_files")
+    if os.path.dirname(prefix):
+      os.makedirs(os.path.dirname(prefix), exist_ok=True)
+    session.files.write(prefix, iter, model_files.FOLDER)
+    self._print("Model files %s*_%d.model have been written" % (prefix, iter))
+    return enums.Error_t.Success
+
+  # Name of upstream's C++ code, and of the Session.
+  download_params_to_files = save_params_to_files
+
+  def export_predictions(self, output_prediction_file_name, output_label_file_name):
+    """Appends the last evaluation batch's predictions and labels to text files.
+
+    Each number is followed by a blank.
+
+    Raises:
+      RuntimeError: the model has several labels, or no batch has been evaluated.
+      OSError: a file cannot be written.
+    """
+    session = self._compiled("export_predictions")
+    if len(self._blueprint.labels) > 1:
+      raise RuntimeError("%s.export_predictions: the model has %d labels, expected 1" %
+                         (_WHERE, len(self._blueprint.labels)))
+    labels, predictions = session.last_predictions()
+    if self._rank == 0:
+      for path, values in ((output_prediction_file_name, predictions),
+                           (output_label_file_name, labels)):
+        with open(path, "a") as f:
+          f.write("".join("%.9g " % v for v in values.ravel()))
+
+  def check_out_tensor(self, tensor_name, tensor_type):
+    """Returns a tensor of the last batch, float32 with the batch of all ranks first.
+
+    It is computed again for that batch, with the current parameters. In the evaluation,
+    the logit of a loss is its probability.
+
+    Args:
+      tensor_name: string.
+      tensor_type: Tensor_t.Train or Tensor_t.Evaluate.
+
+    Raises:
+      ValueError: there is no such tensor.
+      RuntimeError: there has been no such batch.
+    """
+    session = self._compiled("check_out_tensor")
+    kind = enums.check(_WHERE + ".check_out_tensor", "tensor_type", tensor_type,
+                       enums.Tensor_t)
+    return session.tensor(tensor_name, kind == "Train")
+
+  def close(self):
+    """Ends threads and TensorFlow's session. The model cannot be used any more."""
+    if self._session is not None:
+      self._session.close()
