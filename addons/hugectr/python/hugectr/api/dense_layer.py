@@ -124,7 +124,8 @@ def _normalization(name):
 
 
 def _multi_cross(layer):
-  clause = {"num_layers": layer.get("num_layers", 0)}
+  clause = {"num_layers": layer.get("num_layers", 0),
+            "projection_dim": layer.get("projection_dim", 0)}
   layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
   layer.put("mc_param", clause)
 
@@ -132,8 +133,12 @@ def _multi_cross(layer):
 def _reshape(layer):
   if layer.get("selected", False) or "selected_slots" in layer._given:  # pylint: disable=protected-access
     layer.put("selected", layer.get("selected_slots", []))
+  elif layer.get("shape", []):
+    layer.put("shape", layer.get("shape", []))
   else:
     layer.put("leading_dim", layer.get("leading_dim", 1))
+    if layer.get("time_step", 0):
+      layer.put("time_step", layer.get("time_step", 0))
 
 
 def _weight_multiply(layer):
@@ -144,9 +149,47 @@ def _weight_multiply(layer):
 def _gru(layer):
   clause = {"num_output": layer.get("num_output", 1), "batchsize": layer.get("batchsize", 1),
             "SeqLength": layer.get("SeqLength", 1),
-            "vector_size": layer.get("vector_size", 1)}
+            "vector_size": layer.get("vector_size", 1), "gives": "last"}
   layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
   layer.put("gru_param", clause)
+
+
+def _mlp(layer):
+  clause = {"num_outputs": layer.get("num_outputs", [])}
+  if layer.get("activations", []):
+    clause["activations"] = [
+        enums.check(_WHERE + " activations", "an item", a, enums.Activation_t)
+        for a in layer.get("activations", [])]
+  else:
+    clause["act_type"] = layer.get("act_type", "Relu")
+  if layer.get("biases", []):
+    clause["biases"] = [bool(b) for b in layer.get("biases", [])]
+  else:
+    clause["use_bias"] = bool(layer.get("use_bias", True))
+  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
+  layer.put("mlp_param", clause)
+
+
+def _softmax(layer):
+  if len(layer.bottoms) > 1:
+    layer.put("factor", layer.get("factor", 1.0))
+
+
+def _attention(layer):
+  if layer.get("transpose_b", False) or len(layer.bottoms) < 3:
+    raise NotImplementedError(
+        "%s '%s' (MultiHeadAttention): expected Q, K, V and perhaps a mask, as from 23.09; "
+        "the forms before, with transpose_b or with two inputs, are not supported" % (
+            _WHERE, ", ".join(layer.tops)))
+  layer.put("num_attention_heads", layer.get("num_attention_heads", 1))
+
+
+def _sequence_mask(layer):
+  if len(layer.bottoms) == 1:
+    layer.put("max_sequence_len", layer.get("max_sequence_len", 1))
+  else:
+    for name in ("max_sequence_len_from", "max_sequence_len_to"):
+      layer.put(name, layer.get(name, 1))
 
 
 def _loss(layer):
@@ -181,8 +224,10 @@ _OF_TYPE = {
     "Gather": _copied(indices=("indices", [])),
     "InnerProduct": _inner_product,
     "LayerNorm": _normalization("ln_param"),
+    "MLP": _mlp,
     "MultiCross": _multi_cross,
     "MultiCrossEntropyLoss": _loss,
+    "MultiHeadAttention": _attention,
     "PReLU_Dice": lambda layer: layer.put("prelu_dice_param", {
         "alpha": layer.get("elu_alpha", 1.0), "eps": layer.get("eps", 1e-5)}),
     "ReduceMean": _copied(axis=("axis", 1)),
@@ -190,7 +235,47 @@ _OF_TYPE = {
     "Reshape": _reshape,
     "Scale": lambda layer: layer.put("scale_param", {
         "axis": layer.get("axis", 1), "factor": layer.get("factor", 1)}),
+    "Select": _copied(dim=("dim", 0), index=("index", [])),
+    "SequenceMask": _sequence_mask,
     "Slice": lambda layer: layer.put("ranges", [
         list(r) for r in layer.get("ranges", [])]),
+    "Softmax": _softmax,
     "WeightMultiply": _weight_multiply,
 }
+
+
+class GroupDenseLayer(object):
+  """Several InnerProduct layers, each followed by max(x, 0).
+
+  Args:
+    group_layer_type: GroupLayer_t.GroupFusedInnerProduct.
+    bottom_name_list: list of one name, or the name.
+    top_name_list: list of names, one per layer.
+    num_outputs: list of ints, one per layer.
+    last_act_type: member of Activation_t, that of the last layer.
+    bottom_name: string, version 3.3's name of the bottom.
+
+  Raises:
+    TypeError, ValueError: an argument is invalid.
+  """
+
+  def __init__(self, group_layer_type=enums.GroupLayer_t.GroupFusedInnerProduct,
+               bottom_name_list=None, top_name_list=(), num_outputs=(),
+               last_act_type=enums.Activation_t.Relu, bottom_name=None):
+    where = "hugectr.GroupDenseLayer"
+    enums.check(where, "group_layer_type", group_layer_type, enums.GroupLayer_t)
+    last = enums.check(where, "last_act_type", last_act_type, enums.Activation_t)
+    bottoms = bottom_name if bottom_name_list is None else bottom_name_list
+    bottoms = [bottoms] if isinstance(bottoms, str) else list(bottoms or [])
+    if len(bottoms) != 1:
+      raise ValueError("%s: expected one bottom, got %d" % (where, len(bottoms)))
+    if len(top_name_list) != len(num_outputs) or len(num_outputs) < 2:
+      raise ValueError("%s: expected at least 2 num_outputs and as many names in "
+                       "top_name_list, got %d and %d" % (where, len(num_outputs),
+                                                         len(top_name_list)))
+    kinds = [enums.Layer_t.FusedInnerProduct] * len(num_outputs)
+    if last == "Non":
+      kinds[-1] = enums.Layer_t.InnerProduct
+    self.layers = [
+        DenseLayer(kind, [bottom], [top], num_output=width) for kind, bottom, top, width in
+        zip(kinds, bottoms + list(top_name_list), top_name_list, num_outputs)]

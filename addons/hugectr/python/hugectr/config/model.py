@@ -27,10 +27,11 @@ Data = collections.namedtuple(
              "dense_top", "dense_dim", "sparse", "slot_sizes", "num_workers", "clause"])
 
 # bottom: SparseInput. vec_size: floats per row. combiner: "sum" or "mean". slot_sizes:
-# ints for this layer's slots, or None. rows_per_device: int or None.
+# ints for this layer's slots, or None. rows_per_device: int or None. target: rank that
+# holds all rows, -1 for all ranks, or None for the type's default.
 Embedding = collections.namedtuple(
     "Embedding", ["name", "type", "bottom", "top", "vec_size", "combiner",
-                  "slot_sizes", "rows_per_device", "optimizer"])
+                  "slot_sizes", "rows_per_device", "optimizer", "target"])
 
 # bottoms, tops: names of tensors. in_shapes, out_shapes: shapes.Shape. params: the
 # dict.
@@ -247,7 +248,7 @@ class _Parser(object):
         "mean" if hparam["combiner"] in (1, "mean") else "sum", sizes,
         hparam.get("max_vocabulary_size_per_gpu"),
         parse_optimizer(clause["optimizer"], self._schema)
-        if "optimizer" in clause else None))
+        if "optimizer" in clause else None, hparam.get("target_gpu")))
     self._add_top(path, top, shapes.Shape(
         1, (bottom.slot_num, hparam["embedding_vec_size"])))
 
@@ -289,7 +290,7 @@ class _Parser(object):
       self._report(path, "'lambda' is missing, which a regularizer needs")
     bottoms, tops = _as_list(clause["bottom"]), _as_list(clause["top"])
     found = [self._bottom_shape(path + ".bottom", name, k) for name in bottoms]
-    expected = len(clause["ranges"]) if clause["type"] == "Slice" else 1
+    expected = shapes.tops_of(clause)
     if len(tops) != expected:
       self._report(path + ".top", "expected %d, got %d names" % (expected, len(tops)))
       return

@@ -107,12 +107,11 @@ def _concat(shapes, params):
 
 def _slice(shapes, params):
   shape, = shapes
-  _rank(shape, 2)
   tops = []
   for first, end in params["ranges"]:
-    _need(first < end <= shape.dims[0], "range [%d, %d) is not within the %d columns of "
-          "the bottom", first, end, shape.dims[0])
-    tops.append(flat(end - first, shape.rows))
+    _need(first < end <= shape.dims[-1], "range [%d, %d) is not within the %d columns of "
+          "the bottom", first, end, shape.dims[-1])
+    tops.append(Shape(shape.rows, shape.dims[:-1] + (end - first,)))
   return tops
 
 
@@ -126,11 +125,32 @@ def _reshape(shapes, params):
       _need(slot < shape.dims[0], "slot %d is selected, and the bottom has %d slots",
             slot, shape.dims[0])
     return [flat(len(params["selected"]) * shape.dims[1], shape.rows)]
-  _need("leading_dim" in params, "expected leading_dim or selected")
-  last, total = params["leading_dim"], shape.rows * shape.width
+  total = shape.rows * shape.width
+  if "shape" in params:
+    return [_given_shape(shape, total, params)]
+  _need("leading_dim" in params, "expected leading_dim, shape or selected")
+  last = params["leading_dim"]
+  if "time_step" in params:
+    steps = params["time_step"]
+    _need(total % (last * steps) == 0, "time_step * leading_dim must divide the %d numbers "
+          "of a sample (bottom %s), got %d * %d", total, shape, steps, last)
+    return [Shape(total // (last * steps), (steps, last))]
   _need(total % last == 0, "leading_dim, the last axis of what the layer gives, must "
         "divide the %d numbers of a sample (bottom %s), got %d", total, shape, last)
   return [flat(last, total // last)]
+
+
+def _given_shape(shape, total, params):
+  """Returns the Shape of a Reshape with `shape`."""
+  first, rest = params["shape"][0], params["shape"][1:]
+  _need("leading_dim" not in params and "time_step" not in params,
+        "expected either shape or leading_dim, got both")
+  _need(first == -1 and min(rest) > 0, "shape must be -1, for the batch, then sizes of at "
+        "least 1, got %s", params["shape"])
+  found = Shape(1, tuple(rest))
+  _need(total % found.width == 0, "shape %s must have a divisor of the %d numbers of a "
+        "sample (bottom %s)", params["shape"], total, shape)
+  return found._replace(rows=total // found.width)
 
 
 def _multiply(shapes, params):
@@ -175,7 +195,8 @@ def _gru(shapes, params):
   _need(shape.dims in ((steps * floats,), (steps, floats)), "expected a bottom of SeqLength "
         "vectors of vector_size floats, [batch, %d] or [batch, %d, %d], got %s",
         steps * floats, steps, floats, shape)
-  return [flat(steps * clause["num_output"], shape.rows)]
+  times = 1 if clause.get("gives") == "last" else steps
+  return [flat(times * clause["num_output"], shape.rows)]
 
 
 def _gather(shapes, params):
@@ -184,6 +205,122 @@ def _gather(shapes, params):
     _need(index < shape.dims[-1], "index %d is not below %d, the last axis of the bottom %s",
           index, shape.dims[-1], shape)
   return [Shape(shape.rows, shape.dims[:-1] + (len(params["indices"]),))]
+
+
+def _softmax(shapes, params):
+  _need(len(shapes) <= 2, "expected 1 bottom, or 2 with a mask, got %d", len(shapes))
+  if len(shapes) == 1:
+    _need("factor" not in params, "factor needs a mask as the second bottom")
+  else:
+    shape, mask = shapes
+    _need(len(mask.dims) == len(shape.dims) and mask.rows == shape.rows and
+          all(m in (1, d) for m, d in zip(mask.dims, shape.dims)), "the mask %s does not fit "
+          "%s: each axis must have that size, or 1", mask, shape)
+  return shapes[:1]
+
+
+def mlp_layers(clause):
+  """Returns [(width, activation, has_bias)] of an mlp_param.
+
+  Raises:
+    ShapeError: activations or biases have another length than num_outputs.
+  """
+  widths = clause["num_outputs"]
+  acts = clause.get("activations", [clause.get("act_type", "Relu")] * len(widths))
+  biases = clause.get("biases", [clause.get("use_bias", True)] * len(widths))
+  for name, values in (("activations", acts), ("biases", biases)):
+    _need(len(values) == len(widths), "mlp_param.%s must have %d items, one per layer, got "
+          "%d", name, len(widths), len(values))
+  return list(zip(widths, acts, biases))
+
+
+def _mlp(shapes, params):
+  shape, = shapes
+  width, _, _ = mlp_layers(params["mlp_param"])[-1]
+  return [Shape(shape.rows, shape.dims[:-1] + (width,))]
+
+
+def _matrix_multiply(shapes, params):
+  del params
+  _need(len(shapes) == 2, "expected 2 bottoms, got %d", len(shapes))
+  first, second = shapes
+  _need(len(first.dims) in (2, 3) and len(first.dims) == len(second.dims), "bottoms must "
+        "both have 3 or 4 axes, got %s and %s", first, second)
+  _need(first.rows == second.rows and first.dims[:-2] == second.dims[:-2] and
+        first.dims[-1] == second.dims[-2], "%s and %s cannot be multiplied", first, second)
+  return [Shape(first.rows, first.dims[:-1] + second.dims[-1:])]
+
+
+def _attention(shapes, params):
+  _need(len(shapes) in (3, 4), "expected 3 bottoms, or 4 with a mask, got %d", len(shapes))
+  query, key, value = shapes[:3]
+  for name, shape in (("Q", query), ("K", key), ("V", value)):
+    _rank(shape, 3, name)
+  heads = params.get("num_attention_heads", 1)
+  _need(query.dims[1] % heads == 0, "num_attention_heads must divide the width %d, got %d",
+        query.dims[1], heads)
+  _need(query.rows == key.rows == value.rows and query.dims[1] == key.dims[1] and
+        key.dims == value.dims, "Q, K and V must agree in width, K and V also in steps, got "
+        "%s, %s and %s", query, key, value)
+  if len(shapes) == 4:
+    expected = Shape(query.rows, (1, query.dims[0], key.dims[0]))
+    _need(shapes[3] == expected or shapes[3] == expected._replace(
+        dims=(1, 1, key.dims[0])), "the mask must be %s, got %s", expected, shapes[3])
+  return [query]
+
+
+def _sequence_mask(shapes, params):
+  _need(len(shapes) <= 2, "expected 1 or 2 bottoms, got %d", len(shapes))
+  for shape in shapes:
+    _need(shape.dims == (1,), "lengths must be [batch, 1], got %s", shape)
+  names = ["max_sequence_len"] if len(shapes) == 1 else [
+      "max_sequence_len_from", "max_sequence_len_to"]
+  for name in names:
+    _need(name in params, "'%s' is missing, which %d bottom%s need%s", name, len(shapes),
+          *(("", "s") if len(shapes) == 1 else ("s", "")))
+  sizes = [params[name] for name in names]
+  return [Shape(shapes[0].rows, (1,) + tuple(sizes if len(sizes) == 2 else [1] + sizes))]
+
+
+def _select(shapes, params):
+  shape, = shapes
+  axis = params["dim"]
+  _need(axis <= len(shape.dims), "there is no axis %d in %s", axis, shape)
+  for index in params["index"]:
+    _need(index < shape.dims[axis - 1], "index %d is not below %d, axis %d of the bottom %s",
+          index, shape.dims[axis - 1], axis, shape)
+  dims = list(shape.dims)
+  dims[axis - 1] = len(params["index"])
+  return [Shape(shape.rows, tuple(dims))]
+
+
+def _slots_and_width(shapes):
+  """Returns (slots, sum of the floats, rows) of bottoms [batch, slots, floats]."""
+  for shape in shapes:
+    _rank(shape, 3, "each bottom")
+    _need(shape.dims[0] == shapes[0].dims[0] and shape.rows == shapes[0].rows,
+          "bottoms must have the same slots, got %s and %s", shapes[0], shape)
+  return shapes[0].dims[0], sum(s.dims[1] for s in shapes), shapes[0].rows
+
+
+def _reshape_concat(shapes, params):
+  del params
+  slots, width, rows = _slots_and_width(shapes)
+  _need(slots > 1, "bottoms must have at least 2 slots, got %s", shapes[0])
+  return [flat(width, rows * (slots - 1)), flat(width, rows)]
+
+
+def _reshape_concat_general(shapes, params):
+  del params
+  slots, width, rows = _slots_and_width(shapes)
+  return [flat(width, rows * slots)]
+
+
+def tops_of(clause):
+  """Returns how many tops a layer has."""
+  if clause["type"] == "Slice":
+    return len(clause["ranges"])
+  return 2 if clause["type"] == "FusedReshapeConcat" else 1
 
 
 def labels_of_row(loss_type, logits):
@@ -229,14 +366,19 @@ OF_TYPE = dict(
     InnerProduct=_inner_product, FusedInnerProduct=_inner_product,
     MultiCross=_flat_only, Interaction=_interaction, Concat=_concat, Slice=_slice,
     Reshape=_reshape, ReLU=_unchanged, ELU=_unchanged, Sigmoid=_unchanged,
-    Softmax=_unchanged, Dropout=_unchanged, BatchNorm=_flat_only,
+    Softmax=_softmax, Dropout=_unchanged, BatchNorm=_flat_only,
     LayerNorm=_unchanged, Multiply=_multiply, WeightMultiply=_multiply,
     FmOrder2=_fm_order_2, ReduceSum=_reduce, ReduceMean=_reduce, Add=_same,
     Sub=_two_of_a_shape, DotProduct=_same, ElementwiseMultiply=_same, Cast=_unchanged,
-    PReLU_Dice=_flat_only, Scale=_scale, GRU=_gru, Gather=_gather)
+    PReLU_Dice=_flat_only, Scale=_scale, GRU=_gru, Gather=_gather, MLP=_mlp,
+    MatrixMultiply=_matrix_multiply, MultiHeadAttention=_attention,
+    SequenceMask=_sequence_mask, Select=_select, FusedReshapeConcat=_reshape_concat,
+    FusedReshapeConcatGeneral=_reshape_concat_general)
 
 # Types with several bottoms. For the others, a list with one name equals the name.
-_MANY = {"Interaction", "Concat", "Add", "Sub", "DotProduct", "ElementwiseMultiply"}
+_MANY = {"Interaction", "Concat", "Add", "Sub", "DotProduct", "ElementwiseMultiply",
+         "Softmax", "MatrixMultiply", "MultiHeadAttention", "SequenceMask",
+         "FusedReshapeConcat", "FusedReshapeConcatGeneral"}
 
 
 def takes_many(layer_type):

@@ -9,8 +9,9 @@ import tensorflow as tf
 # numbers, norms, exponentials, and types that upstream has in float32 only.
 FLOAT16_TYPES = frozenset((
     "Add", "Cast", "Concat", "DotProduct", "Dropout", "ElementwiseMultiply",
-    "FusedInnerProduct", "Gather", "InnerProduct", "Interaction", "ReLU", "Reshape",
-    "Scale", "Slice", "Sub"))
+    "FusedInnerProduct", "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather",
+    "InnerProduct", "Interaction", "MLP", "ReLU", "Reshape", "Scale", "Select", "Slice",
+    "Sub"))
 
 
 class Context(object):

@@ -29,10 +29,17 @@ def sigmoid(context, layer, bottom):
   return tf.sigmoid(bottom)
 
 
-def softmax(context, layer, bottom):
-  """Returns exp(x) / sum of exp(x) over the last axis."""
-  del context, layer
+def softmax(context, layer, bottom, mask=None):
+  """Returns exp(x) / sum of exp(x) over the last axis; x is as in `masked` with a mask."""
+  del context
+  if mask is not None:
+    bottom = masked(layer.params.get("factor", 1.) * bottom, mask)
   return tf.nn.softmax(bottom)
+
+
+def masked(scores, mask):
+  """Returns scores - 10000 (1 - mask)."""
+  return scores - (1. - mask) * 10000.
 
 
 def dropout(context, layer, bottom):

@@ -35,6 +35,11 @@ def bias(width):
   return _truncated_normal(math.sqrt(1.0 / width))
 
 
+def of_fan_in(width):
+  """Returns an initializer that is uniform in +-sqrt(1 / width)."""
+  return _uniform(math.sqrt(1.0 / width))
+
+
 def named(name, fan_in, fan_out):
   """Returns an initializer by its name in a configuration.
 

@@ -39,6 +39,15 @@ _CASES = (
      oracle.inner_product),
     ("FusedInnerProduct", [[5]], {"fc_param": {"num_output": 3}},
      oracle.fused_inner_product),
+    ("MLP", [[5]], {"mlp_param": {"num_outputs": [4, 3]}}, oracle.mlp),
+    ("MLP", [[2, 5]], {"mlp_param": {
+        "num_outputs": [4, 3, 2], "activations": ["Relu", "Non", "Relu"],
+        "biases": [True, False, True], "weight_init": "XavierNorm",
+        "bias_init": "Uniform"}}, oracle.mlp),
+    ("MLP", [[3]], {"mlp_param": {"num_outputs": [2], "act_type": "Non",
+                                  "use_bias": False}}, oracle.mlp),
+    ("MultiCross", [[5]], {"mc_param": {"num_layers": 2, "projection_dim": 3,
+                                        "bias_init": "Uniform"}}, oracle.multi_cross),
     ("MultiCross", [[5]], {"mc_param": {"num_layers": 1}}, oracle.multi_cross),
     ("MultiCross", [[5]], {"mc_param": {"num_layers": 3, "bias_init": "XavierNorm"}},
      oracle.multi_cross),
@@ -49,13 +58,36 @@ _CASES = (
     ("Concat", [[2, 3], [2, 1]], {"axis": 2}, oracle.concat),
     ("Slice", [[4]], {"ranges": [[0, 4], [0, 4]]}, oracle.slices),
     ("Slice", [[6]], {"ranges": [[0, 4], [2, 6], [5, 6]]}, oracle.slices),
+    ("Slice", [[2, 3]], {"ranges": [[0, 3], [0, 3], [1, 3]]}, oracle.slices),
+    ("Slice", [[2, 2, 3]], {"ranges": [[1, 2]]}, oracle.slices),
+    ("Select", [[3, 2]], {"dim": 1, "index": [2, 0, 2]}, oracle.select),
+    ("Select", [[3, 2]], {"dim": 2, "index": [1]}, oracle.select),
+    ("FusedReshapeConcat", [[3, 2], [3, 1]], {}, oracle.fused_reshape_concat),
+    ("FusedReshapeConcatGeneral", [[3, 2], [3, 1]], {},
+     oracle.fused_reshape_concat_general),
     ("Reshape", [[3, 2]], {"leading_dim": 6}, oracle.reshape),
     ("Reshape", [[3, 2]], {"leading_dim": 2}, oracle.reshape),
     ("Reshape", [[4, 2]], {"selected": [3, 0, 3]}, oracle.reshape),
+    ("Reshape", [[12]], {"leading_dim": 2, "time_step": 6}, oracle.reshape),
+    ("Reshape", [[12]], {"leading_dim": 2, "time_step": 3}, oracle.reshape),
+    ("Reshape", [[3, 4]], {"shape": [-1, 12]}, oracle.reshape),
+    ("Reshape", [[12]], {"shape": [-1, 2, 3]}, oracle.reshape),
     ("ReLU", [[5]], {}, oracle.relu),
+    ("ReLU", [[2, 3]], {}, oracle.relu),
     ("ELU", [[5]], {"elu_param": {"alpha": 0.7}}, oracle.elu),
     ("Sigmoid", [[5]], {}, oracle.sigmoid),
     ("Softmax", [[5]], {}, oracle.softmax),
+    ("Softmax", [[2, 3]], {}, oracle.softmax),
+    ("Softmax", [[2, 3], [1, 3]], {"factor": 0.5}, oracle.softmax),
+    ("Softmax", [[2, 2, 3], [1, 2, 3]], {}, oracle.softmax),
+    ("MatrixMultiply", [[2, 3], [3, 4]], {}, oracle.matrix_multiply),
+    ("MatrixMultiply", [[2, 2, 3], [2, 3, 1]], {}, oracle.matrix_multiply),
+    ("MultiHeadAttention", [[2, 4]] * 3, {}, oracle.attention),
+    ("MultiHeadAttention", [[2, 6], [3, 6], [3, 6], [1, 2, 3]],
+     {"num_attention_heads": 3}, oracle.attention),
+    ("SequenceMask", [[1]], {"max_sequence_len": 4}, oracle.sequence_mask),
+    ("SequenceMask", [[1], [1]], {"max_sequence_len_from": 3, "max_sequence_len_to": 2},
+     oracle.sequence_mask),
     ("Dropout", [[5]], {"rate": 0.0}, oracle.same),
     ("Cast", [[5]], {}, oracle.same),
     ("BatchNorm", [[3]], {"bn_param": {"factor": 0.9, "eps": 1e-3}}, oracle.batch_norm),
@@ -84,6 +116,8 @@ _CASES = (
     ("Scale", [[3]], {"scale_param": {"axis": 1, "factor": 4}}, oracle.scale),
     ("GRU", [[6]], {"gru_param": {"num_output": 2, "SeqLength": 2, "vector_size": 3,
                                   "bias_init": "XavierNorm"}}, oracle.gru),
+    ("GRU", [[6]], {"gru_param": {"num_output": 2, "SeqLength": 2, "vector_size": 3,
+                                  "gives": "last"}}, oracle.gru),
     ("GRU", [[3, 2]], {"gru_param": {
         "num_output": 3, "SeqLength": 3, "vector_size": 2, "batchsize": 99,
         "weight_init": "XavierUniform", "bias_init": "Uniform"}}, oracle.gru),
@@ -139,6 +173,13 @@ class LayersTest(parameterized.TestCase):
     layer = _layer(kind, bottoms, clause)
     random = np.random.RandomState(len(kind))
     arrays = [random.randn(_BATCH, *dims) for dims in bottoms]
+    if kind == "SequenceMask":
+      # Between integers, where the mask jumps.
+      arrays = [random.randint(0, 4, [_BATCH, 1]) - .5 for _ in bottoms]
+    elif bottoms[-1] != bottoms[0] and kind in ("Softmax", "MultiHeadAttention"):
+      # A mask; its gradient would be too steep for differences.
+      arrays[-1] = random.randint(0, 2, arrays[-1].shape).astype(np.float64)
+      arrays[-1][..., 0] = 1.
     with self.graph.as_default():
       params = parameters.Parameters()
       inputs = [tf.constant(a, tf.float32) for a in arrays]
@@ -152,7 +193,8 @@ class LayersTest(parameterized.TestCase):
       total = tf.add_n([tf.reduce_sum(tf.cast(t, tf.float32) * f.astype(np.float32))
                         for t, f in zip(tops, factors)])
       trained = list(params.trained)
-      slopes = tf.gradients(total, inputs + trained)
+      slopes = [tf.zeros_like(x) if s is None else s for x, s in zip(
+          inputs + trained, tf.gradients(total, inputs + trained))]
       if on_gpu:
         self.assertNotIn("BiasAddGrad", {t.op.type for t in slopes})
       self.session.run(

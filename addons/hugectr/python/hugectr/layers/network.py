@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layer graph in TensorFlow."""
 
+from hugectr.layers import attention
 from hugectr.layers import context as contexts
 from hugectr.layers import dense
 from hugectr.layers import elementwise
@@ -23,12 +24,17 @@ OF_TYPE = {
     "ElementwiseMultiply": elementwise.product,
     "FmOrder2": reductions.fm_order_2,
     "FusedInnerProduct": dense.fused_inner_product,
+    "FusedReshapeConcat": shaping.fused_reshape_concat,
+    "FusedReshapeConcatGeneral": shaping.fused_reshape_concat_general,
     "GRU": recurrent.gru,
     "Gather": shaping.gather,
     "InnerProduct": dense.inner_product,
     "Interaction": reductions.interaction,
     "LayerNorm": normalization.layer_norm,
+    "MLP": dense.mlp,
+    "MatrixMultiply": attention.matrix_multiply,
     "MultiCross": dense.multi_cross,
+    "MultiHeadAttention": attention.multi_head_attention,
     "Multiply": dense.multiply,
     "PReLU_Dice": normalization.prelu_dice,
     "ReLU": elementwise.relu,
@@ -36,6 +42,8 @@ OF_TYPE = {
     "ReduceSum": reductions.reduce_sum,
     "Reshape": shaping.reshape,
     "Scale": shaping.scale,
+    "Select": shaping.select,
+    "SequenceMask": attention.sequence_mask,
     "Sigmoid": elementwise.sigmoid,
     "Slice": shaping.slices,
     "Softmax": elementwise.softmax,

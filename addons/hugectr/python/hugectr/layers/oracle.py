@@ -14,9 +14,25 @@ def fused_inner_product(clause, bottoms, params):
   return np.maximum(inner_product(clause, bottoms, params), 0)
 
 
+def mlp(clause, bottoms, params):
+  clause, x, params = clause["mlp_param"], bottoms[0], list(params)
+  for k in range(len(clause["num_outputs"])):
+    x = x @ params.pop(0)
+    if clause.get("biases", [clause.get("use_bias", True)] * (k + 1))[k]:
+      x = x + params.pop(0)
+    if clause.get("activations", [clause.get("act_type", "Relu")] * (k + 1))[k] == "Relu":
+      x = np.maximum(x, 0)
+  return x
+
+
 def multi_cross(clause, bottoms, params):
   first = bottoms[0]
   x = first
+  if clause["mc_param"].get("projection_dim"):
+    for k in range(clause["mc_param"]["num_layers"]):
+      u, v, bias = params[3 * k:3 * k + 3]
+      x = np.stack([first[i] * (v.T @ (u.T @ x[i]) + bias) + x[i] for i in range(len(x))])
+    return x
   for k in range(clause["mc_param"]["num_layers"]):
     weight, bias = params[2 * k:2 * k + 2]
     x = np.stack([first[i] * np.dot(x[i], weight) + bias + x[i] for i in range(len(x))])
@@ -41,14 +57,67 @@ def concat(clause, bottoms, params):
 
 
 def slices(clause, bottoms, params):
-  return [bottoms[0][:, a:b] for a, b in clause["ranges"]]
+  return [bottoms[0][..., a:b] for a, b in clause["ranges"]]
 
 
 def reshape(clause, bottoms, params):
   x = bottoms[0]
   if "selected" in clause:
     return np.stack([np.concatenate([s[k] for k in clause["selected"]]) for s in x])
+  if "shape" in clause:
+    return x.reshape(clause["shape"])
+  if "time_step" in clause:
+    return x.reshape([-1, clause["time_step"], clause["leading_dim"]])
   return x.reshape([-1, clause["leading_dim"]])
+
+
+def select(clause, bottoms, params):
+  x = np.moveaxis(bottoms[0], clause["dim"], 0)
+  return np.moveaxis(np.stack([x[k] for k in clause["index"]]), 0, clause["dim"])
+
+
+def fused_reshape_concat(clause, bottoms, params):
+  slots = bottoms[0].shape[1]
+  rows = [[np.concatenate([b[i, s] for b in bottoms]) for s in range(slots)]
+          for i in range(len(bottoms[0]))]
+  return [np.array([v for row in rows for v in row[:-1]]),
+          np.array([row[-1] for row in rows])]
+
+
+def fused_reshape_concat_general(clause, bottoms, params):
+  return np.array([np.concatenate([b[i, s] for b in bottoms])
+                   for i in range(len(bottoms[0])) for s in range(bottoms[0].shape[1])])
+
+
+def matrix_multiply(clause, bottoms, params):
+  return np.einsum("...ij,...jk->...ik", *bottoms)
+
+
+def attention(clause, bottoms, params):
+  query, key, value = bottoms[:3]
+  heads = clause.get("num_attention_heads", 1)
+  out = np.zeros_like(query)
+  width = query.shape[2] // heads
+  for i in range(len(query)):
+    for h in range(heads):
+      part = slice(h * width, (h + 1) * width)
+      for t in range(query.shape[1]):
+        scores = np.array([query[i, t, part] @ key[i, s, part] for s in
+                           range(key.shape[1])]) / width ** .5
+        if len(bottoms) == 4:
+          scores -= (1 - bottoms[3][i, 0, t]) * 10000
+        raised = np.exp(scores - scores.max())
+        out[i, t, part] = (raised / raised.sum()) @ value[i, :, part]
+  return out
+
+
+def sequence_mask(clause, bottoms, params):
+  if len(bottoms) == 1:
+    return np.array([[[[float(k < n) for k in range(clause["max_sequence_len"])]]]
+                     for n in bottoms[0][:, 0]])
+  return np.array([[[[float(j < n and k < m) for k in range(clause["max_sequence_len_to"])]
+                     for j in range(clause["max_sequence_len_from"])]]
+                   for n, m in zip(bottoms[0][:, 0], bottoms[1][:, 0])])
 
 
 def relu(clause, bottoms, params):
@@ -65,7 +134,10 @@ def sigmoid(clause, bottoms, params):
 
 
 def softmax(clause, bottoms, params):
-  raised = np.exp(bottoms[0])
+  x = bottoms[0]
+  if len(bottoms) == 2:
+    x = clause.get("factor", 1.) * x - (1 - bottoms[1]) * 10000
+  raised = np.exp(x - x.max(-1, keepdims=True))
   return raised / raised.sum(-1, keepdims=True)
 
 
@@ -124,7 +196,7 @@ def gru(clause, bottoms, params):
       n = np.tanh(x @ w_n + b_n + r * (h @ r_n + c_n))
       h = (1 - u) * n + u * h
       states.append(h)
-    out.append(np.concatenate(states))
+    out.append(states[-1] if clause.get("gives") == "last" else np.concatenate(states))
   return np.stack(out)
 
 

@@ -10,6 +10,8 @@ from hugectr.layers import initializers
 def gru(context, layer, bottom):
   """Returns the states of all steps side by side, `[rows, SeqLength * num_output]`.
 
+  If `gives` is "last", returns the state of the last step, `[rows, num_output]`.
+
   Step t computes h(t) from the vector x(t) and the state h(t - 1); h(0) = 0. W is the
   weight of the input, R that of the state, b and c are their biases. Each has a part
   for reset, update and new state:
@@ -53,4 +55,6 @@ def gru(context, layer, bottom):
     new = tf.tanh(given_n + tf.sigmoid(given_r + held_r) * held_n)
     state = (1. - update) * new + update * state
     states.append(state)
+  if clause.get("gives") == "last":
+    return state
   return tf.reshape(tf.stack(states, axis=1), [-1, steps * width])
