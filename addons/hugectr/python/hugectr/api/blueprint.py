@@ -4,6 +4,7 @@
 
 import collections
 
+from hugectr.api import collection
 from hugectr.api import dense_layer
 from hugectr.api import embedding
 from hugectr.api import optimizer as optimizers
@@ -72,9 +73,11 @@ class Blueprint(object):
     solver: Solver.
     reader: DataReaderParams.
     params: OptParams.
+    ranks: int, number of processes.
   """
 
-  def __init__(self, solver, reader, params):
+  def __init__(self, solver, reader, params, ranks):
+    self._ranks = ranks
     self._solver = solver
     self._reader = reader
     self._params = params
@@ -82,6 +85,7 @@ class Blueprint(object):
     self._shapes = {}
     self.labels = []  # [(name, width)] in the order of the data's columns
     self.label_weights = {}  # by name
+    self.collections = []  # names of the tables of each collection
 
   def add(self, part):
     """Adds an Input, a SparseEmbedding or a layer.
@@ -100,6 +104,8 @@ class Blueprint(object):
       raise errors.ConfigError("%s: expected an Input first, got a %s" %
                                (_WHERE, type(part).__name__))
     self._take(self._clauses_of(part))
+    if isinstance(part, collection.EmbeddingCollectionConfig):
+      self.collections.append(part.names())
 
   def _take(self, added):
     clauses, shapes = self._clauses, self._shapes
@@ -115,8 +121,12 @@ class Blueprint(object):
       return [part.clause(self._params, self._solver, one_hot)]
     if isinstance(part, dense_layer.DenseLayer):
       return [part.clause()]
-    raise TypeError("%s: expected an Input, SparseEmbedding or DenseLayer, got %r" %
-                    (_WHERE, part))
+    if isinstance(part, dense_layer.GroupDenseLayer):
+      return [layer.clause() for layer in part.layers]
+    if isinstance(part, collection.EmbeddingCollectionConfig):
+      return part.clauses(self._params, self._solver, self._ranks)
+    raise TypeError("%s: expected an Input, SparseEmbedding, EmbeddingCollectionConfig, "
+                    "DenseLayer or GroupDenseLayer, got %r" % (_WHERE, part))
 
   def take_file(self, path, has_dense):
     """Adds the layers of a JSON; the reader, the solver and the optimizer are the script's.

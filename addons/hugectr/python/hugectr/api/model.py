@@ -68,7 +68,8 @@ class Model(object):
     self._vvgpu = rank_jobs.one_replica(solver.vvgpu)
     self._ranks = rank_jobs.start(self._vvgpu)
     self._seed = solver.seed or self._drawn_seed()
-    self._blueprint = blueprint.Blueprint(solver, reader_params, opt_params)
+    self._blueprint = blueprint.Blueprint(solver, reader_params, opt_params,
+                                          self._ranks.count)
     self._loss_weights = {}
     self._session = None
     self._schedule = None
@@ -93,7 +94,7 @@ class Model(object):
     return rank_jobs.of_rank_0(self._ranks, drawn)
 
   def add(self, part):
-    """Adds an Input, a SparseEmbedding, or a DenseLayer.
+    """Adds an Input, a SparseEmbedding, an EmbeddingCollectionConfig, or a DenseLayer.
 
     Raises:
       TypeError: it is something else.
@@ -455,6 +456,51 @@ class Model(object):
 
   # Name of upstream's C++ code, and of the Session.
   download_params_to_files = save_params_to_files
+
+  def embedding_dump(self, path, table_names=()):
+    """Writes the rows of embedding collections.
+
+    `<path>/embedding_collection_<i>` gets, for the t-th of its tables, `key<t>` (int64)
+    and `weight<t>` (float32), and `meta_data`, a JSON with the tables' names and widths.
+
+    Args:
+      path: string, a folder.
+      table_names: list of names; empty: all tables.
+
+    Raises:
+      ValueError: there is no such table.
+      OSError: a file cannot be written.
+    """
+    session = self._compiled("embedding_dump")
+    for i, names in self._tables("embedding_dump", table_names):
+      session.files.write_tables(os.path.join(path, "embedding_collection_%d" % i), names)
+
+  def embedding_load(self, path, table_names=()):
+    """Loads rows that `embedding_dump` wrote; tables are found by their names.
+
+    Args:
+      path: string, the folder.
+      table_names: list of names; empty: all tables.
+
+    Raises:
+      ValueError: there is no such table, or its files are of another. Then nothing of its
+        collection has changed.
+      OSError: a file cannot be read.
+    """
+    session = self._compiled("embedding_load")
+    for i, names in self._tables("embedding_load", table_names):
+      session.files.read_tables(os.path.join(path, "embedding_collection_%d" % i), names)
+
+  def _tables(self, method, chosen):
+    """Returns [(number of a collection, names of its chosen tables)]."""
+    known = [name for names in self._blueprint.collections for name in names]
+    for name in chosen:
+      if name not in known:
+        raise ValueError("%s.%s: no collection has a table '%s'; tables are %s" %
+                         (_WHERE, method, name, ", ".join(known)))
+    found = [(i, [n for n in names if n in (chosen or known)])
+             for i, names in enumerate(self._blueprint.collections)]
+    return [(i, names) for i, names in found if names]
 
   def export_predictions(self, output_prediction_file_name, output_label_file_name):
     """Appends the last evaluation batch's predictions and labels to text files.

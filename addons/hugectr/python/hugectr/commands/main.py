@@ -9,6 +9,7 @@ import sys
 from hugectr.commands import checking
 from hugectr.commands import converting
 from hugectr.commands import generating
+from hugectr.commands import running
 from hugectr.config import errors as config_errors
 from hugectr.data import errors as data_errors
 from hugectr import version
@@ -37,9 +38,14 @@ def _train(args):
   return training.train(args.config, args.summaries, sys.stdout, sys.stderr)
 
 
+def _run(args):
+  running.run(args.script, args.arguments)
+
+
 def _parser():
   parser = argparse.ArgumentParser(
-      prog="python -m hugectr", description="Works with HugeCTR's JSON configurations.")
+      prog="python -m hugectr", description="Works with HugeCTR's JSON configurations and "
+      "scripts.")
   parser.add_argument("--version", action="version",
                       version="hugectr " + version.version())
   commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -83,6 +89,13 @@ def _parser():
   sub = command("train", _train, "Train by the solver clause of a configuration.")
   sub.add_argument("--summaries", metavar="DIR",
                    help="also write loss, rate and metrics for TensorBoard")
+
+  text = ("Run a script of the Python API, with an mpi4py that has no effect if none is "
+          "installed.")
+  sub = commands.add_parser("run", help=text, description=text)
+  sub.set_defaults(function=_run)
+  sub.add_argument("script", metavar="SCRIPT.py")
+  sub.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER)
   return parser
 
 
@@ -96,6 +109,10 @@ def main(argv=None):
     Exit status: 0; 2 after an error, which is printed to standard error.
   """
   args = _parser().parse_args(argv)
+  if args.function is _run and os.path.isfile(args.script):
+    # Its errors show where the script raised them.
+    args.function(args)
+    return _GOOD
   try:
     args.function(args)
     return _GOOD

@@ -202,9 +202,10 @@ class ModelFiles(object):
 
   def _owned(self, layer, s, keys):
     """Returns which keys of a table this rank owns, bool `[N]`."""
-    if embedding_tables.is_slot_major(layer.embedding):
-      slot = layer.embedding.bottom.first_slot + s
-      return np.full([len(keys)], slot % self._ranks.count == self._ranks.rank)
+    slot = s if embedding_tables.is_slot_major(layer.embedding) else None
+    owner = embedding_tables.owner(layer.embedding, slot, self._ranks.count)
+    if owner >= 0:
+      return np.full([len(keys)], owner == self._ranks.rank)
     return keys % self._ranks.count == self._ranks.rank
 
   def _read_rows(self, layer, path, names):
@@ -274,6 +275,62 @@ class ModelFiles(object):
   def read_row_states_of(self, paths):
     """Loads optimizer states of some embeddings' rows, as `read_rows_of`."""
     self._read_all(paths, 1, self._state_names)
+
+  # Tables by name.
+
+  def _layer(self, name):
+    return next(l for l in self._graph.embeddings if l.embedding.name == name)
+
+  def write_tables(self, folder, names):
+    """Writes rows of embeddings to a folder: `key<t>`, `weight<t>`, `meta_data`.
+
+    Args:
+      folder: string; rank 0 creates it and writes.
+      names: list of names of embeddings.
+    """
+    described = []
+    for t, name in enumerate(names):
+      rows, _ = self.rows_of(self._layer(name))
+      described.append({"name": name, "ev_size": self._layer(name).embedding.vec_size})
+      if self._ranks.rank == 0:
+        os.makedirs(folder, exist_ok=True)
+        _write_bytes(os.path.join(folder, "key%d" % t), rows.keys.astype("<i8").tobytes())
+        _write_bytes(os.path.join(folder, "weight%d" % t), _flattened(rows.arrays))
+    if self._ranks.rank == 0:
+      _write_bytes(os.path.join(folder, "meta_data"),
+                   json.dumps({"tables": described}, indent=1).encode() + b"\n")
+
+  def read_tables(self, folder, names):
+    """Loads rows that `write_tables` wrote.
+
+    Raises:
+      ValueError: the files are of other tables. Then nothing has changed.
+      OSError: they cannot be read.
+    """
+    path = os.path.join(folder, "meta_data")
+    described = _read_json(path)
+    try:
+      at = {d["name"]: (t, d["ev_size"]) for t, d in enumerate(described["tables"])}
+    except (KeyError, TypeError):
+      raise ValueError("%s: expected {\"tables\": [{\"name\", \"ev_size\"}]}" % path)
+    assigns, feeds = [], {}
+    for name in names:
+      layer = self._layer(name)
+      width = layer.embedding.vec_size
+      if name not in at or at[name][1] != width:
+        raise ValueError("%s: expected a table '%s' of ev_size %d, got %s" % (
+            path, name, width, described["tables"]))
+      keys, weights = (np.fromfile(os.path.join(folder, "%s%d" % (what, at[name][0])), kind)
+                       for what, kind in (("key", "<i8"), ("weight", "<f4")))
+      if len(weights) != len(keys) * width:
+        raise ValueError("%s: table '%s': %d keys, but %d numbers of rows of %d" %
+                         (folder, name, len(keys), len(weights), width))
+      mine = self._owned(layer, 0, keys)
+      ops = self._table_ops(layer, layer.tables[0])
+      if mine.any():
+        assigns.append(ops.assigns[0])
+        feeds.update({ops.keys: keys[mine], ops.values: weights.reshape([-1, width])[mine]})
+    self._session.run(assigns, feeds)
 
   # All.
 

@@ -28,6 +28,20 @@ def is_slot_major(embedding):
   return embedding.bottom.is_localized
 
 
+def owner(embedding, slot, ranks):
+  """Returns the rank that holds a table's rows; -1: they are spread by key modulo ranks.
+
+  Args:
+    embedding: the config's Embedding.
+    slot: int, the slot of a table per slot; None: a table for all slots.
+    ranks: int.
+  """
+  if embedding.target is not None:
+    return embedding.target if embedding.target < ranks else -1
+  # Slot modulo ranks, counting all of the data's slots.
+  return -1 if slot is None else (embedding.bottom.first_slot + slot) % ranks
+
+
 def memory_rows(embedding):
   """Returns how many rows of each of a layer's tables the faster of two memories holds.
 
@@ -107,12 +121,9 @@ class Maker(object):
 
   def _table(self, name, embedding, slot, states):
     """Returns the table of a slot, or of all slots (slot None)."""
-    limit, target = _LIMIT, -1
-    if slot is not None:
-      # Slot modulo ranks, counting all of the data's slots.
-      target = (embedding.bottom.first_slot + slot) % self._ranks
-      if embedding.slot_sizes and embedding.slot_sizes[slot]:
-        limit = embedding.slot_sizes[slot] ** -0.5
+    limit = _LIMIT
+    if slot is not None and embedding.slot_sizes and embedding.slot_sizes[slot]:
+      limit = embedding.slot_sizes[slot] ** -0.5
     initializer = tf.compat.v1.random_uniform_initializer(
         -limit, limit, seed=seeds.of(name))
     if self._beyond is None:
@@ -125,7 +136,7 @@ class Maker(object):
       table = tf.get_embedding_variable(
           name, embedding_dim=embedding.vec_size, key_dtype=tf.int64,
           initializer=initializer, ev_option=option)
-    table.target_gpu = target
+    table.target_gpu = owner(embedding, slot, self._ranks)
     return table
 
   def make(self, embedding, states):

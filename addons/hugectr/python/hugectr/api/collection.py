@@ -1,0 +1,184 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""EmbeddingTableConfig and EmbeddingCollectionConfig: tables that lookups name."""
+
+import collections
+import numbers
+
+from hugectr.api import enums
+from hugectr.api import optimizer as optimizers
+from hugectr.api import printing
+from hugectr.config import errors
+
+_TABLE = "hugectr.EmbeddingTableConfig"
+_COLLECTION = "hugectr.EmbeddingCollectionConfig"
+
+_COMBINERS = {"sum": "sum", "average": "mean", "mean": "mean"}
+
+# table: EmbeddingTableConfig. bottom: name of a sparse input. combiner: "sum" or "mean".
+_Lookup = collections.namedtuple("_Lookup", ["table", "bottom", "combiner"])
+
+
+class EmbeddingTableConfig(object):
+  """A table.
+
+  Args:
+    name: string.
+    max_vocabulary_size: int, number of keys; -1: not known.
+    ev_size: int, floats of a row.
+    opt_params_or_empty: result of CreateOptimizer; None: the model's.
+    init_param_or_empty: None.
+
+  Raises:
+    ValueError, TypeError: an argument is invalid.
+    NotImplementedError: init_param_or_empty is given.
+  """
+
+  def __init__(self, name, max_vocabulary_size, ev_size, opt_params_or_empty=None,
+               init_param_or_empty=None):
+    if isinstance(max_vocabulary_size, bool) or not isinstance(
+        max_vocabulary_size, numbers.Integral) or (
+            max_vocabulary_size < 1 and max_vocabulary_size != -1):
+      raise ValueError("%s: '%s': max_vocabulary_size must be an integer of at least 1, or "
+                       "-1, got %r" % (_TABLE, name, max_vocabulary_size))
+    if opt_params_or_empty is not None and not isinstance(opt_params_or_empty,
+                                                          optimizers.OptParams):
+      raise TypeError("%s: '%s': opt_params_or_empty must be what CreateOptimizer returns, "
+                      "got %r" % (_TABLE, name, opt_params_or_empty))
+    if init_param_or_empty is not None:
+      raise NotImplementedError("%s: '%s': init_param_or_empty: rows begin with uniform "
+                                "values in this package" % (_TABLE, name))
+    self.name, self.size, self.vec_size = str(name), max_vocabulary_size, ev_size
+    self.optimizer = opt_params_or_empty
+
+
+class EmbeddingCollectionConfig(object):
+  """Lookups of tables, and the ranks that hold them.
+
+  Args:
+    use_exclusive_keys: bool, without effect.
+    comm_strategy: member of CommunicationStrategy, without effect.
+  """
+
+  def __init__(self, use_exclusive_keys=False,
+               comm_strategy=enums.CommunicationStrategy.Uniform):
+    printing.without_effect(_COLLECTION, {
+        "use_exclusive_keys": (use_exclusive_keys, False),
+        "comm_strategy": (comm_strategy, enums.CommunicationStrategy.Uniform)})
+    self._tops = []  # [(top, list of _Lookup, whether they stand side by side)]
+    self._rank_of = {}  # by name of a table
+    self._ranks = 1
+
+  def embedding_lookup(self, table_config, bottom_name, top_name, combiner):
+    """Adds a lookup, `[batch, 1, ev_size]`.
+
+    With lists of tables, bottoms and combiners and one top, the rows stand side by side:
+    `[batch, sum of ev_size]`.
+
+    Args:
+      table_config: EmbeddingTableConfig, or a list of them.
+      bottom_name: name of a sparse input with one slot, or a list.
+      top_name: string.
+      combiner: "sum" or "average", or a list.
+
+    Raises:
+      ConfigError: lists differ in length, or a table or a combiner is not supported.
+    """
+    is_list = isinstance(table_config, (list, tuple))
+    if not is_list:
+      table_config, bottom_name, combiner = [table_config], [bottom_name], [combiner]
+    if isinstance(top_name, (list, tuple)):
+      if len(top_name) != 1:
+        raise errors.ConfigError("%s.embedding_lookup: expected one top_name, got %d" %
+                                 (_COLLECTION, len(top_name)))
+      top_name = top_name[0]
+    if not len(table_config) == len(bottom_name) == len(combiner):
+      raise errors.ConfigError(
+          "%s.embedding_lookup: '%s': expected lists of one length, got %d tables, %d "
+          "bottom_names and %d combiners" % (_COLLECTION, top_name, len(table_config),
+                                             len(bottom_name), len(combiner)))
+    taken = {lookup.table.name for _, lookups, _ in self._tops for lookup in lookups}
+    found = []
+    for table, bottom, name in zip(table_config, bottom_name, combiner):
+      if name not in _COMBINERS:
+        raise errors.ConfigError("%s.embedding_lookup: '%s': combiner must be one of %s, got "
+                                 "%r" % (_COLLECTION, top_name,
+                                         ", ".join(sorted(_COMBINERS)), name))
+      if table.name in taken:
+        raise errors.ConfigError("%s.embedding_lookup: '%s': the table '%s' has a lookup "
+                                 "already; a table with several is not supported" %
+                                 (_COLLECTION, top_name, table.name))
+      taken.add(table.name)
+      found.append(_Lookup(table, bottom, _COMBINERS[name]))
+    self._tops.append((top_name, found, is_list))
+
+  def shard(self, shard_matrix, shard_strategy, compression_strategy=None):
+    """Sets which ranks hold which tables.
+
+    A table of strategy "mp" that the matrix has on one rank is on that rank; the rows of
+    others are spread over all ranks.
+
+    Args:
+      shard_matrix: for each rank, a list of names of tables.
+      shard_strategy: list of ("mp" or "dp", list of names of tables).
+      compression_strategy: without effect.
+
+    Raises:
+      ConfigError: a strategy is something else, or a table is on no rank.
+    """
+    printing.without_effect(_COLLECTION + ".shard",
+                            {"compression_strategy": (compression_strategy, None)})
+    self._ranks = len(shard_matrix)
+    self._rank_of = {}
+    for strategy, names in shard_strategy:
+      if strategy not in ("mp", "dp"):
+        raise errors.ConfigError("%s.shard: expected \"mp\" or \"dp\", got %r" %
+                                 (_COLLECTION, strategy))
+      for name in names:
+        name = name[0] if isinstance(name, (list, tuple)) else name
+        holders = [r for r, tables in enumerate(shard_matrix) if name in tables]
+        if not holders:
+          raise errors.ConfigError("%s.shard: no rank of shard_matrix has the table '%s'" %
+                                   (_COLLECTION, name))
+        if strategy == "mp" and len(holders) == 1:
+          self._rank_of[name] = holders[0]
+
+  def names(self):
+    """Returns the tables' names, in the order of their lookups."""
+    return [lookup.table.name for _, lookups, _ in self._tops for lookup in lookups]
+
+  def clauses(self, params, solver, ranks):
+    """Returns the clauses of a configuration: a table per lookup, and their joining.
+
+    Args:
+      params: OptParams of the model.
+      solver: Solver.
+      ranks: int, number of processes.
+    """
+    found, joined = [], []
+    for top, lookups, is_list in self._tops:
+      parts = ["%s/%s" % (top, l.table.name) if is_list else top for l in lookups]
+      found += [self._table(l, part, params, solver, ranks)
+                for l, part in zip(lookups, parts)]
+      if is_list:
+        width = sum(l.table.vec_size for l in lookups)
+        side_by_side = parts[0]
+        if len(parts) > 1:
+          side_by_side = top + "/joined"
+          joined.append({"type": "Concat", "bottom": parts, "top": side_by_side, "axis": 2})
+        joined.append({"type": "Reshape", "bottom": side_by_side, "top": top,
+                       "leading_dim": width})
+    return found + joined
+
+  def _table(self, lookup, top, params, solver, ranks):
+    table = lookup.table
+    hparam = {"embedding_vec_size": table.vec_size, "combiner": lookup.combiner}
+    if table.size > 0:
+      hparam["slot_size_array"] = [table.size]
+    # A matrix for another number of ranks is ignored.
+    hparam["target_gpu"] = self._rank_of.get(table.name, -1) if self._ranks == ranks else -1
+    found = {"type": "LocalizedSlotSparseEmbeddingHash", "name": table.name,
+             "bottom": lookup.bottom, "top": top, "sparse_embedding_hparam": hparam}
+    if table.optimizer is not None and table.optimizer != params:
+      found["optimizer"] = optimizers.clause(table.optimizer, solver)
+    return found

@@ -1,0 +1,211 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests embedding collections, GroupDenseLayer, reports of arguments, and `run`."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+
+import hugectr
+from hugectr.api import printing
+from hugectr.api import small_scripts
+
+_SLOTS = small_scripts.SLOTS
+
+
+class PartsTest(parameterized.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    super().setUpClass()
+    cls.folder = absltest.get_default_test_tmpdir() + "/parts_test"
+    small_scripts.write_norm(cls.folder)
+
+  def setUp(self):
+    super().setUp()
+    self.enter_context(mock.patch.object(printing, "_reported", set()))
+
+  def printed(self, function, *args, **kwargs):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+      function(*args, **kwargs)
+    return out.getvalue()
+
+  def start(self, **solver):
+    """Returns a model with an Input of a sparse input per slot, k0, k1, ..."""
+    model = hugectr.Model(
+        small_scripts.solver(use_embedding_collection=True, **solver),
+        small_scripts.reader(self.folder),
+        hugectr.CreateOptimizer(hugectr.Optimizer_t.SGD, hugectr.Update_t.Local))
+    self.addCleanup(model.close)
+    model.add(hugectr.Input(1, "label", small_scripts.DENSE, "dense", [
+        hugectr.DataReaderSparseParam("k%d" % k, 1, True, 1) for k in range(_SLOTS)]))
+    return model
+
+  def add_end(self, model, bottom):
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.Concat, [bottom, "dense"], ["both"]))
+    small_scripts.add_dcn(model)
+
+  def tables(self):
+    # Norm files' keys differ between slots: those of slot k begin at k * SIZE.
+    return [hugectr.EmbeddingTableConfig("t%d" % k, small_scripts.SIZE * _SLOTS, 4)
+            for k in range(_SLOTS)]
+
+  def collection(self, **solver):
+    model = self.start(**solver)
+    collection = hugectr.EmbeddingCollectionConfig()
+    collection.embedding_lookup(
+        self.tables(), ["k%d" % k for k in range(_SLOTS)], "rows", ["sum"] * _SLOTS)
+    collection.shard([["t%d" % k for k in range(_SLOTS)]],
+                     [("mp", ["t%d" % k for k in range(_SLOTS)])])
+    model.add(collection)
+    self.add_end(model, "rows")
+    return model
+
+  def test_a_collection_trains_and_its_tables_are_dumped_and_loaded(self):
+    model = self.collection()
+    model.compile()
+    folder = self.create_tempdir().full_path
+    model.fit(max_iter=16, display=0, eval_interval=0, snapshot=0)
+    model.embedding_dump(folder)
+    self.assertCountEqual(
+        os.listdir(folder + "/embedding_collection_0"),
+        ["meta_data"] + ["%s%d" % (w, k) for w in ("key", "weight") for k in range(_SLOTS)])
+    keys = np.fromfile(folder + "/embedding_collection_0/key2", np.int64)
+    self.assertEqual(keys.tolist(), list(range(20, 30)))
+    model.eval()
+    rows = model.check_out_tensor("rows", hugectr.Tensor_t.Evaluate)
+    self.assertEqual(rows.shape, (40, 4 * _SLOTS))
+    again = self.collection()
+    again.compile()
+    again.embedding_load(folder)
+    again.eval()
+    np.testing.assert_array_equal(
+        again.check_out_tensor("rows", hugectr.Tensor_t.Evaluate), rows)
+    with self.assertRaisesRegex(ValueError, "no collection has a table 't9'"):
+      again.embedding_load(folder, ["t9"])
+    os.truncate(folder + "/embedding_collection_0/weight1", 12)
+    with self.assertRaisesRegex(ValueError, "table 't1': 10 keys, but 3 numbers"):
+      again.embedding_load(folder, ["t0", "t1"])
+
+  def test_lookups_one_by_one_give_the_bits_of_the_list(self):
+    losses = []
+    for is_list in (True, False):
+      model = self.collection() if is_list else self.start()
+      if not is_list:
+        collection = hugectr.EmbeddingCollectionConfig()
+        for k, table in enumerate(self.tables()):
+          collection.embedding_lookup(table, "k%d" % k, "rows%d" % k, "sum")
+        model.add(collection)
+        model.add(hugectr.DenseLayer(hugectr.Layer_t.Concat,
+                                     ["rows%d" % k for k in range(_SLOTS)], ["joined"]))
+        model.add(hugectr.DenseLayer(hugectr.Layer_t.Reshape, ["joined"], ["rows"],
+                                     leading_dim=4 * _SLOTS))
+        self.add_end(model, "rows")
+      model.compile()
+      model.fit(max_iter=4, display=0, eval_interval=0, snapshot=0)
+      losses.append(model.get_current_loss())
+    self.assertEqual(losses[0], losses[1])
+
+  def test_wrong_collections(self):
+    collection = hugectr.EmbeddingCollectionConfig()
+    table = hugectr.EmbeddingTableConfig("t", -1, 4)
+    with self.assertRaisesRegex(hugectr.ConfigError, "'x': combiner must be one of"):
+      collection.embedding_lookup(table, "k0", "x", "concat")
+    with self.assertRaisesRegex(hugectr.ConfigError, "got 2 tables, 1 bottom_names"):
+      collection.embedding_lookup([table, table], ["k0"], "x", ["sum", "sum"])
+    collection.embedding_lookup(table, "k0", "x", "average")
+    with self.assertRaisesRegex(hugectr.ConfigError, "'t' has a lookup already"):
+      collection.embedding_lookup(table, "k1", "y", "sum")
+    with self.assertRaisesRegex(hugectr.ConfigError, "no rank .* has the table 'u'"):
+      collection.shard([["t"]], [("mp", ["u"])])
+    with self.assertRaisesRegex(hugectr.ConfigError, 'expected "mp" or "dp", got'):
+      collection.shard([["t"]], [("xp", ["t"])])
+    with self.assertRaisesRegex(ValueError, "'u': max_vocabulary_size must be"):
+      hugectr.EmbeddingTableConfig("u", 0, 4)
+
+  def test_group_dense_layer_is_its_layers(self):
+    weights = []
+    for grouped in (True, False):
+      model = hugectr.Model(small_scripts.solver(), small_scripts.reader(self.folder),
+                            hugectr.CreateOptimizer())
+      self.addCleanup(model.close)
+      small_scripts.add_inputs(model)
+      if grouped:
+        model.add(hugectr.GroupDenseLayer(
+            hugectr.GroupLayer_t.GroupFusedInnerProduct, ["both"], ["a", "b", "logit"],
+            [8, 4, 1], hugectr.Activation_t.Non))
+      else:
+        for bottom, top, width in (("both", "a", 8), ("a", "b", 4), ("b", "logit", 1)):
+          kind = "InnerProduct" if top == "logit" else "FusedInnerProduct"
+          model.add(hugectr.DenseLayer(getattr(hugectr.Layer_t, kind), [bottom], [top],
+                                       num_output=width))
+      model.add(hugectr.DenseLayer(hugectr.Layer_t.BinaryCrossEntropyLoss,
+                                   ["logit", "label"], ["loss"]))
+      weights.append(model._configuration())  # pylint: disable=protected-access
+    self.assertEqual(weights[0], weights[1])
+    with self.assertRaisesRegex(ValueError, "expected at least 2 num_outputs"):
+      hugectr.GroupDenseLayer(bottom_name_list=["a"], top_name_list=["b"], num_outputs=[1])
+
+  def test_arguments_without_effect_are_reported_once(self):
+    text = self.printed(lambda: [hugectr.CreateSolver(
+        use_holistic_cuda_graph=True, perf_logging=True, overlap_lr=True) for _ in "ab"])
+    lines = text.splitlines()
+    self.assertLen(lines, 3)
+    self.assertRegex(lines[0], r"\[WARNING\]\[RK0\]\[main\]: hugectr.CreateSolver: overlap_lr "
+                     "has no effect$")
+    self.assertEmpty(self.printed(hugectr.CreateSolver, use_cuda_graph=True, seed=1))
+    text = self.printed(hugectr.DenseLayer, hugectr.Layer_t.ReLU, ["a"], ["b"], num_output=3)
+    self.assertIn("DenseLayer 'b' (ReLU): num_output has no effect", text)
+    for call in (hugectr.CreateSolver, hugectr.CreateOptimizer, hugectr.AsyncParam,
+                 hugectr.DataReaderParams, hugectr.Input, hugectr.SparseEmbedding):
+      with self.assertRaisesRegex(TypeError, "no_such_argument"):
+        call(no_such_argument=1)
+
+  def test_forms_of_all_versions(self):
+    hybrid = hugectr.HybridEmbeddingParam(
+        2, -1, 0.01, 1.3e11, 1.9e11, 1.0, hugectr.CommunicationType.NVLink_SingleNode,
+        hugectr.HybridEmbeddingType.Distributed)
+    model = hugectr.Model(
+        small_scripts.solver(vvgpu=[[0, 1]]), small_scripts.reader(self.folder),
+        hugectr.CreateOptimizer())
+    old = hugectr.DataReaderSparseParam(hugectr.DataReaderSparse_t.Distributed, 4, 1, _SLOTS)
+    model.add(hugectr.Input(1, "label", small_scripts.DENSE, "dense", [old],
+                            sparse_names=["keys"]))
+    model.add(hugectr.SparseEmbedding(
+        embedding_type=hugectr.Embedding_t.HybridSparseEmbedding, embedding_vec_size=4,
+        combiner=0, sparse_embedding_name="rows", bottom_name="keys",
+        slot_size_array=[10] * _SLOTS, hybrid_embedding_param=hybrid))
+    self.assertIn("(50,4,4)", self.printed(model.summary))
+
+  def test_run(self):
+    folder = self.create_tempdir().full_path
+    with open(folder + "/script.py", "w") as f:
+      f.write("import sys\nimport hugectr\nfrom mpi4py import MPI\n"
+              "print(MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.size, sys.argv, __name__)\n"
+              "solver = hugectr.CreateSolver(batchsize=8)\nprint(solver.batchsize)\n"
+              "sys.exit(3)\n")
+    found = subprocess.run(
+        [sys.executable, "-m", "hugectr", "run", folder + "/script.py", "--a", "b"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+    self.assertEqual(found.stdout.decode(), "0 1 ['%s/script.py', '--a', 'b'] __main__\n8\n" %
+                     folder, found.stderr)
+    self.assertEqual(found.returncode, 3)
+    found = subprocess.run(
+        [sys.executable, "-m", "hugectr", "run", folder + "/none.py"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+    self.assertEqual((found.returncode, found.stderr.decode()),
+                     (2, "error: there is no script %s/none.py\n" % folder))
+
+
+if __name__ == "__main__":
+  absltest.main()
