@@ -93,9 +93,9 @@ class DenseLayer(object):
 
   def clause(self):
     """Returns the clause of a configuration."""
-    is_loss = self.type.endswith("Loss")
-    bottom = self.bottoms if len(self.bottoms) > 1 or is_loss else (
-        self.bottoms[0] if self.bottoms else [])
+    is_list = len(self.bottoms) != 1 or self.type.startswith("FusedReshapeConcat") or (
+        self.type.endswith("Loss"))
+    bottom = self.bottoms if is_list else self.bottoms[0]
     top = self.tops if len(self.tops) > 1 else self.tops[0] if self.tops else []
     return dict(self._clause, type=self.type, bottom=bottom, top=top)
 

@@ -92,6 +92,7 @@ class Source(object):
           "%s: %d columns of cats, but the sparse inputs have %d slots" %
           (os.path.join(os.path.dirname(path), "_metadata.json"),
            len(self._metadata.cats), slots))
+    self._sizes = key_limits(data.slot_sizes or [0] * slots)
     self._offsets = [0] * slots
     if data.slot_sizes:
       self._offsets = [0] + np.cumsum(data.slot_sizes)[:-1].tolist()
@@ -157,12 +158,11 @@ class Source(object):
                              (path, group, arrow.cause(e)))
     first = sum(parquet.metadata.row_group(g).num_rows for g in range(group))
     columns = parquet_columns.Columns(path, table, first)
-    sizes = self._data.slot_sizes
     found = []
     for name in names:
       s = self._slots.get(name)
       found.append(columns.floats(name) if s is None else columns.keys(
-          name, self._offsets[s], sizes[s] if sizes else None, self._limit))
+          name, self._offsets[s], self._sizes[s], self._limit))
     return path, columns.rows, found
 
   def _chunk(self, parts):
@@ -209,6 +209,21 @@ class Source(object):
                          self._threads)
     return readers.Reader(self._chunks, native.Joiner(shape).batch_of, self._batch_size, repeat,
                           rank, ranks)
+
+
+def key_limits(sizes):
+  """Returns the number of keys that each slot may have, or None for any.
+
+  A slot of size 0 shares the keys of the next slot that has a size.
+
+  Args:
+    sizes: list of ints.
+  """
+  found, last = [], None
+  for size in reversed(sizes):
+    last = size or last
+    found.append(last)
+  return found[::-1]
 
 
 def _floats(rows, parts, path, what, names, width):
