@@ -47,10 +47,15 @@ _HOMES = {
 
 _HOMES.update(dict.fromkeys(_enums.NAMES + ["DataSourceType_t"], "hugectr.api.enums"))
 
+# Modules that scripts use after `import hugectr` alone.
+_MODULES = ("tools",)
+
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name):
+  if name in _MODULES:
+    return importlib.import_module("hugectr." + name)
   if name not in _HOMES:
     raise AttributeError("module 'hugectr' has no attribute '%s'" % name)
   found = getattr(importlib.import_module(_HOMES[name]), name)

@@ -24,10 +24,10 @@ class _World(object):
   size = property(lambda self: self.Get_size())
 
   def Get_rank(self):  # pylint: disable=invalid-name
-    return _number("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK") or 0
+    return _number("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK") or 0
 
   def Get_size(self):  # pylint: disable=invalid-name
-    return _number("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE") or 1
+    return _number("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE") or 1
 
   def __getattr__(self, name):
     raise AttributeError("mpi4py is not installed: this COMM_WORLD has rank and size alone, "
