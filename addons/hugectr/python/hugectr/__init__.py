@@ -56,6 +56,8 @@ __all__ = sorted(_HOMES)
 def __getattr__(name):
   if name in _MODULES:
     return importlib.import_module("hugectr." + name)
+  if name not in _HOMES and name in _enums.MEMBERS:
+    return _enums.MEMBERS[name]
   if name not in _HOMES:
     raise AttributeError("module 'hugectr' has no attribute '%s'" % name)
   found = getattr(importlib.import_module(_HOMES[name]), name)

@@ -61,7 +61,7 @@ class SessionTest(parameterized.TestCase):
       ("Nesterov", "Global", False), ("SGD", "Global", False),
       ("Adam", "LazyGlobal", False), ("MomentumSGD", "LazyGlobal", True),
       ("Nesterov", "LazyGlobal", False),
-      ("AdaGrad", "LazyGlobal", False))
+      ("AdaGrad", "LazyGlobal", False), ("Ftrl", "Local", False), ("Ftrl", "Global", True))
   def test_trains_as_numpy_does(self, kind, update_type, localized):
     prefix = self.create_tempdir().full_path + "/x"
     start = model.write_start(localized, prefix)
@@ -91,7 +91,7 @@ class SessionTest(parameterized.TestCase):
         self.read_dense(prefix + "_dense_4.model"),
         np.concatenate([oracle.values["W"].ravel(), oracle.values["b"]]),
         rtol=1e-4, atol=1e-5)
-    count = {"Adam": 2, "SGD": 0}.get(kind, 1)
+    count = {"Adam": 2, "Ftrl": 2, "SGD": 0}.get(kind, 1)
     is_lazy = update_type == "LazyGlobal" and kind != "AdaGrad"
     self.assertEqual(os.path.exists(prefix + "_opt_dense_4.model"), count > 0)
     if count:

@@ -18,6 +18,7 @@ HPARAMS = {
     "Nesterov": ("nesterov_hparam", {"momentum_factor": 0.7}),
     "SGD": ("sgd_hparam", {}),
     "AdaGrad": ("adagrad_hparam", {"initial_accu_value": 0.1, "epsilon": 1e-3}),
+    "Ftrl": ("ftrl_hparam", {"beta": 0.5, "lambda1": 1e-3, "lambda2": 0.1}),
 }
 
 
@@ -60,7 +61,7 @@ class Oracle(object):
 
   def __init__(self, kind, update_type, rows, weight, bias, l2=0.):
     self.l2 = l2  # Lambda of the regularizer of W and b.
-    self.kind, self.is_global = kind, update_type == "Global"
+    self.kind, self.is_global = kind, update_type == "Global" and kind != "Ftrl"
     self.is_lazy = update_type == "LazyGlobal" and kind != "AdaGrad"
     self.last = np.zeros([len(rows), 1])  # step in which a row last had a gradient
     self.values = {"rows": rows.astype(np.float64), "W": weight.astype(np.float64),
@@ -130,6 +131,11 @@ class Oracle(object):
       w2 = w - f * m + (1 + f) * m2
     elif self.kind == "SGD":
       w2, m2, v2 = w - lr * g, m, v
+    elif self.kind == "Ftrl":
+      m2 = m + g * g
+      v2 = v + g - (np.sqrt(m2) - np.sqrt(m)) / lr * w
+      w2 = (np.clip(v2, -h["lambda1"], h["lambda1"]) - v2) / (
+          (np.sqrt(m2) + h["beta"]) / lr + h["lambda2"])
     else:
       m2, v2 = m + g * g, v
       w2 = w - lr * g / (np.sqrt(m2) + h["epsilon"])

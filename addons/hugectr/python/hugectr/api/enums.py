@@ -69,6 +69,21 @@ NAMES = sorted(n for n, e in globals().items()
                if isinstance(e, type) and issubclass(e, _Named) and e is not _Named)
 
 
+def _members():
+  """Returns {name: member} of the names that one enumeration alone has."""
+  found, twice = {}, set()
+  for kind in (globals()[name] for name in NAMES):
+    for name, member in kind.__members__.items():
+      if name in found:
+        twice.add(name)
+      found[name] = member
+  return {name: member for name, member in found.items() if name not in twice}
+
+
+# Members that are attributes of the package too.
+MEMBERS = _members()
+
+
 def check(where, name, value, kind):
   """Returns a member's name.
 

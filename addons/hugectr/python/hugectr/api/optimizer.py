@@ -20,6 +20,7 @@ _HPARAMS = {
     "SGD": ("sgd_hparam", {}),
     "AdaGrad": ("adagrad_hparam", {"initial_accu_value": "initial_accu_value",
                                    "epsilon": "epsilon"}),
+    "Ftrl": ("ftrl_hparam", {"beta": "beta", "lambda1": "lambda1", "lambda2": "lambda2"}),
 }
 
 

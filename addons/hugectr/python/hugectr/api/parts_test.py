@@ -185,6 +185,14 @@ class PartsTest(parameterized.TestCase):
         slot_size_array=[10] * _SLOTS, hybrid_embedding_param=hybrid))
     self.assertIn("(50,4,4)", self.printed(model.summary))
 
+  def test_members_are_attributes_of_the_package(self):
+    self.assertIs(hugectr.ReLU, hugectr.Layer_t.ReLU)
+    self.assertIs(hugectr.Adam, hugectr.Optimizer_t.Adam)
+    for name in ("Non", "Uniform", "ReLu"):  # several have it, or none
+      with self.assertRaises(AttributeError):
+        getattr(hugectr, name)
+    self.assertIsInstance(hugectr.Model, type)
+
   def test_run(self):
     folder = self.create_tempdir().full_path
     with open(folder + "/script.py", "w") as f:

@@ -48,7 +48,7 @@ Model = collections.namedtuple(
 
 HPARAMS = {"Adam": "adam_hparam", "MomentumSGD": "momentum_sgd_hparam",
            "Nesterov": "nesterov_hparam", "SGD": "sgd_hparam",
-           "AdaGrad": "adagrad_hparam"}
+           "AdaGrad": "adagrad_hparam", "Ftrl": "ftrl_hparam"}
 
 
 def _as_list(value):

@@ -8,6 +8,7 @@
     Nesterov     v' = f v - lr g, w = w - f v + (1 + f) v'
     SGD          w = w - lr g
     AdaGrad      a = a + g^2, w = w - lr g / (sqrt(a) + epsilon)
+    Ftrl         as in ftrl.py
 
 TensorFlow's momentum multiplies v by the rate, upstream's multiplies the gradient.
 Multiplying the gradient by the rate first and using a rate of 1 gives upstream's
@@ -20,6 +21,7 @@ import embedding_variable
 import sparse_operation_kit as sok
 
 from hugectr.training import adagrad
+from hugectr.training import ftrl
 from hugectr.training import lazy_global
 
 
@@ -44,9 +46,10 @@ class Optimizer(object):
     self.lr = tf.compat.v1.Variable(
         lambda: tf.constant(hparam["learning_rate"], tf.float32), trainable=False,
         use_resource=True, name=name + "/learning_rate")
-    self._is_global = clause.update_type == "Global" and clause.type not in (
-        "SGD", "AdaGrad")
-    is_lazy = clause.update_type == "LazyGlobal" and clause.type not in ("SGD", "AdaGrad")
+    # Rules that leave a parameter without a gradient as it is.
+    is_local = clause.type in ("SGD", "AdaGrad", "Ftrl")
+    self._is_global = clause.update_type == "Global" and not is_local
+    is_lazy = clause.update_type == "LazyGlobal" and not is_local
     self._rate_in_gradient = None
     if clause.type in ("MomentumSGD", "Nesterov") and is_lazy:
       self.stock = lazy_global.LazyMomentum(
@@ -69,6 +72,10 @@ class Optimizer(object):
     elif clause.type == "SGD":
       self.stock = tf.compat.v1.train.GradientDescentOptimizer(self.lr, name=name)
       self.slots = []
+    elif clause.type == "Ftrl":
+      self.stock = ftrl.optimizer(self.lr, hparam["beta"], hparam["lambda1"],
+                                  hparam["lambda2"], name)
+      self.slots = [("n", "accum"), ("z", "linear")]
     else:
       self.stock = adagrad.AdaGradOptimizer(
           self.lr, hparam["initial_accu_value"], hparam["epsilon"], name=name)
