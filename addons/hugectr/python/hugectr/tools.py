@@ -27,7 +27,7 @@ _CHUNK = 65536
 
 
 class DataGeneratorParams(object):
-  """What DataGenerator writes.
+  """Shape and number of the samples that DataGenerator writes.
 
   Args:
     format: member of DataReaderType_t: Norm, Parquet or Raw.
