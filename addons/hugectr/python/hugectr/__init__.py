@@ -50,6 +50,16 @@ _HOMES.update(dict.fromkeys(_enums.NAMES + ["DataSourceType_t"], "hugectr.api.en
 # Modules that scripts use after `import hugectr` alone.
 _MODULES = ("tools",)
 
+# Upstream's names that this package does not have, with the reason.
+_MISSING = dict.fromkeys(
+    ("CreateETC", "CreateHMemCache", "CreateMOS"),
+    "an embedding training cache is not supported; a Session with "
+    "use_model_oversubscriber keeps rows on an SSD")
+_MISSING["EmbeddingPlanner"] = "use EmbeddingCollectionConfig, as from version 4.2"
+_MISSING["inference"] = (
+    "write tables by Session.export_inference_tables, and serve them by the package "
+    "hierarchical_parameter_server")
+
 __all__ = sorted(_HOMES)
 
 
@@ -59,7 +69,8 @@ def __getattr__(name):
   if name not in _HOMES and name in _enums.MEMBERS:
     return _enums.MEMBERS[name]
   if name not in _HOMES:
-    raise AttributeError("module 'hugectr' has no attribute '%s'" % name)
+    raise AttributeError("module 'hugectr' has no attribute '%s'%s" % (
+        name, ": " + _MISSING[name] if name in _MISSING else ""))
   found = getattr(importlib.import_module(_HOMES[name]), name)
   globals()[name] = found
   return found

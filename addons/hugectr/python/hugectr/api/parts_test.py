@@ -192,6 +192,11 @@ class PartsTest(parameterized.TestCase):
       with self.assertRaises(AttributeError):
         getattr(hugectr, name)
     self.assertIsInstance(hugectr.Model, type)
+    for name, why in (("CreateETC", "embedding training cache is not supported"),
+                      ("EmbeddingPlanner", "use EmbeddingCollectionConfig"),
+                      ("inference", "export_inference_tables")):
+      with self.assertRaisesRegex(AttributeError, "'%s': .*%s" % (name, why)):
+        getattr(hugectr, name)
 
   def test_run(self):
     folder = self.create_tempdir().full_path
