@@ -52,6 +52,10 @@ _RUN_BY = {
         "nothing: likewise",
     "bazel run //tools/docs:hugectr_grammar":
         "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
+    "bazel run //tools/docs:deeprec_names":
+        "//tests/repo_rules:deeprec_names_test compares the page with what it writes",
+    "python -m embedding_variable.deeprec …":
+        "//python/embedding_variable/deeprec:activation_test; //examples/deeprec:models_test",
     "python -m hierarchical_parameter_server …":
         "//addons/hierarchical_parameter_server/python/hierarchical_parameter_server/"
         "commands:commands_test",

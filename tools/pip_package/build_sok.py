@@ -42,7 +42,7 @@ _LIBRARIES = {
 # of a GPU.
 _CUDA_LIBRARY = "kernels/tf/libembedding_variable_cuda.so"
 
-_SHIPPED = (".py", ".so")
+_SHIPPED = (".py", ".so", ".json")
 
 _FIELDS = [
     ("Metadata-Version", "2.1"),

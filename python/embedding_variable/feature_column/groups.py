@@ -12,31 +12,57 @@ without a group.
 """
 
 import contextlib
+import sys
 import threading
 
 from embedding_variable.feature_column import categorical
 
 _ATTRIBUTE = "_embedding_variable_group"
 
-# .names: the names of the entered scopes, innermost last.
+# .names: the entered scopes, innermost last.
 _scopes = threading.local()
 
 
+class _Scope(object):
+  """An entered scope, which counts the columns created in it."""
+
+  def __init__(self, name, most):
+    self._name = name
+    self._most = most
+    self._count = 0
+
+  def next_group(self):
+    """Returns the group of the next column: the scope's name, or its n-th part."""
+    part, self._count = self._count // self._most, self._count + 1
+    return (self._name, part) if part else self._name
+
+
+# Name of the scopes without one, which are one group.
+_UNNAMED = "group_embedding_columns"
+
+
 @contextlib.contextmanager
-def group_embedding_column_scope(name):
+def group_embedding_column_scope(name=None, params_num_per_group=sys.maxsize):
   """Context in which new embedding columns belong to a group.
 
   Args:
-    name: string; scopes with the same name are one group. The innermost scope applies.
+    name: string; scopes with the same name are one group, and so are all scopes without
+      a name. The innermost scope applies.
+    params_num_per_group: int >= 1, most columns that are looked up by one op: the
+      scope's columns form several groups of so many.
 
   Raises:
-    ValueError: `name` is not a string, or is empty.
+    ValueError: `name` is not a string, or is empty, or the number is below 1.
   """
+  name = _UNNAMED if name is None else name
+  if params_num_per_group < 1:
+    raise ValueError("group_embedding_column_scope: params_num_per_group must be at least "
+                     "1, got %r" % (params_num_per_group,))
   if not isinstance(name, str) or not name:
     raise ValueError("group_embedding_column_scope: name must be a string of at least "
                      "one character, got %r" % (name,))
   outer = getattr(_scopes, "names", ())
-  _scopes.names = outer + (name,)
+  _scopes.names = outer + (_Scope(name, params_num_per_group),)
   try:
     yield
   finally:
@@ -48,7 +74,7 @@ def mark(column):
   names = getattr(_scopes, "names", ())
   if names:
     # Columns are tuples compared by value, which the group must not change.
-    setattr(column, _ATTRIBUTE, names[-1])
+    setattr(column, _ATTRIBUTE, names[-1].next_group())
 
 
 def members(column, columns):

@@ -19,7 +19,7 @@ from tensorflow.python.ops import variable_scope
 from embedding_variable.feature_column import groups
 from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import patching
-from embedding_variable.lookup import pooled
+from embedding_variable.lookup import group
 from embedding_variable.lookup import stock_semantics
 from embedding_variable.variables import variable as ev
 
@@ -36,6 +36,11 @@ def install():
   patching.wrap(fc_v1, "_internal_input_layer", _input_layer)
   patching.wrap(fc.EmbeddingColumn, "_get_dense_tensor", _get_dense_tensor)
   patching.wrap(fc.EmbeddingColumn, "get_dense_tensor", _get_dense_tensor_v2)
+
+
+def _fewest():
+  """Returns the smallest number of columns of a group that are looked up as one."""
+  return 1 if group.is_over_ranks() else 2
 
 
 def _input_layer(stock):
@@ -86,7 +91,7 @@ def _get_dense_tensor(stock):
     results = inputs.__dict__.setdefault(_RESULTS, {})
     # If stock code has made this scope's name unique, it will do so for the others, so
     # the names of their variables are not known yet.
-    if len(members) < 2 or (self not in results and name != self._var_scope_name):
+    if len(members) < _fewest() or (self not in results and name != self._var_scope_name):
       return stock(self, inputs, weight_collections, trainable)
     if self not in results:
       weights, ids = [], []
@@ -113,7 +118,7 @@ def _get_dense_tensor_v2(stock):
   def get_dense_tensor(self, transformation_cache, state_manager):
     layer = getattr(state_manager, "_layer", None)
     members = groups.members(self, getattr(layer, "_feature_columns", None) or [])
-    if len(members) < 2:
+    if len(members) < _fewest():
       return stock(self, transformation_cache, state_manager)
     results = transformation_cache.__dict__.setdefault(_RESULTS, {})
     if self not in results:
@@ -141,8 +146,7 @@ def _look_up(columns, weights, ids):
       feature_column_patch.init_from_checkpoint(column, table)
       safe.append(stock_semantics.SafeIds(ev.parts_of(table)[0].op.name, pair.id_tensor,
                                           pair.weight_tensor, column.combiner))
-    rows = pooled.lookup_sparse(weights, [s.ids for s in safe],
-                                [s.weights for s in safe],
-                                [c.combiner for c in columns])
+    rows = group.lookup(weights, [s.ids for s in safe], [s.weights for s in safe],
+                        [c.combiner for c in columns])
     return [s.restore_shape(r, c.dimension, "%s_weights" % c.name)
             for s, r, c in zip(safe, rows, columns)]

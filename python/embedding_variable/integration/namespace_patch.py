@@ -8,10 +8,6 @@ module is found through `sys.modules` and through its parent's attribute. Existi
 (of a DeepRec build) are unchanged.
 """
 
-import importlib
-import sys
-import types
-
 import tensorflow as tf
 
 from tensorflow.python.feature_column import feature_column_lib
@@ -21,12 +17,12 @@ from tensorflow.python.framework import ops as framework_ops
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
-from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.checkpoint import incremental_saver
 from embedding_variable.feature_column import categorical
 from embedding_variable.feature_column import groups
 from embedding_variable.feature_column import multihash_column
+from embedding_variable.integration import patching
 from embedding_variable.lookup import adaptive
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import fused
@@ -76,77 +72,45 @@ def install():
   """Adds the names."""
   for owner in (tf, tf.compat.v1):
     for function in _CREATORS:
-      _set(owner, function.__name__, function)
+      patching.add_name(owner, function.__name__, function)
     for cls in _OPTIONS:
-      _set(owner, cls.__name__, cls)
+      patching.add_name(owner, cls.__name__, cls)
     for _, cls in own.OPTIMIZERS:
-      _set(owner.train, cls.__name__, cls)
+      patching.add_name(owner.train, cls.__name__, cls)
     for function in _FEATURE_COLUMNS:
-      _set(owner.feature_column, function.__name__, function)
+      patching.add_name(owner.feature_column, function.__name__, function)
     for function in _LOOKUPS:
-      _set(owner.nn, function.__name__, function)
+      patching.add_name(owner.nn, function.__name__, function)
   for function in _LOOKUPS:
-    _set(embedding_ops, function.__name__, function)
+    patching.add_name(embedding_ops, function.__name__, function)
   for name, value in _COLLECTIONS.items():
-    _set(framework_ops.GraphKeys, name, value)
+    patching.add_name(framework_ops.GraphKeys, name, value)
   for function in _CREATORS:
-    _set(variable_scope, function.__name__, function)
+    patching.add_name(variable_scope, function.__name__, function)
   for cls in _OPTIONS:
-    _set(variables, cls.__name__, cls)
-  _set(variables, "EmbeddingVariableConfig", scope_method.EmbeddingVariableConfig)
-  _set(variable_scope.VariableScope, "get_embedding_variable",
-       scope_method.get_embedding_variable)
+    patching.add_name(variables, cls.__name__, cls)
+  patching.add_name(variables, "EmbeddingVariableConfig",
+                    scope_method.EmbeddingVariableConfig)
+  patching.add_name(variable_scope.VariableScope, "get_embedding_variable",
+                    scope_method.get_embedding_variable)
   for function in _FEATURE_COLUMNS[:-1]:
     for module in (feature_column_v2, feature_column_lib):
-      _set(module, function.__name__, function)
-  _set(sequence_feature_column, "sequence_categorical_column_with_embedding",
-       categorical.sequence_categorical_column_with_embedding)
-  _add_module("tensorflow.python.ops.kv_variable_ops", {
+      patching.add_name(module, function.__name__, function)
+  patching.add_name(sequence_feature_column,
+                    "sequence_categorical_column_with_embedding",
+                    categorical.sequence_categorical_column_with_embedding)
+  patching.add_module("tensorflow.python.ops.kv_variable_ops", {
       "EmbeddingVariable": ev.EmbeddingVariable,
       "lookup_tier": embedding_lookup.lookup_tier,
   })
-  _add_module("tensorflow.python.ops.group_embedding_lookup_ops", {
+  patching.add_module("tensorflow.python.ops.group_embedding_lookup_ops", {
       "group_embedding_lookup": group.group_embedding_lookup,
       "group_embedding_lookup_sparse": group.group_embedding_lookup_sparse,
   })
-  _add_module("tensorflow.python.training.incremental_saver", {
+  patching.add_module("tensorflow.python.training.incremental_saver", {
       "IncrementalSaver": incremental_saver.IncrementalSaver,
       "_get_incremental_saver": incremental_saver._get_incremental_saver,  # pylint: disable=protected-access
   })
   for module, cls in own.OPTIMIZERS:
-    _add_module("tensorflow.python.training." + module, {cls.__name__: cls})
-  _add_module("tensorflow.core.framework.embedding.config_pb2", vars(config_pb2))
-
-
-def _set(owner, name, value):
-  """Sets an attribute unless it exists."""
-  known = getattr(owner, name, None)
-  if known is None:
-    setattr(owner, name, value)
-    logging.debug("embedding_variable: added %s.%s",
-                  getattr(owner, "__name__", owner), name)
-  elif known is not value:
-    logging.debug("embedding_variable: %s.%s exists and is left alone",
-                  getattr(owner, "__name__", owner), name)
-
-
-def _add_module(full_name, members):
-  """Makes a module importable in both ways, unless it exists."""
-  parent_name, name = full_name.rsplit(".", 1)
-  try:
-    parent = importlib.import_module(parent_name)
-  except ImportError:
-    parent = _add_module(parent_name, {})
-    parent.__path__ = []
-  try:
-    return importlib.import_module(full_name)
-  except ImportError:
-    pass
-  module = types.ModuleType(full_name)
-  for key, value in members.items():
-    if not key.startswith("__") and value is not None:
-      setattr(module, key, value)
-  sys.modules[full_name] = module
-  setattr(parent, name, module)
-  logging.debug("embedding_variable: added module %s", full_name)
-  return module
+    patching.add_module("tensorflow.python.training." + module, {cls.__name__: cls})
+  patching.add_module("tensorflow.core.framework.embedding.config_pb2", vars(config_pb2))

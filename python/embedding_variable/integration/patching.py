@@ -3,8 +3,10 @@
 """Replaces stock functions, once and recognisably."""
 
 import functools
+import importlib
 import inspect
 import sys
+import types
 
 from tensorflow.python.platform import tf_logging as logging
 
@@ -110,3 +112,50 @@ def replace_exports(stock, replacement, prefix="tensorflow"):
       continue
     for key in [k for k, v in list(members.items()) if v is stock]:
       setattr(module, key, replacement)
+
+def add_name(owner, name, value):
+  """Sets an attribute unless it exists.
+
+  Args:
+    owner: module or class.
+    name: string.
+    value: any object.
+  """
+  known = getattr(owner, name, None)
+  if known is None:
+    setattr(owner, name, value)
+    logging.debug("embedding_variable: added %s.%s",
+                  getattr(owner, "__name__", owner), name)
+  elif known is not value:
+    logging.debug("embedding_variable: %s.%s exists and is left alone",
+                  getattr(owner, "__name__", owner), name)
+
+
+def add_module(full_name, members):
+  """Makes a module importable by `import a.b` and `from a import b`, unless it exists.
+
+  Args:
+    full_name: string.
+    members: dict of its attributes; those named with two underscores are left out.
+
+  Returns:
+    The module, which may be the one that exists.
+  """
+  parent_name, name = full_name.rsplit(".", 1)
+  try:
+    parent = importlib.import_module(parent_name)
+  except ImportError:
+    parent = add_module(parent_name, {})
+    parent.__path__ = []
+  try:
+    return importlib.import_module(full_name)
+  except ImportError:
+    pass
+  module = types.ModuleType(full_name)
+  for key, value in members.items():
+    if not key.startswith("__") and value is not None:
+      setattr(module, key, value)
+  sys.modules[full_name] = module
+  setattr(parent, name, module)
+  logging.debug("embedding_variable: added module %s", full_name)
+  return module

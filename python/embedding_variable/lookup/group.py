@@ -21,6 +21,27 @@ from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
 from embedding_variable.variables import variable as ev
 
+# The pooled lookup of embedding variables; `set_lookup` replaces it.
+_lookup = [pooled.lookup_sparse]
+
+
+def set_lookup(function):
+  """Makes group lookups call `function(params, sp_ids, sp_weights, combiners)`.
+
+  A package that spreads tables over ranks provides it. None: the lookup in one process.
+  """
+  _lookup[0] = function or pooled.lookup_sparse
+
+
+def is_over_ranks():
+  """Returns whether `set_lookup` has set a function."""
+  return _lookup[0] is not pooled.lookup_sparse
+
+
+def lookup(params, sp_ids, sp_weights, combiners):
+  """Looks up and pools the ids of a group's embedding variables by one function."""
+  return _lookup[0](params, sp_ids, sp_weights, combiners)
+
 
 def group_embedding_lookup_sparse(params,
                                   sp_ids,
@@ -90,9 +111,9 @@ def group_embedding_lookup_sparse(params,
     tables = [i for i, p in enumerate(params) if _is_table(p)]
     for start in range(0, len(tables), params_num_per_group):
       group = tables[start:start + params_num_per_group]
-      found = pooled.lookup_sparse(
-          [_as_params(params[i]) for i in group], [sp_ids[i] for i in group],
-          [weights[i] for i in group], [combiners[i] for i in group])
+      found = lookup([_as_params(params[i]) for i in group],
+                     [sp_ids[i] for i in group], [weights[i] for i in group],
+                     [combiners[i] for i in group])
       for i, output in zip(group, found):
         outputs[i] = output
     for i, output in enumerate(outputs):

@@ -127,8 +127,10 @@ class StorageOption(object):
   Args:
     storage_type: number of `config_pb2.StorageType`: DRAM (CPU memory; so are None and
       DEFAULT), HBM (GPU memory), HBM_DRAM (GPU and CPU memory) or DRAM_SSDHASH (CPU
-      memory and SSD). Or the string "auto": HBM if the process can use a GPU when the
-      variable is initialised, else DRAM; the choice is logged.
+      memory and SSD). The types of persistent memory mean DRAM, those of LevelDB
+      DRAM_SSDHASH; the first variable with such a type logs a warning. Or the string
+      "auto": HBM if the process can use a GPU when the variable is initialised, else
+      DRAM; the choice is logged.
     storage_path: directory for rows on an SSD, used by one variable; created if needed.
     storage_size: list of at most four ints; missing ones are 1 GiB. Only the first is
       used, and only if rows are in two memories: it is the maximum of bytes of rows in
@@ -367,8 +369,21 @@ def _check_storage(name, storage):
   kind = storages.of_type(storage_type)
   if kind is None:
     _unsupported(name, "the storage type", config_pb2.StorageType.Name(storage_type))
+  _warn_of_stand_in(name, storage_type)
   if kind.bounded_memory and not number_checks.is_int(storage.storage_size[0], 1):
     raise ValueError(
         "embedding variable '%s': storage_size[0], the bytes of rows in %s, must be an "
         "integer of at least 1, got %r" %
         (name, kind.bounded_memory, storage.storage_size[0]))
+
+
+_warned = set()
+
+
+def _warn_of_stand_in(name, storage_type):
+  """Logs, once per type, that rows are in other memory than the type's name suggests."""
+  place = storages.STANDS_IN.get(storage_type)
+  if place is not None and storage_type not in _warned:
+    _warned.add(storage_type)
+    logging.warning("embedding variable '%s': storage type %s: its rows are in %s", name,
+                    config_pb2.StorageType.Name(storage_type), place)

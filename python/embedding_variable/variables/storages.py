@@ -33,7 +33,8 @@ Storage = collections.namedtuple("Storage", [
 
 # All rows in CPU memory.
 DRAM = Storage(
-    "dram", _Type.DRAM, (None, _Type.DEFAULT, _Type.DRAM),
+    "dram", _Type.DRAM, (None, _Type.DEFAULT, _Type.DRAM, _Type.PMEM_MEMKIND,
+                         _Type.PMEM_LIBPMEM, _Type.DRAM_PMEM),
     bounded_memory=None, has_files=False, may_use_gpu=False, counts_hits=False,
     charts=())
 
@@ -49,7 +50,9 @@ AUTO = Storage(
 
 # The most used rows in CPU memory, the others in a file. DeepRec's SSDHASH is the same.
 DRAM_SSD = Storage(
-    "dram_ssd", _Type.DRAM_SSDHASH, (_Type.SSDHASH, _Type.DRAM_SSDHASH),
+    "dram_ssd", _Type.DRAM_SSDHASH,
+    (_Type.SSDHASH, _Type.DRAM_SSDHASH, _Type.LEVELDB, _Type.DRAM_LEVELDB,
+     _Type.DRAM_PMEM_SSDHASH),
     bounded_memory="memory", has_files=True, may_use_gpu=False, counts_hits=True,
     charts=("rows_in_memory", "rows_on_ssd"))
 
@@ -61,11 +64,18 @@ HBM_DRAM = Storage(
 
 TABLE = (DRAM, HBM, AUTO, DRAM_SSD, HBM_DRAM)
 
-# Storage types that need a `storage_path`. Includes DeepRec's types with LevelDB, which
-# are not supported: their missing path is reported first.
-NEED_PATH = frozenset(
-    [t for s in TABLE if s.has_files for t in s.selected_by] +
-    [_Type.LEVELDB, _Type.DRAM_LEVELDB])
+# Storage types that need a `storage_path`.
+NEED_PATH = frozenset(t for s in TABLE if s.has_files for t in s.selected_by)
+
+# DeepRec's types that another storage answers, and where their rows are.
+STANDS_IN = {
+    _Type.PMEM_MEMKIND: "CPU memory",
+    _Type.PMEM_LIBPMEM: "CPU memory",
+    _Type.DRAM_PMEM: "CPU memory",
+    _Type.LEVELDB: "CPU memory and a file, as with DRAM_SSDHASH",
+    _Type.DRAM_LEVELDB: "CPU memory and a file, as with DRAM_SSDHASH",
+    _Type.DRAM_PMEM_SSDHASH: "CPU memory and a file, as with DRAM_SSDHASH",
+}
 
 _BY_TYPE = {t: s for s in TABLE for t in s.selected_by}
 _BY_NAME = {s.name: s for s in TABLE}

@@ -1,0 +1,68 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A Dataset of numpy arrays from a Python generator.
+
+`Dataset.from_generator` checks and converts each array in Python, which takes longer
+than reading it. Here the generator yields flat lists of arrays of the right types.
+"""
+
+import itertools
+import threading
+
+import numpy as np
+
+from tensorflow.python.data.ops import dataset_ops
+from tensorflow.python.framework import dtypes
+from tensorflow.python.ops import script_ops
+from tensorflow.python.util import nest
+
+
+class _Iterators(object):
+  """The running generators, by number. Thread-safe."""
+
+  def __init__(self, make):
+    self._make = make
+    self._numbers = itertools.count()
+    self._lock = threading.Lock()
+    self._running = {}
+
+  def start(self, *args):
+    with self._lock:
+      number = next(self._numbers)
+      self._running[number] = self._make(*args)
+    return np.int64(number)
+
+  def following(self, number):
+    # StopIteration ends the dataset.
+    return next(self._running[number])
+
+  def stop(self, number):
+    with self._lock:
+      self._running.pop(number).close()
+    return np.int64(0)
+
+
+def from_arrays(make, argument, types, shapes):
+  """Returns a Dataset of what `make(argument)` yields.
+
+  Args:
+    make: function of a numpy value that returns a generator of flat lists of arrays, in
+      the order in which `nest.flatten` has the types. It may be called several times.
+    argument: tensor.
+    types: nest of dtypes.
+    shapes: list of TensorShapes, flat.
+  """
+  iterators = _Iterators(make)
+  flat_types = nest.flatten(types)
+
+  def following(number):
+    values = script_ops.numpy_function(iterators.following, [number], flat_types)
+    for value, shape in zip(values, shapes):
+      value.set_shape(shape)
+    return nest.pack_sequence_as(types, values)
+
+  return dataset_ops.DatasetV1Adapter(dataset_ops._GeneratorDataset(  # pylint: disable=protected-access
+      argument,
+      lambda value: script_ops.numpy_function(iterators.start, [value], dtypes.int64),
+      following,
+      lambda number: script_ops.numpy_function(iterators.stop, [number], dtypes.int64)))

@@ -1,0 +1,157 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of the part of a graph that depends on the batch.
+
+A copy takes its own batch: the ops that deliver one, such as `IteratorGetNext` of the
+same iterator, are copied too. Variables, tables, constants and all else that does not
+depend on a batch are shared.
+"""
+
+import re
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.python.framework import importer
+from tensorflow.python.framework import ops
+
+# Types of ops that deliver another batch in each run.
+_SOURCES = re.compile(
+    r"^(IteratorGetNext.*|QueueDequeue.*|Unstage|MapUnstage.*|OrderedMapUnstage.*|"
+    r"ReaderRead.*|BarrierTakeMany|PyFunc|PyFuncStateless|"
+    r"Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial)$")
+
+_REFUSED = re.compile(
+    r"^(Sok.*|.*AccumulatorTakeGradient)$")
+
+# Attributes that must differ between ops that run at the same time.
+_UNIQUE_ATTRIBUTES = ("frame_name",)
+
+# Added to an op's seed for each copy, so that copies draw different numbers.
+_SEED_STEP = 7919
+
+
+def batch_ops(tensors):
+  """Returns the ops that the tensors depend on and that depend on a batch.
+
+  Args:
+    tensors: list of Tensors.
+
+  Returns:
+    A set of Operations.
+
+  Raises:
+    NotImplementedError: an op cannot be copied.
+  """
+  ancestors = _ancestors([t.op for t in tensors])
+  for op in ancestors:
+    if _REFUSED.match(op.type):
+      raise NotImplementedError(
+          "micro batches: op '%s' of type %s cannot run several times in a step; lookups "
+          "over several ranks and SyncReplicasOptimizer need micro_batch_num=0" %
+          (op.name, op.type))
+  found = set()
+  waiting = [op for op in ancestors if _SOURCES.match(op.type)]
+  loops = {}
+  for op in ancestors:
+    loop = _outermost_loop(op)
+    if loop is not None:
+      loops.setdefault(loop, []).append(op)
+  while waiting:
+    op = waiting.pop()
+    if op in found:
+      continue
+    found.add(op)
+    # A loop runs in one frame, so it is copied whole.
+    waiting += loops.pop(_outermost_loop(op), [])
+    waiting += [c for t in op.outputs for c in t.consumers() if c in ancestors]
+    waiting += [c for c in op._control_outputs if c in ancestors]  # pylint: disable=protected-access
+  return found
+
+
+def _ancestors(found):
+  """Returns the set of the ops and all that they depend on."""
+  ancestors, waiting = set(), list(found)
+  while waiting:
+    op = waiting.pop()
+    if op not in ancestors:
+      ancestors.add(op)
+      waiting += [t.op for t in op.inputs] + list(op.control_inputs)
+  return ancestors
+
+
+def _outermost_loop(op):
+  """Returns the outermost while loop that the op is in, or None."""
+  context, loop = op._get_control_flow_context(), None  # pylint: disable=protected-access
+  while context is not None:
+    if context.IsWhileContext():
+      loop = context
+    context = context.outer_context
+  if loop is None and op.type in ("Exit", "RefExit"):
+    # An Exit is outside of its loop.
+    return _outermost_loop(op.inputs[0].op)
+  return loop
+
+
+def copy(tensors, copied, number):
+  """Copies ops.
+
+  Args:
+    tensors: list of Tensors.
+    copied: set of Operations, from `batch_ops`.
+    number: int >= 1, of this copy.
+
+  Returns:
+    A list of Tensors: the copies of `tensors`. Those that are not outputs of the copied
+      ops are returned as they are.
+  """
+  graph = tensors[0].graph
+  order = sorted(copied, key=lambda op: op._id)  # pylint: disable=protected-access
+  definition, shared, controls = graph_pb2.GraphDef(), {}, []
+  definition.versions.CopyFrom(graph.graph_def_versions)
+  for op in order:
+    node = definition.node.add()
+    node.CopyFrom(op.node_def)
+    outside = [c for c in op.control_inputs if c not in copied]
+    if outside:
+      controls.append((op.name, outside))
+      dropped = {"^" + c.name for c in outside}
+      kept = [i for i in node.input if i not in dropped]
+      del node.input[:]
+      node.input.extend(kept)
+    for tensor in op.inputs:
+      if tensor.op not in copied:
+        shared[tensor.name] = tensor
+    _change_attributes(node, {c.name for c in copied}, number)
+  names = [t.name for t in tensors if t.op in copied]
+  with ops.name_scope(None), graph.as_default(), ops.device(None):
+    made = importer.import_graph_def(
+        definition, input_map=shared, return_elements=names,
+        name="micro_batch_%d" % number)
+  prefix = _prefix_of(made, names)
+  for name, outside in controls:
+    graph.get_operation_by_name(prefix + name)._add_control_inputs(outside)  # pylint: disable=protected-access
+  made = iter(made)
+  return [next(made) if t.op in copied else t for t in tensors]
+
+
+def _prefix_of(made, names):
+  """Returns the name scope of the imported ops, with a slash."""
+  return made[0].name[:-len(names[0])] if made else ""
+
+
+def _change_attributes(node, names, number):
+  """Makes a node's attributes those of copy `number`."""
+  for attribute in _UNIQUE_ATTRIBUTES:
+    if attribute in node.attr:
+      node.attr[attribute].s += b"_micro_batch_%d" % number
+  if "seed" in node.attr and "seed2" in node.attr and (node.attr["seed"].i or
+                                                       node.attr["seed2"].i):
+    node.attr["seed2"].i += _SEED_STEP * number
+  if "_class" in node.attr:
+    # A colocation with an op that is not copied; its device is in the node.
+    kept = [c for c in node.attr["_class"].list.s
+            if not c.startswith(b"loc:@") or c[5:].decode("utf-8") in names]
+    if kept:
+      del node.attr["_class"].list.s[:]
+      node.attr["_class"].list.s.extend(kept)
+    else:
+      del node.attr["_class"]
