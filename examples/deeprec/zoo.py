@@ -54,7 +54,7 @@ def parser():
   add("--dense_layer_partitioner", type=int, default=16)
   add("--protocol", choices=["grpc", "grpc++", "star_server"], default="grpc")
   add("--bf16", action="store_true")
-  # Of DeepRec.
+  # DeepRec's flags.
   add("--tf", action="store_true")
   add("--optimizer", default="adamasync",
       choices=["adam", "adamasync", "adagraddecay", "adagrad", "gradientdescent"])

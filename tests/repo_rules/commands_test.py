@@ -158,6 +158,8 @@ def violations(path, text, read):
     check("hierarchical_parameter_server",
           "addons/hierarchical_parameter_server/python/hierarchical_parameter_server/"
           "commands/main.py")
+  if "python -m embedding_variable.deeprec" in text:
+    check("embedding_variable.deeprec", "python/embedding_variable/deeprec/main.py")
   if "python -m hugectr" in text:
     check("hugectr", "addons/hugectr/python/hugectr/commands/main.py")
   known = "\n".join(sources)

@@ -102,6 +102,7 @@ class BuildSokTest(absltest.TestCase):
       self.assertRegex(
           name,
           r"^(embedding_variable|sparse_operation_kit)/.*\.py$|^%s$|"
+          r"^embedding_variable/deeprec/names\.json$|"
           r"^sok_stock_tf-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
           "|".join(map(re.escape, [_LIBRARY] + _OTHER_LIBRARIES)))
 

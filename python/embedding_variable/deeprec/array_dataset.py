@@ -61,8 +61,11 @@ def from_arrays(make, argument, types, shapes):
       value.set_shape(shape)
     return nest.pack_sequence_as(types, values)
 
-  return dataset_ops.DatasetV1Adapter(dataset_ops._GeneratorDataset(  # pylint: disable=protected-access
-      argument,
-      lambda value: script_ops.numpy_function(iterators.start, [value], dtypes.int64),
-      following,
-      lambda number: script_ops.numpy_function(iterators.stop, [number], dtypes.int64)))
+  def start(value):
+    return script_ops.numpy_function(iterators.start, [value], dtypes.int64)
+
+  def stop(number):
+    return script_ops.numpy_function(iterators.stop, [number], dtypes.int64)
+
+  return dataset_ops.DatasetV1Adapter(
+      dataset_ops._GeneratorDataset(argument, start, following, stop))  # pylint: disable=protected-access

@@ -47,7 +47,7 @@ class ParquetDataset(dataset_ops.DatasetV1Adapter):
       drop_remainder: bool, whether to drop short batches.
       num_parallel_reads: None: files are read one after the other; int or AUTOTUNE: so
         many files at a time, in no fixed order.
-      num_sequential_reads: int >= 1, batches from a file before the next one's.
+      num_sequential_reads: int >= 1, batches from a file before those of the next.
       cross_files: bool; True: a batch may have rows of several files, and only the last
         one is short. Needs file names as strings, read one after the other.
 

@@ -158,7 +158,9 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
 
   def _save_specs(self):
     spec = saver_lib.BaseSaverBuilder.SaveSpec
-    digest = ops.convert_to_tensor(self.digest, name="digest")
+    # All tensors of a saveable object are on one device.
+    with self._state.host():
+      digest = ops.convert_to_tensor(self.digest, name="digest")
     return [spec(digest, "", self._name + "_digest"),
             spec(self._state.left(self._at_most_once), "", self._name + "_works")]
 
@@ -215,8 +217,11 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
     """
     producer = self.input_producer()
     endless = dataset_ops.Dataset.from_tensors(0).repeat()
-    works = dataset_ops.MapDataset(
-        endless, lambda _: producer.dequeue(), preserve_cardinality=False)
+
+    def following(unused_number):
+      return producer.dequeue()
+
+    works = dataset_ops.MapDataset(endless, following, preserve_cardinality=False)
     return dataset_ops.DatasetV1Adapter(works)
 
   def add_summary(self):

@@ -27,7 +27,7 @@ _WINDOW_SLACK = 4096
 
 
 class GraphState(object):
-  """The works in handing-out order, the next one's number and the finished ones.
+  """The works in handing-out order, the number of the next, and the finished ones.
 
   Takes of several workers are ordered by the counter's op, which increments and returns
   under one lock. Every method adds ops to the current graph.
@@ -52,7 +52,7 @@ class GraphState(object):
     # The first variable lets a device function choose the device; the others follow it.
     self._next = self._variable(name, "next", dtypes.int64, [])
     self._device = self._next.device
-    with self._host():
+    with self.host():
       self._works = self._variable(name, "works", dtypes.string, None)
       self._done = self._variable(name, "done", dtypes.bool, None)
       # Distinguishes the fills, since numbers of works are valid in one fill only.
@@ -72,7 +72,7 @@ class GraphState(object):
         tensor_shape.TensorShape(shape), dtype, name="%s_%s" % (queue, name),
         shared_name="%s/%s" % (queue, name))
 
-  def _host(self):
+  def host(self):
     """Returns a scope of the queue's device alone."""
     return _OnDevice(self._device)
 
@@ -102,14 +102,14 @@ class GraphState(object):
 
   def initialize(self):
     """Returns an op that fills the queue unless it is filled."""
-    with self._host():
+    with self.host():
       return control_flow_ops.cond(
           self.is_initialized(), control_flow_ops.no_op,
           lambda: self._fill_with(self._first_fill())).op
 
   def is_initialized(self):
     """Returns a bool scalar."""
-    with self._host():
+    with self.host():
       return state_ops.is_variable_initialized(self._next)
 
   def restore(self, works, is_same):
@@ -120,13 +120,13 @@ class GraphState(object):
       is_same: bool scalar, whether the checkpoint is of this list of works. If not, the
         queue is filled as at first.
     """
-    with self._host():
+    with self.host():
       return self._fill_with(control_flow_ops.cond(
           is_same, lambda: array_ops.identity(works), self._first_fill))
 
   def take(self):
     """Returns the next work, a string scalar; OutOfRange if there is none."""
-    with self._host():
+    with self.host():
       position = state_ops.count_up_to(self._next, _END)
       number = position - (_END - array_ops.size(self._works, out_type=dtypes.int64))
       work = array_ops.gather(self._works, number)
@@ -146,7 +146,7 @@ class GraphState(object):
   def _finish(self, count):
     """Marks this worker's first `count` held works as finished."""
     fills, numbers = self._held.dequeue_many(count)
-    with self._host():
+    with self.host():
       numbers = array_ops.boolean_mask(
           numbers, math_ops.equal(fills, array_ops.identity(self._fill)))
       return state_ops.scatter_update(
@@ -158,7 +158,7 @@ class GraphState(object):
     Args:
       at_most_once: bool; True leaves out works that were taken and are unfinished.
     """
-    with self._host():
+    with self.host():
       if at_most_once:
         first = self._next - (_END - array_ops.size(self._works, out_type=dtypes.int64))
         return self._read_works()[first:]
@@ -175,7 +175,7 @@ class GraphState(object):
 
   def size(self):
     """Returns the number of works that were not taken, an int64 scalar."""
-    with self._host():
+    with self.host():
       return _END - array_ops.identity(self._next)
 
 

@@ -8,6 +8,7 @@ writes have the state of the whole job.
 """
 
 import collections
+import contextlib
 import hmac
 import json
 import random
@@ -212,6 +213,10 @@ class RanksState(object):
   def op(self):
     """An op of this rank's graph."""
     return self._anchor.op
+
+  def host(self):
+    """Returns a scope without effect: the ops of a rank have no device of their own."""
+    return contextlib.suppress()
 
   def _call(self, call):
     """Calls rank 0's method that needs at most this rank's number."""

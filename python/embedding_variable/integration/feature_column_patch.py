@@ -128,9 +128,10 @@ def _input_layer(stock):
 def _embedding_column(stock):
   """Lets `tf.feature_column.embedding_column` take DeepRec's arguments and join groups."""
 
-  def embedding_column(categorical_column, dimension, *args, do_fusion=None, **kwargs):
+  def embedding_column(categorical_column, dimension, *args, do_fusion=None,
+                       coalesced_scope=None, **kwargs):
     # Ignored: DeepRec's fused lookup is a single op in this package anyway.
-    del do_fusion
+    del do_fusion, coalesced_scope
     if multihash_column.find(categorical_column) is not None:
       categorical_column, dimension = multihash_column.with_lengths(
           categorical_column, dimension)

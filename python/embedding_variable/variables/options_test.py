@@ -11,6 +11,7 @@ from tensorflow.python.framework import op_def_registry
 import embedding_variable  # pylint: disable=unused-import
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import cache_strategies
+from embedding_variable.variables import config_pb2 as config_pb2_lib
 from embedding_variable.variables import options
 from embedding_variable.variables import storages
 
@@ -156,6 +157,26 @@ class OptionsTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         ValueError, "'v': storage_size.0., the bytes of rows in GPU memory.*1.5"):
       options.check_supported("v", option)
+
+  @parameterized.parameters((2, "dram"), (3, "dram"), (11, "dram"), (5, "dram_ssd"),
+                            (14, "dram_ssd"), (101, "dram_ssd"))
+  def test_types_that_another_storage_answers(self, storage_type, storage):
+    name = config_pb2_lib.StorageType.Name(storage_type)
+    option = options.EmbeddingVariableOption(storage_option=options.StorageOption(
+        storage_type, self.create_tempdir().full_path, [4096]))
+    options._warned.discard(storage_type)  # pylint: disable=protected-access
+    with self.assertLogs("tensorflow", "WARNING") as logs:
+      options.check_supported("v", option)
+      options.check_supported("w", option)
+    self.assertLen(logs.records, 1)
+    self.assertIn("'v': storage type %s: its rows are in" % name,
+                  logs.records[0].getMessage())
+    table = options.to_table_options("v", option)
+    self.assertEqual(table.storage, storage)
+    if storage == "dram_ssd":
+      self.assertEqual(table.memory_bytes, 4096)
+      with self.assertRaisesRegex(ValueError, name + " needs a storage_path"):
+        options.StorageOption(storage_type)
 
   def test_storage_path_is_created(self):
     path = os.path.join(self.create_tempdir().full_path, "a", "b")

@@ -1,3 +1,3 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the stand-ins for DeepRec replace in stock TensorFlow, one subject per file."""
+"""Patches of stock TensorFlow for stand-ins of DeepRec, one subject per file."""

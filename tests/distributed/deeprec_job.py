@@ -1,0 +1,121 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A rank of a job that uses DeepRec's stand-ins over Horovod's ranks.
+
+  deeprec_job.py FOLDER
+
+Prints "done" if all checks hold.
+"""
+
+import os
+import sys
+
+import horovod.tensorflow as hvd
+import numpy as np
+import tensorflow as tf
+
+from embedding_variable.deeprec import activation
+
+
+def check(name, found, expected):
+  np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=name)
+
+
+def _gathered(values):
+  """Returns the lists of all ranks."""
+  with tf.Graph().as_default(), tf.Session() as session:
+    return hvd.allgather_object(values, session=session)
+
+
+def work_queues(folder):
+  """Each work is handed to one rank, and rank 0's checkpoint has those of all ranks."""
+  works = ["w%d" % i for i in range(12)]
+  with tf.Graph().as_default(), tf.Session() as session:
+    from tensorflow.python.ops.work_queue import WorkQueue  # pylint: disable=g-import-not-at-top
+    queue = WorkQueue(works, seed=3, held=1)
+    work, size, saver = queue.take(), queue.size(), tf.train.Saver()
+    session.run(queue.initializer)
+    taken = _gathered([session.run(work).decode() for _ in range(3)])
+    assert len(set(sum(taken, []))) == 6, taken
+    assert session.run(size) == 6
+    path = os.path.join(folder, "queue")
+    if hvd.rank() == 0:
+      saver.save(session, path)
+      left = tf.train.load_checkpoint(path).get_tensor("work_queue_works")
+      # The last work of each rank is unfinished.
+      expected = (set(works) - set(sum(taken, []))) | {t[-1] for t in taken}
+      assert set(w.decode() for w in left) == expected, left
+    _gathered(None)
+    rest = []
+    try:
+      while True:
+        rest.append(session.run(work).decode())
+    except tf.errors.OutOfRangeError:
+      pass
+    rest = _gathered(rest)
+    assert sorted(sum(taken + rest, [])) == sorted(works), rest
+    saver.restore(session, path)
+    _gathered(None)
+    assert session.run(size) == 8
+    _gathered(None)
+    session.run(work)
+    _gathered(None)
+    assert session.run(size) == 8 - hvd.size()
+
+
+def group_lookups():
+  """Lookups go over the ranks, with weights and a combiner for each table."""
+  rank, size = hvd.rank(), hvd.size()
+  with tf.Graph().as_default(), tf.Session() as session:
+    a = tf.get_embedding_variable("a", 2, initializer=tf.ones_initializer())
+    b = tf.get_embedding_variable("b", 2, initializer=tf.ones_initializer())
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 2, 3 + rank],
+                                                               tf.int64), [2, 2])
+    weights = tf.SparseTensor(ids.indices, tf.constant([1., 3., 5.]), [2, 2])
+    outputs = tf.nn.group_embedding_lookup_sparse(
+        [a, b], [ids, ids], ["sum", "mean"], [weights, weights])
+    assert [op.type for op in tf.get_default_graph().get_operations()].count("SokRoute")
+    loss = tf.reduce_sum(outputs[0]) + tf.reduce_sum(outputs[1])
+    train = tf.train.GradientDescentOptimizer(.1).minimize(loss)
+    session.run(tf.global_variables_initializer())
+    found = session.run(outputs)
+    check("sum", found[0], [[4, 4], [5, 5]])
+    check("mean", found[1], [[1, 1], [1, 1]])
+    session.run(train)
+    # Both ranks have ids 1 and 2, with weights 1 and 3; each has an id of its own.
+    first, second = 1 - .1 * size, 1 - .3 * size
+    found = session.run(outputs)
+    check("sum", found[0], [[first + 3 * second] * 2, [5 * .5] * 2])
+    rows = _gathered(session.run(a.export()[0]).tolist())
+    assert sorted(sum(rows, [])) == [1, 2] + [3 + r for r in range(size)], rows
+
+
+def group_columns():
+  """Columns of a group go over the ranks, also a single one."""
+  fc = tf.feature_column
+  for count in (1, 2):
+    with tf.Graph().as_default(), tf.Session() as session:
+      with fc.group_embedding_column_scope():
+        columns = [fc.embedding_column(
+            fc.categorical_column_with_embedding("c%d" % i, dtype=tf.int64), 2,
+            initializer=tf.ones_initializer()) for i in range(count)]
+      features = {"c%d" % i: tf.constant([[5], [6]], tf.int64) for i in range(count)}
+      net = fc.input_layer(features, columns)
+      assert [op.type for op in tf.get_default_graph().get_operations()].count(
+          "SokRoute") == 1
+      session.run(tf.global_variables_initializer())
+      check("columns", session.run(net), np.ones([2, 2 * count]))
+
+
+def main(folder):
+  activation.activate("1.15.5+deeprec2402", is_quiet=True, share_work=True)
+  tf.config.experimental.enable_distributed_strategy("collective")
+  assert hvd.size() > 1
+  work_queues(folder)
+  group_lookups()
+  group_columns()
+  print("done")
+
+
+if __name__ == "__main__":
+  main(sys.argv[1])
