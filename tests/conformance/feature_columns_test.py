@@ -3,6 +3,7 @@
 """Feature columns whose tables are embedding variables."""
 
 import contextlib
+import sys
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -298,9 +299,24 @@ class FeatureColumnsTest(parameterized.TestCase):
           [v.op.name for v in tf.get_collection("embedding_variables")],
           ["model/%s/%s_embedding/embedding_weights" % (layer, key)
            for layer in ("input_layer", "input_layer_1") for key in ("ids", "others")])
-    with self.assertRaisesRegex(ValueError, "name must be a string .* None"):
-      with _fc.group_embedding_column_scope(None):
+    with self.assertRaisesRegex(ValueError, "name must be a string .* 7"):
+      with _fc.group_embedding_column_scope(7):
         pass
+    with self.assertRaisesRegex(ValueError, "params_num_per_group must be .* 0"):
+      with _fc.group_embedding_column_scope(params_num_per_group=0):
+        pass
+
+  @parameterized.parameters((sys.maxsize, 1), (2, 2), (1, 4))
+  def test_a_group_without_a_name_and_its_size(self, size, num_lookups):
+    with tf.Graph().as_default() as graph:
+      columns = []
+      with _fc.group_embedding_column_scope(params_num_per_group=size):
+        for i in range(4):
+          columns.append(_fc.embedding_column(_fc.categorical_column_with_embedding(
+              "c%d" % i, dtype=tf.int64), 2))
+      _fc.input_layer({"c%d" % i: tf.constant([[5]], tf.int64) for i in range(4)}, columns)
+      self.assertEqual([op.type for op in graph.get_operations()].count("EvLookupSparse"),
+                       num_lookups)
 
   def test_do_fusion_changes_nothing(self):
     for kind in ("table", "dense"):

@@ -162,6 +162,7 @@ class MicroBatchTest(parameterized.TestCase):
       (gradient, _), = micro_batch.add_up([(drawn, a)], 2)
       with tf.Session() as session:
         total, first = session.run([gradient, drawn])
+        self.assertGreater(total, first)
         self.assertNotAlmostEqual(total, 2 * first, places=4)
 
   def test_refuses_accumulators(self):
