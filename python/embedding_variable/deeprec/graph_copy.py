@@ -19,6 +19,11 @@ _SOURCES = re.compile(
     r"ReaderRead.*|BarrierTakeMany|PyFunc|PyFuncStateless|"
     r"Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial)$")
 
+# Types of ops that make the memory of a run, which copies must not share: a loop pushes
+# what its gradient needs to stacks.
+_MEMORY = re.compile(r"^(Stack|StackV2|TensorArray|TensorArrayV2|TensorArrayV3|"
+                     r"TemporaryVariable)$")
+
 _REFUSED = re.compile(
     r"^(Sok.*|.*AccumulatorTakeGradient)$")
 
@@ -60,6 +65,7 @@ def batch_ops(tensors):
     if op in found:
       continue
     found.add(op)
+    waiting += [t.op for t in op.inputs if _MEMORY.match(t.op.type)]
     # A loop runs in one frame, so it is copied whole.
     waiting += loops.pop(_outermost_loop(op), [])
     waiting += [c for t in op.outputs for c in t.consumers() if c in ancestors]
