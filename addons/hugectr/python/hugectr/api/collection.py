@@ -116,7 +116,8 @@ class EmbeddingCollectionConfig(object):
     """Sets which ranks hold which tables.
 
     A table of strategy "mp" that the matrix has on one rank is on that rank; the rows of
-    others are spread over all ranks.
+    others are spread over all ranks. A matrix for another number of ranks than the job
+    has is not used, which is reported once.
 
     Args:
       shard_matrix: for each rank, a list of names of tables.
@@ -155,6 +156,9 @@ class EmbeddingCollectionConfig(object):
       solver: Solver.
       ranks: int, number of processes.
     """
+    if self._rank_of and self._ranks != ranks:
+      printing.once("%s.shard: shard_matrix is for %d ranks, and this job has %d: rows of "
+                    "all tables are spread over all ranks" % (_COLLECTION, self._ranks, ranks))
     found, joined = [], []
     for top, lookups, is_list in self._tops:
       parts = ["%s/%s" % (top, l.table.name) if is_list else top for l in lookups]
@@ -175,7 +179,6 @@ class EmbeddingCollectionConfig(object):
     hparam = {"embedding_vec_size": table.vec_size, "combiner": lookup.combiner}
     if table.size > 0:
       hparam["slot_size_array"] = [table.size]
-    # A matrix for another number of ranks is ignored.
     hparam["target_gpu"] = self._rank_of.get(table.name, -1) if self._ranks == ranks else -1
     found = {"type": "LocalizedSlotSparseEmbeddingHash", "name": table.name,
              "bottom": lookup.bottom, "top": top, "sparse_embedding_hparam": hparam}

@@ -114,6 +114,21 @@ class PartsTest(parameterized.TestCase):
       losses.append(model.get_current_loss())
     self.assertEqual(losses[0], losses[1])
 
+  def test_tables_are_on_the_ranks_of_the_matrix(self):
+    collection = hugectr.EmbeddingCollectionConfig()
+    for k, table in enumerate(self.tables()[:3]):
+      collection.embedding_lookup(table, "k%d" % k, "rows%d" % k, "sum")
+    collection.shard([["t0", "t2"], ["t1", "t2"]], [("mp", ["t0", "t1"]), ("dp", ["t2"])])
+    params = hugectr.CreateOptimizer(hugectr.Optimizer_t.SGD)
+
+    def targets(ranks):
+      return [c["sparse_embedding_hparam"]["target_gpu"]
+              for c in collection.clauses(params, small_scripts.solver(), ranks)]
+
+    self.assertEqual(targets(2), [0, 1, -1])
+    text = self.printed(lambda: [self.assertEqual(targets(1), [-1] * 3) for _ in "ab"])
+    self.assertEqual(text.count("shard_matrix is for 2 ranks, and this job has 1"), 1)
+
   def test_wrong_collections(self):
     collection = hugectr.EmbeddingCollectionConfig()
     table = hugectr.EmbeddingTableConfig("t", -1, 4)
