@@ -113,6 +113,7 @@ def replace_exports(stock, replacement, prefix="tensorflow"):
     for key in [k for k, v in list(members.items()) if v is stock]:
       setattr(module, key, replacement)
 
+
 def add_name(owner, name, value):
   """Sets an attribute unless it exists.
 

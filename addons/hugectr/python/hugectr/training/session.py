@@ -342,10 +342,9 @@ class Session(object):
     if is_training not in self._last:
       raise RuntimeError("hugectr: no batch has been %s" %
                          ("trained" if is_training else "evaluated"))
-    with self._session.graph.as_default():
-      found = self._session.run(tf.cast(tensors[name], tf.float32),
-                                dict(zip(self._graph.feeds, self._last[is_training])))
-    return rank_jobs.gathered(self._ranks, [found])[0]
+    found = self._session.run(tensors[name],
+                              dict(zip(self._graph.feeds, self._last[is_training])))
+    return rank_jobs.gathered(self._ranks, [found.astype(np.float32)])[0]
 
   def freeze(self, dense, embeddings):
     """Sets what training leaves as it is.
