@@ -54,6 +54,20 @@ class StagesTest(parameterized.TestCase):
         self.assertEqual(values, list(range(50)))
       self.assertCountEqual(values, range(50))
 
+  def test_an_input_that_ends_first_does_not_end_the_others(self):
+    few, init_few = _numbers(2)
+    many, init_many = _numbers(60)
+    staged = stages.prefetch_join([few, many + 100], capacity=1)
+    with _session(tf.group(init_few, init_many)) as session:
+      values = []
+      try:
+        while True:
+          values.append(session.run(staged))
+          time.sleep(.005)  # the stage is full most of the time
+      except tf.errors.OutOfRangeError:
+        pass
+    self.assertCountEqual(values, [0, 1] + list(range(100, 160)))
+
   def test_a_full_stage_drops_nothing(self):
     number, init = _numbers(20)
     staged = stages.staged(number, timeout_millis=1)

@@ -125,6 +125,13 @@ class DenseLayerTest(parameterized.TestCase):
       hugectr.DenseLayer(hugectr.Layer_t.MultiHeadAttention, ["q", "k"], ["x"],
                          transpose_b=True)
 
+  @parameterized.parameters(("Relu", "FusedInnerProduct"), ("Non", "InnerProduct"))
+  def test_activation_of_a_fused_layer(self, activation, kind):
+    layer = hugectr.DenseLayer(
+        hugectr.Layer_t.FusedInnerProduct, ["a"], ["b"], num_output=2,
+        act_type=getattr(hugectr.Activation_t, activation))
+    self.assertEqual(layer.clause()["type"], kind)
+
   def test_regularizer(self):
     layer = hugectr.DenseLayer(
         hugectr.Layer_t.BinaryCrossEntropyLoss, ["a", "b"], ["x"], use_regularizer=True,
