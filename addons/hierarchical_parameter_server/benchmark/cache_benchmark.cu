@@ -42,6 +42,7 @@
 #include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "addons/hierarchical_parameter_server/config/config.h"
+#include "addons/hierarchical_parameter_server/server/databases.h"
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
 #include "kernels/engine/testing/thread_pool.h"
 
@@ -128,7 +129,8 @@ std::unique_ptr<hps::ParameterServer> Serve(const Flags& flags,
       ", \"refresh_interval\": " + std::to_string(flags.refresh) +
       "}], \"volatile_db\": {\"type\": \"" + flags.type + "\"}}";
   hps::Config config;
-  Must(hps::ParseConfig(text, "the configuration", flags.folder, &config));
+  Must(hps::ParseConfig(text, "the configuration", flags.folder,
+                        hps::DatabaseTypes(), &config));
   std::unique_ptr<hps::ParameterServer> server;
   Must(hps::ParameterServer::Make(config, parallel, &server));
   for (const std::string& note : server->notes()) std::puts(note.c_str());
