@@ -4,8 +4,8 @@
 
 There are two kinds of targets. An engine target is C++17, depends only on other
 engine targets (any other dependency is an error while loading), and has no
-TensorFlow header on its include path. A tf target is C++14 with TensorFlow's
-headers. Both are compiled in TensorFlow's ABI, so that a std::string can be
+TensorFlow header on its include path. A tf target has TensorFlow's headers and its
+language standard (C++14 for 1.15, C++17 for 2.x). Both are compiled in TensorFlow's ABI, so that a std::string can be
 passed between them.
 
 Targets are private by default; the visibility of a shared target lists the rooms
@@ -13,7 +13,7 @@ that may use it. One table of the design defines which room may use which, and
 //tests/repo_rules checks includes and visibility lists against it.
 """
 
-load("@local_config_tf//:config.bzl", "TF_FRAMEWORK")
+load("@local_config_tf//:config.bzl", "TF_CXX_STANDARD", "TF_FRAMEWORK")
 
 _PRIVATE = ["//visibility:private"]
 
@@ -45,7 +45,11 @@ _ENGINE_COPTS = ["-std=c++17"] + _COPTS
 # keep -O3.
 TEST_COPTS = ["-O1"]
 
-_TF_COPTS = ["-std=c++14"] + _COPTS
+# Flags of code with TensorFlow's headers.
+TF_STANDARD = ["-std=" + TF_CXX_STANDARD]
+
+# TensorFlow 2.21 deprecates names that 1.15 has no other for.
+_TF_COPTS = TF_STANDARD + _COPTS + ["-Wno-deprecated-declarations"]
 
 _LINKOPTS = ["-lpthread"]
 
@@ -146,7 +150,7 @@ def tf_library(
         visibility = _PRIVATE,
         alwayslink = True,
         **kwargs):
-    """C++14 library with TensorFlow's headers on its include path.
+    """C++ library with TensorFlow's headers on its include path.
 
     It is linked as a whole (alwayslink) by default, because ops and kernels are
     reached only through their static initializers.

@@ -22,18 +22,22 @@ def _fail(sentence):
   sys.exit("./configure: " + sentence)
 
 
+# The minor versions that the sources compile for, and the newest Python of each.
+_SUPPORTED = {"1.15": (3, 7), "2.11": (3, 10), "2.15": (3, 11), "2.21": (3, 13)}
+
+
 def check_python():
-  """Exits with a message unless this is Python 3.7."""
-  if sys.version_info[:2] != (3, 7):
-    _fail("Python 3.7 is needed (TensorFlow 1.15 has no wheel for a newer one), "
-          "got %d.%d at %s: set PYTHON to another, or run make setup." %
+  """Exits with a message unless a supported TensorFlow has a wheel for this Python."""
+  if not (3, 7) <= sys.version_info[:2] <= max(_SUPPORTED.values()):
+    _fail("Python 3.7 is needed for TensorFlow 1.15, or 3.7 to 3.13 for TensorFlow "
+          "2.x, got %d.%d at %s: set PYTHON to another, or run make setup." %
           (sys.version_info[0], sys.version_info[1], sys.executable))
 
 
 def find_tensorflow():
   """Returns (name, value) pairs about the installed TensorFlow.
 
-  Exits with a message if there is none or its version is not 1.15.
+  Exits with a message if there is none or its version is not supported.
   """
   remedy = ("run make setup, or %s -m pip install tensorflow==1.15.5 "
             "'protobuf<3.21'" % sys.executable)
@@ -49,33 +53,48 @@ def find_tensorflow():
     _fail("TensorFlow cannot be imported in %s (%s): %s." %
           (sys.executable, (str(e).splitlines() or [repr(e)])[0], remedy))
   version = getattr(tf, "__version__", "unknown")
-  if version.split(".")[:2] != ["1", "15"]:
-    _fail("TensorFlow 1.15 is needed, %s has %s: %s." %
-          (sys.executable, version, remedy))
-  abi = [
-      flag.split("=")[1]
-      for flag in tf.sysconfig.get_compile_flags()
-      if flag.startswith("-D_GLIBCXX_USE_CXX11_ABI=")
-  ]
+  if ".".join(version.split(".")[:2]) not in _SUPPORTED:
+    _fail("TensorFlow %s is needed, %s has %s: %s; make wheel TF=2.15 builds for "
+          "TensorFlow 2.15." %
+          (" or ".join(_SUPPORTED), sys.executable, version, remedy))
+  flags = tf.sysconfig.get_compile_flags()
+  abi = _flag(flags, "-D_GLIBCXX_USE_CXX11_ABI=")
   if not abi:
     _fail("tf.sysconfig.get_compile_flags() of TensorFlow %s names no C++ ABI: %s." %
           (version, remedy))
   library_dir = tf.sysconfig.get_lib()
-  library = os.path.join(library_dir, "libtensorflow_framework.so.1")
+  # Its soname ends in the major version.
+  library_name = "libtensorflow_framework.so." + version.split(".")[0]
+  library = os.path.join(library_dir, library_name)
   if not os.path.exists(library):
     _fail("TensorFlow %s has no %s: %s." % (version, library, remedy))
   return [
       ("SOK_TF_VERSION", version),
       ("SOK_TF_INCLUDE", tf.sysconfig.get_include()),
       ("SOK_TF_LIBRARY_DIR", library_dir),
-      ("SOK_TF_CXX11_ABI", abi[0]),
+      ("SOK_TF_LIBRARY", library_name),
+      ("SOK_TF_CXX11_ABI", abi),
+      # TensorFlow 1.15 names no standard; its headers need C++14 at most.
+      ("SOK_TF_CXX_STANDARD", _flag(flags, "-std=", "--std=") or "c++14"),
   ]
+
+
+def _flag(flags, *prefixes):
+  """Returns the value of the first flag with one of the prefixes, or None."""
+  for flag in flags:
+    if flag.startswith(prefixes):
+      return flag.split("=")[1]
+  return None
 
 
 def find_packages():
   """Returns {package: version} of all installed packages."""
-  import pkg_resources  # pylint: disable=g-import-not-at-top
-  return {d.key: d.version for d in pkg_resources.working_set}
+  try:
+    from importlib import metadata  # pylint: disable=g-import-not-at-top
+  except ImportError:  # Python 3.7
+    import pkg_resources  # pylint: disable=g-import-not-at-top
+    return {d.key: d.version for d in pkg_resources.working_set}
+  return {d.metadata["Name"].lower(): d.version for d in metadata.distributions()}
 
 
 def find_nvcc():

@@ -80,6 +80,8 @@ class ConfigureTest(absltest.TestCase):
     self.assertEqual([o for o in options if not o.startswith("common --repo_env=")], [])
     self.assertRegex(text, r"SOK_TF_VERSION=1\.15\.\d+\n")
     self.assertRegex(text, r"SOK_TF_CXX11_ABI=[01]\n")
+    self.assertIn("SOK_TF_CXX_STANDARD=c++14\n", text)
+    self.assertIn("SOK_TF_LIBRARY=libtensorflow_framework.so.1\n", text)
     self.assertIn("SOK_NVCC=%s/nvcc\n" % self.folder, text)
 
   def test_an_unchanged_file_is_left_alone(self):
@@ -103,7 +105,38 @@ class ConfigureTest(absltest.TestCase):
       f.write("__version__ = '2.4.0'\n")
     code, _, stderr = self.configure(PYTHON=python)
     self.assertEqual(code, 1)
-    self.assert_one_sentence(stderr, "TensorFlow 1.15 is needed", "2.4.0", "make setup")
+    self.assert_one_sentence(stderr, "TensorFlow 1.15 or 2.11 or 2.15 or 2.21 is needed",
+                             "2.4.0", "make setup", "make wheel TF=2.15")
+
+  def test_takes_the_flags_of_tensorflow_2x(self):
+    python = self.bare_python()
+    package = os.path.join(
+        os.path.dirname(python), "../lib/python3.7/site-packages/tensorflow")
+    os.makedirs(package)
+    library = os.path.join(package, "libtensorflow_framework.so.2")
+    with open(os.path.join(package, "__init__.py"), "w") as f:
+      f.write("""
+__version__ = '2.15.1'
+class sysconfig:
+  get_compile_flags = lambda: ['-I/a', '-D_GLIBCXX_USE_CXX11_ABI=1', '--std=c++17']
+  get_include = lambda: '/a'
+  get_lib = lambda: %r
+""" % package)
+    # find_packages reads it.
+    os.symlink(os.path.dirname(__import__("pkg_resources").__file__),
+               os.path.join(package, "..", "pkg_resources"))
+    code, _, stderr = self.configure(PYTHON=python)
+    self.assertEqual(code, 1)
+    self.assert_one_sentence(stderr, "has no", "libtensorflow_framework.so.2")
+    open(library, "w").close()
+    code, stdout, stderr = self.configure(PYTHON=python)
+    self.assertEqual(code, 0, stderr)
+    self.assertIn("TensorFlow  2.15.1, C++ ABI 1", stdout)
+    with open(self.output) as f:
+      text = f.read()
+    for fact in ("SOK_TF_LIBRARY=libtensorflow_framework.so.2", "SOK_TF_CXX11_ABI=1",
+                 "SOK_TF_CXX_STANDARD=c++17"):
+      self.assertIn("common --repo_env=%s\n" % fact, text)
 
   def test_tensorflow_that_cannot_be_imported(self):
     python = self.bare_python()

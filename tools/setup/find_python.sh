@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Prints the path of a Python 3.7: $PYTHON, else one on the PATH, else one of pyenv or uv.
-# With --install, pyenv or uv installs one if there is none.
+# With --install, pyenv or uv installs one if there is none. Without it, $PYTHON may be a
+# newer one, which has TensorFlow 2.x.
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -16,8 +17,16 @@ import ensurepip, venv
 print(sys.executable)' 2>/dev/null </dev/null
 }
 
+# Prints the interpreter behind a command if it is a Python 3 from 3.7 on.
+newer_python() {
+  "$1" -c 'import sys
+if sys.version_info < (3, 7): sys.exit(1)
+print(sys.executable)' 2>/dev/null </dev/null
+}
+
 if [[ -n "${PYTHON:-}" ]]; then
   python37 "${PYTHON}" && exit 0
+  [[ "${1:-}" != --install ]] && newer_python "${PYTHON}" && exit 0
   die "\$PYTHON is '${PYTHON}', which is not a working Python 3.7 with venv" \
     "(TensorFlow 1.15 has no wheel for a newer one): point it at a python3.7," \
     "or unset it."

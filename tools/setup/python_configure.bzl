@@ -33,9 +33,13 @@ exports_files(
 '''
 
 _LIST_PACKAGES = """
-import pkg_resources
-print("\\n".join(sorted("%s==%s" % (d.project_name, d.version)
-                       for d in pkg_resources.working_set)))
+try:
+  from importlib import metadata
+  found = [(d.metadata["Name"], d.version) for d in metadata.distributions()]
+except ImportError:  # Python 3.7
+  import pkg_resources
+  found = [(d.project_name, d.version) for d in pkg_resources.working_set]
+print("\\n".join(sorted("%s==%s" % package for package in found)))
 """
 
 def configured(repository_ctx, name):

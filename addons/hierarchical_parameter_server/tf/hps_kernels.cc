@@ -15,6 +15,7 @@
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
 #include "addons/hierarchical_parameter_server/server/api.h"
 #include "addons/hierarchical_parameter_server/tf/kept_outputs.h"
+#include "kernels/tf/bridge/compat.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
@@ -46,15 +47,15 @@ Status ScalarText(OpKernelContext* context, int input, std::string* text) {
                                    "': want one string as input ", input,
                                    ", got ", tensor.shape().DebugString());
   }
-  *text = tensor.flat<tensorflow::string>()(0);
-  return Status::OK();
+  *text = std::string(tensor.flat<embedding_variable::TfString>()(0));
+  return Status();
 }
 
 Status SetText(OpKernelContext* context, const std::string& text) {
   Tensor* output = nullptr;
   TF_RETURN_IF_ERROR(context->allocate_output(0, TensorShape({}), &output));
-  output->scalar<tensorflow::string>()() = text;
-  return Status::OK();
+  output->scalar<embedding_variable::TfString>()() = text;
+  return Status();
 }
 
 class InitOp : public OpKernel {
@@ -220,7 +221,7 @@ class LookupOp : public OpKernel {
 
   Status Named(const ev::Status& status) const {
     LogLines();
-    if (status.ok()) return Status::OK();
+    if (status.ok()) return Status();
     return ToTf(
         ev::Status(status.code(), "op '" + name() + "': " + status.message()));
   }

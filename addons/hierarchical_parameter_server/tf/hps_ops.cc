@@ -23,7 +23,7 @@ REGISTER_OP("HpsInit")
       TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &scalar));
       TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 0, &scalar));
       c->set_output(0, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Starts the parameter server of this process, unless it runs.
@@ -51,7 +51,7 @@ REGISTER_OP("HpsLookup")
       ShapeHandle rows;
       TF_RETURN_IF_ERROR(c->Concatenate(c->input(0), c->Vector(width), &rows));
       c->set_output(0, rows);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Rows of a table; an id that is not there has the table's default value.
@@ -74,7 +74,7 @@ REGISTER_OP("HpsDistinct")
       TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &ids));
       c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
       c->set_output(1, ids);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Distinct ids, in the order of their first occurrences.

@@ -50,7 +50,7 @@ tensorflow::Status AllocateKeptOutput(tensorflow::OpKernelContext* context,
   tensorflow::Tensor* tensor = nullptr;
   TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
   *data = tensor->flat<float>().data();
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace hps

@@ -35,14 +35,14 @@ Status Scalar(OpKernelContext* context, int input, T* value) {
                                    ", got ", tensor.shape().DebugString());
   }
   *value = tensor.flat<T>()(0);
-  return Status::OK();
+  return Status();
 }
 
 class OpenProducerOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* context) override {
-    tensorflow::string type, target;
+    std::string type, target;
     OP_REQUIRES_OK(context, Scalar(context, 0, &type));
     OP_REQUIRES_OK(context, Scalar(context, 1, &target));
     Tensor* output = nullptr;
@@ -59,7 +59,7 @@ class SendRowsOp : public OpKernel {
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* context) override {
     tensorflow::int64 number = 0;
-    tensorflow::string tag;
+    std::string tag;
     OP_REQUIRES_OK(context, Scalar(context, 0, &number));
     OP_REQUIRES_OK(context, Scalar(context, 1, &tag));
     const Tensor& keys = context->input(2);

@@ -14,6 +14,7 @@
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "addons/sparse_operation_kit/tf/wire_variant.h"
+#include "kernels/tf/bridge/compat.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/shared_variant.h"
 #include "kernels/tf/bridge/status.h"
@@ -23,6 +24,7 @@
 namespace sparse_operation_kit {
 namespace {
 
+using embedding_variable::MessageOf;
 using embedding_variable::ToTf;
 using tensorflow::AsyncOpKernel;
 using tensorflow::DataTypeSize;
@@ -130,7 +132,7 @@ class CarryOp : public AsyncOpKernel {
  private:
   static ev::Status ToEngine(const tensorflow::Status& status) {
     return status.ok() ? ev::Status::OK()
-                       : ev::ResourceExhausted(status.error_message());
+                       : ev::ResourceExhausted(MessageOf(status));
   }
 
   // Allocates the output with the number of values, of 'size' bytes each, from
@@ -197,7 +199,7 @@ class CarrierIdOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      ToTf(sok::MakeCarrierId(kind_, num_ranks_, &made)));
     }
-    id->scalar<std::string>()() = made;
+    id->scalar<embedding_variable::TfString>()() = made;
   }
 
  private:
@@ -218,7 +220,8 @@ class StartCarrierOp : public OpKernel {
                 InvalidArgument("the id must be a scalar, got shape ",
                                 context->input(0).shape().DebugString()));
     sok::CarrierOptions options = options_;
-    options.id = context->input(0).scalar<std::string>()();
+    options.id =
+        std::string(context->input(0).scalar<embedding_variable::TfString>()());
     std::unique_ptr<sok::Carrier> carrier;
     OP_REQUIRES_OK(context, ToTf(sok::MakeCarrier(kind_, options, &carrier)));
     OP_REQUIRES_OK(context,

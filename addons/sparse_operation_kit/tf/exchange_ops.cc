@@ -27,7 +27,7 @@ using tensorflow::strings::StrCat;
 Status GetInts(InferenceContext* c, const char* name, size_t size,
                std::vector<int32>* values) {
   TF_RETURN_IF_ERROR(c->GetAttr(name, values));
-  if (values->size() == size) return Status::OK();
+  if (values->size() == size) return Status();
   return InvalidArgument(name, " has ", values->size(), " entries, expected ",
                          size);
 }
@@ -39,7 +39,7 @@ Status SetWireShape(InferenceContext* c, int output, const char* type_name) {
   c->set_output(output, type == tensorflow::DT_VARIANT
                             ? c->Scalar()
                             : c->Vector(c->UnknownDim()));
-  return Status::OK();
+  return Status();
 }
 
 REGISTER_OP("SokRoute")
@@ -100,7 +100,7 @@ REGISTER_OP("SokRoute")
       c->set_output(0, c->Vector(c->UnknownDim()));
       c->set_output(1, c->Vector(num_ranks));
       c->set_output(2, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Deduplicates the ids of T tables and writes a message to each rank with the keys that
@@ -155,7 +155,7 @@ REGISTER_OP("SokServe")
       TF_RETURN_IF_ERROR(SetWireShape(c, 0, "Twire"));
       c->set_output(1, splits);
       c->set_output(2, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Reads the rows of the keys that all ranks sent. Inserts nothing; a key without a row
@@ -197,7 +197,7 @@ REGISTER_OP("SokAdmit")
       TF_RETURN_IF_ERROR(InputOfRank(c, num_tables + 2, 0, "seed", &seed));
       c->set_output(0, c->Vector(c->UnknownDim()));
       c->set_output(1, splits);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns which of the keys that all ranks sent have a row or are admitted.
@@ -238,7 +238,7 @@ REGISTER_OP("SokPool")
       for (int t = 0; t < num_tables; ++t) {
         c->set_output(t, c->Matrix(c->UnknownDim(), dims[t]));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Pools the rows received for this rank's batch.
@@ -281,7 +281,7 @@ REGISTER_OP("SokPoolGrad")
       }
       TF_RETURN_IF_ERROR(SetWireShape(c, 0, "Twire"));
       c->set_output(1, c->Vector(num_ranks));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Sums the gradients of the distinct keys of this rank's batch, for their owners.
@@ -314,7 +314,7 @@ REGISTER_OP("SokPoolWeightGrad")
       TF_RETURN_IF_ERROR(InputOfRank(c, 3, 2, "output", &output));
       TF_RETURN_IF_ERROR(c->Merge(grad, output, &grad));
       c->set_output(0, c->Vector(c->UnknownDim()));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Computes the gradient of one table's weights.
@@ -354,7 +354,7 @@ REGISTER_OP("SokServeGivenRows")
       TF_RETURN_IF_ERROR(InputOfRank(c, 2, 1, "splits", &splits));
       TF_RETURN_IF_ERROR(SetWireShape(c, 0, "Twire"));
       c->set_output(1, splits);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Sends each rank the given rows of its keys: the gradient of SokServeGrad with respect
@@ -393,7 +393,7 @@ REGISTER_OP("SokPoolGivenRows")
       for (int k = 0; k < num_rows; ++k) {
         c->set_output(k, c->Matrix(c->UnknownDim(), dims[k]));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Pools given rows for this rank's batch: the gradient of SokPoolGrad with respect to its
@@ -437,7 +437,7 @@ REGISTER_OP("SokServeGrad")
         c->set_output(k, c->Vector(unique));
         c->set_output(num_grads + k, c->Matrix(unique, dims[k]));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Sums the gradients of the keys that this rank owns over all ranks, in rank order,
@@ -476,7 +476,7 @@ REGISTER_OP("SokApplyServed")
     .Attr("fingerprint: int")
     .Attr("divisor: int >= 1 = 1")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .SetShapeFn([](InferenceContext* c) { return Status(); })
     .Doc(R"doc(
 Does SokServeGrad and then EvApply, with the same bits. If the device holds all rows, it
 sums the gradients too.
@@ -510,7 +510,7 @@ REGISTER_OP("SokCarry")
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "splits", &splits));
       TF_RETURN_IF_ERROR(SetWireShape(c, 0, "T"));
       c->set_output(1, splits);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Sends numbers to all ranks through the carrier that SokStartCarrier made.
@@ -536,7 +536,7 @@ REGISTER_OP("SokAllReduce")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       for (int k = 0; k < c->num_inputs(); ++k) c->set_output(k, c->input(k));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Sums tensors over all ranks in one call of the carrier that SokStartCarrier made. The
@@ -556,7 +556,7 @@ REGISTER_OP("SokCarrierId")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Checks that this process can take part in an exchange, and prepares it on rank 0.
@@ -571,7 +571,7 @@ REGISTER_OP("SokStartCarrier")
     .Attr("rank: int >= 0")
     .Attr("num_ranks: int >= 1")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .SetShapeFn([](InferenceContext* c) { return Status(); })
     .Doc(R"doc(
 Starts this process's part of an exchange, once per process. Waits for all ranks.
 
@@ -581,7 +581,7 @@ id: Output of SokCarrierId on rank 0.
 REGISTER_OP("SokStopCarrier")
     .Attr("why: string")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .SetShapeFn([](InferenceContext* c) { return Status(); })
     .Doc(R"doc(
 Ends this process's part of an exchange, if there is one. Every SokCarry then fails.
 
@@ -591,7 +591,7 @@ why: The reason in their errors.
 REGISTER_OP("SokDrainCarrier")
     .Attr("seconds: int >= 0")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) { return Status::OK(); })
+    .SetShapeFn([](InferenceContext* c) { return Status(); })
     .Doc(R"doc(
 Waits until the exchanges that this process has started are complete, on this rank and
 on the ranks of this host that run this op too. Nothing can be exchanged afterwards.
@@ -617,7 +617,7 @@ REGISTER_OP("SokSendParts")
       c->set_output(0, c->Vector(c->UnknownDim()));
       c->set_output(1, c->Vector(num_ranks));
       c->set_output(2, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Writes this rank's terms of K sums over ranks as a message to every rank.
@@ -645,7 +645,7 @@ REGISTER_OP("SokSumParts")
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "splits", &splits));
       TF_RETURN_IF_ERROR(InputOfRank(c, 2, 0, "wait", &wait));
       c->set_output(0, c->Vector(c->UnknownDim()));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Adds the terms of all ranks in rank order, so all ranks get the same bits.
@@ -663,7 +663,7 @@ REGISTER_OP("SokLongestWait")
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Scalar());
       c->set_output(1, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns the lookup of this process that has waited longest for other ranks.

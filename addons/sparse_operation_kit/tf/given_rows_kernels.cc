@@ -45,13 +45,13 @@ tensorflow::Status GetTables(OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(context->GetAttr("tables", tables));
   int num_rows;
   TF_RETURN_IF_ERROR(context->GetAttr("num_rows", &num_rows));
-  if (tables->size() == num_rows) return tensorflow::Status::OK();
+  if (tables->size() == num_rows) return tensorflow::Status();
   return InvalidArgument("rows of ", num_rows, " tables came with ",
                          tables->size(), " tables");
 }
 
 tensorflow::Status CheckTable(int t, int num_tables) {
-  if (t >= 0 && t < num_tables) return tensorflow::Status::OK();
+  if (t >= 0 && t < num_tables) return tensorflow::Status();
   return InvalidArgument("table ", t, " of a lookup of ", num_tables);
 }
 

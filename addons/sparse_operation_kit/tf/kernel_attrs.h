@@ -43,7 +43,7 @@ inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
         "rows of wire type ", name, " cannot be tensors of type ",
         tensorflow::DataTypeString(type));
   }
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 inline tensorflow::Status GetFormat(tensorflow::OpKernelConstruction* context,
@@ -54,7 +54,7 @@ inline tensorflow::Status GetFormat(tensorflow::OpKernelConstruction* context,
   tensorflow::int64 fingerprint;
   TF_RETURN_IF_ERROR(context->GetAttr("fingerprint", &fingerprint));
   format->fingerprint = fingerprint;
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 // Returns the traits text of the attributes that ranks compare; empty if the op
@@ -69,7 +69,7 @@ inline tensorflow::Status GetTraits(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(context->GetAttr("key_types", &key_types));
   TF_RETURN_IF_ERROR(context->GetAttr("optimizers", &optimizers));
   TF_RETURN_IF_ERROR(context->GetAttr("combiners", &combiners));
-  if (ids_types.empty()) return tensorflow::Status::OK();
+  if (ids_types.empty()) return tensorflow::Status();
   optimizers.resize(optimizers.empty() ? n : optimizers.size());
   if (ids_types.size() != n || key_types.size() != n ||
       optimizers.size() != n || combiners.size() != n) {
@@ -86,7 +86,7 @@ inline tensorflow::Status GetTraits(tensorflow::OpKernelConstruction* context,
     tables[t].optimizer = optimizers[t];
   }
   *text = sok::WriteTraits(tables);
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 // Parses the message in inputs `message` and `message + 1` (its splits).

@@ -76,7 +76,7 @@ class HostCopies {
                                  embedding_variable::InCpuMemory()));
     }
     *data = MutableData<float>(&staged_[k]);
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
   Tensor* operator[](int k) { return &staged_[k]; }
 
@@ -297,7 +297,7 @@ class PoolGradOp : public OpKernel {
   // Replaces gradients in GPU memory by host copies.
   tensorflow::Status CopyToHost(OpKernelContext* context, HostCopies* staged,
                                 std::vector<const float*>* grads) const {
-    if (!on_gpu_) return tensorflow::Status::OK();
+    if (!on_gpu_) return tensorflow::Status();
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
     for (size_t k = 0; k < grads->size(); ++k) {
       const Tensor& grad = context->input(1 + k);

@@ -170,7 +170,7 @@ class RouteOp : public OpKernel {
     // A combiner that selects ignores weights; another table's combiner may
     // need the input, so it holds ones.
     if (ev::Selects(in->combiner)) in->weights = nullptr;
-    return Status::OK();
+    return Status();
   }
 
   const bool on_gpu_;

@@ -118,7 +118,7 @@ inline tensorflow::Status GetRoute(tensorflow::OpKernelContext* context,
         tensor.DebugString());
   }
   *state = variant->state();
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace sparse_operation_kit

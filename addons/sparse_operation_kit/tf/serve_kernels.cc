@@ -188,7 +188,7 @@ class ServeGradOp : public OpKernel {
     gradients->memory = std::shared_ptr<char>(
         std::shared_ptr<char>(),
         const_cast<char*>(static_cast<const char*>(WireData(tensor))));
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
 
   sok::MessageFormat format_;

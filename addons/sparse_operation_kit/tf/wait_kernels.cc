@@ -6,6 +6,7 @@
 #include <string>
 
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
+#include "kernels/tf/bridge/compat.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -25,7 +26,7 @@ class LongestWaitOp : public tensorflow::OpKernel {
                                 1, tensorflow::TensorShape({}), &what));
     std::string name;
     seconds->scalar<double>()() = sok::WaitRegistry::Global().Longest(&name);
-    what->scalar<std::string>()() = name;
+    what->scalar<embedding_variable::TfString>()() = name;
   }
 };
 

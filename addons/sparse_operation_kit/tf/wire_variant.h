@@ -55,7 +55,7 @@ inline tensorflow::Status SetWireOutput(tensorflow::OpKernelContext* context,
   TF_RETURN_IF_ERROR(
       context->allocate_output(output, tensorflow::TensorShape({}), &tensor));
   tensor->scalar<tensorflow::Variant>()() = WireVariant(std::move(buffer));
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 inline tensorflow::Status GetWireInput(tensorflow::OpKernelContext* context,
@@ -71,7 +71,7 @@ inline tensorflow::Status GetWireInput(tensorflow::OpKernelContext* context,
         tensor.DebugString());
   }
   *buffer = variant->buffer();
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 inline tensorflow::Status GetExchangeDevice(sok::ExchangeDevice** device) {

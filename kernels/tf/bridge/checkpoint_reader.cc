@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/tf/bridge/compat.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/lib/hash/crc32c.h"
@@ -27,11 +28,11 @@ namespace {
 
 // Adds the file's name, which errors of TensorFlow's readers lack.
 Status OfFile(const std::string& file, const Status& status) {
-  if (status.ok() || status.error_message().find(file) != std::string::npos) {
+  if (status.ok() || MessageOf(status).find(file) != std::string::npos) {
     return status;
   }
-  return Status(status.code(), tensorflow::strings::StrCat(
-                                   file, ": ", status.error_message()));
+  return Status(status.code(),
+                tensorflow::strings::StrCat(file, ": ", MessageOf(status)));
 }
 
 // Checks that the tensor needs no more bytes than the file has, because its
@@ -52,7 +53,7 @@ Status CheckSize(const std::string& name, const BundleEntryProto& entry,
   if (size > file_size || offset > file_size - size) {
     return DataLoss(file_name, " ends before tensor ", name, " does");
   }
-  return Status::OK();
+  return Status();
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ Status TensorStream::Read(size_t num_bytes, void* data) {
     return DataLoss("the checksum of tensor ", name_, " differs: ", file_name_,
                     " is damaged");
   }
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointReader::Open(const std::string& prefix,
@@ -125,7 +126,7 @@ Status CheckpointReader::Open(const std::string& prefix,
         index, " was written by a machine of another byte order");
   }
   *reader = std::move(result);
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointReader::Lookup(const std::string& key, bool* found,
@@ -135,20 +136,20 @@ Status CheckpointReader::Lookup(const std::string& key, bool* found,
   TF_RETURN_IF_ERROR(OfFile(index_name(), it->status()));
   *found = it->Valid() && it->key() == key;
   if (*found) *value = std::string(it->value());
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointReader::Entry(const std::string& name, bool* found,
                                BundleEntryProto* entry) const {
   std::string value;
   TF_RETURN_IF_ERROR(Lookup(name, found, &value));
-  if (!*found) return Status::OK();
+  if (!*found) return Status();
   if (!entry->ParseFromString(value) ||
       !tensorflow::TensorShape::IsValid(entry->shape())) {
     return DataLoss(index_name(), ": the entry of tensor ", name,
                     " cannot be read");
   }
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointReader::SameBytes(const std::string& one,
@@ -158,7 +159,7 @@ Status CheckpointReader::SameBytes(const std::string& one,
   TF_RETURN_IF_ERROR(Entry(one, &has_a, &a));
   TF_RETURN_IF_ERROR(Entry(other, &has_b, &b));
   *same = has_a && has_b && a.SerializeAsString() == b.SerializeAsString();
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointReader::Find(const std::string& name, bool* found) const {
@@ -191,7 +192,7 @@ Status CheckpointReader::Open(const std::string& name,
   TF_RETURN_IF_ERROR(
       OfFile(file_name, Env::Default()->NewRandomAccessFile(file_name, &file)));
   stream->reset(new TensorStream(name, entry, file_name, std::move(file)));
-  return Status::OK();
+  return Status();
 }
 
 }  // namespace embedding_variable

@@ -79,7 +79,7 @@ Status CheckpointTensorReader::Open(
   std::unique_ptr<CheckpointTensorReader> opened(new CheckpointTensorReader);
   TF_RETURN_IF_ERROR(CheckpointReader::Open(prefix, &opened->reader_));
   *reader = std::move(opened);
-  return Status::OK();
+  return Status();
 }
 
 ev::Status CheckpointTensorReader::Find(const std::string& name, bool* found) {

@@ -71,8 +71,8 @@ TEST(CheckpointTensorsTest, AnErrorOfTheEngineKeepsItsCode) {
   std::unique_ptr<CheckpointTensorReader> reader;
   ASSERT_OK(CheckpointTensorReader::Open(Prefix(), &reader));
   const Status status = reader->Original(ev::InvalidArgument("no part"));
-  EXPECT_EQ(status.code(), tensorflow::error::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "no part");
+  EXPECT_EQ(CodeOf(status), tensorflow::error::INVALID_ARGUMENT);
+  EXPECT_EQ(MessageOf(status), "no part");
 }
 
 TEST(CheckpointTensorsTest, AnErrorOfTheFileIsReturnedAsItCame) {
@@ -87,8 +87,8 @@ TEST(CheckpointTensorsTest, AnErrorOfTheFileIsReturnedAsItCame) {
   EXPECT_FALSE(reader->Open("v-slots", &tensor).ok());
   // The first error, whatever error the engine returns.
   const Status status = reader->Original(ev::Internal("something"));
-  EXPECT_EQ(status.code(), tensorflow::error::DATA_LOSS);
-  EXPECT_EQ(status.error_message(), read.message());
+  EXPECT_EQ(CodeOf(status), tensorflow::error::DATA_LOSS);
+  EXPECT_EQ(MessageOf(status), read.message());
 }
 
 TEST(CheckpointTensorsTest, AFailedWriteIsReturnedAsItCame) {
@@ -100,7 +100,7 @@ TEST(CheckpointTensorsTest, AFailedWriteIsReturnedAsItCame) {
   const ev::Status failed = tensors.Append(0, keys.data(), 8);
   EXPECT_EQ(failed.code(), ev::StatusCode::kInternal);
   EXPECT_EQ(tensors.Original(ev::InvalidArgument("x")), writer.status());
-  EXPECT_EQ(tensors.Original(ev::Status::OK()), Status::OK());
+  EXPECT_EQ(tensors.Original(ev::Status::OK()), Status());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "kernels/tf/bridge/checkpoint_writer.h"
 
+#include "kernels/tf/bridge/compat.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/lib/hash/crc32c.h"
@@ -32,7 +33,7 @@ constexpr int kBundleVersion = 1;
 Status OfFile(const std::string& file, const Status& status) {
   if (status.ok()) return status;
   return Status(status.code(),
-                StrCat(file, " cannot be written: ", status.error_message()));
+                StrCat(file, " cannot be written: ", MessageOf(status)));
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ Status CheckpointWriter::Open() {
   const std::string folder(tensorflow::io::Dirname(prefix_));
   if (!folder.empty()) {
     const Status made = env_->RecursivelyCreateDir(folder);
-    if (!made.ok() && made.code() != tensorflow::error::ALREADY_EXISTS) {
+    if (!made.ok() && CodeOf(made) != tensorflow::error::ALREADY_EXISTS) {
       return Note(OfFile(streams_[0].file_name, made));
     }
   }
@@ -75,11 +76,11 @@ Status CheckpointWriter::Open() {
     opened_ |= status.ok();
     TF_RETURN_IF_ERROR(Note(OfFile(stream.file_name, status)));
   }
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointWriter::EndTensor(Stream* stream) {
-  if (stream->current == nullptr) return Status::OK();
+  if (stream->current == nullptr) return Status();
   if (stream->offset != stream->current_end) {
     return tensorflow::errors::Internal(
         "a tensor of ", stream->file_name, " lacks ",
@@ -88,7 +89,7 @@ Status CheckpointWriter::EndTensor(Stream* stream) {
   }
   stream->current->set_crc32c(tensorflow::crc32c::Mask(stream->checksum));
   stream->current = nullptr;
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointWriter::Begin(int number, const std::string& name,
@@ -110,7 +111,7 @@ Status CheckpointWriter::Begin(int number, const std::string& name,
                             tensorflow::DataTypeSize(dtype));
   stream->current_end = stream->offset + stream->current->size();
   stream->checksum = 0;
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointWriter::Append(int number, const void* data,
@@ -128,7 +129,7 @@ Status CheckpointWriter::Append(int number, const void* data,
   stream->checksum =
       tensorflow::crc32c::Extend(stream->checksum, bytes.data(), bytes.size());
   stream->offset += num_bytes;
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointWriter::SameAs(const std::string& name,
@@ -146,7 +147,7 @@ Status CheckpointWriter::SameAs(const std::string& name,
   if (!entries_.emplace(name, found->second).second) {
     return Note(InvalidArgument("two tensors of the name ", name));
   }
-  return Status::OK();
+  return Status();
 }
 
 Status CheckpointWriter::WriteIndex() {
@@ -180,7 +181,7 @@ Status CheckpointWriter::Finish() {
   }
   TF_RETURN_IF_ERROR(Note(OfFile(index_name_, WriteIndex())));
   finished_ = true;
-  return Status::OK();
+  return Status();
 }
 
 }  // namespace embedding_variable

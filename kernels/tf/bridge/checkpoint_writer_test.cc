@@ -112,7 +112,7 @@ TEST_F(CheckpointWriterTest, ATwinOfAnUnfinishedTensor) {
   CheckpointWriter writer(Prefix(), 1);
   ASSERT_OK(writer.Open());
   ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
-  EXPECT_EQ(writer.SameAs("twin", "x").code(), tensorflow::error::INTERNAL);
+  EXPECT_EQ(CodeOf(writer.SameAs("twin", "x")), tensorflow::error::INTERNAL);
 }
 
 TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
@@ -122,8 +122,8 @@ TEST_F(CheckpointWriterTest, LeavesNothingUnlessFinished) {
     ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
     EXPECT_TRUE(Exists(".data-00000-of-00001"));
     // An incomplete tensor. Errors are permanent.
-    EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
-    EXPECT_EQ(writer.Finish().code(), tensorflow::error::INTERNAL);
+    EXPECT_EQ(CodeOf(writer.Finish()), tensorflow::error::INTERNAL);
+    EXPECT_EQ(CodeOf(writer.Finish()), tensorflow::error::INTERNAL);
   }
   EXPECT_FALSE(Exists(".data-00000-of-00001"));
   EXPECT_FALSE(Exists(".index"));
@@ -138,12 +138,12 @@ TEST_F(CheckpointWriterTest, ReportsErrors) {
   CheckpointWriter longer(Prefix(), 1);
   ASSERT_OK(longer.Open());
   ASSERT_OK(longer.Begin(0, "x", DT_FLOAT, TensorShape({1})));
-  EXPECT_EQ(longer.Append(0, "12345", 5).code(), tensorflow::error::INTERNAL);
+  EXPECT_EQ(CodeOf(longer.Append(0, "12345", 5)), tensorflow::error::INTERNAL);
   // The folder's path is a file.
   CheckpointWriter blocked("/dev/null/model.ckpt", 1);
   const Status status = blocked.Open();
   EXPECT_FALSE(status.ok());
-  EXPECT_NE(status.error_message().find("/dev/null/model.ckpt.data-00000"),
+  EXPECT_NE(MessageOf(status).find("/dev/null/model.ckpt.data-00000"),
             std::string::npos)
       << status;
 }
@@ -159,8 +159,8 @@ TEST_F(CheckpointWriterTest, ReportsAFullDisk) {
   ASSERT_OK(writer.Begin(0, "x", DT_FLOAT, TensorShape({1 << 20})));
   writer.Append(0, rows.data(), rows.size() * sizeof(float)).IgnoreError();
   const Status status = writer.Finish();
-  EXPECT_EQ(status.code(), tensorflow::error::RESOURCE_EXHAUSTED) << status;
-  EXPECT_NE(status.error_message().find("full.data-00000-of-00001"),
+  EXPECT_EQ(CodeOf(status), tensorflow::error::RESOURCE_EXHAUSTED) << status;
+  EXPECT_NE(MessageOf(status).find("full.data-00000-of-00001"),
             std::string::npos);
 }
 

@@ -9,8 +9,8 @@
 
 #include <functional>
 
+#include "kernels/tf/bridge/compat.h"
 #include "tensorflow/core/common_runtime/device.h"
-#include "tensorflow/core/lib/core/blocking_counter.h"
 #include "tensorflow/core/platform/stream_executor.h"
 
 namespace embedding_variable {
@@ -43,12 +43,12 @@ Status CopyAll(const Copies& copies,
   }
   left.Wait();
   for (const Status& status : statuses) TF_RETURN_IF_ERROR(status);
-  return Status::OK();
+  return Status();
 }
 
 Status GetDeviceContext(OpKernelContext* context, DeviceContext** found) {
   *found = context->op_device_context();
-  if (*found != nullptr) return Status::OK();
+  if (*found != nullptr) return Status();
   return tensorflow::errors::Internal(
       "TensorFlow runs op '", context->op_kernel().name(), "' on ",
       context->device()->name(), " without a device context");
@@ -59,21 +59,21 @@ Status GetDeviceContext(OpKernelContext* context, DeviceContext** found) {
 Status GetDeviceStream(OpKernelContext* context, ev::DeviceStream* stream) {
   DeviceContext* device_context = nullptr;
   TF_RETURN_IF_ERROR(GetDeviceContext(context, &device_context));
-  void** native = nullptr;
+  void* native = nullptr;
   if (device_context->stream() != nullptr) {
-    native = device_context->stream()->implementation()->GpuStreamMemberHack();
+    native = NativeStream(device_context->stream());
   }
   if (native == nullptr) {
     return tensorflow::errors::Internal(
         "TensorFlow runs op '", context->op_kernel().name(), "' on ",
         context->device()->name(), " without a stream");
   }
-  stream->native = *native;
-  return Status::OK();
+  stream->native = native;
+  return Status();
 }
 
 Status CopyToGpu(OpKernelContext* context, const Copies& copies) {
-  if (copies.empty()) return Status::OK();
+  if (copies.empty()) return Status();
   DeviceContext* device_context = nullptr;
   TF_RETURN_IF_ERROR(GetDeviceContext(context, &device_context));
   Device* const device = static_cast<Device*>(context->device());
@@ -83,7 +83,7 @@ Status CopyToGpu(OpKernelContext* context, const Copies& copies) {
 }
 
 Status CopyFromGpu(OpKernelContext* context, const Copies& copies) {
-  if (copies.empty()) return Status::OK();
+  if (copies.empty()) return Status();
   DeviceContext* device_context = nullptr;
   TF_RETURN_IF_ERROR(GetDeviceContext(context, &device_context));
   Device* const device = static_cast<Device*>(context->device());

@@ -80,7 +80,7 @@ class GuardedKernel : public Kernel {
         CatchExceptions([&] { return NameOf(*this, context); },
                         [&] {
                           Kernel::Compute(context);
-                          return tensorflow::Status::OK();
+                          return tensorflow::Status();
                         });
     if (!status.ok()) context->SetStatus(status);
     MakeErrorPrintable(context);
@@ -106,7 +106,7 @@ class GuardedKernel<Kernel, true> : public Kernel {
         CatchExceptions([&] { return NameOf(*this, context); },
                         [&] {
                           Kernel::ComputeAsync(context, done);
-                          return tensorflow::Status::OK();
+                          return tensorflow::Status();
                         });
     if (status.ok()) return;
     context->SetStatus(status);
@@ -124,7 +124,7 @@ tensorflow::OpKernel* MakeGuarded(
       CatchExceptions([&] { return "op '" + construction->def().name() + "'"; },
                       [&] {
                         made = new Kernel(construction);
-                        return tensorflow::Status::OK();
+                        return tensorflow::Status();
                       });
   if (!status.ok()) construction->SetStatus(status);
   MakeErrorPrintable(construction);

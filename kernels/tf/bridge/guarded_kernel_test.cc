@@ -144,42 +144,41 @@ class GuardedKernelTest : public ::testing::Test {
 
 TEST_F(GuardedKernelTest, WhatAKernelThrowsIsAnErrorOfTheStep) {
   for (const char* op : {"EvTestThrow", "EvTestThrowAsync"}) {
-    EXPECT_EQ(Status::OK(), Run(op, "nothing"));
+    EXPECT_EQ(Status(), Run(op, "nothing"));
     Status status = Run(op, "bad_alloc");
-    EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, status.code());
+    EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, CodeOf(status));
     EXPECT_EQ("op 'lookup' on embedding variable 'user': out of memory",
-              status.error_message());
+              MessageOf(status));
     status = Run(op, "length_error");
-    EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, status.code());
-    EXPECT_NE(std::string::npos, status.error_message().find("'user'"));
+    EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, CodeOf(status));
+    EXPECT_NE(std::string::npos, MessageOf(status).find("'user'"));
     status = Run(op, "runtime_error");
-    EXPECT_EQ(tensorflow::error::INTERNAL, status.code());
+    EXPECT_EQ(tensorflow::error::INTERNAL, CodeOf(status));
     EXPECT_EQ("op 'lookup' on embedding variable 'user': a surprise",
-              status.error_message());
+              MessageOf(status));
   }
 }
 
 TEST_F(GuardedKernelTest, WhatAConstructorThrowsIsAnErrorToo) {
-  EXPECT_EQ(Status::OK(), Make("EvTestThrow", "nothing", ""));
+  EXPECT_EQ(Status(), Make("EvTestThrow", "nothing", ""));
   const Status status = Make("EvTestThrow", "nothing", "bad_alloc");
-  EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, status.code());
+  EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, CodeOf(status));
   EXPECT_EQ(nullptr, kernel_);
   EXPECT_NE(std::string::npos,
-            status.error_message().find("op 'lookup': out of memory"))
+            MessageOf(status).find("op 'lookup': out of memory"))
       << status;
 }
 
 TEST_F(GuardedKernelTest, MessagesOfErrorsArePrintable) {
   for (const char* op : {"EvTestThrow", "EvTestThrowAsync"}) {
     const Status status = Run(op, "raw_error");
-    EXPECT_EQ(tensorflow::error::NOT_FOUND, status.code());
-    EXPECT_EQ("caf\\xe9", status.error_message());
+    EXPECT_EQ(tensorflow::error::NOT_FOUND, CodeOf(status));
+    EXPECT_EQ("caf\\xe9", MessageOf(status));
   }
   const Status status = Make("EvTestThrow", "nothing", "raw_error");
-  EXPECT_EQ(tensorflow::error::NOT_FOUND, status.code());
+  EXPECT_EQ(tensorflow::error::NOT_FOUND, CodeOf(status));
   EXPECT_EQ(nullptr, kernel_);
-  EXPECT_NE(std::string::npos, status.error_message().find("caf\\xe9"))
-      << status;
+  EXPECT_NE(std::string::npos, MessageOf(status).find("caf\\xe9")) << status;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tensorflow/core/lib/core/blocking_counter.h"
+#include "kernels/tf/bridge/compat.h"
 #include "tensorflow/core/lib/core/threadpool.h"
 
 namespace embedding_variable {

@@ -7,6 +7,7 @@
 #ifndef KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
 #define KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
 
+#include "kernels/tf/bridge/compat.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 
@@ -29,7 +30,7 @@ class SharedVariantCopies {
          {VariantDeviceCopyDirection::HOST_TO_DEVICE,
           VariantDeviceCopyDirection::DEVICE_TO_HOST,
           VariantDeviceCopyDirection::DEVICE_TO_DEVICE}) {
-      const tensorflow::TypeIndex type = tensorflow::MakeTypeIndex<T>();
+      const tensorflow::TypeIndex type = TypeIndexOf<T>();
       auto* const registry = tensorflow::UnaryVariantOpRegistry::Global();
       if (registry->GetDeviceCopyFn(direction, type) != nullptr) continue;
       tensorflow::variant_op_registry_fn_registration::
@@ -42,7 +43,7 @@ class SharedVariantCopies {
       const T& from, T* to,
       tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn) {
     *to = from;
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
 };
 

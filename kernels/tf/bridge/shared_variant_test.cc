@@ -35,7 +35,7 @@ TEST(SharedVariantTest, CopiesShareTheObject) {
         VariantDeviceCopyDirection::DEVICE_TO_DEVICE}) {
     auto* const copy =
         tensorflow::UnaryVariantOpRegistry::Global()->GetDeviceCopyFn(
-            direction, tensorflow::MakeTypeIndex<Shares>());
+            direction, TypeIndexOf<Shares>());
     ASSERT_NE(copy, nullptr);
     tensorflow::Variant to;
     const tensorflow::Status status =

@@ -6,7 +6,7 @@
 
 #include "kernels/engine/base/printable.h"
 #include "kernels/engine/base/status.h"
-#include "tensorflow/core/lib/core/status.h"
+#include "kernels/tf/bridge/compat.h"
 
 namespace embedding_variable {
 
@@ -15,19 +15,18 @@ namespace embedding_variable {
 // error of a kernel.
 inline tensorflow::Status Printable(const tensorflow::Status& status) {
   if (status.ok()) return status;
-  return tensorflow::Status(status.code(),
-                            ev::PrintableUtf8(status.error_message()));
+  return MakeStatus(CodeOf(status), ev::PrintableUtf8(MessageOf(status)));
 }
 
 // Converts the engine's status to TensorFlow's, with the code of the same name
 // and a message of printable UTF-8.
 inline tensorflow::Status ToTf(const ev::Status& status) {
   using tensorflow::error::Code;
-  if (status.ok()) return tensorflow::Status::OK();
+  if (status.ok()) return tensorflow::Status();
   Code code = tensorflow::error::INTERNAL;
   switch (status.code()) {
     case ev::StatusCode::kOk:
-      return tensorflow::Status::OK();
+      return tensorflow::Status();
     case ev::StatusCode::kInvalidArgument:
       code = tensorflow::error::INVALID_ARGUMENT;
       break;
@@ -60,7 +59,7 @@ inline tensorflow::Status ToTf(const ev::Status& status) {
     case ev::StatusCode::kInternal:
       break;
   }
-  return Printable(tensorflow::Status(code, status.message()));
+  return Printable(MakeStatus(code, status.message()));
 }
 
 // Converts TensorFlow's status to the engine's, with the code of the same name.
@@ -70,7 +69,7 @@ inline ev::Status FromTf(const tensorflow::Status& status) {
   using ev::StatusCode;
   if (status.ok()) return ev::Status::OK();
   StatusCode code = StatusCode::kInternal;
-  switch (status.code()) {
+  switch (CodeOf(status)) {
     case tensorflow::error::INVALID_ARGUMENT:
       code = StatusCode::kInvalidArgument;
       break;
@@ -101,7 +100,7 @@ inline ev::Status FromTf(const tensorflow::Status& status) {
     default:
       break;
   }
-  return ev::Status(code, status.error_message());
+  return ev::Status(code, MessageOf(status));
 }
 
 }  // namespace embedding_variable

@@ -11,7 +11,7 @@ namespace {
 
 class TransferAllocator : public tensorflow::Allocator {
  public:
-  tensorflow::string Name() override { return "embedding_variable_transfer"; }
+  std::string Name() override { return "embedding_variable_transfer"; }
   // Pages have a larger alignment than any tensor needs.
   void* AllocateRaw(size_t alignment, size_t num_bytes) override {
     return ev::AllocateTransferMemory(num_bytes);
@@ -44,12 +44,12 @@ tensorflow::Status AllocateTransferOutput(tensorflow::OpKernelContext* context,
   if (MakeTransferTensor(context->expected_output_dtype(output), shape,
                          tensor)) {
     context->set_output(output, *tensor);
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
   tensorflow::Tensor* allocated = nullptr;
   TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &allocated));
   *tensor = *allocated;
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 tensorflow::Status AllocateTransferOutput(tensorflow::OpKernelContext* context,
@@ -59,7 +59,7 @@ tensorflow::Status AllocateTransferOutput(tensorflow::OpKernelContext* context,
   tensorflow::Tensor made;
   TF_RETURN_IF_ERROR(AllocateTransferOutput(context, output, shape, &made));
   *data = made.flat<float>().data();
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace embedding_variable

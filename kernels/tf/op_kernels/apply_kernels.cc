@@ -107,7 +107,7 @@ class ApplyOp : public RuleOp {
       // The plan's own copy, which the engine need not compare again.
       in->keys = plan->unique_keys(in->plan_table);
     }
-    return Status::OK();
+    return Status();
   }
 
   int num_plans_ = 0;
@@ -175,7 +175,7 @@ class ApplyPooledOp : public RuleOp {
           !in->plan->sums_on_cpu(in->plan_table)) {
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
-        return Status::OK();
+        return Status();
       }
       Tensor* const staged = &staged_[k];
       if (!MakeTransferTensor(tensorflow::DT_FLOAT, grads.shape(), staged)) {
@@ -184,7 +184,7 @@ class ApplyPooledOp : public RuleOp {
       }
       in->pooled_grads = Data<float>(*staged);
       copies_.emplace_back(&grads, staged);
-      return Status::OK();
+      return Status();
     }
     const std::vector<std::pair<const Tensor*, Tensor*>>& copies() const {
       return copies_;

@@ -32,7 +32,7 @@ Status MoveToOutput(OpKernelContext* context, int output,
   TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
   std::copy(values->begin(), values->end(), MutableData<T>(tensor));
   std::vector<T>().swap(*values);
-  return Status::OK();
+  return Status();
 }
 
 template <typename T>
@@ -90,7 +90,7 @@ class ExportOp : public OpKernel {
 // Checks versions or frequencies of n keys: [n], or [0].
 Status CheckMeta(const Tensor& tensor, int64_t n, const std::string& name,
                  const char* what) {
-  if (tensor.dims() == 1 && tensor.dim_size(0) == 0) return Status::OK();
+  if (tensor.dims() == 1 && tensor.dim_size(0) == 0) return Status();
   return CheckVectorOf(tensor, n, name, what);
 }
 

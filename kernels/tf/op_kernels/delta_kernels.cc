@@ -32,7 +32,7 @@ Status ToOutput(OpKernelContext* context, int output, const TensorShape& shape,
   Tensor* tensor = nullptr;
   TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
   std::copy(values.begin(), values.end(), MutableData<T>(tensor));
-  return Status::OK();
+  return Status();
 }
 
 template <typename T>
@@ -61,7 +61,7 @@ Status OutputRows(OpKernelContext* context, const ev::TableSnapshot& rows,
     TF_RETURN_IF_ERROR(ToOutput(context, first_slot + static_cast<int>(s),
                                 matrix, rows.slots[s]));
   }
-  return Status::OK();
+  return Status();
 }
 
 Status GetScalar(OpKernelContext* context, int input,
@@ -72,7 +72,7 @@ Status GetScalar(OpKernelContext* context, int input,
                     tensor.shape().DebugString());
   }
   *value = *Data<int64_t>(tensor);
-  return Status::OK();
+  return Status();
 }
 
 class CutChangesOp : public OpKernel {

@@ -28,7 +28,7 @@ Status KeysOf(OpKernelContext* context, const Tensor& ids, Tensor* wide,
               ev::Span<const int64_t>* keys) {
   if (ids.dtype() == tensorflow::DT_INT64) {
     *keys = SpanOf<int64_t>(ids);
-    return Status::OK();
+    return Status();
   }
   TF_RETURN_IF_ERROR(context->allocate_temp(tensorflow::DT_INT64, ids.shape(),
                                             wide, InCpuMemory()));
@@ -36,7 +36,7 @@ Status KeysOf(OpKernelContext* context, const Tensor& ids, Tensor* wide,
   int64_t* to = MutableData<int64_t>(wide);
   for (int64_t i = 0; i < ids.NumElements(); ++i) to[i] = from[i];
   *keys = SpanOf<int64_t>(*wide);
-  return Status::OK();
+  return Status();
 }
 
 class GatherOp : public OpKernel {

@@ -6,6 +6,7 @@
 // EvEvict.
 
 #include "kernels/engine/policy/cache_strategy.h"
+#include "kernels/tf/bridge/compat.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
@@ -95,7 +96,7 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
   options->tier_strategy = options->capacity.strategy;
   options->tallies_on_gpu = IsOnGpu(*context);
   *options = options->Completed();
-  return Status::OK();
+  return Status();
 }
 
 class HandleOp : public OpKernel {
@@ -114,7 +115,7 @@ class HandleOp : public OpKernel {
                        container_.container(), container_.name(), &found,
                        [this](EvResource** resource) {
                          *resource = new EvResource(options_);
-                         return Status::OK();
+                         return Status();
                        }));
     EvResourcePtr resource(found);
     const ev::TableOptions& got = resource->table()->options();
@@ -145,7 +146,8 @@ class HandleOp : public OpKernel {
   bool IsExpensive() override { return false; }
 
  private:
-  Status MakeHandle(OpKernelContext* context) EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Status MakeHandle(OpKernelContext* context)
+      EV_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     TF_RETURN_IF_ERROR(container_.Init(context->resource_manager(), def(),
                                        /*use_node_name_as_default=*/true));
     options_.name = container_.name();
@@ -155,14 +157,14 @@ class HandleOp : public OpKernel {
         tensorflow::MakeResourceHandle<EvResource>(
             context, container_.container(), container_.name());
     has_handle_ = true;
-    return Status::OK();
+    return Status();
   }
 
   tensorflow::mutex mutex_;
-  bool has_handle_ GUARDED_BY(mutex_) = false;
-  tensorflow::ContainerInfo container_ GUARDED_BY(mutex_);
+  bool has_handle_ EV_GUARDED_BY(mutex_) = false;
+  tensorflow::ContainerInfo container_ EV_GUARDED_BY(mutex_);
   ev::TableOptions options_;
-  Tensor handle_ GUARDED_BY(mutex_);
+  Tensor handle_ EV_GUARDED_BY(mutex_);
 };
 
 class InitializeOp : public OpKernel {

@@ -31,7 +31,7 @@ class IdsInCpuMemory {
   // Copies the tensors and sets the pointers of all added inputs to the copies.
   // Call it once.
   tensorflow::Status CopyAll(tensorflow::OpKernelContext* context) {
-    if (tables_.empty()) return tensorflow::Status::OK();
+    if (tables_.empty()) return tensorflow::Status();
     std::vector<std::pair<const tensorflow::Tensor*, tensorflow::Tensor*>>
         copies;
     for (Copy& copy : copies_) {
@@ -52,7 +52,7 @@ class IdsInCpuMemory {
       if (in->row_splits != nullptr) in->row_splits = Data<int64_t>(rows);
       if (in->coo_indices != nullptr) in->coo_indices = Data<int64_t>(rows);
     }
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
 
  private:

@@ -35,7 +35,7 @@ inline tensorflow::Status GetIds(tensorflow::OpKernelContext* context,
                     batch.shape().DebugString());
   }
   in->batch_size = batch.scalar<tensorflow::int64>()();
-  if (ev::IsBatchSize(in->batch_size)) return tensorflow::Status::OK();
+  if (ev::IsBatchSize(in->batch_size)) return tensorflow::Status();
   return BadInput(variable, "a batch of ", in->batch_size,
                   " samples; the batch size, which is the first element of the "
                   "ids' dense_shape, must be in [0, ",
@@ -60,12 +60,12 @@ inline tensorflow::Status GetSamples(tensorflow::OpKernelContext* context,
         CheckMatrix(given, in->num_ids, 2, variable, "the indices of the ids"));
     in->coo_indices = Data<int64_t>(given);
   }
-  if (weights < 0) return tensorflow::Status::OK();
+  if (weights < 0) return tensorflow::Status();
   const tensorflow::Tensor& factors = context->input(weights);
   TF_RETURN_IF_ERROR(
       CheckVectorOf(factors, in->num_ids, variable, "the weights"));
   in->weights = Data<float>(factors);
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace embedding_variable

@@ -58,7 +58,7 @@ class InteractionOp : public OpKernel {
     batch->vectors = *vectors;
     batch->num_samples = shape.dim_size(0);
     batch->dim = shape.dim_size(1);
-    return Status::OK();
+    return Status();
   }
 
   // The device, stream and workspace of a call on a device, until its work is

@@ -29,13 +29,13 @@ inline tensorflow::Status OfVariable(const std::string& variable,
   if (status.ok()) return status;
   return tensorflow::Status(status.code(), tensorflow::strings::StrCat(
                                                "embedding variable '", variable,
-                                               "': ", status.error_message()));
+                                               "': ", MessageOf(status)));
 }
 
 inline tensorflow::Status CheckVector(const tensorflow::Tensor& tensor,
                                       const std::string& variable,
                                       const char* what) {
-  if (tensor.dims() == 1) return tensorflow::Status::OK();
+  if (tensor.dims() == 1) return tensorflow::Status();
   return BadInput(variable, what, " must be a vector, got shape ",
                   tensor.shape().DebugString());
 }
@@ -45,7 +45,7 @@ inline tensorflow::Status CheckVectorOf(const tensorflow::Tensor& tensor,
                                         const std::string& variable,
                                         const char* what) {
   if (tensor.dims() == 1 && tensor.dim_size(0) == size) {
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
   return BadInput(variable, what, " must have shape [", size, "], got ",
                   tensor.shape().DebugString());
@@ -57,7 +57,7 @@ inline tensorflow::Status CheckMatrix(const tensorflow::Tensor& tensor,
                                       const char* what) {
   if (tensor.dims() == 2 && tensor.dim_size(0) == rows &&
       tensor.dim_size(1) == dim) {
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
   return BadInput(variable, what, " must have shape [", rows, ",", dim,
                   "], got ", tensor.shape().DebugString());
@@ -73,7 +73,7 @@ inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
                     " floats");
   }
   *shape = tensorflow::TensorShape({rows, dim});
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 // Reads the attributes of an op that restores a table, which may be a part of a
@@ -105,7 +105,7 @@ inline tensorflow::Status GetSlotSpecs(
   for (size_t i = 0; i < names.size(); ++i) {
     (*specs)[i / num_slots].push_back({names[i], inits[i]});
   }
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace embedding_variable

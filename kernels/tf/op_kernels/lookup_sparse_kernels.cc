@@ -46,7 +46,7 @@ Status AllocateRows(OpKernelContext* context, int output,
   Tensor* tensor = nullptr;
   TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
   *data = MutableData<float>(tensor);
-  return Status::OK();
+  return Status();
 }
 
 // kIdsOnGpu: the inputs ids and rows are in the memory of the GPU that runs the
@@ -144,7 +144,7 @@ class LookupSparseOp : public OpKernel {
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
         *data = MutableData<float>(output);
-        return Status::OK();
+        return Status();
       }
       Tensor* const staged = &staged_[t];
       if (!MakeTransferTensor(tensorflow::DT_FLOAT, shape, staged)) {
@@ -153,7 +153,7 @@ class LookupSparseOp : public OpKernel {
       }
       *data = MutableData<float>(staged);
       copies_.emplace_back(staged, output);
-      return Status::OK();
+      return Status();
     }
     const std::vector<std::pair<const Tensor*, Tensor*>>& copies() const {
       return copies_;
@@ -190,7 +190,7 @@ class LookupSparseOp : public OpKernel {
       in->ids_owner =
           std::make_shared<const Tensor>(context->input(num_tables_ + t));
     }
-    return Status::OK();
+    return Status();
   }
 
   const bool on_gpu_;

@@ -46,7 +46,7 @@ std::string DirectoryOf(const std::string& path) {
 
 // Waits until a file's contents, or a directory's entries, are on the disk.
 Status Sync(const std::string& path) {
-  if (!IsLocal(path)) return Status::OK();
+  if (!IsLocal(path)) return Status();
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     return tensorflow::errors::Internal("cannot open ", path, ": ",
@@ -55,7 +55,7 @@ Status Sync(const std::string& path) {
   const bool synced = fsync(file) == 0 || errno == EINVAL || errno == EROFS;
   const int error = errno;
   close(file);
-  if (synced) return Status::OK();
+  if (synced) return Status();
   if (error == ENOSPC || error == EDQUOT) {
     return tensorflow::errors::ResourceExhausted("cannot write ", path, ": ",
                                                  std::strerror(error));
@@ -77,7 +77,7 @@ Status DataSuffixes(const std::string& prefix,
       suffixes->push_back(name.substr(wanted.size() - std::strlen(".data-")));
     }
   }
-  return Status::OK();
+  return Status();
 }
 
 // Renames the checkpoint's files, the index last.

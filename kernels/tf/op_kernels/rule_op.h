@@ -49,7 +49,7 @@ class RuleOp : public tensorflow::OpKernel {
           given.shape().DebugString());
     }
     *step = given.scalar<tensorflow::int64>()();
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
 
   // Returns the resource of table k. InvalidArgument if an earlier input
@@ -63,7 +63,7 @@ class RuleOp : public tensorflow::OpKernel {
         return BadInput((*resource)->name(), "is updated twice by one op");
       }
     }
-    return tensorflow::Status::OK();
+    return tensorflow::Status();
   }
 
   int num_tables_ = 0;

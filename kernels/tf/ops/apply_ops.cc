@@ -68,7 +68,7 @@ Status ApplyShape(InferenceContext* c) {
         h < num_hyper ? StrCat("hyperparameter ", h) : std::string("step"),
         &scalar));
   }
-  return Status::OK();
+  return Status();
 }
 
 Status ApplyPooledShape(InferenceContext* c) {
@@ -101,7 +101,7 @@ Status ApplyPooledShape(InferenceContext* c) {
                                                     : std::string("plan"),
                                    &scalar));
   }
-  return Status::OK();
+  return Status();
 }
 
 REGISTER_OP("EvApply")

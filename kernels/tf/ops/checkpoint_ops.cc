@@ -57,7 +57,7 @@ REGISTER_OP("EvExport")
       c->set_output(7, c->Vector(m));
       c->set_output(8, c->Vector(1001));
       for (int s = 0; s < num_slots; ++s) c->set_output(9 + s, rows);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Exports a consistent snapshot of the table, in ascending order of
@@ -120,7 +120,7 @@ REGISTER_OP("EvImport")
         TF_RETURN_IF_ERROR(
             InputMatrix(c, 5 + s, n, RowDim(c, 0), StrCat("slot ", names[s])));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Inserts or overwrites rows from an export. Slots of the table without an input get

@@ -37,7 +37,7 @@ Status SetRowShapes(InferenceContext* c) {
   c->set_output(3, c->Vector(c->UnknownDim()));
   const int first = c->num_outputs() - num_slots;
   for (int s = 0; s < num_slots; ++s) c->set_output(first + s, rows);
-  return Status::OK();
+  return Status();
 }
 
 REGISTER_OP("EvCutChanges")
@@ -85,7 +85,7 @@ REGISTER_OP("EvExportChanges")
       c->set_output(9, c->Scalar());
       c->set_output(10, c->Matrix(c->UnknownDim(), RowDim(c, 0)));
       c->set_output(11, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Exports a consistent snapshot of the changes of the table since a cut. The changes stay

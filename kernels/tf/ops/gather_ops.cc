@@ -26,7 +26,7 @@ REGISTER_OP("EvGather")
       TF_RETURN_IF_ERROR(
           c->Concatenate(c->input(1), c->Vector(RowDim(c, 0)), &out));
       c->set_output(0, out);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Reads the rows of ids; for an absent key, its default row. Inserts nothing.
@@ -46,7 +46,7 @@ REGISTER_OP("EvGetMeta")
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->input(1));
       c->set_output(1, c->input(1));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Reads the frequencies and versions of ids. Inserts nothing.

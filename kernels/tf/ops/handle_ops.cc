@@ -36,7 +36,7 @@ Status HandleShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle_shape));
   c->set_output(0, c->Scalar());
   c->set_output_handle_shapes_and_types(0, {{handle_shape, dtype}});
-  return Status::OK();
+  return Status();
 }
 
 REGISTER_OP("EvHandle")
@@ -136,7 +136,7 @@ REGISTER_OP("EvShape")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(2));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns the number of keys and the length of a row.
@@ -151,7 +151,7 @@ REGISTER_OP("EvStats")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(4));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns the size of the table.
@@ -166,7 +166,7 @@ REGISTER_OP("EvPolicyStats")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(3));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns statistics of the filter and of evictions.
@@ -182,7 +182,7 @@ REGISTER_OP("EvTierStats")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(6));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns statistics of a table with two storage tiers or with all rows in GPU memory;
@@ -207,7 +207,7 @@ REGISTER_OP("EvEvict")
       ShapeHandle step;
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 0, "step", &step));
       c->set_output(0, c->Scalar());
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Evicts rows by age and by weight.

@@ -32,7 +32,7 @@ Status ShapeOfVectors(InferenceContext* c, int num_vectors, ShapeHandle* all) {
     }
     *all = merged;
   }
-  return Status::OK();
+  return Status();
 }
 
 DimensionHandle NumPairs(InferenceContext* c, tensorflow::int64 num_vectors) {
@@ -48,7 +48,7 @@ REGISTER_OP("EvDotInteraction")
       TF_RETURN_IF_ERROR(ShapeOfVectors(c, c->num_inputs(), &shape));
       c->set_output(0,
                     c->Matrix(c->Dim(shape, 0), NumPairs(c, c->num_inputs())));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Computes the dot products of all pairs of a sample's vectors.
@@ -69,7 +69,7 @@ REGISTER_OP("EvDotInteractionGrad")
       TF_RETURN_IF_ERROR(
           InputMatrix(c, n, c->Dim(shape, 0), NumPairs(c, n), "slopes"));
       for (int v = 0; v < n; ++v) c->set_output(v, shape);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Computes the gradient of EvDotInteraction.

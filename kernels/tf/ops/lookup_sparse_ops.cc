@@ -39,7 +39,7 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
                            ev::kMaxBatch, " are possible");
   }
   const ShapeHandle rows = c->input(rows_input);
-  if (!c->RankKnown(rows)) return Status::OK();
+  if (!c->RankKnown(rows)) return Status();
   if (c->Rank(rows) == 1) {
     DimensionHandle from_splits;
     TF_RETURN_IF_ERROR(c->Subtract(c->Dim(rows, 0), 1, &from_splits));
@@ -52,7 +52,7 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
                              c->DebugString(*batch_size));
     }
     *batch_size = merged;
-    return Status::OK();
+    return Status();
   }
   return InputMatrix(c, rows_input, num_ids, c->MakeDim(2),
                      StrCat("indices of table ", table));
@@ -105,7 +105,7 @@ Status LookupSparseShape(InferenceContext* c) {
     c->set_output(t, c->Matrix(batch_size, dim));
   }
   c->set_output(num_tables, c->Scalar());
-  return Status::OK();
+  return Status();
 }
 
 REGISTER_OP("EvLookupSparse")
@@ -181,7 +181,7 @@ REGISTER_OP("EvLookupSparseGrad")
         c->set_output(k, c->Vector(unique));
         c->set_output(num_grads + k, c->Matrix(unique, dims[k]));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Computes the gradient of EvLookupSparse for K of its tables: for each distinct key
@@ -231,7 +231,7 @@ REGISTER_OP("EvPoolGivenRows")
                                        StrCat("rows of table ", tables[k])));
         c->set_output(k, c->Matrix(c->UnknownDim(), dims[k]));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Pools given rows by the plan of a lookup, for K of its tables: the outputs of
@@ -263,7 +263,7 @@ REGISTER_OP("EvLookupSparseWeightGrad")
       TF_RETURN_IF_ERROR(InputOfRank(c, 2, 2, "output", &output));
       TF_RETURN_IF_ERROR(c->Merge(grad, output, &grad));
       c->set_output(0, c->Vector(c->UnknownDim()));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Computes the gradient of EvLookupSparse with respect to the weights of one table.
@@ -285,7 +285,7 @@ REGISTER_OP("EvPlanCounts")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(c->UnknownDim()));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns how often each of a plan's distinct keys occurred in the batch.

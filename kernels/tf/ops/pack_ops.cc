@@ -36,7 +36,7 @@ REGISTER_OP("EvUnpack")
       for (int i = 0; i < c->num_outputs(); ++i) {
         c->set_output(i, c->UnknownShape());
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns the tensors packed by EvPack, in CPU memory on every device.

@@ -22,7 +22,7 @@ REGISTER_OP("EvLookupTier")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->input(1));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns the storage tiers of the rows of ids. Inserts and counts nothing.
@@ -37,7 +37,7 @@ REGISTER_OP("EvPrefetch")
     .Input("resource: resource")
     .Input("ids: int64")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext*) { return Status::OK(); })
+    .SetShapeFn([](InferenceContext*) { return Status(); })
     .Doc(R"doc(
 Moves the rows of ids to the faster tier: from a file to memory, or from CPU memory to
 GPU memory. Changes no row, inserts and counts nothing.

@@ -23,7 +23,7 @@ REGISTER_OP("EvDefaultRows")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Matrix(c->UnknownDim(), RowDim(c, 0)));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns the default rows that the table was initialized with.

@@ -29,7 +29,7 @@ Status CheckSlots(InferenceContext* c, int* num_slots) {
     return InvalidArgument(*num_slots, " slots came with ", names.size(),
                            " names and ", inits.size(), " initial values");
   }
-  return Status::OK();
+  return Status();
 }
 
 REGISTER_OP("EvUnique")
@@ -45,7 +45,7 @@ REGISTER_OP("EvUnique")
       c->set_output(0, unique);
       c->set_output(1, keys);
       c->set_output(2, unique);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Removes duplicates, keeping the order of first occurrence.
@@ -70,7 +70,7 @@ REGISTER_OP("EvAdmit")
       TF_RETURN_IF_ERROR(c->Merge(keys, counts, &keys));
       TF_RETURN_IF_ERROR(InputOfRank(c, 3, 0, "step", &step));
       c->set_output(0, c->Vector(c->UnknownDim()));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Returns which keys may be trained, and counts the others. A key that this op admits gets
@@ -99,7 +99,7 @@ REGISTER_OP("EvReadRows")
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 1, "keys", &keys));
       const ShapeHandle rows = c->Matrix(c->Dim(keys, 0), RowDim(c, 0));
       for (int s = 0; s <= num_slots; ++s) c->set_output(s, rows);
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Reads value and slots of rows; for an absent key, the contents of a new row. Inserts
@@ -138,7 +138,7 @@ REGISTER_OP("EvWriteRows")
             InputMatrix(c, 4 + s, c->Dim(keys, 0), RowDim(c, 0),
                         s == 0 ? std::string("values") : StrCat("slot ", s)));
       }
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Inserts or overwrites rows.
@@ -170,7 +170,7 @@ REGISTER_OP("EvReadAndEvict")
       const DimensionHandle evicted = c->UnknownDim();
       c->set_output(1, c->Vector(evicted));
       c->set_output(2, c->Matrix(evicted, RowDim(c, 0)));
-      return Status::OK();
+      return Status();
     })
     .Doc(R"doc(
 Reads rows, inserting absent keys, then evicts the rows that exceed the table's capacity.

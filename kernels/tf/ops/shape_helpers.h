@@ -52,7 +52,7 @@ inline tensorflow::Status InputMatrix(
         what, " must have shape ", c->DebugString(c->Matrix(rows, cols)),
         ", got ", c->DebugString(shape));
   }
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace embedding_variable

@@ -21,7 +21,7 @@ tensorflow::int64 EvResource::MemoryUsed() const {
 }
 
 Status EvResource::CheckInitialized() const {
-  if (table_->initialized()) return Status::OK();
+  if (table_->initialized()) return Status();
   return tensorflow::errors::FailedPrecondition(
       "embedding variable '", name(),
       "' is not initialized in this session. Run its initializer "

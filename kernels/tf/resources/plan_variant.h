@@ -50,7 +50,7 @@ inline tensorflow::Status SetPlanOutput(
   TF_RETURN_IF_ERROR(
       context->allocate_output(output, tensorflow::TensorShape({}), &tensor));
   tensor->scalar<tensorflow::Variant>()() = PlanVariant(std::move(plan));
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 // Returns the plan in input `input`, which lives as long as that tensor.
@@ -67,7 +67,7 @@ inline tensorflow::Status GetPlan(tensorflow::OpKernelContext* context,
         tensor.DebugString());
   }
   *plan = variant->plan();
-  return tensorflow::Status::OK();
+  return tensorflow::Status();
 }
 
 }  // namespace embedding_variable
