@@ -18,7 +18,7 @@ import wheel_file
 
 _NAME = distributions.HPS
 
-_SUMMARY = "Embedding tables served inside a TensorFlow 1.15 graph"
+_SUMMARY = "Embedding tables served inside a TensorFlow %s graph"
 
 _ADDON = "addons/hierarchical_parameter_server"
 _PACKAGE = "hierarchical_parameter_server"
@@ -30,27 +30,26 @@ _LIBRARY = "libhierarchical_parameter_server.so"
 _CUDA_LIBRARY = "tf/libhierarchical_parameter_server_cuda.so"
 
 
-def fields(version):
-  """Returns the (field, value) pairs of METADATA."""
+def fields(version, tensorflow):
+  """Returns the (field, value) pairs of METADATA.
+
+  Args:
+    version: string, of the wheel.
+    tensorflow: string, the minor version that the library was compiled against.
+  """
   return [
       ("Metadata-Version", "2.1"),
       ("Name", _NAME),
       ("Version", version),
-      ("Summary", _SUMMARY),
+      ("Summary", _SUMMARY % tensorflow),
       ("Author", "The SparseOperationKit Authors"),
       ("License", "Apache-2.0"),
       ("Classifier", "License :: OSI Approved :: Apache Software License"),
       ("Classifier", "Operating System :: POSIX :: Linux"),
-      ("Classifier", "Programming Language :: Python :: 3.7"),
       ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
-      ("Requires-Python", ">=3.7,<3.8"),
       ("Requires-Dist", "numpy"),
-      # TensorFlow 1.15 declares no upper bound, but cannot be imported with newer
-      # versions.
-      ("Requires-Dist", "protobuf<3.21"),
-      ("Requires-Dist", "tensorflow<1.16,>=1.15"),
       ("Description-Content-Type", "text/markdown"),
-  ]
+  ] + distributions.metadata_fields(tensorflow)
 
 
 def main():
@@ -58,12 +57,15 @@ def main():
   parser.add_argument("out_dir", nargs="?", default="dist")
   out_dir = parser.parse_args().out_dir
   root = wheel_contents.runfiles(__file__)
-  version = wheel_contents.version(root)
+  tensorflow = wheel_contents.built_for(root, _ADDON + "/tf")
+  version = distributions.wheel_version(wheel_contents.version(root), tensorflow)
   description = wheel_contents.description(root, _ADDON + "/README.md")
   files = wheel_contents.collect(
       "build_hps", root, {_PACKAGE: _ADDON + "/python/" + _PACKAGE}, (".py",))
   library = wheel_contents.read(os.path.join(root, _ADDON, "tf", _LIBRARY))
   files["%s/%s" % (_PACKAGE, _LIBRARY)] = library
+  files[_PACKAGE + "/tensorflow_version.txt"] = wheel_contents.read(
+      os.path.join(root, _ADDON, "tf", "tensorflow_version.txt"))
   cuda = wheel_contents.if_built(root, _PACKAGE, _ADDON + "/" + _CUDA_LIBRARY)
   files.update(cuda)
   # The libraries use no Python symbol.
@@ -73,7 +75,7 @@ def main():
   # Replaced atomically, because another process may be installing the old one.
   wheel_file.write(
       path + ".part", _NAME, version, tag, files,
-      wheel_file.metadata_text(fields(version), description),
+      wheel_file.metadata_text(fields(version, tensorflow), description),
       wheel_contents.read(os.path.join(root, "LICENSE")))
   os.replace(path + ".part", path)
   print(path)

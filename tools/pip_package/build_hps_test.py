@@ -82,7 +82,8 @@ class BuildHpsTest(absltest.TestCase):
 
   def test_every_module_but_tests_and_helpers_is_shipped_and_the_library(self):
     top = os.path.join(self.tree, _SOURCE)
-    expected = {_LIBRARY} | ({_CUDA_LIBRARY} if _HAVE_CUDA else set())
+    expected = {_LIBRARY, "hierarchical_parameter_server/tensorflow_version.txt"}
+    expected |= {_CUDA_LIBRARY} if _HAVE_CUDA else set()
     for folder, _, names in os.walk(top):
       relative = os.path.relpath(folder, top)
       expected.update(

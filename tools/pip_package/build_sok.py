@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds sok_stock_tf-<version>-<tag>.whl in a folder.
+"""Builds sok_stock_tf-<version>-<tag>.whl in a folder, for the configured TensorFlow.
 
   bazel build //tools/pip_package:build_sok
   bazel-bin/tools/pip_package/build_sok [OUT_DIR]        # default: dist
@@ -20,7 +20,7 @@ import wheel_file
 _NAME = distributions.SOK
 
 _SUMMARY = ("Embedding variables and SparseOperationKit's pooled lookup for stock "
-            "TensorFlow 1.15")
+            "TensorFlow %s")
 
 # Folder of each package in the runfiles. A library is shipped in the package that uses
 # it.
@@ -30,7 +30,10 @@ _PACKAGES = {
         "addons/sparse_operation_kit/python/sparse_operation_kit",
 }
 _LIBRARIES = {
-    "embedding_variable": ["kernels/tf/libembedding_variable.so"],
+    "embedding_variable": [
+        "kernels/tf/libembedding_variable.so",
+        "kernels/tf/tensorflow_version.txt",
+    ],
     "embedding_variable/gpu": [
         "kernels/cuda10/libev_cublas10.so",
         "kernels/cuda10/libev_cudart10.so",
@@ -47,21 +50,13 @@ _SHIPPED = (".py", ".so", ".json")
 _FIELDS = [
     ("Metadata-Version", "2.1"),
     ("Name", _NAME),
-    ("Version", None),
-    ("Summary", _SUMMARY),
     ("Author", "The SparseOperationKit Authors"),
     ("License", "Apache-2.0"),
     ("Classifier", "License :: OSI Approved :: Apache Software License"),
     ("Classifier", "Operating System :: POSIX :: Linux"),
-    ("Classifier", "Programming Language :: Python :: 3.7"),
     ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
-    # TensorFlow 1.15 supports no newer Python.
-    ("Requires-Python", ">=3.7,<3.8"),
     ("Requires-Dist", "absl-py"),
     ("Requires-Dist", "numpy"),
-    # TensorFlow 1.15 declares no upper bound, but cannot be imported with newer versions.
-    ("Requires-Dist", "protobuf<3.21"),
-    ("Requires-Dist", "tensorflow<1.16,>=1.15"),
     ("Provides-Extra", "horovod"),
     ("Requires-Dist", "horovod>=0.28.1; extra == 'horovod'"),
     ("Description-Content-Type", "text/markdown"),
@@ -83,7 +78,7 @@ def collect(root, without_cuda=False):
 def tag(files):
   """Returns the wheel's tag.
 
-  The libraries use no Python symbol, so any Python 3 of TensorFlow 1.15 will do. The
+  The libraries use no Python symbol, so any Python 3 of that TensorFlow will do. The
   platform follows from the symbol versions that they need of the system.
 
   Args:
@@ -101,8 +96,10 @@ def main():
   arguments = parser.parse_args()
   out_dir = arguments.out_dir
   root = wheel_contents.runfiles(__file__)
-  version = wheel_contents.version(root)
-  fields = [(k, version if k == "Version" else v) for k, v in _FIELDS]
+  tensorflow = wheel_contents.built_for(root, "kernels/tf")
+  version = distributions.wheel_version(wheel_contents.version(root), tensorflow)
+  fields = _FIELDS[:2] + [("Version", version), ("Summary", _SUMMARY % tensorflow)]
+  fields += _FIELDS[2:] + distributions.metadata_fields(tensorflow)
   description = wheel_contents.description(root, "README.md")
   os.makedirs(out_dir, exist_ok=True)
   files = collect(root, arguments.without_cuda)

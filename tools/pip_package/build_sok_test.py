@@ -103,8 +103,12 @@ class BuildSokTest(absltest.TestCase):
           name,
           r"^(embedding_variable|sparse_operation_kit)/.*\.py$|^%s$|"
           r"^embedding_variable/deeprec/names\.json$|"
+          r"^embedding_variable/tensorflow_version\.txt$|"
           r"^sok_stock_tf-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
           "|".join(map(re.escape, [_LIBRARY] + _OTHER_LIBRARIES)))
+
+  def test_has_the_version_of_tensorflow(self):
+    self.assertEqual(self.files["embedding_variable/tensorflow_version.txt"], b"1.15\n")
 
   def test_metadata(self):
     metadata = self.dist_info("METADATA")

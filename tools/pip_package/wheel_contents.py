@@ -97,3 +97,13 @@ def description(root, page):
 def version(root):
   """Returns the version of all distributions."""
   return read(os.path.join(root, "tools/pip_package/version.txt")).decode().strip()
+
+
+def built_for(root, folder):
+  """Returns the minor version of TensorFlow that an op library was compiled against.
+
+  Args:
+    root: the runfiles' root.
+    folder: of the library, below the root.
+  """
+  return read(os.path.join(root, folder, "tensorflow_version.txt")).decode().strip()

@@ -34,5 +34,17 @@ class CompatibleTest(absltest.TestCase):
     self.assertEqual(distributions.compatible("2.9.11"), "<2.10,>=2.9")
 
 
+class DistributionsTest(absltest.TestCase):
+
+  def test_the_version_names_another_tensorflow_than_1_15(self):
+    self.assertEqual(distributions.wheel_version("0.1.3", "1.15"), "0.1.3")
+    self.assertEqual(distributions.wheel_version("0.1.3", "2.21"), "0.1.3+tf2.21")
+
+  def test_requires_that_tensorflow(self):
+    self.assertIn(("Requires-Dist", "tensorflow<2.16,>=2.15"),
+                  distributions.metadata_fields("2.15"))
+    self.assertIn(("Requires-Python", ">=3.7,<3.8"), distributions.metadata_fields("1.15"))
+
+
 if __name__ == "__main__":
   absltest.main()
