@@ -2,38 +2,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads libembedding_variable.so; no other module does.
 
-The library is compiled against TensorFlow 1.15 and cannot work with another version.
-The version is checked first, because the loader would only fail with a list of
+The library is compiled against one minor version of TensorFlow and cannot work with
+another. The version is checked first, because the loader would only fail with a list of
 undefined symbols.
 """
 
 import os
 import threading
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 _LIBRARY = "libembedding_variable.so"
+
+# File beside the library: the minor version that it was compiled against.
+_BUILT_FOR = "tensorflow_version.txt"
+
+# The minor versions that this package can be built for.
+SUPPORTED = ("1.15", "2.11", "2.15", "2.21")
 
 _lock = threading.Lock()
 _module = None
 
 
-def check_version(version):
-  """Raises ImportError unless `version` is a TensorFlow version that the library
-  supports.
+def check_version(version, built_for):
+  """Raises ImportError unless the library was built for this version of TensorFlow.
 
   Args:
     version: string such as "1.15.5".
+    built_for: string, the minor version that the library was compiled against.
 
   Raises:
-    ImportError: the version is not in [1.15, 1.16).
+    ImportError: it is another minor version.
   """
-  parts = version.split(".")
-  if parts[:2] != ["1", "15"]:
-    raise ImportError(
-        "embedding_variable works with TensorFlow >=1.15,<1.16, but TensorFlow %s "
-        "is installed. Remedy: pip install 'tensorflow==1.15.5' (Python 3.7)." %
-        version)
+  minor = ".".join(version.split(".")[:2])
+  if minor == built_for:
+    return
+  build = ""
+  if minor in SUPPORTED:
+    build = ", or build a wheel for TensorFlow %s: make wheel TF=%s" % (minor, minor)
+  raise ImportError(
+      "this embedding_variable was built for TensorFlow %s, but TensorFlow %s is "
+      "installed. It can be built for TensorFlow %s. Remedy: pip install "
+      "'tensorflow==%s.*'%s" %
+      (built_for, version or "of unknown version", ", ".join(SUPPORTED), built_for, build))
 
 
 def library_path():
@@ -45,19 +56,29 @@ def library_path():
   Raises:
     ImportError: it is in neither place.
   """
+  return _find(_LIBRARY)
+
+
+def _find(name):
+  """Returns the path of a file that is installed beside this module."""
   package = os.path.dirname(os.path.abspath(__file__))
   root = os.path.dirname(os.path.dirname(package))
   candidates = [
-      os.path.join(package, _LIBRARY),
-      os.path.join(root, "kernels", "tf", _LIBRARY),
+      os.path.join(package, name),
+      os.path.join(root, "kernels", "tf", name),
   ]
   for path in candidates:
     if os.path.exists(path):
       return path
   raise ImportError(
       "%s was not found (looked at: %s). Remedy: install the wheel, or build "
-      "//kernels/tf:%s and run through Bazel." %
-      (_LIBRARY, ", ".join(candidates), _LIBRARY))
+      "//kernels/tf:%s and run through Bazel." % (name, ", ".join(candidates), _LIBRARY))
+
+
+def _built_for():
+  """Returns the minor version that the library was compiled against."""
+  with open(_find(_BUILT_FOR)) as f:
+    return f.read().strip()
 
 
 def load():
@@ -71,7 +92,7 @@ def load():
   global _module
   with _lock:
     if _module is None:
-      check_version(tf.__version__)
+      check_version(tf.__version__, _built_for())
       path = library_path()
       try:
         _module = tf.load_op_library(path)

@@ -12,15 +12,23 @@ from embedding_variable import _lib
 
 class LibTest(parameterized.TestCase):
 
-  @parameterized.parameters("1.15.0", "1.15.5", "1.15.0-rc3")
-  def test_accepts_tensorflow_1_15(self, version):
-    _lib.check_version(version)
+  @parameterized.parameters(("1.15.0", "1.15"), ("1.15.5", "1.15"), ("1.15.0-rc3", "1.15"),
+                            ("2.15.1", "2.15"))
+  def test_accepts_the_version_that_it_was_built_for(self, version, built_for):
+    _lib.check_version(version, built_for)
 
-  @parameterized.parameters("1.14.0", "1.16.0", "2.1.15", "1.150.0", "")
+  @parameterized.parameters("1.14.0", "2.1.15", "1.150.0", "2.15.1", "2.16.1", "")
   def test_refuses_other_versions_and_names_them(self, version):
-    with self.assertRaisesRegex(ImportError,
-                                "TensorFlow >=1.15,<1.16.*%s" % version):
-      _lib.check_version(version)
+    with self.assertRaisesRegex(
+        ImportError, r"built for TensorFlow 1\.15, but TensorFlow %s.*"
+        r"1\.15, 2\.11, 2\.15, 2\.21.*pip install 'tensorflow==1\.15\.\*'" % version):
+      _lib.check_version(version, "1.15")
+
+  def test_names_the_build_for_a_supported_version(self):
+    with self.assertRaisesRegex(ImportError, "make wheel TF=2.15$"):
+      _lib.check_version("2.15.1", "1.15")
+    with self.assertRaisesRegex(ImportError, r"tensorflow==2\.21\.\*'$"):
+      _lib.check_version("2.16.1", "2.21")
 
   def test_library_exists(self):
     self.assertTrue(os.path.exists(_lib.library_path()))

@@ -4,16 +4,15 @@
 
 import collections as collections_lib
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import resource_variable_ops
-from tensorflow.python.ops import state_ops
-from tensorflow.python.summary import summary
-
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import state_ops
+from embedding_variable.tf_names import summary
 from embedding_variable.tools import names as names_lib
 from embedding_variable.variables import storages
 from embedding_variable.variables import variable as ev

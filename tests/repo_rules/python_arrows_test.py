@@ -16,6 +16,10 @@ _DEEPREC_PATCHES = _EV + "deeprec/patches/"
 _SOK = "addons/sparse_operation_kit/"
 _HUGECTR = "addons/hugectr/"
 _LOADER = _EV + "_lib.py"
+
+# The module from which this product's packages import TensorFlow's.
+_TF_NAMES = "embedding_variable.tf_names"
+
 _HPS = "addons/hierarchical_parameter_server/"
 _HPS_LOADER = _HPS + "python/hierarchical_parameter_server/_lib.py"
 
@@ -65,7 +69,7 @@ def _tensorflow_names(module):
         if _is(alias.name, "tensorflow"):
           names.add(alias.asname or alias.name.split(".")[0])
     elif isinstance(node, ast.ImportFrom) and node.level == 0:
-      if _is(node.module, "tensorflow"):
+      if _is(node.module, "tensorflow") or node.module == _TF_NAMES:
         names.update(alias.asname or alias.name for alias in node.names)
   return names
 
@@ -195,6 +199,7 @@ class PythonArrowsTest(parameterized.TestCase):
       "from tensorflow.python.ops import math_ops\nmath_ops.add = None",
       "from tensorflow.python.training import optimizer as o\no.Optimizer.f = None",
       "import sys\nsys.modules['tensorflow.python.ops.kv'] = None",
+      "from embedding_variable.tf_names import math_ops\nmath_ops.add = None",
       "import tensorflow as tf\ntf.load_op_library('a.so')",
   )
   def test_refuses(self, text):

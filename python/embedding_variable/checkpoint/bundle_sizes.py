@@ -9,9 +9,9 @@ crash every program that opens the checkpoint.
 
 import os
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import errors
-from tensorflow.python.lib.io import file_io
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import file_io
 
 
 def check(prefix, reader):

@@ -19,13 +19,12 @@ import json
 import os
 import re
 
-from tensorflow.python import pywrap_tensorflow
-from tensorflow.python.framework import errors
-from tensorflow.python.lib.io import file_io
-
 from embedding_variable.checkpoint import bundle_sizes
 from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import leftovers
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import file_io
+from embedding_variable.tf_names import pywrap_tensorflow
 
 DIRECTORY = leftovers.DELTAS
 INFO = "incremental_checkpoint"

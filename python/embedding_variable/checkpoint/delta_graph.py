@@ -24,19 +24,18 @@ the save ops of ranks other than 0 cover only these tables, and save/deltas/save
 the rank's part.
 """
 
-from tensorflow.core.protobuf import saver_pb2
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.training.saving import saveable_object
-
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_saveable
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable as saveable_lib
 from embedding_variable.checkpoint import saving
 from embedding_variable.ops import delta_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import saveable_object
+from embedding_variable.tf_names import saver_pb2
 
 _REQUESTED = "_embedding_variable_incremental_saving"
 

@@ -7,18 +7,17 @@ rank writes the changes of its own rows as a part of the table, and rank 0 also 
 placement of keys.
 """
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training.saving import saveable_object
-
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import delta_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import saveable_object
 
 
 class DeltaSaveable(saveable_object.SaveableObject):

@@ -13,12 +13,11 @@ import re
 import shutil
 import tempfile
 
-from tensorflow.python.framework import errors
-from tensorflow.python.lib.io import file_io
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import string_ops
-
 from embedding_variable.ops import delta_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import file_io
+from embedding_variable.tf_names import string_ops
 
 _STAGED = ".partial"
 _COMMIT = ".commit"

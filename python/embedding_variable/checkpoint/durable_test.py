@@ -6,10 +6,10 @@ import os
 import threading
 
 from absl.testing import absltest
-from tensorflow.python.framework import errors
-from tensorflow.python.lib.io import file_io
 
 from embedding_variable.checkpoint import durable
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import file_io
 
 _DATA = ".data-%05d-of-00003"
 

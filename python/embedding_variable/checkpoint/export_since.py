@@ -13,15 +13,6 @@ takes the rows of its own part.
 
 import os
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.lib.io import file_io
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import gen_io_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training.saving import saveable_object
-
 from embedding_variable.checkpoint import delta_saveable
 from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import job
@@ -30,6 +21,14 @@ from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint import together
 from embedding_variable.ops import delta_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import file_io
+from embedding_variable.tf_names import gen_io_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import saveable_object
 
 _SCOPE = "embedding_variable_export/"
 _COLLECTION = "embedding_variables"

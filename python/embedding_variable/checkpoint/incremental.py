@@ -15,18 +15,18 @@ Either all ranks advance to the next link or none does (together.py).
 import os
 import weakref
 
-from tensorflow.python.framework import ops
-from tensorflow.python.lib.io import file_io
-from tensorflow.python.platform import tf_logging as logging
-from tensorflow.python.training import checkpoint_management
-from tensorflow.python.util import compat
-
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
+from embedding_variable import graph_state
+from embedding_variable.tf_names import checkpoint_management
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import file_io
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tf_logging as logging
 
 _CHAINS = "_embedding_variable_chains"
 
@@ -117,7 +117,7 @@ def directory_of_chain(saver, directory):
 
 def remember(saver):
   """Registers a saver, so that `saver_of` finds it."""
-  ops.get_default_graph().__dict__.setdefault(_SAVERS, weakref.WeakSet()).add(saver)
+  graph_state.of(ops.get_default_graph()).setdefault(_SAVERS, weakref.WeakSet()).add(saver)
 
 
 def saver_of(saver_def):
@@ -129,7 +129,7 @@ def saver_of(saver_def):
   Raises:
     ValueError: there is none, or there are several.
   """
-  savers = [s for s in ops.get_default_graph().__dict__.get(_SAVERS, ())
+  savers = [s for s in graph_state.of(ops.get_default_graph()).get(_SAVERS, ())
             if s.saver_def is not None and
             (saver_def is None or s.saver_def.restore_op_name == saver_def.restore_op_name)]
   if len(savers) != 1:

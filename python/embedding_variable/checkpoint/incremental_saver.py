@@ -15,16 +15,15 @@ too.
 
 import os
 
-from tensorflow.python.framework import errors
-from tensorflow.python.lib.io import file_io
-from tensorflow.python.training import checkpoint_management
-from tensorflow.python.util import compat
-
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
+from embedding_variable.tf_names import checkpoint_management
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import file_io
 
 
 class IncrementalSaver(object):

@@ -10,12 +10,12 @@ The slots of a Saver are read from the attributes of its ops, so this works for 
 graphs too.
 """
 
-from tensorflow.python import pywrap_tensorflow
-from tensorflow.python.framework import errors
-from tensorflow.python.platform import tf_logging as logging
-
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable import graph_state
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import pywrap_tensorflow
+from embedding_variable.tf_names import tf_logging as logging
 
 # Attribute of a graph: the warnings it has logged.
 _WARNED = "_embedding_variables_left_out_warned"
@@ -122,7 +122,7 @@ def _strings(values):
 
 def _warn(graph, message):
   """Logs a warning once per graph, since training saves repeatedly."""
-  warned = graph.__dict__.setdefault(_WARNED, set())
+  warned = graph_state.of(graph).setdefault(_WARNED, set())
   if message not in warned:
     warned.add(message)
     logging.warning("%s", message)

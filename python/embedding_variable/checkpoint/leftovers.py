@@ -13,8 +13,8 @@ import os
 import re
 import threading
 
-from tensorflow.python.framework import errors
-from tensorflow.python.lib.io import file_io
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import file_io
 
 # Matches `model.ckpt-12.partial_part_tables0.index` and similar, also while stock code
 # is writing them; the folder of a sharded save, `model.ckpt-12.partial_temp_<32

@@ -10,15 +10,15 @@ has.
 
 import collections
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import resource_variable_ops
-from tensorflow.python.ops import state_ops
-from tensorflow.python.training.saving import saveable_object
-from tensorflow.python.training.saving import saveable_object_util
-
+from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import saveable_object
+from embedding_variable.tf_names import saveable_object_util
+from embedding_variable.tf_names import state_ops
 
 # Attribute of a graph, its numbers: name of the tensor that savers get -> _Number.
 _NUMBERS = "_embedding_variables_numbers"
@@ -35,7 +35,7 @@ def register(variable, other_names):
   """
   if variable.dtype.base_dtype != dtypes.float32:
     return
-  numbers = variable.graph.__dict__.setdefault(_NUMBERS, {})
+  numbers = graph_state.of(variable.graph).setdefault(_NUMBERS, {})
   numbers[_saved_tensor(variable).name] = _Number(variable, list(other_names))
 
 
@@ -59,7 +59,7 @@ def saveable_of(tensor, name, specs):
   """
   if not isinstance(tensor, ops.Tensor):
     return None
-  number = tensor.graph.__dict__.get(_NUMBERS, {}).get(tensor.name)
+  number = graph_state.of(tensor.graph).get(_NUMBERS, {}).get(tensor.name)
   if number is None:
     return None
   return NumberSaveable(number.variable, name, number.other_names, tensor, specs())

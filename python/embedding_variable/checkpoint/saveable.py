@@ -11,18 +11,18 @@ unless TF_EV_SAVE_FILTERED_FEATURES=0.
 import collections
 import os
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training import training_util
-from tensorflow.python.training.saving import saveable_object
-
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import saveable_object
+from embedding_variable.tf_names import training_util
 
 _NUM_BUCKETS = 1000
 
@@ -49,7 +49,7 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     self._columns = None
     self._placement = job.current().placement(var)
     if not self.spread:
-      var.graph.__dict__.setdefault(_SAVED_ALONE, set()).add(var.handle.name)
+      graph_state.of(var.graph).setdefault(_SAVED_ALONE, set()).add(var.handle.name)
     super(EmbeddingVariableSaveable, self).__init__(var, self._specs(name), name)
 
   @property
@@ -183,7 +183,7 @@ def check_spread_is_known(variables):
     ValueError: names the variable.
   """
   for var in variables:
-    if var.handle.name not in var.graph.__dict__.get(_SAVED_ALONE, ()):
+    if var.handle.name not in graph_state.of(var.graph).get(_SAVED_ALONE, ()):
       continue
     if job.current().placement(var) is not None:
       raise ValueError(

@@ -17,15 +17,15 @@ ensures that. Changes of such tables (delta_saveable.py) are saved in the same w
 
 import collections
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import gen_io_ops
-from tensorflow.python.ops import string_ops
-
 from embedding_variable.checkpoint import delta_saveable
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
+from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import gen_io_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import string_ops
 
 # Suffixes of the partial checkpoints' names; leftovers.py has them too.
 _REST = "_part_rest"
@@ -39,12 +39,12 @@ _TOGETHER = "_embedding_variables_saved_together"
 
 def mark_as_together(graph, saver_def):
   """Records that a saver of this graph saves tables spread over ranks."""
-  graph.__dict__.setdefault(_TOGETHER, set()).add(saver_def.filename_tensor_name)
+  graph_state.of(graph).setdefault(_TOGETHER, set()).add(saver_def.filename_tensor_name)
 
 
 def is_together(graph, saver_def):
   """Returns whether all ranks must save together with this saver."""
-  return saver_def is not None and saver_def.filename_tensor_name in graph.__dict__.get(
+  return saver_def is not None and saver_def.filename_tensor_name in graph_state.of(graph).get(
       _TOGETHER, ())
 
 

@@ -35,7 +35,7 @@ Letters in shapes: N keys, F filtered keys, R default rows, dim floats in a row.
 import collections
 import re
 
-from tensorflow.python.framework import dtypes
+from embedding_variable.tf_names import dtypes
 
 # One column of a full checkpoint.
 #   name: string, follows the table's or slot's name and a dash.

@@ -11,16 +11,15 @@ Python between steps: the graph has no collective op for it.
 
 import os
 
-from tensorflow.python.framework import ops
-from tensorflow.python.summary.writer import writer
-from tensorflow.python.summary.writer import writer_cache
-from tensorflow.python.training import basic_session_run_hooks
-from tensorflow.python.training import training_util
-from tensorflow.python.util import compat
-
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import saving
+from embedding_variable.tf_names import basic_session_run_hooks
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import training_util
+from embedding_variable.tf_names import writer
+from embedding_variable.tf_names import writer_cache
 
 _CHANNEL = "save"
 

@@ -10,15 +10,14 @@ create an embedding variable.
 import collections
 import numbers
 
-from tensorflow.python.feature_column import feature_column as fc_v1
-from tensorflow.python.feature_column import feature_column_v2 as fc
-from tensorflow.python.feature_column import utils as fc_utils
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import parsing_ops
-from tensorflow.python.ops import string_ops
-
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import feature_column as fc_v1
+from embedding_variable.tf_names import feature_column_utils as fc_utils
+from embedding_variable.tf_names import feature_column_v2 as fc
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import parsing_ops
+from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import string_ops
 from embedding_variable.variables import options
 
 # Number of buckets with which `tf.strings.to_hash_bucket_fast` converts strings to

@@ -7,13 +7,13 @@ has imported that.
 """
 
 from tensorflow.contrib.layers.python.layers import feature_column as contrib_fc
-from tensorflow.python.feature_column import utils as fc_utils
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import string_ops
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import feature_column_utils as fc_utils
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import string_ops
 from embedding_variable.variables import creation
 from embedding_variable.variables import options
 

@@ -5,13 +5,12 @@
 import collections
 import numbers
 
-from tensorflow.python.feature_column import feature_column as fc_v1
-from tensorflow.python.feature_column import feature_column_v2 as fc
-from tensorflow.python.feature_column import utils as fc_utils
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import partitioned_variables
-
 from embedding_variable.feature_column import categorical
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import feature_column as fc_v1
+from embedding_variable.tf_names import feature_column_utils as fc_utils
+from embedding_variable.tf_names import feature_column_v2 as fc
+from embedding_variable.tf_names import partitioned_variables
 from embedding_variable.variables import multihash
 from embedding_variable.variables import number_checks
 

@@ -12,15 +12,15 @@ number, and copies of dense variables diverge. All clipping in TensorFlow goes t
 import collections.abc as collections_abc
 
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
 from tensorflow.python.framework import tensor_util
-from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import clip_ops
 from tensorflow.python.ops import gen_nn_ops
 from tensorflow.python.ops import math_ops
 
 from embedding_variable.integration import patching
 from embedding_variable.ops import spread_gradients
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import ops
 
 
 def install():

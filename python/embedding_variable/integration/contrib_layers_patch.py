@@ -10,7 +10,6 @@ Importing contrib takes seconds, which scripts without it should not spend: the 
 applied when a script has imported contrib.
 """
 
-from tensorflow.python.framework import ops
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import init_ops
 from tensorflow.python.training import checkpoint_utils
@@ -19,6 +18,7 @@ from embedding_variable.feature_column import categorical
 from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import patching
 from embedding_variable.lookup import combiners
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access

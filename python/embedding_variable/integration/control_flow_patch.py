@@ -14,25 +14,27 @@ error.
 """
 
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import cond_v2
-from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import control_flow_state
 from tensorflow.python.ops import while_v2
 
 from embedding_variable.integration import patching
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import ops
 
 def install():
   """Patches the creation of zeros, the loop's accumulator and the gradients of v2's
   functions.
   """
-  patching.wrap(control_flow_state, "ZerosLikeOutsideLoop",
-                _zeros_like_outside_loop)
-  patching.wrap(control_flow_state._ControlFlowState, "ZerosLike",
-                _zeros_like_in_loop)
+  # The second names are those of 2.x.
+  name = patching.first_name(control_flow_state, "ZerosLikeOutsideLoop", "ZerosLike")
+  patching.wrap(control_flow_state, name, _zeros_like_outside_loop)
+  state = control_flow_state._ControlFlowState
+  name = patching.first_name(state, "ZerosLike", "ZerosLikeV1WhileLoop")
+  patching.wrap(state, name, _zeros_like_in_loop)
   patching.wrap(control_flow_ops.WhileContext,
                 "AddBackpropIndexedSlicesAccumulator", _accumulator)
   patching.wrap(cond_v2, "_make_output_composite_tensors_match", _branches_match)
@@ -115,13 +117,12 @@ def _gradient_of_loop(stock):
   """Wraps the function that creates the gradient of a loop."""
 
   def create_grad_func(ys, xs, grads, cond_graph, body_graph, name, while_op,
-                       maximum_iterations):
+                       *args, **kwargs):
     for resource in while_op.inputs:
       handle_op = handle_ops.handle_op_of(resource)
       if handle_op is not None:
         _refuse_v2(handle_op, "a lookup in a tf.while_loop or tf.map_fn")
-    return stock(ys, xs, grads, cond_graph, body_graph, name, while_op,
-                 maximum_iterations)
+    return stock(ys, xs, grads, cond_graph, body_graph, name, while_op, *args, **kwargs)
 
   return create_grad_func
 

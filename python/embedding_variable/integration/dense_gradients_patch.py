@@ -10,10 +10,9 @@ The error is a NotImplementedError, because stock code replaces a ValueError by 
 noise of the gradient's dense shape.
 """
 
-from tensorflow.python.framework import ops
-
 from embedding_variable.integration import patching
 from embedding_variable.ops import table_gradients
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 # Priority; TensorFlow's conversion of IndexedSlices has 100.

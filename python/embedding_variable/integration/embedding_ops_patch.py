@@ -9,7 +9,6 @@ keys. The sparse variants would use five ops to read, copy and pool instead of o
 `tf.gather` with ragged ids would read the whole variable.
 """
 
-from tensorflow.python.framework import ops
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops.ragged import ragged_gather_ops
 from tensorflow.python.ops.ragged import ragged_tensor
@@ -18,6 +17,7 @@ from embedding_variable.integration import patching
 from embedding_variable.lookup import composed
 from embedding_variable.lookup import embedding_lookup as row_lookup
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 
@@ -86,7 +86,10 @@ def _embedding_lookup_sparse(stock):
 
   def embedding_lookup_sparse(params, sp_ids, sp_weights, partition_strategy="mod",
                               name=None, combiner=None, max_norm=None,
-                              blocknums=None):
+                              blocknums=None, **kwargs):
+    if isinstance(blocknums, bool):
+      # 2.x has an argument allow_fast_lookup in this place.
+      blocknums, kwargs["allow_fast_lookup"] = None, blocknums
     if composed.is_composed(params):
       return composed.lookup_sparse(params, sp_ids, sp_weights, partition_strategy, name,
                                     combiner, max_norm, blocknums)
@@ -94,7 +97,7 @@ def _embedding_lookup_sparse(stock):
     _reject(params, parts, blocknums=blocknums)
     if parts is None:
       return stock(params, sp_ids, sp_weights, partition_strategy, name, combiner,
-                   max_norm)
+                   max_norm, **kwargs)
     return stock_semantics.lookup_sparse(parts, sp_ids, sp_weights, combiner,
                                          max_norm, name)
 
@@ -107,7 +110,7 @@ def _safe_embedding_lookup_sparse(stock):
                                    sparse_weights=None, combiner="mean",
                                    default_id=None, name=None,
                                    partition_strategy="div", max_norm=None,
-                                   prune=True):
+                                   prune=True, **kwargs):
     if composed.is_composed(embedding_weights):
       return composed.safe_lookup_sparse(
           embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name,
@@ -115,7 +118,7 @@ def _safe_embedding_lookup_sparse(stock):
     parts = _parts_of(embedding_weights)
     if parts is None:
       return stock(embedding_weights, sparse_ids, sparse_weights, combiner,
-                   default_id, name, partition_strategy, max_norm)
+                   default_id, name, partition_strategy, max_norm, **kwargs)
     return stock_semantics.safe_lookup_sparse(parts, sparse_ids, sparse_weights,
                                               combiner, default_id, max_norm, prune,
                                               name)

@@ -13,7 +13,6 @@ import threading
 from tensorflow.python.feature_column import feature_column as fc_v1
 from tensorflow.python.feature_column import feature_column_v2 as fc
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops import variable_scope
 from tensorflow.python.ops import variables
@@ -22,8 +21,10 @@ from tensorflow.python.training import checkpoint_utils
 from embedding_variable.feature_column import categorical
 from embedding_variable.feature_column import groups
 from embedding_variable.feature_column import multihash_column
+from embedding_variable import graph_state
 from embedding_variable.integration import patching
 from embedding_variable.lookup import adaptive
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import creation
 from embedding_variable.variables import multihash
 from embedding_variable.variables import variable as ev
@@ -47,7 +48,9 @@ def install():
   patching.wrap(fc.IndicatorColumn, "_transform_id_weight_pair", _transform_indicator)
   patching.wrap(fc_v1._FCLinearWrapper, "build", _build_linear)
   patching.wrap(fc._StateManagerImpl, "create_variable", _create_variable)
-  patching.wrap(fc._StateManagerImplV2, "create_variable", _create_variable_v2)
+  # 2.x has it in Keras only.
+  if hasattr(fc, "_StateManagerImplV2"):
+    patching.wrap(fc._StateManagerImplV2, "create_variable", _create_variable_v2)
   patching.wrap(fc_v1._SharedEmbeddingColumn, "_get_dense_tensor_internal",
                 _shared_dense_tensor)
   stock = fc.SharedEmbeddingColumnCreator.__dict__["embedding_weights"]
@@ -339,7 +342,7 @@ def _shared_dense_tensor(stock):
       tensors = self.categorical_column._get_sparse_tensors(
           inputs, weight_collections=weight_collections, trainable=trainable)
       key = "_shared_embedding_variables"
-      shared = ops.get_default_graph().__dict__.setdefault(key, {})
+      shared = graph_state.of(ops.get_default_graph()).setdefault(key, {})
       name = self.shared_embedding_collection_name
       if name in shared:
         weights = shared[name]

@@ -14,8 +14,10 @@ from embedding_variable.variables import variable as ev
 
 def install():
   """Replaces the function, wherever TensorFlow holds it."""
-  stock, replacement = patching.wrap(graph_util_impl, "convert_variables_to_constants",
-                                     _convert_variables_to_constants)
+  name = "convert_variables_to_constants"
+  owner = patching.module_with(name, graph_util_impl.__name__,
+                               "tensorflow.python.framework.convert_to_constants")
+  stock, replacement = patching.wrap(owner, name, _convert_variables_to_constants)
   patching.replace_exports(stock, replacement)
 
 

@@ -13,7 +13,6 @@ import threading
 
 from tensorflow.python.feature_column import feature_column as fc_v1
 from tensorflow.python.feature_column import feature_column_v2 as fc
-from tensorflow.python.framework import ops
 from tensorflow.python.ops import variable_scope
 
 from embedding_variable.feature_column import groups
@@ -21,6 +20,8 @@ from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import patching
 from embedding_variable.lookup import group
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import feature_column_v2
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access
@@ -48,7 +49,7 @@ def _input_layer(stock):
 
   def input_layer(features, feature_columns, *args, **kwargs):
     columns = feature_columns
-    if isinstance(columns, (fc_v1._FeatureColumn, fc.FeatureColumn)):
+    if isinstance(columns, (fc_v1._FeatureColumn, feature_column_v2.FeatureColumn)):
       columns = [columns]
     elif not isinstance(columns, dict):
       # An iterator can be read only once.

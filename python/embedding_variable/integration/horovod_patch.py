@@ -24,15 +24,15 @@ No-op without Horovod.
 import inspect
 import threading
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.platform import tf_logging as logging
 
 from embedding_variable.integration import patching
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 _shutdown_lock = threading.Lock()

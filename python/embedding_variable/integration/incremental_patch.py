@@ -12,10 +12,8 @@ import os
 import threading
 
 from tensorflow.python.eager import context
-from tensorflow.python.framework import ops
 from tensorflow.python.saved_model import builder_impl
 from tensorflow.python.training import basic_session_run_hooks
-from tensorflow.python.training import checkpoint_management
 from tensorflow.python.training import monitored_session
 from tensorflow.python.training import saver as saver_lib
 from tensorflow.python.util import compat
@@ -29,6 +27,8 @@ from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable as saveable_lib
 from embedding_variable.checkpoint import saving
 from embedding_variable.integration import patching
+from embedding_variable.tf_names import checkpoint_management
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 # pylint: disable=protected-access

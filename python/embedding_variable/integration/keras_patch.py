@@ -11,10 +11,7 @@ that name, which handles embedding variables and passes the rest on. Slots come 
 
 import contextlib
 
-from tensorflow.python.framework import ops
-from tensorflow.python.keras import initializers
-from tensorflow.python.keras.optimizer_v2 import optimizer_v2
-
+from embedding_variable import tf_names
 from embedding_variable.integration import patching
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import spread_gradients
@@ -23,6 +20,8 @@ from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import keras_initializers
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import strategies
 from embedding_variable.variables import variable as ev
 
@@ -33,9 +32,10 @@ _METHOD = "_resource_apply_sparse_duplicate_indices"
 
 def install():
   """Replaces `OptimizerV2.add_slot` and `_distributed_apply`."""
-  patching.wrap(optimizer_v2.OptimizerV2, "add_slot", _add_slot)
-  patching.wrap(optimizer_v2.OptimizerV2, "_distributed_apply",
-                _distributed_apply)
+  for optimizer_v2 in tf_names.keras_optimizers("optimizer_v2"):
+    patching.wrap(optimizer_v2.OptimizerV2, "add_slot", _add_slot)
+    patching.wrap(optimizer_v2.OptimizerV2, "_distributed_apply",
+                  _distributed_apply)
 
 
 def _add_slot(stock):
@@ -48,7 +48,7 @@ def _add_slot(stock):
     slots = self._slots.setdefault(var._unique_id, {})
     if slot_name not in slots:
       if isinstance(initializer, str):
-        initializer = initializers.get(initializer)
+        initializer = keras_initializers.get(initializer)
       initial = slot_view.constant_of(var, initializer, slot_name)
       # Stock Keras names slot variables <variable>/<slot>. Two optimizers on one
       # variable must not share a column, so a number is added.

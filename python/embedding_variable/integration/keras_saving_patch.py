@@ -6,9 +6,7 @@ Why: stock code writes the result of `session.run(variable)`, which for a table 
 shape. It does so without an error, and may replace a good file.
 """
 
-from tensorflow.python.keras.engine import network
-from tensorflow.python.keras.saving import hdf5_format
-
+from embedding_variable import tf_names
 from embedding_variable.integration import patching
 from embedding_variable.variables import variable as ev
 
@@ -17,8 +15,13 @@ _HDF5 = ("hdf5", "h5", "keras")
 
 def install():
   """Replaces the functions that run before a file is opened."""
-  patching.wrap(network.Network, "save_weights", _save_weights)
-  patching.wrap(hdf5_format, "save_model_to_hdf5", _save_model)
+  for module in tf_names.keras_modules("engine.network", "engine.training"):
+    owner = getattr(module, patching.first_name(module, "Network", "Model"))
+    patching.wrap(owner, "save_weights", _save_weights)
+  for module in tf_names.keras_modules("saving.hdf5_format", "saving.legacy.hdf5_format"):
+    patching.wrap(module, "save_model_to_hdf5", _save_model)
+  for module in tf_names.keras_modules("saving.saving_lib"):
+    patching.wrap(module, "save_model", _save_model)
 
 
 def _check(model):
@@ -32,14 +35,14 @@ def _check(model):
 
 def _save_weights(stock):
 
-  def save_weights(self, filepath, overwrite=True, save_format=None):
+  def save_weights(self, filepath, overwrite=True, save_format=None, **kwargs):
     if save_format is None:
       is_hdf5 = str(filepath).endswith((".h5", ".keras", ".hdf5"))
     else:
       is_hdf5 = save_format.lower().strip() in _HDF5
     if is_hdf5:
       _check(self)
-    return stock(self, filepath, overwrite, save_format)
+    return stock(self, filepath, overwrite, save_format, **kwargs)
 
   return save_weights
 

@@ -12,15 +12,15 @@ ranks must skip a step or none, so values that are not finite are counted over r
 """
 
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.keras.mixed_precision.experimental import loss_scale_optimizer
-from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.training.experimental import loss_scale
 
+from embedding_variable import tf_names
 from embedding_variable.integration import patching
 from embedding_variable.ops import spread_gradients
 from embedding_variable.ops import table_gradients
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import ops
 
 # pylint: disable=protected-access
 
@@ -28,8 +28,14 @@ from embedding_variable.ops import table_gradients
 def install():
   """Replaces the functions that scale gradients, and those that check them."""
   patching.wrap(loss_scale, "_is_all_finite", _is_all_finite)
-  patching.wrap(loss_scale_optimizer.LossScaleOptimizer, "get_unscaled_gradients",
-                _get_unscaled_gradients)
+  for module in tf_names.keras_modules(
+      "mixed_precision.experimental.loss_scale_optimizer",
+      "mixed_precision.loss_scale_optimizer"):
+    patching.wrap(module.LossScaleOptimizer, "get_unscaled_gradients",
+                  _get_unscaled_gradients)
+    # 2.x has a copy of the function.
+    if hasattr(module, "_is_all_finite"):
+      patching.wrap(module, "_is_all_finite", _is_all_finite)
   patching.after_import("tensorflow.contrib.mixed_precision", _patch_contrib)
 
 

@@ -8,10 +8,10 @@ in the graph identifies it.
 """
 
 from tensorflow.core.framework import variable_pb2
-from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
 from embedding_variable.integration import patching
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 

@@ -9,12 +9,12 @@ optimizer's rows in a conditional, which it rejects.
 
 from tensorflow.python.eager import context
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
 from tensorflow.python.ops import numerics
 
 from embedding_variable.integration import patching
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)

@@ -12,8 +12,6 @@ its own `_create_slots`, in which tables without rows on this rank appear to hav
 import contextlib
 
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
 from tensorflow.python.training import optimizer as optimizer_lib
 
 from embedding_variable.integration import patching
@@ -24,6 +22,8 @@ from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import strategies
 from embedding_variable.variables import variable as ev
 

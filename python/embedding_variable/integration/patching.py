@@ -10,7 +10,28 @@ import types
 
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable import tf_names
+
 _MARK = "_embedding_variable_stock"
+
+
+def first_name(owner, *names):
+  """Returns the first of the names that the owner has: one for each TensorFlow."""
+  for name in names:
+    if hasattr(owner, name):
+      return name
+  raise AttributeError("TensorFlow's %s has none of %s" %
+                       (owner.__name__, ", ".join(names)))
+
+
+def module_with(attribute, *modules):
+  """Returns the first of the modules, by full name, that exists and has the attribute."""
+  for name in modules:
+    module = tf_names.find(name)
+    if hasattr(module, attribute):
+      return module
+  raise AttributeError("none of TensorFlow's modules %s has %s" %
+                       (", ".join(modules), attribute))
 
 
 def wrap(owner, name, make, layer=""):

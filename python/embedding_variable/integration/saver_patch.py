@@ -12,15 +12,14 @@ that are spread over the ranks of a job are saved by all ranks together, when ea
 `Saver.save`.
 """
 
+import inspect
 import os
 
 from tensorflow.core.protobuf import saver_pb2
 from tensorflow.python.framework import errors
-from tensorflow.python.framework import ops
 from tensorflow.python.lib.io import file_io
 from tensorflow.python.ops import variables
 from tensorflow.python.training import saver
-from tensorflow.python.training.saving import functional_saver
 from tensorflow.python.training.saving import saveable_object_util
 
 from embedding_variable.checkpoint import delta_graph
@@ -33,6 +32,8 @@ from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint import together
 from embedding_variable.integration import patching
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import functional_saver
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 
@@ -48,9 +49,11 @@ def install():
   patching.wrap(saver.BaseSaverBuilder, "save_op", _save_op)
   patching.wrap(saver.Saver, "save", _save)
   patching.wrap(saver.Saver, "restore", _restore)
-  single = functional_saver._SingleDeviceSaver  # pylint: disable=protected-access
-  patching.wrap(single, "save", _object_based_save)
-  patching.wrap(single, "restore", _object_based_restore)
+  single = getattr(functional_saver, "_SingleDeviceSaver", None)
+  # In 2.x tf.train.Checkpoint does not save by saveables; there a variable raises.
+  if single and "saveable_objects" in inspect.signature(single).parameters:
+    patching.wrap(single, "save", _object_based_save)
+    patching.wrap(single, "restore", _object_based_restore)
 
 
 def _op_list_to_dict(stock):

@@ -9,8 +9,6 @@ first; such a key then gets the sum instead of the mean.
 """
 
 from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
 from tensorflow.python.ops import bitwise_ops
 from tensorflow.python.ops import math_ops
 from tensorflow.python.ops import sort_ops
@@ -18,6 +16,8 @@ from tensorflow.python.training import sync_replicas_optimizer
 
 from embedding_variable.integration import patching
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 

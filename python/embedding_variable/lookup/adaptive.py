@@ -8,21 +8,20 @@ either to an embedding variable, where it has its own row, or to a dense table o
 rows, where id `k` reads row `floormod(k, rows)`.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import check_ops
-from tensorflow.python.ops import data_flow_ops
-from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import sparse_ops
-from tensorflow.python.ops import variables
-
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import check_ops
+from embedding_variable.tf_names import data_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import sparse_ops
+from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import variables
 from embedding_variable.variables import variable as ev
 
 

@@ -12,10 +12,10 @@ Letters in shapes: N ids, B samples, dim floats in a row.
 
 import collections
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import math_ops
 
 SUM = "sum"
 

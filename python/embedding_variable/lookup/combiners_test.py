@@ -6,10 +6,10 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
 
 import embedding_variable as ev
 from embedding_variable.lookup import combiners
+from embedding_variable import tf_names
 
 _DIM = 3
 # Sample 1 has no ids; sample 2 has the same id twice.
@@ -43,7 +43,7 @@ class CombinersTest(parameterized.TestCase):
         return session.run(output)
 
   def test_the_op_has_the_same_ones(self):
-    for attr in op_def_registry.get_registered_ops()["EvLookupSparse"].attr:
+    for attr in tf_names.op_def("EvLookupSparse").attr:
       if attr.name == "combiners":
         allowed = [name.decode() for name in attr.allowed_values.list.s]
     self.assertCountEqual(allowed, combiners.NAMES)

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lookups of variables composed of several: multihash and dynamic dimension."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import sparse_tensor
 from embedding_variable.variables import dynamic_dimension
 from embedding_variable.variables import multihash
 from embedding_variable.variables import variable as ev

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row lookups over the parts of an embedding variable."""
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import data_flow_ops
-from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops import math_ops
-
 from embedding_variable.lookup import partition
 from embedding_variable.ops import presence_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import data_flow_ops
+from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
 

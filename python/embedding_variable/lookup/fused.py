@@ -7,12 +7,11 @@ anyway: one op forward, one backward. For ordinary variables they are the stock
 functions.
 """
 
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import embedding_ops
-
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import sparse_tensor
 from embedding_variable.variables import variable as ev
 
 

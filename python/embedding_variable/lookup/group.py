@@ -9,16 +9,15 @@ and combiner. Ordinary variables among them are looked up one by one.
 import functools
 import sys
 
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops.ragged import ragged_tensor
-
 from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import ragged_tensor
+from embedding_variable.tf_names import sparse_tensor
 from embedding_variable.variables import variable as ev
 
 # The pooled lookup of embedding variables; `set_lookup` replaces it.

@@ -13,8 +13,7 @@ several ops, the graph can process the outputs of one while the next one runs:
 The split only affects speed: each table's output has the same bits.
 """
 
-from tensorflow.python.framework import device as device_lib
-
+from embedding_variable.tf_names import device as device_lib
 from embedding_variable.variables import storages
 
 _TABLES_PER_PART = 4

@@ -7,8 +7,8 @@ key itself is stored unchanged, so a checkpoint can be restored with another num
 parts.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import math_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
 
 _NUM_BUCKETS = 1000
 

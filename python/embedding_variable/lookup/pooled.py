@@ -2,23 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pooled lookups of many tables in one op, or a few (op_parts.py)."""
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import device as device_lib
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import variables
-from tensorflow.python.ops.ragged import ragged_tensor
-from tensorflow.python.ops.ragged import segment_id_ops
-
 from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import op_parts
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import pack_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import device as device_lib
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import ragged_tensor
+from embedding_variable.tf_names import segment_id_ops
+from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import variables
 from embedding_variable.variables import variable as ev
 
 

@@ -6,14 +6,13 @@ These are rows that are clipped one by one, composed from several tables, or row
 dense variable that follow this package's rules.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops.ragged import ragged_tensor
-
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ragged_tensor
 
 # Start of error messages.
 _WHAT = "a pooled lookup"

@@ -8,21 +8,20 @@ empty ones at the end, which stock omits. And such a row is zeros, also with wei
 where stock divides 0 by 0.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import sparse_ops
-from tensorflow.python.ops import variables
-from tensorflow.python.platform import tf_logging as logging
-
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import embedding_lookup
 from embedding_variable.lookup import pooled
 from embedding_variable.lookup import row_pooling
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import sparse_ops
+from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import tensor_shape
+from embedding_variable.tf_names import tf_logging as logging
+from embedding_variable.tf_names import variables
 
 
 def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):

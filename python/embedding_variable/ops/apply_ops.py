@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fused optimizer update."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import math_ops
-
 from embedding_variable import _lib
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 

@@ -4,9 +4,8 @@
 
 import collections
 
-from tensorflow.python.framework import ops
-
 from embedding_variable import _lib
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lookups of rows by key, and their gradient."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-
 from embedding_variable import _lib
+from embedding_variable import graph_state
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 
@@ -40,7 +40,7 @@ def gather(resource, ids, counts=None, name=None):
     # The engine counts the occurrences of one batch in 31 bits.
     counts = math_ops.minimum(
         math_ops.cast(counts, dtypes.int64), dtypes.int32.max)
-    rows.graph.__dict__.setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
+    graph_state.of(rows.graph).setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
         counts, [-1])
   return rows
 
@@ -51,7 +51,7 @@ def counts_of(indices):
   Args:
     indices: tensor `[N]`, the indices of the gradient of one lookup.
   """
-  return indices.graph.__dict__.get(_COUNTS, {}).get(indices.name)
+  return graph_state.of(indices.graph).get(_COUNTS, {}).get(indices.name)
 
 
 def get_meta(resource, ids, name=None):
@@ -89,7 +89,7 @@ def _ev_gather_grad(op, grad):
   with ops.control_dependencies(wait_for):
     values = array_ops.reshape(grad, row_shape)
   ids = array_ops.reshape(op.inputs[1], [-1])
-  counts = op.graph.__dict__.get(_COUNTS, {})
+  counts = graph_state.of(op.graph).get(_COUNTS, {})
   if op.name in counts:
     counts[ids.name] = counts[op.name]
   slices = ops.IndexedSlices(values, math_ops.cast(ids, dtypes.int64))

@@ -4,12 +4,12 @@
 
 import collections
 
-from tensorflow.core.framework import attr_value_pb2
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.util import compat
-
 from embedding_variable import _lib
+from embedding_variable import tf_names
+from embedding_variable.tf_names import attr_value_pb2
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 
@@ -32,8 +32,8 @@ def _value(attr_value):
 
 
 _OPTIONS = [
-    attr for op in _gen.OP_LIST.op if op.name == HANDLE_OP
-    for attr in op.attr if attr.name not in _SET_BY_HANDLE
+    attr for attr in tf_names.op_def(HANDLE_OP).attr
+    if attr.name not in _SET_BY_HANDLE
 ]
 
 # Options of a table: admission and eviction, storage, and what is recorded per key. The

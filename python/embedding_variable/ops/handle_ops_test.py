@@ -11,12 +11,11 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from tensorflow.python.ops import resource_variable_ops
-
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import testing
+from embedding_variable.tf_names import resource_variable_ops
 
 
 class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):

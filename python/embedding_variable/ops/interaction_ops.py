@@ -3,12 +3,12 @@
 """DLRM's interaction: dot products of all pairs of a sample's vectors."""
 
 import numpy as np
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
 
 from embedding_variable import _lib
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 

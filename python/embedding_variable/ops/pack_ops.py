@@ -9,12 +9,11 @@ ms before the lookup began.
 
 import numbers
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import device as device_lib
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_util
-
 from embedding_variable import _lib
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import device as device_lib
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_util
 
 _gen = _lib.load()
 

@@ -5,11 +5,11 @@
 from absl.testing import absltest
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import tensor_util
 
 from embedding_variable import _lib
 from embedding_variable.ops import pack_ops
 from embedding_variable.ops import testing
+from embedding_variable.tf_names import tensor_util
 
 _gen = _lib.load()
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Returns which keys have a row, and lets a caller provide rows for the others."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-
 from embedding_variable import _lib
+from embedding_variable import graph_state
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 
@@ -81,7 +81,7 @@ def with_initial_rows(resource, ids, rows, initial_rows):
   with ops.get_default_graph().gradient_override_map({"Select": _SELECT_GRADIENT}):
     chosen = array_ops.where(absent, initial, flat)
   # Inputs of the gradient that are not inputs of the op.
-  chosen.graph.__dict__.setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
+  graph_state.of(chosen.graph).setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
       resource, array_ops.reshape(math_ops.cast(ids, dtypes.int64), [-1]))
   result = array_ops.reshape(chosen, array_ops.shape(rows))
   result.set_shape(rows.shape)
@@ -91,7 +91,7 @@ def with_initial_rows(resource, ids, rows, initial_rows):
 @ops.RegisterGradient(_SELECT_GRADIENT)
 def _select_grad(op, grad):
   """Inserts the absent keys after the lookup, before anything uses the gradient."""
-  resource, ids = op.graph.__dict__[_SELECT_GRADIENT][op.name]
+  resource, ids = graph_state.of(op.graph)[_SELECT_GRADIENT][op.name]
   with ops.control_dependencies([op]):
     inserted = insert_absent(resource, ids, op.inputs[1])
   with ops.control_dependencies([inserted]):

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole rows (value and slots) by key, for optimizers/generic.py."""
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-
 from embedding_variable import _lib
 from embedding_variable.ops import table_gradients
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 

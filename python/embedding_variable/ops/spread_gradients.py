@@ -15,8 +15,9 @@ gets a control input that runs the collective in each of its steps.
 import collections
 import contextlib
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import control_flow_util
+from embedding_variable import graph_state
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import control_flow_util
 
 # Types of ops whose outputs are rows that this rank owns -> the function that adds.
 _gradient_ops = {}
@@ -54,7 +55,7 @@ class _Sums(object):
 
 
 def _of_graph(graph):
-  return graph.__dict__.setdefault(_SUMS, _Sums())
+  return graph_state.of(graph).setdefault(_SUMS, _Sums())
 
 
 def register(op_type, sum_over_ranks):

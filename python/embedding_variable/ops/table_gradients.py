@@ -6,9 +6,9 @@ The gradient of a table is an IndexedSlices without a dense shape. Its tensors d
 lead back to the table's handle, so each gradient function records the handle's name.
 """
 
-from tensorflow.python.framework import ops
-
+from embedding_variable import graph_state
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import ops
 
 # Attribute of a graph: name of a gradient's indices -> name of the table.
 _TABLES = "_embedding_variable_tables_of_indices"
@@ -21,7 +21,7 @@ def record(slices, resource):
     slices: IndexedSlices, new.
     resource: resource scalar, the table's handle, or an op that passes it on.
   """
-  tables = slices.indices.graph.__dict__.setdefault(_TABLES, {})
+  tables = graph_state.of(slices.indices.graph).setdefault(_TABLES, {})
   handle_op = handle_ops.handle_op_of(resource)
   if handle_op is not None:
     tables[slices.indices.name] = handle_op.name
@@ -39,7 +39,7 @@ def table_of(slices):
   """
   # A script's own slices may be arrays or eager tensors.
   graph = getattr(slices.indices, "graph", None)
-  tables = getattr(graph, _TABLES, None)
+  tables = None if graph is None else graph_state.of(graph).get(_TABLES)
   if not tables:
     return None
   seen, left = set(), [slices.indices]

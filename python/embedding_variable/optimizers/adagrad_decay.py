@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's `AdagradDecayOptimizer`: Adagrad whose accumulator decays."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import init_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training import optimizer
-
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import init_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import optimizer
 
 
 class AdagradDecayOptimizer(optimizer.Optimizer):

@@ -2,20 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's `AdamAsyncOptimizer`: Adam without scalars shared by all variables."""
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import state_ops
-from tensorflow.python.training import optimizer
-from tensorflow.python.training import training_ops
-
 from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import optimizer
+from embedding_variable.tf_names import state_ops
+from embedding_variable.tf_names import training_ops
 from embedding_variable.variables import variable as ev
 
 

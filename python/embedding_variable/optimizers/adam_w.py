@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's `AdamWOptimizer`: Adam with decoupled weight decay."""
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import state_ops
-from tensorflow.python.training import adam
-
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
+from embedding_variable.tf_names import adam
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import state_ops
 
 
 class AdamWOptimizer(adam.AdamOptimizer):

@@ -10,13 +10,14 @@ it, and the first table's update creates the op that the other tables share.
 import contextlib
 import threading
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import variable_scope
-from tensorflow.python.training import training_util
+from embedding_variable import graph_state
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import variable_scope
+from embedding_variable.tf_names import training_util
 
 _local = threading.local()
 
@@ -35,7 +36,7 @@ class ApplyScope(object):
     self.pairs = pairs
     self.cache = {}
     self._graph = ops.get_default_graph()
-    self._last_id = self._graph._last_id  # pylint: disable=protected-access
+    self._last_id = graph_state.last_id(self._graph)
 
   def made(self, tensor):
     """Returns whether this call created the tensor, as it does if a script passed a

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fused updates: one op reads, updates and writes the rows of many tables."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import math_ops
-
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import pack_ops
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import occurrences
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.variables import storages
 from embedding_variable.variables import variable as ev
 

@@ -12,20 +12,19 @@ Keys that the variable's filter does not admit are counted and left out.
 Only touched rows change: momentum of other rows does not decay ("lazy" semantics).
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import gen_resource_variable_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import resource_variable_ops
-from tensorflow.python.training import optimizer as optimizer_v1
-
 from embedding_variable.ops import row_ops
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import occurrences
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import gen_resource_variable_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import optimizer as optimizer_v1
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import tensor_shape
 
 
 def check(optimizer, var):

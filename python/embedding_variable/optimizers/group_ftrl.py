@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """FTRL whose l1 applies to whole rows, as for DeepRec's embedding variables."""
 
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training import ftrl
-
 from embedding_variable.optimizers import rows_of_dense
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import ftrl
+from embedding_variable.tf_names import math_ops
 
 
 class GroupFtrlOptimizer(ftrl.FtrlOptimizer):

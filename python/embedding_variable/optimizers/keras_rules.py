@@ -9,12 +9,7 @@ without momentum (likewise), Adam with amsgrad.
 
 import numbers
 
-from tensorflow.python.keras.optimizer_v2 import adadelta
-from tensorflow.python.keras.optimizer_v2 import adam
-from tensorflow.python.keras.optimizer_v2 import ftrl
-from tensorflow.python.keras.optimizer_v2 import gradient_descent
-from tensorflow.python.keras.optimizer_v2 import rmsprop
-
+from embedding_variable import tf_names
 from embedding_variable.optimizers import registry
 
 # pylint: disable=protected-access
@@ -47,7 +42,13 @@ def _slots(*names):
 
 
 def register():
-  """Registers the rules."""
+  """Registers the rules for the optimizers of each Keras that has them."""
+  names = ("gradient_descent", "adam", "adadelta", "rmsprop", "ftrl")
+  for modules in zip(*[tf_names.keras_optimizers(name) for name in names]):
+    _register(*modules)
+
+
+def _register(gradient_descent, adam, adadelta, rmsprop, ftrl):
   registry.register(
       gradient_descent.SGD, lambda opt: None if opt._momentum else "SGD", _slots(),
       _hyper("lr_t"))

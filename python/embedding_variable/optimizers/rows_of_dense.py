@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Updates of some rows of a dense variable, for optimizers without a stock kernel."""
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import state_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import state_ops
 
 
 def update_rows(variables, indices, function):

@@ -12,17 +12,16 @@ import threading
 
 import numpy as np
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_util
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training.tracking import base as trackable
-
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_util
+from embedding_variable.tf_names import trackable
 
 
 class SlotView(trackable.Trackable):

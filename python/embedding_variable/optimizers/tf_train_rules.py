@@ -6,15 +6,14 @@ Each entry reads the tensors created by the optimizer's `_prepare`, so a learnin
 that is a schedule, a placeholder or a function works as on a dense variable.
 """
 
-from tensorflow.python.training import adadelta
-from tensorflow.python.training import adagrad
-from tensorflow.python.training import adam
-from tensorflow.python.training import ftrl
-from tensorflow.python.training import gradient_descent
-from tensorflow.python.training import momentum
-from tensorflow.python.training import rmsprop
-
 from embedding_variable.optimizers import registry
+from embedding_variable.tf_names import adadelta
+from embedding_variable.tf_names import adagrad
+from embedding_variable.tf_names import adam
+from embedding_variable.tf_names import ftrl
+from embedding_variable.tf_names import gradient_descent
+from embedding_variable.tf_names import momentum
+from embedding_variable.tf_names import rmsprop
 
 # pylint: disable=protected-access
 

@@ -3,10 +3,10 @@
 """Reads the tensors of a stock V2 checkpoint, full or incremental."""
 
 import numpy as np
-from tensorflow.python.framework import errors as tf_errors
-from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.checkpoint import bundle_sizes
+from embedding_variable.tf_names import checkpoint_utils
+from embedding_variable.tf_names import errors as tf_errors
 from embedding_variable.tools import errors
 
 

@@ -7,14 +7,14 @@ import os
 import shutil
 
 import numpy as np
-from tensorflow.python.client import session as session_lib
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import errors as tf_errors
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import gen_io_ops
-from tensorflow.python.ops import io_ops
 
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import errors as tf_errors
+from embedding_variable.tf_names import gen_io_ops
+from embedding_variable.tf_names import io_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import session as session_lib
 from embedding_variable.tools import errors
 
 # Tensors are written together up to this size: one file for a small checkpoint, little

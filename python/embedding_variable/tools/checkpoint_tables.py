@@ -10,13 +10,13 @@ import json
 import os
 
 import numpy as np
-from tensorflow.python.framework import errors as tf_errors
-from tensorflow.python.training import checkpoint_management
 
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import durable
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.tf_names import checkpoint_management
+from embedding_variable.tf_names import errors as tf_errors
 from embedding_variable.tools import bundle_reader
 from embedding_variable.tools import errors
 from embedding_variable.tools import merged_deltas

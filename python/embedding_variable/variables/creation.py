@@ -11,21 +11,21 @@ import copy
 import inspect
 import os
 
-from tensorflow.python.eager import context
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import init_ops
-from tensorflow.python.ops import init_ops_v2
-from tensorflow.python.ops import partitioned_variables
-from tensorflow.python.ops import variable_scope
-from tensorflow.python.ops import variables
-from tensorflow.python.platform import tf_logging as logging
-
 from embedding_variable.checkpoint import tensor_names
-from embedding_variable.variables import variable as ev
+from embedding_variable import graph_state
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import context
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import init_ops
+from embedding_variable.tf_names import init_ops_v2
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import partitioned_variables
+from embedding_variable.tf_names import tensor_shape
+from embedding_variable.tf_names import tf_logging as logging
+from embedding_variable.tf_names import variable_scope
+from embedding_variable.tf_names import variables
 from embedding_variable.variables import options
+from embedding_variable.variables import variable as ev
 
 # Number of buckets of a partitioned variable: a key is in part `key % 1000 % n`.
 NUM_BUCKETS = 1000
@@ -199,7 +199,7 @@ def _no_partitioner(scope):
 
 def _partitioned_variables():
   """Returns the default graph's PartitionedVariables of tables, by full name."""
-  return ops.get_default_graph().__dict__.setdefault(_PARTITIONED, {})
+  return graph_state.of(ops.get_default_graph()).setdefault(_PARTITIONED, {})
 
 
 class _Table(object):

@@ -8,9 +8,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.ops import variable_scope
-from tensorflow.python.ops import variables
+from embedding_variable.tf_names import context
+from embedding_variable.tf_names import variable_scope
+from embedding_variable.tf_names import variables
 
 import embedding_variable as ev
 

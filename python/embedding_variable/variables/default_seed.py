@@ -12,10 +12,10 @@ A single process draws a new seed in each run, as TensorFlow does.
 
 import hashlib
 
-from tensorflow.core.framework import attr_value_pb2
-from tensorflow.python.framework import ops
-
+from embedding_variable import graph_state
 from embedding_variable.checkpoint import job
+from embedding_variable.tf_names import attr_value_pb2
+from embedding_variable.tf_names import ops
 
 
 def draw(name, build):
@@ -34,14 +34,12 @@ def draw(name, build):
     return build()
   # pylint: disable=protected-access
   graph = ops.get_default_graph()
-  before = graph._last_id
+  before = graph_state.last_id(graph)
   result = build()
   digest = hashlib.sha256(name.encode("utf-8")).digest()
   # TensorFlow's seeds are positive int32; two zeros mean no seed.
   seeds = [int.from_bytes(digest[i:i + 4], "little") >> 2 or 1 for i in (0, 4)]
-  unseeded = [op for op in (graph._nodes_by_id.get(i)
-                            for i in range(before + 1, graph._last_id + 1))
-              if op is not None and _is_unseeded(op)]
+  unseeded = [op for op in graph_state.added_after(graph, before) if _is_unseeded(op)]
   for number, op in enumerate(unseeded):
     op._set_attr("seed", _attribute(seeds[0]))
     op._set_attr("seed2", _attribute(seeds[1] + number))

@@ -7,9 +7,8 @@ in the blocks in which it was trained, so a rare key that is looked up with one 
 takes the memory of one.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import variable_scope
-
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import variable_scope
 from embedding_variable.variables import creation
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev

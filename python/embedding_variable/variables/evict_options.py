@@ -8,8 +8,7 @@ the table's policy. (Eviction from a full table: cache_strategies.py.)
 
 import collections
 
-from tensorflow.python.platform import tf_logging as logging
-
+from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import number_checks
 
 

@@ -7,14 +7,14 @@ variable R. This is DeepRec's rule, which its checkpoints depend on. If R has as
 rows as Q, `rows(Q) * rows(Q)` ids have different rows in the memory of `2 * rows(Q)`.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import embedding_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import variable_scope
-from tensorflow.python.ops import variables
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_shape
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import embedding_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import variable_scope
+from embedding_variable.tf_names import variables
 
 # Operations that combine a row of Q and a row of R.
 OPERATIONS = ("add", "mul", "mult", "concat")

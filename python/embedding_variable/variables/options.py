@@ -12,10 +12,9 @@ import os
 import re
 import sys
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.platform import tf_logging as logging
-
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import evict_options
 from embedding_variable.variables import number_checks

@@ -6,10 +6,10 @@ import os
 from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
 
 import embedding_variable  # pylint: disable=unused-import
 from embedding_variable.ops import handle_ops
+from embedding_variable import tf_names
 from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import config_pb2 as config_pb2_lib
 from embedding_variable.variables import options
@@ -118,7 +118,7 @@ class OptionsTest(parameterized.TestCase):
       ("storage", [s.name for s in storages.TABLE]),
       ("cache_strategy", [s.name for s in cache_strategies.TABLE]))
   def test_tables_have_what_the_op_accepts(self, attribute, names):
-    for attr in op_def_registry.get_registered_ops()["EvHandle"].attr:
+    for attr in tf_names.op_def("EvHandle").attr:
       if attr.name == attribute:
         allowed = [name.decode() for name in attr.allowed_values.list.s]
     self.assertCountEqual(allowed, names)

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepRec's `VariableScope.get_embedding_variable` and the options that it takes."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import variable_scope
-
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import variable_scope
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import creation
 from embedding_variable.variables import options

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks which strategies of `tf.distribute` can hold and train a table."""
 
-from tensorflow.python.distribute import distribution_strategy_context
-from tensorflow.python.distribute import mirrored_strategy
-from tensorflow.python.distribute import one_device_strategy
-from tensorflow.python.distribute import tpu_strategy
+from embedding_variable.tf_names import distribution_strategy_context
+from embedding_variable.tf_names import mirrored_strategy
+from embedding_variable.tf_names import one_device_strategy
+from embedding_variable.tf_names import tpu_strategy
 
 # Strategies that keep a copy of a variable on each replica. MultiWorkerMirroredStrategy
 # and the strategies of tf.contrib.distribute derive from them.

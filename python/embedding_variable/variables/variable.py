@@ -9,25 +9,25 @@ its handle carries `[None, dim]`, which gradients in control flow need.
 
 import collections
 
-from tensorflow.core.framework import attr_value_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import gen_logging_ops
-from tensorflow.python.ops import gen_resource_variable_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import resource_variable_ops
-from tensorflow.python.ops import variables
-from tensorflow.python.ops.ragged import ragged_tensor
-from tensorflow.python.training import training_util
-from tensorflow.python.util import compat
-
+from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import attr_value_pb2
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import context
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import gen_logging_ops
+from embedding_variable.tf_names import gen_resource_variable_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import ragged_tensor
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import training_util
+from embedding_variable.tf_names import variables
 from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import default_seed
 from embedding_variable.variables import storages
@@ -103,6 +103,13 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     versions_are_times: whether the version of a row is seconds since 1970 instead of
       the global step.
   """
+
+  @classmethod
+  def _variable_call(cls, *unused_args, **unused_kwargs):
+    """Makes the metaclass of TensorFlow 2.x call `__init__` at once: no creator of the
+    scope may replace the table.
+    """
+    return None
 
   def __init__(self,  # pylint: disable=super-init-not-called
                name,
@@ -201,7 +208,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     self._caching_device = None
     self.target_gpu = -1
     self._ev_option = None
-    registry = handle.graph.__dict__.setdefault(_REGISTRY, {})
+    registry = graph_state.of(handle.graph).setdefault(_REGISTRY, {})
     registry[handle.name] = self
 
   @classmethod
@@ -219,7 +226,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           ops.prepend_name_scope(name, import_scope=import_scope))
 
     handle = element(variable_def.variable_name)
-    known = graph.__dict__.get(_REGISTRY, {}).get(handle.name)
+    known = graph_state.of(graph).get(_REGISTRY, {}).get(handle.name)
     if known is not None:
       return known
     dim = handle.op.get_attr("shape").dim[-1].size
@@ -589,6 +596,15 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def __repr__(self):
     return "<EmbeddingVariable '%s' dim=%d key_dtype=%s>" % (
         self.name, self._dim, self._key_dtype.name)
+
+  def _serialize_to_tensors(self):
+    """Raises: the `tf.train.Checkpoint` of TensorFlow 2.x calls it to save a variable."""
+    raise NotImplementedError(
+        "embedding variable '%s': tf.train.Checkpoint cannot save or restore a table on "
+        "TensorFlow 2.x. Use tf.compat.v1.train.Saver" % self.op.name)
+
+  def _restore_from_tensors(self, unused_tensors):
+    self._serialize_to_tensors()
 
   def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
     del dtype, name

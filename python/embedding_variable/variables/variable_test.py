@@ -8,7 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.ops import resource_variable_ops
+from embedding_variable.tf_names import resource_variable_ops
 
 import embedding_variable as ev
 

@@ -9,6 +9,9 @@ import tensorflow as tf
 
 _LIBRARY = "libhierarchical_parameter_server.so"
 
+# File beside the library: the minor version of TensorFlow that it was compiled against.
+_BUILT_FOR = "tensorflow_version.txt"
+
 _lock = threading.Lock()
 _module = None
 
@@ -22,16 +25,20 @@ def library_path():
   Raises:
     ImportError: it is in neither place.
   """
+  return _find(_LIBRARY)
+
+
+def _find(name):
   package = os.path.dirname(os.path.abspath(__file__))
   addon = os.path.dirname(os.path.dirname(package))
-  candidates = [os.path.join(package, _LIBRARY), os.path.join(addon, "tf", _LIBRARY)]
+  candidates = [os.path.join(package, name), os.path.join(addon, "tf", name)]
   for path in candidates:
     if os.path.exists(path):
       return path
   raise ImportError(
       "%s was not found (looked at: %s). Remedy: install the wheel, or build "
       "//addons/hierarchical_parameter_server/tf:%s and run through Bazel." %
-      (_LIBRARY, ", ".join(candidates), _LIBRARY))
+      (name, ", ".join(candidates), _LIBRARY))
 
 
 def load():
@@ -39,16 +46,20 @@ def load():
   ...).
 
   Raises:
-    ImportError: TensorFlow is not 1.15, or the library is missing or incompatible.
+    ImportError: TensorFlow has another minor version than the one that the library was
+      compiled against, or the library is missing or incompatible.
   """
   global _module
   with _lock:
     if _module is None:
-      if tf.__version__.split(".")[:2] != ["1", "15"]:
+      with open(_find(_BUILT_FOR)) as f:
+        built_for = f.read().strip()
+      if tf.__version__.split(".")[:2] != built_for.split("."):
         raise ImportError(
-            "hierarchical_parameter_server works with TensorFlow >=1.15,<1.16, but "
-            "TensorFlow %s is installed. Remedy: pip install 'tensorflow==1.15.5' "
-            "(Python 3.7)." % tf.__version__)
+            "this hierarchical_parameter_server was built for TensorFlow %s, but "
+            "TensorFlow %s is installed. It can be built for TensorFlow 1.15, 2.11, 2.15 "
+            "and 2.21. Remedy: pip install 'tensorflow==%s.*'" %
+            (built_for, tf.__version__, built_for))
       path = library_path()
       try:
         _module = tf.load_op_library(path)

@@ -15,9 +15,8 @@ anything else is weights.
 import collections
 import numbers
 
-import tensorflow as tf
-
 from embedding_variable.lookup import combiners as combiners_lib
+from embedding_variable.tf_names import tf
 
 _hotness_warned = False
 

@@ -12,9 +12,8 @@ import os
 import threading
 import time
 
-import tensorflow as tf
-
 from embedding_variable import _lib
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication

@@ -11,7 +11,7 @@ lookup.
 import threading
 
 import numpy as np
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import sessions

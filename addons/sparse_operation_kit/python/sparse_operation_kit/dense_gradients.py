@@ -11,12 +11,11 @@ device of the variable in the script, and the installed TensorFlow. TensorFlow s
 decides where the op runs; it can also sum gradients in host memory.
 """
 
-from tensorflow.python.framework import device as device_lib
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.platform import test
-
 from embedding_variable import _lib
+from embedding_variable.tf_names import device as device_lib
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import test
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings

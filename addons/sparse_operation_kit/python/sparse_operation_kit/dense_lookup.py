@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.all2all_dense_embedding: one row per id, from whichever rank owns it."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_util
-
 from embedding_variable.lookup import combiners
 from embedding_variable.lookup import pooled
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_util
 
 from sparse_operation_kit import lookup
 from sparse_operation_kit import variables

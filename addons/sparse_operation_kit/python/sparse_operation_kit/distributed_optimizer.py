@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.DistributedOptimizer: averages dense gradients over ranks and divides those of tables."""
 
-import tensorflow as tf
-
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_gradients

@@ -7,9 +7,9 @@ import itertools
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication

@@ -5,12 +5,11 @@
 import collections
 import numbers
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import init_ops
-from tensorflow.python.ops import init_ops_v2
-from tensorflow.python.platform import tf_logging as logging
-
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import init_ops
+from embedding_variable.tf_names import init_ops_v2
+from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import number_checks
 from embedding_variable.variables import storages

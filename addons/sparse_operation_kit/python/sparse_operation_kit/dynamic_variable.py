@@ -5,10 +5,10 @@
 import numbers
 
 import embedding_variable
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import math_ops
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config

@@ -22,22 +22,22 @@ import collections
 import contextlib
 import hashlib
 
-from tensorflow.core.framework import attr_value_pb2
-from tensorflow.python.framework import device as device_lib
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.platform import test
-from tensorflow.python.util import compat
-
 from embedding_variable import _lib
+from embedding_variable import graph_state
 from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import spread_gradients
 from embedding_variable.ops import table_gradients
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import attr_value_pb2
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import device as device_lib
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import test
 from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
@@ -73,7 +73,7 @@ _TABLES_PER_PART = 4
 
 def exchanges():
   """Returns the list of all `Exchange`s of the default graph, in order."""
-  return ops.get_default_graph().__dict__.setdefault(_EXCHANGES, [])
+  return graph_state.of(ops.get_default_graph()).setdefault(_EXCHANGES, [])
 
 
 def ranks_of(variable, num_ranks):

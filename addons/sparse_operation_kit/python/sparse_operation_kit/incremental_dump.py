@@ -6,7 +6,7 @@ import calendar
 import datetime
 
 import numpy as np
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import dynamic_variable

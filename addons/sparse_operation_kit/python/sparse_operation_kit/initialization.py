@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.init: configures the communication between ranks."""
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import carriers
 from sparse_operation_kit import communication

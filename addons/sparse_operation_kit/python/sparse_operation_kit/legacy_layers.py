@@ -10,9 +10,8 @@
 
 import contextlib
 
-import tensorflow as tf
-
 from embedding_variable.lookup import combiners
+from embedding_variable.tf_names import tf
 from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication

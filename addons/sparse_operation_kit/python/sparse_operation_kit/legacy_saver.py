@@ -11,9 +11,9 @@ package adds `<variable>_sums.file` with their sizes and checksums
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication

@@ -4,9 +4,8 @@
 
 import functools
 
-import tensorflow as tf
-
 import embedding_variable
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import arguments
 from sparse_operation_kit import communication

@@ -11,17 +11,16 @@ lookup then leaves out the ids that were not admitted.
 
 import collections
 
-from tensorflow.python.framework import device as device_lib
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import sparse_tensor
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import random_ops
-
 from embedding_variable import _lib
 from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import pooled
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import device as device_lib
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import random_ops
+from embedding_variable.tf_names import sparse_tensor
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config

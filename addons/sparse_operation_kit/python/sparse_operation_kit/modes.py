@@ -4,7 +4,8 @@
 
 import re
 
-from tensorflow.python.framework import ops
+from embedding_variable import graph_state
+from embedding_variable.tf_names import ops
 
 from sparse_operation_kit import communication
 
@@ -47,7 +48,7 @@ def default_name(prefix):
   Counted per graph, so that ranks that build the same graph agree, and a script gets
   the same names regardless of graphs built before.
   """
-  counters = ops.get_default_graph().__dict__.setdefault(_COUNTERS, {})
+  counters = graph_state.of(ops.get_default_graph()).setdefault(_COUNTERS, {})
   number = counters.get(prefix, 0)
   counters[prefix] = number + 1
   return "%s_%d" % (prefix, number)

@@ -11,7 +11,7 @@ import os
 import urllib.error
 import urllib.request
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 

@@ -6,9 +6,8 @@ Stock optimizers already work on embedding variables, so these classes only prov
 names and methods that scripts use.
 """
 
-import tensorflow as tf
-
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import own_counters
 

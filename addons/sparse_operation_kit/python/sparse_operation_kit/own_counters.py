@@ -10,7 +10,7 @@ has its own variables of this kind, and swaps them into the optimizer during its
 
 import contextlib
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 # Attributes in which stock Keras optimizers keep variables that are neither slots nor
 # hyperparameters; None until they are created.

@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes rows of this rank's share of a table by key."""
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import bitwise_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import resource_variable_ops
-from tensorflow.python.ops import sort_ops
-
 from embedding_variable.ops import apply_ops
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.optimizers import generic
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import bitwise_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import sort_ops
 
 from sparse_operation_kit import variables
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hook by which all ranks save one checkpoint."""
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 
 class CheckpointSaverHook(tf.compat.v1.train.CheckpointSaverHook):

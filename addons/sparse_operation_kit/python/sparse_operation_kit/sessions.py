@@ -10,7 +10,7 @@ since TensorFlow keeps one such pool. A session of this module may be the first,
 uses the number given to `sok.init`, or TensorFlow's default: one per CPU.
 """
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import settings
 

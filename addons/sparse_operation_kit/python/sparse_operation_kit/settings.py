@@ -4,7 +4,7 @@
 
 import os
 
-from tensorflow.python.framework import dtypes
+from embedding_variable.tf_names import dtypes
 
 # For programs that cannot be changed.
 _TIMEOUT_VARIABLE = "SOK_EXCHANGE_TIMEOUT_SECONDS"

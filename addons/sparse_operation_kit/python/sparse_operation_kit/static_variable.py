@@ -11,19 +11,19 @@ for an id that is not a row.
 import numpy as np
 
 import embedding_variable
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.keras import initializers
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import resource_variable_ops
 
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.optimizers import slot_view
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import keras_initializers as initializers
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import tensor_shape
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config

@@ -6,13 +6,14 @@ import collections
 import time
 
 import numpy as np
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
 
+from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import exchange
@@ -114,7 +115,7 @@ def access(variable, columns=()):
   Raises:
     RuntimeError: the first call, if the graph is finalized.
   """
-  cache = variable.graph.__dict__.setdefault(_ACCESS, {})
+  cache = graph_state.of(variable.graph).setdefault(_ACCESS, {})
   key = (variable.handle.name, tuple(columns), len(variable.slot_columns))
   if key not in cache:
     if variable.graph.finalized:

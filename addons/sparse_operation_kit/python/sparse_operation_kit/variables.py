@@ -3,7 +3,7 @@
 """Separates embedding variables from dense ones."""
 
 import embedding_variable
-from tensorflow.python.ops import variables as tf_variables
+from embedding_variable.tf_names import variables as tf_variables
 
 
 def parts(variable):

@@ -4,7 +4,7 @@
 
 import re
 
-import tensorflow as tf
+from embedding_variable.tf_names import tf
 
 
 def tf_version():

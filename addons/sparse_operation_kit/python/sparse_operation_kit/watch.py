@@ -15,9 +15,8 @@ import sys
 import threading
 import time
 
-import tensorflow as tf
-
 from embedding_variable import _lib
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import sessions
