@@ -13,12 +13,13 @@ export HOME ?= $(CURDIR)/.build/home
 unexport PYTHONPATH
 unexport PYTHONHOME
 
-.PHONY: help setup setup-build wheel wheels demo test check bench lint format sanitize clean distclean
+.PHONY: help setup setup-build setup-tf wheel wheels demo test check bench lint format sanitize clean distclean
 
 help:
 	@echo 'make demo      trains a CTR model: the way to see what this is'
 	@echo 'make test      every test, and the installed wheel; make check: the fast part'
 	@echo 'make wheel     leaves the wheel in dist/; make wheels: the addons'"'"' wheels too'
+	@echo 'make demo TF=2.15, wheel TF=2.15, test TF=2.15: the same on TensorFlow 2.11, 2.15 or 2.21'
 	@echo 'make bench     measures against stock TensorFlow, into benchmarks/results/'
 	@echo 'make lint      format and style; make format: mends the C++ format'
 	@echo 'make sanitize  the engine under AddressSanitizer and ThreadSanitizer'
@@ -31,12 +32,15 @@ setup:
 setup-build:
 	@$(STEP) setup tools/setup/setup.sh build
 
+ifndef TF
 wheel: setup-build
 	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*.whl && bazel-bin/tools/pip_package/build_sok dist'
+endif
 
 wheels: setup-build
 	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
+ifndef TF
 # Its wheel may lack the CUDA library, so it is not left in dist/
 demo: setup-build
 	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo
@@ -45,6 +49,24 @@ demo: setup-build
 
 test: setup
 	@$(PY) tools/testing/run_tests.py test $(if $(SANITIZE),--sanitize $(if $(SANITIZE_WITHIN),--sanitize_within=$(SANITIZE_WITHIN)))
+
+else
+# Another TensorFlow than 1.15, in an environment beside .venv: TF=2.11, 2.15 or 2.21
+setup-tf:
+	@$(STEP) system tools/setup/system_packages.sh build
+	@$(STEP) setup tools/setup/other_tensorflow.sh $(TF)
+
+wheel: setup-tf
+	@$(STEP) wheel bash -c 'tools/setup/bazel_for.sh $(TF) build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*+tf$(TF)-*.whl && .build/tf-$(TF)/bazel-bin/tools/pip_package/build_sok dist'
+
+demo: setup-tf
+	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo-$(TF) $(TF)
+	@$(STEP) install .build/tf-$(TF)/bin/python -m pip install -q --disable-pip-version-check --force-reinstall --no-deps .build/demo-$(TF)/sok_stock_tf-*.whl
+	@$(STEP) demo .build/tf-$(TF)/bin/python examples/train_ctr.py --demo
+
+test: setup-tf
+	@$(STEP) test tools/testing/test_on_tensorflow_2.sh $(TF)
+endif
 
 check: setup
 	@$(PY) tools/testing/run_tests.py check

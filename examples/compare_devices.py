@@ -21,7 +21,7 @@ from absl import app
 from absl import flags
 from absl.testing import flagsaver
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import ctr_data
 import models
@@ -103,7 +103,7 @@ def main(argv):
   if len(FLAGS.devices) != 2:
     raise app.UsageError("--devices takes two, got %s" % ",".join(FLAGS.devices))
   FLAGS.steps = FLAGS.steps or 300
-  tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+  tf.logging.set_verbosity(tf.logging.ERROR)
   for device in FLAGS.devices:
     with flagsaver.flagsaver(device=device):
       train_ctr.check_device()

@@ -4,7 +4,7 @@
 
 import collections
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import criteo
 import criteo_parquet
@@ -41,7 +41,7 @@ def features(numbers, categories):
 def _parse(lines):
   """Parses a batch by a few ops, whatever the number of columns."""
   fields = tf.strings.split(lines, sep="\t", result_type="RaggedTensor")
-  complete = tf.compat.v1.debugging.assert_equal(
+  complete = tf.debugging.assert_equal(
       fields.row_lengths(), tf.constant(criteo.NUM_FIELDS, tf.int64),
       message="a line of the data file does not have %d tab-separated fields" %
       criteo.NUM_FIELDS)

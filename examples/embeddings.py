@@ -4,7 +4,7 @@
 
 import contextlib
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 SOK = "sok"      # embedding variables, one sok.lookup_sparse for all tables
 TF = "tf"        # embedding variables, one tf.nn.embedding_lookup_sparse for each
@@ -60,12 +60,12 @@ def lookup(ids, groups, how, dense_rows=100000, storage="dram", ids_on=None):
   for group in names:
     dim = groups[group]
     # A row of one float is a weight of a linear model, and starts at zero.
-    initializer = (tf.compat.v1.zeros_initializer() if dim == 1 else
-                   tf.compat.v1.truncated_normal_initializer(stddev=0.05))
+    initializer = (tf.zeros_initializer() if dim == 1 else
+                   tf.truncated_normal_initializer(stddev=0.05))
     for i, feature in enumerate(features):
       name = "%s_%02d" % (group, i)
       if how == DENSE:
-        table = tf.compat.v1.get_variable(
+        table = tf.get_variable(
             name, [dense_rows, dim], initializer=initializer)
       else:
         table = _embedding_variable(name, dim, initializer, storage)

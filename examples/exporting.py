@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports a trained model as a SavedModel without optimizer and input files."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import criteo
 import criteo_input
@@ -23,14 +23,14 @@ def export(directory, checkpoint, categories_type, probability, make_session):
     make_session: function that returns a session of the default graph.
   """
   with tf.Graph().as_default():
-    numbers = tf.compat.v1.placeholder(tf.float32, [None, criteo.NUM_NUMERIC], "numbers")
-    categories = tf.compat.v1.placeholder(
+    numbers = tf.placeholder(tf.float32, [None, criteo.NUM_NUMERIC], "numbers")
+    categories = tf.placeholder(
         categories_type, [None, criteo.NUM_CATEGORICAL], "categories")
     numeric, ids = criteo_input.features(numbers, categories)
     output = probability(numeric, tf.unstack(ids, criteo.NUM_CATEGORICAL))
-    saver = tf.compat.v1.train.Saver()
+    saver = tf.train.Saver()
     with make_session() as session:
       saver.restore(session, checkpoint)
-      tf.compat.v1.saved_model.simple_save(
+      tf.saved_model.simple_save(
           session, directory, {"numbers": numbers, "categories": categories},
           {"probability": output})

@@ -30,7 +30,10 @@ import numpy as np
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 warnings.simplefilter("ignore", FutureWarning)
 
-import tensorflow as tf  # pylint: disable=g-import-not-at-top
+import tensorflow.compat.v1 as tf  # pylint: disable=g-import-not-at-top
+
+if tf.executing_eagerly():  # TensorFlow 2.x
+  tf.disable_v2_behavior()
 
 import auc as auc_lib
 import criteo
@@ -111,13 +114,13 @@ def make_optimizer(name, learning_rate):
     # The loss is a mean over thousands of samples, so squared gradients of a row
     # are tiny; with the default 0.1 rows would hardly change.
     optimizer = {
-        "adagrad": tf.compat.v1.train.AdagradOptimizer,
-        "ftrl": tf.compat.v1.train.FtrlOptimizer,
+        "adagrad": tf.train.AdagradOptimizer,
+        "ftrl": tf.train.FtrlOptimizer,
     }[name]
     return optimizer(learning_rate, initial_accumulator_value=1e-5)
   return {
-      "adam": tf.compat.v1.train.AdamOptimizer,
-      "sgd": tf.compat.v1.train.GradientDescentOptimizer,
+      "adam": tf.train.AdamOptimizer,
+      "sgd": tf.train.GradientDescentOptimizer,
   }[name](learning_rate)
 
 
@@ -131,7 +134,7 @@ def make_session():
   Raises:
     NoGpu: --device is a GPU, and TensorFlow has none.
   """
-  config = tf.compat.v1.ConfigProto()
+  config = tf.ConfigProto()
   if FLAGS.device == "gpu":
     # Leaves GPU memory for rows.
     config.gpu_options.allow_growth = True
@@ -139,7 +142,7 @@ def make_session():
     # variables. Those run on the CPU.
     config.allow_soft_placement = (FLAGS.lookup == embeddings.DENSE or
                                    FLAGS.optimizer == "ftrl")
-  session = tf.compat.v1.Session(config=config)
+  session = tf.Session(config=config)
   if FLAGS.device == "gpu":
     devices = [d.name for d in session.list_devices()]
     if not any(":GPU:" in name for name in devices):
@@ -192,26 +195,26 @@ def add_summaries(loss):
   # --lookup=dense does not import it otherwise.
   import embedding_variable  # pylint: disable=g-import-not-at-top
   with tf.device("/cpu:0"):
-    return tf.compat.v1.summary.merge(
-        [tf.compat.v1.summary.scalar("loss", loss)] + embedding_variable.summaries())
+    return tf.summary.merge(
+        [tf.summary.scalar("loss", loss)] + embedding_variable.summaries())
 
 
 def build(data):
   """Builds input, model, update and saver in the default graph."""
-  tf.compat.v1.set_random_seed(FLAGS.seed)
+  tf.set_random_seed(FLAGS.seed)
   with tf.device("/cpu:0") if FLAGS.device else contextlib.nullcontext():
-    step = tf.compat.v1.train.get_or_create_global_step()
+    step = tf.train.get_or_create_global_step()
     train = criteo_input.dataset(
         batch_size=FLAGS.batch_size, repeat=bool(FLAGS.steps), **data.train)
     evaluation = criteo_input.dataset(batch_size=_EVAL_BATCH, **data.evaluation)
-    train_batches = tf.compat.v1.data.make_one_shot_iterator(train)
-    eval_batches = tf.compat.v1.data.make_initializable_iterator(evaluation)
+    train_batches = tf.data.make_one_shot_iterator(train)
+    eval_batches = tf.data.make_initializable_iterator(evaluation)
     # Fed with the handle of one of the two iterators.
-    source = tf.compat.v1.placeholder(tf.string, [])
+    source = tf.placeholder(tf.string, [])
     batch = criteo_input.unpack(
-        tf.compat.v1.data.Iterator.from_string_handle(
-            source, tf.compat.v1.data.get_output_types(train),
-            tf.compat.v1.data.get_output_shapes(train)).get_next())
+        tf.data.Iterator.from_string_handle(
+            source, tf.data.get_output_types(train),
+            tf.data.get_output_shapes(train)).get_next())
 
   with device():
     logits = model_logits(batch.numeric, batch.ids, storage(),
@@ -222,14 +225,14 @@ def build(data):
     train_op = make_optimizer(FLAGS.optimizer, FLAGS.learning_rate).minimize(
         loss, global_step=step)
   return Graph(source, train_batches, eval_batches, train_op, loss, probability,
-               batch.label, tf.compat.v1.train.Saver(),
+               batch.label, tf.train.Saver(),
                add_summaries(loss) if FLAGS.summaries else None)
 
 
 def scalar(tag, value):
   """Returns a summary of one number."""
-  return tf.compat.v1.Summary(
-      value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
+  return tf.Summary(
+      value=[tf.Summary.Value(tag=tag, simple_value=value)])
 
 
 def train(session, graph, data, writer=None):
@@ -295,7 +298,7 @@ def summary_writer():
   """Returns the context manager of the FileWriter of --summaries, or of None."""
   if not FLAGS.summaries:
     return contextlib.nullcontext()
-  return tf.compat.v1.summary.FileWriter(FLAGS.summaries)
+  return tf.summary.FileWriter(FLAGS.summaries)
 
 
 def run(data, folder):
@@ -303,17 +306,17 @@ def run(data, folder):
   with tf.Graph().as_default():
     graph = build(data)
     with make_session() as session, summary_writer() as writer:
-      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(tf.global_variables_initializer())
       first_loss, last_loss, rate = train(session, graph, data, writer)
       labels, trained = evaluate(session, graph)
       auc = auc_lib.auc(labels, trained)
       if writer:
-        step = session.run(tf.compat.v1.train.get_global_step())
+        step = session.run(tf.train.get_global_step())
         writer.add_summary(scalar("evaluation/auc", auc), step)
       print("evaluation AUC %.6f on %d samples" % (auc, len(labels)))
       checkpoint = graph.saver.save(
           session, os.path.join(folder, "model.ckpt"),
-          global_step=tf.compat.v1.train.get_global_step())
+          global_step=tf.train.get_global_step())
       print("checkpoint %s" % checkpoint)
   with tf.Graph().as_default():
     graph = build(data)
@@ -382,7 +385,7 @@ def main(argv):
                          FLAGS.export, exitcode=2)
   if FLAGS.demo and FLAGS.steps is None:
     FLAGS.steps = _DEMO_STEPS
-  tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+  tf.logging.set_verbosity(tf.logging.ERROR)
   try:
     check_device()
   except NoGpu as e:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCNv2: cross layers, of low rank by default, then an MLP."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from models import layers
 
@@ -32,13 +32,13 @@ def cross(x0, name, num_layers=CROSS_LAYERS, rank=CROSS_RANK):
   """
   width = x0.shape.as_list()[1]
   x = x0
-  with tf.compat.v1.variable_scope(name):
+  with tf.variable_scope(name):
     for i in range(num_layers):
-      with tf.compat.v1.variable_scope("layer_%d" % i):
+      with tf.variable_scope("layer_%d" % i):
         if rank:
-          down = tf.compat.v1.get_variable(
+          down = tf.get_variable(
               "down", [width, rank],
-              initializer=tf.compat.v1.glorot_uniform_initializer())
+              initializer=tf.glorot_uniform_initializer())
           product = layers.dense(tf.matmul(x, down), width, name="up")
         else:
           product = layers.dense(x, width, name="full")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeepFM: a factorization machine and an MLP over the same embeddings."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from models import layers
 

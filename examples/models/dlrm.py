@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLRM: dot products of all pairs of embeddings, then an MLP."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import embedding_variable
 

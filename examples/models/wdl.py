@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wide & Deep: a linear model beside an MLP."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from models import layers
 

@@ -213,3 +213,16 @@ def keras_optimizers(name):
   """
   return keras_modules("optimizer_v2." + name, "optimizers.optimizer_v2." + name,
                        "optimizers.legacy." + name)
+
+
+def keras_optimizers_without_slots():
+  """Returns the base classes of Keras optimizers that cannot train in a graph.
+
+  These are Keras 3's, and those that Keras 2.11 has beside the legacy ones. They have no
+  method `_distributed_apply`.
+  """
+  tensorflow = importlib.import_module("tensorflow")
+  packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras")]
+  classes = [package.optimizers.Optimizer for package in packages if package is not None]
+  return [cls for i, cls in enumerate(classes)
+          if cls not in classes[:i] and not hasattr(cls, "_distributed_apply")]

@@ -4,19 +4,30 @@
 
 import contextlib
 import sys
+import unittest
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
-from tensorflow.contrib import feature_column as contrib_feature_column
-from tensorflow.contrib import framework as contrib_framework
-from tensorflow.contrib import layers as contrib_layers
-from tensorflow.python.feature_column import dense_features_v2
 from tensorflow.python.feature_column import feature_column_v2
 
 import embedding_variable as ev
+from embedding_variable import tf_names
 import pairs
+
+try:
+  # pylint: disable=g-import-not-at-top
+  from tensorflow.contrib import feature_column as contrib_feature_column
+  from tensorflow.contrib import framework as contrib_framework
+  from tensorflow.contrib import layers as contrib_layers
+except ImportError:
+  contrib_layers = None
+
+# TensorFlow 2.x has it in Keras.
+dense_features_v2 = tf_names.find(
+    "tensorflow.python.feature_column.dense_features_v2") or tf_names.keras_modules(
+        "feature_column.dense_features_v2")[0]
 
 _ROWS, _DIM = 12, 3
 _fc = tf.feature_column
@@ -145,6 +156,10 @@ class FeatureColumnsTest(parameterized.TestCase):
       (_sequence, "sequence_input_layer/ids_embedding/embedding_weights"),
       (_sequence_v2, "sequence_features/ids_embedding/embedding_weights"))
   def test_same_as_a_dense_table(self, build, name):
+    if build is _sequence and contrib_layers is None:
+      self.skipTest("this TensorFlow has no contrib")
+    if build is _linear_model_v2 and not hasattr(feature_column_v2, "LinearModel"):
+      self.skipTest("this TensorFlow has no LinearModel")
     first, second, tables, names = _run(build, "table")
     dense = _run(build, "dense")
     self.assertEqual(names, [name])
@@ -440,6 +455,7 @@ class FeatureColumnsTest(parameterized.TestCase):
         _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
 
 
+@unittest.skipIf(contrib_layers is None, "this TensorFlow has no contrib")
 class ContribLayersTest(parameterized.TestCase):
   """Columns of `tf.contrib.layers`."""
 

@@ -116,7 +116,7 @@ assert tf.compat.v1.get_embedding_variable is not mine
   def test_patched_functions_keep_names_and_docstrings(self):
     self.assertEqual(tf.nn.embedding_lookup_sparse.__name__,
                      "embedding_lookup_sparse")
-    self.assertIn("Computes embeddings", tf.nn.embedding_lookup_sparse.__doc__)
+    self.assertIn("embeddings for the given ids", tf.nn.embedding_lookup_sparse.__doc__)
 
   def test_all_public_lookups_are_patched(self):
     with tf.Graph().as_default():

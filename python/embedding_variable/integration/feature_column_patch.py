@@ -22,6 +22,7 @@ from embedding_variable.feature_column import categorical
 from embedding_variable.feature_column import groups
 from embedding_variable.feature_column import multihash_column
 from embedding_variable import graph_state
+from embedding_variable import tf_names
 from embedding_variable.integration import patching
 from embedding_variable.lookup import adaptive
 from embedding_variable.tf_names import ops
@@ -48,9 +49,10 @@ def install():
   patching.wrap(fc.IndicatorColumn, "_transform_id_weight_pair", _transform_indicator)
   patching.wrap(fc_v1._FCLinearWrapper, "build", _build_linear)
   patching.wrap(fc._StateManagerImpl, "create_variable", _create_variable)
-  # 2.x has it in Keras only.
-  if hasattr(fc, "_StateManagerImplV2"):
-    patching.wrap(fc._StateManagerImplV2, "create_variable", _create_variable_v2)
+  # 2.x has it in Keras.
+  for module in [fc] + tf_names.keras_modules("feature_column.dense_features_v2"):
+    if hasattr(module, "_StateManagerImplV2"):
+      patching.wrap(module._StateManagerImplV2, "create_variable", _create_variable_v2)
   patching.wrap(fc_v1._SharedEmbeddingColumn, "_get_dense_tensor_internal",
                 _shared_dense_tensor)
   stock = fc.SharedEmbeddingColumnCreator.__dict__["embedding_weights"]
@@ -61,14 +63,14 @@ def install():
 
 def _transform_indicator(stock):
 
-  def transform_id_weight_pair(self, id_weight_pair):
+  def transform_id_weight_pair(self, id_weight_pair, *args):
     column = categorical.find(self.categorical_column)
     if column is not None:
       raise ValueError(
           "indicator_column of '%s': its ids are unbounded, so the indicator would have "
           "no width. Use embedding_column, or a categorical column with a number of "
           "buckets" % column.name)
-    return stock(self, id_weight_pair)
+    return stock(self, id_weight_pair, *args)
 
   return transform_id_weight_pair
 

@@ -68,9 +68,13 @@ _LOOKUPS = (group.group_embedding_lookup, group.group_embedding_lookup_sparse,
             adaptive.safe_adaptive_embedding_lookup_sparse)
 
 
+# The module of `tf.compat.v1` in 2.x.
+_API_OF_2X = "tensorflow._api.v2.compat.v1"
+
+
 def install():
   """Adds the names."""
-  for owner in (tf, tf.compat.v1):
+  for owner in _owners():
     for function in _CREATORS:
       patching.add_name(owner, function.__name__, function)
     for cls in _OPTIONS:
@@ -114,3 +118,14 @@ def install():
   for module, cls in own.OPTIMIZERS:
     patching.add_module("tensorflow.python.training." + module, {cls.__name__: cls})
   patching.add_module("tensorflow.core.framework.embedding.config_pb2", vars(config_pb2))
+
+
+def _owners():
+  """Returns the modules in which a script may look for names of TensorFlow 1.x."""
+  owners = [tf, tf.compat.v1]
+  if _API_OF_2X in sys.modules:
+    # `import tensorflow.compat.v1` may execute that module a second time.
+    owners += [importlib.import_module("tensorflow.compat.v1"), sys.modules[_API_OF_2X]]
+    owners += [v1.compat.v1 for v1 in owners[1:]]
+  return [owner for i, owner in enumerate(owners)
+          if not any(owner is other for other in owners[:i])]

@@ -3,6 +3,7 @@
 """FTRL whose l1 applies to whole rows, as for DeepRec's embedding variables."""
 
 from embedding_variable.optimizers import rows_of_dense
+from embedding_variable.optimizers import tf_train_rules
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import ftrl
 from embedding_variable.tf_names import math_ops
@@ -34,7 +35,7 @@ class GroupFtrlOptimizer(ftrl.FtrlOptimizer):
     lr, l1, l2, power = [
         math_ops.cast(t, dtype)
         for t in (self._learning_rate_tensor, self._l1_regularization_strength_tensor,
-                  self._l2_regularization_strength_tensor,
+                  tf_train_rules.ftrl_l2(self),
                   self._learning_rate_power_tensor)
     ]
     # The stock optimizer ignores a shrinkage that is not positive.

@@ -80,7 +80,9 @@ def _ftrl_hyper(opt, var, kwargs):
   shrinkage = 0.0
   if opt._l2_shrinkage_regularization_strength > 0.0:
     shrinkage = c["l2_shrinkage_regularization_strength"]
+  l2 = c["l2_regularization_strength"]
+  if "beta" in c:  # 2.x
+    l2 += c["beta"] / (2. * c["lr_t"])
   return [
-      c["lr_t"], c["l1_regularization_strength"], c["l2_regularization_strength"],
-      shrinkage, c["learning_rate_power"]
+      c["lr_t"], c["l1_regularization_strength"], l2, shrinkage, c["learning_rate_power"]
   ]

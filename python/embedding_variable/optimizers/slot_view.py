@@ -275,7 +275,16 @@ def _call(initializer, shape):
       value = initializer(shape, **kwargs)
     except TypeError:
       continue
-    constant = tensor_util.constant_value(value) if isinstance(
-        value, ops.Tensor) else value
-    return constant
+    return _folded(value) if isinstance(value, ops.Tensor) else value
   return None
+
+
+def _folded(tensor):
+  """Returns the value of a constant or of a product of constants; None for others."""
+  value = tensor_util.constant_value(tensor)
+  if value is None and tensor.op.type == "Mul":
+    # Ftrl of TensorFlow 2.x multiplies ones by its initial value.
+    factors = [_folded(factor) for factor in tensor.op.inputs]
+    if not any(factor is None for factor in factors):
+      value = factors[0] * factors[1]
+  return value

@@ -62,6 +62,15 @@ def _adam_hyper(opt, unused_var, unused_kwargs):
   ]
 
 
+def ftrl_l2(opt):
+  """Returns the l2 strength that an FtrlOptimizer applies.
+
+  2.x has an argument beta, which it adds to the strength that it was given.
+  """
+  adjusted = getattr(opt, "_adjusted_l2_regularization_strength_tensor", None)
+  return opt._l2_regularization_strength_tensor if adjusted is None else adjusted
+
+
 def _ftrl_hyper(opt, unused_var, unused_kwargs):
   # The stock optimizer ignores a shrinkage that is not positive.
   shrinkage = 0.0
@@ -69,6 +78,6 @@ def _ftrl_hyper(opt, unused_var, unused_kwargs):
     shrinkage = opt._l2_shrinkage_regularization_strength_tensor
   return [
       opt._learning_rate_tensor, opt._l1_regularization_strength_tensor,
-      opt._l2_regularization_strength_tensor, shrinkage,
+      ftrl_l2(opt), shrinkage,
       opt._learning_rate_power_tensor
   ]
