@@ -25,6 +25,9 @@ _RUN_BY = {
     "make sanitize": _CI + ", as a part of SANITIZE=1",
     "make setup": _CI + ", as make test's first step",
     "make demo": "//examples:train_ctr_test runs its program, .ci/run builds the wheel",
+    "make demo TF=2.15": "nothing: it builds for another TensorFlow, which takes too long",
+    "make test TF=2.15": "nothing: likewise",
+    "make wheel TF=2.15": "nothing: likewise",
     "make check": "a part of make test",
     "make wheel": ".ci/run, as the wheel's step",
     "make wheels": ".ci/run builds the same wheels by the same programs",
@@ -39,6 +42,7 @@ _RUN_BY = {
     "bazel run //tools/docs:house_picture":
         "//tests/repo_rules:house_picture_test compares the page with what it writes",
     "PYTHON=/path/to/python3.7 ./configure": "//tools/setup:configure_test",
+    "PYTHON=/path/to/python ./configure": "//tools/setup:configure_test",
     "./configure": "//tools/setup:configure_test",
     "pip install .": "//tools/pip_package:pip_backend_test; .ci/run runs pip wheel",
     "pip wheel .": _CI + ", as the wheel's step",

@@ -57,8 +57,7 @@ def load():
       if tf.__version__.split(".")[:2] != built_for.split("."):
         raise ImportError(
             "this hierarchical_parameter_server was built for TensorFlow %s, but "
-            "TensorFlow %s is installed. It can be built for TensorFlow 1.15, 2.11, 2.15 "
-            "and 2.21. Remedy: pip install 'tensorflow==%s.*'" %
+            "TensorFlow %s is installed. Remedy: pip install 'tensorflow==%s.*'" %
             (built_for, tf.__version__, built_for))
       path = library_path()
       try:
