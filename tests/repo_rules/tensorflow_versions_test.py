@@ -20,7 +20,7 @@ _SOK = "addons/sparse_operation_kit/python/sparse_operation_kit/"
 _PYTHON = ("python/", "addons/", "examples/", "benchmarks/")
 
 # gpu/ is about one build of TensorFlow 1.15.
-_KNOWS = (_EV + "integration/", _EV + "gpu/", _NAMES)
+_KNOWS = (_EV + "integration/", _EV + "deeprec/patches/", _EV + "gpu/", _NAMES)
 
 # Modules with the same name in all versions: of DeepRec, which this product adds, and one
 # of tools for measuring.

@@ -11,10 +11,11 @@ import threading
 
 import numpy as np
 
-from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.framework import dtypes
-from tensorflow.python.ops import script_ops
-from tensorflow.python.util import nest
+from embedding_variable.tf_names import dataset_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import nest
+from embedding_variable.tf_names import script_ops
+
 
 
 class _Iterators(object):

@@ -4,12 +4,13 @@
 
 import collections
 
-from tensorflow.python.data.experimental.ops import batching
-from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops.ragged import ragged_tensor
+from embedding_variable.tf_names import batching
+from embedding_variable.tf_names import dataset_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import ragged_tensor
+from embedding_variable.tf_names import tensor_shape
+
 
 
 class _Field(object):

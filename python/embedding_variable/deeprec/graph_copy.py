@@ -10,8 +10,9 @@ depend on a batch are shared.
 import re
 
 from tensorflow.core.framework import graph_pb2
-from tensorflow.python.framework import importer
-from tensorflow.python.framework import ops
+
+from embedding_variable.tf_names import importer
+from embedding_variable.tf_names import ops
 
 # Types of ops that deliver another batch in each run.
 _SOURCES = re.compile(

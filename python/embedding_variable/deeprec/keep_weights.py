@@ -10,10 +10,11 @@ A variable that a layer requests as bfloat16 is created as float32, and the laye
 cast. So checkpoints, gradients and optimizers see float32.
 """
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import kernels
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import math_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import kernels
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+
 
 # Types of attributes by which TensorFlow chooses a kernel.
 _TYPE = "type"

@@ -14,15 +14,14 @@ what `tf.GraphKeys.UPDATE_OPS` has, such as moving averages.
 
 import collections
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.training import optimizer as optimizer_lib
-
 from embedding_variable.deeprec import graph_copy
 from embedding_variable.deeprec import graph_lists
 from embedding_variable.integration import patching
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import optimizer as optimizer_lib
 from embedding_variable.variables import number_checks
 
 # One call of `Optimizer.apply_gradients`.

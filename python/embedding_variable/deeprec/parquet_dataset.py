@@ -8,17 +8,16 @@
 pyarrow and pyarrow-hotfix must be installed.
 """
 
-from tensorflow.python.data.experimental.ops import interleave_ops
-from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.util import compat
-from tensorflow.python.util import nest
-
 from embedding_variable.deeprec import array_dataset
 from embedding_variable.deeprec import dataframe
 from embedding_variable.deeprec import parquet_reader
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import dataset_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import interleave_ops
+from embedding_variable.tf_names import nest
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_shape
 from embedding_variable.variables import number_checks
 
 

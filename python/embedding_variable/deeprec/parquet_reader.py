@@ -6,11 +6,10 @@ import collections
 
 import numpy as np
 
-from tensorflow.python.framework import dtypes
-from tensorflow.python.util import compat
-from tensorflow.python.util import nest
-
 from embedding_variable.deeprec import dataframe
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import nest
 from embedding_variable.tools import arrow
 
 # Arrow's types, by name, of which a column or the values of its lists may be.

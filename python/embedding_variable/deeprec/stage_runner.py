@@ -5,9 +5,10 @@
 import threading
 import weakref
 
-from tensorflow.python.framework import errors
-from tensorflow.python.framework import ops
-from tensorflow.python.platform import tf_logging as logging
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tf_logging as logging
+
 
 
 class Errors(object):

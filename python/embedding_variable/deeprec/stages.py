@@ -10,15 +10,14 @@ A stage is a FIFO queue of batches. A full queue makes its threads wait: no batc
 dropped. If the input ends, the batches in the queue are delivered, then OutOfRange.
 """
 
-from tensorflow.python.framework import errors
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import data_flow_ops
-from tensorflow.python.training import session_run_hook
-from tensorflow.python.util import nest
-
 from embedding_variable.deeprec import graph_lists
 from embedding_variable.deeprec import stage_runner
 from embedding_variable.deeprec.patches import stage_sessions
+from embedding_variable.tf_names import data_flow_ops
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import nest
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import session_run_hook
 from embedding_variable.variables import number_checks
 
 

@@ -13,27 +13,26 @@ The queue is saved with the model. A restored queue has the works that were not 
 out, and those that were and are unfinished, so no work is lost when a worker dies.
 """
 
-from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import data_flow_ops
-from tensorflow.python.ops import logging_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import resources
-from tensorflow.python.ops import string_ops
-from tensorflow.python.platform import tf_logging as logging
-from tensorflow.python.summary import summary
-from tensorflow.python.training import queue_runner
-from tensorflow.python.training import saver as saver_lib
-from tensorflow.python.util import compat
-
 from embedding_variable.deeprec import graph_lists
 from embedding_variable.deeprec import work_queue_graph
 from embedding_variable.deeprec import work_queue_ranks
 from embedding_variable.deeprec.patches import work_queue_sessions
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import data_flow_ops
+from embedding_variable.tf_names import dataset_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import logging_ops
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import queue_runner
+from embedding_variable.tf_names import resources
+from embedding_variable.tf_names import saver as saver_lib
+from embedding_variable.tf_names import string_ops
+from embedding_variable.tf_names import summary
+from embedding_variable.tf_names import tensor_shape
+from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import number_checks
 
 # The last works of a worker that are unfinished: one in the pipeline's queue, one that

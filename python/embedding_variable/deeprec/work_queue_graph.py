@@ -7,17 +7,18 @@ its memory are made of the queue's name. All ops are stock ones, so the server n
 library.
 """
 
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import tensor_shape
-from tensorflow.python.ops import array_ops
-from tensorflow.python.ops import control_flow_ops
-from tensorflow.python.ops import data_flow_ops
-from tensorflow.python.ops import math_ops
-from tensorflow.python.ops import random_ops
-from tensorflow.python.ops import sort_ops
-from tensorflow.python.ops import state_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import control_flow_ops
+from embedding_variable.tf_names import data_flow_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import random_ops
+from embedding_variable.tf_names import sort_ops
+from embedding_variable.tf_names import state_ops
+from embedding_variable.tf_names import tensor_shape
+
 
 # Value of the counter when the queue is empty. `CountUpTo` needs it in the graph, so a
 # queue of n works starts at _END - n.

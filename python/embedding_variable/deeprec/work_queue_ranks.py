@@ -19,13 +19,14 @@ import threading
 
 import numpy as np
 
-from tensorflow.python.client import session as session_lib
-from tensorflow.python.framework import constant_op
-from tensorflow.python.framework import dtypes
-from tensorflow.python.framework import ops
-from tensorflow.python.framework import random_seed
-from tensorflow.python.ops import script_ops
-from tensorflow.python.util import compat
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import constant_op
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import random_seed
+from embedding_variable.tf_names import script_ops
+from embedding_variable.tf_names import session as session_lib
+
 
 # Seconds that a rank waits for rank 0 to fill the queue.
 _FILL_LIMIT = 300

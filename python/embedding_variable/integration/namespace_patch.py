@@ -8,6 +8,9 @@ module is found through `sys.modules` and through its parent's attribute. Existi
 (of a DeepRec build) are unchanged.
 """
 
+import importlib
+import sys
+
 import tensorflow as tf
 
 from tensorflow.python.feature_column import feature_column_lib
