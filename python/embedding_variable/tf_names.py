@@ -122,6 +122,9 @@ _MOVED = {
 # Messages of protocol buffers, below tensorflow.core.
 _PROTOS = {
     "attr_value_pb2": "framework.attr_value_pb2",
+    "config_pb2": "protobuf.config_pb2",
+    "graph_pb2": "framework.graph_pb2",
+    "rewriter_config_pb2": "protobuf.rewriter_config_pb2",
     "saver_pb2": "protobuf.saver_pb2",
 }
 

@@ -19,8 +19,10 @@ _NAMES = _EV + "tf_names.py"
 _SOK = "addons/sparse_operation_kit/python/sparse_operation_kit/"
 _PYTHON = ("python/", "addons/", "examples/", "benchmarks/")
 
-# gpu/ is about one build of TensorFlow 1.15.
-_KNOWS = (_EV + "integration/", _EV + "deeprec/patches/", _EV + "gpu/", _NAMES)
+# gpu/ is about one build of TensorFlow 1.15; examples/deeprec has the imports that scripts
+# for DeepRec have.
+_KNOWS = (_EV + "integration/", _EV + "deeprec/patches/", _EV + "gpu/", _NAMES,
+          "examples/deeprec/")
 
 # Modules with the same name in all versions: of DeepRec, which this product adds, and one
 # of tools for measuring.

@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tools/setup/common.sh
 
 version="$1"
-requirements="tools/setup/tensorflow/${version}.txt"
+requirements="tools/setup/tensorflow_pins/${version}.txt"
 environment=".build/tf-${version}"
 # The Pythons for which the pinned packages were chosen.
 declare -A pythons=([2.11]=3.7 [2.15]=3.11 [2.21]=3.13)

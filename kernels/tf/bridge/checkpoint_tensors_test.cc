@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/tf/bridge/compat.h"
 
 namespace embedding_variable {
 namespace {

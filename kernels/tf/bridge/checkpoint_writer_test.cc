@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/tf/bridge/checkpoint_reader.h"
+#include "kernels/tf/bridge/compat.h"
 
 namespace embedding_variable {
 namespace {

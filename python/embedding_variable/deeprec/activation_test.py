@@ -12,12 +12,11 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
 
-from tensorflow.python.training import server_lib
-
 import embedding_variable  # pylint: disable=unused-import
 from embedding_variable.deeprec import activation
 from embedding_variable.deeprec import main
 from embedding_variable.deeprec import names
+from embedding_variable.tf_names import server_lib
 from embedding_variable.deeprec import notices
 from embedding_variable.deeprec import session_options
 from embedding_variable.deeprec.patches import sessions_patch

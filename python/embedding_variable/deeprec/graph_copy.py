@@ -9,8 +9,7 @@ depend on a batch are shared.
 
 import re
 
-from tensorflow.core.framework import graph_pb2
-
+from embedding_variable.tf_names import graph_pb2
 from embedding_variable.tf_names import importer
 from embedding_variable.tf_names import ops
 

@@ -11,8 +11,8 @@ import collections
 
 from google.protobuf.internal import encoder
 
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.core.protobuf import rewriter_config_pb2
+from embedding_variable.tf_names import config_pb2
+from embedding_variable.tf_names import rewriter_config_pb2
 
 # One field.
 #   owner: message class.

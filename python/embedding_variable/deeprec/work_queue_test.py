@@ -8,9 +8,8 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import tensorflow as tf
 
-from tensorflow.python.ops import resources
-
 from embedding_variable.deeprec import work_queue
+from embedding_variable.tf_names import resources
 
 
 def _all(session, work):
