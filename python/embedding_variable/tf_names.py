@@ -34,6 +34,7 @@ _HOMES = {
     "context": ("eager.context",),
     "control_flow_ops": ("ops.control_flow_ops",),
     "control_flow_util": ("ops.control_flow_util",),
+    "cpp_shape_inference_pb2": ("framework.cpp_shape_inference_pb2",),
     "data_flow_ops": ("ops.data_flow_ops",),
     "dataset_ops": ("data.ops.dataset_ops",),
     "device": ("framework.device",),
@@ -73,6 +74,7 @@ _HOMES = {
     "pywrap_tensorflow": ("pywrap_tensorflow",),
     "queue_runner": ("training.queue_runner",),
     "ragged_tensor": ("ops.ragged.ragged_tensor",),
+    "record": ("eager.record", "eager.tape"),
     "random_ops": ("ops.random_ops",),
     "random_seed": ("framework.random_seed",),
     "resource_variable_ops": ("ops.resource_variable_ops",),
@@ -187,6 +189,14 @@ def __getattr__(name):
   return value
 
 
+def has_eager_tables():
+  """Returns whether tables can be created in eager execution: in TensorFlow 2.x.
+
+  Its graphs have the control flow, and its tapes the functions, that they use.
+  """
+  return "Session" not in dir(importlib.import_module("tensorflow"))
+
+
 def op_def(name):
   """Returns the OpDef of a registered op type.
 
@@ -232,14 +242,25 @@ def keras_optimizers(name):
                        "optimizers.legacy." + name)
 
 
-def keras_optimizers_without_slots():
-  """Returns the base classes of Keras optimizers that cannot train in a graph.
+def _keras_step_packages():
+  """Returns the `keras.optimizers` of each installed Keras from 2.11 on."""
+  tensorflow = importlib.import_module("tensorflow")
+  packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras"), find("keras")]
+  found = [package.optimizers for package in packages if package is not None]
+  return [package for i, package in enumerate(found) if package not in found[:i] and
+          not hasattr(package.Optimizer, "_distributed_apply")]
+
+
+def keras_step_bases():
+  """Returns the base classes of Keras optimizers that update by a method `update_step`.
 
   These are Keras 3's, and those that Keras 2.11 has beside the legacy ones. They have no
   method `_distributed_apply`.
   """
-  tensorflow = importlib.import_module("tensorflow")
-  packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras")]
-  classes = [package.optimizers.Optimizer for package in packages if package is not None]
-  return [cls for i, cls in enumerate(classes)
-          if cls not in classes[:i] and not hasattr(cls, "_distributed_apply")]
+  bases = [package.Optimizer for package in _keras_step_packages()]
+  return [cls for i, cls in enumerate(bases) if cls not in bases[:i]]
+
+
+def keras_step_optimizers():
+  """Returns the packages that have the subclasses of `keras_step_bases`."""
+  return _keras_step_packages()

@@ -21,6 +21,7 @@ from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
 from embedding_variable.integration import keras_patch
 from embedding_variable.integration import keras_saving_patch
+from embedding_variable.integration import keras_step_patch
 from embedding_variable.integration import loss_scale_patch
 from embedding_variable.integration import meta_graph_patch
 from embedding_variable.integration import monitored_session_patch
@@ -32,6 +33,7 @@ from embedding_variable.integration import session_patch
 from embedding_variable.integration import slot_creator_patch
 from embedding_variable.integration import sync_replicas_patch
 from embedding_variable.optimizers import keras_rules
+from embedding_variable.optimizers import keras_step_rules
 from embedding_variable.optimizers import own
 from embedding_variable.optimizers import tf_train_rules
 
@@ -52,9 +54,10 @@ def install():
       return
     tf_train_rules.register()
     keras_rules.register()
+    keras_step_rules.register()
     own.register()
     for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
-                  optimizer_patch, slot_creator_patch, keras_patch, keras_saving_patch,
+                  optimizer_patch, slot_creator_patch, keras_patch, keras_step_patch, keras_saving_patch,
                   saver_patch, incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, group_columns_patch,
                   contrib_layers_patch, estimator_patch, horovod_patch,

@@ -36,32 +36,6 @@ def install():
     patching.wrap(optimizer_v2.OptimizerV2, "add_slot", _add_slot)
     patching.wrap(optimizer_v2.OptimizerV2, "_distributed_apply",
                   _distributed_apply)
-  for cls in tf_names.keras_optimizers_without_slots():
-    for method in ("build", "apply", "apply_gradients"):
-      if hasattr(cls, method):
-        patching.wrap(cls, method, _refuse_tables)
-
-
-def _refuse_tables(stock):
-  """Wraps a method that gets variables, or pairs of gradients and variables."""
-
-  def refuse_tables(self, *args, **kwargs):
-    args = [list(a) if isinstance(a, zip) else a for a in args]
-    for argument in args + list(kwargs.values()):
-      if not isinstance(argument, (list, tuple)):
-        continue
-      for item in argument:
-        for var in item if isinstance(item, (list, tuple)) else [item]:
-          if ev.is_embedding_variable(var):
-            raise TypeError(
-                "embedding variable '%s': the optimizer %s of %s cannot train a table in a "
-                "graph. Use tf.compat.v1.train, or tf.compat.v1.keras.optimizers; from "
-                "TensorFlow 2.16 on these need tf_keras and TF_USE_LEGACY_KERAS=1 in the "
-                "environment before TensorFlow is imported" %
-                (var.op.name, type(self).__name__, type(self).__module__))
-    return stock(self, *args, **kwargs)
-
-  return refuse_tables
 
 
 def _add_slot(stock):

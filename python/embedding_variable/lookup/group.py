@@ -18,6 +18,7 @@ from embedding_variable.tf_names import embedding_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import ragged_tensor
 from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import tensor_shape
 from embedding_variable.variables import variable as ev
 
 # The pooled lookup of embedding variables; `set_lookup` replaces it.
@@ -159,7 +160,7 @@ def group_embedding_lookup(params, ids, partition_strategy="mod", name=None):
     found = pooled.lookup_sparse([_as_params(params[i]) for i in tables], requests,
                                  combiners=[combiners_lib.SUM] * len(tables))
     for i, own_ids, rows in zip(tables, wanted, found):
-      dim = rows.shape[-1].value
+      dim = tensor_shape.dimension_value(rows.shape[-1])
       outputs[i] = array_ops.reshape(
           rows, array_ops.concat([array_ops.shape(own_ids), [dim]], 0))
       outputs[i].set_shape(own_ids.shape.concatenate([dim]))
@@ -195,7 +196,7 @@ def _to_sequence(rows, ids):
   if isinstance(ids, ragged_tensor.RaggedTensor):
     return ragged_tensor.RaggedTensor.from_row_splits(
         rows, ids.row_splits, validate=False).to_tensor()
-  dim = rows.shape[-1].value
+  dim = tensor_shape.dimension_value(rows.shape[-1])
   batch_size = pooled.checked_batch(ids, "group_embedding_lookup_sparse")
   shape = array_ops.concat([[batch_size], ids.dense_shape[1:], [dim]], 0)
   result = array_ops.scatter_nd(ids.indices, rows, shape)

@@ -15,8 +15,10 @@ from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import ragged_tensor
+from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import segment_id_ops
 from embedding_variable.tf_names import sparse_tensor
+from embedding_variable.tf_names import tensor_shape
 from embedding_variable.tf_names import variables
 from embedding_variable.variables import variable as ev
 
@@ -51,8 +53,8 @@ class Request(object):
     if isinstance(sp_ids, sparse_tensor.SparseTensorValue):
       sp_ids = sparse_tensor.SparseTensor.from_value(sp_ids)
     if isinstance(sp_ids, sparse_tensor.SparseTensor):
-      rank = sp_ids.indices.shape[1].value if sp_ids.indices.shape.ndims else None
-      rank = rank or sp_ids.dense_shape.shape[0].value
+      rank = tensor_shape.dimension_value(sp_ids.indices.shape[1]) if sp_ids.indices.shape.ndims else None
+      rank = rank or tensor_shape.dimension_value(sp_ids.dense_shape.shape[0])
       if rank is not None and rank < 2:
         raise self._error(
             ValueError, "sp_ids must be a SparseTensor of rank 2 or more "
@@ -74,7 +76,7 @@ class Request(object):
       ids = self._check_ids(sp_ids.values)
       splits = math_ops.cast(sp_ids.row_splits, dtypes.int64)
       batch = array_ops.size(splits, out_type=dtypes.int64) - 1
-      static = splits.shape[0].value if splits.shape.ndims else None
+      static = tensor_shape.dimension_value(splits.shape[0]) if splits.shape.ndims else None
       return ids, splits, batch, None if static is None else static - 1
     raise self._error(
         TypeError, "sp_ids must be a SparseTensor or a RaggedTensor, got %r",
@@ -188,7 +190,7 @@ def static_batch(sp_ids, what):
     ValueError: more samples than a batch can have (TensorFlow would crash the process
       when it creates such a shape); the error starts with `what`.
   """
-  size = sp_ids.shape[0].value if sp_ids.shape.ndims else None
+  size = tensor_shape.dimension_value(sp_ids.shape[0]) if sp_ids.shape.ndims else None
   if size is not None and size > MAX_SAMPLES:
     raise ValueError("%s: the dense_shape of the ids says %d samples, at most %d are "
                      "possible" % (what, size, MAX_SAMPLES))
@@ -326,6 +328,8 @@ def _lookup(requests, device, ids_on_gpu=False, no_nan=False):
     ]
   ids, rows, batch_sizes = op_inputs(requests, [r.ids for r in requests], device,
                                      ids_on_gpu)
+  for request in requests:
+    resource_variable_ops.variable_accessed(request.parts[0])
   with ops.colocate_with(None, ignore_existing=True), ops.device(device):
     outputs, _ = lookup_sparse_ops.lookup_sparse(
         [r.parts[0].handle for r in requests],

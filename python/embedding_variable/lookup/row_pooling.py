@@ -13,6 +13,7 @@ from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ragged_tensor
+from embedding_variable.tf_names import tensor_shape
 
 # Start of error messages.
 _WHAT = "a pooled lookup"
@@ -49,5 +50,5 @@ def pool_rows(rows, sp_ids, sp_weights, combiner):
     weights = math_ops.cast(sp_weights.values, dtypes.float32)
     rows *= array_ops.expand_dims(weights, 1)
   total = combiners.get(combiner).pool(rows, samples, batch_size)
-  total.set_shape([static, rows.shape[-1].value])
+  total.set_shape([static, tensor_shape.dimension_value(rows.shape[-1])])
   return combiners.finish(total, combiner, samples, weights, batch_size, no_nan=False)

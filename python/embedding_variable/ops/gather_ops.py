@@ -6,6 +6,7 @@ from embedding_variable import _lib
 from embedding_variable import graph_state
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
@@ -35,14 +36,44 @@ def gather(resource, ids, counts=None, name=None):
   Returns:
     float32 `ids.shape + [D]`.
   """
-  rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
   if counts is not None:
     # The engine counts the occurrences of one batch in 31 bits.
     counts = math_ops.minimum(
         math_ops.cast(counts, dtypes.int64), dtypes.int32.max)
+  if taped.is_eager(resource):
+    return _on_tape(resource, ids, counts, name)
+  rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
+  if counts is not None:
     graph_state.of(rows.graph).setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
         counts, [-1])
   return rows
+
+
+def _on_tape(resource, ids, counts, name):
+  """`gather` of an eager table."""
+  with taped.unrecorded():
+    rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
+
+  def gradient(grads):
+    with taped.unrecorded():
+      flat = math_ops.cast(array_ops.reshape(ids, [-1]), dtypes.int64)
+      values = array_ops.reshape(
+          grads[0], array_ops.concat([[-1], array_ops.shape(rows)[-1:]], axis=0))
+    if counts is not None:
+      flat = _with_counts(flat, array_ops.reshape(counts, [-1]))
+    return [ops.IndexedSlices(values, flat)]
+
+  return taped.differentiable("EvGather", [rows], [resource], gradient)[0]
+
+
+def _with_counts(indices, counts):
+  """Returns indices of a gradient for which `counts_of` returns these counts."""
+  indices = array_ops.identity(indices)  # the ids themselves may be a script's
+  if taped.is_eager(indices):
+    taped.set_counts(indices, counts)
+  else:
+    graph_state.of(indices.graph).setdefault(_COUNTS, {})[indices.name] = counts
+  return indices
 
 
 def counts_of(indices):
@@ -51,6 +82,8 @@ def counts_of(indices):
   Args:
     indices: tensor `[N]`, the indices of the gradient of one lookup.
   """
+  if taped.is_eager(indices):
+    return taped.counts_of(indices)
   return graph_state.of(indices.graph).get(_COUNTS, {}).get(indices.name)
 
 

@@ -215,7 +215,7 @@ def set_optimizer(resource, optimizer):
     resource: resource scalar.
     optimizer: string, the same on all ranks.
   """
-  for op in resource.consumers():
+  for op in _consumers(resource):
     if op.type in _exchange_ops:
       table = [x.name for x in op.inputs].index(resource.name)
       _exchange_ops[op.type](op, table, optimizer)
@@ -223,7 +223,12 @@ def set_optimizer(resource, optimizer):
 
 def is_spread_over_ranks(resource):
   """Returns whether other ranks hold rows of this table, judged by its lookups."""
-  return any(op.type in _exchange_ops for op in resource.consumers())
+  return any(op.type in _exchange_ops for op in _consumers(resource))
+
+
+def _consumers(resource):
+  """Returns the ops that take a handle; none are known for an eager one."""
+  return [] if isinstance(resource, ops.EagerTensor) else resource.consumers()
 
 
 # Converts a carrier's message to the reason in errors about a lost rank.

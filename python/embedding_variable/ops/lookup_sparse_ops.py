@@ -8,6 +8,7 @@ import functools
 from embedding_variable import _lib
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
@@ -78,12 +79,44 @@ def lookup_sparse(resources,
   if len({x.dtype for x in ids}) > 1:
     ids = [math_ops.cast(x, dtypes.int64) for x in ids]
   weights = [math_ops.cast(w, dtypes.float32) for w in weights or ()]
+  if taped.is_eager(resources[0]):
+    return _on_tape(resources, ids, rows, batch_sizes, weights, combiners, dims, no_nan,
+                    name)
   labels = {"EvLookupSparse": IDS_ON_GPU} if ids_on_gpu else {}
   with ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     outputs, plan = _gen.ev_lookup_sparse(
         resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
         no_nan=no_nan, name=name)
   return list(outputs), plan
+
+
+def _on_tape(resources, ids, rows, batch_sizes, weights, combiners, dims, no_nan, name):
+  """`lookup_sparse` of eager tables."""
+  with taped.unrecorded():
+    outputs, plan = _gen.ev_lookup_sparse(
+        resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
+        no_nan=no_nan, name=name)
+
+  def gradient(grads):
+    tables = sorted(grads)
+    dense = [ops.convert_to_tensor(grads[t]) for t in tables]
+    result = [None] * (len(resources) + len(weights))
+    with taped.unrecorded():
+      keys, values = _gen.ev_lookup_sparse_grad(
+          plan, dense, [weights[t] for t in tables] if weights else [], tables=tables,
+          dims=[dims[t] for t in tables])
+      for k, t in enumerate(tables):
+        if taped.is_eager(keys[k]):
+          taped.set_plan(keys[k], plan, t)
+        result[t] = ops.IndexedSlices(values[k], keys[k])
+        if weights:
+          result[len(resources) + t] = _gen.ev_lookup_sparse_weight_grad(
+              plan, dense[k], outputs[t], [], table=t)
+    return result
+
+  shown = taped.differentiable("EvLookupSparse", list(outputs),
+                               list(resources) + list(weights), gradient)
+  return shown, plan
 
 
 def add_plan_grad_op(op_type, beside=(), update=None):
@@ -115,6 +148,8 @@ def plan_of(slices):
       None if the keys do not come from a fused lookup's gradient.
   """
   indices = slices.indices
+  if taped.is_eager(indices):
+    return taped.plan_of(indices)
   while indices.op.type == "Identity":
     indices = indices.op.inputs[0]
   op = indices.op
@@ -130,8 +165,11 @@ def plan_of(slices):
 def source_of(slices):
   """Returns (op, k) if the slices are the unchanged gradient of table k of that op.
 
-  (None, None) unless both indices and values are its outputs.
+  (None, None) unless both indices and values are its outputs, and always for eager
+  tensors.
   """
+  if taped.is_eager(slices.indices) or taped.is_eager(slices.values):
+    return None, None
   indices, values = _ungated(slices.indices), _ungated(slices.values)
   op = indices.op
   if op.type not in _plan_grad_ops or values.op is not op:
@@ -197,6 +235,8 @@ def plan_counts(plan, table, name=None):
     table: int, number of the table in it.
     name: name of the op.
   """
+  if taped.is_eager(plan):
+    return _gen.ev_plan_counts(plan, table=table, name=name)
   with _beside(plan.op):
     return _gen.ev_plan_counts(plan, table=table, name=name)
 

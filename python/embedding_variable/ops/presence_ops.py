@@ -8,6 +8,7 @@ from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_shape
 
 _gen = _lib.load()
 
@@ -74,7 +75,7 @@ def with_initial_rows(resource, ids, rows, initial_rows):
   Returns:
     float32 `ids.shape + [D]`.
   """
-  dim = rows.shape[-1].value
+  dim = tensor_shape.dimension_value(rows.shape[-1])
   flat = array_ops.reshape(rows, [-1, dim])
   initial = array_ops.reshape(initial_rows, [-1, dim])
   absent = array_ops.reshape(lookup_tier(resource, ids) < 0, [-1])

@@ -16,6 +16,7 @@ import collections
 import contextlib
 
 from embedding_variable import graph_state
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import control_flow_util
 
@@ -89,6 +90,8 @@ def sources(gradient):
 
 
 def _sources_of(tensor):
+  if taped.is_eager(tensor):
+    return set()
   found, seen, left = set(), set(), [tensor.op]
   while left:
     op = left.pop()

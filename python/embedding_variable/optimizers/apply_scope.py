@@ -11,6 +11,7 @@ import contextlib
 import threading
 
 from embedding_variable import graph_state
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops
@@ -44,6 +45,8 @@ class ApplyScope(object):
 
     Tensors created before the call belong to the script; a session may feed them.
     """
+    if taped.is_eager(tensor):
+      return True
     op = tensor.op
     return op.graph is self._graph and op._id > self._last_id  # pylint: disable=protected-access
 

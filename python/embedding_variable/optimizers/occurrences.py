@@ -9,6 +9,7 @@ concatenates the gradients, and this module concatenates the counts in the same 
 
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import lookup_sparse_ops
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops
@@ -26,6 +27,8 @@ def of(slices):
 
 
 def _of_indices(indices):
+  if taped.is_eager(indices):
+    return _of_eager(indices)
   while indices.op.type in ("Identity", "Cast"):
     indices = indices.op.inputs[0]
   given = gather_ops.counts_of(indices)
@@ -44,3 +47,12 @@ def _of_indices(indices):
       array_ops.ones_like(piece, dtypes.int64) if count is None else count
       for piece, count in zip(pieces, counts)
   ], 0)
+
+
+def _of_eager(indices):
+  """Returns the counts that an eager gradient carries itself."""
+  given = gather_ops.counts_of(indices)
+  if given is not None:
+    return given
+  found = taped.plan_of(indices)
+  return None if found is None else lookup_sparse_ops.plan_counts(*found)

@@ -13,6 +13,7 @@ import os
 
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable import graph_state
+from embedding_variable import tf_names
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import dtypes
@@ -24,6 +25,7 @@ from embedding_variable.tf_names import tensor_shape
 from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.tf_names import variable_scope
 from embedding_variable.tf_names import variables
+from embedding_variable.variables import eager_variable
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
 
@@ -102,11 +104,7 @@ def get_embedding_variable(name,
       `tf.distribute` strategy that mirrors variables.
   """
   del validate_shape
-  if context.executing_eagerly():
-    raise ValueError(
-        "embedding variable '%s': tf.get_embedding_variable works in graph mode only. "
-        "Call tf.compat.v1.disable_eager_execution() when the program starts, or create "
-        "the variable in `with tf.Graph().as_default()`" % name)
+  _check_mode(name)
   scope = variable_scope.get_variable_scope()
   full_name = scope.name + "/" + name if scope.name else name
   dim = _check_dim(full_name, embedding_dim)
@@ -148,6 +146,28 @@ def get_embedding_variable(name,
     if known is not None:
       return known
   return table.get(name, get, partitioner)
+
+
+def _check_mode(name):
+  """Raises ValueError if no table can be created in the current mode.
+
+  Args:
+    name: string, of the variable.
+  """
+  if context.executing_eagerly():
+    if not tf_names.has_eager_tables():
+      raise ValueError(
+          "embedding variable '%s': on TensorFlow 1.15, tf.get_embedding_variable works "
+          "in graph mode only. Call tf.compat.v1.disable_eager_execution() when the "
+          "program starts, or create the variable in `with tf.Graph().as_default()`" %
+          name)
+    return
+  with ops.init_scope():
+    in_function = context.executing_eagerly()
+  if in_function:
+    raise ValueError(
+        "embedding variable '%s': it is created inside a tf.function, where each trace "
+        "would create another table. Create it outside of the function" % name)
 
 
 def make_getter(ev_option, partition_num=None, key_dtype=dtypes.int64):
@@ -269,7 +289,10 @@ class _Table(object):
       rows = ops.convert_to_tensor(rows, dtype=dtypes.float32)
       return rows if rows.shape.ndims == 2 else self.make_rows.to_row(rows)
 
-    variable = ev.EmbeddingVariable(
+    cls = ev.EmbeddingVariable
+    if context.executing_eagerly():
+      cls = eager_variable.EagerEmbeddingVariable
+    variable = cls(
         kwargs["name"], self._dim, default_rows,
         options.to_table_options(kwargs["name"], self._ev_option)._replace(
             key_dtype=self._key_dtype,

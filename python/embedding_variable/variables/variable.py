@@ -88,6 +88,16 @@ def parts_of(params):
   return list(params)
 
 
+def with_needed_records(options):
+  """Returns `TableOptions` that record what their filter, eviction and capacity need."""
+  bounded = options.max_rows or options.max_bytes
+  return options._replace(
+      record_frequency=bool(options.record_frequency or options.filter != "none" or
+                            (bounded and cache_strategies.needs_frequency(
+                                options.cache_strategy))),
+      record_version=bool(options.record_version or options.steps_to_live or bounded))
+
+
 class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   """A variable that maps any integer to a row of `dim` floats.
 
@@ -139,12 +149,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     if collections is None:
       collections = [ops.GraphKeys.GLOBAL_VARIABLES]
     collections = list(collections)
-    bounded = options.max_rows or options.max_bytes
-    options = options._replace(
-        record_frequency=bool(options.record_frequency or options.filter != "none" or
-                              (bounded and cache_strategies.needs_frequency(
-                                  options.cache_strategy))),
-        record_version=bool(options.record_version or options.steps_to_live or bounded))
+    options = with_needed_records(options)
     if trainable and ops.GraphKeys.TRAINABLE_VARIABLES not in collections:
       collections.append(ops.GraphKeys.TRAINABLE_VARIABLES)
     if EMBEDDING_VARIABLES not in collections:
@@ -199,8 +204,14 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
         name=handle.op.name, unique_id=handle.op.name,
         handle_name=handle.op.name, distribute_strategy=strategies.current(), **kwargs)
     self._shape_tensor = shape_tensor
+    self._set_options(dim, handle_ops.options_of(handle))
+    registry = graph_state.of(handle.graph).setdefault(_REGISTRY, {})
+    registry[handle.name] = self
+
+  def _set_options(self, dim, options):
+    """Sets the attributes that do not depend on a graph."""
     self._dim = dim
-    self._options = handle_ops.options_of(handle)
+    self._options = options
     self._key_dtype = self._options.key_dtype
     self.versions_are_times = self._options.versions_are_times
     # Column name -> initial value, in order of creation.
@@ -208,8 +219,6 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     self._caching_device = None
     self.target_gpu = -1
     self._ev_option = None
-    registry = graph_state.of(handle.graph).setdefault(_REGISTRY, {})
-    registry[handle.name] = self
 
   @classmethod
   def from_definition(cls, variable_def, import_scope=None):

@@ -37,6 +37,7 @@ from embedding_variable.tf_names import device as device_lib
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tensor_shape
 from embedding_variable.tf_names import test
 from embedding_variable.variables import number_checks
 
@@ -503,7 +504,7 @@ def _sok_serve_given_rows_grad(op, grad, _):
   with _beside(op):
     _, sums = _gen.sok_serve_grad(
         served, keys, key_splits, grad, route, num_grads=num_rows,
-        dims=[x.shape[1].value for x in op.inputs[4:]],
+        dims=[tensor_shape.dimension_value(x.shape[1]) for x in op.inputs[4:]],
         **_attributes(op, "num_tables", "tables", "wire", "with_occurrences",
                       "fingerprint", "divisor"))
   return [None] * 4 + list(sums)
@@ -520,7 +521,7 @@ def _sok_pool_grad_grad(op, grad, _):
   with _beside(op):
     pooled = _gen.sok_pool_given_rows(
         route, grad, received, weights, num_rows=num_grads, tables=tables,
-        dims=[d.shape[1].value for d in dense], wire=op.get_attr("wire"))
+        dims=[tensor_shape.dimension_value(d.shape[1]) for d in dense], wire=op.get_attr("wire"))
     of_weights = [
         _gen.sok_pool_weight_grad(route, grad, d, p, table=t, tables=tables,
                                   wire=op.get_attr("wire"))

@@ -1,0 +1,85 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Updates of eager tables by optimizers of Keras 2.11 and later."""
+
+from embedding_variable.optimizers import apply_scope
+from embedding_variable.optimizers import fused
+from embedding_variable.optimizers import keras_step_rules
+from embedding_variable.tf_names import ops
+from embedding_variable.variables import eager_variable
+
+# Arguments of the optimizers that change gradients or variables in ways that the update
+# of a table does not have -> what to do instead.
+_REFUSED = (
+    ("clipnorm", "call tf.clip_by_norm on its gradient"),
+    ("global_clipnorm", "call tf.clip_by_global_norm on all gradients"),
+    ("clipvalue", "call tf.clip_by_value on its gradient"),
+    ("weight_decay", "give the table an optimizer without it"),
+    ("use_ema", "give the table an optimizer without it"),
+    ("gradient_accumulation_steps", "give the table an optimizer without it"),
+    ("loss_scale_factor", "scale the loss, and the gradients back, in the script"),
+)
+
+
+def table_of(variable):
+  """Returns the eager table that a variable is or holds, or None."""
+  variable = getattr(variable, "embedding_variable", variable)
+  if isinstance(variable, eager_variable.EagerEmbeddingVariable):
+    return variable
+  return None
+
+
+def split(pairs):
+  """Returns (pairs of gradients and eager tables, the other pairs)."""
+  pairs = list(pairs)
+  tables = [(grad, table_of(var)) for grad, var in pairs if table_of(var) is not None]
+  return tables, [pair for pair in pairs if table_of(pair[1]) is None]
+
+
+def check(optimizer, table):
+  """Returns the rule by which an optimizer updates a table.
+
+  Raises:
+    TypeError: its formula is no rule of the engine.
+    ValueError: it has an argument that has no meaning for a table.
+  """
+  rule = keras_step_rules.find(optimizer)
+  kind = "%s of %s" % (type(optimizer).__name__, type(optimizer).__module__)
+  if rule is None:
+    raise TypeError(
+        "embedding variable '%s': the optimizer %s cannot train a table. Use SGD without "
+        "momentum, Adagrad, Adam without amsgrad, Adadelta, RMSprop or Ftrl of "
+        "tf.keras.optimizers, or an optimizer of tf.compat.v1.train" %
+        (table.op.name, kind))
+  for name, remedy in _REFUSED:
+    if getattr(optimizer, name, None):
+      raise ValueError(
+          "embedding variable '%s': %s=%r of the optimizer %s does not work on a table: "
+          "%s" % (table.op.name, name, getattr(optimizer, name), kind, remedy))
+  return rule
+
+
+def apply(optimizer, pairs):
+  """Updates tables by an optimizer.
+
+  The optimizer's count of steps is unchanged. Nothing is updated if an argument is
+  wrong.
+
+  Args:
+    optimizer: optimizer of Keras whose update is `update_step`.
+    pairs: list of (gradient, table); a gradient None is an error of stock optimizers for
+      all variables, and ignored here.
+
+  Raises:
+    TypeError: a gradient is no IndexedSlices, or as for `check`.
+    ValueError: as for `check`.
+  """
+  pairs = [(grad, table) for grad, table in pairs if grad is not None]
+  rules = [check(optimizer, table) for _, table in pairs]
+  for grad, table in pairs:
+    if not isinstance(grad, ops.IndexedSlices):
+      raise TypeError("embedding variable '%s': its gradient must be an IndexedSlices as "
+                      "a tf.GradientTape gives it, got %r" % (table.op.name, grad))
+  with apply_scope.enter(optimizer, pairs):
+    for rule, (grad, table) in zip(rules, pairs):
+      fused.update(optimizer, rule, grad, table)

@@ -1,0 +1,145 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The embedding variable of eager execution.
+
+It owns its table: the table exists from the construction of the Python object to its
+end. Functions (`tf.function`) capture its handle.
+"""
+
+import itertools
+
+from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import context
+from embedding_variable.tf_names import cpp_shape_inference_pb2
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import gen_resource_variable_ops
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import resource_variable_ops
+from embedding_variable.tf_names import tensor_shape
+from embedding_variable.variables import strategies
+from embedding_variable.variables import variable as ev
+
+# A container per table, so that tables of the same name are different tables.
+_numbers = itertools.count()
+
+
+class _Named(object):
+  """Stands for the op of a variable in a graph, of which messages read the name.
+
+  `tf.compat.v1.train` optimizers find a variable's slots by (op.graph, op.name). The
+  graph is this object, since tables may have equal names.
+  """
+
+  type = handle_ops.HANDLE_OP
+
+  def __init__(self, name, device):
+    self.name = name
+    self.device = device
+
+  @property
+  def graph(self):
+    return self
+
+
+class _Deleter(object):
+  """Destroys the table when the last reference to its variable is gone."""
+
+  def __init__(self, handle):
+    self._handle = handle
+    self._context = context.context()
+
+  def __del__(self):
+    try:
+      # Not in a graph that is being built just then.
+      with context.eager_mode():
+        gen_resource_variable_ops.destroy_resource_op(
+            self._handle, ignore_lookup_error=True)
+    except Exception:  # pylint: disable=broad-except
+      pass  # the interpreter ends, and with it TensorFlow's modules
+
+
+class EagerEmbeddingVariable(ev.EmbeddingVariable):
+  """An `EmbeddingVariable` that works in eager execution and in `tf.function`.
+
+  Its methods return tensors with values. Two variables may have one name.
+  """
+
+  def __init__(self,  # pylint: disable=super-init-not-called
+               name,
+               dim,
+               default_rows,
+               options=handle_ops.TableOptions(),
+               trainable=True,
+               collections=None):  # pylint: disable=unused-argument
+    """Creates and initialises the table.
+
+    Args:
+      name: string.
+      dim: int >= 1, length of a row.
+      default_rows: function without arguments that returns float32 `[R, dim]`.
+      options: as for `EmbeddingVariable`.
+      trainable: bool.
+      collections: ignored.
+
+    Raises:
+      NotImplementedError: in the scope of a `tf.distribute` strategy that mirrors
+        variables.
+    """
+    strategies.check(name)
+    options = ev.with_needed_records(options)
+    self._maybe_initialize_trackable()
+    number = next(_numbers)
+    with ops.init_scope():
+      handle = handle_ops.handle(
+          name, dim, container="eager.embedding.variable.%d" % number,
+          **options._asdict())
+      self._deleter = _Deleter(handle)
+      handle_ops.initialize(handle, default_rows())
+    # Control flow reads it to decide whether the variable has a gradient.
+    handle._handle_data = _handle_data(dim)  # pylint: disable=protected-access
+    self._named = _Named(name, handle.device)
+    resource_variable_ops.BaseResourceVariable.__init__(
+        self, shape=[dim], dtype=dtypes.float32, handle=handle, name=name,
+        unique_id="%s_%d" % (name, number), handle_name=name, trainable=trainable,
+        distribute_strategy=strategies.current(), initial_value=None,
+        initializer_op=None, is_initialized_op=None, graph_element=None)
+    self._set_options(dim, options)
+
+  # Variables of TensorFlow 2.x are equal if their values are.
+  __hash__ = object.__hash__
+
+  def __eq__(self, other):
+    return self is other
+
+  def __ne__(self, other):
+    return self is not other
+
+  @property
+  def op(self):
+    """An object with this variable's name and device."""
+    return self._named
+
+  @property
+  def graph(self):
+    """None: the variable belongs to no graph."""
+    return None
+
+  @property
+  def _shape_tensor(self):
+    return self.total_count()
+
+  def __deepcopy__(self, memo):
+    self._unsupported("it cannot be copied")
+
+  def __reduce__(self):
+    self._unsupported("it cannot be pickled. Save it with tf.train.Checkpoint")
+
+
+def _handle_data(dim):
+  """Returns the shape and type of the values of a handle, which eager ops do not infer."""
+  data = cpp_shape_inference_pb2.CppShapeInferenceResult.HandleData(is_set=True)
+  data.shape_and_type.append(
+      cpp_shape_inference_pb2.CppShapeInferenceResult.HandleShapeAndType(
+          shape=tensor_shape.TensorShape([None, dim]).as_proto(),
+          dtype=dtypes.float32.as_datatype_enum))
+  return data
