@@ -6,6 +6,7 @@ import threading
 
 from tensorflow.python.platform import tf_logging as logging
 
+from embedding_variable.integration import checkpoint_patch
 from embedding_variable.integration import checkpoint_utils_patch
 from embedding_variable.integration import clip_patch
 from embedding_variable.integration import contrib_layers_patch
@@ -56,7 +57,7 @@ def install():
     keras_rules.register()
     keras_step_rules.register()
     own.register()
-    for patch in (namespace_patch, embedding_ops_patch, control_flow_patch,
+    for patch in (namespace_patch, checkpoint_patch, embedding_ops_patch, control_flow_patch,
                   optimizer_patch, slot_creator_patch, keras_patch, keras_step_patch, keras_saving_patch,
                   saver_patch, incremental_patch, checkpoint_utils_patch, meta_graph_patch,
                   device_setter_patch, feature_column_patch, group_columns_patch,

@@ -40,9 +40,9 @@ def install():
 
 def _add_slot(stock):
 
-  def add_slot(self, var, slot_name, initializer="zeros"):
+  def add_slot(self, var, slot_name, initializer="zeros", **kwargs):
     if not ev.is_embedding_variable(var):
-      return stock(self, var, slot_name, initializer)
+      return stock(self, var, slot_name, initializer, **kwargs)
     if slot_name not in self._slot_names:
       self._slot_names.append(slot_name)
     slots = self._slots.setdefault(var._unique_id, {})

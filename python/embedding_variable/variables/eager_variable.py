@@ -104,6 +104,8 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
         distribute_strategy=strategies.current(), initial_value=None,
         initializer_op=None, is_initialized_op=None, graph_element=None)
     self._set_options(dim, options)
+    # Slots that a checkpoint had and no optimizer has created yet -> initial value.
+    self.restored_columns = self._no_dependency({})
 
   # Variables of TensorFlow 2.x are equal if their values are.
   __hash__ = object.__hash__
@@ -127,6 +129,10 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
   @property
   def _shape_tensor(self):
     return self.total_count()
+
+  def add_slot_column(self, name, init):
+    super(EagerEmbeddingVariable, self).add_slot_column(name, init)
+    self.restored_columns.pop(name, None)
 
   def __deepcopy__(self, memo):
     self._unsupported("it cannot be copied")

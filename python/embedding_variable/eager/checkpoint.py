@@ -1,0 +1,118 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Saving and restoring of eager tables by `tf.train.Checkpoint`.
+
+TensorFlow calls the two functions below with the tables of a checkpoint and the name
+that each has in it, such as "model/users". The tensors have the names and contents that
+a graph-mode checkpoint has (checkpoint/tensor_names.py), so graph mode and the tools read
+them too. Rows are written and read in pieces.
+"""
+
+from embedding_variable.checkpoint import saveable
+from embedding_variable.checkpoint import tensor_names
+from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import taped
+from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import pywrap_tensorflow
+from embedding_variable.variables import eager_variable
+
+_PACKAGE = "embedding_variable"
+_NAME = "tables"
+
+
+def register(registration):
+  """Registers the functions for all eager tables.
+
+  Args:
+    registration: TensorFlow's module of registered savers.
+  """
+  registration.register_checkpoint_saver(
+      _PACKAGE, _NAME, predicate=_is_table, save_fn=save, restore_fn=restore_all)
+
+
+def _is_table(trackable):
+  return isinstance(trackable, eager_variable.EagerEmbeddingVariable)
+
+
+def save(trackables, file_prefix):
+  """Writes tables as a checkpoint of their own, which TensorFlow merges into the whole.
+
+  Rows that training changes meanwhile are in it as they were at one moment.
+
+  Args:
+    trackables: dict {name in the checkpoint: table}.
+    file_prefix: string scalar.
+
+  Returns:
+    `file_prefix`, once the files are written.
+  """
+  saved = [
+      checkpoint_ops.SavedTable(table.handle, name, table.key_dtype, _columns(table))
+      for name, table in sorted(trackables.items())
+  ]
+  written = checkpoint_ops.save_tables(file_prefix, saved)
+  with ops.control_dependencies([] if written is None else [written]):
+    return array_ops.identity(file_prefix)
+
+
+def restore_all(trackables, merged_prefix):
+  """Replaces the contents of tables by those of a checkpoint.
+
+  Args:
+    trackables: dict {name in the checkpoint: table}.
+    merged_prefix: string scalar.
+  """
+  for name, table in sorted(trackables.items()):
+    restore(table, merged_prefix, name)
+
+
+def restore(table, prefix, name):
+  """Replaces the contents of a table, slots included, by those of a checkpoint.
+
+  Slots that no optimizer of this process has used yet are restored too, for the
+  optimizer that will use them. A table that was saved in parts is found. On an error
+  the table is empty.
+
+  Args:
+    table: eager embedding variable.
+    prefix: string scalar, or a string: the checkpoint's prefix.
+    name: string, the table's name in the checkpoint.
+
+  Raises:
+    tf.errors.NotFoundError: the checkpoint has no table of that name.
+    tf.errors.InvalidArgumentError: its rows have another length.
+  """
+  prefix = ops.convert_to_tensor(prefix)
+  if taped.is_eager(prefix):
+    known = table.slot_columns
+    for slot in _slots_in(compat.as_str(prefix.numpy()), name):
+      if slot not in known:
+        table.restored_columns[slot] = 0.0
+  slots = _columns(table)
+  checkpoint_ops.restore_table(
+      table.handle, prefix, name, list(slots), list(slots.values()),
+      custom_dim=saveable.restores_custom_dim())
+
+
+def _columns(table):
+  """Returns {slot: initial value} of all slots that the table has."""
+  columns = dict(table.restored_columns)
+  columns.update(table.slot_columns)
+  return columns
+
+
+def _slots_in(prefix, name):
+  """Returns the names of the slots that a table has in a checkpoint."""
+  tensors = pywrap_tensorflow.NewCheckpointReader(prefix).get_variable_to_shape_map()
+  starts = (name + "/", tensor_names.part(name, 0) + "/")
+  found = set()
+  for tensor in tensors:
+    owner = tensor_names.without_column(tensor, tensor_names.VALUES)
+    for start in starts:
+      if owner is not None and owner.startswith(start):
+        slot = owner[len(start):]
+        if "/" not in slot and tensor_names.split_part("/" + slot)[1] is None:
+          found.add(slot)
+  return sorted(found)
