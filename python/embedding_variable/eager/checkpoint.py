@@ -33,7 +33,7 @@ def register(registration):
 
 
 def _is_table(trackable):
-  return isinstance(trackable, eager_variable.EagerEmbeddingVariable)
+  return eager_variable.table_of(trackable) is not None
 
 
 def save(trackables, file_prefix):
@@ -42,16 +42,17 @@ def save(trackables, file_prefix):
   Rows that training changes meanwhile are in it as they were at one moment.
 
   Args:
-    trackables: dict {name in the checkpoint: table}.
+    trackables: dict {name in the checkpoint: table, or Keras's holder of it}.
     file_prefix: string scalar.
 
   Returns:
     `file_prefix`, once the files are written.
   """
-  saved = [
-      checkpoint_ops.SavedTable(table.handle, name, table.key_dtype, _columns(table))
-      for name, table in sorted(trackables.items())
-  ]
+  saved = []
+  for name, trackable in sorted(trackables.items()):
+    table = eager_variable.table_of(trackable)
+    saved.append(checkpoint_ops.SavedTable(table.handle, name, table.key_dtype,
+                                           _columns(table)))
   written = checkpoint_ops.save_tables(file_prefix, saved)
   with ops.control_dependencies([] if written is None else [written]):
     return array_ops.identity(file_prefix)
@@ -61,11 +62,11 @@ def restore_all(trackables, merged_prefix):
   """Replaces the contents of tables by those of a checkpoint.
 
   Args:
-    trackables: dict {name in the checkpoint: table}.
+    trackables: dict {name in the checkpoint: table, or Keras's holder of it}.
     merged_prefix: string scalar.
   """
-  for name, table in sorted(trackables.items()):
-    restore(table, merged_prefix, name)
+  for name, trackable in sorted(trackables.items()):
+    restore(eager_variable.table_of(trackable), merged_prefix, name)
 
 
 def restore(table, prefix, name):

@@ -21,19 +21,11 @@ _REFUSED = (
 )
 
 
-def table_of(variable):
-  """Returns the eager table that a variable is or holds, or None."""
-  variable = getattr(variable, "embedding_variable", variable)
-  if isinstance(variable, eager_variable.EagerEmbeddingVariable):
-    return variable
-  return None
-
-
 def split(pairs):
   """Returns (pairs of gradients and eager tables, the other pairs)."""
   pairs = list(pairs)
-  tables = [(grad, table_of(var)) for grad, var in pairs if table_of(var) is not None]
-  return tables, [pair for pair in pairs if table_of(pair[1]) is None]
+  tables = [(grad, eager_variable.table_of(var)) for grad, var in pairs if eager_variable.table_of(var) is not None]
+  return tables, [pair for pair in pairs if eager_variable.table_of(pair[1]) is None]
 
 
 def check(optimizer, table):

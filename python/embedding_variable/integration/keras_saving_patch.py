@@ -8,6 +8,7 @@ shape. It does so without an error, and may replace a good file.
 
 from embedding_variable import tf_names
 from embedding_variable.integration import patching
+from embedding_variable.variables import eager_variable
 from embedding_variable.variables import variable as ev
 
 _HDF5 = ("hdf5", "h5", "keras")
@@ -21,16 +22,19 @@ def install():
   for module in tf_names.keras_modules("saving.hdf5_format", "saving.legacy.hdf5_format"):
     patching.wrap(module, "save_model_to_hdf5", _save_model)
   for module in tf_names.keras_modules("saving.saving_lib"):
-    patching.wrap(module, "save_model", _save_model)
+    patching.wrap(module, "save_model", _save_model_of_layers)
 
 
-def _check(model):
+def _check(model, eager=True):
+  """Raises if the model has tables that are in a graph or, if `eager`, eager."""
   for var in model.weights:
-    if ev.is_embedding_variable(var):
+    if ev.is_embedding_variable(var) and (
+        eager or eager_variable.table_of(var) is None):
       raise NotImplementedError(
           "embedding variable '%s': Keras cannot save a table in an HDF5 file. Save the "
           "weights in TensorFlow's format, save_weights(path, save_format='tf') with a "
-          "path that does not end in .h5, or all with tf.train.Saver" % var.op.name)
+          "path that does not end in .h5, or all with tf.train.Saver or, in eager "
+          "execution, tf.train.Checkpoint" % var.op.name)
 
 
 def _save_weights(stock):
@@ -38,6 +42,10 @@ def _save_weights(stock):
   def save_weights(self, filepath, overwrite=True, save_format=None, **kwargs):
     if save_format is None:
       is_hdf5 = str(filepath).endswith((".h5", ".keras", ".hdf5"))
+      # Newer Keras 2 lets each layer write its own variables there.
+      if str(filepath).endswith(".weights.h5") and _layers_write():
+        _check(self, eager=False)
+        return stock(self, filepath, overwrite, save_format, **kwargs)
     else:
       is_hdf5 = save_format.lower().strip() in _HDF5
     if is_hdf5:
@@ -45,6 +53,22 @@ def _save_weights(stock):
     return stock(self, filepath, overwrite, save_format, **kwargs)
 
   return save_weights
+
+
+def _layers_write():
+  """Returns whether Keras's `save_weights` lets layers write a file that ends so."""
+  return any(hasattr(module, "save_weights")
+             for module in tf_names.keras_modules("saving.saving_api"))
+
+
+def _save_model_of_layers(stock):
+  """Wraps the function that lets each layer write its own variables."""
+
+  def save_model(model, *args, **kwargs):
+    _check(model, eager=False)
+    return stock(model, *args, **kwargs)
+
+  return save_model
 
 
 def _save_model(stock):

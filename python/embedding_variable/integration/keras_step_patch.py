@@ -14,6 +14,7 @@ import inspect
 from embedding_variable import tf_names
 from embedding_variable.eager import keras_update
 from embedding_variable.integration import patching
+from embedding_variable.variables import eager_variable
 from embedding_variable.variables import variable as ev
 
 
@@ -43,7 +44,7 @@ def _classes():
 def _refuse_graph_tables(optimizer, variables):
   """Raises TypeError if one of the variables is a table in a graph."""
   for var in variables:
-    if ev.is_embedding_variable(var) and keras_update.table_of(var) is None:
+    if ev.is_embedding_variable(var) and eager_variable.table_of(var) is None:
       raise TypeError(
           "embedding variable '%s': the optimizer %s of %s cannot train a table in a "
           "graph. Use tf.compat.v1.train, or tf.compat.v1.keras.optimizers; from "
@@ -59,7 +60,7 @@ def _build(stock):
     _refuse_graph_tables(self, variables)
     others = []
     for var in variables:
-      table = keras_update.table_of(var)
+      table = eager_variable.table_of(var)
       if table is None:
         others.append(var)
       else:

@@ -8,11 +8,14 @@ end. Functions (`tf.function`) capture its handle.
 
 import itertools
 
+from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import cpp_shape_inference_pb2
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import gen_resource_variable_ops
+from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import tensor_shape
@@ -21,6 +24,12 @@ from embedding_variable.variables import variable as ev
 
 # A container per table, so that tables of the same name are different tables.
 _numbers = itertools.count()
+
+
+def table_of(variable):
+  """Returns the eager table that a variable is or, in Keras 3, holds; else None."""
+  variable = getattr(variable, "embedding_variable", variable)
+  return variable if isinstance(variable, EagerEmbeddingVariable) else None
 
 
 class _Named(object):
@@ -133,6 +142,19 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
   def add_slot_column(self, name, init):
     super(EagerEmbeddingVariable, self).add_slot_column(name, init)
     self.restored_columns.pop(name, None)
+
+  def import_rows(self, keys, values):
+    """Replaces all rows; versions and frequencies start at 0, slots at their initial value.
+
+    Args:
+      keys: int64 or int32 `[N]`, unique.
+      values: float32 `[N, dim]`.
+    """
+    keys = math_ops.cast(self.convert_ids(keys), dtypes.int64)
+    none = array_ops.zeros([0], dtypes.int64)
+    checkpoint_ops.import_table(
+        self.handle, keys, ops.convert_to_tensor(values, dtypes.float32), none, none,
+        clear=True)
 
   def __deepcopy__(self, memo):
     self._unsupported("it cannot be copied")

@@ -14,6 +14,7 @@ import sys
 import embedding_variable
 
 from sparse_operation_kit import checkpoint_job
+from sparse_operation_kit import layers
 from sparse_operation_kit import version
 from sparse_operation_kit.communication import set_comm_tool
 from sparse_operation_kit.dense_lookup import all2all_dense_embedding
@@ -73,6 +74,7 @@ __all__ = [
     "filter_variables",
     "incremental_model_dump",
     "init",
+    "layers",
     "load",
     "lookup_sparse",
     "set_comm_tool",

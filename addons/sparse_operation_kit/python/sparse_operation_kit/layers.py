@@ -1,0 +1,213 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Keras layers for TensorFlow 2.x, with Keras 2 and Keras 3.
+
+`Embedding` is made when it is first used, from the `tf.keras.layers.Layer` of that
+moment, so that importing this package does not import Keras.
+"""
+
+import functools
+
+import embedding_variable
+from embedding_variable.eager import keras_variable
+from embedding_variable.tf_names import tf
+
+from sparse_operation_kit import lookup
+
+
+def __getattr__(name):
+  if name == "Embedding":
+    return _embedding(tf.keras.layers.Layer)
+  raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+@functools.lru_cache(maxsize=None)
+def _embedding(layer):
+  """Returns the class `Embedding` on top of a Keras's `Layer`."""
+
+  class Embedding(layer):
+    """Rows of one or many tables for integer ids; any int64 is an id.
+
+    With a combiner the rows of a sample are pooled; all tables of the layer are looked
+    up by one call of `sok.lookup_sparse`, so one layer with many tables is faster than
+    many layers. The tables are trainable weights of the layer. They cannot be read as
+    arrays, so `get_weights` and `set_weights` do not work; `save_weights` does, as
+    `tf.train.Checkpoint` (a path without a suffix in Keras 2), and `save_own_variables`
+    in files of Keras 3 holds keys and rows, without the slots of optimizers.
+
+    Example:
+
+      layer = sok.layers.Embedding(16, combiner="mean")
+      layer(tf.ragged.constant([[7, -3], []], dtype=tf.int64))       # [2, 16]
+      many = sok.layers.Embedding([16, 8], combiner="sum")
+      users, items = many([user_ids, item_ids])                      # [B, 16], [B, 8]
+    """
+
+    def __init__(self, embedding_dim, combiner=None, initializer=None, ev_option=None,
+                 key_dtype="int64", target_gpu=-1, **kwargs):
+      """Describes the tables, which `build` creates.
+
+      Args:
+        embedding_dim: int, length of a row; a list of ints for a table each.
+        combiner: None for a row per id; or a combiner of `sok.lookup_sparse`, or a list
+          of them, one per table.
+        initializer: initializer of `[rows, dim]` of TensorFlow or Keras; None: as
+          `tf.get_embedding_variable`.
+        ev_option: `EmbeddingVariableOption` for all tables, or None.
+        key_dtype: "int64" or "int32".
+        target_gpu: as for `sok.lookup_sparse`, for all tables.
+        **kwargs: arguments of `tf.keras.layers.Layer`. `dtype` is the type of the
+          output; rows are float32.
+
+      Raises:
+        ValueError: the number of combiners is not that of tables, or None is one of
+          several.
+      """
+      super(Embedding, self).__init__(**kwargs)
+      self.embedding_dim = embedding_dim
+      self.combiner = combiner
+      self.initializer = tf.keras.initializers.get(initializer)
+      self.target_gpu = target_gpu
+      self.supports_jit = False
+      self._key_dtype = key_dtype
+      self._ev_option = ev_option
+      self._is_list = isinstance(embedding_dim, (list, tuple))
+      self._dims = list(embedding_dim) if self._is_list else [embedding_dim]
+      count = len(self._dims)
+      several = isinstance(combiner, (list, tuple))
+      self._combiners = list(combiner) if several else [combiner] * count
+      if len(self._combiners) != count or (
+          None in self._combiners and set(self._combiners) != {None}):
+        raise ValueError("layer '%s': %d tables got the combiners %r" %
+                         (self.name, count, combiner))
+
+    def build(self, input_shape=None):
+      """Creates the tables; the shape of the ids has no effect."""
+      del input_shape
+      if self.built:
+        return
+      names = [self.name if not self._is_list else "%s_%d" % (self.name, i)
+               for i in range(len(self._dims))]
+      with tf.init_scope():
+        for i, (name, dim) in enumerate(zip(names, self._dims)):
+          table = embedding_variable.get_embedding_variable(
+              name, dim, initializer=self.initializer, key_dtype=self._key_dtype,
+              ev_option=self._ev_option, trainable=self.trainable)
+          table.target_gpu = self.target_gpu
+          # An attribute each: tf.train.Checkpoint finds no lists of Keras 3.
+          setattr(self, "table_%d" % i, keras_variable.tracked(table))
+      self.built = True
+
+    @property
+    def embedding_variables(self):
+      """The list of tables, once they are created: attributes table_0 and so on."""
+      held = [getattr(self, "table_%d" % i) for i in range(len(self._dims))]
+      return [getattr(t, "embedding_variable", t) for t in held]
+
+    def call(self, inputs, weights=None):
+      """Looks ids up.
+
+      Args:
+        inputs: int32 or int64 ids; a list of them for several tables. With a combiner
+          a SparseTensor, RaggedTensor or tensor of shape [batch, ids]; without one a
+          tensor or RaggedTensor of any shape.
+        weights: float weights in the form of `inputs`, or None. Only with a combiner.
+
+      Returns:
+        [batch, dim] with a combiner, the shape of the ids + [dim] without; a list of
+          them for several tables.
+
+      Raises:
+        ValueError: the number of inputs is not that of tables, or weights without a
+          combiner.
+      """
+      ids = list(inputs) if self._is_list else [inputs]
+      weights = [None] * len(ids) if weights is None else (
+          list(weights) if self._is_list else [weights])
+      if len(ids) != len(self._dims) or len(weights) != len(ids):
+        raise ValueError("layer '%s': %d tables got %d inputs and %d weights" %
+                         (self.name, len(self._dims), len(ids), len(weights)))
+      tables = self.embedding_variables
+      if self._combiners[0] is None:
+        if any(w is not None for w in weights):
+          raise ValueError("layer '%s': weights need a combiner" % self.name)
+        outputs = _rows(tables, ids)
+      else:
+        outputs = lookup.lookup_sparse(
+            tables, [_ragged(x) for x in ids],
+            None if all(w is None for w in weights) else [
+                None if w is None else _ragged(w) for w in weights],
+            combiners=self._combiners)
+      outputs = [tf.cast(x, self.compute_dtype) for x in outputs]
+      return outputs if self._is_list else outputs[0]
+
+    def compute_output_shape(self, input_shape):
+      """Returns the shape of the output, or a list of them."""
+      shapes = list(input_shape) if self._is_list else [input_shape]
+      return_shapes = [
+          tuple(shape) + (dim,) if combiner is None else (shape[0], dim)
+          for shape, dim, combiner in zip(shapes, self._dims, self._combiners)]
+      return return_shapes if self._is_list else return_shapes[0]
+
+    def get_config(self):
+      """Returns the arguments of the constructor.
+
+      Raises:
+        NotImplementedError: with an `ev_option`, which cannot be written to a file.
+      """
+      if self._ev_option is not None:
+        raise NotImplementedError(
+            "layer '%s': its ev_option cannot be saved in a configuration" % self.name)
+      config = super(Embedding, self).get_config()
+      config.update(embedding_dim=self.embedding_dim, combiner=self.combiner,
+                    initializer=tf.keras.initializers.serialize(self.initializer),
+                    key_dtype=self._key_dtype, target_gpu=self.target_gpu)
+      return config
+
+    def save_own_variables(self, store):
+      """Writes keys and rows, for files of Keras 3."""
+      for i, table in enumerate(self.embedding_variables):
+        exported = table.export()
+        store["%d_keys" % i] = exported.keys.numpy()
+        store["%d_values" % i] = exported.values.numpy()
+
+    def load_own_variables(self, store):
+      """Replaces the rows by those of a file; slots of optimizers start anew."""
+      for i, table in enumerate(self.embedding_variables):
+        table.import_rows(store["%d_keys" % i][...], store["%d_values" % i][...])
+
+  Embedding.__qualname__ = "Embedding"
+  return Embedding
+
+
+def _ragged(ids):
+  """Returns ids or weights `[batch, n]` of any kind as `sok.lookup_sparse` takes them."""
+  if isinstance(ids, (tf.SparseTensor, tf.RaggedTensor)):
+    return ids
+  ids = tf.convert_to_tensor(ids)
+  if ids.shape.rank == 1:
+    ids = ids[:, tf.newaxis]
+  batch, width = tf.unstack(tf.shape(ids, out_type=tf.int64))
+  ragged = tf.RaggedTensor.from_row_splits(
+      tf.reshape(ids, [-1]), tf.range(batch + 1) * width, validate=False)
+  return ragged
+
+
+def _rows(tables, ids):
+  """Returns a row per id, by one lookup of all tables."""
+  flat = [tf.reshape(x.flat_values if isinstance(x, tf.RaggedTensor) else x, [-1])
+          for x in ids]
+  samples = [
+      tf.RaggedTensor.from_row_splits(
+          x, tf.range(tf.size(x, out_type=tf.int64) + 1), validate=False) for x in flat]
+  rows = lookup.lookup_sparse(tables, samples, combiners=["sum"] * len(tables))
+  outputs = []
+  for x, found, table in zip(ids, rows, tables):
+    if isinstance(x, tf.RaggedTensor):
+      outputs.append(x.with_flat_values(found))
+    else:
+      shape = x.shape.concatenate([table.dim])
+      found = tf.reshape(found, tf.concat([tf.shape(x), [table.dim]], 0))
+      found.set_shape(shape)
+      outputs.append(found)
+  return outputs

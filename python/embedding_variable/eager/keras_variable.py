@@ -1,0 +1,45 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The object by which a Keras layer tracks an eager table.
+
+Keras 2 tracks any `tf.Variable`, a table among them. Keras 3 tracks only variables of its
+own class, which hold a `tf.Variable`; tapes take their handle.
+"""
+
+import functools
+
+from embedding_variable.tf_names import tf
+
+
+def tracked(table):
+  """Returns the object to set as an attribute of a layer; the table itself for Keras 2.
+
+  Args:
+    table: eager embedding variable.
+  """
+  base = getattr(tf.keras, "Variable", None)
+  return table if base is None else _class(base)(table)
+
+
+@functools.lru_cache(maxsize=None)
+def _class(base):
+  """Returns the subclass of Keras 3's variable that holds a table."""
+
+  class KerasTable(base):
+    """A trainable variable of Keras 3 whose value is a table.
+
+    Attributes:
+      embedding_variable: the table.
+    """
+
+    def __init__(self, table):
+      self.embedding_variable = table
+      super(KerasTable, self).__init__(
+          "zeros", shape=(table.dim,), dtype="float32", trainable=table.trainable,
+          autocast=False, name=table.op.name.replace("/", "_"))
+
+    def _initialize_with_initializer(self, initializer):
+      del initializer  # the table is initialised
+      self._value = self.embedding_variable
+
+  return KerasTable
