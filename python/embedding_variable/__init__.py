@@ -23,6 +23,7 @@ from embedding_variable.checkpoint.export_since import apply_export
 from embedding_variable.checkpoint.export_since import export_since
 from embedding_variable.checkpoint.export_since import prepare_export
 from embedding_variable.checkpoint.incremental import save_incremental
+from embedding_variable.eager.checkpoint import restore
 from embedding_variable.integration.install import install
 from embedding_variable.lookup.pooled import lookup_sparse
 from embedding_variable.ops.interaction_ops import dot_interaction

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lets TensorFlow copy a variant that shares an object in host memory between
-// devices.
+// devices, and make an empty one.
 
 #ifndef KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
 #define KERNELS_TF_BRIDGE_SHARED_VARIANT_H_
@@ -43,6 +43,37 @@ class SharedVariantCopies {
       const T& from, T* to,
       tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn) {
     *to = from;
+    return tensorflow::Status();
+  }
+};
+
+// Registers the zeros of variants of type T, on CPU and GPU: T(), which shares
+// no object. A `tf.GradientTape` around a tf.function passes them to the
+// function's gradient, which ignores them.
+//
+// Make one static object for each T. Does nothing where T is registered.
+template <typename T>
+class SharedVariantZeros {
+ public:
+  SharedVariantZeros() {
+    for (const char* device :
+         {tensorflow::DEVICE_CPU, tensorflow::DEVICE_GPU}) {
+      const tensorflow::TypeIndex type = TypeIndexOf<T>();
+      auto* const registry = tensorflow::UnaryVariantOpRegistry::Global();
+      if (registry->GetUnaryOpFn(tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP,
+                                 device, type) != nullptr) {
+        continue;
+      }
+      tensorflow::variant_op_registry_fn_registration::
+          UnaryVariantUnaryOpRegistration<T>(
+              tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, device, type, Empty);
+    }
+  }
+
+ private:
+  static tensorflow::Status Empty(tensorflow::OpKernelContext*, const T&,
+                                  T* to) {
+    *to = T();
     return tensorflow::Status();
   }
 };

@@ -47,5 +47,22 @@ TEST(SharedVariantTest, CopiesShareTheObject) {
   }
 }
 
+TEST(SharedVariantTest, ZerosShareNoObject) {
+  SharedVariantZeros<Shares> zeros;
+  SharedVariantZeros<Shares> of_another_library;
+  tensorflow::Variant from = Shares{std::make_shared<int>(7)};
+  for (const char* device : {tensorflow::DEVICE_CPU, tensorflow::DEVICE_GPU}) {
+    auto* const make =
+        tensorflow::UnaryVariantOpRegistry::Global()->GetUnaryOpFn(
+            tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, device,
+            TypeIndexOf<Shares>());
+    ASSERT_NE(make, nullptr);
+    tensorflow::Variant to;
+    const tensorflow::Status status = (*make)(nullptr, from, &to);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(to.get<Shares>()->number, nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace embedding_variable

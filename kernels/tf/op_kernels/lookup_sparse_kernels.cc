@@ -395,6 +395,7 @@ const RegisterKernel<PoolGivenRowsOp> kPoolGivenRows("EvPoolGivenRows",
                                                      {"plan", "rows", "weights",
                                                       "outputs"});
 const SharedVariantCopies<PlanVariant> kPlanCopies;
+const SharedVariantZeros<PlanVariant> kPlanZeros;
 
 }  // namespace
 }  // namespace embedding_variable

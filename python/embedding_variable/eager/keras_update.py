@@ -23,9 +23,14 @@ _REFUSED = (
 
 def split(pairs):
   """Returns (pairs of gradients and eager tables, the other pairs)."""
-  pairs = list(pairs)
-  tables = [(grad, eager_variable.table_of(var)) for grad, var in pairs if eager_variable.table_of(var) is not None]
-  return tables, [pair for pair in pairs if eager_variable.table_of(pair[1]) is None]
+  tables, others = [], []
+  for grad, var in pairs:
+    table = eager_variable.table_of(var)
+    if table is None:
+      others.append((grad, var))
+    else:
+      tables.append((grad, table))
+  return tables, others
 
 
 def check(optimizer, table):

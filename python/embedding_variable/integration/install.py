@@ -57,14 +57,14 @@ def install():
     keras_rules.register()
     keras_step_rules.register()
     own.register()
-    for patch in (namespace_patch, checkpoint_patch, embedding_ops_patch, control_flow_patch,
-                  optimizer_patch, slot_creator_patch, keras_patch, keras_step_patch, keras_saving_patch,
-                  saver_patch, incremental_patch, checkpoint_utils_patch, meta_graph_patch,
-                  device_setter_patch, feature_column_patch, group_columns_patch,
-                  contrib_layers_patch, estimator_patch, horovod_patch,
-                  monitored_session_patch, session_patch, sync_replicas_patch,
-                  graph_util_patch, numerics_patch, clip_patch, dense_gradients_patch,
-                  loss_scale_patch):
+    for patch in (namespace_patch, checkpoint_patch, embedding_ops_patch,
+                  control_flow_patch, optimizer_patch, slot_creator_patch, keras_patch,
+                  keras_step_patch, keras_saving_patch, saver_patch, incremental_patch,
+                  checkpoint_utils_patch, meta_graph_patch, device_setter_patch,
+                  feature_column_patch, group_columns_patch, contrib_layers_patch,
+                  estimator_patch, horovod_patch, monitored_session_patch,
+                  session_patch, sync_replicas_patch, graph_util_patch, numerics_patch,
+                  clip_patch, dense_gradients_patch, loss_scale_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -53,7 +53,9 @@ class Request(object):
     if isinstance(sp_ids, sparse_tensor.SparseTensorValue):
       sp_ids = sparse_tensor.SparseTensor.from_value(sp_ids)
     if isinstance(sp_ids, sparse_tensor.SparseTensor):
-      rank = tensor_shape.dimension_value(sp_ids.indices.shape[1]) if sp_ids.indices.shape.ndims else None
+      rank = None
+      if sp_ids.indices.shape.ndims:
+        rank = tensor_shape.dimension_value(sp_ids.indices.shape[1])
       rank = rank or tensor_shape.dimension_value(sp_ids.dense_shape.shape[0])
       if rank is not None and rank < 2:
         raise self._error(

@@ -165,6 +165,15 @@ _PASSING = ("Switch", "RefSwitch", "Identity", "Enter", "RefEnter", "Exit", "Mer
             "NextIteration")
 
 
+# Attribute of the handle of an eager table: what stands for its op.
+_EAGER_OP = "_embedding_variable_op"
+
+
+def set_eager_op(handle_tensor, op):
+  """Sets what `handle_op_of` returns for an eager handle: an object with a name."""
+  setattr(handle_tensor, _EAGER_OP, op)
+
+
 def handle_op_of(tensor):
   """Returns the EvHandle op from which a resource tensor comes, or None.
 
@@ -172,6 +181,8 @@ def handle_op_of(tensor):
     tensor: any tensor; a resource may come through conditions, loops and functions.
   """
   while tensor is not None and tensor.dtype == dtypes.resource:
+    if isinstance(tensor, ops.EagerTensor):
+      return getattr(tensor, _EAGER_OP, None)
     if tensor.op.type == HANDLE_OP:
       return tensor.op
     if tensor.op.type == "Placeholder":

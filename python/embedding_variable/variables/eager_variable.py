@@ -107,6 +107,7 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     # Control flow reads it to decide whether the variable has a gradient.
     handle._handle_data = _handle_data(dim)  # pylint: disable=protected-access
     self._named = _Named(name, handle.device)
+    handle_ops.set_eager_op(handle, self._named)
     resource_variable_ops.BaseResourceVariable.__init__(
         self, shape=[dim], dtype=dtypes.float32, handle=handle, name=name,
         unique_id="%s_%d" % (name, number), handle_name=name, trainable=trainable,

@@ -1,0 +1,333 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of training in eager execution and in `tf.function`."""
+
+import gc
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import embedding_variable
+import models
+import sparse_operation_kit as sok
+
+_V1 = {
+    "sgd": lambda: tf.compat.v1.train.GradientDescentOptimizer(.1),
+    "momentum": lambda: tf.compat.v1.train.MomentumOptimizer(.1, .9),
+    "adagrad": lambda: tf.compat.v1.train.AdagradOptimizer(.1),
+    "adam": lambda: tf.compat.v1.train.AdamOptimizer(.1),
+    "rmsprop": lambda: tf.compat.v1.train.RMSPropOptimizer(.1, momentum=.5),
+    "ftrl": lambda: tf.compat.v1.train.FtrlOptimizer(.1, l1_regularization_strength=.01),
+    "adadelta": lambda: tf.compat.v1.train.AdadeltaOptimizer(.1),
+}
+
+
+def _step_optimizers():
+  keras = tf.keras.optimizers
+  return {
+      "sgd": lambda: keras.SGD(.1),
+      "adagrad": lambda: keras.Adagrad(.1),
+      "adagrad with epsilon": lambda: keras.Adagrad(.1, epsilon=.5),
+      "adam": lambda: keras.Adam(.1),
+      "adadelta": lambda: keras.Adadelta(.5),
+      "rmsprop": lambda: keras.RMSprop(.1),
+      "rmsprop with momentum": lambda: keras.RMSprop(.1, momentum=.5),
+      "centered rmsprop": lambda: keras.RMSprop(.1, centered=True),
+      "ftrl": lambda: keras.Ftrl(.1, l1_regularization_strength=.01,
+                                 l2_regularization_strength=.02, beta=.1),
+      "schedule": lambda: keras.Adam(keras.schedules.InverseTimeDecay(.1, 1, .5)),
+  }
+
+
+def _legacy():
+  """Returns the legacy optimizers of Keras 2, or none."""
+  legacy = getattr(tf.keras.optimizers, "legacy", None)
+  if legacy is None or not hasattr(legacy, "Adam"):
+    return {}
+  try:
+    legacy.Adam()
+  except ImportError:  # Keras 3 has the names
+    return {}
+  return {"adagrad": lambda: legacy.Adagrad(.1), "adam": lambda: legacy.Adam(.1),
+          "ftrl": lambda: legacy.Ftrl(.1)}
+
+
+def _in_modes(names):
+  return [(name, mode) for name in sorted(names) for mode in models.MODES]
+
+
+class TrainingTest(parameterized.TestCase):
+
+  @parameterized.parameters(_in_modes(_V1))
+  def test_the_losses_of_a_graph(self, name, mode):
+    expected = models.losses_in_a_graph(_V1[name])
+    model = models.Model(_V1[name]())
+    self.assertEqual(expected, model.train(mode))
+    self.assertEqual([3, 4], model.users.total_count().numpy().tolist())
+
+  @parameterized.parameters(_in_modes(_legacy()) or [("none", "eager")])
+  def test_the_losses_of_a_graph_with_legacy_keras(self, name, mode):
+    if name == "none":
+      self.skipTest("this Keras has no legacy optimizers")
+    expected = models.losses_in_a_graph(_legacy()[name])
+    np.testing.assert_allclose(expected, models.Model(_legacy()[name]()).train(mode),
+                               rtol=1e-6)
+
+  @parameterized.parameters(_in_modes(_step_optimizers()))
+  def test_rows_as_a_dense_variable(self, name, mode):
+    make = _step_optimizers()[name]
+    table = tf.compat.v1.get_embedding_variable("t", 4, initializer=models.rows(0, 4))
+    keys = tf.constant([0, 1, 5], tf.int64)
+    start = tf.nn.embedding_lookup(table, keys).numpy()
+    dense = tf.Variable(start)
+    factor = tf.constant(np.random.RandomState(2).uniform(-1, 1, [3, 4]), tf.float32)
+    optimizer, of_dense = make(), make()
+
+    def train_table():
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, keys) ** 2 * factor)
+      optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+
+    if mode == "function":
+      train_table = tf.function(train_table)
+    for _ in range(4):
+      train_table()
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(dense ** 2 * factor)
+      of_dense.apply_gradients([(tape.gradient(loss, dense), dense)])
+    np.testing.assert_allclose(dense.numpy(), tf.nn.embedding_lookup(table, keys).numpy(),
+                               rtol=2e-5, atol=1e-6)
+    self.assertNotAllClose(start, dense.numpy())
+    self.assertEqual(4, int(optimizer.iterations.numpy()))
+
+  def assertNotAllClose(self, a, b):
+    self.assertGreater(np.abs(a - b).max(), 1e-3)
+
+  @parameterized.parameters(*models.MODES)
+  def test_keys_of_an_unused_output_are_not_inserted(self, mode):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+
+    def step():
+      with tf.GradientTape() as tape:
+        used, _ = sok.lookup_sparse([model.users, model.items], [models.ids()] * 2,
+                                    combiners=["sum", "sum"])
+        loss = tf.reduce_sum(used)
+      gradients = tape.gradient(loss, [model.users, model.items])
+      assert gradients[1] is None
+      model.optimizer.apply_gradients([(gradients[0], model.users)])
+
+    (step if mode == "eager" else tf.function(step))()
+    self.assertEqual(3, model.users.total_count().numpy()[0])
+    self.assertEqual(0, model.items.total_count().numpy()[0])
+
+  @parameterized.parameters(*models.MODES)
+  def test_two_lookups_of_a_table(self, mode):
+    table = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.ones_initializer())
+    optimizer = tf.keras.optimizers.SGD(1.)
+
+    def step():
+      with tf.GradientTape() as tape:
+        pooled = sok.lookup_sparse(table, models.ids(), combiners="sum")
+        row = tf.nn.embedding_lookup(table, tf.constant([7, 7], tf.int64))
+        loss = tf.reduce_sum(pooled) + 10. * tf.reduce_sum(row)
+      optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+
+    (step if mode == "eager" else tf.function(step))()
+    rows = tf.nn.embedding_lookup(table, tf.constant([7, -3, 2 ** 62, 1], tf.int64))
+    self.assertEqual([[1 - 21.] * 2, [0.] * 2, [0.] * 2, [1.] * 2], rows.numpy().tolist())
+
+  @parameterized.parameters(*models.MODES)
+  def test_clipped_gradients_keep_their_plan(self, mode):
+    model = models.Model(tf.keras.optimizers.SGD(1.))
+    before = tf.nn.embedding_lookup(model.users, models.ids().values).numpy()
+
+    def step():
+      with tf.GradientTape() as tape:
+        loss = models.loss_of(model.users, model.items, model.weight, models.ids())
+      variables = model.variables_of_model()
+      gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, variables), .5)
+      model.optimizer.apply_gradients(zip(gradients, variables))
+      return norm, gradients[0].values
+
+    norm, values = (step if mode == "eager" else tf.function(step))()
+    self.assertGreater(float(norm), .5)
+    after = tf.nn.embedding_lookup(model.users, models.ids().values).numpy()
+    np.testing.assert_allclose(before - after, values.numpy(), rtol=1e-5)
+
+  def test_weights_have_gradients(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.ones_initializer())
+    weights = tf.Variable([1., 2., 3.])
+    given = models.ids()
+    with tf.GradientTape() as tape:
+      pooled = sok.lookup_sparse(
+          table, given, tf.SparseTensor(given.indices, weights, given.dense_shape),
+          combiners="sum")
+      loss = tf.reduce_sum(pooled * [[1.], [1.], [5.]])
+    of_table, of_weights = tape.gradient(loss, [table, weights])
+    self.assertEqual([2., 2., 10.], of_weights.numpy().tolist())
+    self.assertEqual({7: 1., -3: 2., 2 ** 62: 15.}, dict(zip(
+        of_table.indices.numpy().tolist(), of_table.values.numpy()[:, 0].tolist())))
+
+  def test_a_tape_outside_of_the_function(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    forward = tf.function(lambda: models.loss_of(model.users, model.items, model.weight,
+                                                 models.ids()))
+    variables = model.variables_of_model()
+    for _ in range(2):
+      with tf.GradientTape() as tape:
+        inside = models.loss_of(model.users, model.items, model.weight, models.ids())
+      expected = tape.gradient(inside, variables)
+      with tf.GradientTape() as tape:
+        loss = forward()
+      got = tape.gradient(loss, variables)
+      for a, b in zip(expected[:2], got[:2]):
+        self.assertEqual(a.indices.numpy().tolist(), b.indices.numpy().tolist())
+        np.testing.assert_allclose(a.values.numpy(), b.values.numpy(), rtol=1e-6)
+      model.optimizer.apply_gradients(zip(got, variables))
+
+  def test_a_persistent_tape(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.ones_initializer())
+    with tf.GradientTape(persistent=True) as tape:
+      first, second = sok.lookup_sparse([table, table], [models.ids()] * 2,
+                                        combiners=["sum", "sum"])
+      loss, other = tf.reduce_sum(first), 3. * tf.reduce_sum(second)
+    self.assertEqual([1.] * 3, tape.gradient(loss, table).values.numpy()[:, 0].tolist())
+    self.assertEqual([3.] * 3, tape.gradient(other, table).values.numpy()[:, 0].tolist())
+
+
+class FilterTest(parameterized.TestCase):
+
+  @parameterized.parameters(*models.MODES)
+  def test_occurrences_are_counted(self, mode):
+    option = embedding_variable.EmbeddingVariableOption(
+        filter_option=embedding_variable.CounterFilter(filter_freq=3))
+    table = tf.compat.v1.get_embedding_variable(
+        "t", 2, initializer=tf.ones_initializer(), ev_option=option)
+    optimizer = tf.keras.optimizers.SGD(1.)
+    given = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([5, 5, 6], tf.int64),
+                            [2, 2])
+
+    def step():
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(sok.lookup_sparse(table, given, combiners="sum"))
+      optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+
+    step = step if mode == "eager" else tf.function(step)
+    counts = []
+    for _ in range(3):
+      step()
+      counts.append(table.get_frequency(tf.constant([5, 6], tf.int64)).numpy().tolist())
+    self.assertEqual([[2, 1], [4, 2], [6, 3]], counts)
+    self.assertEqual(2, table.total_count().numpy()[0])
+
+
+class LifeTest(absltest.TestCase):
+
+  def test_tables_of_one_name_are_two(self):
+    first = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.ones_initializer())
+    second = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.zeros_initializer())
+    key = tf.constant([1], tf.int64)
+    self.assertEqual([[1., 1.]], tf.nn.embedding_lookup(first, key).numpy().tolist())
+    self.assertEqual([[0., 0.]], tf.nn.embedding_lookup(second, key).numpy().tolist())
+    self.assertNotEqual(first, second)
+    self.assertLen({first, second}, 2)
+
+  def test_a_table_ends_with_its_variable(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2)
+    handle = table.handle
+    del table
+    gc.collect()
+    with self.assertRaises(tf.errors.NotFoundError):
+      tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=False)
+
+  def test_rows_are_erased_and_exported(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    model.train("eager", 1)
+    self.assertEqual(1, int(model.users.erase(tf.constant([7, 8], tf.int64))))
+    exported = model.users.export()
+    self.assertEqual({-3, 2 ** 62}, set(exported.keys.numpy().tolist()))
+    self.assertEqual((2, 4), exported.values.numpy().shape)
+
+
+class WrongUseTest(parameterized.TestCase):
+
+  def test_creation_in_a_function(self):
+    @tf.function
+    def create():
+      tf.compat.v1.get_embedding_variable("made_inside", 2)
+
+    with self.assertRaisesRegex(ValueError, "made_inside.*outside of the function"):
+      create()
+
+  @parameterized.named_parameters(
+      ("momentum", lambda: tf.keras.optimizers.SGD(.1, momentum=.9), TypeError, "SGD"),
+      ("amsgrad", lambda: tf.keras.optimizers.Adam(amsgrad=True), TypeError, "Adam"),
+      ("no rule", lambda: tf.keras.optimizers.Nadam(), TypeError, "Nadam"),
+      ("clipnorm", lambda: tf.keras.optimizers.SGD(.1, clipnorm=1.), ValueError, "clipnorm"),
+      ("ema", lambda: tf.keras.optimizers.SGD(.1, use_ema=True), ValueError, "use_ema"))
+  def test_an_optimizer_that_cannot_train_a_table(self, make, error, message):
+    model = models.Model(make())
+    before = model.weight.numpy()
+    with self.assertRaisesRegex(error, "'users'.*" + message):
+      model.step()
+    self.assertEqual(before.tolist(), model.weight.numpy().tolist())
+    self.assertEqual(0, model.users.total_count().numpy()[0])
+
+  def test_an_optimizer_of_a_script(self):
+    class Own(tf.keras.optimizers.SGD):
+
+      def update_step(self, *args, **kwargs):
+        raise AssertionError
+
+    with self.assertRaisesRegex(TypeError, "'users'.*Own"):
+      models.Model(Own(.1)).step()
+
+  def test_a_dense_gradient(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2)
+    with self.assertRaisesRegex(TypeError, "'t'.*IndexedSlices"):
+      tf.keras.optimizers.SGD(.1).apply_gradients([(tf.ones([1, 2]), table)])
+
+  def test_a_gradient_through_a_conditional(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+
+    @tf.function
+    def step(take):
+      with tf.GradientTape() as tape:
+        loss = tf.cond(take, lambda: models.loss_of(
+            model.users, model.items, model.weight, models.ids()), lambda: 0.)
+      return tape.gradient(loss, model.users)
+
+    with self.assertRaisesRegex(NotImplementedError, "users"):
+      step(tf.constant(True))
+
+  def test_a_gradient_through_a_loop(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+
+    @tf.function
+    def step():
+      with tf.GradientTape() as tape:
+        loss = tf.constant(0.)
+        for _ in tf.range(3):
+          loss += models.loss_of(model.users, model.items, model.weight, models.ids())
+      return tape.gradient(loss, model.users)
+
+    with self.assertRaisesRegex(NotImplementedError, "users"):
+      step()
+
+  def test_a_dense_value(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2)
+    with self.assertRaisesRegex(NotImplementedError, "'t'.*no dense value"):
+      tf.convert_to_tensor(table)
+    with self.assertRaisesRegex(tf.errors.FailedPreconditionError, "variable t"):
+      tf.reduce_sum(table)  # TensorFlow's C++ code reads the variable
+
+  def test_a_compiled_function(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    with self.assertRaises((tf.errors.InvalidArgumentError, tf.errors.UnimplementedError)):
+      tf.function(model.step, jit_compile=True)()
+
+
+if __name__ == "__main__":
+  absltest.main()
