@@ -7,6 +7,7 @@
 #include <string>
 
 #include "addons/hierarchical_parameter_server/server/producers.h"
+#include "kernels/tf/bridge/compat.h"
 #include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
@@ -17,6 +18,7 @@ namespace hps {
 namespace {
 
 using embedding_variable::SpanOf;
+using embedding_variable::TfString;
 using embedding_variable::ToTf;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelContext;
@@ -36,6 +38,13 @@ Status Scalar(OpKernelContext* context, int input, T* value) {
   }
   *value = tensor.flat<T>()(0);
   return Status();
+}
+
+Status Scalar(OpKernelContext* context, int input, std::string* value) {
+  TfString text;
+  const Status status = Scalar<TfString>(context, input, &text);
+  *value = std::string(text);
+  return status;
 }
 
 class OpenProducerOp : public OpKernel {
