@@ -244,6 +244,8 @@ def keras_optimizers(name):
 
 def _keras_step_packages():
   """Returns the `keras.optimizers` of each installed Keras from 2.11 on."""
+  if not has_eager_tables():
+    return []
   tensorflow = importlib.import_module("tensorflow")
   packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras"), find("keras")]
   found = [package.optimizers for package in packages if package is not None]

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable
-import models
+import eager_models as models
 
 _OPTIMIZERS = {
     "of tf.train": lambda: tf.compat.v1.train.AdamOptimizer(.1),
@@ -99,7 +99,7 @@ class CheckpointTest(parameterized.TestCase):
     with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "other"):
       tf.train.Checkpoint(t=other).restore(path)
 
-  def test_a_name_that_is_not_there(self):
+  def test_a_missing_name(self):
     model = models.Model(tf.keras.optimizers.SGD(.1))
     path = tf.train.Checkpoint(t=model.users).save(
         os.path.join(self.create_tempdir().full_path, "ckpt"))

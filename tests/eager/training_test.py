@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable
-import models
+import eager_models as models
 import sparse_operation_kit as sok
 
 _V1 = {

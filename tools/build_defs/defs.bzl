@@ -5,15 +5,20 @@
 There are two kinds of targets. An engine target is C++17, depends only on other
 engine targets (any other dependency is an error while loading), and has no
 TensorFlow header on its include path. A tf target has TensorFlow's headers and its
-language standard (C++14 for 1.15, C++17 for 2.x). Both are compiled in TensorFlow's ABI, so that a std::string can be
-passed between them.
+language standard (C++14 for 1.15, C++17 for 2.x). Both are compiled in TensorFlow's ABI, so
+that a std::string can be passed between them.
 
 Targets are private by default; the visibility of a shared target lists the rooms
 that may use it. One table of the design defines which room may use which, and
 //tests/repo_rules checks includes and visibility lists against it.
 """
 
-load("@local_config_tf//:config.bzl", "TF_CXX_STANDARD", "TF_FRAMEWORK")
+load(
+    "@local_config_tf//:config.bzl",
+    "TF_CXX_STANDARD",
+    "TF_FRAMEWORK",
+    "TF_MINOR_VERSION",
+)
 
 _PRIVATE = ["//visibility:private"]
 
@@ -366,3 +371,17 @@ def ev_py_tests(name, tests, deps = [], data = [], size = "medium", **kwargs):
         deps = deps + ["//tools/testing:preloaded"],
         **kwargs
     )
+
+def tf2_py_tests(name, tests, **kwargs):
+    """ev_py_tests that need TensorFlow 2.x. Defines nothing for TensorFlow 1.15.
+
+    They run with 2.x's behavior, which `make test TF=2.15` disables for other tests.
+
+    Args:
+      name: as of ev_py_tests.
+      tests: as of ev_py_tests.
+      **kwargs: as of ev_py_tests.
+    """
+    if TF_MINOR_VERSION.startswith("1."):
+        return
+    ev_py_tests(name, tests, **kwargs)
