@@ -154,17 +154,15 @@ def _check_mode(name):
   Args:
     name: string, of the variable.
   """
-  if context.executing_eagerly():
-    if not tf_names.has_eager_tables():
-      raise ValueError(
-          "embedding variable '%s': on TensorFlow 1.15, tf.get_embedding_variable works "
-          "in graph mode only. Call tf.compat.v1.disable_eager_execution() when the "
-          "program starts, or create the variable in `with tf.Graph().as_default()`" %
-          name)
-    return
   with ops.init_scope():
-    in_function = context.executing_eagerly()
-  if in_function:
+    if not context.executing_eagerly():
+      return
+  if not tf_names.has_eager_tables():
+    raise ValueError(
+        "embedding variable '%s': on TensorFlow 1.15, tf.get_embedding_variable works in "
+        "graph mode only. Call tf.compat.v1.disable_eager_execution() when the program "
+        "starts, or create the variable in `with tf.Graph().as_default()`" % name)
+  if not context.executing_eagerly():
     raise ValueError(
         "embedding variable '%s': it is created inside a tf.function, where each trace "
         "would create another table. Create it outside of the function" % name)

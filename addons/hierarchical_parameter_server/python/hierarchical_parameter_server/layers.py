@@ -208,7 +208,7 @@ class SparseLookupLayer(_TableLayer):
                         type(sp_weights).__name__)
       if not sp_weights.dtype.is_floating:
         raise TypeError("sp_weights: want floats, got %s" % sp_weights.dtype.name)
-    with tf.name_scope(name, "hps_lookup_sparse"):
+    with tf.compat.v1.name_scope(name, "hps_lookup_sparse"):
       return self._combined(sp_ids, sp_weights, combiner, max_norm)
 
   @staticmethod
