@@ -11,6 +11,7 @@ them too. Rows are written and read in pieces.
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import handle_ops
 from embedding_variable.ops import taped
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import ops
@@ -30,6 +31,9 @@ def register(registration):
   """
   registration.register_checkpoint_saver(
       _PACKAGE, _NAME, predicate=_is_table, save_fn=save, restore_fn=restore_all)
+  # A SavedModel creates its tables by this class, then restores them.
+  registration.register_serializable(_PACKAGE, predicate=_is_table)(
+      eager_variable.EagerEmbeddingVariable)
 
 
 def _is_table(trackable):
@@ -92,9 +96,15 @@ def restore(table, prefix, name):
       if slot not in known:
         table.restored_columns[slot] = 0.0
   slots = _columns(table)
-  checkpoint_ops.restore_table(
-      table.handle, prefix, name, list(slots), list(slots.values()),
-      custom_dim=saveable.restores_custom_dim())
+  first = []
+  if not taped.is_eager(prefix):
+    # In the graph of a SavedModel, whose table is not initialized. The checkpoint has
+    # the default rows.
+    first = [handle_ops.initialize(table.handle, array_ops.zeros([1, table.dim]))]
+  with ops.control_dependencies(first):
+    checkpoint_ops.restore_table(
+        table.handle, prefix, name, list(slots), list(slots.values()),
+        custom_dim=saveable.restores_custom_dim())
 
 
 def _columns(table):

@@ -42,4 +42,13 @@ def _class(base):
       del initializer  # the table is initialised
       self._value = self.embedding_variable
 
+    # In a SavedModel there is a table in place of this object.
+
+    def _export_to_saved_model_graph(self, *args, **kwargs):
+      # pylint: disable=protected-access
+      return self.embedding_variable._export_to_saved_model_graph(*args, **kwargs)
+
+    def _serialize_to_proto(self, **kwargs):
+      return self.embedding_variable._serialize_to_proto(**kwargs)  # pylint: disable=protected-access
+
   return KerasTable

@@ -7,6 +7,9 @@ end. Functions (`tf.function`) capture its handle.
 """
 
 import itertools
+import json
+
+from google.protobuf import wrappers_pb2
 
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
@@ -156,6 +159,52 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     checkpoint_ops.import_table(
         self.handle, keys, ops.convert_to_tensor(values, dtypes.float32), none, none,
         clear=True)
+
+  # SavedModel.
+
+  def _export_to_saved_model_graph(self, object_map, tensor_map, options, **kwargs):
+    """Puts a handle of this table into the graph of a SavedModel.
+
+    Args:
+      object_map: unchanged: functions that save and restore tables are traced with
+        this object, and then get the graph's handle.
+      tensor_map: dict, gets the handle.
+      options: ignored.
+      **kwargs: ignored.
+
+    Returns:
+      A list of the tensors that were added to `tensor_map`.
+    """
+    del object_map, options, kwargs
+    tensor_map[self.handle] = handle_ops.handle(
+        self._unique_id, self._dim, **self._options._asdict())
+    return [self.handle]
+
+  def _write_object_proto(self, proto, options):
+    """Writes nothing but the kind: `_serialize_to_proto` describes the table."""
+    del options
+    proto.user_object.identifier = "embedding_variable"
+    proto.user_object.version.producer = 1
+
+  def _serialize_to_proto(self, object_proto=None, **kwargs):
+    """Returns the proto from which `_deserialize_from_proto` makes an empty table."""
+    del object_proto, kwargs
+    options = self._options._asdict()
+    options["key_dtype"] = self._key_dtype.name
+    return wrappers_pb2.StringValue(value=json.dumps({
+        "name": self._named.name, "dim": self._dim, "trainable": self.trainable,
+        "options": {k: v for k, v in options.items() if not isinstance(v, bytes)}}))
+
+  @classmethod
+  def _deserialize_from_proto(cls, proto=None, **kwargs):
+    """Returns a new table; TensorFlow restores its rows afterwards."""
+    del kwargs
+    text = wrappers_pb2.StringValue()
+    proto.Unpack(text)
+    made = json.loads(text.value)
+    options = dict(made["options"], key_dtype=dtypes.as_dtype(made["options"]["key_dtype"]))
+    return cls(made["name"], made["dim"], lambda: array_ops.zeros([1, made["dim"]]),
+               options=handle_ops.TableOptions(**options), trainable=made["trainable"])
 
   def __deepcopy__(self, memo):
     self._unsupported("it cannot be copied")
