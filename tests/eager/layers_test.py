@@ -32,10 +32,10 @@ def _functional():
   return keras.Model(inputs, keras.layers.Dense(1, activation="sigmoid")(hidden))
 
 
-class _Subclassed(keras.Model):
+class Subclassed(keras.Model):
 
   def __init__(self):
-    super(_Subclassed, self).__init__()
+    super(Subclassed, self).__init__()
     self.rows = sok.layers.Embedding(8, initializer="uniform")
     self.flat = keras.layers.Flatten()
     self.out = keras.layers.Dense(1, activation="sigmoid")
@@ -64,7 +64,7 @@ class FitTest(parameterized.TestCase):
 
   def test_a_subclassed_model_learns(self):
     ids, labels = _data()
-    model = _Subclassed()
+    model = Subclassed()
     model.compile(keras.optimizers.Adam(.02), "binary_crossentropy", metrics=["accuracy"])
     model.fit(ids, labels, batch_size=256, epochs=4, verbose=0)
     self.assertGreater(model.evaluate(ids, labels, verbose=0)[1], .9)

@@ -69,8 +69,9 @@ class _TableLayer(tf.keras.layers.Layer):
     """Like tf.keras.layers.Layer; the ids may also be passed by the name they have in
     call().
     """
-    if not args and "inputs" not in kwargs and self._IDS in kwargs:
-      args = (kwargs.pop(self._IDS),)
+    for name in ("inputs", self._IDS):
+      if not args and name in kwargs:
+        args = (kwargs.pop(name),)
     call = super(_TableLayer, self).__call__
     # AutoGraph has nothing to convert in the call() of these two classes, and takes 1.7 s
     # for that in each process. A subclass may have a call() with something to convert.
