@@ -266,3 +266,10 @@ def keras_step_bases():
 def keras_step_optimizers():
   """Returns the packages that have the subclasses of `keras_step_bases`."""
   return _keras_step_packages()
+
+
+def keras_optimizer_classes():
+  """Returns a tuple of the base classes of all Keras optimizers."""
+  found = [getattr(module, "OptimizerV2") for module in keras_optimizers("optimizer_v2")]
+  found.append(__getattr__("tf").keras.optimizers.Optimizer)
+  return tuple(found + keras_step_bases())

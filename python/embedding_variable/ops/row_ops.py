@@ -4,6 +4,7 @@
 
 from embedding_variable import _lib
 from embedding_variable.ops import table_gradients
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import dtypes
@@ -72,7 +73,8 @@ def ensure_slots(resource, slot_names, slot_inits):
     slot_inits: list of S floats: initial values of a row's slots.
   """
   no_keys = constant_op.constant([], dtypes.int64)
-  return read_rows(resource, no_keys, slot_names, slot_inits)[0].op
+  rows = read_rows(resource, no_keys, slot_names, slot_inits)[0]
+  return rows if taped.is_eager(rows) else rows.op
 
 
 def write_rows(resource, keys, counts, step, values, slots, slot_names,

@@ -25,7 +25,7 @@ from embedding_variable.tf_names import tensor_shape
 from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.tf_names import variable_scope
 from embedding_variable.tf_names import variables
-from embedding_variable.variables import eager_variable
+from embedding_variable.variables import eager_variable  # pylint: disable=unused-import
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
 
@@ -287,10 +287,7 @@ class _Table(object):
       rows = ops.convert_to_tensor(rows, dtype=dtypes.float32)
       return rows if rows.shape.ndims == 2 else self.make_rows.to_row(rows)
 
-    cls = ev.EmbeddingVariable
-    if context.executing_eagerly():
-      cls = eager_variable.EagerEmbeddingVariable
-    variable = cls(
+    variable = ev.EmbeddingVariable(
         kwargs["name"], self._dim, default_rows,
         options.to_table_options(kwargs["name"], self._ev_option)._replace(
             key_dtype=self._key_dtype,

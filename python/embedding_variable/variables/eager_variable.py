@@ -213,6 +213,9 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     self._unsupported("it cannot be pickled. Save it with tf.train.Checkpoint")
 
 
+ev.EmbeddingVariable._eager_class = EagerEmbeddingVariable  # pylint: disable=protected-access
+
+
 def _handle_data(dim):
   """Returns the shape and type of the values of a handle, which eager ops do not infer."""
   data = cpp_shape_inference_pb2.CppShapeInferenceResult.HandleData(is_set=True)

@@ -8,8 +8,10 @@ its handle carries `[None, dim]`, which gradients in control flow need.
 """
 
 import collections
+import functools
 
 from embedding_variable import graph_state
+from embedding_variable import tf_names
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops
@@ -88,6 +90,14 @@ def parts_of(params):
   return list(params)
 
 
+@functools.lru_cache(maxsize=None)
+def _eager_subclass(cls, eager):
+  """Returns the class of eager variables that a class for graphs stands for."""
+  if issubclass(eager, cls):
+    return eager
+  return type(cls)(cls.__name__, (cls, eager), {"__module__": cls.__module__})
+
+
 def with_needed_records(options):
   """Returns `TableOptions` that record what their filter, eviction and capacity need."""
   bounded = options.max_rows or options.max_bytes
@@ -113,6 +123,18 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     versions_are_times: whether the version of a row is seconds since 1970 instead of
       the global step.
   """
+
+  # The class for eager execution (eager_variable.py), which sets it.
+  _eager_class = None
+
+  def __new__(cls, *unused_args, **unused_kwargs):
+    """Makes a variable of eager execution where that is on outside of functions."""
+    eager = EmbeddingVariable._eager_class
+    with ops.init_scope():
+      if (eager is None or issubclass(cls, eager) or not context.executing_eagerly() or
+          not tf_names.has_eager_tables()):
+        return object.__new__(cls)
+    return object.__new__(_eager_subclass(cls, eager))
 
   @classmethod
   def _variable_call(cls, *unused_args, **unused_kwargs):

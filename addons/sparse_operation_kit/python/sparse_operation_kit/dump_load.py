@@ -61,8 +61,8 @@ def dump(path, dump_vars, optimizer=None, session=None):
     RuntimeError: another rank failed or did not come.
     OSError: rank 0 cannot write (a RuntimeError on other ranks).
   """
-  session = _session(session, "sok.dump")
   tables = _tables(dump_vars, optimizer, "sok.dump")
+  session = table_files.session_for([t.variable for t in tables], session, "sok.dump")
   channel = collectives.channel("sok.dump")
   channel.check_equal("the folder, the variables and their slots", _describe(path, tables))
   channel.check(_attempt(lambda: communication.rank() or _begin_dump(path, tables)))
@@ -104,8 +104,8 @@ def load(path, load_vars, optimizer=None, session=None):
       `sok.Variable`, or an error of `dump`.
     RuntimeError: another rank failed or did not come.
   """
-  session = _session(session, "sok.load")
   tables = _tables(load_vars, optimizer, "sok.load")
+  session = table_files.session_for([t.variable for t in tables], session, "sok.load")
   channel = collectives.channel("sok.load")
   channel.check_equal("the folder, the variables and their slots", _describe(path, tables))
   files = []
@@ -123,13 +123,6 @@ def _attempt(function):
   except Exception as e:  # pylint: disable=broad-except
     return e
   return None
-
-
-def _session(session, what):
-  session = session or tf.compat.v1.get_default_session()
-  if session is None:
-    raise ValueError("%s: there is no default session; pass session=" % what)
-  return session
 
 
 def _optimizer(optimizer, what):

@@ -44,15 +44,13 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
     RuntimeError: another rank failed or did not come.
   """
   what = "sok.incremental_model_dump"
-  sess = sess or tf.compat.v1.get_default_session()
-  if sess is None:
-    raise ValueError("%s: there is no default session; pass sess=" % what)
   sok_vars = list(sok_vars) if isinstance(sok_vars, (list, tuple)) else [sok_vars]
   for var in sok_vars:
     if not (isinstance(var, dynamic_variable.DynamicVariable) and
             var.versions_are_times):
       raise TypeError("%s: expected sok.DynamicVariables of var_type 'hybrid', got %r" %
                       (what, var))
+  sess = table_files.session_for(sok_vars, sess, what)
   if not isinstance(time_threshold, (list, tuple)):
     time_threshold = [time_threshold] * len(sok_vars)
   if len(time_threshold) != len(sok_vars):

@@ -6,6 +6,7 @@ Stock optimizers already work on embedding variables, so these classes only prov
 names and methods that scripts use.
 """
 
+from embedding_variable import tf_names
 from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import tf
 
@@ -39,7 +40,8 @@ class OptimizerWrapper(object):
   """
 
   def __init__(self, optimizer):
-    if not isinstance(optimizer, (_train.Optimizer, tf.keras.optimizers.Optimizer)):
+    if not isinstance(optimizer,
+                      (_train.Optimizer,) + tf_names.keras_optimizer_classes()):
       raise TypeError("sok.OptimizerWrapper: expected a tf.train or tf.keras optimizer, "
                       "got %r" % (optimizer,))
     self._optimizer = optimizer
@@ -52,7 +54,7 @@ class OptimizerWrapper(object):
 
   @property
   def _is_keras(self):
-    return isinstance(self._optimizer, tf.keras.optimizers.Optimizer)
+    return isinstance(self._optimizer, tf_names.keras_optimizer_classes())
 
   @property
   def lr(self):
@@ -113,8 +115,11 @@ class OptimizerWrapper(object):
     if self._is_keras and global_step is not None:
       raise ValueError("sok.OptimizerWrapper: a Keras optimizer counts its own steps; "
                        "leave global_step out")
+    if name is not None or not isinstance(self._optimizer,
+                                          tuple(tf_names.keras_step_bases())):
+      arguments["name"] = name  # Keras 3 has no such argument
     with self._counters.shown():
-      return self._optimizer.apply_gradients(pairs, name=name, **arguments)
+      return self._optimizer.apply_gradients(pairs, **arguments)
 
   def minimize(self, loss, var_list=None, global_step=None, name=None):
     """Returns the op that minimizes a loss.
@@ -125,6 +130,12 @@ class OptimizerWrapper(object):
       global_step: as in `apply_gradients`.
       name: name of the op.
     """
+    if callable(loss) and tf.executing_eagerly():
+      with tf.GradientTape() as tape:
+        value = loss()
+      var_list = list(tape.watched_variables() if var_list is None else var_list)
+      return self.apply_gradients(
+          zip(tape.gradient(value, var_list), var_list), global_step, name)
     if callable(loss):
       loss = loss()
     if var_list is None:

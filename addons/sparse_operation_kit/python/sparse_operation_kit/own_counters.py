@@ -10,6 +10,7 @@ has its own variables of this kind, and swaps them into the optimizer during its
 
 import contextlib
 
+from embedding_variable import tf_names
 from embedding_variable.tf_names import tf
 
 # Attributes in which stock Keras optimizers keep variables that are neither slots nor
@@ -37,8 +38,11 @@ class OwnCounters(object):
       # Prefix of this wrapper's variables in the optimizer. No prefix is a prefix of
       # another.
       prefix = "sok%s_" % (count or "")
-      keeper = (_KerasKeeper if isinstance(owner, tf.keras.optimizers.Optimizer) else
-                _TrainKeeper)
+      keeper = _TrainKeeper
+      if isinstance(owner, tuple(tf_names.keras_step_bases())):
+        keeper = _KerasStepKeeper
+      elif isinstance(owner, tf_names.keras_optimizer_classes()):
+        keeper = _KerasKeeper
       self._owners.append(keeper(owner, prefix))
     self._depth = 0
 
@@ -59,8 +63,8 @@ class OwnCounters(object):
 def _chain(optimizer):
   """Returns an optimizer and the optimizers that it wraps (Horovod's wraps one)."""
   found = []
-  while isinstance(optimizer, (tf.compat.v1.train.Optimizer,
-                               tf.keras.optimizers.Optimizer)):
+  classes = (tf.compat.v1.train.Optimizer,) + tf_names.keras_optimizer_classes()
+  while isinstance(optimizer, classes):
     found.append(optimizer)
     optimizer = next((optimizer.__dict__[name] for name in _INNER
                       if name in optimizer.__dict__), None)
@@ -137,3 +141,23 @@ class _KerasKeeper(object):
       self._optimizer._track_trackable(variable, self._prefix + name, overwrite=True)
       if name in before:
         self._optimizer._track_trackable(before[name], name, overwrite=True)
+
+
+class _KerasStepKeeper(object):
+  """The count of steps of an optimizer of Keras 2.11 and later."""
+
+  def __init__(self, optimizer, prefix):
+    del prefix
+    self._optimizer = optimizer
+    with tf.init_scope():
+      self._iterations = tf.Variable(0, dtype=tf.int64, trainable=False, name="iteration")
+
+  @contextlib.contextmanager
+  def shown(self):
+    values = self._optimizer.__dict__
+    other = values["_iterations"]
+    values["_iterations"] = self._iterations
+    try:
+      yield
+    finally:
+      values["_iterations"] = other

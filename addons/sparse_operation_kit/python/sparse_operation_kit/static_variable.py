@@ -15,6 +15,7 @@ import embedding_variable
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.ops import taped
 from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
@@ -61,11 +62,12 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     with ops.init_scope(), ops.name_scope(self.op.name + "/Rows/"), \
         ops.colocate_with(None, ignore_existing=True), ops.device(self.device):
       values = source.rows(self._first, self._stride, self._local_rows)
-      with ops.control_dependencies([self._initializer_op]):
+      initialized = [] if taped.is_eager(self.handle) else [self._initializer_op]
+      with ops.control_dependencies(initialized):
         self._initializer_op = checkpoint_ops.import_table(
             self.handle, self._local_keys(), values, array_ops.zeros([0], dtypes.int64),
             array_ops.zeros([0], dtypes.int64), name="Assign")
-      self._dense = self._gather_all()
+      self._dense = None if taped.is_eager(self.handle) else self._gather_all()
 
   # Shape.
 

@@ -11,9 +11,11 @@ from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import exchange
@@ -96,12 +98,71 @@ class Access(object):
 
   def write(self, session, keys, values, slots, clear):
     """Inserts or overwrites rows; empties the table first if `clear`."""
-    versions = np.zeros([0], np.int64)
-    if self.variable.versions_are_times:
-      versions = np.full(len(keys), now(), np.int64)
-    feed = {self._keys: keys, self._versions: versions}
+    feed = {self._keys: keys, self._versions: _versions(self.variable, keys)}
     feed.update(zip(self._rows, [values] + slots))
     session.run(self._imports[1 if clear else 0], feed)
+
+
+class _EagerAccess(object):
+  """The same as `Access` for an eager table, whose sessions are None."""
+
+  def __init__(self, variable, columns):
+    self.variable = variable
+    self.columns = list(columns)
+
+  def read(self, session):
+    """Returns the Contents of the table as one consistent snapshot, sorted by key."""
+    del session
+    handle, every = self.variable.handle, self.variable.slot_columns
+    row_ops.ensure_slots(handle, list(every), list(every.values()))
+    table = checkpoint_ops.export_table(handle, self.columns)
+    keys = table.keys.numpy()
+    order = np.argsort(keys, kind="stable")
+    sort = lambda rows: rows[order] if len(rows) == len(order) else rows
+    return Contents(keys[order], table.values.numpy()[order],
+                    [sort(slot.numpy()) for slot in table.slots],
+                    sort(table.versions.numpy()),
+                    checkpoint_ops.default_rows(handle).numpy())
+
+  def ensure_initialized(self, session, default_rows=None):
+    """Empties the table and sets its default rows, unless it has these."""
+    del session
+    handle = self.variable.handle
+    if default_rows is not None and not np.array_equal(
+        checkpoint_ops.default_rows(handle).numpy(), default_rows):
+      handle_ops.initialize(handle, default_rows)
+
+  def write(self, session, keys, values, slots, clear):
+    """Inserts or overwrites rows; empties the table first if `clear`."""
+    del session
+    inits = [self.variable.slot_columns[c] for c in self.columns]
+    checkpoint_ops.import_table(
+        self.variable.handle, keys, values, _versions(self.variable, keys),
+        np.zeros([0], np.int64), slots, self.columns, inits, clear=clear)
+
+
+def _versions(variable, keys):
+  """Returns the versions of rows that are written now: `[N]`, or `[0]` without times."""
+  if variable.versions_are_times:
+    return np.full(len(keys), now(), np.int64)
+  return np.zeros([0], np.int64)
+
+
+def session_for(tables, session, what):
+  """Returns the session in which tables are: an argument, the default one, or None.
+
+  Args:
+    tables: list of embedding variables.
+    session: `tf.Session` or None.
+    what: string that starts the error.
+
+  Raises:
+    ValueError: there is no session, and a table is in a graph.
+  """
+  session = session or tf.compat.v1.get_default_session()
+  if session is None and not all(taped.is_eager(table.handle) for table in tables):
+    raise ValueError("%s: there is no default session; pass it as an argument" % what)
+  return session
 
 
 def now():
@@ -115,6 +176,8 @@ def access(variable, columns=()):
   Raises:
     RuntimeError: the first call, if the graph is finalized.
   """
+  if taped.is_eager(variable.handle):
+    return _EagerAccess(variable, columns)
   cache = graph_state.of(variable.graph).setdefault(_ACCESS, {})
   key = (variable.handle.name, tuple(columns), len(variable.slot_columns))
   if key not in cache:

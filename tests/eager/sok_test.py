@@ -1,0 +1,121 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of SOK's variables, optimizers and files in eager execution."""
+
+import datetime
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import numpy as np
+import tensorflow as tf
+
+import eager_models as models
+import sparse_operation_kit as sok
+
+
+def _ids():
+  return tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
+
+
+def _train(variables, optimizer, steps=2):
+  """Trains tables on the sum of squares of their pooled rows; returns the last loss."""
+  for _ in range(steps):
+    with tf.GradientTape() as tape:
+      pooled = sok.lookup_sparse(variables, [_ids()] * len(variables),
+                                 combiners=["sum"] * len(variables))
+      loss = tf.add_n([tf.reduce_sum(p ** 2) for p in pooled])
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+  return float(loss)
+
+
+class VariablesTest(parameterized.TestCase):
+
+  def setUp(self):
+    super(VariablesTest, self).setUp()
+    self.dynamic = sok.DynamicVariable(dimension=4, initializer="ones")
+    self.static = sok.Variable(np.ones([10, 3], np.float32))
+
+  def test_kinds(self):
+    dense = tf.Variable(1.)
+    self.assertEqual(([self.dynamic, self.static], [dense]),
+                     sok.filter_variables([self.dynamic, dense, self.static]))
+    self.assertIsInstance(self.dynamic, sok.DynamicVariable)
+    self.assertIsInstance(self.static, sok.DistributedVariable)
+
+  @parameterized.named_parameters(
+      ("keras", lambda: tf.keras.optimizers.Adam(.1)),
+      ("wrapped", lambda: sok.OptimizerWrapper(tf.keras.optimizers.Adam(.1))),
+      ("of tf.train", lambda: sok.OptimizerWrapper(tf.compat.v1.train.AdamOptimizer(.1))),
+      ("sgd", lambda: sok.SGD(.1)))
+  def test_both_train(self, make):
+    optimizer = make()
+    first = _train([self.dynamic, self.static], optimizer, 1)
+    self.assertEqual(4 * 5. + 3 * 5., first)
+    self.assertLess(_train([self.dynamic, self.static], optimizer), .9 * first)
+    self.assertEqual([3, 4], self.dynamic.size.numpy().tolist())
+
+  def test_a_wrapper_counts_its_own_steps(self):
+    optimizer = tf.keras.optimizers.Adam(.1)
+    wrapper = sok.OptimizerWrapper(optimizer)
+    _train([self.dynamic], wrapper, 3)
+    self.assertEqual((3, 0), (int(wrapper.iterations), int(optimizer.iterations.numpy())))
+
+  def test_the_value_of_a_table_of_fixed_size(self):
+    self.static.assign(np.full([10, 3], 2., np.float32))
+    self.assertEqual([[2.] * 3] * 10, self.static.value().numpy().tolist())
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "not a row of the table"):
+      sok.lookup_sparse(self.static, tf.ragged.constant([[10]], dtype=tf.int64))
+
+  def test_rows_are_assigned_and_exported(self):
+    sok.assign(self.dynamic, tf.constant([5, 2 ** 40], tf.int64), np.eye(2, 4))
+    keys, values = sok.export(self.dynamic)
+    self.assertEqual([5, 2 ** 40], keys.numpy().tolist())
+    self.assertEqual(np.eye(2, 4).tolist(), values.numpy().tolist())
+
+
+class FilesTest(absltest.TestCase):
+
+  def test_dump_and_load(self):
+    folder = self.create_tempdir().full_path
+    make = lambda: [sok.DynamicVariable(dimension=4, initializer="ones", name="d"),
+                    sok.Variable(np.ones([10, 3], np.float32), name="s")]
+    variables, optimizer = make(), tf.compat.v1.train.AdagradOptimizer(.1)
+    _train(variables, optimizer)
+    sok.dump(folder, variables, optimizer)
+    expected = _train(variables, optimizer)
+    others, again = make(), tf.compat.v1.train.AdagradOptimizer(.1)
+    _train(others, again, 1)  # creates the slots
+    sok.load(folder, others, again)
+    self.assertEqual(expected, _train(others, again))
+
+  def test_rows_that_changed(self):
+    table = sok.DynamicVariable(dimension=4, initializer="ones")
+    _train([table], sok.SGD(.1))
+    now = datetime.datetime.now(datetime.timezone.utc)
+    keys, values = sok.incremental_model_dump([table], now - datetime.timedelta(minutes=1))
+    self.assertEqual([1, 2, 3], keys[0].tolist())
+    self.assertEqual((3, 4), values[0].shape)
+    keys, _ = sok.incremental_model_dump([table], now + datetime.timedelta(minutes=1))
+    self.assertEqual([], keys[0].tolist())
+
+
+class FunctionTest(absltest.TestCase):
+
+  def test_a_step_in_a_function(self):
+    table = sok.DynamicVariable(dimension=4, initializer=models.rows(0, 4))
+    other = sok.DynamicVariable(dimension=4, initializer=models.rows(0, 4))
+    of_table, of_other = (sok.OptimizerWrapper(tf.keras.optimizers.Adam(.1)) for _ in "ab")
+
+    @tf.function
+    def step():
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(sok.lookup_sparse(table, _ids(), combiners="sum") ** 2)
+      of_table.apply_gradients([(tape.gradient(loss, table), table)])
+      return loss
+
+    losses = [float(step()) for _ in range(3)]
+    self.assertEqual(losses, [_train([other], of_other, 1) for _ in range(3)])
+
+
+if __name__ == "__main__":
+  absltest.main()
