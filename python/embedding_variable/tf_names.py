@@ -250,14 +250,13 @@ def _keras_step_packages():
   packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras"), find("keras")]
   found = [package.optimizers for package in packages if package is not None]
   return [package for i, package in enumerate(found) if package not in found[:i] and
-          not hasattr(package.Optimizer, "_distributed_apply")]
+          hasattr(package.Optimizer, "update_step")]
 
 
 def keras_step_bases():
   """Returns the base classes of Keras optimizers that update by a method `update_step`.
 
-  These are Keras 3's, and those that Keras 2.11 has beside the legacy ones. They have no
-  method `_distributed_apply`.
+  These are Keras 3's, and those that Keras 2.11 has beside the legacy ones.
   """
   bases = [package.Optimizer for package in _keras_step_packages()]
   return [cls for i, cls in enumerate(bases) if cls not in bases[:i]]

@@ -49,7 +49,7 @@ class SavedModelTest(absltest.TestCase):
     self.folder = os.path.join(self.create_tempdir().full_path, "saved")
     tf.saved_model.save(self.served, self.folder, signatures=self.served.score)
 
-  def test_loads_here(self):
+  def test_loads_in_this_process(self):
     loaded = tf.saved_model.load(self.folder)
     score = loaded.signatures["serving_default"](tf.constant(_IDS, tf.int64))["score"]
     self.assertEqual(self.expected, score.numpy().tolist())

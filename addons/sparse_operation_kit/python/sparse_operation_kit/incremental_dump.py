@@ -6,7 +6,6 @@ import calendar
 import datetime
 
 import numpy as np
-from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
 from sparse_operation_kit import dynamic_variable
