@@ -63,6 +63,7 @@ demo: setup-tf
 	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo-$(TF) $(TF)
 	@$(STEP) install .build/tf-$(TF)/bin/python -m pip install -q --disable-pip-version-check --force-reinstall --no-deps .build/demo-$(TF)/sok_stock_tf-*.whl
 	@$(STEP) demo .build/tf-$(TF)/bin/python examples/train_ctr.py --demo
+	@$(STEP) keras .build/tf-$(TF)/bin/python examples/train_keras.py
 
 test: setup-tf
 	@$(STEP) test tools/testing/test_on_tensorflow_2.sh $(TF)

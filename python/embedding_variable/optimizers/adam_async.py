@@ -4,6 +4,7 @@
 
 from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.ops import taped
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
 from embedding_variable.optimizers import slot_view
@@ -64,6 +65,10 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
 
   def _create_slots(self, var_list):
     for var in var_list:
+      if taped.is_eager(var.handle):
+        raise NotImplementedError(
+            "variable '%s': AdamAsyncOptimizer works in graph mode only. Use "
+            "tf.compat.v1.train.AdamOptimizer" % var.name)
       self._zeros_slot(var, "m", self._name)
       self._zeros_slot(var, "v", self._name)
       # One number per variable (or part), not per element or row. By its name it is the
