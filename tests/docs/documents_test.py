@@ -52,7 +52,7 @@ class DocumentsTest(absltest.TestCase):
     self.assertIn("README.md", names)
     self.assertIn("embedding_variables.md", names)
     with open(documents()[0]) as f:
-      self.assertLen(scripts(f.read()), 1)
+      self.assertLen(scripts(f.read()), 2)
 
   def test_scripts_run(self):
     for path in documents():

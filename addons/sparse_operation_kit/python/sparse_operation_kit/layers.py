@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Keras layers for TensorFlow 2.x, with Keras 2 and Keras 3.
+"""Keras layers: for graph mode on TensorFlow 1.15, and for Keras 2 and Keras 3 on 2.x.
 
 `Embedding` is made when it is first used, from the `tf.keras.layers.Layer` of that
 moment, so that importing this package does not import Keras.
@@ -138,7 +138,8 @@ def _embedding(layer):
             None if all(w is None for w in weights) else [
                 None if w is None else _ragged(w) for w in weights],
             combiners=self._combiners)
-      outputs = [tf.cast(x, self.compute_dtype) for x in outputs]
+      dtype = getattr(self, "compute_dtype", "float32")  # TensorFlow 1.15 has none
+      outputs = [tf.cast(x, dtype) for x in outputs]
       return outputs if self._is_list else outputs[0]
 
     def compute_output_shape(self, input_shape):

@@ -1,0 +1,45 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of sok.layers.Embedding in graph mode; tests/eager has those of TensorFlow 2.x."""
+
+from absl.testing import absltest
+import numpy as np
+import tensorflow as tf
+
+from sparse_operation_kit import layers
+
+
+class EmbeddingTest(absltest.TestCase):
+
+  def test_a_model_learns(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session().as_default():
+      given = [tf.keras.Input((1,), dtype="int64") for _ in range(2)]
+      users, items = layers.Embedding([8, 8], combiner="sum", initializer="uniform")(given)
+      rows = tf.keras.layers.Concatenate()([users, items])
+      score = tf.keras.layers.Dense(1, activation="sigmoid")(rows)
+      model = tf.keras.Model(given, score)
+      model.compile(tf.keras.optimizers.Adam(.05), "binary_crossentropy",
+                    metrics=["accuracy"])
+      ids = np.random.RandomState(0).randint(0, 50, [2000, 2])
+      labels = (ids[:, 0] % 2).astype(np.float32)
+      columns = [ids[:, :1] * 2 ** 40, ids[:, 1:]]
+      model.fit(columns, labels, epochs=5, batch_size=100, verbose=0)
+      self.assertGreater(model.evaluate(columns, labels, verbose=0)[1], .95)
+      self.assertLen(model.trainable_weights, 2 + 2)
+
+  def test_a_row_per_id(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      rows = layers.Embedding(3, initializer="ones")(tf.constant([[1, 2], [3, 4]]))
+      session.run(tf.compat.v1.global_variables_initializer())
+      self.assertEqual([[[1.] * 3] * 2] * 2, session.run(rows).tolist())
+
+  def test_wrong_use(self):
+    with self.assertRaisesRegex(ValueError, "2 tables got the combiners"):
+      layers.Embedding([2, 3], combiner=["sum"])
+    with tf.Graph().as_default():
+      with self.assertRaisesRegex(ValueError, "2 tables got 1 inputs"):
+        layers.Embedding([2, 3], combiner="sum")([tf.constant([[1]])])
+
+
+if __name__ == "__main__":
+  absltest.main()
