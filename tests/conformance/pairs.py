@@ -14,7 +14,7 @@ deprecations.silence()
 
 def is_tensorflow_2():
   """Returns whether this is TensorFlow 2.x, under tf.compat.v1."""
-  return bool(tf_names.keras_optimizers_without_slots())
+  return tf_names.has_eager_tables()
 
 
 def rows(num_rows, dim, seed=0):

@@ -17,7 +17,7 @@ import pairs
 class TensorFlow2Test(absltest.TestCase):
 
   def test_an_optimizer_of_keras_that_cannot_train(self):
-    for base in tf_names.keras_optimizers_without_slots():
+    for base in tf_names.keras_step_bases():
       adagrad = [cls for cls in base.__subclasses__() if cls.__name__ == "Adagrad"]
       self.assertNotEmpty(adagrad)
       for cls in adagrad:

@@ -65,7 +65,7 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
 
   def _create_slots(self, var_list):
     for var in var_list:
-      if taped.is_eager(var.handle):
+      if ev.is_embedding_variable(var) and taped.is_eager(var.handle):
         raise NotImplementedError(
             "variable '%s': AdamAsyncOptimizer works in graph mode only. Use "
             "tf.compat.v1.train.AdamOptimizer" % var.name)
