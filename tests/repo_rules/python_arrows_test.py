@@ -15,6 +15,8 @@ _INTEGRATION = _EV + "integration/"
 _DEEPREC_PATCHES = _EV + "deeprec/patches/"
 _SOK = "addons/sparse_operation_kit/"
 _HUGECTR = "addons/hugectr/"
+# Predicts with tables that the parameter server holds; imports its package late.
+_INFERENCE = _HUGECTR + "python/hugectr/inference/"
 _LOADER = _EV + "_lib.py"
 
 # The module from which this product's packages import TensorFlow's.
@@ -117,6 +119,19 @@ def _imports_of(module, package):
           any(_is(name, package) for name in imported(node))]
 
 
+def _outside_functions(module):
+  """Returns the import statements of a module that run when it is imported."""
+  found, left = [], list(module.body)
+  while left:
+    node = left.pop()
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+      continue
+    left += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+      found.append(node)
+  return found
+
+
 def unsafe_readers(path, module):
   """Returns a line for each way to read Parquet files without pyarrow_hotfix."""
   found, lines = [], _imports_of(module, "pyarrow")
@@ -160,9 +175,15 @@ def violations(path, text):
               (path, name) for name in sorted(names)
               if _is(name, "embedding_variable") and not is_test(path)]
   if (any(_is(name, "hierarchical_parameter_server") for name in names) and
-      not path.startswith((_HPS,) + _OUTSIDE)):
-    found.append("%s: only %s and programs may import hierarchical_parameter_server" %
-                 (path, _HPS))
+      not path.startswith((_HPS, _INFERENCE) + _OUTSIDE)):
+    found.append("%s: only %s, %s and programs may import hierarchical_parameter_server" %
+                 (path, _HPS, _INFERENCE))
+  if path.startswith(_INFERENCE) and not is_test(path):
+    # The trainer's wheel is installed without the server's.
+    found += ["%s:%d: imports hierarchical_parameter_server when the module is loaded: "
+              "import it in the function that needs it" % (path, node.lineno)
+              for node in _outside_functions(module)
+              if any(_is(name, "hierarchical_parameter_server") for name in imported(node))]
   if path.startswith((_EV, _SOK, _HUGECTR, _HPS)) and not is_test(path):
     if not path.startswith((_INTEGRATION, _DEEPREC_PATCHES)):
       found += [
@@ -210,6 +231,12 @@ class PythonArrowsTest(parameterized.TestCase):
       (_HUGECTR + "a.py", "from embedding_variable.ops import row_ops"),
       (_HUGECTR + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_SOK + "python/a.py", "import hugectr"),
+      (_HUGECTR + "python/hugectr/training/a.py",
+       "def f():\n  import hierarchical_parameter_server"),
+      (_INFERENCE + "a.py", "import hierarchical_parameter_server as hps"),
+      (_INFERENCE + "a.py", "try:\n  from hierarchical_parameter_server import start\n"
+       "except ImportError:\n  pass"),
+      (_EV + "a.py", "import hierarchical_parameter_server"),
       ("tools/a.py", "from hugectr import data"),
       ("tests/a_test.py", "import pyarrow as pa"),
       ("examples/a.py", "def f():\n  from pyarrow import parquet"),
@@ -224,6 +251,8 @@ class PythonArrowsTest(parameterized.TestCase):
   @parameterized.parameters(
       (_HUGECTR + "python/a.py", "import sparse_operation_kit as sok"),
       (_HUGECTR + "python/a.py", "from hugectr.data import reader"),
+      (_INFERENCE + "a.py", "def f():\n  import hierarchical_parameter_server as hps"),
+      (_INFERENCE + "a_test.py", "import hierarchical_parameter_server as hps"),
       (_INTEGRATION + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_DEEPREC_PATCHES + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_LOADER, "import tensorflow as tf\ntf.load_op_library('a.so')"),

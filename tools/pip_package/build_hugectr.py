@@ -50,6 +50,9 @@ def fields(version):
       ("Requires-Dist", distributions.SOK + distributions.compatible(version)),
       ("Provides-Extra", "horovod"),
       ("Requires-Dist", distributions.SOK + "[horovod]; extra == 'horovod'"),
+      ("Provides-Extra", "inference"),
+      ("Requires-Dist", distributions.HPS + distributions.compatible(version) +
+       "; extra == 'inference'"),
       ("Description-Content-Type", "text/markdown"),
   ]
 

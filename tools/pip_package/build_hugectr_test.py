@@ -95,6 +95,8 @@ class BuildHugectrTest(absltest.TestCase):
     version = os.path.basename(self.path).split("-")[1]
     for line in ("Name: sok-stock-tf-hugectr", "Version: " + version,
                  "Requires-Dist: sok-stock-tf<0.2,>=0.1",
+                 "Provides-Extra: inference",
+                 "Requires-Dist: sok-stock-tf-hps<0.2,>=0.1; extra == 'inference'",
                  "Requires-Dist: numpy", "Requires-Dist: pyarrow<=12.0.1,>=6",
                  "Requires-Dist: pyarrow-hotfix>=0.7",
                  "Requires-Python: >=3.7,<3.8"):

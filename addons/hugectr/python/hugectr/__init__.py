@@ -48,7 +48,7 @@ _HOMES = {
 _HOMES.update(dict.fromkeys(_enums.NAMES + ["DataSourceType_t"], "hugectr.api.enums"))
 
 # Modules that scripts use after `import hugectr` alone.
-_MODULES = ("tools",)
+_MODULES = ("inference", "tools")
 
 # Upstream's names that this package does not have, with the reason.
 _MISSING = dict.fromkeys(
@@ -56,9 +56,6 @@ _MISSING = dict.fromkeys(
     "an embedding training cache is not supported; a Session with "
     "use_model_oversubscriber keeps rows on an SSD")
 _MISSING["EmbeddingPlanner"] = "use EmbeddingCollectionConfig, as from version 4.2"
-_MISSING["inference"] = (
-    "write tables by Session.export_inference_tables, and serve them by the package "
-    "hierarchical_parameter_server")
 
 __all__ = sorted(_HOMES)
 

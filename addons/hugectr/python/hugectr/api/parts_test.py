@@ -208,8 +208,7 @@ class PartsTest(parameterized.TestCase):
         getattr(hugectr, name)
     self.assertIsInstance(hugectr.Model, type)
     for name, why in (("CreateETC", "embedding training cache is not supported"),
-                      ("EmbeddingPlanner", "use EmbeddingCollectionConfig"),
-                      ("inference", "export_inference_tables")):
+                      ("EmbeddingPlanner", "use EmbeddingCollectionConfig")):
       with self.assertRaisesRegex(AttributeError, "'%s': .*%s" % (name, why)):
         getattr(hugectr, name)
 

@@ -57,6 +57,41 @@ def _read_json(path):
     raise ValueError("%s: not JSON: %s" % (path, e))
 
 
+def dense_values(held, path, beside=""):
+  """Returns [(variable, array)] of a file of dense parameters and of running values.
+
+  Args:
+    held: layers' Parameters.
+    path: string.
+    beside: path of the running values; "": the JSON file next to the other one, if it
+      exists.
+
+  Raises:
+    ValueError: the files are of another model.
+    OSError: the files cannot be read.
+  """
+  pairs = list(zip(held.trained, _read_floats(path, held.trained)))
+  found = beside or path + ".ntp.json"
+  if not held.running or not (beside or os.path.exists(found)):
+    return pairs
+  layers = _read_json(found)
+  layers = layers.get("layers") if isinstance(layers, dict) else None
+  if not isinstance(layers, list) or len(layers) != len(held.running):
+    raise ValueError("%s: expected {\"layers\": [...]} with %d layers of type "
+                     "BatchNorm" % (found, len(held.running)))
+  for running, layer in zip(held.running, layers):
+    for variable, key in ((running.mean, "mean"), (running.variance, "var")):
+      try:
+        value = np.array(layer[key], np.float32)
+      except (KeyError, TypeError, ValueError):
+        value = None
+      if value is None or value.shape != tuple(variable.shape.as_list()):
+        raise ValueError("%s: layer '%s': expected %d numbers under '%s'" %
+                         (found, running.layer, variable.shape.num_elements(), key))
+      pairs.append((variable, value))
+  return pairs
+
+
 class _TableOps(object):
   """Ops that read and write a table's rows and their states."""
 
@@ -136,26 +171,7 @@ class ModelFiles(object):
       ValueError: the files are of another model. Then nothing has changed.
       OSError: the files cannot be read.
     """
-    held = self._graph.parameters
-    pairs = list(zip(held.trained, _read_floats(path, held.trained)))
-    beside = path + ".ntp.json"
-    if held.running and os.path.exists(beside):
-      layers = _read_json(beside)
-      layers = layers.get("layers") if isinstance(layers, dict) else None
-      if not isinstance(layers, list) or len(layers) != len(held.running):
-        raise ValueError("%s: expected {\"layers\": [...]} with %d layers of type "
-                         "BatchNorm" % (beside, len(held.running)))
-      for running, layer in zip(held.running, layers):
-        for variable, key in ((running.mean, "mean"), (running.variance, "var")):
-          try:
-            value = np.array(layer[key], np.float32)
-          except (KeyError, TypeError, ValueError):
-            value = None
-          if value is None or value.shape != tuple(variable.shape.as_list()):
-            raise ValueError("%s: layer '%s': expected %d numbers under '%s'" %
-                             (beside, running.layer, variable.shape.num_elements(), key))
-          pairs.append((variable, value))
-    self._load(pairs)
+    self._load(dense_values(self._graph.parameters, path))
 
   def _load(self, pairs):
     for variable, value in pairs:

@@ -48,7 +48,7 @@ def _hosts(vvgpu):
   return " -H " + ",".join("HOST%d:%d" % (k, len(node)) for k, node in enumerate(vvgpu, 1))
 
 
-def _see_one_device(device):
+def see_one_device(device):
   """Makes only one of the visible GPUs visible to this process.
 
   TensorFlow allocates memory on every visible GPU, and runs on the first. The
@@ -103,7 +103,7 @@ def start(vvgpu):
         "trains on one device. Start it with: horovodrun -np %d%s python %s" %
         (devices, "" if devices == 1 else "s", count, " is" if count == 1 else "es are",
          devices, _hosts(vvgpu), _command()))
-  _see_one_device([d for node in vvgpu for d in node][hvd.rank() if count > 1 else 0])
+  see_one_device([d for node in vvgpu for d in node][hvd.rank() if count > 1 else 0])
   sok.init()
   return Ranks(hvd.rank() if count > 1 else 0, count, hvd if count > 1 else None)
 
