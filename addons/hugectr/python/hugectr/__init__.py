@@ -20,6 +20,9 @@ __version__ = _version.version()
 _HOMES = {
     "AsyncParam": "hugectr.api.reader",
     "ConfigError": "hugectr.config.errors",
+    "CreateETC": "hugectr.api.cache",
+    "CreateHMemCache": "hugectr.api.cache",
+    "CreateMOS": "hugectr.api.cache",
     "CreateOptimizer": "hugectr.api.optimizer",
     "CreateSolver": "hugectr.api.solver",
     "DataError": "hugectr.data.errors",
@@ -51,11 +54,7 @@ _HOMES.update(dict.fromkeys(_enums.NAMES + ["DataSourceType_t"], "hugectr.api.en
 _MODULES = ("inference", "tools")
 
 # Upstream's names that this package does not have, with the reason.
-_MISSING = dict.fromkeys(
-    ("CreateETC", "CreateHMemCache", "CreateMOS"),
-    "an embedding training cache is not supported; a Session with "
-    "use_model_oversubscriber keeps rows on an SSD")
-_MISSING["EmbeddingPlanner"] = "use EmbeddingCollectionConfig, as from version 4.2"
+_MISSING = {"EmbeddingPlanner": "use EmbeddingCollectionConfig, as from version 4.2"}
 
 __all__ = sorted(_HOMES)
 

@@ -160,16 +160,29 @@ class Fit(object):
     self._print("Finish %d iterations with batchsize: %d in %.2fs." % (
         self._step, self._solver.batchsize, time.monotonic() - began))
 
-  def epochs(self, schedule, count):
-    """Trains `count` passes over the data, or until the AUC's threshold."""
+  def _has_ended(self, schedule):
+    """Trains to the end of the reader's data; returns whether training ends before."""
+    while self._train(schedule):
+      ends = self._evaluate(())
+      self._save()
+      if ends:
+        return True
+    return False
+
+  def epochs(self, schedule, count, parts):
+    """Trains `count` passes over the data, or until the AUC's threshold.
+
+    Args:
+      schedule: LearningRateScheduler.
+      count: int.
+      parts: list of functions, each of which starts reading a part of the data.
+    """
     began = time.monotonic()
     for epoch in range(count):
       self._print("-------------------------------------------epoch %d" % epoch)
-      self._session.get_data_reader_train().restart()
-      while self._train(schedule):
-        ends = self._evaluate(())
-        self._save()
-        if ends:
+      for start in parts:
+        start()
+        if self._has_ended(schedule):
           count = epoch + 1
           break
       else:

@@ -7,6 +7,7 @@ import os
 
 from hugectr import version
 from hugectr.api import blueprint
+from hugectr.api import cache
 from hugectr.api import enums
 from hugectr.api import fitting
 from hugectr.api import optimizer as optimizers
@@ -22,6 +23,12 @@ from hugectr.training import ranks as rank_jobs
 from hugectr.training import session as sessions
 
 _WHERE = "hugectr.Model"
+
+
+def _check_keysets(where, sources, keysets):
+  if len(sources) != len(keysets):
+    raise ValueError("%s: an embedding training cache needs a keyset per source: expected %d "
+                     "keysets, got %d" % (where, len(sources), len(keysets)))
 
 
 class Model(object):
@@ -47,21 +54,27 @@ class Model(object):
       solver: result of CreateSolver.
       reader_params: DataReaderParams.
       opt_params: result of CreateOptimizer.
-      etc_params: None; an embedding training cache is not supported.
+      etc_params: result of CreateETC or CreateMOS; None: each table is in one memory.
 
     Raises:
       TypeError: an argument is of another type.
-      RuntimeError: the number of processes is not that of devices in vvgpu.
-      NotImplementedError: etc_params is given.
+      ValueError: etc_params is given, and there is not one keyset per source.
+      RuntimeError: the number of processes is not that of devices in vvgpu; or etc_params
+        is given, and the solver repeats the data.
     """
     for name, value, kind in (("solver", solver, solvers.Solver),
                               ("reader_params", reader_params, readers.DataReaderParams),
                               ("opt_params", opt_params, optimizers.OptParams)):
       if not isinstance(value, kind):
         raise TypeError("%s: %s must be a %s, got %r" % (_WHERE, name, kind.__name__, value))
+    if etc_params is not None and not isinstance(etc_params, cache.EtcParams):
+      raise TypeError("%s: etc_params must be what CreateETC returns, got %r" %
+                      (_WHERE, etc_params))
     if etc_params is not None:
-      raise NotImplementedError("%s: etc_params: an embedding training cache is not "
-                                "supported" % _WHERE)
+      if solver.repeat_dataset:
+        raise RuntimeError("%s: etc_params: the solver's repeat_dataset must be False" % _WHERE)
+      _check_keysets(_WHERE, reader_params.source, reader_params.keyset)
+    self._etc = etc_params
     self._solver = solver
     self._reader = reader_params
     self._params = opt_params
@@ -132,7 +145,7 @@ class Model(object):
     self._loss_weights = dict(zip(names, weights))
 
   def compile(self, loss_names=None, loss_weights=None):
-    """Builds and initializes the model.
+    """Builds and initializes the model; an embedding training cache loads its rows.
 
     Args:
       loss_names: list of names of labels; None: every loss has the weight of Input's
@@ -140,8 +153,10 @@ class Model(object):
       loss_weights: list of numbers, the weights of these labels' losses.
 
     Raises:
-      ConfigError: the layers are no whole model, or a name is no label.
+      ConfigError: the layers are no whole model, a name is no label, or the embedding
+        training cache has not one path per embedding.
       RuntimeError: the model is compiled already.
+      ValueError, OSError: rows of an embedding training cache cannot be loaded.
     """
     if self._session is not None:
       raise RuntimeError("%s.compile: the model is compiled already" % _WHERE)
@@ -155,8 +170,24 @@ class Model(object):
                     (clause["bottom"], len(clause["top"])))
     model = models.parse(configuration, _WHERE + ".compile")
     parser = self._solver.parser(self._vvgpu, self._seed)
-    self._session = sessions.Session(parser, model)
+    self._session = self._started(parser, model)
     self._schedule = learning_rate.of_optimizer(model.optimizer)
+
+  def _started(self, parser, model):
+    """Returns the Session of a config's Model."""
+    if self._etc is None:
+      return sessions.Session(parser, model)
+    names = [e.name for e in model.embeddings]
+    self._etc.check(names)
+    session = sessions.Session(
+        parser, model, beyond=self._etc.beyond(names, self._rank, self._ranks.count))
+    try:
+      session.files.read_rows_of(self._etc.to_load(names))
+    except Exception:
+      session.close()
+      raise
+    session.collect_trained_rows()
+    return session
 
   def _compiled(self, method):
     if self._session is None:
@@ -211,11 +242,13 @@ class Model(object):
 
     Args:
       num_epochs: int, passes over the training data, if the solver's repeat_dataset is
-        False.
+        False. With an embedding training cache at least 1; a pass reads each source
+        after its keyset.
       max_iter: int, iterations, if it is True.
       display: int, iterations between two lines with the loss; 0: none.
       eval_interval: int, iterations between two evaluations; 0: none.
-      snapshot: int, iterations between two sets of model files; 0: none.
+      snapshot: int, iterations between two sets of model files; 0: none. An embedding
+        training cache has none.
       snapshot_prefix: string.
 
     Raises:
@@ -225,6 +258,8 @@ class Model(object):
     """
     session = self._compiled("fit")
     repeats = self._solver.repeat_dataset
+    if self._etc is not None:
+      num_epochs, snapshot = max(1, num_epochs), 0
     name, count = ("max_iter", max_iter) if repeats else ("num_epochs", num_epochs)
     if count <= 0:
       raise ValueError("%s.fit: %s must be at least 1, since repeat_dataset is %s, got %r" %
@@ -237,7 +272,21 @@ class Model(object):
     if repeats:
       run.iterations(self._schedule, max_iter, self._solver.training_callbacks)
     else:
-      run.epochs(self._schedule, num_epochs)
+      run.epochs(self._schedule, num_epochs, self._parts(session))
+
+  def _parts(self, session):
+    """Returns a function for each source that starts reading it."""
+    reader = session.get_data_reader_train()
+    if self._etc is None:
+      return [reader.restart]
+
+    def starter(source, keyset):
+      def start():
+        reader.set_source(source)
+        session.get_model_oversubscriber().update(keyset)
+      return start
+
+    return [starter(*part) for part in zip(self._reader.source, self._reader.keyset)]
 
   def _announce(self, num_epochs, max_iter, eval_interval, snapshot):
     """Prints the settings of a training."""
@@ -266,23 +315,30 @@ class Model(object):
     """Reads other data, in epoch mode.
 
     Args:
-      source: path, or a list with one path.
+      source: path, or a list with one path; with an embedding training cache, a list of
+        paths that `fit` reads in turn.
       eval_source: path; None: the evaluation data stays.
-      keyset: None; keysets need an embedding training cache.
+      keyset: with an embedding training cache, a list of paths, one per source.
 
     Raises:
       RuntimeError: the solver's repeat_dataset is True, or the model is not compiled.
-      NotImplementedError: several sources or a keyset are given.
+      ValueError: several sources or a keyset are given without an embedding training
+        cache, or there is not one keyset per source.
       DataError: files are missing or damaged.
     """
     session = self._compiled("set_source")
     if self._solver.repeat_dataset:
       raise RuntimeError("%s.set_source: repeat_dataset must be False" % _WHERE)
     sources = [source] if isinstance(source, str) else list(source)
-    if keyset or len(sources) != 1:
-      raise NotImplementedError("%s.set_source: several sources and keysets need an embedding "
-                                "training cache, which is not supported" % _WHERE)
+    keysets = [keyset] if isinstance(keyset, str) else list(keyset or ())
+    if self._etc is not None:
+      _check_keysets(_WHERE + ".set_source", sources, keysets)
+    elif keysets or len(sources) != 1:
+      raise ValueError("%s.set_source: expected one source, got %d, and %d keysets; several "
+                       "need an embedding training cache, hugectr.CreateETC" %
+                       (_WHERE, len(sources), len(keysets)))
     session.get_data_reader_train().set_source(sources[0])
+    self._reader.keyset = keysets
     self._reader.source = sources
     if eval_source is not None:
       session.get_data_reader_eval().set_source(eval_source)
@@ -441,6 +497,8 @@ class Model(object):
   def save_params_to_files(self, prefix, iter=0):  # pylint: disable=redefined-builtin
     """Writes model files `<prefix>_dense_<iter>.model` and the like.
 
+    With an embedding training cache, rows are written to its sparse_models.
+
     Returns:
       Error_t.Success.
 
@@ -450,7 +508,8 @@ class Model(object):
     session = self._compiled("save_params_to_files")
     if os.path.dirname(prefix):
       os.makedirs(os.path.dirname(prefix), exist_ok=True)
-    session.files.write(prefix, iter, model_files.FOLDER)
+    session.files.write(prefix, iter, model_files.FOLDER,
+                        None if self._etc is None else self._etc.saved)
     self._print("Model files %s*_%d.model have been written" % (prefix, iter))
     return enums.Error_t.Success
 
@@ -540,6 +599,43 @@ class Model(object):
     kind = enums.check(_WHERE + ".check_out_tensor", "tensor_type", tensor_type,
                        enums.Tensor_t)
     return session.tensor(tensor_name, kind == "Train")
+
+  # The embedding training cache.
+
+  def get_embedding_training_cache(self):
+    """Returns the ModelOversubscriber, whose `update` loads rows of a keyset.
+
+    Raises:
+      RuntimeError: the model has none, or it is not compiled.
+    """
+    session = self._compiled("get_embedding_training_cache")
+    if self._etc is None:
+      raise RuntimeError("%s.get_embedding_training_cache: the model was made without "
+                         "etc_params" % _WHERE)
+    return session.get_model_oversubscriber()
+
+  # Name in versions 3.1 and 3.2.
+  get_model_oversubscriber = get_embedding_training_cache
+
+  def get_incremental_model(self):
+    """Returns the rows that have been trained since the last call, of all ranks.
+
+    Returns:
+      A list with (keys, rows), int64 `[N]` and float32 `[N, floats]`, for each embedding
+      in the order of adding; keys are in ascending order, within each slot of a table per
+      slot.
+
+    Raises:
+      RuntimeError: the model has no embedding training cache, or it is not compiled.
+    """
+    self.get_embedding_training_cache()
+    return self._session.trained_rows()
+
+  def dump_incremental_model_2kafka(self):
+    """Raises NotImplementedError; `get_incremental_model` returns the rows."""
+    raise NotImplementedError("%s.dump_incremental_model_2kafka: this package does not send "
+                              "models to Kafka; get_incremental_model() returns the rows, "
+                              "which hierarchical_parameter_server.Producer sends" % _WHERE)
 
   def close(self):
     """Ends threads and TensorFlow's session. The model cannot be used any more."""

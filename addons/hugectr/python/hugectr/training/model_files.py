@@ -101,6 +101,7 @@ class _TableOps(object):
     self.keys = tf.compat.v1.placeholder(tf.int64, [None])
     self.values = tf.compat.v1.placeholder(tf.float32, [None, table.dim])
     self.assigns = [sok.assign(c, self.keys, self.values) for c in columns]
+    self.rows = tf.nn.embedding_lookup(table, self.keys)
 
 
 class ModelFiles(object):
@@ -212,6 +213,27 @@ class ModelFiles(object):
     slots = slots if has_slots else None
     return (sparse_files.Rows(keys, slots, columns[:1]),
             sparse_files.Rows(keys, slots, columns[1:]) if columns[1:] else None)
+
+  def rows_of_keys(self, layer, keys):
+    """Returns (keys, rows) of some rows of a tables.Layer, ordered by slot and key.
+
+    Args:
+      layer: tables.Layer.
+      keys: list of int64 arrays, one per table; all ranks' arrays are joined.
+
+    Returns:
+      int64 `[N]`, and float32 `[N, floats]`.
+    """
+    found = []
+    for s, (table, mine) in enumerate(zip(layer.tables, keys)):
+      ops = self._table_ops(layer, table)
+      joined = np.unique(rank_jobs.gathered(self._ranks, [mine])[0])
+      owned = joined[self._owned(layer, s, joined)]
+      rows = self._session.run(ops.rows, {ops.keys: owned})
+      owned, rows = rank_jobs.gathered(self._ranks, [owned, rows])
+      order = np.argsort(owned)
+      found.append((owned[order], rows[order]))
+    return tuple(np.concatenate(column) for column in zip(*found))
 
   def _state_names(self, layer):
     return [name for name, _ in self._graph.optimizer_of[layer.embedding.name].row_slots]
@@ -350,13 +372,14 @@ class ModelFiles(object):
 
   # All.
 
-  def write(self, prefix, number, sparse_format=FLAT):
+  def write(self, prefix, number, sparse_format=FLAT, row_paths=None):
     """Writes all files; rank 0 writes the rows of all ranks.
 
     Args:
       prefix: string.
       number: int, used in the file names.
       sparse_format: "flat" or "directory".
+      row_paths: list of paths for the rows of embeddings; None: names with the prefix.
     """
     end = "_%d.model" % number
     dense, states = prefix + "_dense" + end, prefix + "_opt_dense" + end
@@ -366,6 +389,8 @@ class ModelFiles(object):
       for what, rows, names in (("_sparse", values, [sparse_files.VECTOR]),
                                 ("_opt_sparse", row_states, self._state_names(layer))):
         path = "%s%d%s%s" % (prefix, i, what, end)
+        if row_paths is not None and what == "_sparse":
+          path = row_paths[i]
         if rows is None or not writes:
           continue
         if sparse_format == FLAT:

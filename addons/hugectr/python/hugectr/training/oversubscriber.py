@@ -19,15 +19,18 @@ class ModelOversubscriber(object):
   without it gives the same numbers.
   """
 
-  def __init__(self, layers, session, has_i64_keys):
+  def __init__(self, layers, session, has_i64_keys, beyond):
     """Creates no op yet.
 
     Args:
       layers: list of tables.Layer.
       session: `tf.Session`.
       has_i64_keys: bool, whether keysets have keys of 8 bytes.
+      beyond: as in tables.beyond_of; layers that have none are left out.
     """
-    self._layers = layers
+    found = [(layer, embedding_tables.beyond_of(beyond, layer.embedding))
+             for layer in layers]
+    self._layers = [(layer, b) for layer, b in found if b is not None]
     self._session = session
     self._key_type = np.dtype("<i8" if has_i64_keys else "<u4")
     self._ops = None
@@ -36,12 +39,12 @@ class ModelOversubscriber(object):
     if self._ops is None:
       with self._session.graph.as_default():
         self._ops = []
-        for layer in self._layers:
-          rows = embedding_tables.memory_rows(layer.embedding)
+        for layer, beyond in self._layers:
+          rows = embedding_tables.memory_rows(layer.embedding, beyond.blocks)
           for k, table in enumerate(layer.tables):
             keys = tf.compat.v1.placeholder(tf.int64, [None])
             self._ops.append((keys, table.prefetch(keys), rows and rows[k]))
-        self._stats = [t.tier_stats() for layer in self._layers for t in layer.tables]
+        self._stats = [t.tier_stats() for layer, _ in self._layers for t in layer.tables]
     return self._ops
 
   def _read(self, path):
@@ -74,5 +77,7 @@ class ModelOversubscriber(object):
     With "HBM_DRAM": (rows in GPU memory, rows in host memory).
     """
     self._make_ops()
+    if not self._stats:
+      return 0, 0
     stats = np.sum(self._session.run(self._stats), axis=0)
     return int(stats[0]), int(stats[1])

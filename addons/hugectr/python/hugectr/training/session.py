@@ -19,6 +19,7 @@ from hugectr.training import oversubscriber
 from hugectr.training import ranks as rank_jobs
 from hugectr.training import solver as solvers
 from hugectr.training import tables
+from hugectr.training import trained_keys
 
 
 def _share(loss, batch):
@@ -50,7 +51,7 @@ class Session(object):
   """
 
   def __init__(self, solver_config, config_file, use_model_oversubscriber=False,
-               temp_embedding_dir=""):
+               temp_embedding_dir="", beyond=None):
     """Builds and initializes the model, and loads the files that the solver names.
 
     Args:
@@ -63,6 +64,8 @@ class Session(object):
         memory holds the most used rows, and host memory the others.
       temp_embedding_dir: path of the folder for those files. This argument and the
         previous one may be given here or to the solver.
+      beyond: None; or a dict from embeddings' names to tables.BeyondMemory, instead of
+        the two previous arguments. The rows of other embeddings are in one memory.
 
     Raises:
       ConfigError: the file is not a configuration that can be trained.
@@ -74,7 +77,6 @@ class Session(object):
     if not isinstance(solver_config, solvers.SolverParser):
       raise TypeError("hugectr.Session: solver_config must be what solver_parser_helper "
                       "returns, got %r" % (solver_config,))
-    beyond = None
     if use_model_oversubscriber or solver_config.use_model_oversubscriber:
       beyond = tables.BeyondMemory(
           solver_config.oversubscription_storage,
@@ -89,6 +91,8 @@ class Session(object):
     self._dropped = 0
     self._last = {}  # feeds of the last batches, by is_training
     self._steps = {}  # training steps by what is frozen
+    self._frozen = frozenset()  # names of embeddings
+    self._trained_keys = None  # TrainedKeys
     self._evaluated = None  # (labels, predictions) of the last evaluation batch
     self._rate = None  # the rate set last
     self._accumulated = metrics.Accumulator()
@@ -97,7 +101,7 @@ class Session(object):
     self._oversubscriber = None
     if beyond is not None:
       self._oversubscriber = oversubscriber.ModelOversubscriber(
-          self._graph.embeddings, self._session, solver_config.i64_input_key)
+          self._graph.embeddings, self._session, solver_config.i64_input_key, beyond)
     self._make_readers()
     try:
       model_files.load_what_a_solver_names(self._files, solver_config)
@@ -226,6 +230,8 @@ class Session(object):
     feeds = self._graph.feeds_of(batch)
     self._loss = _share(self._train(*feeds)[0], batch)
     self._last[True] = feeds
+    if self._trained_keys is not None:
+      self._trained_keys.add(batch.inputs, self._frozen)
     self._last_batch_size = batch.global_size
     return True
 
@@ -363,6 +369,30 @@ class Session(object):
         self._steps[key] = self._session.make_callable(
             [self._graph.train[0], self._graph.updated(frozen)], feed_list=self._graph.feeds)
     self._train = self._steps[key]
+    self._frozen = frozenset(embeddings)
+
+  def collect_trained_rows(self):
+    """Has training collect its keys, for `trained_rows`."""
+    self._trained_keys = trained_keys.TrainedKeys(self._graph.embeddings)
+
+  def trained_rows(self):
+    """Returns [(keys, rows)] of what has been trained since the last call.
+
+    All ranks must call it, and all get the rows of all ranks.
+
+    Returns:
+      A list with keys, int64 `[N]` in ascending order, and rows, float32 `[N, floats]`,
+      for each embedding; keys are ordered within each slot's table.
+
+    Raises:
+      RuntimeError: `collect_trained_rows` has not been called.
+    """
+    if self._trained_keys is None:
+      raise RuntimeError("hugectr.Session.trained_rows: trained rows are not collected")
+    found = [self._files.rows_of_keys(layer, keys) for layer, keys in zip(
+        self._graph.embeddings, self._trained_keys.distinct())]
+    self._trained_keys.clear()
+    return found
 
   def evaluation(self, export_predictions_out_file="", export_labels_out_file=""):
     """Evaluates one batch; at the end of the data, the first batch.

@@ -9,9 +9,10 @@ import os
 import re
 
 import tensorflow as tf
-from tensorflow.core.framework.embedding import config_pb2
 
 import sparse_operation_kit as sok
+# A name of DeepRec's, which that package adds.
+from tensorflow.core.framework.embedding import config_pb2
 
 from hugectr.layers import seeds
 
@@ -42,15 +43,15 @@ def owner(embedding, slot, ranks):
   return -1 if slot is None else (embedding.bottom.first_slot + slot) % ranks
 
 
-def memory_rows(embedding):
+def memory_rows(embedding, blocks=1):
   """Returns how many rows of each of a layer's tables the faster of two memories holds.
 
-  The sum is max_vocabulary_size_per_gpu, divided by the sizes of the slots if those are
-  known. None if it is not given.
+  The sum is max_vocabulary_size_per_gpu times blocks, divided by the sizes of the slots
+  if those are known. None if it is not given.
   """
-  rows = embedding.rows_per_device
-  if rows is None:
+  if embedding.rows_per_device is None:
     return None
+  rows = embedding.rows_per_device * blocks
   if not is_slot_major(embedding):
     return [rows]
   sizes = embedding.slot_sizes or [1] * embedding.bottom.slot_num
@@ -58,8 +59,19 @@ def memory_rows(embedding):
 
 
 # Options of tables in two memories. storage: "HBM_DRAM", GPU memory and host memory, or
-# "DRAM_SSDHASH", host memory and files in folder.
-BeyondMemory = collections.namedtuple("BeyondMemory", ["storage", "folder"])
+# "DRAM_SSDHASH", host memory and files in folder. blocks: as in memory_rows.
+BeyondMemory = collections.namedtuple("BeyondMemory", ["storage", "folder", "blocks"])
+BeyondMemory.__new__.__defaults__ = (1,)
+
+
+def beyond_of(beyond, embedding):
+  """Returns the BeyondMemory of an embedding, or None.
+
+  Args:
+    beyond: BeyondMemory of all embeddings; or a dict from names of embeddings; or None.
+    embedding: the config's Embedding.
+  """
+  return beyond.get(embedding.name) if isinstance(beyond, dict) else beyond
 
 # Smallest number of rows per table in GPU memory.
 _LEAST_IN_GPU_MEMORY = 64
@@ -108,7 +120,7 @@ class Maker(object):
 
   Args:
     ranks: int.
-    beyond: BeyondMemory; None: all rows are in one memory.
+    beyond: as in beyond_of; None: all rows are in one memory.
     gpu: string, the TensorFlow GPU of the dense layers. Pooled rows and their gradients
       stay in its memory; keys are in host memory. None: there is no GPU.
   """
@@ -126,11 +138,12 @@ class Maker(object):
       limit = embedding.slot_sizes[slot] ** -0.5
     initializer = tf.compat.v1.random_uniform_initializer(
         -limit, limit, seed=seeds.of(name))
-    if self._beyond is None:
+    beyond = beyond_of(self._beyond, embedding)
+    if beyond is None:
       option = _in_gpu_memory_if_there_is_any()
     else:
-      rows = memory_rows(embedding)
-      option = _storage(self._beyond, name, rows and rows[slot or 0],
+      rows = memory_rows(embedding, beyond.blocks)
+      option = _storage(beyond, name, rows and rows[slot or 0],
                         embedding.vec_size * (1 + states))
     with _on(self._gpu):
       table = tf.get_embedding_variable(
