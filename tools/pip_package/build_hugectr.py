@@ -18,7 +18,8 @@ _NAME = distributions.HUGECTR
 
 _SUMMARY = "HugeCTR's Session over a JSON configuration, on stock TensorFlow 1.15"
 
-_PACKAGES = {"hugectr": "addons/hugectr/python/hugectr"}
+_PACKAGES = {"hugectr": "addons/hugectr/python/hugectr",
+             "hugectr2onnx": "addons/hugectr/python/hugectr2onnx"}
 
 _SHIPPED = (".py", ".json")
 

@@ -78,7 +78,8 @@ class BuildHugectrTest(absltest.TestCase):
 
   def test_every_module_but_tests_and_helpers_is_shipped_and_the_schema(self):
     top = os.path.join(self.tree, _SOURCE)
-    expected = {"hugectr/config/schema.json", _LIBRARY}
+    expected = {"hugectr/config/schema.json", _LIBRARY, "hugectr2onnx/__init__.py",
+                "hugectr2onnx/converter.py"}
     for folder, _, names in os.walk(top):
       relative = os.path.relpath(folder, top)
       expected.update(
