@@ -16,6 +16,9 @@ import numpy as np
 import hugectr
 from hugectr.api import printing
 from hugectr.api import small_scripts
+from hugectr.config import model as models
+from hugectr.data import batches
+from hugectr.data import writing
 
 _SLOTS = small_scripts.SLOTS
 
@@ -145,6 +148,55 @@ class PartsTest(parameterized.TestCase):
       collection.shard([["t"]], [("xp", ["t"])])
     with self.assertRaisesRegex(ValueError, "'u': max_vocabulary_size must be"):
       hugectr.EmbeddingTableConfig("u", 0, 4)
+
+  def test_raw_files_with_several_keys_train_to_the_bits_of_norm(self):
+    folder = self.create_tempdir().full_path
+    random = np.random.RandomState(3)
+    counts, samples = [3, 1, 2], 50
+    slots = [batches.Slot(random.randint(0, 10, samples * n) + 10 * k,
+                          np.arange(samples + 1) * n) for k, n in enumerate(counts)]
+    chunk = batches.Chunk(random.randint(0, 2, [samples, 1]).astype(np.float32),
+                          random.randn(samples, 3).astype(np.float32), slots)
+    losses = []
+    for kind in ("RawAsync", "Norm"):
+      model = self.several_keys(folder, kind, counts, chunk)
+      model.compile()
+      model.fit(max_iter=3, display=0, eval_interval=0, snapshot=0)
+      losses.append(model.get_current_loss())
+    self.assertEqual(losses[0], losses[1])
+    with self.assertRaisesRegex(ValueError, "'k0': multi_hot_reader needs is_fixed_length"):
+      self.several_keys(folder, "RawAsync", counts, chunk, is_fixed=False)
+
+  def several_keys(self, folder, kind, counts, chunk, is_fixed=True):
+    """Returns a model with a table per slot over a written chunk."""
+    path = os.path.join(folder, kind)
+    sparse = [hugectr.DataReaderSparseParam("k%d" % k, n, is_fixed, 1)
+              for k, n in enumerate(counts)]
+    inputs = [models.SparseInput(p.top_name, False, k, 1, None, None)
+              for k, p in enumerate(sparse)]
+    data = models.Data("data", kind.replace("Async", ""), path, None, "label", 1, "dense", 3,
+                       inputs, None, 1, {"float_label_dense": True, "check": "Sum",
+                                         "sparse": [p.clause() for p in sparse]})
+    if is_fixed:
+      writing.write(path, data, "I32", [chunk], 50)
+    model = hugectr.Model(
+        small_scripts.solver(batchsize_eval=50), small_scripts.reader(
+            folder, data_reader_type=getattr(hugectr.DataReaderType_t, kind), source=path,
+            eval_source=path, num_samples=50, eval_num_samples=50,
+            async_param=hugectr.AsyncParam(multi_hot_reader=True)),
+        hugectr.CreateOptimizer(hugectr.Optimizer_t.SGD, hugectr.Update_t.Local))
+    self.addCleanup(model.close)
+    model.add(hugectr.Input(1, "label", 3, "dense", sparse))
+    # With sizes, readers of Raw files would add them to keys.
+    tables = [hugectr.EmbeddingTableConfig("t%d" % k, -1, 4) for k in range(3)]
+    collection = hugectr.EmbeddingCollectionConfig()
+    collection.embedding_lookup(tables, ["k0", "k1", "k2"], "rows", ["sum", "sum", "average"])
+    model.add(collection)
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.InnerProduct, ["rows"], ["logit"],
+                                 num_output=1))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.BinaryCrossEntropyLoss,
+                                 ["logit", "label"], ["loss"]))
+    return model
 
   def test_group_dense_layer_is_its_layers(self):
     weights = []

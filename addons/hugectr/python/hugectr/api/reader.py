@@ -17,37 +17,35 @@ COMBINED = "combined_multi_label"
 
 _AsyncParam = collections.namedtuple(
     "AsyncParam", ["num_threads", "num_batches_per_thread", "max_num_requests_per_thread",
-                   "io_depth", "io_alignment", "shuffle", "aligned_type", "is_dense_float"])
+                   "io_depth", "io_alignment", "shuffle", "aligned_type", "is_dense_float",
+                   "multi_hot_reader"])
 
 
 def AsyncParam(  # pylint: disable=invalid-name
     num_threads=16, num_batches_per_thread=4, io_block_size=512000, io_depth=4,
     io_alignment=512, shuffle=False, aligned_type=enums.Alignment_t.Non,
     multi_hot_reader=False, is_dense_float=True, max_num_requests_per_thread=None):
-  """Returns settings of the reader RawAsync; only is_dense_float has an effect.
+  """Returns settings of the reader RawAsync.
+
+  Only multi_hot_reader and is_dense_float have an effect.
 
   Args:
-    num_threads: int, without effect, as all except the last but one.
+    num_threads: int.
     num_batches_per_thread: int.
     io_block_size: int; later versions name it max_num_requests_per_thread.
     io_depth: int.
     io_alignment: int.
     shuffle: bool. Training batches come in a random order in any case.
     aligned_type: member of Alignment_t.
-    multi_hot_reader: bool; True is an error.
+    multi_hot_reader: bool; True: a sample has nnz_per_slot keys in each slot. All
+      sparse inputs with several keys per slot then need is_fixed_length.
     is_dense_float: bool, whether labels and dense features of the file are float32.
     max_num_requests_per_thread: int; None: io_block_size.
-
-  Raises:
-    NotImplementedError: multi_hot_reader is True.
   """
-  if multi_hot_reader:
-    raise NotImplementedError("hugectr.AsyncParam: multi_hot_reader=True: Raw files have "
-                              "one key per slot in this package")
   requests = (io_block_size if max_num_requests_per_thread is None else
               max_num_requests_per_thread)
   return _AsyncParam(num_threads, num_batches_per_thread, requests, io_depth, io_alignment,
-                     shuffle, aligned_type, is_dense_float)
+                     shuffle, aligned_type, is_dense_float, bool(multi_hot_reader))
 
 
 class DataSourceParams(object):
@@ -151,7 +149,8 @@ class DataReaderSparseParam(object):
       then follow max_feature_num, max_nnz and slot_num; Input's `sparse_names` has the
       name.
     nnz_per_slot: int, or list of an int per slot: keys of a slot and sample at most.
-    is_fixed_length: bool, without effect: slots may have fewer keys.
+    is_fixed_length: bool. In Raw files, True: each sample has nnz_per_slot keys in a
+      slot; False: one. Without effect in other files: slots may have fewer keys.
     slot_num: int.
 
   Raises:
@@ -280,7 +279,15 @@ class Input(object):
 
     Args:
       reader: DataReaderParams.
+
+    Raises:
+      ValueError: a sparse input does not fit the reader.
     """
+    if reader.async_param.multi_hot_reader:
+      for param in self.sparse:
+        if param.nnz_per_slot not in (None, 1) and not param.is_fixed_length:
+          raise ValueError("%s: '%s': multi_hot_reader needs is_fixed_length=True for "
+                           "nnz_per_slot=%r" % (_INPUT, param.top_name, param.nnz_per_slot))
     labels = self.labels()
     label = {"top": labels[0][0] if len(labels) == 1 else COMBINED,
              "label_dim": sum(dim for _, dim in labels)}

@@ -283,6 +283,50 @@ class RawTest(parameterized.TestCase):
     with open(path, "rb") as f, open(out, "rb") as g:
       self.assertEqual(f.read(), g.read())
 
+  @parameterized.parameters((None,), ([10, 20, 30],))
+  def test_fixed_numbers_of_keys(self, sizes):
+    counts, samples = [1, 3, 2], 7
+    data = _data(slots=3, sizes=sizes, float_label_dense=True, sparse=[
+        {"top": "keys", "nnz_per_slot": counts, "is_fixed_length": True, "slot_num": 3}])
+    random = np.random.RandomState(1)
+    keys = random.randint(0, 10, [samples, 6])
+    rows = np.zeros([samples, 9], "<i4")
+    rows[:, 3:] = keys
+    rows.view("<f4")[:, :3] = random.randn(samples, 3)
+    path = self.file(rows)
+    moved = keys + np.repeat([0, 10, 30] if sizes else [0, 0, 0], counts)
+    slots = np.split(moved, [1, 4], axis=1)
+    source = raw.Source(path, data, samples, 3, None, 2)
+    layouts = [batches.InputLayout(0, 3, False), batches.InputLayout(1, 2, True),
+               batches.InputLayout(2, 1, False)]
+    found = _all_of(source.reader(layouts, False))
+    self.assertEqual([b.size for b in found], [3, 3, 1])
+    at = 0
+    for batch in found:
+      mine = slice(at, at + batch.size)
+      at += batch.size
+      np.testing.assert_array_equal(batch.labels, rows.view("<f4")[mine, :1])
+      self.assertEqual(batch.inputs[0].keys.tolist(), moved[mine].ravel().tolist())
+      self.assertEqual(batch.inputs[0].splits.tolist(), np.cumsum(
+          [0] + counts * batch.size).tolist())
+      self.assertEqual(batch.inputs[1].keys.tolist(), np.concatenate(
+          [s[mine].ravel() for s in slots[1:]]).tolist())
+      self.assertEqual(batch.inputs[1].splits.tolist(),
+                       [[n * k for k in range(batch.size + 1)] for n in (3, 2)])
+      self.assertEqual(batch.inputs[2].keys.tolist(), slots[2][mine].ravel().tolist())
+    if sizes:
+      return
+    out = self.create_tempfile().full_path
+    writer = raw.Writer(out, data)
+    for chunk in source.chunks():
+      writer.add(chunk)
+    writer.close()
+    with open(path, "rb") as f, open(out, "rb") as g:
+      self.assertEqual(f.read(), g.read())
+    with self.assertRaisesRegex(errors.DataError, "expected 2 in slot 2, got 1 to 1"):
+      writer.add(chunk._replace(slots=chunk.slots[:2] + [batches.Slot(
+          chunk.slots[2].keys[:1], None)]))
+
   def test_what_it_cannot_hold(self):
     writer = raw.Writer(self.create_tempfile().full_path, _data(slots=1))
     ones = np.ones([2], np.int64)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw files: samples of 4-byte numbers, without a header.
 
-A sample has labels, dense features and one key per slot. All numbers are little-endian
-int32, and a dense feature x is read as log(x + 1). With `float_label_dense`, labels and
+A sample has labels, dense features and the keys of each slot: one, or the number of a
+sparse input with `is_fixed_length`. All numbers are little-endian int32, and a dense
+feature x is read as log(x + 1). With `float_label_dense`, labels and
 dense features are float32, read unchanged.
 """
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from hugectr.data import batches
 from hugectr.data import errors
+from hugectr.data import fixed_length
 from hugectr.data import native
 
 
@@ -35,18 +37,25 @@ class Source(object):
     self._seed = shuffle_seed
     self._threads = threads
     self._passes = 0
+    self._counts = fixed_length.counts_of(data)
 
   def _open(self, layouts, repeat, rank, ranks):
-    data = self._data
-    shape = native.Shape(data, layouts, self._batch_size, repeat, rank, ranks,
-                         self._threads)
-    sizes = data.slot_sizes or [1 << 31] * shape.slots
-    offsets = np.zeros([shape.slots], np.int64)
+    data, counts = self._data, self._counts
+    sizes = data.slot_sizes or [1 << 31] * len(counts)
+    offsets = np.zeros([len(counts)], np.int64)
     if data.slot_sizes:
       offsets[1:] = np.cumsum(sizes)[:-1]
-    return native.open_raw(shape, self._path, self._samples,
-                           bool(data.clause.get("float_label_dense")), sizes, offsets,
-                           self._seed, self._passes)
+    stored = layouts
+    if max(counts) > 1:
+      data = fixed_length.stored(data, counts)
+      stored = [l for each in fixed_length.stored_layouts(layouts, counts) for l in each]
+      sizes, offsets = np.repeat(sizes, counts), np.repeat(offsets, counts)
+    shape = native.Shape(data, stored, self._batch_size, repeat, rank, ranks,
+                         self._threads)
+    reader = native.open_raw(shape, self._path, self._samples,
+                             bool(data.clause.get("float_label_dense")), sizes, offsets,
+                             self._seed, self._passes)
+    return reader if max(counts) == 1 else fixed_length.Reader(reader, layouts, counts)
 
   def reader(self, layouts, repeat, rank=0, ranks=1):
     """Returns a reader of batches from the beginning; see native.Reader.
@@ -86,15 +95,22 @@ class Writer(object):
 
   def __init__(self, path, data):
     self._is_float = bool(data.clause.get("float_label_dense"))
+    self._counts = fixed_length.counts_of(data)
     self._path = path
     self._file = open(path, "wb")
 
   def add(self, chunk):
     """Appends samples; raises DataError for values that a Raw file cannot hold."""
-    if any(s.offsets is not None for s in chunk.slots):
-      raise errors.DataError("%s: a Raw file holds one key per slot, got lists of "
-                             "keys" % self._path)
-    keys = np.stack([s.keys for s in chunk.slots], axis=1)
+    keys = []
+    for s, (slot, count) in enumerate(zip(chunk.slots, self._counts)):
+      has = np.unique(np.diff(slot.offsets)).tolist() if slot.offsets is not None else [1]
+      if batches.size_of(chunk) and has != [count]:
+        raise errors.DataError(
+            "%s: a Raw file holds one key per slot, or the number of a sparse input with "
+            "is_fixed_length: expected %d in slot %d, got %d to %d" % (
+                self._path, count, s, has[0], has[-1]))
+      keys.append(slot.keys.reshape([-1, count]))
+    keys = np.concatenate(keys, axis=1)
     if keys.size and not 0 <= keys.min() <= keys.max() < 1 << 31:
       raise errors.DataError("%s: a Raw file holds keys in [0, 2147483648), got %d to "
                              "%d" % (self._path, keys.min(), keys.max()))

@@ -15,6 +15,7 @@ from hugectr.config import errors
 from hugectr.config import loading
 from hugectr.config import model as models
 from hugectr.data import batches
+from hugectr.data import fixed_length
 from hugectr.data import sources
 from hugectr.inference import graph as graphs
 from hugectr.inference import params as parameters
@@ -193,7 +194,7 @@ class InferenceModel(object):
   def _samples_of(self, source):
     """Returns a Raw file's number of samples, as keys of the data's clause."""
     data = self._model.data
-    row = 4 * (data.label_dim + data.dense_dim + sum(s.slot_num for s in data.sparse))
+    row = 4 * (data.label_dim + data.dense_dim + sum(fixed_length.counts_of(data)))
     return {"num_samples": max(1, os.path.getsize(source) // row)}
 
   def _predicted(self, method, num_batches, *source):
