@@ -176,11 +176,8 @@ def _softmax(layer):
 
 
 def _attention(layer):
-  if layer.get("transpose_b", False) or len(layer.bottoms) < 3:
-    raise NotImplementedError(
-        "%s '%s' (MultiHeadAttention): expected Q, K, V and perhaps a mask, as from 23.09; "
-        "the forms before, with transpose_b or with two inputs, are not supported" % (
-            _WHERE, ", ".join(layer.tops)))
+  if layer.get("transpose_b", False):
+    layer.put("transpose_b", True)
   layer.put("num_attention_heads", layer.get("num_attention_heads", 1))
 
 

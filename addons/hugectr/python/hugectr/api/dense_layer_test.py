@@ -120,10 +120,42 @@ class DenseLayerTest(parameterized.TestCase):
     again.construct_from_json(path)
     self.assertEqual(again._configuration(), model._configuration())  # pylint: disable=protected-access
 
-  def test_older_attention_is_an_error(self):
-    with self.assertRaisesRegex(NotImplementedError, "expected Q, K, V and perhaps a mask"):
-      hugectr.DenseLayer(hugectr.Layer_t.MultiHeadAttention, ["q", "k"], ["x"],
-                         transpose_b=True)
+  def test_older_forms_of_attention(self):
+    model = self.model()
+    layer = hugectr.Layer_t
+    for kind, bottoms, tops, arguments in (
+        (layer.MultiHeadAttention, ["rows"] * 3, ["whole"], {"num_attention_heads": 2}),
+        # 4.3 to 23.08: two layers, with a Softmax between them.
+        (layer.MultiHeadAttention, ["rows"] * 3, ["scores", "value"],
+         {"num_attention_heads": 2, "transpose_b": True}),
+        (layer.Softmax, ["scores"], ["shares"], {}),
+        (layer.MultiHeadAttention, ["shares", "value"], ["mixed"], {"transpose_b": False}),
+        # Before 4.3.
+        (layer.MultiHeadAttention, ["rows"] * 2, ["products"], {"num_attention_heads": 2}),
+        (layer.Reshape, ["mixed"], ["flat_mixed"], {"leading_dim": 16}),
+        (layer.Reshape, ["products"], ["flat_products"], {"leading_dim": 32}),
+        (layer.Reshape, ["whole"], ["flat_whole"], {"leading_dim": 16}),
+        (layer.Concat, ["flat_mixed", "flat_products", "flat_whole"], ["all"], {}),
+        (layer.InnerProduct, ["all"], ["logit"], {"num_output": 1}),
+        (layer.BinaryCrossEntropyLoss, ["logit", "label"], ["loss"], {})):
+      model.add(hugectr.DenseLayer(kind, bottoms, tops, **arguments))
+    model.compile()
+    model.eval()
+    found = {name: model.check_out_tensor(name, hugectr.Tensor_t.Evaluate)
+             for name in ("whole", "mixed", "scores", "products", "value")}
+    self.assertEqual([found[name].shape for name in ("scores", "value")],
+                     [(40, 2, 4, 4), (40, 2, 4, 2)])
+    np.testing.assert_allclose(found["mixed"], found["whole"], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found["products"] / 2 ** .5, found["scores"], rtol=1e-5)
+
+  @parameterized.parameters(
+      (["rows", "rows"], {"transpose_b": True}, ["a", "b"], "expected 3 bottoms with transpose"),
+      (["rows", "rows", "rows"], {"transpose_b": True}, ["a"], "expected 2, got 1 names"),
+      (["rows", "rows"], {"num_attention_heads": 3}, ["a"], "must divide the width 4, got 3"))
+  def test_wrong_older_attention(self, bottoms, arguments, tops, text):
+    with self.assertRaisesRegex(hugectr.ConfigError, text):
+      self.model().add(hugectr.DenseLayer(hugectr.Layer_t.MultiHeadAttention, bottoms, tops,
+                                          **arguments))
 
   @parameterized.parameters(("Relu", "FusedInnerProduct"), ("Non", "InnerProduct"))
   def test_activation_of_a_fused_layer(self, activation, kind):

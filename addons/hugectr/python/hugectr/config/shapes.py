@@ -251,9 +251,24 @@ def _matrix_multiply(shapes, params):
   return [Shape(first.rows, first.dims[:-1] + second.dims[-1:])]
 
 
+def _mixed_values(scores, value):
+  """Returns the shape of the values in heads that scores in heads have mixed."""
+  _rank(value, 4, "V")
+  _need(scores.rows == value.rows and scores.dims[0] == value.dims[0] and
+        scores.dims[2] == value.dims[1], "scores [batch, heads, m, n] need V [batch, heads, "
+        "n, width], got %s and %s", scores, value)
+  return Shape(scores.rows, (scores.dims[1], value.dims[0] * value.dims[2]))
+
+
 def _attention(shapes, params):
-  _need(len(shapes) in (3, 4), "expected 3 bottoms, or 4 with a mask, got %d", len(shapes))
-  query, key, value = shapes[:3]
+  makes_scores = params.get("transpose_b", False)
+  if makes_scores:
+    _need(len(shapes) == 3, "expected 3 bottoms with transpose_b, got %d", len(shapes))
+  _need(len(shapes) in (2, 3, 4), "expected Q, K, V and perhaps a mask, or 2 bottoms of an "
+        "older form, got %d", len(shapes))
+  if len(shapes) == 2 and len(shapes[0].dims) == 3:
+    return [_mixed_values(*shapes)]
+  query, key, value = shapes[:3] if len(shapes) > 2 else (shapes[0], shapes[1], shapes[1])
   for name, shape in (("Q", query), ("K", key), ("V", value)):
     _rank(shape, 3, name)
   heads = params.get("num_attention_heads", 1)
@@ -266,7 +281,10 @@ def _attention(shapes, params):
     expected = Shape(query.rows, (1, query.dims[0], key.dims[0]))
     _need(shapes[3] == expected or shapes[3] == expected._replace(
         dims=(1, 1, key.dims[0])), "the mask must be %s, got %s", expected, shapes[3])
-  return [query]
+  scores = Shape(query.rows, (heads, query.dims[0], key.dims[0]))
+  if makes_scores:
+    return [scores, Shape(query.rows, (heads, key.dims[0], query.dims[1] // heads))]
+  return [scores] if len(shapes) == 2 else [query]
 
 
 def _sequence_mask(shapes, params):
@@ -320,7 +338,7 @@ def tops_of(clause):
   """Returns how many tops a layer has."""
   if clause["type"] == "Slice":
     return len(clause["ranges"])
-  return 2 if clause["type"] == "FusedReshapeConcat" else 1
+  return 2 if clause["type"] == "FusedReshapeConcat" or clause.get("transpose_b") else 1
 
 
 def labels_of_row(loss_type, logits):

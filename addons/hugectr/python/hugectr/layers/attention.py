@@ -20,7 +20,12 @@ def _heads(tensor, steps, heads, width):
   return tf.transpose(tf.reshape(tensor, [-1, steps, heads, width]), [0, 2, 1, 3])
 
 
-def multi_head_attention(context, layer, query, key, value, mask=None):
+def _side_by_side(tensor, steps, full):
+  """Returns `[rows, steps, full]` of `[rows, heads, steps, full / heads]`."""
+  return tf.reshape(tf.transpose(tensor, [0, 2, 1, 3]), [-1, steps, full])
+
+
+def multi_head_attention(context, layer, query, key, value=None, mask=None):
   """Returns softmax(Q K^T / sqrt(width of a head)) V of each head, side by side.
 
   Args:
@@ -32,19 +37,27 @@ def multi_head_attention(context, layer, query, key, value, mask=None):
     mask: `[rows, 1, steps or 1, others]`; a score whose mask is 0 is lowered by 10000.
 
   Returns:
-    A tensor like query.
+    A tensor like query. With transpose_b, a list: Q K^T / sqrt(width of a head),
+    `[rows, heads, steps, others]`, and the value in heads. Without a value: Q K^T; or, if
+    the bottoms are such scores and values, the values that they mix, `[rows, steps,
+    heads * width]`.
   """
   del context
+  if value is None and len(layer.in_shapes[0].dims) == 3:
+    return _side_by_side(tf.matmul(query, key), *layer.out_shapes[0].dims)
   heads = layer.params.get("num_attention_heads", 1)
   steps, full = layer.in_shapes[0].dims
   others, width = layer.in_shapes[1].dims[0], full // heads
-  query, key, value = (_heads(t, n, heads, width) for t, n in (
-      (query, steps), (key, others), (value, others)))
-  scores = tf.matmul(query, key, transpose_b=True) / math.sqrt(width)
+  query, key = (_heads(t, n, heads, width) for t, n in ((query, steps), (key, others)))
+  products = tf.matmul(query, key, transpose_b=True)
+  if value is None:
+    return products
+  scores, value = products / math.sqrt(width), _heads(value, others, heads, width)
+  if layer.params.get("transpose_b"):
+    return [scores, value]
   if mask is not None:
     scores = elementwise.masked(scores, mask)
-  mixed = tf.matmul(tf.nn.softmax(scores), value)
-  return tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]), [-1, steps, full])
+  return _side_by_side(tf.matmul(tf.nn.softmax(scores), value), steps, full)
 
 
 def _below(lengths, size):

@@ -93,6 +93,20 @@ def matrix_multiply(clause, bottoms, params):
   return np.einsum("...ij,...jk->...ik", *bottoms)
 
 
+def attention_scores(clause, bottoms, params):
+  heads = clause.get("num_attention_heads", 1)
+  in_heads = [np.stack(np.split(b, heads, axis=2), axis=1) for b in bottoms]
+  scores = np.einsum("bhik,bhjk->bhij", *in_heads[:2])
+  if len(bottoms) == 2:
+    return scores
+  return [scores / in_heads[0].shape[3] ** .5, in_heads[2]]
+
+
+def attention_mix(clause, bottoms, params):
+  mixed = np.einsum("bhij,bhjk->bhik", *bottoms)
+  return np.concatenate(list(np.moveaxis(mixed, 1, 0)), axis=2)
+
+
 def attention(clause, bottoms, params):
   query, key, value = bottoms[:3]
   heads = clause.get("num_attention_heads", 1)
