@@ -189,9 +189,9 @@ class Blueprint(object):
     return _with_slices(_with_sizes(self._clauses), self._shapes, labels)
 
   def embeddings(self):
-    """Returns the names of the embeddings in the order of adding."""
+    """Returns the names of the embeddings with tables in the order of adding."""
     return [c.get("name", c["top"]) for c in self._clauses
-            if c["type"] in models.EMBEDDINGS]
+            if c["type"] in models.EMBEDDINGS and "table" not in c]
 
   def configuration(self, seed):
     """Returns the configuration, a dict as in a JSON file; raises ConfigError.

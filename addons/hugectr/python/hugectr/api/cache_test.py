@@ -236,6 +236,17 @@ class CacheTest(parameterized.TestCase):
     self.assertEqual(out.getvalue().count("target_hit_rate has no effect"), 1)
     self.assertEqual(out.getvalue().count("max_num_evict has no effect"), 1)
 
+  def test_keys_of_lookups_of_one_table(self):
+    layers = [mock.Mock(tables=["t"]) for _ in "abc"]
+    for layer, name, table in zip(layers, "abc", (None, None, "a")):
+      layer.embedding.name, layer.embedding.table = name, table
+      layer.embedding.bottom.is_localized = False
+    found = trained_keys.TrainedKeys(layers)
+    batch = [(np.array(keys), None) for keys in ([3, 1], [7], [1, 2])]
+    found.add(batch, frozenset("b"))
+    self.assertEqual([[k.tolist() for k in keys] for keys in found.distinct()],
+                     [[[1, 2, 3]], [[]]])
+
   def test_keys_are_kept_distinct(self):
     keys = trained_keys._Keys()  # pylint: disable=protected-access
     with mock.patch.object(trained_keys, "_MOST", 100):

@@ -70,7 +70,7 @@ class EmbeddingCollectionConfig(object):
     self._ranks = 1
 
   def embedding_lookup(self, table_config, bottom_name, top_name, combiner):
-    """Adds a lookup, `[batch, 1, ev_size]`.
+    """Adds a lookup, `[batch, 1, ev_size]`. A table may have several, of one combiner.
 
     With lists of tables, bottoms and combiners and one top, the rows stand side by side:
     `[batch, sum of ev_size]`.
@@ -97,18 +97,17 @@ class EmbeddingCollectionConfig(object):
           "%s.embedding_lookup: '%s': expected lists of one length, got %d tables, %d "
           "bottom_names and %d combiners" % (_COLLECTION, top_name, len(table_config),
                                              len(bottom_name), len(combiner)))
-    taken = {lookup.table.name for _, lookups, _ in self._tops for lookup in lookups}
+    taken = {l.table.name: l.combiner for _, lookups, _ in self._tops for l in lookups}
     found = []
     for table, bottom, name in zip(table_config, bottom_name, combiner):
       if name not in _COMBINERS:
         raise errors.ConfigError("%s.embedding_lookup: '%s': combiner must be one of %s, got "
                                  "%r" % (_COLLECTION, top_name,
                                          ", ".join(sorted(_COMBINERS)), name))
-      if table.name in taken:
-        raise errors.ConfigError("%s.embedding_lookup: '%s': the table '%s' has a lookup "
-                                 "already; a table with several is not supported" %
-                                 (_COLLECTION, top_name, table.name))
-      taken.add(table.name)
+      if taken.setdefault(table.name, _COMBINERS[name]) != _COMBINERS[name]:
+        raise errors.ConfigError("%s.embedding_lookup: '%s': another lookup of the table '%s' "
+                                 "has the combiner %s, expected the same, got %s" %
+                                 (_COLLECTION, top_name, table.name, taken[table.name], name))
       found.append(_Lookup(table, bottom, _COMBINERS[name]))
     self._tops.append((top_name, found, is_list))
 
@@ -145,11 +144,12 @@ class EmbeddingCollectionConfig(object):
           self._rank_of[name] = holders[0]
 
   def names(self):
-    """Returns the tables' names, in the order of their lookups."""
-    return [lookup.table.name for _, lookups, _ in self._tops for lookup in lookups]
+    """Returns the tables' names, in the order of their first lookups."""
+    return list(collections.OrderedDict.fromkeys(
+        lookup.table.name for _, lookups, _ in self._tops for lookup in lookups))
 
   def clauses(self, params, solver, ranks):
-    """Returns the clauses of a configuration: a table per lookup, and their joining.
+    """Returns the clauses of a configuration: an embedding per lookup, and their joining.
 
     Args:
       params: OptParams of the model.
@@ -159,11 +159,19 @@ class EmbeddingCollectionConfig(object):
     if self._rank_of and self._ranks != ranks:
       printing.once("%s.shard: shard_matrix is for %d ranks, and this job has %d: rows of "
                     "all tables are spread over all ranks" % (_COLLECTION, self._ranks, ranks))
-    found, joined = [], []
+    found, joined, seen = [], [], collections.Counter()
     for top, lookups, is_list in self._tops:
-      parts = ["%s/%s" % (top, l.table.name) if is_list else top for l in lookups]
-      found += [self._table(l, part, params, solver, ranks)
-                for l, part in zip(lookups, parts)]
+      parts = []
+      for lookup in lookups:
+        number = seen[lookup.table.name]
+        seen[lookup.table.name] += 1
+        name = "%s_%d" % (lookup.table.name, number) if number else lookup.table.name
+        parts.append("%s/%s" % (top, name) if is_list else top)
+        clause = self._table(lookup, parts[-1], params, solver, ranks)
+        if number:
+          clause.pop("optimizer", None)
+          clause.update(name=name, table=lookup.table.name)
+        found.append(clause)
       if is_list:
         width = sum(l.table.vec_size for l in lookups)
         side_by_side = parts[0]

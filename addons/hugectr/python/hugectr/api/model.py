@@ -177,7 +177,7 @@ class Model(object):
     """Returns the Session of a config's Model."""
     if self._etc is None:
       return sessions.Session(parser, model)
-    names = [e.name for e in model.embeddings]
+    names = [e.name for e in model.embeddings if e.table is None]
     self._etc.check(names)
     session = sessions.Session(
         parser, model, beyond=self._etc.beyond(names, self._rank, self._ranks.count))

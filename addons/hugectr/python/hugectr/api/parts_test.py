@@ -4,7 +4,9 @@
 
 import contextlib
 import io
+import json
 import os
+import shutil
 import subprocess
 import sys
 from unittest import mock
@@ -117,6 +119,75 @@ class PartsTest(parameterized.TestCase):
       losses.append(model.get_current_loss())
     self.assertEqual(losses[0], losses[1])
 
+  def shared(self, is_shared, folder=None):
+    """Returns a model in which k1 and k3 are looked up in one table, or in copies of it."""
+    model = self.start()
+    tables = self.tables()
+    collection = hugectr.EmbeddingCollectionConfig()
+    names = ["t0", "t1", "t2", "t1" if is_shared else "t3"]
+    for k, table in enumerate(names[:2]):
+      collection.embedding_lookup(tables[int(table[1])], "k%d" % k, "rows%d" % k, "sum")
+    collection.embedding_lookup([tables[int(t[1])] for t in names[2:]], ["k2", "k3"],
+                                "rows23", ["sum", "sum"])
+    model.add(collection)
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.Reshape, ["rows0"], ["flat0"], leading_dim=4))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.Reshape, ["rows1"], ["flat1"], leading_dim=4))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.Concat, ["flat0", "flat1", "rows23"],
+                                 ["rows"]))
+    self.add_end(model, "rows")
+    model.graph_to_json(folder + "/graph.json")
+    model.compile()
+    return model
+
+  def test_a_table_with_several_lookups(self):
+    # Keys of slots differ in these files, so that a shared table has the rows of two.
+    folder = self.create_tempdir().full_path
+    start = self.shared(True, folder)
+    start.fit(max_iter=4, display=0, eval_interval=0, snapshot=0)
+    start.save_params_to_files(folder + "/m")
+    start.embedding_dump(folder)
+    self.assertLen([n for n in os.listdir(folder) if "_sparse_0" in n and "opt" not in n], 3)
+    described = folder + "/embedding_collection_0"
+    self.assertEqual(np.fromfile(described + "/key1", np.int64).tolist(),
+                     list(range(10, 20)) + list(range(30, 40)))
+    # The same training with a table for each lookup.
+    rows = np.fromfile(described + "/weight1", np.float32).reshape([-1, 4])
+    other = self.create_tempdir().full_path
+    apart = self.shared(False, other)
+    shutil.copytree(described, other + "/embedding_collection_0")
+    with open(other + "/embedding_collection_0/meta_data") as f:
+      meta = json.load(f)
+    meta["tables"].append({"name": "t3", "ev_size": 4})
+    with open(other + "/embedding_collection_0/meta_data", "w") as f:
+      json.dump(meta, f)
+    for name in ("key", "weight"):
+      shutil.copy("%s/%s1" % (described, name),
+                  "%s/embedding_collection_0/%s3" % (other, name))
+    apart.embedding_load(other)
+    apart.load_dense_weights(folder + "/m_dense_0.model")
+    again = self.shared(True, folder)
+    again.embedding_load(folder)
+    again.load_dense_weights(folder + "/m_dense_0.model")
+    for model in (again, apart):
+      model.fit(max_iter=4, display=0, eval_interval=0, snapshot=0)
+    self.assertEqual(again.get_current_loss(), apart.get_current_loss())
+    again.embedding_dump(folder)
+    apart.embedding_dump(other)
+    found = np.fromfile(described + "/weight1", np.float32).reshape([-1, 4])
+    self.assertTrue((found != rows).any(axis=1).all())
+    for k, part in ((1, slice(0, 10)), (3, slice(10, 20))):
+      one = np.fromfile("%s/embedding_collection_0/weight%d" % (other, k), np.float32)
+      np.testing.assert_array_equal(one.reshape([-1, 4])[part], found[part])
+    again.freeze_embedding("t1")
+    with self.assertRaisesRegex(ValueError, "there is no embedding 't1_1'"):
+      again.freeze_embedding("t1_1")
+    with hugectr.Session(hugectr.SolverParser(folder + "/graph.json"),
+                         folder + "/graph.json") as session:
+      session.start_data_reading()
+      for _ in range(4):
+        session.train()
+      self.assertEqual(session.get_current_loss(), start.get_current_loss())
+
   def test_tables_are_on_the_ranks_of_the_matrix(self):
     collection = hugectr.EmbeddingCollectionConfig()
     for k, table in enumerate(self.tables()[:3]):
@@ -140,7 +211,8 @@ class PartsTest(parameterized.TestCase):
     with self.assertRaisesRegex(hugectr.ConfigError, "got 2 tables, 1 bottom_names"):
       collection.embedding_lookup([table, table], ["k0"], "x", ["sum", "sum"])
     collection.embedding_lookup(table, "k0", "x", "average")
-    with self.assertRaisesRegex(hugectr.ConfigError, "'t' has a lookup already"):
+    with self.assertRaisesRegex(hugectr.ConfigError, "another lookup of the table 't' has the "
+                                "combiner mean, expected the same, got sum"):
       collection.embedding_lookup(table, "k1", "y", "sum")
     with self.assertRaisesRegex(hugectr.ConfigError, "no rank .* has the table 'u'"):
       collection.shard([["t"]], [("mp", ["u"])])

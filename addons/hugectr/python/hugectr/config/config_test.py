@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import random
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -187,6 +188,30 @@ class ConfigTest(parameterized.TestCase):
                      "of type InnerProduct")
     self.dcn["layers"] = layers[:-2]
     self.assertRegex("\n".join(self.mistakes(self.dcn)), "expected losses.* got 0")
+
+  def test_a_table_of_another_embedding(self):
+    wdl = _examples()["wdl"]
+    first, second = [l for l in wdl["layers"] if "Embedding" in l["type"]]
+    second["table"] = "no"
+    path = "layers[2] ('%s', %s).table: " % (second["name"], second["type"])
+    self.assertEqual(self.mistakes(wdl)[0], path + "there is no embedding 'no' with a table of "
+                     "its own before this one")
+    second["table"] = first["name"]
+    first["sparse_embedding_hparam"]["embedding_vec_size"] = 3
+    second["sparse_embedding_hparam"].update(embedding_vec_size=4)
+    self.assertIn(path + "'%s' has the embedding_vec_size 3, expected the same, got 4" %
+                  first["name"], self.mistakes(wdl))
+    for clause in (first, second):
+      clause["type"] = "LocalizedSlotSparseEmbeddingHash"
+    for part in wdl["layers"][0]["sparse"]:
+      part["type"] = "LocalizedSlot"
+    self.assertIn("expected one slot in both layers, got 26",
+                  "\n".join(self.mistakes(wdl)))
+    embeddings = [mock.Mock(table=t, bottom=mock.Mock(max_keys=k))
+                  for t, k in ((None, 2), ("a", 5), (None, 9))]
+    for embedding, name in zip(embeddings, "abc"):
+      embedding.name = name
+    self.assertEqual(model.most_keys(embeddings, "a"), 5)
 
   def test_an_embedding_that_nothing_takes_its_input(self):
     del self.dcn["layers"][1]

@@ -28,10 +28,12 @@ Data = collections.namedtuple(
 
 # bottom: SparseInput. vec_size: floats per row. combiner: "sum" or "mean". slot_sizes:
 # ints for this layer's slots, or None. rows_per_device: int or None. target: rank that
-# holds all rows, -1 for all ranks, or None for the type's default.
+# holds all rows, -1 for all ranks, or None for the type's default. table: name of the
+# embedding whose rows it uses; None: its own.
 Embedding = collections.namedtuple(
     "Embedding", ["name", "type", "bottom", "top", "vec_size", "combiner",
-                  "slot_sizes", "rows_per_device", "optimizer", "target"])
+                  "slot_sizes", "rows_per_device", "optimizer", "target", "table"])
+Embedding.__new__.__defaults__ = (None,)
 
 # bottoms, tops: names of tensors. in_shapes, out_shapes: shapes.Shape. params: the
 # dict.
@@ -243,14 +245,36 @@ class _Parser(object):
       if (bottom.max_nnz or 1) != 1:
         self._report(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
                   (name, bottom.max_nnz))
-    embeddings.append(Embedding(
+    found = Embedding(
         clause["name"], clause["type"], bottom, top, hparam["embedding_vec_size"],
         "mean" if hparam["combiner"] in (1, "mean") else "sum", sizes,
         hparam.get("max_vocabulary_size_per_gpu"),
         parse_optimizer(clause["optimizer"], self._schema)
-        if "optimizer" in clause else None, hparam.get("target_gpu")))
+        if "optimizer" in clause else None, hparam.get("target_gpu"), clause.get("table"))
+    self._check_table(path, found, embeddings)
+    embeddings.append(found)
     self._add_top(path, top, shapes.Shape(
         1, (bottom.slot_num, hparam["embedding_vec_size"])))
+
+  def _check_table(self, path, embedding, embeddings):
+    """Records a table that an embedding cannot use."""
+    if embedding.table is None:
+      return
+    owners = {e.name: e for e in embeddings if e.table is None}
+    if embedding.table not in owners:
+      self._report(path + ".table", "there is no embedding '%s' with a table of its own before "
+                   "this one%s" % (embedding.table, schema_check.suggestion(
+                       embedding.table, owners)))
+      return
+    owner = owners[embedding.table]
+    for what in ("type", "vec_size", "combiner"):
+      expected, got = getattr(owner, what), getattr(embedding, what)
+      if expected != got:
+        self._report(path + ".table", "'%s' has the %s %s, expected the same, got %s" % (
+            owner.name, what.replace("vec_size", "embedding_vec_size"), expected, got))
+    slots = max(owner.bottom.slot_num, embedding.bottom.slot_num)
+    if embedding.type.startswith("Localized") and slots > 1:
+      self._report(path + ".table", "expected one slot in both layers, got %d" % slots)
 
   def _slot_sizes(self, path, clause, bottom, data):
     """Returns the number of keys of each of the layer's slots, or None."""
@@ -363,6 +387,17 @@ def parse(configuration, where="configuration"):
   """
   loading.check(configuration, where)
   return _Parser(configuration, where).run()
+
+
+def most_keys(embeddings, name):
+  """Returns the largest number of keys of a sample in one lookup of a table, or None.
+
+  Args:
+    embeddings: list of Embedding.
+    name: string, the embedding with the table.
+  """
+  found = [e.bottom.max_keys for e in embeddings if name in (e.name, e.table)]
+  return None if None in found else max(found)
 
 
 def check_layers(clauses, where):

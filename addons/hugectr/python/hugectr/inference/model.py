@@ -94,14 +94,15 @@ class InferenceModel(object):
     self._path, self._params = model_config_path, inference_params
     self._clauses = _clauses(model_config_path)
     self._model = _parsed(self._clauses, {"source": "-"}, model_config_path)
+    self._owners = [e for e in self._model.embeddings if e.table is None]
     files = inference_params.sparse_model_files
-    if len(files) != len(self._model.embeddings):
+    if len(files) != len(self._owners):
       raise ValueError("%s: sparse_model_files: expected %d files, one per embedding (%s), got "
-                       "%d" % (self._WHERE, len(self._model.embeddings), ", ".join(
-                           e.name for e in self._model.embeddings), len(files)))
+                       "%d" % (self._WHERE, len(self._owners), ", ".join(
+                           e.name for e in self._owners), len(files)))
     self._hps = server.package(self._WHERE) if files else None
     self._last = None  # feeds of the last batch
-    self._tables = []  # tables.Numbered or None, by embedding
+    self._tables = {}  # (position, tables.Numbered or None) by name of an embedding
     folder = tempfile.TemporaryDirectory(prefix="hugectr_inference_")
     rank_jobs.see_one_device(inference_params.device_id)
     options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
@@ -122,23 +123,27 @@ class InferenceModel(object):
   def _serve(self, folder):
     """Adds the model's tables to the server; returns its name there."""
     folders = []
-    for k, (embedding, path) in enumerate(zip(self._model.embeddings,
+    for k, (embedding, path) in enumerate(zip(self._owners,
                                               self._params.sparse_model_files)):
       found, numbered = tables.served(path, embedding, self._params.i64_input_key,
                                       os.path.join(folder, str(k)))
       folders.append(found)
-      self._tables.append(numbered)
-    embeddings = self._model.embeddings
+      self._tables[embedding.name] = k, numbered
+    embeddings = self._owners
     clause = self._params.clause(
         self._params.model_name, folders, [parameters.table_name(e.name) for e in embeddings],
-        [e.vec_size for e in embeddings], [e.bottom.max_keys for e in embeddings])
+        [e.vec_size for e in embeddings],
+        [models.most_keys(self._model.embeddings, e.name) for e in embeddings])
     return server.serve(self._hps, dict(self._params.databases, supportlonglong=True,
                                         models=[clause]), renames=True)
 
-  def _lookup(self, name, table, embedding):
+  def _table_of(self, embedding):
+    return self._tables[embedding.table or embedding.name]
+
+  def _lookup(self, name, embedding):
     """Returns a function from RaggedTensors of keys to pooled rows."""
     layer = self._hps.SparseLookupLayer(
-        model_name=name, table_id=table, emb_vec_size=embedding.vec_size,
+        model_name=name, table_id=self._table_of(embedding)[0], emb_vec_size=embedding.vec_size,
         emb_vec_dtype=tf.float32, global_batch_size=server.replicas())
     return lambda keys: layer(sp_ids=keys, sp_weights=None, combiner=embedding.combiner)
 
@@ -150,8 +155,8 @@ class InferenceModel(object):
                           "run in float32, since float16 needs a GPU in TensorFlow")
     with self._session.graph.as_default():
       self._graph = graphs.Graph(
-          self._model, [self._lookup(name, k, e) for k, e in enumerate(
-              self._model.embeddings)], has_float16, has_gpu)
+          self._model, [self._lookup(name, e) for e in self._model.embeddings],
+          has_float16, has_gpu)
       self._session.run(tf.compat.v1.global_variables_initializer())
       for variable, value in model_files.dense_values(
           self._graph.parameters, self._params.dense_model_file,
@@ -165,7 +170,8 @@ class InferenceModel(object):
   def _run(self, labels, dense, inputs):
     """Returns the predictions of a batch; inputs: a data Keys per embedding."""
     feeds = [labels, dense]
-    for (keys, splits), numbered in zip(inputs, self._tables):
+    for (keys, splits), embedding in zip(inputs, self._model.embeddings):
+      _, numbered = self._table_of(embedding)
       feeds += [keys if numbered is None else numbered.of_batch(keys, splits), splits]
     found = self._predict(*feeds)
     self._last = feeds

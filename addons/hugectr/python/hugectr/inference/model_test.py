@@ -257,6 +257,29 @@ class ModelTest(absltest.TestCase):
         3, folder + "/val/_file_list.txt", hugectr.DataReaderType_t.Parquet,
         hugectr.Check_t.Non), expected)
 
+  def test_a_table_with_several_lookups(self):
+    folder = self.create_tempdir().full_path
+    small_scripts.write_norm(folder)
+    model = hugectr.Model(small_scripts.solver(), small_scripts.reader(folder),
+                          hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local))
+    model.add(hugectr.Input(1, "label", _DENSE, "dense", [
+        hugectr.DataReaderSparseParam("k%d" % k, 1, True, 1)
+        for k in range(small_scripts.SLOTS)]))
+    tables = [hugectr.EmbeddingTableConfig(name, -1, 4) for name in "ab"]
+    collection = hugectr.EmbeddingCollectionConfig()
+    collection.embedding_lookup(
+        [tables[k % 2] for k in range(small_scripts.SLOTS)],
+        ["k%d" % k for k in range(small_scripts.SLOTS)], "rows",
+        ["sum"] * small_scripts.SLOTS)
+    model.add(collection)
+    model.add(hugectr.DenseLayer(_LAYER.InnerProduct, ["rows"], ["logit"], num_output=1))
+    model.add(hugectr.DenseLayer(_LAYER.BinaryCrossEntropyLoss, ["logit", "label"], ["loss"]))
+    params, graph, expected, _ = self.trained(model)
+    self.assertLen(params().sparse_model_files, 2)
+    self.assert_predicts(self.infer(graph, params).predict(
+        10, folder + "/val/_file_list.txt", hugectr.DataReaderType_t.Norm,
+        hugectr.Check_t.Sum), expected)
+
   def test_several_labels(self):
     folder = self.create_tempdir().full_path
     small_scripts.write_norm(folder, label_dim=2)

@@ -28,10 +28,11 @@ class Graph(object):
 
   Attributes:
     parameters: layers' Parameters.
-    embeddings: list of tables.Layer.
+    lookups: list of tables.Layer, one per embedding of the model.
+    embeddings: list of those that have tables of their own.
     optimizers: list of Optimizer; the first updates dense parameters.
     optimizer_of: dict from an embedding layer's name to its Optimizer.
-    layouts: list of data's InputLayout, in the order of the embeddings.
+    layouts: list of data's InputLayout, in the order of the lookups.
     feeds: list of placeholders, in the order of `feeds_of`.
     train: tensors (loss, op) of a step.
     new_rate, set_rate: placeholder, and the op that sets it as the rate of all
@@ -61,8 +62,12 @@ class Graph(object):
     self.parameters = params.Parameters()
     self._make_optimizers()
     self._tables = embedding_tables.Maker(ranks.count, beyond, gpu)
-    self.embeddings = [self._tables.make(e, len(self.optimizer_of[e.name].row_slots))
-                       for e in model.embeddings]
+    found = {}
+    for e in model.embeddings:
+      found[e.name] = self._tables.make(e, len(self.optimizer_of[e.name].row_slots),
+                                        found.get(e.table))
+    self.lookups = [found[e.name] for e in model.embeddings]
+    self.embeddings = [layer for layer in self.lookups if layer.embedding.table is None]
     self.layouts = [
         batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,
                             embedding_tables.is_slot_major(e)) for e in model.embeddings]
@@ -70,7 +75,7 @@ class Graph(object):
     self._labels = tf.compat.v1.placeholder(tf.float32, [None, data.label_dim], "labels")
     self._dense = tf.compat.v1.placeholder(tf.float32, [None, data.dense_dim], "dense")
     self.feeds = [self._labels, self._dense]
-    for layer in self.embeddings:
+    for layer in self.lookups:
       self.feeds += [layer.keys, layer.splits]
     self.train = (self._gradients(), self.updated())
     self.new_rate = tf.compat.v1.placeholder(tf.float32, [], "new_learning_rate")
@@ -85,8 +90,9 @@ class Graph(object):
     self.optimizers = [optimizers.Optimizer(self._model.optimizer, "optimizer")]
     self.optimizer_of = {}
     for embedding in self._model.embeddings:
-      self.optimizer_of[embedding.name] = self.optimizers[0]
-      if embedding.optimizer is not None:
+      self.optimizer_of[embedding.name] = self.optimizer_of.get(embedding.table,
+                                                                self.optimizers[0])
+      if embedding.optimizer is not None and embedding.table is None:
         own = optimizers.Optimizer(embedding.optimizer, "optimizer_%d" %
                                    len(self.optimizers))
         self.optimizers.append(own)
@@ -96,9 +102,9 @@ class Graph(object):
     """Returns (tensors by name, Loss, updates) of a tower."""
     tensors = {self._model.data.label_top: self._labels,
                self._model.data.dense_top: self._dense}
-    self._tables.lookup(self.embeddings, tensors)
+    self._tables.lookup(self.lookups, tensors)
     if is_training and self._scaler is not None:
-      for layer in self.embeddings:
+      for layer in self.lookups:
         top = layer.embedding.top
         tensors[top] = _with_gradient_over(tensors[top], self._scaler)
     return (tensors,) + network.build(self._model, tensors, self.parameters, is_training,

@@ -373,7 +373,7 @@ class Session(object):
 
   def collect_trained_rows(self):
     """Has training collect its keys, for `trained_rows`."""
-    self._trained_keys = trained_keys.TrainedKeys(self._graph.embeddings)
+    self._trained_keys = trained_keys.TrainedKeys(self._graph.lookups)
 
   def trained_rows(self):
     """Returns [(keys, rows)] of what has been trained since the last call.
@@ -564,7 +564,7 @@ class Session(object):
                          "a part of the tables: save_checkpoint, and restore it in one "
                          "process" % self._ranks.count)
     inputs = {"dense": self._graph.feeds[1]}
-    for layer in self._graph.embeddings:
+    for layer in self._graph.lookups:
       inputs[layer.embedding.bottom.top + "_keys"] = layer.keys
       inputs[layer.embedding.bottom.top + "_splits"] = layer.splits
     with self._session.graph.as_default():
@@ -603,8 +603,9 @@ class Session(object):
       raise ValueError("hugectr.Session.export_inference_tables: max_batch_size must be an "
                        "integer of at least 1, got %r" % (max_batch_size,))
     found = inference_tables.tables(
-        [(layer.embedding, self._files.rows_of(layer)[0])
-         for layer in self._graph.embeddings], by_slot)
+        [(layer.embedding._replace(bottom=layer.embedding.bottom._replace(
+            max_keys=models.most_keys(self._model.embeddings, layer.embedding.name))),
+          self._files.rows_of(layer)[0]) for layer in self._graph.embeddings], by_slot)
     if self._ranks.rank == 0:
       return inference_tables.write(folder, model, found, int(batch_size))
     return os.path.join(os.path.abspath(folder), model + ".json")

@@ -152,12 +152,13 @@ class Maker(object):
     table.target_gpu = owner(embedding, slot, self._ranks)
     return table
 
-  def make(self, embedding, states):
+  def make(self, embedding, states, owner=None):
     """Creates an embedding's tables and placeholders; returns its Layer.
 
     Args:
       embedding: the config's Embedding.
       states: int, optimizer states per number of a row.
+      owner: Layer whose tables it uses; None: it gets its own.
     """
     # Variable names allow few characters.
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", embedding.name).lstrip("_-") or "embedding"
@@ -165,11 +166,16 @@ class Maker(object):
       name += "_"
     self._names.add(name)
     if is_slot_major(embedding):
-      tables = [self._table("%s/slot_%d" % (name, s), embedding, s, states)
-                for s in range(embedding.bottom.slot_num)]
       splits_shape = [embedding.bottom.slot_num, None]
     else:
-      tables, splits_shape = [self._table(name, embedding, None, states)], [None]
+      splits_shape = [None]
+    if owner is not None:
+      tables = owner.tables
+    elif is_slot_major(embedding):
+      tables = [self._table("%s/slot_%d" % (name, s), embedding, s, states)
+                for s in range(embedding.bottom.slot_num)]
+    else:
+      tables = [self._table(name, embedding, None, states)]
     with self._beside_keys():
       return Layer(
           embedding, tables,
@@ -182,23 +188,51 @@ class Maker(object):
   def lookup(self, layers, tensors):
     """Adds each layer's top `[batch, slots, vec_size]` to `tensors`, by one lookup.
 
+    The keys of layers that use one table are joined, so that each table is looked up and
+    updated once.
+
     Args:
       layers: list of Layer.
       tensors: dict of tensors by name.
     """
-    tables, ids, combiners = [], [], []
+    groups = collections.OrderedDict()  # layers that use one table
     for layer in layers:
+      groups.setdefault(layer.embedding.table or layer.embedding.name, []).append(layer)
+    tables, ids, combiners, counts = [], [], [], []
+    for group in groups.values():
       with self._beside_keys():
-        ids += _ids(layer)
-      tables += layer.tables
-      combiners += [layer.embedding.combiner] * len(layer.tables)
+        each = [_ids(layer) for layer in group]
+        ids += _joined(each)
+        counts.append([tf.shape(i[0].row_splits)[0] - 1 for i in each])
+      tables += group[0].tables
+      combiners += [group[0].embedding.combiner] * len(group[0].tables)
     with _on(self._gpu):
       pooled = sok.lookup_sparse(tables, ids, combiners=combiners)
-    for layer in layers:
-      mine, pooled = pooled[:len(layer.tables)], pooled[len(layer.tables):]
-      slots, floats = layer.embedding.bottom.slot_num, layer.embedding.vec_size
-      top = tf.stack(mine, axis=1) if is_slot_major(layer.embedding) else mine[0]
-      tensors[layer.embedding.top] = tf.reshape(top, [-1, slots, floats])
+    for group, sizes in zip(groups.values(), counts):
+      size = len(group[0].tables)
+      mine, pooled = pooled[:size], pooled[size:]
+      parts = [mine] if len(group) == 1 else [
+          [part] for part in tf.split(mine[0], tf.stack(sizes), num=len(group))]
+      for layer, part in zip(group, parts):
+        slots, floats = layer.embedding.bottom.slot_num, layer.embedding.vec_size
+        top = tf.stack(part, axis=1) if is_slot_major(layer.embedding) else part[0]
+        tensors[layer.embedding.top] = tf.reshape(top, [-1, slots, floats])
+
+
+def _joined(ids):
+  """Returns the keys of layers that use one table as those of one layer.
+
+  Args:
+    ids: list of results of `_ids`, of one RaggedTensor each if there are several.
+  """
+  if len(ids) == 1:
+    return ids[0]
+  splits = [ids[0][0].row_splits]
+  for keys, in ids[1:]:
+    splits.append(keys.row_splits[1:] + splits[-1][-1])
+  return [tf.RaggedTensor.from_row_splits(
+      tf.concat([keys.flat_values for keys, in ids], 0), tf.concat(splits, 0),
+      validate=False)]
 
 
 def _ids(layer):

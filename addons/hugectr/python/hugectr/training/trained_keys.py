@@ -36,7 +36,7 @@ class TrainedKeys(object):
   Cost: a copy of a batch's keys, and a sort of every 4 million of a table.
 
   Args:
-    layers: list of tables.Layer.
+    layers: list of tables.Layer, one per input of a batch.
   """
 
   def __init__(self, layers):
@@ -45,7 +45,8 @@ class TrainedKeys(object):
 
   def clear(self):
     """Forgets all keys."""
-    self._keys = [[_Keys() for _ in layer.tables] for layer in self._layers]
+    self._keys = {layer.embedding.name: [_Keys() for _ in layer.tables]
+                  for layer in self._layers if layer.embedding.table is None}
 
   def add(self, inputs, frozen):
     """Adds a batch.
@@ -54,9 +55,11 @@ class TrainedKeys(object):
       inputs: list of data Keys, one per layer.
       frozen: set of names of embeddings that the batch did not train.
     """
-    for layer, tables, (keys, splits) in zip(self._layers, self._keys, inputs):
-      if layer.embedding.name in frozen:
+    for layer, (keys, splits) in zip(self._layers, inputs):
+      owner = layer.embedding.table or layer.embedding.name
+      if owner in frozen:
         continue
+      tables = self._keys[owner]
       if not embedding_tables.is_slot_major(layer.embedding):
         tables[0].add(keys)
         continue
@@ -65,5 +68,6 @@ class TrainedKeys(object):
         table.add(part)
 
   def distinct(self):
-    """Returns a list of int64 arrays in ascending order for each layer, one per table."""
-    return [[table.distinct() for table in tables] for tables in self._keys]
+    """Returns a list of int64 arrays in ascending order for each layer with tables."""
+    return [[table.distinct() for table in self._keys[layer.embedding.name]]
+            for layer in self._layers if layer.embedding.table is None]
