@@ -43,8 +43,8 @@ class Numbered(object):
     return np.where(fits, np.where(fits, keys, 0) * self._slots + slots, _NONE)
 
 
-def _of_folder(path, embedding):
-  """Returns (keys, slots or None) of a folder of rows; raises ValueError."""
+def _rows_of_folder(path, embedding):
+  """Returns the number of rows of a folder; raises ValueError for other sizes of files."""
   sizes = {name: os.path.getsize(os.path.join(path, name))
            for name in ("key", sparse_files.VECTOR)}
   floats = embedding.vec_size
@@ -53,12 +53,16 @@ def _of_folder(path, embedding):
         "%s: embedding '%s' has rows of %d floats, expected %d bytes in %s for %d bytes of "
         "keys, got %d" % (path, embedding.name, floats, sizes["key"] // 8 * 4 * floats,
                           sparse_files.VECTOR, sizes["key"], sizes[sparse_files.VECTOR]))
-  keys = np.fromfile(os.path.join(path, "key"), "<i8")
+  return sizes["key"] // 8
+
+
+def _slots_of_folder(path, count):
+  """Returns (keys, slots) of a folder, or None if it has no slots; raises ValueError."""
   if not os.path.exists(os.path.join(path, "slot_id")):
-    return keys, None
-  slots = np.fromfile(os.path.join(path, "slot_id"), "<i8")
-  if len(slots) != len(keys):
-    raise ValueError("%s: %d keys and %d slot ids" % (path, len(keys), len(slots)))
+    return None
+  keys, slots = (np.fromfile(os.path.join(path, name), "<i8") for name in ("key", "slot_id"))
+  if len(slots) != count:
+    raise ValueError("%s: %d keys and %d slot ids" % (path, count, len(slots)))
   return keys, slots
 
 
@@ -82,19 +86,22 @@ def served(path, embedding, has_i64_keys, folder):
     ValueError: the rows are of another embedding, or there are none.
     OSError: the files cannot be read.
   """
-  is_folder = os.path.isdir(path)
+  is_folder, slot_num = os.path.isdir(path), embedding.bottom.slot_num
   rows = None
   if is_folder:
-    keys, slots = _of_folder(path, embedding)
+    count = _rows_of_folder(path, embedding)
+    # Keys of one slot are distinct, and a large table's are not read twice.
+    in_slots = _slots_of_folder(path, count) if slot_num > 1 else None
   else:
     rows = sparse_files.read(path, 8 if has_i64_keys else 4, embedding.bottom.is_localized,
                              embedding.vec_size, [sparse_files.VECTOR])
-    keys, slots = rows.keys, rows.slots
-  if not len(keys):
+    count = len(rows.keys)
+    in_slots = None if rows.slots is None else (rows.keys, rows.slots)
+  if not count:
     raise ValueError("%s: embedding '%s' has no rows: train first" % (path, embedding.name))
   numbered = None
-  if slots is not None and not _are_distinct(keys):
-    slot_num = embedding.bottom.slot_num
+  if in_slots is not None and not _are_distinct(in_slots[0]):
+    keys, slots = in_slots
     if slots.min() < 0 or slots.max() >= slot_num:
       raise ValueError("%s: slot ids %d to %d, but embedding '%s' has %d slots" %
                        (path, slots.min(), slots.max(), embedding.name, slot_num))
@@ -107,8 +114,7 @@ def served(path, embedding, has_i64_keys, folder):
     return os.path.abspath(path), None
   if rows is None:
     rows = sparse_files.read(path, 8, False, embedding.vec_size, [sparse_files.VECTOR])
-  if numbered is not None:
-    keys = numbered.of_rows(keys, slots)
+  keys = rows.keys if numbered is None else numbered.of_rows(*in_slots)
   sparse_files.write_folder(folder, sparse_files.Rows(keys, None, rows.arrays),
                             [sparse_files.VECTOR])
   return folder, numbered
