@@ -21,8 +21,8 @@ import hugectr
 from hugectr import small_model
 from hugectr import testing
 
-# Argument with which this program trains alone.
-_ALONE = "--alone"
+# Arguments with which this program trains alone, without and with a cache.
+_ALONE, _CACHED = "--alone", "--cached"
 
 _SLOTS, _FLOATS = small_model.SLOTS, 4
 _TABLES = ["t%d" % k for k in range(_SLOTS)]
@@ -68,6 +68,62 @@ def train(folder, out, vvgpu):
   return found, shape
 
 
+def train_parts(folder, out, vvgpu):
+  """Trains a table with two lookups by an embedding training cache.
+
+  Writes the rows of both incremental models, and returns the loss.
+  """
+  solver = hugectr.CreateSolver(seed=1, batchsize=20, batchsize_eval=20, lr=.1, vvgpu=vvgpu,
+                                repeat_dataset=False)
+  parts = [folder + "/" + part + "/_file_list.txt" for part in ("train", "val")]
+  reader = hugectr.DataReaderParams(
+      hugectr.DataReaderType_t.Parquet, parts, keyset=[folder + "/keys"] * 2,
+      eval_source=parts[1], check_type=hugectr.Check_t.Non,
+      slot_size_array=[small_model.SIZE] * _SLOTS)
+  os.makedirs(out, exist_ok=True)
+  model = hugectr.Model(
+      solver, reader, hugectr.CreateOptimizer(
+          hugectr.Optimizer_t.AdaGrad, hugectr.Update_t.Local),
+      hugectr.CreateETC([hugectr.TrainPSType_t.Cached], [out + "/a", out + "/b"],
+                        ["%s/ssd%d" % (out, r) for r in range(len(vvgpu[0]))]))
+  model.add(hugectr.Input(1, "label", small_model.DENSE, "dense", [
+      hugectr.DataReaderSparseParam("k%d" % k, 1, True, 1) for k in range(_SLOTS)]))
+  a, b = (hugectr.EmbeddingTableConfig(name, -1, _FLOATS) for name in "ab")
+  collection = hugectr.EmbeddingCollectionConfig()
+  collection.embedding_lookup([a, b, a], ["k%d" % k for k in range(_SLOTS)], "rows",
+                              ["sum"] * _SLOTS)
+  model.add(collection)
+  layer = hugectr.Layer_t
+  model.add(hugectr.DenseLayer(layer.InnerProduct, ["rows"], ["logit"], num_output=1))
+  model.add(hugectr.DenseLayer(layer.BinaryCrossEntropyLoss, ["logit", "label"], ["loss"]))
+  model.compile()
+  # Rows begin with values that depend on their place in a table.
+  model.load_sparse_weights([folder + "/a", folder + "/b"])
+  for k in range(2):
+    model.set_source(parts[k:k + 1], keyset=[folder + "/keys"])
+    model.fit(num_epochs=1, display=0, eval_interval=0, snapshot=0)
+    for name, (keys, rows) in zip("ab", model.get_incremental_model()):
+      np.save("%s/%s%d_keys_%d.npy" % (out, name, k, len(vvgpu[0])), keys)
+      np.save("%s/%s%d_rows_%d.npy" % (out, name, k, len(vvgpu[0])), rows)
+  loss = model.get_current_loss()
+  model.close()
+  return loss
+
+
+def write_rows(folder):
+  """Writes the keyset, and the rows that training with a cache begins with."""
+  size = small_model.SIZE
+  random = np.random.RandomState(4)
+  np.arange(_SLOTS * size, dtype=np.uint32).tofile(folder + "/keys")
+  for name, slots in (("a", (0, 2)), ("b", (1,))):
+    os.makedirs(folder + "/" + name)
+    keys = np.concatenate([np.arange(s * size, (s + 1) * size) for s in slots])
+    keys.astype(np.int64).tofile("%s/%s/key" % (folder, name))
+    np.zeros_like(keys).astype(np.int64).tofile("%s/%s/slot_id" % (folder, name))
+    random.randn(len(keys), _FLOATS).astype(np.float32).tofile(
+        "%s/%s/emb_vector" % (folder, name))
+
+
 def write_tables(folder):
   """Writes the tables that training begins with."""
   place = folder + "/tables/embedding_collection_0"
@@ -93,20 +149,23 @@ class ApiUtest(absltest.TestCase):
       testing.write_parquet(folder + "/train", small_model.PLANTED, 2, 50, seed=1)
       testing.write_parquet(folder + "/val", small_model.PLANTED, 1, 40, seed=2)
       write_tables(folder)
+      write_rows(folder)
     self.barrier(hvd)
     out = folder + "/ranks"
     (loss, metrics), shape = train(folder, out, [list(range(hvd.size()))])
     self.assertEqual(shape, (20, 8))
+    cached_loss = train_parts(folder, out, [list(range(hvd.size()))])
     if hvd.rank() != 0:
       return
-    # Without the launcher's variables.
-    environment = {k: v for k, v in os.environ.items()
-                   if not k.startswith(("HOROVOD_", "OMPI_", "PMI"))}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    found = subprocess.run([sys.executable, os.path.abspath(__file__), _ALONE, folder],
-                           stdout=subprocess.PIPE, env=environment, check=True)
-    alone_loss, *alone_metrics = [float(v) for v in
-                                  found.stdout.decode().splitlines()[-1].split()]
+    alone_loss, *alone_metrics = self.alone(_ALONE, folder)
+    self.assertAlmostEqual(cached_loss, self.alone(_CACHED, folder)[0], places=4)
+    for name in ("a0", "a1", "b0", "b1"):
+      for what, tolerance in (("keys", 0), ("rows", 1e-4)):
+        found, expected = (
+            np.load("%s/%s_%s_%d.npy" % (place, name, what, ranks))
+            for place, ranks in ((out, hvd.size()), (folder + "/alone", 1)))
+        self.assertNotEmpty(expected)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     self.assertAlmostEqual(loss, alone_loss, places=4)
     np.testing.assert_allclose(metrics, alone_metrics, atol=1e-3)
     for name in ["m_dense_1.model"] + ["embedding_collection_0/%s%d" % (what, k) for what in
@@ -117,6 +176,16 @@ class ApiUtest(absltest.TestCase):
           rtol=1e-3, atol=1e-4)
     shutil.rmtree(folder)
 
+  def alone(self, argument, folder):
+    """Returns the numbers that one process prints."""
+    # Without the launcher's variables.
+    environment = {k: v for k, v in os.environ.items()
+                   if not k.startswith(("HOROVOD_", "OMPI_", "PMI"))}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    found = subprocess.run([sys.executable, os.path.abspath(__file__), argument, folder],
+                           stdout=subprocess.PIPE, env=environment, check=True)
+    return [float(v) for v in found.stdout.decode().splitlines()[-1].split()]
+
   def barrier(self, hvd):
     import tensorflow as tf  # pylint: disable=g-import-not-at-top
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -124,7 +193,9 @@ class ApiUtest(absltest.TestCase):
 
 
 if __name__ == "__main__":
-  if sys.argv[1:2] == [_ALONE]:
+  if sys.argv[1:2] == [_CACHED]:
+    print(train_parts(sys.argv[2], sys.argv[2] + "/alone", [[0]]))
+  elif sys.argv[1:2] == [_ALONE]:
     (_loss, _metrics), _ = train(sys.argv[2], sys.argv[2] + "/alone", [[0]])
     print(_loss, *_metrics)
   else:
