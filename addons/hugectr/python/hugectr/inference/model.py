@@ -50,6 +50,23 @@ def _parsed(clauses, data, where):
                        "layers": [dict(clauses[0], **data)] + clauses[1:]}, where)
 
 
+def _pooled(rows, keys, combiner):
+  """Returns the sum or mean of the rows of each list of keys, zeros for an empty one.
+
+  Args:
+    rows: `[N, floats]`.
+    keys: RaggedTensor of N keys.
+    combiner: "sum" or "mean".
+  """
+  # On a GPU this sum would add in any order.
+  with tf.device("/cpu:0"):
+    found = tf.math.unsorted_segment_sum(rows, keys.value_rowids(), keys.nrows())
+    if combiner == "sum":
+      return found
+    counts = tf.cast(tf.maximum(keys.row_lengths(), 1), tf.float32)
+    return found / counts[:, tf.newaxis]
+
+
 def _release(hps, session, name, folder):
   """Ends what an InferenceModel holds."""
   session.close()
@@ -142,10 +159,18 @@ class InferenceModel(object):
 
   def _lookup(self, name, embedding):
     """Returns a function from RaggedTensors of keys to pooled rows."""
-    layer = self._hps.SparseLookupLayer(
-        model_name=name, table_id=self._table_of(embedding)[0], emb_vec_size=embedding.vec_size,
-        emb_vec_dtype=tf.float32, global_batch_size=server.replicas())
-    return lambda keys: layer(sp_ids=keys, sp_weights=None, combiner=embedding.combiner)
+    layer = self._hps.LookupLayer(
+        model_name=name, table_id=self._table_of(embedding)[0],
+        emb_vec_size=embedding.vec_size, emb_vec_dtype=tf.float32,
+        global_batch_size=server.replicas())
+
+    def lookup(keys):
+      rows = layer(keys.flat_values)
+      # Most batches have one key per slot, whose rows need no pooling.
+      return tf.cond(tf.reduce_all(tf.equal(keys.row_lengths(), 1)), lambda: rows,
+                     lambda: _pooled(rows, keys, embedding.combiner))
+
+    return lookup
 
   def _build(self, name):
     has_gpu = rank_jobs.has_gpu(self._session)
