@@ -12,6 +12,7 @@ both. With --tf a model uses stock TensorFlow alone, and needs no launcher.
 """
 
 import argparse
+import collections
 import json
 import math
 import os
@@ -25,6 +26,14 @@ from tensorflow.python.ops import partitioned_variables
 DENSE = ["I%d" % i for i in range(1, 5)]
 SPARSE = ["C%d" % i for i in range(1, 7)]
 LABEL = "clicked"
+
+# The columns that a model reads.
+#   labels: list of names; with several, a model returns a logit for each.
+#   dense: list of names of float columns.
+#   strings: list of names of string columns.
+Inputs = collections.namedtuple("Inputs", ["labels", "dense", "strings"])
+
+INPUTS = Inputs([LABEL], DENSE, SPARSE)
 # The rows of each table, unless it grows (--ev).
 BUCKETS = 1000
 
@@ -47,6 +56,7 @@ def parser():
   add("--save_steps", type=int, default=0)
   add("--keep_checkpoint_max", type=int, default=1)
   add("--no_eval", action="store_true")
+  add("--saved_model", help="folder to export the trained model to; it must not exist")
   add("--inter", type=int, default=0)
   add("--intra", type=int, default=0)
   add("--learning_rate", type=float, default=.01)
@@ -87,20 +97,24 @@ def _check_deeprec(args):
   os.environ["MALLOC_CONF"] = "background_thread:true,metadata_thp:auto"
 
 
-def _csv(line):
-  values = tf.io.decode_csv(
-      line, [[0.]] + [[0.]] * len(DENSE) + [[" "]] * len(SPARSE))
-  features = dict(zip([LABEL] + DENSE + SPARSE, values))
-  return features, features.pop(LABEL)
+def _csv(inputs):
+  names = inputs.labels + inputs.dense + inputs.strings
+  defaults = [[0.]] * len(inputs.labels + inputs.dense) + [[" "]] * len(inputs.strings)
+
+  def parse(line):
+    return _split(inputs, dict(zip(names, tf.io.decode_csv(line, defaults))))
+
+  return parse
 
 
-def _parquet(features):
+def _split(inputs, features):
+  """Returns (features, label): [B], or [B, labels] with several."""
   features = dict(features)
-  label = features.pop(LABEL)
-  return features, label
+  labels = [features.pop(name) for name in inputs.labels]
+  return features, labels[0] if len(labels) == 1 else tf.stack(labels, 1)
 
 
-def dataset(args, name, batch_size, epochs):
+def dataset(args, name, batch_size, epochs, inputs):
   """Returns the dataset of a file: (dict of features, label)."""
   suffix = ".parquet" if args.parquet_dataset else ".csv"
   files = os.path.join(args.data_location, name + suffix)
@@ -112,15 +126,16 @@ def dataset(args, name, batch_size, epochs):
     from tensorflow.python.data.experimental.ops import dataframe  # pylint: disable=g-import-not-at-top
     from tensorflow.python.data.experimental.ops import parquet_dataset_ops  # pylint: disable=g-import-not-at-top
     field = dataframe.DataFrame.Field
-    fields = [field(LABEL, tf.float32, 0)] + [
-        field(c, tf.float32, 0) for c in DENSE] + [field(c, tf.string, 0) for c in SPARSE]
+    fields = [field(c, tf.float32, 0) for c in inputs.labels + inputs.dense] + [
+        field(c, tf.string, 0) for c in inputs.strings]
     data = parquet_dataset_ops.ParquetDataset(files, batch_size=batch_size,
                                               fields=fields)
     if args.parquet_dataset_shuffle:
       data = data.shuffle(20, seed=args.seed)
-    return data.repeat(epochs).map(_parquet, num_parallel_calls=2).prefetch(2)
+    return data.repeat(epochs).map(
+        lambda features: _split(inputs, features), num_parallel_calls=2).prefetch(2)
   data = tf.data.TextLineDataset(files).repeat(epochs).batch(batch_size)
-  return data.map(_csv, num_parallel_calls=2).prefetch(2)
+  return data.map(_csv(inputs), num_parallel_calls=2).prefetch(2)
 
 
 def columns(args, dimension=8):
@@ -259,13 +274,44 @@ def _config(args, cluster):
   return config
 
 
-def main(model, args=None):
-  """Trains and evaluates a model.
+def export(model, args, inputs, checkpoint):
+  """Writes the SavedModel `args.saved_model` with the signature `serving_default`.
+
+  Its inputs are the columns, without labels, [B]; its output is `probability`.
+  """
+  with tf.Graph().as_default(), tf.Session() as session:
+    features = {name: tf.placeholder(tf.float32, [None], name) for name in inputs.dense}
+    features.update(
+        {name: tf.placeholder(tf.string, [None], name) for name in inputs.strings})
+    probability = tf.sigmoid(model(args, features, None, None))
+    tf.train.Saver().restore(session, checkpoint)
+    tf.saved_model.simple_save(session, args.saved_model, features,
+                               {"probability": probability})
+
+
+def _evaluate(init, folder, hooks, config, metrics):
+  """Prints the metrics of the folder's last checkpoint."""
+  scaffold = tf.train.Scaffold(local_init_op=tf.group(
+      tf.local_variables_initializer(), tf.tables_initializer(), init))
+  creator = tf.train.ChiefSessionCreator(scaffold, config=config,
+                                         checkpoint_dir=folder)
+  with tf.train.MonitoredSession(creator, hooks=hooks) as session:
+    batches, values = 0, (0., 0.)
+    while not session.should_stop():
+      values = session.run(metrics)
+      batches += 1
+  print("eval batches %d AUC %.6f mean %.7f" % ((batches,) + tuple(values)))
+  sys.stdout.flush()
+
+
+def main(model, args=None, inputs=INPUTS):
+  """Trains, evaluates and exports a model in the default graph.
 
   Args:
     model: function of the flags, the features and two partitioners that returns the
-      logits [B].
+      logits [B], or [B, labels] with several labels.
     args: the flags; None: those of the command line.
+    inputs: Inputs.
   """
   args = args or parser().parse_args()
   _check_deeprec(args)
@@ -279,8 +325,8 @@ def main(model, args=None):
   tf.set_random_seed(args.seed)
   with cluster.device():
     train = dataset(args, "train", batch_size,
-                    max(args.epochs, -(-steps * args.batch_size // rows)))
-    test = dataset(args, "eval", batch_size, 1)
+                    max(args.epochs, -(-steps * args.batch_size // rows)), inputs)
+    test = dataset(args, "eval", batch_size, 1, inputs)
     iterator = tf.data.Iterator.from_structure(
         tf.compat.v1.data.get_output_types(train),
         tf.compat.v1.data.get_output_shapes(test))
@@ -295,7 +341,9 @@ def main(model, args=None):
                    _partitioner(args.input_layer_partitioner, 20, cluster.num_ps),
                    _partitioner(args.dense_layer_partitioner, 10, cluster.num_ps))
     loss = tf.losses.sigmoid_cross_entropy(label, logits)
-    auc, auc_op = tf.metrics.auc(label, tf.sigmoid(logits), num_thresholds=1000)
+    probability = tf.sigmoid(logits)
+    metrics = [tf.metrics.auc(label, probability, num_thresholds=1000)[1],
+               tf.metrics.mean(probability)[1]]
     step = tf.train.get_or_create_global_step()
     train_op = _optimizer(args).minimize(loss, global_step=step)
     saver = tf.train.Saver(max_to_keep=args.keep_checkpoint_max, sharded=True)
@@ -314,15 +362,7 @@ def main(model, args=None):
       _, value, at = session.run([train_op, loss, step])
       print("step %d loss %.7f" % (at, value))
   print("trained to the end in %.1f s" % (time.time() - begin))
-  if cluster.spec or args.no_eval:
-    return
-  scaffold = tf.train.Scaffold(local_init_op=tf.group(
-      tf.local_variables_initializer(), tf.tables_initializer(), test_init))
-  creator = tf.train.ChiefSessionCreator(scaffold, config=config, checkpoint_dir=folder)
-  with tf.train.MonitoredSession(creator, hooks=hooks) as session:
-    batches, value = 0, 0.
-    while not session.should_stop():
-      value = session.run([loss, auc_op])[1]
-      batches += 1
-  print("eval batches %d AUC %.6f" % (batches, value))
-  sys.stdout.flush()
+  if not cluster.spec and not args.no_eval:
+    _evaluate(test_init, folder, hooks, config, metrics)
+  if args.saved_model and cluster.index == 0:
+    export(model, args, inputs, tf.train.latest_checkpoint(folder))
