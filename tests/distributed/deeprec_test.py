@@ -1,22 +1,25 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs DeepRec's stand-ins on two ranks."""
+"""Runs DeepRec's stand-ins on ranks."""
 
 import os
 
 from absl.testing import absltest
+from absl.testing import parameterized
 
 import ranks
 
-_JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "deeprec_job.py")
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-class DeeprecTest(absltest.TestCase):
+class DeeprecTest(parameterized.TestCase):
 
-  def test_two_ranks(self):
-    result = ranks.run(2, _JOB, self.create_tempdir().full_path)
+  @parameterized.parameters((2, "deeprec_job.py"), (1, "collective_job.py"),
+                            (2, "collective_job.py"))
+  def test_ranks(self, count, job):
+    result = ranks.run(count, os.path.join(_HERE, job), self.create_tempdir().full_path)
     self.assertEqual(result.returncode, 0, result.output[-6000:])
-    self.assertEqual(result.output.count("done"), 2, result.output[-6000:])
+    self.assertEqual(result.output.count("done"), count, result.output[-6000:])
 
 
 if __name__ == "__main__":

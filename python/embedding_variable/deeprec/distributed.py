@@ -34,11 +34,23 @@ def enable_distributed_strategy(strategy="collective"):
   if strategy not in STRATEGIES:
     raise ValueError("enable_distributed_strategy: strategy must be 'collective', got %r" %
                      (strategy,))
+  notices.stands_in("distributed strategy collective", "sok.lookup_sparse over Horovod's "
+                    "ranks")
+  group.set_lookup(initialize())
+
+
+def initialize():
+  """Initializes Horovod and SparseOperationKit.
+
+  Returns:
+    A function for `group.set_lookup`: the lookup over ranks.
+
+  Raises:
+    ImportError: one of them is not installed.
+  """
   horovod, sok = _import("horovod.tensorflow"), _import("sparse_operation_kit")
   horovod.init()
   sok.init()
-  notices.stands_in("distributed strategy collective", "sok.lookup_sparse over Horovod's "
-                    "ranks")
 
   def lookup(params, sp_ids, sp_weights, combiners):
     for table in params:
@@ -50,7 +62,7 @@ def enable_distributed_strategy(strategy="collective"):
         table.target_gpu = -1
     return sok.lookup_sparse(params, sp_ids, sp_weights=sp_weights, combiners=combiners)
 
-  group.set_lookup(lookup)
+  return lookup
 
 
 def enable_group_embedding(fusion_type="collective"):
@@ -62,4 +74,4 @@ def _import(name):
   try:
     return importlib.import_module(name)
   except ImportError as e:
-    raise ImportError("enable_distributed_strategy needs %s: %s" % (name, e))
+    raise ImportError("group lookups over ranks need %s: %s" % (name, e))

@@ -29,8 +29,13 @@ def set_lookup(function):
   """Makes group lookups call `function(params, sp_ids, sp_weights, combiners)`.
 
   A package that spreads tables over ranks provides it. None: the lookup in one process.
+
+  Returns:
+    The function that was in use, which may be passed to restore it.
   """
+  previous = _lookup[0]
   _lookup[0] = function or pooled.lookup_sparse
+  return previous
 
 
 def is_over_ranks():

@@ -6,6 +6,7 @@ Why: a script imports `tensorflow.python.ops.work_queue`. A module is found thro
 `sys.modules` and through its parent's attribute.
 """
 
+from embedding_variable.deeprec import collective_strategy
 from embedding_variable.deeprec import dataframe
 from embedding_variable.deeprec import notices
 from embedding_variable.deeprec import parquet_dataset
@@ -24,6 +25,9 @@ def install():
       "prefetch_join": stages.prefetch_join,
       "make_prefetch_hook": stages.make_prefetch_hook,
   })
+  patching.add_module(
+      "tensorflow.python.distribute.group_embedding_collective_strategy",
+      {"CollectiveStrategy": collective_strategy.CollectiveStrategy})
   patching.add_module(_DATA + "dataframe", {
       "DataFrame": dataframe.DataFrame,
       "to_sparse": dataframe.to_sparse,
