@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of the part of a graph that depends on the batch.
 
-A copy takes its own batch: the ops that deliver one, such as `IteratorGetNext` of the
+A copy for micro batches takes its own batch: the ops that deliver one, such as `IteratorGetNext` of the
 same iterator, are copied too. Variables, tables, constants and all else that does not
 depend on a batch are shared.
 """
@@ -98,7 +98,7 @@ def _outermost_loop(op):
 
 
 def copy(tensors, copied, number):
-  """Copies ops.
+  """Copies ops for a micro batch.
 
   Args:
     tensors: list of Tensors.
@@ -109,10 +109,44 @@ def copy(tensors, copied, number):
     A list of Tensors: the copies of `tensors`. Those that are not outputs of the copied
       ops are returned as they are.
   """
+  made, prefix, controls = _import(tensors, copied, {}, "micro_batch_%d" % number,
+                                   lambda node, names: _change_attributes(node, names,
+                                                                          number))
+  graph = tensors[0].graph
+  for name, outside in controls:
+    graph.get_operation_by_name(prefix + name)._add_control_inputs(outside)  # pylint: disable=protected-access
+  return made
+
+
+def copy_with_inputs(tensors, copied, inputs, name):
+  """Copies ops with other inputs, without control inputs from other ops.
+
+  Args:
+    tensors: list of Tensors.
+    copied: set of Operations.
+    inputs: dict from the names of Tensors that the ops read to Tensors to read instead.
+    name: string, name scope of the copies.
+
+  Returns:
+    A list of Tensors: the copies of `tensors`. One that is not an output of the copied
+      ops is its entry of `inputs`, or itself.
+  """
+  return [inputs.get(t.name, t) for t in _import(
+      tensors, copied, inputs, name, _drop_colocations)[0]]
+
+
+def _import(tensors, copied, inputs, scope, change):
+  """Imports copies of ops.
+
+  Returns:
+    (tensors or their copies, prefix of the copies' names, list of (name, control inputs
+    that are not copied)).
+  """
   graph = tensors[0].graph
   order = sorted(copied, key=lambda op: op._id)  # pylint: disable=protected-access
   definition, shared, controls = graph_pb2.GraphDef(), {}, []
   definition.versions.CopyFrom(graph.graph_def_versions)
+  names_of_copied = {c.name for c in copied}
   for op in order:
     node = definition.node.add()
     node.CopyFrom(op.node_def)
@@ -125,18 +159,15 @@ def copy(tensors, copied, number):
       node.input.extend(kept)
     for tensor in op.inputs:
       if tensor.op not in copied:
-        shared[tensor.name] = tensor
-    _change_attributes(node, {c.name for c in copied}, number)
+        shared[tensor.name] = inputs.get(tensor.name, tensor)
+    change(node, names_of_copied)
   names = [t.name for t in tensors if t.op in copied]
   with ops.name_scope(None), graph.as_default(), ops.device(None):
     made = importer.import_graph_def(
-        definition, input_map=shared, return_elements=names,
-        name="micro_batch_%d" % number)
+        definition, input_map=shared, return_elements=names, name=scope)
   prefix = _prefix_of(made, names)
-  for name, outside in controls:
-    graph.get_operation_by_name(prefix + name)._add_control_inputs(outside)  # pylint: disable=protected-access
   made = iter(made)
-  return [next(made) if t.op in copied else t for t in tensors]
+  return ([next(made) if t.op in copied else t for t in tensors], prefix, controls)
 
 
 def _prefix_of(made, names):
@@ -152,6 +183,11 @@ def _change_attributes(node, names, number):
   if "seed" in node.attr and "seed2" in node.attr and (node.attr["seed"].i or
                                                        node.attr["seed2"].i):
     node.attr["seed2"].i += _SEED_STEP * number
+  _drop_colocations(node, names)
+
+
+def _drop_colocations(node, names):
+  """Drops colocations of a node with ops that are not in `names`."""
   if "_class" in node.attr:
     # A colocation with an op that is not copied; its device is in the node.
     kept = [c for c in node.attr["_class"].list.s

@@ -10,6 +10,8 @@ from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import tf_logging as logging
 
 
+from embedding_variable.deeprec import stage_prefetch
+
 
 class Errors(object):
   """A set of exceptions, given as classes or as codes of `tf.errors`."""
@@ -58,17 +60,20 @@ class StageRunner(object):
   coordinator stops; the last thread closes the queue.
   """
 
-  def __init__(self, queue, enqueue_ops, feeds, closed, ignored):
+  def __init__(self, queue, taken, enqueue_ops, feeds, closed, ignored):
     """Creates the queue's ops.
 
     Args:
       queue: the FIFOQueue.
+      taken: list of Tensors, those of the queue's next batch.
       enqueue_ops: list of ops, one per thread.
       feeds: `Feeds`.
       closed: `Errors` that end a thread.
       ignored: `Errors` after which a thread goes on.
     """
     self.queue = queue
+    self._taken = taken
+    self._has_prefetches = False
     self.enqueue_ops = enqueue_ops
     self._feeds = feeds
     self._closed = closed
@@ -83,6 +88,21 @@ class StageRunner(object):
   def name(self):
     """Name of the queue."""
     return self.queue.name
+
+  def prefetch_rows(self, graph):
+    """Makes each thread prefetch the rows of a batch before it enqueues it, once.
+
+    Args:
+      graph: Graph with the stage, complete and not finalized.
+    """
+    if self._has_prefetches:
+      return
+    self._has_prefetches = True
+    for enqueue in set(self.enqueue_ops):
+      # The first input is the queue.
+      prefetches = stage_prefetch.add(graph, self._taken, list(enqueue.inputs)[1:])
+      if prefetches:
+        enqueue._add_control_inputs(prefetches)  # pylint: disable=protected-access
 
   def create_threads(self, session, coord, daemon=True, start=True):
     """Creates the threads in a session.

@@ -103,8 +103,9 @@ def _staged(entries, capacity, closed, ignored, name, feed_dict, feed_list,
       if id(entry) not in enqueues:
         enqueues[id(entry)] = queue.enqueue(
             [t for t in nest.flatten(entry, expand_composites=True) if t is not None])
-    taken = queue.dequeue()
-    taken = iter(taken if isinstance(taken, list) else [taken])
+    dequeued = queue.dequeue()
+    dequeued = dequeued if isinstance(dequeued, list) else [dequeued]
+    taken = iter(dequeued)
     shapes = [_common_shape(tensors_of) for tensors_of in zip(
         *[nest.flatten(e, expand_composites=True) for e in entries])]
     results = []
@@ -113,7 +114,7 @@ def _staged(entries, capacity, closed, ignored, name, feed_dict, feed_list,
       if tensor is not None:
         results[-1].set_shape(shape)
     runner = stage_runner.StageRunner(
-        queue, [enqueues[id(e)] for e in entries], feeds,
+        queue, dequeued, [enqueues[id(e)] for e in entries], feeds,
         stage_runner.Errors(closed, (errors.OutOfRangeError, StopIteration)),
         stage_runner.Errors(ignored, ()))
   graph_lists.of(queue.queue_ref.graph, graph_lists.STAGES).append(runner)
@@ -132,7 +133,7 @@ def _common_shape(tensors):
   return shape
 
 
-def make_prefetch_hook(daemon=True, start=True):
+def make_prefetch_hook(daemon=True, start=True, prefetch_rows=True):
   """Returns a SessionRunHook that starts the threads of the graph's stages.
 
   It starts them in every session it is used in, and stops them with the session.
@@ -141,16 +142,26 @@ def make_prefetch_hook(daemon=True, start=True):
     daemon: bool, whether the threads are daemons.
     start: bool; False: the threads are created and registered, and the caller starts
       them.
+    prefetch_rows: bool, whether the threads prefetch the rows that lookups of tables in
+      `DRAM_SSDHASH` and `HBM_DRAM` will read, if their ids depend on the stage alone. The
+      first hook that a graph's session is created with decides.
   """
-  return PrefetchHook(daemon, start)
+  return PrefetchHook(daemon, start, prefetch_rows)
 
 
 class PrefetchHook(session_run_hook.SessionRunHook):
   """Starts the threads of stages; see `make_prefetch_hook`."""
 
-  def __init__(self, daemon=True, start=True):
+  def __init__(self, daemon=True, start=True, prefetch_rows=True):
     self._daemon = daemon
     self._start = start
+    self._prefetch_rows = prefetch_rows
+
+  def begin(self):
+    graph = ops.get_default_graph()
+    if self._prefetch_rows and not graph.finalized:
+      for runner in graph_lists.of(graph, graph_lists.STAGES):
+        runner.prefetch_rows(graph)
 
   def after_create_session(self, session, coord):
     runners = graph_lists.of(session.graph, graph_lists.STAGES)
