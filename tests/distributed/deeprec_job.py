@@ -15,6 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from embedding_variable.deeprec import activation
+from embedding_variable.lookup import group
+import sparse_operation_kit as sok
 
 
 def check(name, found, expected):
@@ -107,6 +109,52 @@ def group_columns():
       check("columns", session.run(net), np.ones([2, 2 * count]))
 
 
+def _trained(data, table_name, optimizer):
+  """Returns this rank's rows and the dense weights after steps of two batches."""
+  with tf.Graph().as_default():
+    batch = tf.data.make_one_shot_iterator(
+        tf.data.Dataset.from_tensor_slices(data)).get_next()
+    count = tf.size(batch["keys"], out_type=tf.int64)
+    ids = tf.SparseTensor(tf.stack([tf.range(count), tf.zeros_like(batch["keys"])], 1),
+                          batch["keys"], [count, 1])
+    table = tf.get_embedding_variable(table_name, 3,
+                                      initializer=tf.constant_initializer(.1))
+    (rows,) = tf.nn.group_embedding_lookup_sparse([table], [ids], ["sum"])
+    logits = tf.layers.dense(rows, 1, kernel_initializer=tf.ones_initializer())
+    loss = tf.reduce_mean(tf.square(tf.squeeze(logits, 1) - batch["labels"]))
+    train, init = optimizer.minimize(loss), tf.global_variables_initializer()
+    exported = table.export()[:2]
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.micro_batch_num = 2
+    with tf.Session(config=config) as session:
+      session.run(init)
+      for _ in range(4):
+        session.run(train)
+      keys, values = session.run(exported)
+      weights = session.run(tf.trainable_variables("dense"))
+  return dict(zip(keys.tolist(), values.tolist())), weights
+
+
+def micro_batches():
+  """Several batches of all ranks in a step, as in one process with merged batches."""
+  numbers = np.random.RandomState(5)
+  data = {"keys": numbers.randint(0, 9, [8, 6]),
+          "labels": numbers.rand(8, 6).astype(np.float32)}
+  over_ranks = group.set_lookup(None)
+  expected, dense = _trained(data, "merged", tf.train.AdagradOptimizer(.1))
+  group.set_lookup(over_ranks)
+  own = {k: v[:, hvd.rank()::hvd.size()] for k, v in data.items()}
+  rows, weights = _trained(own, "spread",
+                           sok.DistributedOptimizer(tf.train.AdagradOptimizer(.1)))
+  for found, wanted in zip(weights, dense):
+    check("dense", found, wanted)
+  parts = _gathered(rows)
+  assert sum(map(len, parts)) == len(expected) and all(parts), parts
+  for part in parts:
+    for key, row in part.items():
+      check("row %d" % key, row, expected[key])
+
+
 def main(folder):
   activation.activate("1.15.5+deeprec2402", is_quiet=True, share_work=True)
   tf.config.experimental.enable_distributed_strategy("collective")
@@ -114,6 +162,7 @@ def main(folder):
   work_queues(folder)
   group_lookups()
   group_columns()
+  micro_batches()
   print("done")
 
 

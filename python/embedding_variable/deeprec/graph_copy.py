@@ -24,11 +24,11 @@ _SOURCES = re.compile(
 _MEMORY = re.compile(r"^(Stack|StackV2|TensorArray|TensorArrayV2|TensorArrayV3|"
                      r"TemporaryVariable)$")
 
-_REFUSED = re.compile(
-    r"^(Sok.*|.*AccumulatorTakeGradient)$")
+_REFUSED = re.compile(r"^.*AccumulatorTakeGradient$")
 
-# Attributes that must differ between ops that run at the same time.
-_UNIQUE_ATTRIBUTES = ("frame_name",)
+# Attributes that must differ between ops that run at the same time. The last two name
+# what ranks exchange; Horovod's ops use their own names.
+_UNIQUE_ATTRIBUTES = ("frame_name", "call", "exchange_name")
 
 # Added to an op's seed for each copy, so that copies draw different numbers.
 _SEED_STEP = 7919
@@ -50,9 +50,8 @@ def batch_ops(tensors):
   for op in ancestors:
     if _REFUSED.match(op.type):
       raise NotImplementedError(
-          "micro batches: op '%s' of type %s cannot run several times in a step; lookups "
-          "over several ranks and SyncReplicasOptimizer need micro_batch_num=0" %
-          (op.name, op.type))
+          "micro batches: op '%s' of type %s cannot run several times in a step; "
+          "SyncReplicasOptimizer needs micro_batch_num=0" % (op.name, op.type))
   found = set()
   waiting = [op for op in ancestors if _SOURCES.match(op.type)]
   loops = {}
