@@ -138,8 +138,8 @@ def dataset(args, name, batch_size, epochs, inputs):
   return data.map(_csv(inputs), num_parallel_calls=2).prefetch(2)
 
 
-def columns(args, dimension=8):
-  """Returns the lists of numeric columns and of categorical columns' embeddings."""
+def columns(args, names=SPARSE, dimension=8):
+  """Returns the lists of numeric columns and of the embeddings of string columns."""
   numeric = [tf.feature_column.numeric_column(name) for name in DENSE]
   embedded = []
 
@@ -169,10 +169,10 @@ def columns(args, dimension=8):
 
   if args.group_embedding:
     with tf.feature_column.group_embedding_column_scope(name="categorical"):
-      for name in SPARSE:
+      for name in names:
         make(name)
   else:
-    for name in SPARSE:
+    for name in names:
       make(name)
   return numeric, embedded
 

@@ -7,6 +7,8 @@ import tensorflow as tf
 import parts
 import zoo
 
+INPUTS = parts.PLAIN
+
 
 def _cross(args, first, layers, rank):
   """Returns the output [B, n] of cross layers over `first` [B, n]."""
@@ -23,7 +25,7 @@ def _cross(args, first, layers, rank):
 
 def model(args, features, input_partitioner, dense_partitioner):
   """Returns the logits [B]."""
-  numeric, embedded = zoo.columns(args)
+  numeric, embedded = zoo.columns(args, parts.SPARSE)
   with tf.variable_scope("input", partitioner=input_partitioner, reuse=tf.AUTO_REUSE):
     net = tf.feature_column.input_layer(features, numeric + embedded)
   with tf.variable_scope("cross"):
@@ -33,4 +35,4 @@ def model(args, features, input_partitioner, dense_partitioner):
 
 
 if __name__ == "__main__":
-  zoo.main(model)
+  zoo.main(model, inputs=INPUTS)

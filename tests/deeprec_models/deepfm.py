@@ -4,12 +4,15 @@
 
 import tensorflow as tf
 
+import parts
 import zoo
+
+INPUTS = parts.PLAIN
 
 
 def model(args, features, input_partitioner, dense_partitioner):
   """Returns the logits [B]."""
-  numeric, embedded = zoo.columns(args)
+  numeric, embedded = zoo.columns(args, parts.SPARSE)
   with tf.variable_scope("input", partitioner=input_partitioner, reuse=tf.AUTO_REUSE):
     tensors = {}
     net = tf.feature_column.input_layer(features, numeric + embedded,
@@ -29,4 +32,4 @@ def model(args, features, input_partitioner, dense_partitioner):
 
 
 if __name__ == "__main__":
-  zoo.main(model)
+  zoo.main(model, inputs=INPUTS)

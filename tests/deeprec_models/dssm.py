@@ -17,9 +17,9 @@ def model(args, features, input_partitioner, dense_partitioner):
   visited = tf.nn.safe_embedding_lookup_sparse(
       shops, parts.keys(parts.split(features["H2"])), combiner="sum",
       partition_strategy="div")
-  user = zoo.tower(args, tf.concat([dense, visited] + profile[:3], 1), "user", [32],
+  user = zoo.tower(args, tf.concat([dense, visited] + profile[:2], 1), "user", [32],
                    dense_partitioner)
-  item = zoo.tower(args, tf.concat(profile[3:], 1), "item", [32], dense_partitioner)
+  item = zoo.tower(args, tf.concat(profile[2:], 1), "item", [32], dense_partitioner)
   user = tf.nn.l2_normalize(parts.layer(args, user, 8, "user_vector"), 1)
   item = tf.nn.l2_normalize(parts.layer(args, item, 8, "item_vector"), 1)
   scale = tf.get_variable("scale", [], initializer=tf.constant_initializer(5.))

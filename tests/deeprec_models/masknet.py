@@ -7,6 +7,8 @@ import tensorflow as tf
 import parts
 import zoo
 
+INPUTS = parts.PLAIN
+
 
 def _block(args, embeddings, net, units, name):
   """Returns a mask block [B, units]: the mask depends on the embeddings alone."""
@@ -32,4 +34,4 @@ def model(args, features, input_partitioner, dense_partitioner):
 
 
 if __name__ == "__main__":
-  zoo.main(model)
+  zoo.main(model, inputs=INPUTS)

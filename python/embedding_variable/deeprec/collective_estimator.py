@@ -39,17 +39,17 @@ def _class(base):
       """Allows this class to override methods, which the base class checks for."""
 
     def train(self, *args, **kwargs):
-      """As of Estimator, over the ranks."""
+      """Estimator's method, over the ranks."""
       with self._strategy.scope():
         return super(CollectiveEstimator, self).train(*args, **kwargs)
 
     def evaluate(self, *args, **kwargs):
-      """As of Estimator, over the ranks."""
+      """Estimator's method, over the ranks."""
       with self._strategy.scope():
         return super(CollectiveEstimator, self).evaluate(*args, **kwargs)
 
     def predict(self, *args, **kwargs):
-      """As of Estimator; lookups go over the ranks."""
+      """Estimator's method; lookups go over the ranks."""
       predictions = super(CollectiveEstimator, self).predict(*args, **kwargs)
       # The graph is built before the first prediction.
       with self._strategy.scope():
@@ -89,7 +89,7 @@ def _class(base):
       return history[-1] if len(history) > known else None
 
     def export_saved_model(self, *args, **kwargs):
-      """As of Estimator, on rank 0; other ranks return None."""
+      """Estimator's method, on rank 0; other ranks return None."""
       if self._strategy.rank():
         return None
       with self._strategy.local_lookups():

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of the part of a graph that depends on the batch.
 
-A copy for micro batches takes its own batch: the ops that deliver one, such as `IteratorGetNext` of the
-same iterator, are copied too. Variables, tables, constants and all else that does not
-depend on a batch are shared.
+A copy for micro batches takes its own batch: the ops that deliver one, such as
+`IteratorGetNext` of the same iterator, are copied too. Variables, tables, constants and
+all else that does not depend on a batch are shared.
 """
 
 import re
