@@ -13,9 +13,7 @@ import numpy as np
 
 from embedding_variable.tf_names import dataset_ops
 from embedding_variable.tf_names import dtypes
-from embedding_variable.tf_names import nest
 from embedding_variable.tf_names import script_ops
-
 
 
 class _Iterators(object):
@@ -43,24 +41,20 @@ class _Iterators(object):
     return np.int64(0)
 
 
-def from_arrays(make, argument, types, shapes):
+def from_arrays(make, argument, types, pack):
   """Returns a Dataset of what `make(argument)` yields.
 
   Args:
-    make: function of a numpy value that returns a generator of flat lists of arrays, in
-      the order in which `nest.flatten` has the types. It may be called several times.
+    make: function of a numpy value that returns a generator of flat lists of arrays. It
+      may be called several times.
     argument: tensor.
-    types: nest of dtypes.
-    shapes: list of TensorShapes, flat.
+    types: list of the dtypes of the arrays.
+    pack: function of the list of their tensors that returns an element.
   """
   iterators = _Iterators(make)
-  flat_types = nest.flatten(types)
 
   def following(number):
-    values = script_ops.numpy_function(iterators.following, [number], flat_types)
-    for value, shape in zip(values, shapes):
-      value.set_shape(shape)
-    return nest.pack_sequence_as(types, values)
+    return pack(script_ops.numpy_function(iterators.following, [number], types))
 
   def start(value):
     return script_ops.numpy_function(iterators.start, [value], dtypes.int64)

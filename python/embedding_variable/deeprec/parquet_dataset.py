@@ -70,19 +70,24 @@ class ParquetDataset(dataset_ops.DatasetV1Adapter):
     self._fields = _complete(fields, known)
     reader = parquet_reader.Reader(self._fields, batch_size, partition_count,
                                    partition_index, drop_remainder)
-    types = {f.name: f.output_types for f in self._fields}
     shapes = [shape for name in nest.flatten({f.name: f for f in self._fields})
               for shape in name.flat_shapes(batch_size if drop_remainder else None)]
 
+    def pack(arrays):
+      element = reader.tensors(arrays)
+      for tensor, shape in zip(nest.flatten(element), shapes):
+        tensor.set_shape(shape)
+      return element
+
     def of_file(name):
-      return array_dataset.from_arrays(reader.of_file, name, types, shapes)
+      return array_dataset.from_arrays(reader.of_file, name, reader.raw_types, pack)
 
     if cross_files:
       if known is None or num_parallel_reads is not None:
         raise ValueError("ParquetDataset: cross_files needs filenames as strings, and no "
                          "num_parallel_reads")
       dataset = array_dataset.from_arrays(
-          reader.of_files, ops.convert_to_tensor(known), types, shapes)
+          reader.of_files, ops.convert_to_tensor(known), reader.raw_types, pack)
     elif num_parallel_reads is None:
       dataset = files.flat_map(of_file)
     elif num_parallel_reads == dataset_ops.AUTOTUNE:

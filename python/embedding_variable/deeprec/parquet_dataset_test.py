@@ -204,10 +204,62 @@ class ParquetTest(parameterized.TestCase):
       with self.assertRaises(TypeError):
         parquet_dataset.ParquetDataset(names)
 
-  def test_nulls_are_an_error(self):
-    path = self._write("a", x=self._pa.array([1, None]))
-    with self.assertRaisesRegex(tf.errors.OpError, "'x' has 1 nulls"):
-      _all(parquet_dataset.ParquetDataset(path, 2))
+  @parameterized.parameters((3, 7), (4, 4), (64, 5), (1000, 1000), (5, 1))
+  def test_batches_are_cut_from_blocks(self, rows_per_group, batch_size):
+    numbers = np.random.RandomState(batch_size)
+
+    def text():
+      return "x" * numbers.randint(0, 40) + str(numbers.randint(100))
+
+    def lists(make):
+      return [[make() for _ in range(numbers.randint(0, 4))] for _ in range(rows)]
+
+    rows, columns, files = 333, {}, []
+    for name in "ab":
+      columns[name] = {
+          "number": list(numbers.randint(0, 99, rows)), "text": [
+              text() for _ in range(rows)],
+          "square": [[text() for _ in range(4)] for _ in range(rows)],
+          "texts": lists(text), "nested": lists(
+              lambda: [text() for _ in range(numbers.randint(0, 3))])}
+      files.append(self._write(name, rows_per_group, **{
+          k: self._pa.array(v) for k, v in columns[name].items()}))
+    fields = ["text", "nested", _Field("square", shape=[2, 2]), "texts", "number"]
+    found = _all(parquet_dataset.ParquetDataset(files, batch_size, fields,
+                                                cross_files=True))
+    expected = {k: columns["a"][k] + columns["b"][k] for k in columns["a"]}
+    self.assertCountEqual(found[0], expected)
+    for i, batch in enumerate(found):
+      own = {k: v[i * batch_size:(i + 1) * batch_size] for k, v in expected.items()}
+      self.assertEqual(batch["number"].tolist(), own["number"])
+      self.assertEqual([t.decode() for t in batch["text"]], own["text"])
+      self.assertEqual([[t.decode() for t in row] for row in
+                        batch["square"].reshape(-1, 4)], own["square"])
+      self.assertEqual(self._as_lists(batch["texts"]), own["texts"])
+      self.assertEqual(self._as_lists(batch["nested"]), own["nested"])
+    self.assertLen(found, -(-2 * rows // batch_size))
+
+  def _as_lists(self, value):
+    """Returns a batch of strings in lists as Python's lists."""
+    found = [t.decode() for t in value.values]
+    for splits in reversed(value.nested_row_splits):
+      self.assertEqual(splits[0], 0)
+      self.assertEqual(splits[-1], len(found))
+      found = [found[b:e] for b, e in zip(splits[:-1], splits[1:])]
+    return found
+
+  def test_nulls_are_an_error_of_their_batch(self):
+    for column in ([1, 2, 3, None], [["a"], [], ["b"], None], [["a"], [], ["b", None],
+                                                              ["c"]]):
+      path = self._write("a", x=self._pa.array(column))
+      iterator = tf.data.make_initializable_iterator(
+          parquet_dataset.ParquetDataset(path, 2))
+      following = iterator.get_next()
+      with tf.Session() as session:
+        session.run(iterator.initializer)
+        session.run(following)
+        with self.assertRaisesRegex(tf.errors.OpError, "'x' has 1 nulls"):
+          session.run(following)
 
   def test_a_file_with_another_schema_is_an_error(self):
     files = [self._write("a", x=self._pa.array([1])),

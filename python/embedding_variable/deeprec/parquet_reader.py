@@ -4,12 +4,12 @@
 
 import collections
 
-import numpy as np
-
 from embedding_variable.deeprec import dataframe
+from embedding_variable.deeprec import parquet_columns
+from embedding_variable.ops import string_ops
+from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import dtypes
-from embedding_variable.tf_names import nest
 from embedding_variable.tools import arrow
 
 # Arrow's types, by name, of which a column or the values of its lists may be.
@@ -19,6 +19,13 @@ _TYPES = collections.OrderedDict([
     ("float", dtypes.float32), ("double", dtypes.float64),
     ("string", dtypes.string), ("binary", dtypes.string),
 ])
+
+# Bytes that pyarrow decodes at once, and the most batches of which they may be.
+_PART_BYTES = 8 << 20
+_MAX_BATCHES = 32
+
+# Bytes of a value in memory; files store values in less.
+_LEAST_BYTES = 8
 
 
 def fields_of(filename, fields, lower):
@@ -66,17 +73,39 @@ def _type_of(filename, name, arrow_type):
 
 
 class Reader(object):
-  """Yields the batches of files as flat lists of arrays, in the order of `nest.flatten`.
+  """Yields the batches of files as flat lists of arrays; see `raw_types`.
 
   Thread-safe."""
 
   def __init__(self, fields, batch_size, partition_count, partition_index,
                drop_remainder):
-    self._fields = fields
+    self._fields = list(fields)
     self._batch_size = batch_size
     self._partition = (partition_index, partition_count)
     self._drop_remainder = drop_remainder
     self._arrow = arrow.load()
+
+  @property
+  def raw_types(self):
+    """List of the dtypes of a batch's arrays: strings are bytes and offsets."""
+    return [t for f in self._fields for t in _raw_types(f)]
+
+  def tensors(self, arrays):
+    """Returns the dict of a batch: tensors, and `DataFrame.Value`s for lists.
+
+    Args:
+      arrays: list of the tensors of a batch's arrays.
+    """
+    arrays, values = iter(arrays), {}
+    for field in self._fields:
+      own = [next(arrays) for _ in _raw_types(field)]
+      if field.dtype == dtypes.string:
+        own[:2] = [string_ops.split_bytes(*own[:2])]
+        if field.shape is not None:
+          own[0] = array_ops.reshape(own[0], [-1] + field.shape.as_list())
+      values[field.name] = own[0] if field.is_dense else dataframe.DataFrame.Value(
+          own[0], own[1:])
+    return values
 
   def of_file(self, filename):
     """Yields the batches of one file."""
@@ -88,20 +117,29 @@ class Reader(object):
 
   def _batches(self, filenames):
     """Cuts what pyarrow reads to batches of the same size."""
-    parts, rows = [], 0
+    rest, rows, size = [], 0, self._batch_size
     for part in self._parts(filenames):
-      parts.append(part)
-      rows += part.num_rows
-      # pyarrow's own batches have the size already, except at the end of a file.
-      while rows >= self._batch_size:
-        batch, parts = self._cut(parts)
-        rows -= self._batch_size
-        yield self._arrays(batch)
+      begin = 0
+      if rows:
+        # A batch that has begun in the part before, such as the last of a row group.
+        begin = min(size - rows, part.num_rows)
+        rest.append(part.slice(0, begin))
+        rows += begin
+        if rows < size:
+          continue
+        yield self._cut(self._columns(self._joined(rest)), 0, size)
+        rest, rows = [], 0
+      columns = self._columns(part)
+      while begin + size <= part.num_rows:
+        yield self._cut(columns, begin, begin + size)
+        begin += size
+      if begin < part.num_rows:
+        rest, rows = [part.slice(begin)], part.num_rows - begin
     if rows and not self._drop_remainder:
-      yield self._arrays(self._cut(parts)[0])
+      yield self._cut(self._columns(self._joined(rest)), 0, rows)
 
   def _parts(self, filenames):
-    """Yields pyarrow's record batches."""
+    """Yields pyarrow's record batches, each of many batches."""
     names = [f.name for f in self._fields]
     for filename in filenames:
       path = compat.as_str(filename)
@@ -110,10 +148,18 @@ class Reader(object):
         groups = list(range(self._partition[0], file.num_row_groups, self._partition[1]))
         if not groups:
           continue
-        for batch in file.iter_batches(self._batch_size, row_groups=groups,
-                                       columns=names):
-          if batch.num_rows:
-            yield batch
+        for part in file.iter_batches(
+            self._batch_size * self._batches_of_part(file.metadata, groups[0]),
+            row_groups=groups, columns=names):
+          if part.num_rows:
+            yield part
+
+  def _batches_of_part(self, metadata, group):
+    """Returns how many batches to decode at once."""
+    group = metadata.row_group(group)
+    row_bytes = max(_LEAST_BYTES * len(self._fields),
+                    group.total_byte_size // max(1, group.num_rows))
+    return int(min(_MAX_BATCHES, max(1, _PART_BYTES // (row_bytes * self._batch_size))))
 
   def _check_schema(self, path, schema):
     for field in self._fields:
@@ -125,71 +171,24 @@ class Reader(object):
                          (path, field.name, dtype.name, rank, field.dtype.name,
                           field.ragged_rank))
 
-  def _cut(self, parts):
-    """Returns the first batch of parts, and the parts that remain."""
-    if parts[0].num_rows == self._batch_size or len(parts) == 1:
-      if parts[0].num_rows <= self._batch_size:
-        return parts[0], parts[1:]
-    table = self._arrow.Table.from_batches(parts)
-    first = table.slice(0, self._batch_size).combine_chunks().to_batches()[0]
-    return first, [b for b in table.slice(self._batch_size).to_batches() if b.num_rows]
+  def _joined(self, parts):
+    """Returns one record batch of several."""
+    if len(parts) == 1:
+      return parts[0]
+    return self._arrow.Table.from_batches(parts).combine_chunks().to_batches()[0]
 
-  def _arrays(self, batch):
-    """Returns the flat list of a record batch."""
-    columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
-    return nest.flatten(
-        {f.name: self._value(f, columns[f.name]) for f in self._fields})
+  def _columns(self, part):
+    """Returns the columns of a record batch, in the order of the fields."""
+    places = {name: i for i, name in enumerate(part.schema.names)}
+    return [parquet_columns.of_field(f, part.column(places[f.name]))
+            for f in self._fields]
 
-  def _value(self, field, column):
-    rows, splits = len(column), []
-    while str(column.type).startswith("list<"):
-      _check_nulls(field, column)
-      offsets = _shared(column.offsets, np.dtype(np.int32))
-      # An array may be a slice, whose offsets do not start with 0.
-      splits.append(np.subtract(offsets, offsets[0], dtype=np.int32))
-      column = column.flatten()
-    _check_nulls(field, column)
-    values = self._numpy(field, column)
-    if field.shape is not None:
-      return _reshaped(field, values, rows, splits)
-    if not splits:
-      return values
-    return dataframe.DataFrame.Value(values, splits)
-
-  def _numpy(self, field, column):
-    if field.dtype == dtypes.string:
-      if str(column.type) == "string":
-        column = column.cast(self._arrow.binary())
-      return column.to_numpy(zero_copy_only=False)
-    return _shared(column, field.dtype.as_numpy_dtype)
+  def _cut(self, columns, begin, end):
+    """Returns the flat list of the arrays of rows."""
+    return [array for column in columns for array in column.batch(begin, end)]
 
 
-def _shared(column, dtype):
-  """Returns an array of numbers that shares pyarrow's memory.
-
-  `column.to_numpy()` does the same, but looks for pandas in each call, which takes longer
-  than reading 2048 rows.
-  """
-  dtype = np.dtype(dtype)
-  memory = column.buffers()[1]
-  if memory is None:
-    return np.zeros([0], dtype)
-  return np.frombuffer(memory, dtype, len(column), column.offset * dtype.itemsize)
-
-
-def _check_nulls(field, column):
-  if column.null_count:
-    raise ValueError("column '%s' has %d nulls, which no tensor can hold" %
-                     (field.name, column.null_count))
-
-
-def _reshaped(field, values, rows, splits):
-  """Returns the values as [rows] + shape, if every row has as many."""
-  size = field.shape.num_elements()
-  if splits and np.any(np.diff(splits[0]) != size):
-    raise ValueError("column '%s': a row has another number of values than its shape %s" %
-                     (field.name, field.shape))
-  if values.size != rows * size:
-    raise ValueError("column '%s': %d values do not fit %d rows of shape %s" %
-                     (field.name, values.size, rows, field.shape))
-  return values.reshape([rows] + field.shape.as_list())
+def _raw_types(field):
+  """Returns the dtypes of the arrays of a batch of a field."""
+  values = [dtypes.uint8, dtypes.int32] if field.dtype == dtypes.string else [field.dtype]
+  return values + [dtypes.int32] * (0 if field.is_dense else field.ragged_rank)
