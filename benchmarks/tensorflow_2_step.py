@@ -1,0 +1,106 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one training step in a graph, in a tf.function and in eager execution.
+
+  .build/tf-2.15/bin/python benchmarks/tensorflow_2_step.py
+
+26 tables, 4096 samples with an id each (Zipf 1.05), Adagrad. On TensorFlow 1.15 only the
+graph is measured. It runs with an installed wheel. The modes take turns; each prints the
+median and the best step in milliseconds.
+"""
+
+import time
+
+from absl import app
+from absl import flags
+import numpy as np
+import tensorflow as tf
+
+import sparse_operation_kit as sok
+
+FLAGS = flags.FLAGS
+
+flags.DEFINE_integer("tables", 26, "Number of tables.")
+flags.DEFINE_integer("batch", 4096, "Samples per step.")
+flags.DEFINE_integer("dim", 16, "Floats per row.")
+flags.DEFINE_integer("rounds", 5, "Turns of each mode.")
+flags.DEFINE_integer("steps", 60, "Steps per turn.")
+
+v1 = tf.compat.v1
+
+
+def _ids():
+  """Returns a list of int64 arrays [batch], one per table."""
+  random = np.random.RandomState(1)
+  return [random.zipf(1.05, FLAGS.batch) % 1000000 for _ in range(FLAGS.tables)]
+
+
+def _sparse(ids):
+  rows = np.stack([np.arange(len(ids)), np.zeros_like(ids)], 1).astype(np.int64)
+  return tf.SparseTensor(rows, tf.constant(ids, tf.int64), [len(ids), 1])
+
+
+def _tables():
+  return [v1.get_embedding_variable("t%d" % t, FLAGS.dim) for t in range(FLAGS.tables)]
+
+
+def _loss(tables, sparse, weight):
+  pooled = sok.lookup_sparse(tables, sparse, combiners=["sum"] * len(tables))
+  return tf.reduce_mean(tf.nn.softplus(tf.matmul(tf.concat(pooled, 1), weight)))
+
+
+def _weight():
+  return np.full([FLAGS.tables * FLAGS.dim, 1], .01, np.float32)
+
+
+def _graph(ids):
+  """Returns a function that runs a step in a session."""
+  with tf.Graph().as_default():
+    tables = _tables()
+    weight = v1.get_variable("weight", initializer=_weight(), use_resource=True)
+    loss = _loss(tables, [_sparse(i) for i in ids], weight)
+    train = v1.train.AdagradOptimizer(.1).minimize(loss)
+    session = v1.Session()
+    session.run(v1.global_variables_initializer())
+  return lambda: session.run([loss, train])
+
+
+def _eager(ids, wrap):
+  """Returns a function that runs a step by a tape."""
+  tables, weight = _tables(), tf.Variable(_weight())
+  sparse = [_sparse(i) for i in ids]
+  optimizer = v1.train.AdagradOptimizer(.1)
+
+  def step():
+    with tf.GradientTape() as tape:
+      loss = _loss(tables, sparse, weight)
+    variables = tables + [weight]
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    return loss
+
+  step = wrap(step)
+  return lambda: float(step())
+
+
+def main(unused_argv):
+  ids = _ids()
+  modes = {"graph": _graph(ids)}
+  if tf.executing_eagerly():
+    modes["tf.function"] = _eager(ids, tf.function)
+    modes["eager"] = _eager(ids, lambda step: step)
+  times = {name: [] for name in modes}
+  for _ in range(FLAGS.rounds):
+    for name, step in modes.items():
+      for _ in range(10):
+        step()
+      for _ in range(FLAGS.steps):
+        begin = time.time()
+        step()
+        times[name].append(1e3 * (time.time() - begin))
+  for name, found in times.items():
+    print("TensorFlow %s, %s: median %.2f ms, best %.2f ms" %
+          (tf.__version__, name, np.median(found), min(found)))
+
+
+if __name__ == "__main__":
+  app.run(main)
