@@ -91,6 +91,12 @@ class ProgramsTest(parameterized.TestCase):
     self.assertRegex(text, r"save alone [\d.]+ s")
     self.assertRegex(text, r"steps/s before, \d+ steps meanwhile")
 
+  def test_tensorflow_2_step_runs(self):
+    code, text = _run([_path("//benchmarks:tensorflow_2_step"), "--tables=2", "--batch=16",
+                       "--rounds=1", "--steps=2"])
+    self.assertEqual(code, 0, text)
+    self.assertRegex(text, r"graph: median [\d.]+ ms, best [\d.]+ ms")
+
   @parameterized.parameters(*_ON_GPUS)
   def test_runs_on_a_gpu_or_reports_its_absence(self, program, flags):
     code, text = _run([_path(program)] + flags)
