@@ -101,12 +101,15 @@ class ModelsTest(absltest.TestCase):
     # and AdamAsync is Adam: every row of a table that has a gradient has one in each step.
     flags = ["--batch_size=%d" % _ROWS, "--steps=5"]
     exported = os.path.join(self.create_tempdir().full_path, "exported")
-    programs = [
-        self._train(_MODELS, self.create_tempdir().full_path,
-                    "--saved_model=" + exported, *flags),
-        self._train(_MODELS, self.create_tempdir().full_path, "--tf", *flags,
-                    by_launcher=False)]
-    found, expected = [self._of_models(self._end(*p)) for p in programs]
+    folder = self.create_tempdir().full_path
+    # Programs by the launcher take longer, so they share the models.
+    programs = [self._train(models, folder, "--saved_model=" + exported, *flags)
+                for models in (_MODELS[::2], _MODELS[1::2])]
+    stock = self._train(_MODELS, self.create_tempdir().full_path, "--tf", *flags,
+                        by_launcher=False)
+    expected, found = self._of_models(self._end(*stock)), {}
+    for program in programs:
+      found.update(self._of_models(self._end(*program)))
     served = self._served(_MODELS, exported)
     self.assertCountEqual(expected, _MODELS)
     for name in _MODELS:
