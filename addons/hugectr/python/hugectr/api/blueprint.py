@@ -141,12 +141,7 @@ class Blueprint(object):
     where = "%s: %s" % (_FROM_JSON, path)
     if self._clauses:
       raise errors.ConfigError("%s: there is already an Input" % _FROM_JSON)
-    clauses = loading.read_json(path)
-    clauses = clauses.get("layers") if isinstance(clauses, dict) else None
-    if not isinstance(clauses, list) or not clauses or not all(
-        isinstance(c, dict) for c in clauses) or clauses[0].get("type") != "Data":
-      raise errors.ConfigError("%s: expected {\"layers\": [...]} whose first layer is of "
-                               "type Data" % where)
+    clauses = loading.layers_of(path, where)
     taken, shapes = [], {}
     for clause in self._of_file(clauses, has_dense):
       taken.append(clause)

@@ -100,6 +100,26 @@ def read_json(path):
     raise errors.ConfigError("%s: not JSON: nested too deeply" % path)
 
 
+def layers_of(path, where, written_by=""):
+  """Returns the layers of a model's JSON file, a list of dicts; the first is the data's.
+
+  Args:
+    path: string.
+    where: string that starts the error.
+    written_by: string that ends the error.
+
+  Raises:
+    ConfigError: the file cannot be read, or has no such list.
+  """
+  found = read_json(path)
+  layers = found.get("layers") if isinstance(found, dict) else None
+  if not isinstance(layers, list) or not layers or not all(
+      isinstance(layer, dict) for layer in layers) or layers[0].get("type") != "Data":
+    raise errors.ConfigError("%s: expected {\"layers\": [...]} whose first layer is of type "
+                             "Data%s" % (where, written_by))
+  return layers
+
+
 def check(configuration, where):
   """Checks a configuration against the schema.
 

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from hugectr.api import enums
-from hugectr.config import errors
 from hugectr.config import loading
 from hugectr.config import model as models
 from hugectr.data import batches
@@ -34,12 +33,7 @@ _OF_READER = ("name", "type", "label", "dense", "sparse", "slot_size_array",
 
 def _clauses(path):
   """Returns the layers of a model's JSON, without its optimizers and its files."""
-  found = loading.read_json(path)
-  layers = found.get("layers") if isinstance(found, dict) else None
-  if not isinstance(layers, list) or not layers or not all(
-      isinstance(c, dict) for c in layers) or layers[0].get("type") != "Data":
-    raise errors.ConfigError("%s: expected {\"layers\": [...]} whose first layer is of type "
-                             "Data, as Model.graph_to_json writes it" % path)
+  layers = loading.layers_of(path, path, ", as Model.graph_to_json writes it")
   data = {k: v for k, v in layers[0].items() if k in _OF_READER}
   return [data] + [{k: v for k, v in c.items() if k != "optimizer"} for c in layers[1:]]
 
