@@ -55,10 +55,9 @@ def _on_tape(resource, ids, counts, name):
     rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
 
   def gradient(grads):
-    with taped.unrecorded():
-      flat = math_ops.cast(array_ops.reshape(ids, [-1]), dtypes.int64)
-      values = array_ops.reshape(
-          grads[0], array_ops.concat([[-1], array_ops.shape(rows)[-1:]], axis=0))
+    flat = math_ops.cast(array_ops.reshape(ids, [-1]), dtypes.int64)
+    values = array_ops.reshape(
+        grads[0], array_ops.concat([[-1], array_ops.shape(rows)[-1:]], axis=0))
     if counts is not None:
       flat = _with_counts(flat, array_ops.reshape(counts, [-1]))
     return [ops.IndexedSlices(values, flat)]

@@ -20,6 +20,11 @@ _GRAD_OP = "EvLookupSparseGrad"
 # Label of the kernels that take ids from GPU memory (lookup_sparse_kernels.cc).
 IDS_ON_GPU = "ids_on_gpu"
 
+# Remedy in errors of the gradient of a lookup's weights, which has no gradient.
+_INSTEAD_OF_WEIGHTS = (
+    "Look the rows up with tf.nn.embedding_lookup, and multiply and sum them with "
+    "TensorFlow's ops: gradients of any order go through those")
+
 # Op types that compute a lookup's gradients.
 _gated = {_GRAD_OP, "EvLookupSparseWeightGrad"}
 
@@ -101,22 +106,71 @@ def _on_tape(resources, ids, rows, batch_sizes, weights, combiners, dims, no_nan
     tables = sorted(grads)
     dense = [ops.convert_to_tensor(grads[t]) for t in tables]
     result = [None] * (len(resources) + len(weights))
-    with taped.unrecorded():
-      keys, values = _gen.ev_lookup_sparse_grad(
-          plan, dense, [weights[t] for t in tables] if weights else [], tables=tables,
-          dims=[dims[t] for t in tables])
-      for k, t in enumerate(tables):
-        if taped.is_eager(keys[k]):
-          taped.set_plan(keys[k], plan, t)
-        result[t] = ops.IndexedSlices(values[k], keys[k])
-        if weights:
-          result[len(resources) + t] = _gen.ev_lookup_sparse_weight_grad(
-              plan, dense[k], outputs[t], [], table=t)
+    keys, values = _sums_on_tape(plan, dense, [weights[t] for t in tables] if weights else [],
+                                 tables, [dims[t] for t in tables])
+    for k, t in enumerate(tables):
+      if taped.is_eager(keys[k]):
+        taped.set_plan(keys[k], plan, t)
+      result[t] = ops.IndexedSlices(values[k], keys[k])
+      if weights:
+        result[len(resources) + t] = _weight_gradient_on_tape(
+            plan, dense[k], outputs[t], [], t)
     return result
 
   shown = taped.differentiable("EvLookupSparse", list(outputs),
                                list(resources) + list(weights), gradient)
   return shown, plan
+
+
+def _sums_on_tape(plan, dense, weights, tables, dims):
+  """Sums gradients by key, so that a tape can differentiate the sums.
+
+  Args:
+    plan: variant scalar of the lookup.
+    dense: list of K float32 tensors `[B_k, D_k]`, gradients of the lookup's outputs.
+    weights: list of K float32 tensors, or empty.
+    tables: list of K ints, numbers of tables in the plan.
+    dims: list of K ints.
+
+  Returns:
+    (keys, sums): lists of K int64 tensors `[U_k]` and K float32 tensors `[U_k, D_k]`.
+  """
+  with taped.unrecorded():
+    keys, sums = _gen.ev_lookup_sparse_grad(plan, dense, weights, tables=tables, dims=dims)
+  shown = taped.differentiable(
+      _GRAD_OP, list(sums), dense + weights,
+      lambda grads: _gradients_of_sums(grads, plan, dense, weights, tables, dims,
+                                       _pooled_on_tape, _weight_gradient_on_tape))
+  return list(keys), shown
+
+
+def _pooled_on_tape(plan, rows, weights, tables, dims):
+  """Pools given rows of distinct keys by sample, the gradient of `_sums_on_tape`.
+
+  The arguments are those of `_sums_on_tape`, with rows `[U_k, D_k]` for `dense`.
+
+  Returns:
+    List of K float32 tensors `[B_k, D_k]`.
+  """
+  with taped.unrecorded():
+    pooled = list(_gen.ev_pool_given_rows(plan, rows, weights, tables=tables, dims=dims))
+  return taped.differentiable(
+      "EvPoolGivenRows", pooled, rows + weights,
+      lambda grads: _gradients_of_pooled(grads, plan, rows, pooled, weights, tables, dims,
+                                         _sums_on_tape, _weight_gradient_on_tape))
+
+
+def _weight_gradient_on_tape(plan, dense, output, rows, table):
+  """Returns the gradient of a lookup's weights, which a tape cannot differentiate."""
+  with taped.unrecorded():
+    found = _gen.ev_lookup_sparse_weight_grad(plan, dense, output, rows, table=table)
+
+  def gradient(unused_grads):
+    raise NotImplementedError(
+        "the gradient of the weights of a pooled lookup has no gradient. " +
+        _INSTEAD_OF_WEIGHTS)
+
+  return taped.differentiable("EvLookupSparseWeightGrad", [found], [dense, output], gradient)[0]
 
 
 def add_plan_grad_op(op_type, beside=(), update=None):
@@ -305,65 +359,103 @@ def _ev_lookup_sparse_grad(op, *grads):
   return result
 
 
-@ops.RegisterGradient(_GRAD_OP)
-def _ev_lookup_sparse_grad_grad(op, *grads):
-  """Pools the gradients of the unique gradients, by the plan.
+def _gradients_of_sums(grads, plan, dense, weights, tables, dims, pool, weight_gradient):
+  """Returns the gradients of `dense + weights` of an EvLookupSparseGrad.
 
   The op is linear in its gradients: it sums them by key, as the lookup sums rows by
   sample. So its gradient is the lookup of these rows, and the gradient of that is this
   op again. Gradients of any order are composed of the two.
+
+  Args:
+    grads: dict {k: gradient of the k-th sum}, not empty.
+    plan: variant scalar, the op's input.
+    dense: list of K tensors, its input.
+    weights: list of K tensors, its input, or empty.
+    tables: list of K ints, its attribute.
+    dims: list of K ints, its attribute.
+    pool: function (plan, rows, weights, tables=, dims=) -> list of pooled rows.
+    weight_gradient: function (plan, dense, output, rows, table=) -> tensor.
   """
-  num_tables = op.get_attr("num_grads")
-  numbers = [k for k in range(num_tables)
-             if not is_unconnected(op, num_tables + k, grads[num_tables + k])]
-  result = [None] * len(op.inputs)
-  if not numbers:
-    return result
-  tables, dims, weights = _plan_attributes(op, num_tables, numbers)
-  rows = [ops.convert_to_tensor(grads[num_tables + k]) for k in numbers]
-  with _beside(op):
-    pooled = _gen.ev_pool_given_rows(op.inputs[0], rows, weights, tables=tables, dims=dims)
-    for i, k in enumerate(numbers):
-      result[1 + k] = pooled[i]
-      if weights:
-        result[1 + num_tables + k] = _gen.ev_lookup_sparse_weight_grad(
-            op.inputs[0], op.inputs[1 + k], pooled[i], [rows[i]], table=tables[i])
+  numbers = sorted(grads)
+  rows = [ops.convert_to_tensor(grads[k]) for k in numbers]
+  pooled = pool(plan, rows, [weights[k] for k in numbers] if weights else [],
+                tables=[tables[k] for k in numbers], dims=[dims[k] for k in numbers])
+  result = [None] * (len(dense) + len(weights))
+  for i, k in enumerate(numbers):
+    result[k] = pooled[i]
+    if weights:
+      result[len(dense) + k] = weight_gradient(
+          plan, dense[k], pooled[i], [rows[i]], table=tables[k])
   return result
+
+
+def _gradients_of_pooled(grads, plan, rows, pooled, weights, tables, dims, sum_by_key,
+                         weight_gradient):
+  """Returns the gradients of `rows + weights` of an EvPoolGivenRows.
+
+  Sums the gradients by key, as the gradient of the lookup does.
+
+  Args:
+    grads: dict {k: gradient of the k-th output}, not empty.
+    plan: variant scalar, the op's input.
+    rows: list of K tensors, its input.
+    pooled: list of K tensors, its outputs.
+    weights: list of K tensors, its input, or empty.
+    tables: list of K ints, its attribute.
+    dims: list of K ints, its attribute.
+    sum_by_key: function (plan, dense, weights, tables=, dims=) -> (keys, sums).
+    weight_gradient: function (plan, dense, output, rows, table=) -> tensor.
+  """
+  numbers = sorted(grads)
+  dense = [ops.convert_to_tensor(grads[k]) for k in numbers]
+  _, sums = sum_by_key(plan, dense, [weights[k] for k in numbers] if weights else [],
+                       tables=[tables[k] for k in numbers], dims=[dims[k] for k in numbers])
+  result = [None] * (len(rows) + len(weights))
+  for i, k in enumerate(numbers):
+    result[k] = sums[i]
+    if weights:
+      result[len(rows) + k] = weight_gradient(
+          plan, dense[i], pooled[k], [rows[k]], table=tables[k])
+  return result
+
+
+def _lists_of(op, count):
+  """Returns (plan, tensors, weights, tables, dims) of an op on `count` tables of a plan.
+
+  Args:
+    op: an operation whose inputs are a plan, `count` tensors and their weights.
+    count: int.
+  """
+  inputs = list(op.inputs)
+  return (inputs[0], inputs[1:1 + count], inputs[1 + count:], op.get_attr("tables"),
+          op.get_attr("dims"))
+
+
+@ops.RegisterGradient(_GRAD_OP)
+def _ev_lookup_sparse_grad_grad(op, *grads):
+  count = op.get_attr("num_grads")
+  connected = {k: grads[count + k] for k in range(count)
+               if not is_unconnected(op, count + k, grads[count + k])}
+  if not connected:
+    return [None] * len(op.inputs)
+  with _beside(op):
+    return [None] + _gradients_of_sums(
+        connected, *_lists_of(op, count), pool=_gen.ev_pool_given_rows,
+        weight_gradient=_gen.ev_lookup_sparse_weight_grad)
 
 
 @ops.RegisterGradient("EvPoolGivenRows")
 def _ev_pool_given_rows_grad(op, *grads):
-  """Sums the gradients by key, as the gradient of the lookup does."""
-  num_tables = op.get_attr("num_rows")
-  numbers = [k for k in range(num_tables) if not is_unconnected(op, k, grads[k])]
-  result = [None] * len(op.inputs)
-  if not numbers:
-    return result
-  tables, dims, weights = _plan_attributes(op, num_tables, numbers)
-  dense = [ops.convert_to_tensor(grads[k]) for k in numbers]
+  count = op.get_attr("num_rows")
+  connected = {k: grads[k] for k in range(count) if not is_unconnected(op, k, grads[k])}
+  if not connected:
+    return [None] * len(op.inputs)
+  plan, rows, weights, tables, dims = _lists_of(op, count)
   with _beside(op):
-    _, values = _gen.ev_lookup_sparse_grad(
-        op.inputs[0], dense, weights, tables=tables, dims=dims)
-    for i, k in enumerate(numbers):
-      result[1 + k] = values[i]
-      if weights:
-        result[1 + num_tables + k] = _gen.ev_lookup_sparse_weight_grad(
-            op.inputs[0], dense[i], op.outputs[k], [op.inputs[1 + k]], table=tables[i])
-  return result
-
-
-def _plan_attributes(op, num_tables, numbers):
-  """Returns (tables, dims, weights) for some of the tables of an op with a plan.
-
-  Args:
-    op: an operation whose inputs are a plan, `num_tables` tensors and their weights.
-    num_tables: int.
-    numbers: list of ints: the selected tables.
-  """
-  weights = op.inputs[1 + num_tables:]
-  return ([op.get_attr("tables")[k] for k in numbers],
-          [op.get_attr("dims")[k] for k in numbers],
-          [weights[k] for k in numbers] if len(weights) else [])
+    return [None] + _gradients_of_pooled(
+        connected, plan, rows, list(op.outputs), weights, tables, dims,
+        sum_by_key=_gen.ev_lookup_sparse_grad,
+        weight_gradient=_gen.ev_lookup_sparse_weight_grad)
 
 
 @ops.RegisterGradient("EvLookupSparseWeightGrad")
@@ -371,10 +463,8 @@ def _ev_lookup_sparse_weight_grad_grad(op, grad):
   """Raises an error: the op does not have all inputs that this gradient depends on."""
   del grad
   raise NotImplementedError(
-      "the gradient of the weights of a pooled lookup, '%s', has no gradient. Look the "
-      "rows up with tf.nn.embedding_lookup, and multiply and sum them with TensorFlow's "
-      "ops: gradients of any order go through those. Lookup: %s" %
-      (op.name, op.inputs[0].op.name))
+      "the gradient of the weights of a pooled lookup, '%s', has no gradient. %s. Lookup: %s"
+      % (op.name, _INSTEAD_OF_WEIGHTS, op.inputs[0].op.name))
 
 
 ops.NotDifferentiable("EvPlanCounts")
