@@ -21,7 +21,7 @@ from embedding_variable.tf_names import ops
 
 # pylint: disable=protected-access
 
-# Optimizer -> {id of a table's handle data: {slot: SlotView}}.
+# Optimizer -> {table: {slot: SlotView}}.
 _slots_of = weakref.WeakKeyDictionary()
 
 
@@ -50,7 +50,7 @@ def _slots(**initials):
   """
 
   def find(optimizer, var):
-    slots = _slots_of.setdefault(optimizer, weakref.WeakKeyDictionary()).setdefault(var, {})
+    slots = _slots_of.setdefault(optimizer, {}).setdefault(var, {})
     for name, initial in initials.items():
       if name not in slots:
         if callable(initial):
@@ -104,6 +104,17 @@ _RULES = {
     "Ftrl": ("Ftrl", _slots(accumulator=lambda opt: opt.initial_accumulator_value,
                             linear=0.0), _ftrl_hyper),
 }
+
+
+def existing_slots(optimizer, var):
+  """Returns {name: SlotView} of the slots that an optimizer has created for a table."""
+  return dict(_slots_of.get(optimizer, {}).get(var, {}))
+
+
+def slot_names(optimizer):
+  """Returns the names of the slots that an optimizer has created for tables."""
+  return sorted({name for slots in _slots_of.get(optimizer, {}).values()
+                 for name in slots})
 
 
 def register():

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from embedding_variable.optimizers import slot_view
+from embedding_variable import tf_names
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
@@ -132,9 +132,9 @@ def _optimizer(optimizer, what):
       raise ValueError("%s: optimizer must be one, or a list of one, got %d" %
                        (what, len(optimizer)))
     optimizer = optimizer[0]
+  known = (tf.compat.v1.train.Optimizer, optimizers.OptimizerWrapper)
   if optimizer is not None and not isinstance(
-      optimizer, (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer,
-                  optimizers.OptimizerWrapper)):
+      optimizer, known + tf_names.keras_optimizer_classes()):
     raise TypeError("%s: optimizer must be a tf.train or Keras optimizer or a "
                     "sok.OptimizerWrapper, got %r" % (what, optimizer))
   return optimizer
@@ -176,31 +176,18 @@ def _slots(var, optimizer, what):
   """Returns a list of (optimizer name, slot name, column); creates slots if necessary."""
   if optimizer is None:
     return []
-  if what == "sok.load" and not _existing_slots(var, optimizer):
-    slot_view.create_slots(optimizer, [var])
+  if what == "sok.load" and not optimizers.existing_slots(optimizer, var):
+    optimizers.create_slots(optimizer, var)
   wrapped = isinstance(optimizer, optimizers.OptimizerWrapper)
   name = type(optimizer.optimizer if wrapped else optimizer).__name__
   slots = []
-  for slot, view in _existing_slots(var, optimizer):
+  for slot, view in optimizers.existing_slots(optimizer, var):
     if not hasattr(view, "column"):
       raise ValueError("%s: slot '%s' of '%s' is not one number for each number of a row; "
                        "it cannot be written in SOK's layout" %
                        (what, slot, var.op.name))
     slots.append((name, slot, view.column))
   return slots
-
-
-def _existing_slots(var, optimizer):
-  """Returns a list of (slot name, slot)."""
-  found = []
-  for slot in optimizer.get_slot_names():
-    try:
-      view = optimizer.get_slot(var, slot)
-    except KeyError:  # a Keras optimizer without this slot for the variable
-      continue
-    if view is not None:
-      found.append((slot, view))
-  return found
 
 
 def _describe(path, tables):

@@ -7,6 +7,8 @@ names and methods that scripts use.
 """
 
 from embedding_variable import tf_names
+from embedding_variable.eager import keras_update
+from embedding_variable.optimizers import keras_step_rules
 from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import tf
 
@@ -16,6 +18,44 @@ _train = tf.compat.v1.train
 
 # Attributes in which optimizers keep their learning rate.
 _RATES = ("lr", "_learning_rate", "_lr")
+
+
+def _steps(optimizer):
+  """Returns whether it is an optimizer of Keras 2.11 and later, without slot methods."""
+  return isinstance(optimizer, tuple(tf_names.keras_step_bases()))
+
+
+def existing_slots(optimizer, var):
+  """Returns a list of (slot name, slot) of an optimizer's slots of a table.
+
+  Args:
+    optimizer: a `tf.train` or Keras optimizer or an `OptimizerWrapper`.
+    var: an embedding variable.
+  """
+  inner = optimizer.optimizer if isinstance(optimizer, OptimizerWrapper) else optimizer
+  if _steps(inner):
+    return list(keras_step_rules.existing_slots(inner, var).items())
+  found = []
+  for slot in optimizer.get_slot_names():
+    try:
+      view = optimizer.get_slot(var, slot)
+    except KeyError:  # a Keras optimizer without this slot for the variable
+      continue
+    if view is not None:
+      found.append((slot, view))
+  return found
+
+
+def create_slots(optimizer, var):
+  """Creates an optimizer's slots of a table before its first update.
+
+  The arguments are those of `existing_slots`.
+  """
+  inner = optimizer.optimizer if isinstance(optimizer, OptimizerWrapper) else optimizer
+  if _steps(inner):
+    keras_update.check(inner, var).slots(inner, var)
+  else:
+    slot_view.create_slots(optimizer, [var])
 
 
 class OptimizerWrapper(object):
@@ -80,10 +120,17 @@ class OptimizerWrapper(object):
 
   def get_slot_names(self):
     """Returns the list of slot names."""
+    if _steps(self._optimizer):
+      return keras_step_rules.slot_names(self._optimizer)
     return list(self._optimizer.get_slot_names())
 
   def get_slot(self, var, slot_name):
-    """Returns the slot of a variable, or None if `tf.train` returns None."""
+    """Returns the slot of a variable, or None if `tf.train` returns None.
+
+    For an optimizer of Keras 2.11 and later, a table's slot or None.
+    """
+    if _steps(self._optimizer):
+      return dict(existing_slots(self, var)).get(slot_name)
     return self._optimizer.get_slot(var, slot_name)
 
   @property
@@ -115,8 +162,7 @@ class OptimizerWrapper(object):
     if self._is_keras and global_step is not None:
       raise ValueError("sok.OptimizerWrapper: a Keras optimizer counts its own steps; "
                        "leave global_step out")
-    if name is not None or not isinstance(self._optimizer,
-                                          tuple(tf_names.keras_step_bases())):
+    if name is not None or not _steps(self._optimizer):
       arguments["name"] = name  # Keras 3 has no such argument
     with self._counters.shown():
       return self._optimizer.apply_gradients(pairs, **arguments)
