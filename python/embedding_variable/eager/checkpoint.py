@@ -92,6 +92,7 @@ def restore(table, prefix, name):
   prefix = ops.convert_to_tensor(prefix)
   if taped.is_eager(prefix):
     known = table.slot_columns
+    table.restored_columns.clear()
     for slot in _slots_in(compat.as_str(prefix.numpy()), name):
       if slot not in known:
         table.restored_columns[slot] = 0.0

@@ -260,6 +260,8 @@ class _Table(object):
     partitioned = variables.PartitionedVariable(
         name=self._full_name, shape=[num_parts], dtype=dtypes.float32,
         variable_list=parts, partitions=[num_parts])
+    if context.executing_eagerly():
+      return partitioned  # a graph would keep its tables
     _partitioned_variables()[self._full_name] = partitioned
     return partitioned
 

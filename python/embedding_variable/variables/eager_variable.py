@@ -147,6 +147,25 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     super(EagerEmbeddingVariable, self).add_slot_column(name, init)
     self.restored_columns.pop(name, None)
 
+  def evict(self, steps_to_live=None, l2_weight_threshold=None, step=None):
+    """Evicts rows now, as in a graph; but `step` must be given to evict by age.
+
+    It is the count by which the rows got their versions: the `iterations` of a Keras
+    optimizer, the global step of a `tf.compat.v1.train` optimizer.
+
+    Raises:
+      ValueError: rows would be evicted by age and `step` is None; or as in a graph.
+    """
+    by_age = steps_to_live
+    if steps_to_live is None and l2_weight_threshold is None:
+      by_age = self.steps_to_live
+    if by_age and step is None:
+      raise ValueError(
+          "embedding variable '%s': in eager execution, evict() by steps_to_live needs "
+          "step, such as optimizer.iterations" % self._named.name)
+    return super(EagerEmbeddingVariable, self).evict(
+        steps_to_live, l2_weight_threshold, 0 if step is None else step)
+
   def import_rows(self, keys, values):
     """Replaces all rows; versions and frequencies start at 0, slots at their initial value.
 
