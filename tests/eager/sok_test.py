@@ -3,6 +3,7 @@
 """Tests of SOK's variables, optimizers and files in eager execution."""
 
 import datetime
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 import eager_models as models
 import sparse_operation_kit as sok
+from sparse_operation_kit import communication
 
 
 def _ids():
@@ -73,18 +75,21 @@ class VariablesTest(parameterized.TestCase):
     self.assertEqual(np.eye(2, 4).tolist(), values.numpy().tolist())
 
 
-class FilesTest(absltest.TestCase):
+class FilesTest(parameterized.TestCase):
 
-  def test_dump_and_load(self):
+  @parameterized.named_parameters(
+      ("of tf.train", lambda: tf.compat.v1.train.AdagradOptimizer(.1)),
+      ("keras", lambda: tf.keras.optimizers.Adagrad(.1)),
+      ("wrapped", lambda: sok.OptimizerWrapper(tf.keras.optimizers.Adagrad(.1))))
+  def test_dump_and_load(self, optimizer_of):
     folder = self.create_tempdir().full_path
     make = lambda: [sok.DynamicVariable(dimension=4, initializer="ones", name="d"),
                     sok.Variable(np.ones([10, 3], np.float32), name="s")]
-    variables, optimizer = make(), tf.compat.v1.train.AdagradOptimizer(.1)
+    variables, optimizer = make(), optimizer_of()
     _train(variables, optimizer)
     sok.dump(folder, variables, optimizer)
     expected = _train(variables, optimizer)
-    others, again = make(), tf.compat.v1.train.AdagradOptimizer(.1)
-    _train(others, again, 1)  # creates the slots
+    others, again = make(), optimizer_of()
     sok.load(folder, others, again)
     self.assertEqual(expected, _train(others, again))
 
@@ -97,6 +102,15 @@ class FilesTest(absltest.TestCase):
     self.assertEqual((3, 4), values[0].shape)
     keys, _ = sok.incremental_model_dump([table], now + datetime.timedelta(minutes=1))
     self.assertEqual([], keys[0].tolist())
+
+
+class RanksTest(absltest.TestCase):
+
+  def test_eager_tables_over_ranks(self):
+    table = sok.DynamicVariable(dimension=4, name="eager_table")
+    with mock.patch.object(communication, "num_ranks", return_value=2):
+      with self.assertRaisesRegex(NotImplementedError, "'eager_table'.*2 ranks"):
+        sok.lookup_sparse(table, _ids())
 
 
 class FunctionTest(absltest.TestCase):

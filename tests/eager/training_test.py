@@ -21,6 +21,11 @@ _V1 = {
     "rmsprop": lambda: tf.compat.v1.train.RMSPropOptimizer(.1, momentum=.5),
     "ftrl": lambda: tf.compat.v1.train.FtrlOptimizer(.1, l1_regularization_strength=.01),
     "adadelta": lambda: tf.compat.v1.train.AdadeltaOptimizer(.1),
+    # Its own code runs on the rows.
+    "proximal": lambda: tf.compat.v1.train.ProximalAdagradOptimizer(.1),
+    # DeepRec's.
+    "adamw": lambda: tf.compat.v1.train.AdamWOptimizer(weight_decay=.01, learning_rate=.1),
+    "group ftrl": lambda: embedding_variable.GroupFtrlOptimizer(.1),
 }
 
 
@@ -51,7 +56,10 @@ def _legacy():
   except ImportError:  # Keras 3 has the names
     return {}
   return {"adagrad": lambda: legacy.Adagrad(.1), "adam": lambda: legacy.Adam(.1),
-          "ftrl": lambda: legacy.Ftrl(.1)}
+          "ftrl": lambda: legacy.Ftrl(.1), "momentum": lambda: legacy.SGD(.1, momentum=.9),
+          "nadam": lambda: legacy.Nadam(.1), "adamax": lambda: legacy.Adamax(.1),
+          "rmsprop": lambda: legacy.RMSprop(.1),
+          "amsgrad": lambda: legacy.Adam(.1, amsgrad=True)}
 
 
 def _in_modes(names):
@@ -187,6 +195,56 @@ class TrainingTest(parameterized.TestCase):
         np.testing.assert_allclose(a.values.numpy(), b.values.numpy(), rtol=1e-6)
       model.optimizer.apply_gradients(zip(got, variables))
 
+  @parameterized.parameters(*models.MODES)
+  def test_a_scaled_loss(self, mode):
+    keras = tf.keras
+    kind = getattr(keras.mixed_precision, "LossScaleOptimizer", None)
+    if hasattr(keras, "Variable"):  # Keras 3
+      model = models.Model(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(.1)))
+      with self.assertRaisesRegex(TypeError, "'users'.*LossScaleOptimizer"):
+        model.step()
+      self.assertEqual(0, model.users.total_count().numpy()[0])
+      return
+    model = models.Model(kind(keras.optimizers.SGD(.1)))
+    variables, optimizer = model.variables_of_model(), model.optimizer
+
+    def step(factor):
+      with tf.GradientTape() as tape:
+        loss = models.loss_of(*variables, given=models.ids()) * factor
+        scaled = optimizer.get_scaled_loss(loss)
+      gradients = optimizer.get_unscaled_gradients(tape.gradient(scaled, variables))
+      optimizer.apply_gradients(zip(gradients, variables))
+      return loss
+
+    step = tf.function(step) if mode == "function" else step
+    expected = models.Model(keras.optimizers.SGD(.1)).train(mode, 2)
+    found = [float(step(tf.constant(1.)))]
+    scale = float(optimizer.loss_scale)
+    step(tf.constant(np.inf))  # skipped
+    self.assertLess(float(optimizer.loss_scale), scale)
+    np.testing.assert_allclose(expected, found + [float(step(tf.constant(1.)))], rtol=1e-6)
+
+  @parameterized.parameters(*models.MODES)
+  def test_a_table_in_parts(self, mode):
+    whole, parts = [tf.compat.v1.get_embedding_variable(
+        "t", 4, initializer=models.rows(0, 4), partitioner=partitioner)
+                    for partitioner in (None, tf.compat.v1.fixed_size_partitioner(3))]
+    optimizer = tf.keras.optimizers.Adagrad(.1)
+
+    def step(table, variables):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(sok.lookup_sparse(table, models.ids(), combiners="sum") ** 2)
+      gradients = tape.gradient(loss, variables)
+      optimizer.apply_gradients([
+          (g, v) for g, v in zip(gradients, variables) if g is not None])
+      return loss
+
+    run = tf.function(step) if mode == "function" else step
+    for _ in range(3):
+      np.testing.assert_allclose(float(run(whole, [whole])), float(run(parts, list(parts))),
+                                 rtol=1e-6)
+    self.assertEqual(3, sum(int(p.total_count()[0]) for p in parts))
+
   def test_a_persistent_tape(self):
     table = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.ones_initializer())
     with tf.GradientTape(persistent=True) as tape:
@@ -195,6 +253,64 @@ class TrainingTest(parameterized.TestCase):
       loss, other = tf.reduce_sum(first), 3. * tf.reduce_sum(second)
     self.assertEqual([1.] * 3, tape.gradient(loss, table).values.numpy()[:, 0].tolist())
     self.assertEqual([3.] * 3, tape.gradient(other, table).values.numpy()[:, 0].tolist())
+
+
+class SecondDerivativeTest(parameterized.TestCase):
+  """A penalty on the gradient of rows, against the same of a dense variable."""
+
+  @parameterized.parameters(*[(kind, mode) for kind in ("pooled", "weighted", "rows")
+                              for mode in models.MODES])
+  def test_a_penalty_on_gradients(self, kind, mode):
+    table = tf.compat.v1.get_embedding_variable("t", 4, initializer=models.rows(0, 4))
+    keys = [7, -3, 2 ** 62]
+    dense = tf.Variable(tf.nn.embedding_lookup(table, tf.constant(keys, tf.int64)))
+    scale, given = tf.Variable(3.), models.ids()
+    factors = tf.Variable([2., .5, 4.])
+
+    def of_table():
+      if kind == "rows":
+        return tf.nn.embedding_lookup(table, given.values)
+      weights = None
+      if kind == "weighted":
+        weights = tf.SparseTensor(given.indices, factors, given.dense_shape)
+      return sok.lookup_sparse(table, given, weights, combiners="sum")
+
+    def of_dense():
+      if kind == "rows":
+        return tf.identity(dense)
+      rows = dense * factors[:, tf.newaxis] if kind == "weighted" else dense
+      return tf.stack([rows[0] + rows[1], tf.zeros([4]), rows[2]])
+
+    def penalty(lookup, variable):
+      with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+          loss = scale * tf.reduce_sum(lookup() ** 3)
+        gradient = inner.gradient(loss, variable)
+        squares = tf.reduce_sum(tf.convert_to_tensor(
+            gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient) ** 2)
+      return outer.gradient(squares, [scale, variable, factors])
+
+    run = (lambda f: f) if mode == "eager" else tf.function
+    of_scale, slices, of_factors = run(lambda: penalty(of_table, table))()
+    expected_scale, expected, expected_factors = run(lambda: penalty(of_dense, dense))()
+    np.testing.assert_allclose(expected_scale.numpy(), of_scale.numpy(), rtol=1e-5)
+    if kind == "weighted":
+      np.testing.assert_allclose(expected_factors.numpy(), of_factors.numpy(), rtol=1e-5)
+    found = dict(zip(slices.indices.numpy().tolist(), slices.values.numpy()))
+    for key, row in zip(keys, expected.numpy()):
+      np.testing.assert_allclose(row, found[key], rtol=1e-5)
+
+  def test_a_gradient_of_the_gradient_of_weights(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2, initializer=tf.ones_initializer())
+    weights, given = tf.Variable([1., 2., 3.]), models.ids()
+    with tf.GradientTape() as outer:
+      with tf.GradientTape() as inner:
+        loss = tf.reduce_sum(sok.lookup_sparse(
+            table, given, tf.SparseTensor(given.indices, weights, given.dense_shape),
+            combiners="sum") ** 2)
+      total = tf.reduce_sum(inner.gradient(loss, weights))
+    with self.assertRaisesRegex(NotImplementedError, "gradient of the weights"):
+      outer.gradient(total, weights)
 
 
 class FilterTest(parameterized.TestCase):
@@ -223,6 +339,29 @@ class FilterTest(parameterized.TestCase):
     self.assertEqual(2, table.total_count().numpy()[0])
 
 
+  def test_counts_are_in_a_checkpoint(self):
+    option = embedding_variable.EmbeddingVariableOption(
+        filter_option=embedding_variable.CounterFilter(filter_freq=3))
+    tables = [tf.compat.v1.get_embedding_variable("t", 2, ev_option=option)
+              for _ in range(2)]
+    key = tf.constant([5], tf.int64)
+
+    def step(table):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, key))
+      tf.keras.optimizers.SGD(1.).apply_gradients([(tape.gradient(loss, table), table)])
+
+    step(tables[0])
+    step(tables[0])
+    path = tf.train.Checkpoint(t=tables[0]).save(
+        self.create_tempdir().full_path + "/ckpt")
+    tf.train.Checkpoint(t=tables[1]).restore(path)
+    self.assertEqual([2], tables[1].get_frequency(key).numpy().tolist())
+    self.assertEqual(0, tables[1].total_count().numpy()[0])
+    step(tables[1])
+    self.assertEqual(1, tables[1].total_count().numpy()[0])
+
+
 class LifeTest(absltest.TestCase):
 
   def test_tables_of_one_name_are_two(self):
@@ -241,6 +380,30 @@ class LifeTest(absltest.TestCase):
     gc.collect()
     with self.assertRaises(tf.errors.NotFoundError):
       tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=False)
+
+  def test_rows_are_replaced(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    model.train("eager", 1)
+    model.users.import_rows([5], np.full([1, 4], 2., np.float32))
+    self.assertEqual([1, 4], model.users.total_count().numpy().tolist())
+    row = tf.nn.embedding_lookup(model.users, tf.constant([5], tf.int64))
+    self.assertEqual([[2.] * 4], row.numpy().tolist())
+
+  def test_old_rows_are_evicted(self):
+    option = embedding_variable.EmbeddingVariableOption(
+        evict_option=embedding_variable.GlobalStepEvict(steps_to_live=2))
+    table = tf.compat.v1.get_embedding_variable("t", 2, ev_option=option)
+    optimizer = tf.keras.optimizers.SGD(.1)
+    for key in (1, 2, 3, 4, 5):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, tf.constant([key], tf.int64)))
+      optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+    versions = table.get_version(tf.constant([1, 5], tf.int64)).numpy().tolist()
+    self.assertEqual([0, 4], versions)
+    self.assertEqual(3, int(table.evict(step=5)))
+    self.assertEqual(2, table.total_count().numpy()[0])
+    with self.assertRaisesRegex(ValueError, "'t'.*evict.* needs step"):
+      table.evict()
 
   def test_rows_are_erased_and_exported(self):
     model = models.Model(tf.keras.optimizers.SGD(.1))
@@ -283,6 +446,11 @@ class WrongUseTest(parameterized.TestCase):
 
     with self.assertRaisesRegex(TypeError, "'users'.*Own"):
       models.Model(Own(.1)).step()
+
+  def test_a_strategy_that_mirrors_variables(self):
+    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
+      with self.assertRaisesRegex(NotImplementedError, "'mirrored'.*MirroredStrategy"):
+        tf.compat.v1.get_embedding_variable("mirrored", 2)
 
   def test_a_dense_gradient(self):
     table = tf.compat.v1.get_embedding_variable("t", 2)
