@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Embedding variables for stock TensorFlow 1.15.
+"""Embedding variables for stock TensorFlow 1.15 and 2.x.
 
 Importing this package installs them: `tf.get_embedding_variable` and the option classes
 appear on `tf`, and stock lookups, optimizers, savers and feature columns work on them.

@@ -98,8 +98,9 @@ def get_embedding_variable(name,
     An `EmbeddingVariable`, or with a partitioner a `PartitionedVariable` of them.
 
   Raises:
-    ValueError: wrong dim or key type, eager mode, an unsupported argument, or the
-      errors of `tf.get_variable` for names and reuse.
+    ValueError: wrong dim or key type, an unsupported argument, a call inside a
+      `tf.function`, eager mode on TensorFlow 1.15, or the errors of `tf.get_variable`
+      for names and reuse.
     NotImplementedError: a feature that this version does not have, or the scope of a
       `tf.distribute` strategy that mirrors variables.
   """

@@ -163,7 +163,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       collections: list of collection keys, or None for GLOBAL_VARIABLES.
 
     Raises:
-      ValueError: in eager mode.
+      ValueError: in eager mode on TensorFlow 1.15.
       NotImplementedError: in the scope of a `tf.distribute` strategy that mirrors
         variables.
     """

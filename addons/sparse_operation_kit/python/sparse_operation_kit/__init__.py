@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SparseOperationKit (SOK) on stock TensorFlow 1.15.
+"""SparseOperationKit (SOK) on stock TensorFlow 1.15 and 2.x.
 
   import sparse_operation_kit as sok       # or, the same thing:
   from sparse_operation_kit import experiment as sok
