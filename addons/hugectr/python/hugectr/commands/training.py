@@ -4,7 +4,7 @@
 
 import time
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.commands import progress
 from hugectr.training import learning_rate
@@ -20,13 +20,13 @@ class _Summaries(object):
     self._writer = None
     if folder:
       with tf.Graph().as_default():
-        self._writer = tf.compat.v1.summary.FileWriter(folder)
+        self._writer = tf.summary.FileWriter(folder)
 
   def add(self, step, pairs):
     if self._writer is not None:
-      values = [tf.compat.v1.Summary.Value(tag=tag, simple_value=value)
+      values = [tf.Summary.Value(tag=tag, simple_value=value)
                 for tag, value in pairs]
-      self._writer.add_summary(tf.compat.v1.Summary(value=values), step)
+      self._writer.add_summary(tf.Summary(value=values), step)
 
   def close(self):
     if self._writer is not None:

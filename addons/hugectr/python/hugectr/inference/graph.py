@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The TensorFlow graph of a model's predictions, with rows of the parameter server."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.layers import network
 from hugectr.layers import parameters as params
@@ -31,12 +31,12 @@ class Graph(object):
     """
     data = model.data
     self.parameters = params.Parameters()
-    self.feeds = [tf.compat.v1.placeholder(tf.float32, [None, data.label_dim], "labels"),
-                  tf.compat.v1.placeholder(tf.float32, [None, data.dense_dim], "dense")]
+    self.feeds = [tf.placeholder(tf.float32, [None, data.label_dim], "labels"),
+                  tf.placeholder(tf.float32, [None, data.dense_dim], "dense")]
     self.tensors = {data.label_top: self.feeds[0], data.dense_top: self.feeds[1]}
     for k, (embedding, lookup) in enumerate(zip(model.embeddings, lookups)):
-      keys = tf.compat.v1.placeholder(tf.int64, [None], "keys_%d" % k)
-      splits = tf.compat.v1.placeholder(tf.int64, [None], "splits_%d" % k)
+      keys = tf.placeholder(tf.int64, [None], "keys_%d" % k)
+      splits = tf.placeholder(tf.int64, [None], "splits_%d" % k)
       self.feeds += [keys, splits]
       rows = lookup(tf.RaggedTensor.from_row_splits(keys, splits, validate=False))
       self.tensors[embedding.top] = tf.reshape(

@@ -5,7 +5,7 @@
 import json
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.config import loading
 from hugectr.inference import params
@@ -50,8 +50,8 @@ class HPS(object):
     self._widths = {m["model"]: m["embedding_vecsize_per_table"]
                     for m in configuration["models"]}
     self._graph = tf.Graph()
-    self._session = tf.compat.v1.Session(
-        graph=self._graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
+    self._session = tf.Session(
+        graph=self._graph, config=tf.ConfigProto(device_count={"GPU": 0}))
     self._calls = {}
     for name, widths in self._widths.items():
       for table, width in enumerate(widths):
@@ -60,7 +60,7 @@ class HPS(object):
 
   def _call(self, name, table, width):
     with self._graph.as_default():
-      keys = tf.compat.v1.placeholder(tf.as_dtype(self._key_type), [None])
+      keys = tf.placeholder(tf.as_dtype(self._key_type), [None])
       layer = self._hps.LookupLayer(
           model_name=name, table_id=table, emb_vec_size=width, emb_vec_dtype=tf.float32,
           global_batch_size=server.replicas())

@@ -8,7 +8,7 @@ import tempfile
 import weakref
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.api import enums
 from hugectr.config import loading
@@ -116,9 +116,9 @@ class InferenceModel(object):
     self._tables = {}  # (position, tables.Numbered or None) by name of an embedding
     folder = tempfile.TemporaryDirectory(prefix="hugectr_inference_")
     rank_jobs.see_one_device(inference_params.device_id)
-    options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+    options = tf.ConfigProto(allow_soft_placement=True)
     options.gpu_options.allow_growth = True
-    self._session = tf.compat.v1.Session(graph=tf.Graph(), config=options)
+    self._session = tf.Session(graph=tf.Graph(), config=options)
     name = None
     try:
       if files:
@@ -176,7 +176,7 @@ class InferenceModel(object):
       self._graph = graphs.Graph(
           self._model, [self._lookup(name, e) for e in self._model.embeddings],
           has_float16, has_gpu)
-      self._session.run(tf.compat.v1.global_variables_initializer())
+      self._session.run(tf.global_variables_initializer())
       for variable, value in model_files.dense_values(
           self._graph.parameters, self._params.dense_model_file,
           self._params.non_trainable_params_file):

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.api import printing
 

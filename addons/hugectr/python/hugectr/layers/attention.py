@@ -4,7 +4,7 @@
 
 import math
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.layers import elementwise
 

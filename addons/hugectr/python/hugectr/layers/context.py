@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of a layer's ops in addition to its bottoms."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 # Types of layers that run in float16 in float16 training: those with a float16 form
 # upstream, and those that only move numbers. All others run in float32: sums over many

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers with a weight matrix: InnerProduct, MLP, MultiCross, Multiply."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.config import shapes
 from hugectr.layers import initializers

@@ -4,7 +4,7 @@
 
 import math
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 
 def ones(shape, seed):

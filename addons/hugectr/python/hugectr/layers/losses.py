@@ -4,7 +4,7 @@
 
 import collections
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.config import shapes
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BatchNorm, LayerNorm, and PReLU_Dice, which normalizes to decide between two slopes."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.layers import initializers
 

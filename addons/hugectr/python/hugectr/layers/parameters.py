@@ -5,7 +5,7 @@
 import collections
 import re
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.layers import initializers
 from hugectr.layers import seeds
@@ -32,7 +32,7 @@ class Parameters(object):
     # Scope names allow few characters.
     name = "%s/%s" % (re.sub(r"[^A-Za-z0-9_.\\/-]", "_", layer).lstrip("_-/\\") or "layer",
                       what)
-    return tf.compat.v1.Variable(
+    return tf.Variable(
         lambda: initializer(shape, seeds.of(layer, what)), name=name, trainable=trainable,
         use_resource=True)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GRU: a gated recurrent unit over the vectors of a sample."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.layers import initializers
 

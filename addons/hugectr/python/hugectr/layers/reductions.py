@@ -3,7 +3,7 @@
 """Layers that sum over an axis or over pairs of vectors."""
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 
 def reduce_sum(context, layer, bottom):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers that move numbers without changing them."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.config import shapes
 

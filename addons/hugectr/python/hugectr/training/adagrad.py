@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """AdaGrad with epsilon outside the root."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 
-class AdaGradOptimizer(tf.compat.v1.train.Optimizer):
+class AdaGradOptimizer(tf.train.Optimizer):
   """a = a + g^2, w = w - lr g / (sqrt(a) + epsilon).
 
   TensorFlow's AdaGrad has no epsilon, and needs an initial a above 0.
@@ -28,7 +28,7 @@ class AdaGradOptimizer(tf.compat.v1.train.Optimizer):
   def _create_slots(self, var_list):
     for var in var_list:
       self._get_or_make_slot_with_initializer(
-          var, tf.compat.v1.constant_initializer(self._initial), var.shape,
+          var, tf.constant_initializer(self._initial), var.shape,
           var.dtype.base_dtype, "accumulator", self._name)
 
   def _resource_apply_dense(self, grad, handle):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FTRL with upstream's beta and lambda2, by TensorFlow's optimizer."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 
 def optimizer(learning_rate, beta, lambda1, lambda2, name):
@@ -18,7 +18,7 @@ def optimizer(learning_rate, beta, lambda1, lambda2, name):
     lambda2: float of at least 0.
     name: name of the ops.
   """
-  found = tf.compat.v1.train.FtrlOptimizer(
+  found = tf.train.FtrlOptimizer(
       learning_rate, initial_accumulator_value=0.0, l1_regularization_strength=lambda1,
       name=name)
   # The constructor takes numbers alone, but this depends on the rate. Its divisor has

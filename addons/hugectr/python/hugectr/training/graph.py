@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model's TensorFlow graph: training step and evaluation with shared parameters."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import sparse_operation_kit as sok
 
@@ -72,13 +72,13 @@ class Graph(object):
         batches.InputLayout(e.bottom.first_slot, e.bottom.slot_num,
                             embedding_tables.is_slot_major(e)) for e in model.embeddings]
     data = model.data
-    self._labels = tf.compat.v1.placeholder(tf.float32, [None, data.label_dim], "labels")
-    self._dense = tf.compat.v1.placeholder(tf.float32, [None, data.dense_dim], "dense")
+    self._labels = tf.placeholder(tf.float32, [None, data.label_dim], "labels")
+    self._dense = tf.placeholder(tf.float32, [None, data.dense_dim], "dense")
     self.feeds = [self._labels, self._dense]
     for layer in self.lookups:
       self.feeds += [layer.keys, layer.splits]
     self.train = (self._gradients(), self.updated())
-    self.new_rate = tf.compat.v1.placeholder(tf.float32, [], "new_learning_rate")
+    self.new_rate = tf.placeholder(tf.float32, [], "new_learning_rate")
     self.set_rate = tf.group(*[o.lr.assign(self.new_rate) for o in self.optimizers])
     self.evaluate = self._evaluate()
 

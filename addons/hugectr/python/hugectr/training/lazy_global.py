@@ -16,7 +16,7 @@ them, and treats epsilon as if it shrank with the root. A lookup in between read
 row without these steps.
 """
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 
 def _sum_of_powers(ratio, count):
@@ -26,7 +26,7 @@ def _sum_of_powers(ratio, count):
   return ratio * (1. - ratio ** count) / (1. - ratio)
 
 
-class _Catching(tf.compat.v1.train.Optimizer):
+class _Catching(tf.train.Optimizer):
   """The common part: a row's last step, and the number of the current step.
 
   Slots of dense variables are created too; they have no steps to catch up on.

@@ -13,7 +13,7 @@ import json
 import os
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import sparse_operation_kit as sok
 
@@ -98,8 +98,8 @@ class _TableOps(object):
   def __init__(self, table, slots):
     columns = [table] + slots
     self.exports = [sok.export(c) for c in columns]
-    self.keys = tf.compat.v1.placeholder(tf.int64, [None])
-    self.values = tf.compat.v1.placeholder(tf.float32, [None, table.dim])
+    self.keys = tf.placeholder(tf.int64, [None])
+    self.values = tf.placeholder(tf.float32, [None, table.dim])
     self.assigns = [sok.assign(c, self.keys, self.values) for c in columns]
     self.rows = tf.nn.embedding_lookup(table, self.keys)
 

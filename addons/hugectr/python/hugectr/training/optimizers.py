@@ -15,7 +15,7 @@ Multiplying the gradient by the rate first and using a rate of 1 gives upstream'
 numbers (v with opposite sign), even if the rate changes.
 """
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import embedding_variable
 import sparse_operation_kit as sok
@@ -43,7 +43,7 @@ class Optimizer(object):
       name: string, name of the ops.
     """
     hparam = clause.hparam
-    self.lr = tf.compat.v1.Variable(
+    self.lr = tf.Variable(
         lambda: tf.constant(hparam["learning_rate"], tf.float32), trainable=False,
         use_resource=True, name=name + "/learning_rate")
     # Rules that leave a parameter without a gradient as it is.
@@ -61,16 +61,16 @@ class Optimizer(object):
       self.slots = [("m", "m"), ("v", "v")]
     elif clause.type in ("MomentumSGD", "Nesterov"):
       self._rate_in_gradient = self.lr
-      self.stock = tf.compat.v1.train.MomentumOptimizer(
+      self.stock = tf.train.MomentumOptimizer(
           1.0, hparam["momentum_factor"], use_nesterov=clause.type == "Nesterov",
           name=name)
       self.slots = [("momentum", "momentum")]
     elif clause.type == "Adam":
-      self.stock = tf.compat.v1.train.AdamOptimizer(
+      self.stock = tf.train.AdamOptimizer(
           self.lr, hparam["beta1"], hparam["beta2"], hparam["epsilon"], name=name)
       self.slots = [("m", "m"), ("v", "v")]
     elif clause.type == "SGD":
-      self.stock = tf.compat.v1.train.GradientDescentOptimizer(self.lr, name=name)
+      self.stock = tf.train.GradientDescentOptimizer(self.lr, name=name)
       self.slots = []
     elif clause.type == "Ftrl":
       self.stock = ftrl.optimizer(self.lr, hparam["beta"], hparam["lambda1"],

@@ -5,7 +5,7 @@
 import os
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.training import tables as embedding_tables
 
@@ -42,7 +42,7 @@ class ModelOversubscriber(object):
         for layer, beyond in self._layers:
           rows = embedding_tables.memory_rows(layer.embedding, beyond.blocks)
           for k, table in enumerate(layer.tables):
-            keys = tf.compat.v1.placeholder(tf.int64, [None])
+            keys = tf.placeholder(tf.int64, [None])
             self._ops.append((keys, table.prefetch(keys), rows and rows[k]))
         self._stats = [t.tier_stats() for layer, _ in self._layers for t in layer.tables]
     return self._ops

@@ -7,7 +7,7 @@ import os
 import sys
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import sparse_operation_kit as sok
 
@@ -24,7 +24,7 @@ def warn_once(what, sentence):
   """Logs a warning once per process."""
   if what not in _warned:
     _warned.add(what)
-    tf.compat.v1.logging.warning(sentence)
+    tf.logging.warning(sentence)
 
 
 def _was_launched():
@@ -142,7 +142,7 @@ def summed(ranks, array):
   """Returns the sum of an array over ranks; all ranks must call it."""
   if ranks.count == 1:
     return array
-  with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+  with tf.Graph().as_default(), tf.Session() as session:
     return session.run(ranks.hvd.allreduce(
         tf.constant(array, tf.float64), name="hugectr_sum", op=ranks.hvd.Sum))
 
@@ -161,7 +161,7 @@ def gathered(ranks, arrays):
   """
   if ranks.count == 1:
     return arrays
-  with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+  with tf.Graph().as_default(), tf.Session() as session:
     return session.run([
         ranks.hvd.allgather(tf.constant(np.asarray(a)), name="hugectr_gather_%d" % k)
         for k, a in enumerate(arrays)])

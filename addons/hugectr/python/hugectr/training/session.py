@@ -6,7 +6,7 @@ import numbers
 import os
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from hugectr.config import model as models
 from hugectr.data import sources
@@ -111,10 +111,10 @@ class Session(object):
 
   def _make_graph(self, beyond):
     with tf.Graph().as_default() as graph:
-      tf.compat.v1.set_random_seed(self._solver.seed)
-      options = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+      tf.set_random_seed(self._solver.seed)
+      options = tf.ConfigProto(allow_soft_placement=True)
       options.gpu_options.allow_growth = True
-      self._session = tf.compat.v1.Session(graph=graph, config=options)
+      self._session = tf.Session(graph=graph, config=options)
       try:
         self._build(beyond)
       except Exception:
@@ -126,7 +126,7 @@ class Session(object):
     scaler = self._solver.scaler if self._solver.use_mixed_precision and has_gpu else None
     self._graph = graphs.Graph(self._model, self._solver.batchsize, self._ranks, beyond,
                                scaler, "/gpu:0" if has_gpu else None)
-    self._session.run(tf.compat.v1.global_variables_initializer())
+    self._session.run(tf.global_variables_initializer())
     self._start_alike()
     self._files = model_files.ModelFiles(self._graph, self._session, self._ranks,
                                          self._solver.i64_input_key)
@@ -463,7 +463,7 @@ class Session(object):
     for layer, rows in self._rows():
       expected = layer.embedding.rows_per_device
       if expected is not None and rows > expected:
-        tf.compat.v1.logging.warning(
+        tf.logging.warning(
             "hugectr.Session: embedding '%s' has %d rows on this rank, "
             "max_vocabulary_size_per_gpu is %d; it has grown" %
             (layer.embedding.name, rows, expected))
@@ -520,7 +520,7 @@ class Session(object):
   def _saver(self):
     if self._stock_saver is None:
       with self._session.graph.as_default():
-        self._stock_saver = tf.compat.v1.train.Saver(max_to_keep=None)
+        self._stock_saver = tf.train.Saver(max_to_keep=None)
     return self._stock_saver
 
   def save_checkpoint(self, prefix, step):
@@ -568,7 +568,7 @@ class Session(object):
       inputs[layer.embedding.bottom.top + "_keys"] = layer.keys
       inputs[layer.embedding.bottom.top + "_splits"] = layer.splits
     with self._session.graph.as_default():
-      tf.compat.v1.saved_model.simple_save(
+      tf.saved_model.simple_save(
           self._session, export_dir, inputs,
           {"predictions": self._graph.evaluate[1]})
 

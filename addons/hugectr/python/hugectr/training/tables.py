@@ -8,7 +8,7 @@ import ctypes
 import os
 import re
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 import sparse_operation_kit as sok
 # A name of DeepRec's, which that package adds.
@@ -136,7 +136,7 @@ class Maker(object):
     limit = _LIMIT
     if slot is not None and embedding.slot_sizes and embedding.slot_sizes[slot]:
       limit = embedding.slot_sizes[slot] ** -0.5
-    initializer = tf.compat.v1.random_uniform_initializer(
+    initializer = tf.random_uniform_initializer(
         -limit, limit, seed=seeds.of(name))
     beyond = beyond_of(self._beyond, embedding)
     if beyond is None:
@@ -179,8 +179,8 @@ class Maker(object):
     with self._beside_keys():
       return Layer(
           embedding, tables,
-          tf.compat.v1.placeholder(tf.int64, [None], "%s/keys" % name),
-          tf.compat.v1.placeholder(tf.int64, splits_shape, "%s/splits" % name))
+          tf.placeholder(tf.int64, [None], "%s/keys" % name),
+          tf.placeholder(tf.int64, splits_shape, "%s/splits" % name))
 
   def _beside_keys(self):
     return _on("/cpu:0" if self._gpu else None)
