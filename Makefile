@@ -6,6 +6,8 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 STEP := tools/step
+WHEELS := sok hps hugectr
+BUILDERS := $(WHEELS:%=//tools/pip_package:build_%)
 
 # Bazel and pip keep their caches there.
 export HOME ?= $(CURDIR)/.build/home
@@ -19,7 +21,7 @@ help:
 	@echo 'make demo      trains a CTR model: the way to see what this is'
 	@echo 'make test      every test, and the installed wheel; make check: the fast part'
 	@echo 'make wheel     leaves the wheel in dist/; make wheels: the addons'"'"' wheels too'
-	@echo 'make demo TF=2.15, wheel TF=2.15, test TF=2.15: the same on TensorFlow 2.11, 2.15 or 2.21'
+	@echo 'make demo TF=2.15 (also wheel, wheels, test): the same on TensorFlow 2.11, 2.15 or 2.21'
 	@echo 'make bench     measures against stock TensorFlow, into benchmarks/results/'
 	@echo 'make lint      format and style; make format: mends the C++ format'
 	@echo 'make sanitize  the engine under AddressSanitizer and ThreadSanitizer'
@@ -37,10 +39,10 @@ wheel: setup-build
 	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*.whl && bazel-bin/tools/pip_package/build_sok dist'
 endif
 
-wheels: setup-build
-	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
-
 ifndef TF
+wheels: setup-build
+	@$(STEP) wheels bash -c 'bazel build $(BUILDERS) && rm -f dist/*.whl && for w in $(WHEELS); do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
+
 # Its wheel may lack the CUDA library, so it is not left in dist/
 demo: setup-build
 	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo
@@ -58,6 +60,9 @@ setup-tf:
 
 wheel: setup-tf
 	@$(STEP) wheel bash -c 'tools/setup/bazel_for.sh $(TF) build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*+tf$(TF)-*.whl && .build/tf-$(TF)/bazel-bin/tools/pip_package/build_sok dist'
+
+wheels: setup-tf
+	@$(STEP) wheels bash -c 'tools/setup/bazel_for.sh $(TF) build $(BUILDERS) && rm -f dist/*+tf$(TF)-*.whl && for w in $(WHEELS); do .build/tf-$(TF)/bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
 demo: setup-tf
 	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo-$(TF) $(TF)

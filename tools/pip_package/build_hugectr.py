@@ -39,12 +39,12 @@ def fields(version):
       ("License", "Apache-2.0"),
       ("Classifier", "License :: OSI Approved :: Apache Software License"),
       ("Classifier", "Operating System :: POSIX :: Linux"),
-      ("Classifier", "Programming Language :: Python :: 3.7"),
+  ] + [("Classifier", "Programming Language :: Python :: " + python)
+       for python in distributions.PYTHONS] + [
       ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
-      ("Requires-Python", ">=3.7,<3.8"),
+      ("Requires-Python", ">=3.7,<3.14"),
       ("Requires-Dist", "numpy"),
-      # The last version for Python 3.7.
-      ("Requires-Dist", "pyarrow<=12.0.1,>=6"),
+      ("Requires-Dist", "pyarrow>=6"),
       # Before 14.0.1 pyarrow executes code that a file contains.
       ("Requires-Dist", "pyarrow-hotfix>=0.7"),
       # Requires the same minor version, because it calls internal modules of SOK.

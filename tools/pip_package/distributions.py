@@ -26,6 +26,10 @@ _TENSORFLOW = {
              ["tensorflow<2.22,>=2.21"]),
 }
 
+# The Pythons that have wheels of one of these, for a distribution without a library for one
+# TensorFlow.
+PYTHONS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
 
 def wheel_version(version, tensorflow):
   """Returns the version of a wheel with a library for one version of TensorFlow.
