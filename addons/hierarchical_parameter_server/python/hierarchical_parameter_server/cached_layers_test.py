@@ -7,6 +7,7 @@ lookups of skewed ids with tf.nn.embedding_lookup(_sparse).
 """
 
 import os
+import sys
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -22,8 +23,9 @@ def _load_with_stand_in(path):
   return _load_op_library(os.path.join(addon, "tf", "testing", os.path.basename(path)))
 
 
-# Must be set before the package loads its library.
-tf.load_op_library = _load_with_stand_in
+# Must be set before the package loads its library. `tf` may be tensorflow.compat.v1.
+for _module in (tf, sys.modules["tensorflow"]):
+  _module.load_op_library = _load_with_stand_in
 
 import hierarchical_parameter_server as hps  # pylint: disable=wrong-import-position
 from hierarchical_parameter_server import testing  # pylint: disable=wrong-import-position
