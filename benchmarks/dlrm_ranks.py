@@ -44,6 +44,7 @@ from sparse_operation_kit import experiment as sok
 
 import defaults
 import ids as id_lib
+import pair_dots
 import policies
 
 FLAGS = flags.FLAGS
@@ -87,36 +88,6 @@ def _mlp(x, widths, name, last_is_linear=False):
   return x
 
 
-def matmul_dots(vectors):
-  """The dot products of dot_interaction with TensorFlow's ops: `[B, n, D]` to pairs.
-
-  The forward and the backward pass take one matrix product each: the gradients of pairs
-  are gathered into symmetric matrices, which are multiplied by the vectors once.
-  TensorFlow's own gradient needs two products.
-  """
-  count = vectors.shape.as_list()[1]
-  pairs = [(i, j) for i in range(count) for j in range(i)]
-  lower = [i * count + j for i, j in pairs]
-  # Index of the pair of each matrix entry; diagonal entries point behind the last pair,
-  # to a zero.
-  number = np.full([count, count], len(pairs), np.int32)
-  for k, (i, j) in enumerate(pairs):
-    number[i, j] = number[j, i] = k
-
-  @tf.custom_gradient
-  def dots_of(x):
-    dots = tf.matmul(x, x, transpose_b=True)
-
-    def grad(dy):
-      padded = tf.pad(dy, [[0, 0], [0, 1]])
-      matrices = tf.reshape(tf.gather(padded, number.ravel(), axis=1), [-1, count, count])
-      return tf.matmul(matrices, x)
-
-    return tf.gather(tf.reshape(dots, [-1, count * count]), lower, axis=1), grad
-
-  return dots_of(vectors)
-
-
 def dlrm(numbers, vectors):
   """Returns the logits `[B]` for numbers `[B, 13]` and a list of vectors `[B, D]`."""
   dim = vectors[0].shape.as_list()[1]
@@ -125,7 +96,7 @@ def dlrm(numbers, vectors):
   if FLAGS.interaction == "ours":
     dots = embedding_variable.dot_interaction(vectors)
   else:
-    dots = matmul_dots(tf.stack(vectors, axis=1))
+    dots = pair_dots.matmul_dots(tf.stack(vectors, axis=1))
   top = _mlp(tf.concat([bottom, dots], axis=1), [int(w) for w in FLAGS.top] + [1], "top",
              last_is_linear=True)
   return tf.reshape(top, [-1])

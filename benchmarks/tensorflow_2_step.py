@@ -6,7 +6,8 @@
 
 26 tables, 4096 samples with an id each (Zipf 1.05), Adagrad. On TensorFlow 1.15 only the
 graph is measured. It runs with an installed wheel. The modes take turns; each prints the
-median and the best step in milliseconds.
+median and the best step in milliseconds. With --device=/gpu:0 --storage=hbm, rows and model
+are on a GPU, and ids are in CPU memory.
 """
 
 import time
@@ -16,32 +17,38 @@ from absl import flags
 import numpy as np
 import tensorflow as tf
 
+import embedding_variable as ev
+from embedding_variable.variables import config_pb2
 import sparse_operation_kit as sok
+
+import defaults
+import ids as id_lib
 
 FLAGS = flags.FLAGS
 
 flags.DEFINE_integer("tables", 26, "Number of tables.")
 flags.DEFINE_integer("batch", 4096, "Samples per step.")
 flags.DEFINE_integer("dim", 16, "Floats per row.")
+flags.DEFINE_integer("rows", defaults.ZIPF_ROWS, "Different ids of a table.")
+flags.DEFINE_string("device", "/cpu:0", "Device of the tables and of the model.")
+flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "Storage of the rows.")
 flags.DEFINE_integer("rounds", 5, "Turns of each mode.")
 flags.DEFINE_integer("steps", 60, "Steps per turn.")
 
 v1 = tf.compat.v1
 
 
-def _ids():
-  """Returns a list of int64 arrays [batch], one per table."""
-  random = np.random.RandomState(1)
-  return [random.zipf(1.05, FLAGS.batch) % 1000000 for _ in range(FLAGS.tables)]
-
-
 def _sparse(ids):
   rows = np.stack([np.arange(len(ids)), np.zeros_like(ids)], 1).astype(np.int64)
-  return tf.SparseTensor(rows, tf.constant(ids, tf.int64), [len(ids), 1])
+  with tf.device("/cpu:0"):
+    return tf.SparseTensor(rows, tf.constant(ids, tf.int64), [len(ids), 1])
 
 
 def _tables():
-  return [v1.get_embedding_variable("t%d" % t, FLAGS.dim) for t in range(FLAGS.tables)]
+  option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
+      storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper())))
+  return [ev.get_embedding_variable("t%d" % t, FLAGS.dim, ev_option=option)
+          for t in range(FLAGS.tables)]
 
 
 def _loss(tables, sparse, weight):
@@ -55,27 +62,30 @@ def _weight():
 
 def _graph(ids):
   """Returns a function that runs a step in a session."""
-  with tf.Graph().as_default():
+  with tf.Graph().as_default(), tf.device(FLAGS.device):
     tables = _tables()
     weight = v1.get_variable("weight", initializer=_weight(), use_resource=True)
     loss = _loss(tables, [_sparse(i) for i in ids], weight)
     train = v1.train.AdagradOptimizer(.1).minimize(loss)
-    session = v1.Session()
+    session = v1.Session(config=v1.ConfigProto(
+        allow_soft_placement=True, gpu_options=v1.GPUOptions(allow_growth=True)))
     session.run(v1.global_variables_initializer())
   return lambda: session.run([loss, train])
 
 
 def _eager(ids, wrap):
   """Returns a function that runs a step by a tape."""
-  tables, weight = _tables(), tf.Variable(_weight())
+  with tf.device(FLAGS.device):
+    tables, weight = _tables(), tf.Variable(_weight())
   sparse = [_sparse(i) for i in ids]
   optimizer = v1.train.AdagradOptimizer(.1)
 
   def step():
-    with tf.GradientTape() as tape:
-      loss = _loss(tables, sparse, weight)
     variables = tables + [weight]
-    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    with tf.device(FLAGS.device):
+      with tf.GradientTape() as tape:
+        loss = _loss(tables, sparse, weight)
+      optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
     return loss
 
   step = wrap(step)
@@ -83,7 +93,8 @@ def _eager(ids, wrap):
 
 
 def main(unused_argv):
-  ids = _ids()
+  ids = id_lib.draw(np.random.RandomState(1), "zipf", FLAGS.rows,
+                    [FLAGS.tables, FLAGS.batch], defaults.ZIPF_EXPONENT)
   modes = {"graph": _graph(ids)}
   if tf.executing_eagerly():
     modes["tf.function"] = _eager(ids, tf.function)
