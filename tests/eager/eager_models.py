@@ -37,10 +37,12 @@ def rows(seed, dim):
 class Model(tf.Module):
   """Tables, a dense variable and an optimizer."""
 
-  def __init__(self, optimizer):
+  def __init__(self, optimizer, ev_option=None):
     super(Model, self).__init__()
-    self.users = tf.compat.v1.get_embedding_variable("users", 4, initializer=rows(0, 4))
-    self.items = tf.compat.v1.get_embedding_variable("items", 3, initializer=rows(1, 3))
+    self.users = tf.compat.v1.get_embedding_variable(
+        "users", 4, initializer=rows(0, 4), ev_option=ev_option)
+    self.items = tf.compat.v1.get_embedding_variable(
+        "items", 3, initializer=rows(1, 3), ev_option=ev_option)
     self.weight = tf.Variable([[.5], [.25], [1.], [2.]])
     self.optimizer = optimizer
     self.function = tf.function(self.step)
