@@ -26,8 +26,7 @@ def cpu_of(device):
   spec = device_lib.DeviceSpec.from_string(device or "")
   if spec.device_type != "GPU":
     return device
-  spec.device_type, spec.device_index = "CPU", 0
-  return spec.to_string()
+  return device_lib.DeviceSpec(spec.job, spec.replica, spec.task, "CPU", 0).to_string()
 
 
 def to_device(tensors, device):

@@ -24,6 +24,12 @@ class PackOpsTest(absltest.TestCase):
     return [op for op in tf.compat.v1.get_default_graph().get_operations()
             if op.type == op_type]
 
+  def test_the_cpu_of_a_gpu(self):
+    self.assertEqual("/job:w/replica:0/task:1/device:CPU:0",
+                     pack_ops.cpu_of("/job:w/replica:0/task:1/device:GPU:1"))
+    for device in (None, "", "/job:w/task:1", "/device:CPU:0"):
+      self.assertEqual(device, pack_ops.cpu_of(device))
+
   def test_unpacking_returns_the_packed_tensors(self):
     fed = [tf.compat.v1.placeholder(t, s) for t, s in
            [(tf.int64, [None]), (tf.int32, []), (tf.string, [2]), (tf.float32, [0, 3])]]
