@@ -30,6 +30,8 @@ size_t TieredRows::TakePlaces(bool is_reserved, Span<Place> places,
         if (!status->ok()) break;
         ++taken;
       }
+      // A call that has reserved its room uses the places that exist.
+      if (is_reserved && used_ > 0) *status = Status::OK();
       if (taken == places.size() || !status->ok()) break;
       num_victims = ChooseVictims(places.subspan(
           taken, std::min<size_t>(places.size() - taken, kEvictAtOnce)));

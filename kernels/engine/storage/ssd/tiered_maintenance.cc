@@ -62,6 +62,22 @@ Status TieredRows::SetSlots(Span<const float> initial_values) {
   return Status::OK();
 }
 
+Status TieredRows::RemoveSlots(size_t count) {
+  std::lock_guard<std::mutex> compact(compact_mu_);
+  std::lock_guard<std::mutex> lock(places_mu_);
+  std::vector<float> kept;
+  for (int64_t s = 0; s + static_cast<int64_t>(count) < fresh_.num_slots();
+       ++s) {
+    kept.push_back(fresh_.initial_value(static_cast<int>(s)));
+  }
+  EV_RETURN_IF_ERROR(
+      file_->SetFloats(fresh_.dim() * (1 + static_cast<int64_t>(kept.size()))));
+  added_.resize(added_.size() - count);
+  fresh_.SetSlots(kept);
+  MakeMemory();
+  return Status::OK();
+}
+
 void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(places_mu_);

@@ -27,7 +27,10 @@ TieredRows::TieredRows(const TieredRowsOptions& options)
     : budget_(options.memory_bytes),
       compacts_in_thread_(options.compacts_in_thread),
       fresh_(options.dim, options.default_rows),
-      ranks_(options.strategy),
+      shared_ranks_(options.ranks != nullptr
+                        ? options.ranks
+                        : std::make_shared<UseRanks>(options.strategy)),
+      ranks_(*shared_ranks_),
       hand_(&ranks_, kCandidatesEach),
       compactor_([this] { CompactWhileSparse(); }) {
   hand_.Reserve(kEvictAtOnce);
@@ -93,11 +96,25 @@ void TieredRows::Wrote(Span<const Place> places) {
 
 Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
                         int64_t count, float* out) {
+  return CopyRounds(handles, offset, count, out, nullptr);
+}
+
+Status TieredRows::CopyWhole(Span<const RowHandle> handles, float* out,
+                             uint32_t* ranks) {
+  return CopyRounds(handles, 0, floats(), out, ranks);
+}
+
+// ranks: null, or receives the rows' ranks; the copies then count as uses.
+Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
+                              int64_t count, float* out, uint32_t* ranks) {
+  // A whole row is read to its destination, a part of one through a buffer.
+  const bool whole = offset == 0 && count == floats();
   std::vector<float> fresh(floats());
   std::vector<float> read_rows;
   std::vector<RecordRead> reads;
   std::vector<size_t> which;
   Place places[kCopiedAtOnce];
+  int64_t hits = 0, misses = 0;
   const auto round = [&](const std::vector<size_t>& left,
                          std::vector<size_t>* again) {
     reads.clear();
@@ -117,11 +134,14 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
       const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
       if (places[k] != kNoPlace && seen == (kInFastTier | places[k])) {
         std::copy_n(row(places[k]) + offset, count, to);
+        if (ranks != nullptr) ranks[i] = UseRanks::Kept(entry(places[k])->rank);
+        ++hits;
       } else if (InFastTier(seen) || seen == kMoving) {
         again->push_back(i);
       } else if (IsFresh(seen)) {
         fresh_.Fill(seen & kPayload, fresh.data());
         std::copy_n(fresh.data() + offset, count, to);
+        if (ranks != nullptr) ranks[i] = 0;
       } else if (seen == 0) {
         return NamesNoRow(handles[i]);
       } else {
@@ -133,9 +153,10 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
       }
     }
     holding.Release();
-    read_rows.resize(reads.size() * floats());
+    if (!whole) read_rows.resize(reads.size() * floats());
     for (size_t k = 0; k < reads.size(); ++k) {
-      reads[k].row = read_rows.data() + k * floats();
+      reads[k].row =
+          whole ? out + which[k] * count : read_rows.data() + k * floats();
     }
     file_->Read(Span<RecordRead>(reads.data(), reads.size()));
     for (size_t k = 0; k < reads.size(); ++k) {
@@ -149,11 +170,18 @@ Status TieredRows::Copy(Span<const RowHandle> handles, int64_t offset,
       }
       EV_RETURN_IF_ERROR(reads[k].status);
       Complete(reads[k].floats, reads[k].row);
-      std::copy_n(reads[k].row + offset, count, out + i * count);
+      if (!whole) std::copy_n(reads[k].row + offset, count, out + i * count);
+      if (ranks != nullptr) ranks[i] = reads[k].rank;
+      ++misses;
     }
     return Status::OK();
   };
-  return ReadInRounds(handles, kCopiedAtOnce, round);
+  const Status status = ReadInRounds(handles, kCopiedAtOnce, round);
+  if (ranks != nullptr) {
+    hits_.fetch_add(hits, std::memory_order_relaxed);
+    misses_.fetch_add(misses, std::memory_order_relaxed);
+  }
+  return status;
 }
 
 bool TieredRows::IsStored(RowHandle handle) const {
