@@ -67,10 +67,11 @@ def _values(parts):
     growing["evicted"] = evicted
   storage = storages.of_name(options.storage)
   if storage.counts_hits:
-    front, behind, _, hits, misses, _ = _sum(parts, "tier_stats")
-    growing["hits"] = hits
-    growing["misses"] = misses
-    values.update(zip(storage.charts, (front, behind)))
+    stats = _sum(parts, "tier_stats")
+    growing["hits"] = stats[3]
+    growing["misses"] = stats[4]
+    # The rows of the fastest memory, then those of the memory below each pair.
+    values.update(zip(storage.charts, stats[:1] + stats[1::6]))
   values.update(zip(growing, _since_last(list(growing.values()))))
   return values
 
@@ -110,9 +111,10 @@ def summaries(variables=None, collections=None):
   | `filter_bytes` | with a filter | bytes of the filter |
   | `evicted` | with eviction or a capacity | rows evicted since the last evaluation |
   | `hits`, `misses` | on a GPU or an SSD | rows used since the last evaluation that were, |
-  | | | or were not, in the faster memory (`handle_ops.tier_stats`) |
+  | | | or were not, in the fastest memory (`handle_ops.tier_stats`) |
   | `rows_in_memory`, `rows_on_ssd` | `DRAM_SSDHASH` | rows in each memory |
   | `rows_in_gpu_memory`, `rows_in_cpu_memory` | `HBM_DRAM` | rows in each memory |
+  | the same two, `rows_on_ssd` | `HBM_DRAM_SSDHASH` | rows in each memory |
 
   With one evaluation each step, "since the last evaluation" is per step.
 

@@ -445,13 +445,13 @@ class FeatureColumnsTest(parameterized.TestCase):
       _fc.input_layer(_features(), [_fc.indicator_column(_column("dense"))])
 
   def test_options_that_this_version_lacks(self):
-    option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(102))
+    option = ev.EmbeddingVariableOption(ckpt=ev.CheckpointOption("/somewhere"))
     with tf.Graph().as_default():
       column = _fc.categorical_column_with_embedding(
           "ids", tf.int64, ev_option=option)
       with self.assertRaisesRegex(
           NotImplementedError,
-          "'input_layer/ids_embedding/embedding_weights'.*HBM_DRAM_SSDHASH"):
+          "'input_layer/ids_embedding/embedding_weights'.*CheckpointOption"):
         _fc.input_layer(_features(), [_fc.embedding_column(column, _DIM)])
 
 

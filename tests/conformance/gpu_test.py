@@ -1,12 +1,15 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `StorageOption(storage_type=HBM)` and HBM_DRAM with rows in CPU memory.
+"""Compares `StorageOption(storage_type=HBM)`, HBM_DRAM and HBM_DRAM_SSDHASH with rows in
+CPU memory.
 
-HBM_DRAM tables have at most 64 rows on the GPU.
+HBM_DRAM tables have at most 64 rows on the GPU, HBM_DRAM_SSDHASH tables also about 20
+rows in CPU memory.
 """
 
 import collections
 import os
+import tempfile
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -22,6 +25,7 @@ from embedding_variable.variables import config_pb2
 _DIM = 4
 _HBM = config_pb2.StorageType.HBM
 _HBM_DRAM = config_pb2.StorageType.HBM_DRAM
+_HBM_DRAM_SSD = config_pb2.StorageType.HBM_DRAM_SSDHASH
 _DRAM = config_pb2.StorageType.DRAM
 _LRU = config_pb2.CacheStrategy.LRU
 
@@ -38,11 +42,15 @@ def _why_no_gpu(storage=_HBM):
 
 
 def _variable(name, storage, capacity=None, **options):
-  # Room for 64 rows without slots.
-  size = [64 * _DIM * 4] if storage == _HBM_DRAM else None
+  # Room for 64 rows without slots, and for 20 rows with one.
+  size = {_HBM_DRAM: [64 * _DIM * 4],
+          _HBM_DRAM_SSD: [64 * _DIM * 4, 20 * (2 * _DIM * 4 + 20)]}.get(storage)
+  path = None
+  if storage == _HBM_DRAM_SSD:
+    path = tempfile.mkdtemp(prefix="rows-", dir=os.environ.get("TEST_TMPDIR"))
   option = ev.EmbeddingVariableOption(
       storage_option=ev.StorageOption(storage_type=storage, storage_size=size,
-                                      **(capacity or {})), **options)
+                                      storage_path=path, **(capacity or {})), **options)
   return tf.get_embedding_variable(
       name, _DIM, initializer=tf.random_normal_initializer(seed=7),
       ev_option=option)
@@ -131,7 +139,8 @@ class GpuStorageTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       (name + where, optimizer, storage) for name, optimizer in _OPTIMIZERS
-      for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM)))
+      for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM),
+                             ("_three_memories", _HBM_DRAM_SSD)))
   def test_trains_as_in_cpu_memory(self, optimizer, storage):
     cpu = _Model(_DRAM, optimizer).start()
     gpu = _Model(storage, optimizer).start()
@@ -149,7 +158,8 @@ class GpuStorageTest(parameterized.TestCase):
           ("lru", dict(capacity=dict(max_capacity=90, cache_strategy=_LRU))),
           ("lfu", dict(capacity=dict(max_capacity=90))),
           ("bytes", dict(capacity=dict(max_capacity_bytes=9000))),
-      ) for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM)))
+      ) for where, storage in (("", _HBM), ("_two_memories", _HBM_DRAM),
+                               ("_three_memories", _HBM_DRAM_SSD)))
   def test_policies_equal_those_in_cpu_memory(self, options, storage):
     optimizer = dict(_OPTIMIZERS)["adagrad"]
     cpu = _Model(_DRAM, optimizer, **options).start()
@@ -173,7 +183,9 @@ class GpuStorageTest(parameterized.TestCase):
 
   @parameterized.parameters((_HBM, _DRAM), (_DRAM, _HBM), (_HBM, _HBM),
                             (_HBM_DRAM, _DRAM), (_DRAM, _HBM_DRAM),
-                            (_HBM_DRAM, _HBM), (_HBM, _HBM_DRAM))
+                            (_HBM_DRAM, _HBM), (_HBM, _HBM_DRAM),
+                            (_HBM_DRAM_SSD, _DRAM), (_DRAM, _HBM_DRAM_SSD),
+                            (_HBM_DRAM_SSD, _HBM_DRAM_SSD))
   def test_a_checkpoint_moves_between_memories(self, saved, restored):
     optimizer = dict(_OPTIMIZERS)["adam"]
     one = _Model(saved, optimizer).start()
@@ -203,6 +215,27 @@ class GpuStorageTest(parameterized.TestCase):
     for more in (slow_bytes, hits, misses, written):
       self.assertGreater(more, 0)
     cold = ids[tiers == 1][:20]
+    feed = {model.ids: (np.stack([cold * 0, np.arange(20)], 1), cold, [1, 20])}
+    model.session.run(model.prefetch, feed)
+    np.testing.assert_array_equal(model.session.run(model.tier, feed), np.zeros(20))
+
+  def test_three_memories_of_rows(self):
+    model = _Model(_HBM_DRAM_SSD, dict(_OPTIMIZERS)["adagrad"]).start()
+    model.run(12, seed=1)
+    ids = np.arange(-250, 250)
+    feed = {model.ids: (np.stack([ids * 0, ids + 250], 1), ids, [1, 500])}
+    tiers = model.session.run(model.tier, feed)
+    self.assertEqual(set(tiers), {-1, 0, 1, 2})
+    self.assertTrue(np.all(tiers[np.abs(ids) > 200] == -1))
+    stats = model.session.run(model.stats)
+    self.assertEqual(stats[0], np.sum(tiers == 0))
+    self.assertLessEqual(stats[0], 64)
+    self.assertEqual(stats[1], stats[6])  # rows in CPU memory
+    self.assertLessEqual(stats[6], 20)
+    self.assertGreaterEqual(stats[0] + stats[6] + stats[7], np.sum(tiers >= 0))
+    for more in stats[2:6].tolist() + stats[8:].tolist():
+      self.assertGreater(more, 0)
+    cold = ids[tiers == 2][:20]
     feed = {model.ids: (np.stack([cold * 0, np.arange(20)], 1), cold, [1, 20])}
     model.session.run(model.prefetch, feed)
     np.testing.assert_array_equal(model.session.run(model.tier, feed), np.zeros(20))
@@ -272,10 +305,11 @@ class UpdateBySamplesTest(parameterized.TestCase):
     self._check_bits("auto", combiner)
 
   @parameterized.parameters("sum", "mean", "sqrtn", "max")
-  def test_same_bits_with_rows_in_two_memories(self, combiner):
+  def test_same_bits_with_rows_in_several_memories(self, combiner):
     if _why_no_gpu() is not None:
       self.skipTest(_why_no_gpu())
     self._check_bits(_HBM_DRAM, combiner)
+    self._check_bits(_HBM_DRAM_SSD, combiner)
 
   def _check_bits(self, storage, combiner):
     by_sums, types = self._train(_DRAM, combiner, lambda g: g)
@@ -388,7 +422,7 @@ class PartsTest(parameterized.TestCase):
 
 class WithoutGpuTest(parameterized.TestCase):
 
-  @parameterized.parameters(_HBM, _HBM_DRAM)
+  @parameterized.parameters(_HBM, _HBM_DRAM, _HBM_DRAM_SSD)
   def test_the_error_names_the_variable_and_what_is_missing(self, storage):
     why = _why_no_gpu(storage)
     if why is None:

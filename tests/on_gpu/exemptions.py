@@ -42,7 +42,7 @@ LIST = [
     Exemption("policies_test", "CapacityTest.test_memory_is_bounded*",
               "bounds slabs of 2 MiB in CPU memory; GPU memory comes in chunks of up "
               "to 8 MiB",
-              storages=("hbm", "hbm_dram")),
+              storages=("hbm", "hbm_dram", "hbm_dram_ssd")),
     Exemption("optimizers_test", "*.test_rows_equal_those_of_a_dense_variable7*",
               "Keras' Adam consists of stock ops, which a GPU rounds differently by "
               "5e-6"),

@@ -7,6 +7,7 @@ explicit device and storage.
 """
 
 import os
+import tempfile
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -27,6 +28,7 @@ _CPU = "/cpu:0"
 # (device, storage) of a model.
 _ON_GPU = (_GPU, _TYPES.HBM)
 _ON_BOTH = (_GPU, _TYPES.HBM_DRAM)
+_ON_ALL = (_GPU, _TYPES.HBM_DRAM_SSDHASH)
 _PLACED_DRAM = (_GPU, _TYPES.DRAM)
 _ON_CPU = (_CPU, _TYPES.DRAM)
 
@@ -40,9 +42,15 @@ _OPTIMIZERS = {
 
 
 def _variable(name, storage):
-  size = [64 * _DIM * 4] if storage == _TYPES.HBM_DRAM else None
+  size = path = None
+  if storage == _TYPES.HBM_DRAM:
+    size = [64 * _DIM * 4]
+  elif storage == _TYPES.HBM_DRAM_SSDHASH:
+    size = [64 * _DIM * 4, 30 * (_DIM * 4 + 20)]
+    path = tempfile.mkdtemp(prefix="rows-", dir=os.environ.get("TEST_TMPDIR"))
   option = ev.EmbeddingVariableOption(
-      storage_option=ev.StorageOption(storage_type=storage, storage_size=size),
+      storage_option=ev.StorageOption(storage_type=storage, storage_size=size,
+                                      storage_path=path),
       filter_option=ev.CounterFilter(filter_freq=2),
       evict_option=ev.GlobalStepEvict(steps_to_live=6))
   rows = np.random.RandomState(len(name)).randn(5, _DIM).astype(np.float32)
@@ -119,13 +127,15 @@ class MovesTest(parameterized.TestCase):
 
   def test_where_the_tables_are(self):
     wanted = tf.DeviceSpec.from_string(_GPU).device_type
-    for where, device_type in ((_ON_GPU, wanted), (_ON_BOTH, wanted), (_ON_CPU, "CPU")):
+    for where, device_type in ((_ON_GPU, wanted), (_ON_BOTH, wanted), (_ON_ALL, wanted),
+                               (_ON_CPU, "CPU")):
       for handle in _Model(where).handles:
         self.assertEqual(tf.DeviceSpec.from_string(handle).device_type, device_type)
 
   @parameterized.parameters(*sorted(_OPTIMIZERS))
   def test_trains_as_on_the_cpu(self, optimizer):
-    models = [_Model(w, optimizer) for w in (_ON_CPU, _ON_GPU, _ON_BOTH, _PLACED_DRAM)]
+    models = [_Model(w, optimizer)
+              for w in (_ON_CPU, _ON_GPU, _ON_BOTH, _ON_ALL, _PLACED_DRAM)]
     seen = [m.run(6, seed=1) for m in models]
     for model, outputs in zip(models[1:], seen[1:]):
       np.testing.assert_array_equal(seen[0], outputs)
@@ -134,7 +144,8 @@ class MovesTest(parameterized.TestCase):
   @parameterized.parameters(
       (_ON_GPU, _ON_CPU), (_ON_CPU, _ON_GPU), (_ON_BOTH, _ON_CPU), (_ON_CPU, _ON_BOTH),
       (_ON_GPU, _ON_BOTH), (_ON_BOTH, _ON_GPU), (_ON_GPU, _ON_GPU),
-      (_PLACED_DRAM, _ON_GPU))
+      (_PLACED_DRAM, _ON_GPU), (_ON_ALL, _ON_CPU), (_ON_CPU, _ON_ALL),
+      (_ON_ALL, _ON_ALL))
   def test_a_checkpoint_moves(self, saved, restored):
     one, other = _Model(saved), _Model(restored)
     one.run(6, seed=1)
@@ -161,7 +172,8 @@ class MovesTest(parameterized.TestCase):
     self._same(gpu, again)
     self._check_goes_on(gpu, again)
 
-  @parameterized.parameters((_ON_GPU, _ON_CPU), (_ON_CPU, _ON_GPU), (_ON_BOTH, _ON_CPU))
+  @parameterized.parameters((_ON_GPU, _ON_CPU), (_ON_CPU, _ON_GPU), (_ON_BOTH, _ON_CPU),
+                            (_ON_ALL, _ON_CPU), (_ON_CPU, _ON_ALL))
   def test_increments_move(self, saved, restored):
     one, other = _Model(saved), _Model(restored)
     folder = self.create_tempdir().full_path

@@ -19,7 +19,9 @@ imported. From then on, for every graph of the process:
 * A table in CPU memory, or without an explicit memory, gets the requested storage.
 """
 
+import collections
 import os
+import tempfile
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
@@ -33,11 +35,13 @@ LIBRARY = "EV_TEST_LIBRARY"      # path of an op library to load instead of the 
 
 # "per_table": each table has the storage that the program gives it. "own": the same, and the
 # program places everything itself.
-STORAGES = ("hbm", "hbm_dram", "per_table", "own")
+STORAGES = ("hbm", "hbm_dram", "hbm_dram_ssd", "per_table", "own")
 
-# Rows of an "hbm_dram" table that fit in GPU memory, without slots. The number is small,
-# so that rows move between the memories in every suite.
+# Rows of an "hbm_dram" or "hbm_dram_ssd" table that fit in GPU memory, without slots, and
+# rows that fit in CPU memory above a file. The numbers are small, so that rows move between
+# the memories in every suite.
 ROWS_ON_GPU = 64
+ROWS_ABOVE_FILE = 20
 
 _CPU = "/device:CPU:0"
 _HANDLE = "EvHandle"
@@ -134,12 +138,18 @@ def _configure_sessions(soft):
 def _store_rows(storage):
   from embedding_variable.ops import handle_ops  # pylint: disable=g-import-not-at-top
   handle = handle_ops.handle
+  paths = collections.defaultdict(
+      lambda: tempfile.mkdtemp(prefix="rows-", dir=os.environ.get("TEST_TMPDIR")))
 
   def handle_of_rows(shared_name, dim, *args, **kwargs):
     if not args and kwargs.get("storage", "dram") == "dram":
       kwargs["storage"] = storage
-      if storage == "hbm_dram":
+      if storage != "hbm":
         kwargs["memory_bytes"] = ROWS_ON_GPU * 4 * dim
+      if storage == "hbm_dram_ssd":
+        kwargs["second_memory_bytes"] = ROWS_ABOVE_FILE * (4 * dim + 20)
+        # Handles of one name have one path.
+        kwargs["storage_path"] = paths[shared_name]
     return handle(shared_name, dim, *args, **kwargs)
 
   handle_ops.handle = handle_of_rows

@@ -167,6 +167,14 @@ TierStats EmbeddingTable::tier_stats() const {
   return stats;
 }
 
+TierStats EmbeddingTable::tier_stats_below() const {
+  SharedGate shared(&impl_->gate);
+  if (impl_->home == nullptr || impl_->home->tiers() == nullptr) {
+    return TierStats();
+  }
+  return impl_->home->tiers()->tier_stats_below();
+}
+
 std::vector<SlotSpec> EmbeddingTable::slots() const {
   SharedGate shared(&impl_->gate);
   return impl_->slots;

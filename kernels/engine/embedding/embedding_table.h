@@ -171,6 +171,8 @@ class EmbeddingTable {
   Status CheckKeys(Span<const int64_t> keys) const;
   TableStats stats() const;
   TierStats tier_stats() const;  // zeros if all rows are in CPU memory
+  // The second tier and the third; zeros if there are fewer.
+  TierStats tier_stats_below() const;
   // Names and initial values by column.
   std::vector<SlotSpec> slots() const;
   // The default rows that Initialize got, [R, dim]; empty before.

@@ -502,7 +502,8 @@ TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {
   // Rows are allocated in slabs of 2 MiB, and a batch is inserted before the
   // eviction. If rows are in two memories, the few on a GPU take a block of 8
   // MiB in its memory, and the place of each of some 54,000 rows takes 8 bytes.
-  const bool has_piece = testing::StorageUnderTest() == RowStorage::kHbmDram;
+  const bool has_piece = testing::StorageUnderTest() == RowStorage::kHbmDram ||
+                         testing::StorageUnderTest() == RowStorage::kHbmDramSsd;
   // A GPU that has all rows also has their keys, 16 to 32 bytes each.
   const bool has_keys = testing::StorageUnderTest() == RowStorage::kHbm;
   const TableStats stats = table->stats();

@@ -8,6 +8,7 @@
 #include "kernels/engine/rows/dram/dram_rows.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/hbm_dram_ssd_rows.h"
 #include "kernels/engine/rows/ssd/ssd_rows.h"
 #include "kernels/engine/storage/dram/row_store.h"
 
@@ -54,6 +55,8 @@ Status Make(const RowHomeOptions& options, TableRows* made) {
       return MakeSsdRows(options, &made->home);
     case RowStorage::kHbmDram:
       return MakeHbmDramRows(options, &made->home);
+    case RowStorage::kHbmDramSsd:
+      return MakeHbmDramSsdRows(options, &made->home);
   }
   return InvalidArgument("unknown storage of rows");
 }

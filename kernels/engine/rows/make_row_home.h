@@ -29,8 +29,9 @@ struct TableRows {
   std::string why_not_on_gpu;
 };
 
-// FailedPrecondition: kHbm or kHbmDram without GPU code, driver or GPU, or
-// kDramSsd with a directory that cannot be used. InvalidArgument: memory_bytes
+// FailedPrecondition: kHbm, kHbmDram or kHbmDramSsd without GPU code, driver or
+// GPU; kDramSsd or kHbmDramSsd with a directory that cannot be used.
+// InvalidArgument: memory_bytes
 // is too small. ResourceExhausted. Errors do not name the table. kAuto uses GPU
 // memory unless that is a FailedPrecondition, and CPU memory then. After an
 // error *rows is unchanged. Throws std::bad_alloc.

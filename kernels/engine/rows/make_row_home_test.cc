@@ -71,6 +71,7 @@ TEST(RowStorageTest, NamesAreThoseOfOps) {
   EXPECT_STREQ("auto", RowStorageName(RowStorage::kAuto));
   EXPECT_STREQ("dram_ssd", RowStorageName(RowStorage::kDramSsd));
   EXPECT_STREQ("hbm_dram", RowStorageName(RowStorage::kHbmDram));
+  EXPECT_STREQ("hbm_dram_ssd", RowStorageName(RowStorage::kHbmDramSsd));
 }
 
 TEST(RowStorageTest, AStorageIsFoundByItsNameAndNoOther) {

@@ -4,10 +4,11 @@
 // The storage of one table's rows. Every table has one home, whatever memory
 // its rows are in:
 //
-//   dram/      all rows in CPU memory
-//   ssd/       the hot rows in CPU memory, the others on an SSD
-//   gpu/       all rows in a GPU's memory
-//   hbm_dram/  the hot rows in a GPU's memory, the others in CPU memory
+//   dram/          all rows in CPU memory.
+//   ssd/           the hot rows in CPU memory, the others on an SSD.
+//   gpu/           all rows in a GPU's memory.
+//   hbm_dram/      the hot rows in a GPU's memory, the others in CPU memory.
+//   hbm_dram_ssd/  the hot rows in a GPU's memory, the others like ssd/.
 //
 // The table keeps its index, its handles and the counters of each row (RowMeta:
 // frequency, version). A home keeps the floats. A home in GPU memory may also
@@ -80,7 +81,8 @@ struct RowHomeCosts {
   }
 };
 
-// Statistics of a home with two memories, or with memory and an SSD. For a
+// Statistics of two tiers of a home, one above the other: two memories, or
+// memory and an SSD. For a
 // table with all rows in GPU memory, memory_rows counts these. `hits` are then
 // ids of lookups and updates found by the GPU, and `misses` ids looked up on
 // the CPU.
@@ -91,16 +93,20 @@ struct TierStats {
   int64_t hits = 0, misses = 0, written_bytes = 0;
 };
 
-// A home that keeps hot rows in a fast tier and the others in a slow one.
+// A home that keeps hot rows in a fast tier and the others in one or two slower
+// ones.
 class RowTiers {
  public:
   virtual ~RowTiers() {}
   // Moves rows to the fast tier, as far as there is room. Handles without a row
   // are allowed.
   virtual Status Prefetch(Span<const RowHandle> handles) = 0;
-  // Returns whether the row is in the fast tier.
-  virtual bool IsInMemory(RowHandle handle) const = 0;
+  // Returns the number of the row's tier; 0 is the fastest.
+  virtual int TierOf(RowHandle handle) const = 0;
+  // The two fastest tiers.
   virtual TierStats tier_stats() const = 0;
+  // The second tier, as the faster one, and the third; zeros if there are two.
+  virtual TierStats tier_stats_below() const { return TierStats(); }
 };
 
 class RowHome {

@@ -20,8 +20,9 @@ enum class RowStorage {
   kDram,
   kHbm,
   kAuto,
-  kDramSsd,  // hot rows in CPU memory, the others on an SSD
-  kHbmDram,  // hot rows in GPU memory, the others in CPU memory
+  kDramSsd,     // hot rows in CPU memory, the others on an SSD
+  kHbmDram,     // hot rows in GPU memory, the others in CPU memory
+  kHbmDramSsd,  // hot rows in GPU memory, the others like kDramSsd
 };
 
 // Names in ops and in Python (storages.py).
@@ -29,11 +30,13 @@ struct RowStorageEntry {
   RowStorage storage;
   const char* name;
 };
-constexpr RowStorageEntry kRowStorages[] = {{RowStorage::kDram, "dram"},
-                                            {RowStorage::kHbm, "hbm"},
-                                            {RowStorage::kAuto, "auto"},
-                                            {RowStorage::kDramSsd, "dram_ssd"},
-                                            {RowStorage::kHbmDram, "hbm_dram"}};
+constexpr RowStorageEntry kRowStorages[] = {
+    {RowStorage::kDram, "dram"},
+    {RowStorage::kHbm, "hbm"},
+    {RowStorage::kAuto, "auto"},
+    {RowStorage::kDramSsd, "dram_ssd"},
+    {RowStorage::kHbmDram, "hbm_dram"},
+    {RowStorage::kHbmDramSsd, "hbm_dram_ssd"}};
 
 inline const char* RowStorageName(RowStorage storage) {
   for (const RowStorageEntry& entry : kRowStorages) {
@@ -65,14 +68,16 @@ inline std::string RowStorageAttr() {
 // ignores those that it does not need.
 struct RowStorageOptions {
   RowStorage storage = RowStorage::kDram;
-  // kDramSsd: a directory for this table alone. With several ranks
+  // kDramSsd, kHbmDramSsd: a directory for this table alone. With several ranks
   // (HOROVOD_RANK or OMPI_COMM_WORLD_RANK is set) each uses the subdirectory
   // rank_<k>.
   std::string path;
-  // Bytes for the rows in the faster of two memories. kDramSsd: at least one
-  // row. kHbmDram: at least 64 rows without slots; with slots the device still
-  // holds at least 64 rows.
+  // Bytes for the rows in the fastest memory. kDramSsd: at least one row.
+  // kHbmDram, kHbmDramSsd: at least 64 rows without slots; with slots the
+  // device still holds at least 64 rows.
   int64_t memory_bytes = 0;
+  // kHbmDramSsd: bytes for the rows in CPU memory; at least one row.
+  int64_t second_memory_bytes = 0;
   // Decides which rows are in the faster of two memories.
   CacheStrategy tier_strategy = CacheStrategy::kLfu;
 };

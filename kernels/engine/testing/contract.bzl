@@ -25,6 +25,7 @@ _HOMES = {
     "": struct(storage = "dram", on_gpu = False, size = "small"),
     "device": struct(storage = "device", on_gpu = True, size = "small"),
     "hbm_dram": struct(storage = "hbm_dram", on_gpu = True, size = "medium"),
+    "hbm_dram_ssd": struct(storage = "hbm_dram_ssd", on_gpu = True, size = "medium"),
     "ssd": struct(storage = "ssd", on_gpu = False, size = "medium"),
 }
 
@@ -32,6 +33,7 @@ _HOMES = {
 _ON_GPU = {
     "device": "gpu",
     "hbm_dram": "hbm_dram_gpu",
+    "hbm_dram_ssd": "hbm_dram_ssd_gpu",
 }
 
 def _cases(name, srcs, deps):

@@ -45,12 +45,15 @@ class SkipWithoutGpu : public ::testing::EmptyTestEventListener {
   }
 };
 
-#if defined(EV_TEST_ON_DEVICE) || defined(EV_TEST_ON_DEVICE_AND_HOST)
+#if defined(EV_TEST_ON_DEVICE) || defined(EV_TEST_ON_DEVICE_AND_HOST) || \
+    defined(EV_TEST_ON_DEVICE_AND_SSD)
 
 RowStorage StorageUnderTest() {
   if (!WhyNoGpu().empty()) return RowStorage::kDram;
 #ifdef EV_TEST_ON_DEVICE
   return RowStorage::kHbm;
+#elif defined(EV_TEST_ON_DEVICE_AND_SSD)
+  return RowStorage::kHbmDramSsd;
 #else
   return RowStorage::kHbmDram;
 #endif
@@ -85,12 +88,17 @@ std::string FreshDirectory() {
 
 void PutUnderTest(TableOptions* options) {
   options->storage = StorageUnderTest();
+  // Bytes of the value and one slot, plus the overhead of a place.
+  const int64_t place_bytes = 2 * options->dim * sizeof(float) + 20;
   if (options->storage == RowStorage::kDramSsd) {
     options->path = FreshDirectory();
-    // Bytes of the value and one slot, plus the overhead of a place.
-    options->memory_bytes = 64 * (2 * options->dim * sizeof(float) + 20);
+    options->memory_bytes = 64 * place_bytes;
   } else if (options->storage == RowStorage::kHbmDram) {
     options->memory_bytes = 64 * options->dim * sizeof(float);
+  } else if (options->storage == RowStorage::kHbmDramSsd) {
+    options->path = FreshDirectory();
+    options->memory_bytes = 64 * options->dim * sizeof(float);
+    options->second_memory_bytes = 64 * place_bytes;
   }
 }
 

@@ -8,6 +8,8 @@
 //   device    a device's memory: that of host_device_rows.h, or that of a GPU,
 //             where every case is skipped if the process sees no GPU.
 //   hbm_dram  at most 64 rows in a device's memory, the others in CPU memory.
+//   hbm_dram_ssd  at most 64 rows in a device's memory, about 64 in CPU memory,
+//             the others in a file.
 //   ssd       all but about 64 rows in a file.
 
 #ifndef KERNELS_ENGINE_TESTING_STORAGE_UNDER_TEST_H_

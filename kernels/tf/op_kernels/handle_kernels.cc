@@ -56,6 +56,7 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
   const auto storage = from.Get<std::string>("storage");
   options->path = from.Get<std::string>("storage_path");
   options->memory_bytes = from.Int("memory_bytes");
+  options->second_memory_bytes = from.Int("second_memory_bytes");
   options->record_frequency = from.Get<bool>("record_frequency");
   options->record_version = from.Get<bool>("record_version");
   options->versions_are_times = from.Get<bool>("versions_are_times");
@@ -128,7 +129,8 @@ class HandleOp : public OpKernel {
             got.versions_are_times == options_.versions_are_times &&
             got.admission == options_.admission &&
             got.capacity == options_.capacity && got.path == options_.path &&
-            got.memory_bytes == options_.memory_bytes,
+            got.memory_bytes == options_.memory_bytes &&
+            got.second_memory_bytes == options_.second_memory_bytes,
         BadInput(resource->name(), "two handles of this name differ: storage ",
                  ev::RowStorageName(got.storage), " and ",
                  ev::RowStorageName(options_.storage), ", dim ", got.dim,
@@ -269,23 +271,33 @@ class PolicyStatsOp : public OpKernel {
 
 class TierStatsOp : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit TierStatsOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("pairs", &pairs_));
+  }
 
   void Compute(OpKernelContext* context) override {
     EvResourcePtr resource;
     OP_REQUIRES_OK(context, GetResource(context, 0, &resource));
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({6}), &output));
-    const ev::TierStats stats = resource->table()->tier_stats();
+    OP_REQUIRES_OK(context, context->allocate_output(
+                                0, TensorShape({kEach * pairs_}), &output));
     auto out = output->vec<tensorflow::int64>();
-    out(0) = stats.memory_rows;
-    out(1) = stats.stored_rows;
-    out(2) = stats.stored_bytes;
-    out(3) = stats.hits;
-    out(4) = stats.misses;
-    out(5) = stats.written_bytes;
+    for (int k = 0; k < pairs_; ++k) {
+      ev::TierStats stats;
+      if (k == 0) stats = resource->table()->tier_stats();
+      if (k == 1) stats = resource->table()->tier_stats_below();
+      out(kEach * k) = stats.memory_rows;
+      out(kEach * k + 1) = stats.stored_rows;
+      out(kEach * k + 2) = stats.stored_bytes;
+      out(kEach * k + 3) = stats.hits;
+      out(kEach * k + 4) = stats.misses;
+      out(kEach * k + 5) = stats.written_bytes;
+    }
   }
+
+ private:
+  static constexpr int kEach = 6;
+  int pairs_ = 1;
 };
 
 class EvictOp : public OpKernel {

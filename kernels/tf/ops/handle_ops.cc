@@ -48,6 +48,7 @@ REGISTER_OP("EvHandle")
     .Attr(ev::RowStorageAttr())
     .Attr("storage_path: string = ''")
     .Attr("memory_bytes: int >= 0 = 0")
+    .Attr("second_memory_bytes: int >= 0 = 0")
     .Attr("key_dtype: {int64, int32} = DT_INT64")
     .Attr("record_frequency: bool = false")
     .Attr("record_version: bool = false")
@@ -79,9 +80,11 @@ shape: [-1, D], where D is the length of a row.
 storage: Memory of the rows. dram: CPU memory. hbm: memory of the process's GPU. auto: GPU
   memory if the process can use a GPU, else CPU memory. dram_ssd: CPU memory, and a file
   for rows that do not fit. hbm_dram: GPU memory, and CPU memory for rows that do not fit.
+  hbm_dram_ssd: GPU memory, CPU memory, and a file for rows that do not fit.
 storage_path: The file's directory; each rank has its own directory in it.
-memory_bytes: With dram_ssd, bytes of rows in CPU memory; with hbm_dram, bytes of rows in
-  GPU memory.
+memory_bytes: With dram_ssd, bytes of rows in CPU memory; with hbm_dram and hbm_dram_ssd,
+  bytes of rows in GPU memory.
+second_memory_bytes: With hbm_dram_ssd, bytes of rows in CPU memory.
 key_dtype: The type of the keys. Ids may have either type; an id that this type cannot
   hold is an error.
 record_frequency: Count for each key how often it was trained.
@@ -97,8 +100,8 @@ steps_to_live: Not used by the table: a saver evicts rows by it; 0: it does not.
 l2_weight_threshold: Likewise; -1: a saver does not evict by weight.
 max_rows: Maximum number of rows; 0: no limit.
 max_bytes: Maximum bytes of rows and index; 0: no limit.
-cache_strategy: Which rows a full table evicts; with dram_ssd and hbm_dram, also which
-  rows are in the slower of the two memories.
+cache_strategy: Which rows a full table evicts; with dram_ssd, hbm_dram and hbm_dram_ssd,
+  also which rows are in the slower memories.
 versions_are_times: Versions are timestamps, not step numbers, so several updates may
   have the same version.
 )doc");
@@ -179,13 +182,16 @@ stats: [keys that the filter has counted and not admitted, bytes of the filter, 
 REGISTER_OP("EvTierStats")
     .Input("resource: resource")
     .Output("stats: int64")
+    .Attr("pairs: int >= 1 = 1")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
-      c->set_output(0, c->Vector(6));
+      int pairs = 0;
+      TF_RETURN_IF_ERROR(c->GetAttr("pairs", &pairs));
+      c->set_output(0, c->Vector(6 * pairs));
       return Status();
     })
     .Doc(R"doc(
-Returns statistics of a table with two storage tiers or with all rows in GPU memory;
+Returns statistics of a table with several storage tiers or with all rows in GPU memory;
 zeros for other tables.
 
 resource: The handle.
@@ -193,7 +199,8 @@ stats: With dram_ssd: [rows in memory, rows in the file, bytes of the file, uses
   rows in memory, uses so far of rows in the file, bytes written so far]. With hbm_dram the
   same, with GPU memory as the memory and CPU memory as the file. With all rows in GPU
   memory: [rows, 0, 0, ids of lookups and updates so far found by the GPU, ids looked up
-  on the CPU, 0].
+  on the CPU, 0]. With hbm_dram_ssd the six numbers of hbm_dram, then those of dram_ssd.
+pairs: Number of pairs of adjacent tiers, of six numbers each; the surplus ones are zeros.
 )doc");
 
 REGISTER_OP("EvEvict")

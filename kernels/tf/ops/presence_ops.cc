@@ -29,7 +29,8 @@ Returns the storage tiers of the rows of ids. Inserts and counts nothing.
 
 resource: The handle.
 ids: Keys, of any shape.
-tiers: 0: in memory (with hbm_dram, GPU memory); 1: in a file (with hbm_dram, CPU memory);
+tiers: 0: in memory (with hbm_dram and hbm_dram_ssd, GPU memory); 1: in a file (with hbm_dram
+  and hbm_dram_ssd, CPU memory); 2: with hbm_dram_ssd, in a file;
   -1: the key has no row.
 )doc");
 

@@ -1,8 +1,9 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Moves the rows of staged batches to the faster memory before a step looks them up.
+"""Moves the rows of staged batches to the fastest memory before a step looks them up.
 
-A table in `DRAM_SSDHASH` or `HBM_DRAM` has most of its rows in a file or in CPU memory.
+A table in `DRAM_SSDHASH`, `HBM_DRAM` or `HBM_DRAM_SSDHASH` has most of its rows in a file
+or in CPU memory.
 The ids of a lookup often depend on staged tensors alone, for example through a hash of
 strings. The ops between the stage and the ids are then copied to the other end of the
 queue, and a thread of the stage prefetches the rows before it enqueues the batch.
@@ -13,8 +14,8 @@ from embedding_variable.ops import presence_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.variables import storages
 
-# The storages with two kinds of memory, by their names in the op `EvHandle`.
-_TIERED = frozenset(s.name for s in storages.TABLE if s.bounded_memory)
+# The storages with several kinds of memory, by their names in the op `EvHandle`.
+_TIERED = frozenset(s.name for s in storages.TABLE if s.bounded_memories)
 
 # Types of stateful ops that both ends of the queue may share, tables of constants, and
 # of their lookups, which read nothing else that changes.

@@ -143,8 +143,8 @@ def make_prefetch_hook(daemon=True, start=True, prefetch_rows=True):
     start: bool; False: the threads are created and registered, and the caller starts
       them.
     prefetch_rows: bool, whether the threads prefetch the rows that lookups of tables in
-      `DRAM_SSDHASH` and `HBM_DRAM` will read, if their ids depend on the stage alone. The
-      first hook that a graph's session is created with decides.
+      `DRAM_SSDHASH`, `HBM_DRAM` and `HBM_DRAM_SSDHASH` will read, if their ids depend on
+      the stage alone. The first hook that a graph's session is created with decides.
   """
   return PrefetchHook(daemon, start, prefetch_rows)
 

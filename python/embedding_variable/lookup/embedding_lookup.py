@@ -108,9 +108,9 @@ def lookup_tier(params, ids, name=None):
     name: name of the result.
 
   Returns:
-    int32 of the shape of `ids`. 0: the row is in memory, or in GPU memory for HBM_DRAM.
-      1: it is in a file, or in CPU memory for HBM_DRAM. -1: the key is not in the
-      table.
+    int32 of the shape of `ids`. 0: the row is in memory, or in GPU memory for HBM_DRAM
+      and HBM_DRAM_SSDHASH. 1: it is in a file, or in CPU memory for these two. 2: it is
+      in a file of HBM_DRAM_SSDHASH. -1: the key is not in the table.
 
   Raises:
     TypeError: `params` is not an embedding variable, or ids are not integers.

@@ -127,16 +127,22 @@ def policy_stats(resource, name=None):
   return _gen.ev_policy_stats(resource, name=name)
 
 
-def tier_stats(resource, name=None):
-  """Returns int64 `[6]`: rows per memory, and hits and misses of this session.
+def tier_stats(resource, pairs=1, name=None):
+  """Returns int64 `[6 * pairs]`: rows per memory, and hits and misses of this session.
 
   "dram_ssd": rows in memory, rows in the file, the file's bytes; then hits (used rows
   that were in memory), misses (used rows that were not), and bytes written. "hbm_dram":
   the same with GPU memory and CPU memory. "hbm": rows, 0, 0; then ids of lookups and
   updates whose keys the GPU found, ids whose keys were looked up on the CPU, and 0.
-  Other storages: zeros.
+  "hbm_dram_ssd", with 2 pairs: the numbers of GPU and CPU memory, then those of CPU
+  memory and the file. Other storages: zeros.
+
+  Args:
+    resource: resource scalar from `handle`.
+    pairs: int, number of pairs of adjacent memories.
+    name: name of the op.
   """
-  return _gen.ev_tier_stats(resource, name=name)
+  return _gen.ev_tier_stats(resource, pairs=pairs, name=name)
 
 
 def evict(resource, step, steps_to_live=0, l2_weight_threshold=-1.0, name=None):

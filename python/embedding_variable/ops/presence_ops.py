@@ -25,8 +25,8 @@ def lookup_tier(resource, ids, name=None):
 
   Returns:
     int32 of the shape of `ids`. 0: the row is in memory, or in GPU memory for
-      "hbm_dram". 1: it is in a file, or in CPU memory for "hbm_dram". -1: the key has
-      no row.
+      "hbm_dram" and "hbm_dram_ssd". 1: it is in a file, or in CPU memory for these two.
+      2: it is in a file of "hbm_dram_ssd". -1: the key has no row.
   """
   return _gen.ev_lookup_tier(resource, math_ops.cast(ids, dtypes.int64), name=name)
 

@@ -125,17 +125,19 @@ class StorageOption(object):
 
   Args:
     storage_type: number of `config_pb2.StorageType`: DRAM (CPU memory; so are None and
-      DEFAULT), HBM (GPU memory), HBM_DRAM (GPU and CPU memory) or DRAM_SSDHASH (CPU
-      memory and SSD). The types of persistent memory mean DRAM, those of LevelDB
-      DRAM_SSDHASH; the first variable with such a type logs a warning. Or the string
+      DEFAULT), HBM (GPU memory), HBM_DRAM (GPU and CPU memory), DRAM_SSDHASH (CPU
+      memory and SSD) or HBM_DRAM_SSDHASH (all three). The types of persistent memory mean
+      DRAM, those of LevelDB DRAM_SSDHASH; the first variable with such a type logs a
+      warning. Or the string
       "auto": HBM if the process can use a GPU when the variable is initialised, else
       DRAM; the choice is logged.
     storage_path: directory for rows on an SSD, used by one variable; created if needed.
-    storage_size: list of at most four ints; missing ones are 1 GiB. Only the first is
-      used, and only if rows are in two memories: it is the maximum of bytes of rows in
-      CPU memory with DRAM_SSDHASH, and in GPU memory with HBM_DRAM. The list is copied.
+    storage_size: list of at most four ints, the maximum bytes of rows in each memory;
+      missing ones are 1 GiB. The slowest memory has no maximum. DRAM_SSDHASH uses the
+      first entry, for CPU memory; HBM_DRAM the first, for GPU memory; HBM_DRAM_SSDHASH
+      the first two, for GPU and CPU memory. The list is copied.
     cache_strategy: number of `config_pb2.CacheStrategy`: which rows are evicted when a
-      capacity is reached, and which move to the slower of two memories.
+      capacity is reached, and which move to slower memories.
     layout: accepted for compatibility.
     max_capacity: int >= 1, most rows of the table; None: no limit.
     max_capacity_bytes: int >= 1, most bytes of rows, slots and index; None: no limit.
@@ -333,8 +335,9 @@ def to_table_options(name, option):
       cache_strategy=config_pb2.CacheStrategy.Name(asked.cache_strategy))
   storage = storages.of_type(asked.storage_type)
   table.update(storage=storage.name)
-  if storage.bounded_memory:
-    table.update(memory_bytes=int(asked.storage_size[0]))
+  table.update((attribute, int(size)) for _, attribute, size in zip(
+      storage.bounded_memories, ("memory_bytes", "second_memory_bytes"),
+      asked.storage_size))
   if storage.has_files:
     part = re.search(r"/(part_\d+)$", name)
     path = os.path.abspath(asked.storage_path)
@@ -365,15 +368,13 @@ def _check_storage(name, storage):
   storage_type = storage.storage_type
   if storage_type not in (None, AUTO):
     _check_member(name, "storage_type", storage_type, "StorageType")
-  kind = storages.of_type(storage_type)
-  if kind is None:
-    _unsupported(name, "the storage type", config_pb2.StorageType.Name(storage_type))
   _warn_of_stand_in(name, storage_type)
-  if kind.bounded_memory and not number_checks.is_int(storage.storage_size[0], 1):
-    raise ValueError(
-        "embedding variable '%s': storage_size[0], the bytes of rows in %s, must be an "
-        "integer of at least 1, got %r" %
-        (name, kind.bounded_memory, storage.storage_size[0]))
+  memories = storages.of_type(storage_type).bounded_memories
+  for k, (memory, size) in enumerate(zip(memories, storage.storage_size)):
+    if not number_checks.is_int(size, 1):
+      raise ValueError(
+          "embedding variable '%s': storage_size[%d], the bytes of rows in %s, must be an "
+          "integer of at least 1, got %r" % (name, k, memory, size))
 
 
 _warned = set()

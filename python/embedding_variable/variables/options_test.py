@@ -158,6 +158,41 @@ class OptionsTest(parameterized.TestCase):
         ValueError, "'v': storage_size.0., the bytes of rows in GPU memory.*1.5"):
       options.check_supported("v", option)
 
+  def test_rows_in_three_memories(self):
+    path = self.create_tempdir().full_path
+    option = options.EmbeddingVariableOption(
+        storage_option=options.StorageOption(102, path, [4096, 8192]))
+    options.check_supported("v", option)
+    self.assertEqual(
+        options.to_table_options("v", option),
+        handle_ops.TableOptions(
+            storage="hbm_dram_ssd", storage_path=path, memory_bytes=4096,
+            second_memory_bytes=8192))
+    self.assertEqual(options.to_table_options("v/part_3", option).storage_path,
+                     os.path.join(path, "part_3"))
+    v = tf.get_embedding_variable("v", 2, ev_option=option)
+    self.assertEqual(v.storage_type, 102)
+    self.assertEqual(v.tier_stats().shape.as_list(), [12])
+    option.storage_option.storage_size[1] = 0
+    with self.assertRaisesRegex(
+        ValueError, "'v': storage_size.1., the bytes of rows in CPU memory.* 0"):
+      options.check_supported("v", option)
+    # DeepRec's default for sizes that are not given.
+    option = options.EmbeddingVariableOption(
+        storage_option=options.StorageOption(102, path, [4096]))
+    self.assertEqual(options.to_table_options("v", option).second_memory_bytes, 2**30)
+    with self.assertRaisesRegex(ValueError, "HBM_DRAM_SSDHASH needs a storage_path"):
+      options.StorageOption(102)
+
+  def test_every_storage_type_has_a_storage(self):
+    for name, number in config_pb2_lib.StorageType.items():
+      path = self.create_tempdir().full_path
+      option = options.EmbeddingVariableOption(
+          storage_option=options.StorageOption(number, path))
+      options.check_supported(name, option)
+      self.assertIn(options.to_table_options(name, option).storage,
+                    [s.name for s in storages.TABLE])
+
   @parameterized.parameters((2, "dram"), (3, "dram"), (11, "dram"), (5, "dram_ssd"),
                             (14, "dram_ssd"), (101, "dram_ssd"))
   def test_types_that_another_storage_answers(self, storage_type, storage):
@@ -184,7 +219,6 @@ class OptionsTest(parameterized.TestCase):
     self.assertTrue(os.path.isdir(path))
 
   @parameterized.parameters(
-      (dict(storage_option=options.StorageOption(102)), "HBM_DRAM_SSDHASH"),
       (dict(ckpt=options.CheckpointOption("/somewhere")), "CheckpointOption"),
   )
   def test_unsupported_options_are_named(self, kwargs, message):

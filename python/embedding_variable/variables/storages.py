@@ -19,15 +19,16 @@ _Type = config_pb2.StorageType
 #   reported: number of `config_pb2.StorageType`, or "auto": the value of
 #     `EmbeddingVariable.storage_type`.
 #   selected_by: tuple of the values of `StorageOption.storage_type` that select it.
-#   bounded_memory: string, name in errors of the memory for the most used rows, whose
-#     bytes are `storage_size[0]`; None: all rows are in one memory.
+#   bounded_memories: tuple of strings, names in errors of the memories whose bytes are
+#     `storage_size[0]`, `storage_size[1]`, the fastest first; (): all rows are in one
+#     memory.
 #   has_files: bool, whether the other rows are in files below `storage_path`.
 #   may_use_gpu: bool, whether rows may be in GPU memory.
 #   counts_hits: bool, whether the op `EvTierStats` counts hits and misses.
-#   charts: names of the charts of rows in the memory for the most used rows and in the
-#     other one; () if all rows are in one memory.
+#   charts: names of the charts of rows in each memory, the fastest first; () if all rows
+#     are in one memory.
 Storage = collections.namedtuple("Storage", [
-    "name", "reported", "selected_by", "bounded_memory", "has_files", "may_use_gpu",
+    "name", "reported", "selected_by", "bounded_memories", "has_files", "may_use_gpu",
     "counts_hits", "charts"
 ])
 
@@ -35,34 +36,41 @@ Storage = collections.namedtuple("Storage", [
 DRAM = Storage(
     "dram", _Type.DRAM, (None, _Type.DEFAULT, _Type.DRAM, _Type.PMEM_MEMKIND,
                          _Type.PMEM_LIBPMEM, _Type.DRAM_PMEM),
-    bounded_memory=None, has_files=False, may_use_gpu=False, counts_hits=False,
+    bounded_memories=(), has_files=False, may_use_gpu=False, counts_hits=False,
     charts=())
 
 # All rows in the memory of the process's GPU.
 HBM = Storage(
     "hbm", _Type.HBM, (_Type.HBM,),
-    bounded_memory=None, has_files=False, may_use_gpu=True, counts_hits=True, charts=())
+    bounded_memories=(), has_files=False, may_use_gpu=True, counts_hits=True, charts=())
 
 # Like HBM if the process can use a GPU when the table is initialised, else like DRAM.
 AUTO = Storage(
     "auto", "auto", ("auto",),
-    bounded_memory=None, has_files=False, may_use_gpu=True, counts_hits=False, charts=())
+    bounded_memories=(), has_files=False, may_use_gpu=True, counts_hits=False, charts=())
 
 # The most used rows in CPU memory, the others in a file. DeepRec's SSDHASH is the same.
 DRAM_SSD = Storage(
     "dram_ssd", _Type.DRAM_SSDHASH,
     (_Type.SSDHASH, _Type.DRAM_SSDHASH, _Type.LEVELDB, _Type.DRAM_LEVELDB,
      _Type.DRAM_PMEM_SSDHASH),
-    bounded_memory="memory", has_files=True, may_use_gpu=False, counts_hits=True,
+    bounded_memories=("memory",), has_files=True, may_use_gpu=False, counts_hits=True,
     charts=("rows_in_memory", "rows_on_ssd"))
 
 # The most used rows in GPU memory, the others in CPU memory.
 HBM_DRAM = Storage(
     "hbm_dram", _Type.HBM_DRAM, (_Type.HBM_DRAM,),
-    bounded_memory="GPU memory", has_files=False, may_use_gpu=True, counts_hits=True,
-    charts=("rows_in_gpu_memory", "rows_in_cpu_memory"))
+    bounded_memories=("GPU memory",), has_files=False, may_use_gpu=True,
+    counts_hits=True, charts=("rows_in_gpu_memory", "rows_in_cpu_memory"))
 
-TABLE = (DRAM, HBM, AUTO, DRAM_SSD, HBM_DRAM)
+# The most used rows in GPU memory, the next ones in CPU memory, the others in a file.
+HBM_DRAM_SSD = Storage(
+    "hbm_dram_ssd", _Type.HBM_DRAM_SSDHASH, (_Type.HBM_DRAM_SSDHASH,),
+    bounded_memories=("GPU memory", "CPU memory"), has_files=True, may_use_gpu=True,
+    counts_hits=True,
+    charts=("rows_in_gpu_memory", "rows_in_cpu_memory", "rows_on_ssd"))
+
+TABLE = (DRAM, HBM, AUTO, DRAM_SSD, HBM_DRAM, HBM_DRAM_SSD)
 
 # Storage types that need a `storage_path`.
 NEED_PATH = frozenset(t for s in TABLE if s.has_files for t in s.selected_by)
@@ -83,8 +91,8 @@ _BY_REPORTED = {s.reported: s for s in TABLE}
 
 
 def of_type(storage_type):
-  """Returns the `Storage` for a `StorageOption.storage_type`; None: not supported."""
-  return _BY_TYPE.get(storage_type)
+  """Returns the `Storage` for a `StorageOption.storage_type`."""
+  return _BY_TYPE[storage_type]
 
 
 def of_name(name):
@@ -95,3 +103,8 @@ def of_name(name):
 def of_variable(variable):
   """Returns the `Storage` of an embedding variable."""
   return _BY_REPORTED[variable.storage_type]
+
+
+def pairs_of_tiers(storage):
+  """Returns the number of pairs of adjacent memories, see `handle_ops.tier_stats`."""
+  return max(1, len(storage.charts) - 1)

@@ -470,14 +470,15 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def tier_stats(self):
     """Returns int64 `[6]`, see `handle_ops.tier_stats`: rows in the faster and in the
     slower memory, hits and misses and more; for a table in GPU memory the ways in which
-    rows were found.
+    rows were found. `[12]` for a table in three memories.
     """
+    pairs = storages.pairs_of_tiers(storages.of_name(self._options.storage))
     with ops.device(self._handle.device):
-      return handle_ops.tier_stats(self._handle)
+      return handle_ops.tier_stats(self._handle, pairs=pairs)
 
   def prefetch(self, ids):
     """Returns the op that moves the rows of ids from the SSD to memory, or from CPU
-    memory to GPU memory.
+    memory or the SSD to GPU memory.
 
     Run it concurrently with a training step, for the ids of the next one. It changes no
     row, inserts nothing and counts nothing.
@@ -584,8 +585,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   @property
   def storage_type(self):
-    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH or HBM_DRAM. "auto"
-    if it is chosen when the variable is initialised.
+    """Number of `config_pb2.StorageType`: DRAM, HBM, DRAM_SSDHASH, HBM_DRAM or
+    HBM_DRAM_SSDHASH. "auto" if it is chosen when the variable is initialised.
     """
     return storages.of_name(self._options.storage).reported
 

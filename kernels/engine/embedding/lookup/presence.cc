@@ -48,11 +48,10 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
       const size_t n = std::min(kKeysAtOnce, keys.size() - i);
       impl.index.Find(keys.subspan(i, n), handles);
       for (size_t j = 0; j < n; ++j) {
-        tiers[i + j] =
-            handles[j] >= kFirstReservedHandle ? kAbsentTier
-            : homes_tiers != nullptr && !homes_tiers->IsInMemory(handles[j])
-                ? kSlowTier
-                : kMemoryTier;
+        tiers[i + j] = handles[j] >= kFirstReservedHandle ? kAbsentTier
+                       : homes_tiers != nullptr
+                           ? homes_tiers->TierOf(handles[j])
+                           : kMemoryTier;
       }
     }
     return Status::OK();

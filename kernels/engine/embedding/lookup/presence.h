@@ -19,15 +19,17 @@ namespace ev {
 constexpr int32_t kAbsentTier = -1;
 constexpr int32_t kMemoryTier = 0;
 constexpr int32_t kSlowTier = 1;
+constexpr int32_t kSlowestTier = 2;
 
 // Sets tiers[i] to the tier of the row of keys[i]: kMemoryTier (a GPU's memory
 // too), kSlowTier (on an SSD, or in CPU memory while other rows are on a GPU),
-// or kAbsentTier if it has no row. Inserts and counts nothing.
+// kSlowestTier (on an SSD below both memories), or kAbsentTier if it has no
+// row. Inserts and counts nothing.
 // FailedPrecondition: not initialized.
 Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
                  int32_t* tiers);
 
-// Moves the rows of keys to the faster tier, for an update or a lookup that
+// Moves the rows of keys to the fastest tier, for an update or a lookup that
 // comes soon. Changes no row. No-op for keys without a row and for tables whose
 // rows are all in one memory. Keys may repeat.
 Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys);

@@ -20,18 +20,18 @@ constexpr size_t kVisitedAtOnce = 4096;
 // Candidates to compare per evicted row.
 constexpr size_t kCandidatesEach = 4;
 constexpr size_t kRowsAhead = 16;
-// Bytes to prefetch ahead of a copy.
-constexpr size_t kBytesAhead = 4096;
 
 }  // namespace
 
 DeviceCache::DeviceCache(const DeviceCacheOptions& options,
-                         std::unique_ptr<GpuRowHome> device)
+                         std::unique_ptr<GpuRowHome> device,
+                         std::unique_ptr<HostRows> host)
     : budget_(options.device_bytes),
       fresh_(options.dim, options.default_rows),
       device_(std::move(device)),
-      host_(options.dim),
-      ranks_(options.strategy),
+      host_(std::move(host)),
+      shared_ranks_(options.ranks),
+      ranks_(*shared_ranks_),
       hand_(&ranks_, kCandidatesEach),
       evictor_([this] { WorkAhead(); }) {
   MakePlaces();
@@ -54,6 +54,7 @@ DeviceCache::Entry* DeviceCache::entry(Place place) const {
 }
 
 Status DeviceCache::NewRow(RowHandle handle, int64_t default_row) {
+  EV_RETURN_IF_ERROR(host_->AddHandle(handle));
   EV_RETURN_IF_ERROR(words_.Make(handle, default_row));
   live_.fetch_add(1, std::memory_order_relaxed);
   return Status::OK();
@@ -164,10 +165,6 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
   size_t used = 0;
   for (size_t k = 0; k < loads.size(); ++k) {
     Load& load = loads[k];
-    if (k + kRowsAhead < loads.size()) {
-      const uint32_t ahead = loads[k + kRowsAhead].from;
-      if (InSlowTier(ahead)) host_.PrefetchRank(ahead - 1);
-    }
     if (used + kRowsAhead < taken.size()) {
       PrefetchLine(entry(taken[used + kRowsAhead]));
     }
@@ -186,8 +183,6 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
     Entry* const in = entry(load.place);
     in->handle = load.handle;
     in->home.store(load.from, std::memory_order_relaxed);
-    in->rank.store(InSlowTier(load.from) ? host_.rank(load.from - 1) : 0,
-                   std::memory_order_relaxed);
     mine.push_back(load);
     ++used;
   }
@@ -204,49 +199,58 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
 Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
   if (loads.empty()) return Status::OK();
   misses_.fetch_add(loads.size(), std::memory_order_relaxed);
-  const Status status = CopyUp(loads);
+  std::vector<uint32_t> ranks(loads.size());
+  const Status status = CopyUp(loads, ranks.data());
   std::vector<Place> unused;
-  for (const Load& load : loads) {
+  for (size_t k = 0; k < loads.size(); ++k) {
+    const Load& load = loads[k];
     if (!status.ok()) {
       word(load.handle)->store(load.from, std::memory_order_release);
       unused.push_back(load.place);
       continue;
     }
     Entry* const in = entry(load.place);
-    ranks_.Arrive(&in->rank, in->rank.load(std::memory_order_relaxed));
+    ranks_.Arrive(&in->rank, ranks[k]);
     in->state.fetch_sub(kBusy - 1, std::memory_order_release);
   }
   GiveBack(unused);
   return status;
 }
 
-// Copies rows from CPU memory while the device receives the previous ones. The
-// device itself creates fresh rows.
-Status DeviceCache::CopyUp(const std::vector<Load>& loads) {
+// Copies rows from the memory below while the device receives the previous
+// ones. The device itself creates fresh rows.
+Status DeviceCache::CopyUp(const std::vector<Load>& loads, uint32_t* ranks) {
   std::vector<Place> places;
-  std::vector<const float*> rows;
-  for (const Load& load : loads) {
+  std::vector<HostRows::Row> rows;
+  std::vector<size_t> which;
+  for (size_t k = 0; k < loads.size(); ++k) {
+    const Load& load = loads[k];
     if (IsFresh(load.from)) {
+      ranks[k] = 0;
       EV_RETURN_IF_ERROR(device_->RenewRow(load.place, load.from & kPayload));
     } else {
       places.push_back(load.place);
-      rows.push_back(host_.floats(load.from - 1));
+      rows.push_back(load.from - 1);
+      which.push_back(k);
     }
   }
   // Flush even if no row follows: a row must not be renewed twice before a
   // Flush.
   if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
   if (places.empty()) return Status::OK();
-  const int64_t width = floats();
-  const size_t ahead = std::max<size_t>(1, kBytesAhead / (4 * width));
-  return device_->WriteWhole(places, [&](size_t begin, size_t n, float* to) {
-    for (size_t k = begin; k < begin + n; ++k) {
-      if (k + ahead < rows.size()) {
-        PrefetchBytes(rows[k + ahead], width * sizeof(float));
-      }
-      std::copy_n(rows[k], width, to + (k - begin) * width);
-    }
-  });
+  std::vector<uint32_t> brought(rows.size());
+  // After an error the device receives anything; its places become free.
+  Status read;
+  const Status copied =
+      device_->WriteWhole(places, [&](size_t begin, size_t n, float* to) {
+        if (!read.ok()) return;
+        read = host_->Read(Span<const HostRows::Row>(rows.data() + begin, n),
+                           to, brought.data() + begin);
+      });
+  EV_RETURN_IF_ERROR(read);
+  EV_RETURN_IF_ERROR(copied);
+  for (size_t k = 0; k < rows.size(); ++k) ranks[which[k]] = brought[k];
+  return Status::OK();
 }
 
 void DeviceCache::Wrote(Span<const Place> places) {
@@ -258,7 +262,7 @@ void DeviceCache::Wrote(Span<const Place> places) {
     const uint32_t old = home.exchange(0);
     if (InSlowTier(old)) stale.push_back(old - 1);
   }
-  if (!stale.empty()) host_.Free(stale);
+  if (!stale.empty()) host_->Free(stale);
 }
 
 void DeviceCache::Release(Span<const Place> places) {
@@ -271,17 +275,18 @@ void DeviceCache::Release(Span<const Place> places) {
 Status DeviceCache::Visit(Span<const RowHandle> handles,
                           const Visitor& visitor) {
   EV_RETURN_IF_ERROR(broken_);
-  std::vector<size_t> which;
+  std::vector<size_t> which, below;
   std::vector<Place> places;
+  std::vector<HostRows::Row> rows;
   const auto round = [&](const std::vector<size_t>& left,
                          std::vector<size_t>* again) {
     which.clear();
+    below.clear();
     places.clear();
+    rows.clear();
     Status status;
     {
-      // While this lock is held, no row in CPU memory is written to, even if
-      // its owner frees it.
-      std::shared_lock<std::shared_mutex> lock(host_mu_);
+      const HostRows::ReadLock lock = host_->KeepContents();
       for (const size_t i : left) {
         Place place;
         uint32_t seen;
@@ -296,8 +301,14 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
         } else if (IsFresh(seen)) {
           visitor.fresh(i, seen & kPayload);
         } else {
-          visitor.host(i, host_.floats(seen - 1));
+          below.push_back(i);
+          rows.push_back(seen - 1);
         }
+      }
+      if (status.ok() && !rows.empty()) {
+        status = host_->Visit(rows, [&](size_t k, const float* row) {
+          visitor.host(below[k], row);
+        });
       }
     }
     if (status.ok() && !which.empty()) status = visitor.device(which, places);
@@ -307,8 +318,10 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
   return ReadInRounds(handles, kVisitedAtOnce, round);
 }
 
-bool DeviceCache::IsOnHost(RowHandle handle) const {
-  return InSlowTier(word(handle)->load(std::memory_order_acquire));
+int DeviceCache::TierOf(RowHandle handle) const {
+  const uint32_t seen = word(handle)->load(std::memory_order_acquire);
+  if (!InSlowTier(seen)) return 0;
+  return host_->IsStored(seen - 1) ? 2 : 1;
 }
 
 TierStats DeviceCache::stats() const {
@@ -317,16 +330,22 @@ TierStats DeviceCache::stats() const {
     std::lock_guard<std::mutex> lock(places_mu_);
     stats.memory_rows = made_ - static_cast<int64_t>(free_.size());
   }
-  stats.stored_rows = host_.in_use();
-  stats.stored_bytes = host_.bytes();
   stats.hits = hits_.load();
   stats.misses = misses_.load();
   stats.written_bytes = written_.load();
+  TierStats below;
+  host_->AddStats(&stats, &below);
   return stats;
 }
 
+TierStats DeviceCache::stats_below() const {
+  TierStats stats, below;
+  host_->AddStats(&stats, &below);
+  return below;
+}
+
 int64_t DeviceCache::bytes() const {
-  const int64_t elsewhere = device_->bytes() + host_.bytes() + words_.bytes();
+  const int64_t elsewhere = device_->bytes() + host_->bytes() + words_.bytes();
   std::lock_guard<std::mutex> lock(places_mu_);
   return elsewhere + static_cast<int64_t>(entries_->bytes());
 }

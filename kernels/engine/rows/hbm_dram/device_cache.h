@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table: as many as a budget allows in the memory of a device
-// (rows/gpu_row_home.h), the others in CPU memory (host_rows.h). A word per
-// handle has the state of its row (storage/tiered/handle_words.h): none, fresh,
-// in a place of the device, or in CPU memory. A place is a row of the device;
-// its number is the row's handle on the device.
+// (rows/gpu_row_home.h), the others in the memory below (host_rows.h). A word
+// per handle has the state of its row (storage/tiered/handle_words.h): none,
+// fresh, in a place of the device, or in the memory below. A place is a row of
+// the device; its number is the row's handle on the device.
 //
 // To use rows a caller HOLDS them. Rows that are not on the device are copied
 // to it, all missing rows of a call at once, and held rows stay until they are
-// released. A row that is evicted for them is copied to CPU memory if it was
-// written since it arrived; otherwise CPU memory still has its contents.
+// released. A row that is evicted for them is copied to the memory below if it
+// was written since it arrived, or if its copy is only on an SSD; otherwise CPU
+// memory still has its contents.
 //
 // EVICTION. A clock hand goes round the places (storage/tiered/victim_hand.h),
 // and the cache strategy (policy/cache_strategy.h) chooses among the rows that
-// it visits. A row keeps its rank in CPU memory.
+// it visits. A row keeps its rank in the memory below.
 //
 // WAITING. A row may be held by work in flight on the device whose caller has
 // gone on to other tables. So no thread may wait for a held row that it could
@@ -33,14 +34,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/host_rows.h"
 #include "kernels/engine/storage/dram/slab_array.h"
@@ -56,7 +55,7 @@ struct DeviceCacheOptions {
   int64_t dim = 0;
   Span<const float> default_rows;  // [R, dim], R below 2^30; copied
   int64_t device_bytes = 0;        // for rows on the device; at least 64 rows
-  CacheStrategy strategy = CacheStrategy::kLfu;
+  std::shared_ptr<UseRanks> ranks;
 };
 
 class DeviceCache {
@@ -68,13 +67,14 @@ class DeviceCache {
   // the handle. 'row' of 'host', [floats], is valid only during the call.
   struct Visitor {
     std::function<void(size_t i, int64_t default_row)> fresh;
-    std::function<void(size_t i, const float* row)> host;
+    std::function<void(size_t i, const float* row)> host;  // the memory below
     std::function<Status(Span<const size_t> which, Span<const Place> places)>
         device;
   };
 
   DeviceCache(const DeviceCacheOptions& options,
-              std::unique_ptr<GpuRowHome> device);
+              std::unique_ptr<GpuRowHome> device,
+              std::unique_ptr<HostRows> host);
   ~DeviceCache();
   DeviceCache(const DeviceCache&) = delete;
   DeviceCache& operator=(const DeviceCache&) = delete;
@@ -89,7 +89,8 @@ class DeviceCache {
   // handles[i], or handles[i] itself if it has no row. The row of a handle that
   // occurs twice is held twice. For reads *held may be 0; for writes it is at
   // least 1 unless handles is empty. ResourceExhausted: no memory on the
-  // device, or none for evicted rows. No row is held then.
+  // device, or no room below for evicted rows. DataLoss: an SSD does not hold
+  // what was written. No row is held then.
   enum class Use { kReads, kWrites };
   Status Hold(Span<const RowHandle> handles, Use use, Place* places,
               size_t* held);
@@ -106,10 +107,12 @@ class DeviceCache {
   Status Reserve(int64_t rows);
   void Unreserve(int64_t rows);
 
-  // Returns whether a use of the row would first copy it to the device.
-  bool IsOnHost(RowHandle handle) const;
+  // Returns 0 if the row is on the device or fresh, 1 if a use would copy it
+  // from CPU memory, 2 if from a file.
+  int TierOf(RowHandle handle) const;
   TierStats stats() const;
-  int64_t bytes() const;  // rows in both memories, places and words
+  TierStats stats_below() const;  // zeros if rows are in two memories
+  int64_t bytes() const;          // rows in both memories, places and words
   int64_t capacity() const { return capacity_; }
   GpuRowHome* device() const { return device_.get(); }
   const FreshRows& fresh() const { return fresh_; }
@@ -140,18 +143,18 @@ class DeviceCache {
   Status Round(Span<const RowHandle> handles, Use use,
                std::vector<size_t>* pending, Place* places, size_t* end);
   Status LoadAll(const std::vector<Load>& loads);
-  Status CopyUp(const std::vector<Load>& loads);
+  // Sets ranks[k] to the rank that the row of loads[k] brings.
+  Status CopyUp(const std::vector<Load>& loads, uint32_t* ranks);
   // Gives the caller up to n places, marked busy.
   Status TakePlaces(size_t n, Use use, std::vector<Place>* taken);
   Status Grow(int64_t n, std::vector<Place>* places);
   void GiveBack(Span<const Place> places);
-  // Frees up to n places; *freed: how many. is_reserved: see
-  // HostRows::Allocate.
+  // Frees up to n places; *freed: how many. is_reserved: see HostRows.
   Status Evict(size_t n, bool is_reserved, size_t* freed);
   void Choose(size_t n, std::vector<Place>* victims);
   Status WriteBack(std::vector<Place> victims, bool is_reserved, size_t* freed);
   Status CopyDown(const std::vector<Place>& places,
-                  const std::vector<HostRows::Row>& rows);
+                  const std::vector<HostRows::Row>& rows, bool is_reserved);
   Status EvictAll();
   Status MakeFreshRows();
   bool IsShort() const;
@@ -161,15 +164,13 @@ class DeviceCache {
   const int64_t budget_;
   FreshRows fresh_;
   const std::unique_ptr<GpuRowHome> device_;
-  HostRows host_;
-  // Held shared to read rows in CPU memory that this thread does not own,
-  // exclusively to write rows.
-  std::shared_mutex host_mu_;
+  const std::unique_ptr<HostRows> host_;
   // Not OK after a failed Relayout left rows with unknown contents.
   Status broken_;
 
   HandleWords words_;
-  UseRanks ranks_;
+  const std::shared_ptr<UseRanks> shared_ranks_;
+  UseRanks& ranks_;  // *shared_ranks_
   std::atomic<int64_t> live_{0};
 
   mutable std::mutex places_mu_;

@@ -42,22 +42,29 @@ Status DeviceCache::MakeFreshRows() {
     std::atomic<uint32_t>& home = entry(p)->home;
     if (IsFresh(home.load())) home.store(0);
   }
-  return words_.ForEachFresh(
-      [&](RowHandle, std::atomic<uint32_t>* where, int64_t default_row) {
-        HostRows::Row row;
-        EV_RETURN_IF_ERROR(host_.Allocate(/*is_reserved=*/false, &row));
-        fresh_.Fill(default_row, host_.floats(row));
-        host_.set_rank(row, 0);
-        where->store(row + 1);
-        return Status::OK();
-      });
+  std::vector<float> made(floats());
+  return words_.ForEachFresh([&](RowHandle handle, std::atomic<uint32_t>* where,
+                                 int64_t default_row) {
+    HostRows::Row row;
+    EV_RETURN_IF_ERROR(host_->Allocate(handle, /*is_reserved=*/false, &row));
+    fresh_.Fill(default_row, made.data());
+    const uint32_t rank = 0;
+    const Status status =
+        host_->Write(Span<const HostRows::Row>(&row, 1),
+                     /*is_reserved=*/false, made.data(), &rank);
+    if (!status.ok()) {
+      host_->Free(Span<const HostRows::Row>(&row, 1));
+      return status;
+    }
+    where->store(row + 1);
+    return Status::OK();
+  });
 }
 
 Status DeviceCache::Relayout(Span<const float> initial_values) {
   EV_RETURN_IF_ERROR(broken_);
   std::lock_guard<std::mutex> alone(evict_mu_);
   const size_t before = fresh_.num_slots();
-  const int64_t dim = fresh_.dim();
   if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
   if (initial_values.size() == before) {
     EV_RETURN_IF_ERROR(device_->Relayout(initial_values));
@@ -66,20 +73,14 @@ Status DeviceCache::Relayout(Span<const float> initial_values) {
   }
   // Rows return to the device, in its new layout, as they are used.
   EV_RETURN_IF_ERROR(EvictAll());
-  const int64_t old_floats = floats();
-  const auto fill = [&](float* row) {
-    for (size_t s = before; s < initial_values.size(); ++s) {
-      std::fill_n(row + (1 + s) * dim, dim, initial_values[s]);
-    }
-  };
-  EV_RETURN_IF_ERROR(host_.Relayout(
-      dim * (1 + static_cast<int64_t>(initial_values.size())), fill));
+  const size_t added = initial_values.size() - before;
+  EV_RETURN_IF_ERROR(host_->AddSlots(initial_values.subspan(before, added)));
   device_->Clear();
   const Status status = device_->Relayout(initial_values);
   if (status.ok()) {
     fresh_.SetSlots(initial_values);
   } else {
-    const Status back = host_.Relayout(old_floats, [](float*) {});
+    const Status back = host_->RemoveSlots(added);
     if (!back.ok()) {
       broken_ = FailedPrecondition(
           "rows were lost when slots were added (" + status.message() + ", " +
@@ -108,7 +109,7 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
     if (InSlowTier(elsewhere)) rows.push_back(elsewhere - 1);
   }
   GiveBack(places);
-  host_.Return(rows);
+  host_->Forget(handles, rows);
   live_.fetch_sub(static_cast<int64_t>(handles.size()));
   {
     std::lock_guard<std::mutex> lock(places_mu_);
@@ -127,9 +128,7 @@ void DeviceCache::Clear() {
   live_.store(0);
   MakePlaces();
   device_->Clear();
-  host_.Clear();
-  // It cannot fail without rows.
-  host_.Relayout(floats(), [](float*) {});
+  host_->Clear(fresh_.num_slots());
   broken_ = Status::OK();
 }
 

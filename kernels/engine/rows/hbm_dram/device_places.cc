@@ -16,9 +16,6 @@ namespace {
 
 // Rows evicted together: some MB on the link.
 constexpr size_t kEvictAtOnce = 8192;
-// Rows copied to CPU memory while readers wait.
-constexpr size_t kCopiedAtOnce = 256;
-constexpr size_t kRowsAhead = 8;
 
 }  // namespace
 
@@ -95,7 +92,7 @@ void DeviceCache::GiveBack(Span<const Place> places) {
 
 Status DeviceCache::Reserve(int64_t rows) {
   const int64_t live = live_.load();
-  EV_RETURN_IF_ERROR(host_.Reserve(rows, live > capacity_ ? live : 0));
+  EV_RETURN_IF_ERROR(host_->Reserve(rows, live > capacity_ ? live : 0));
   std::vector<Place> places;
   Status status;
   {
@@ -112,12 +109,12 @@ Status DeviceCache::Reserve(int64_t rows) {
       return flushed;
     }
   }
-  if (!status.ok()) host_.Unreserve(rows);
+  if (!status.ok()) host_->Unreserve(rows);
   return status;
 }
 
 void DeviceCache::Unreserve(int64_t rows) {
-  host_.Unreserve(rows);
+  host_->Unreserve(rows);
   std::lock_guard<std::mutex> lock(places_mu_);
   reserved_ -= rows;
 }
@@ -151,8 +148,9 @@ Status DeviceCache::Evict(size_t n, bool is_reserved, size_t* freed) {
   return WriteBack(std::move(victims), is_reserved, freed);
 }
 
-// Frees the victims' places. Rows with a valid copy elsewhere need no copying.
-// The others are copied, and stay if that fails. Called under evict_mu_.
+// Frees the victims' places. Rows with a valid copy elsewhere, except on an SSD
+// alone, need no copying. The others are copied; if that fails, those without
+// any other copy stay. Called under evict_mu_.
 Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
                               size_t* freed) {
   std::vector<Place> gone, written;
@@ -164,16 +162,23 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
   for (const Place place : victims) {
     Entry* const out = entry(place);
     const uint32_t home = out->home.load(std::memory_order_relaxed);
+    if (InSlowTier(home) && !host_->IsInMemory(home - 1)) {
+      written.push_back(place);
+      rows.push_back(home - 1);
+      continue;
+    }
     if (home != 0) {
       if (InSlowTier(home)) {
-        host_.set_rank(home - 1, UseRanks::Kept(out->rank));
+        host_->SetRank(home - 1, UseRanks::Kept(out->rank));
       }
       word(out->handle)->store(home, std::memory_order_release);
       gone.push_back(place);
       continue;
     }
     HostRows::Row row;
-    if (status.ok()) status = host_.Allocate(is_reserved, &row);
+    if (status.ok()) {
+      status = host_->Allocate(out->handle, is_reserved, &row);
+    }
     if (!status.ok()) {
       stays(place);
       continue;
@@ -181,19 +186,23 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
     written.push_back(place);
     rows.push_back(row);
   }
-  const Status copied = CopyDown(written, rows);
-  if (copied.ok()) {
-    for (size_t k = 0; k < written.size(); ++k) {
-      Entry* const out = entry(written[k]);
-      host_.set_rank(rows[k], UseRanks::Kept(out->rank));
+  const Status copied = CopyDown(written, rows, is_reserved);
+  std::vector<HostRows::Row> unused;
+  for (size_t k = 0; k < written.size(); ++k) {
+    Entry* const out = entry(written[k]);
+    if (copied.ok() || out->home.load(std::memory_order_relaxed) != 0) {
       word(out->handle)->store(rows[k] + 1, std::memory_order_release);
       gone.push_back(written[k]);
+    } else {
+      stays(written[k]);
+      unused.push_back(rows[k]);
     }
+  }
+  if (copied.ok()) {
     written_.fetch_add(written.size() * floats() * sizeof(float),
                        std::memory_order_relaxed);
   } else {
-    for (const Place place : written) stays(place);
-    host_.Free(rows);
+    host_->Free(unused);
     status = copied;
   }
   *freed = gone.size();
@@ -202,23 +211,22 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
 }
 
 Status DeviceCache::CopyDown(const std::vector<Place>& places,
-                             const std::vector<HostRows::Row>& rows) {
+                             const std::vector<HostRows::Row>& rows,
+                             bool is_reserved) {
   if (places.empty()) return Status::OK();
-  const int64_t width = floats();
-  return device_->ReadWhole(places, [&](size_t first, size_t n,
-                                        const float* from) {
-    for (size_t begin = first; begin < first + n; begin += kCopiedAtOnce) {
-      const size_t end = std::min(first + n, begin + kCopiedAtOnce);
-      std::lock_guard<std::shared_mutex> lock(host_mu_);
-      for (size_t k = begin; k < end; ++k) {
-        if (k + kRowsAhead < rows.size()) {
-          PrefetchBytes(host_.floats(rows[k + kRowsAhead]),
-                        width * sizeof(float));
-        }
-        std::copy_n(from + (k - first) * width, width, host_.floats(rows[k]));
-      }
-    }
+  std::vector<uint32_t> ranks(places.size());
+  for (size_t k = 0; k < places.size(); ++k) {
+    ranks[k] = UseRanks::Kept(entry(places[k])->rank);
+  }
+  Status written;
+  const Status copied = device_->ReadWhole(places, [&](size_t begin, size_t n,
+                                                       const float* from) {
+    if (!written.ok()) return;
+    written = host_->Write(Span<const HostRows::Row>(rows.data() + begin, n),
+                           is_reserved, from, ranks.data() + begin);
   });
+  EV_RETURN_IF_ERROR(copied);
+  return written;
 }
 
 // --- The thread that keeps places free ---

@@ -15,6 +15,7 @@
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
+#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
 
 namespace ev {
 namespace {
@@ -92,8 +93,10 @@ class HeldWork : public DeviceWork {
 class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
  public:
   HbmDramRows(const DeviceCacheOptions& options,
-              std::unique_ptr<GpuRowHome> device)
-      : dim_(options.dim), cache_(options, std::move(device)) {}
+              std::unique_ptr<GpuRowHome> device,
+              std::unique_ptr<HostRows> host)
+      : dim_(options.dim),
+        cache_(options, std::move(device), std::move(host)) {}
 
   Status NewRow(RowHandle handle, int64_t default_row) override {
     return Guarded([&] { return cache_.NewRow(handle, default_row); });
@@ -107,17 +110,16 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
           return device()->Read(places, column, out + begin * dim_);
         },
         [&](size_t begin, size_t n) {
-          return CopyOnce(handles.subspan(begin, n), column,
-                          out + begin * dim_);
+          float* const to = out + begin * dim_;
+          return CopyOnce(handles.subspan(begin, n),
+                          Span<const int>(&column, 1),
+                          Span<float* const>(&to, 1));
         });
   }
 
   Status ReadColumnsOnce(Span<const RowHandle> handles, Span<const int> columns,
                          Span<float* const> out) override {
-    for (size_t c = 0; c < columns.size(); ++c) {
-      EV_RETURN_IF_ERROR(CopyOnce(handles, columns[c], out[c]));
-    }
-    return Status::OK();
+    return CopyOnce(handles, columns, out);
   }
 
   // The CPU cannot address rows on the device: it copies them.
@@ -228,10 +230,9 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   void Clear() override { cache_.Clear(); }
 
   int64_t bytes() const override { return cache_.bytes(); }
-  bool IsInMemory(RowHandle handle) const override {
-    return !cache_.IsOnHost(handle);
-  }
+  int TierOf(RowHandle handle) const override { return cache_.TierOf(handle); }
   TierStats tier_stats() const override { return cache_.stats(); }
+  TierStats tier_stats_below() const override { return cache_.stats_below(); }
 
   const RowHomeCosts& costs() const override { return device()->costs(); }
   RowTiers* tiers() override { return this; }
@@ -241,27 +242,33 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   GpuRowHome* device() const { return cache_.device(); }
 
   // Reads each row where it is; rows do not become hot by it.
-  Status CopyOnce(Span<const RowHandle> handles, int column, float* out) {
+  Status CopyOnce(Span<const RowHandle> handles, Span<const int> columns,
+                  Span<float* const> out) {
     return Guarded([&] {
       std::vector<float> rows;
       DeviceCache::Visitor visitor;
       visitor.fresh = [&](size_t i, int64_t default_row) {
-        if (column == 0) {
-          std::copy_n(cache_.fresh().default_row(default_row), dim_,
-                      out + i * dim_);
-        } else {
-          std::fill_n(out + i * dim_, dim_,
-                      cache_.fresh().initial_value(column - 1));
+        for (size_t c = 0; c < columns.size(); ++c) {
+          float* const to = out[c] + i * dim_;
+          if (columns[c] == 0) {
+            std::copy_n(cache_.fresh().default_row(default_row), dim_, to);
+          } else {
+            std::fill_n(to, dim_, cache_.fresh().initial_value(columns[c] - 1));
+          }
         }
       };
       visitor.host = [&](size_t i, const float* row) {
-        std::copy_n(row + column * dim_, dim_, out + i * dim_);
+        for (size_t c = 0; c < columns.size(); ++c) {
+          std::copy_n(row + columns[c] * dim_, dim_, out[c] + i * dim_);
+        }
       };
       visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
         rows.resize(places.size() * dim_);
-        EV_RETURN_IF_ERROR(device()->Read(places, column, rows.data()));
-        for (size_t k = 0; k < which.size(); ++k) {
-          std::copy_n(rows.data() + k * dim_, dim_, out + which[k] * dim_);
+        for (size_t c = 0; c < columns.size(); ++c) {
+          EV_RETURN_IF_ERROR(device()->Read(places, columns[c], rows.data()));
+          for (size_t k = 0; k < which.size(); ++k) {
+            std::copy_n(rows.data() + k * dim_, dim_, out[c] + which[k] * dim_);
+          }
         }
         return Status::OK();
       };
@@ -353,6 +360,17 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
 Status MakeHbmDramRows(const RowHomeOptions& options,
                        std::unique_ptr<RowHome>* rows) {
+  const auto make_host = [&options](const std::shared_ptr<UseRanks>&,
+                                    std::unique_ptr<HostRows>* host) {
+    host->reset(new MemoryHostRows(options.dim));
+    return Status::OK();
+  };
+  return MakeRowsBelowDevice(options, make_host, rows);
+}
+
+Status MakeRowsBelowDevice(const RowHomeOptions& options,
+                           const MakeHostRows& make_host,
+                           std::unique_ptr<RowHome>* rows) {
   constexpr size_t kMaxDefaultRows = size_t{1} << 30;
   const size_t num_defaults = options.default_rows.size() / options.dim;
   if (num_defaults >= kMaxDefaultRows) {
@@ -378,9 +396,11 @@ Status MakeHbmDramRows(const RowHomeOptions& options,
   cache.dim = options.dim;
   cache.default_rows = options.default_rows;
   cache.device_bytes = options.memory_bytes;
-  cache.strategy = options.tier_strategy;
   return Guarded([&] {
-    rows->reset(new HbmDramRows(cache, std::move(device)));
+    cache.ranks = std::make_shared<UseRanks>(options.tier_strategy);
+    std::unique_ptr<HostRows> host;
+    EV_RETURN_IF_ERROR(make_host(cache.ranks, &host));
+    rows->reset(new HbmDramRows(cache, std::move(device), std::move(host)));
     return Status::OK();
   });
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The home of a table whose hot rows are in the home of a GPU and whose other
-// rows are in CPU memory, including their slots (device_cache.h). The device's
+// rows are in CPU memory, or in another memory below the GPU's, including their
+// slots (device_cache.h). The device's
 // kernels do all updates, so training gives the same bits as with all rows on
 // the device. If a batch has more distinct rows than the device may hold, the
 // CPU pools it, or sums its gradients, and the rows are updated on the device
@@ -11,10 +12,13 @@
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
 
+#include <functional>
 #include <memory>
 
+#include "kernels/engine/rows/hbm_dram/host_rows.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/rows/row_storage.h"
+#include "kernels/engine/storage/tiered/use_ranks.h"
 
 namespace ev {
 
@@ -22,6 +26,15 @@ namespace ev {
 // InvalidArgument: memory_bytes is too small, or too many default rows.
 Status MakeHbmDramRows(const RowHomeOptions& options,
                        std::unique_ptr<RowHome>* rows);
+
+// Creates the memory below the device's, which shares the ranks of its rows.
+using MakeHostRows = std::function<Status(
+    const std::shared_ptr<UseRanks>& ranks, std::unique_ptr<HostRows>* host)>;
+
+// The same with another memory in the place of CPU memory.
+Status MakeRowsBelowDevice(const RowHomeOptions& options,
+                           const MakeHostRows& make_host,
+                           std::unique_ptr<RowHome>* rows);
 
 }  // namespace ev
 

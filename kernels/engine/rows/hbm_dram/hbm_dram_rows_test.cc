@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares tables that have 64 rows or some more on a device, and the others in
-// CPU memory, with tables that are all in CPU memory. Also runs on a GPU. The
-// tests of every table run on them as well (../BUILD: *_hbm_dram_test).
+// CPU memory or in CPU memory and a file, with tables that are all in CPU
+// memory. Also runs on a GPU. The tests of every table run on them as well
+// (../BUILD: *_hbm_dram_test, *_hbm_dram_ssd_test).
 
 #include <atomic>
 #include <cmath>
@@ -37,12 +38,23 @@ constexpr int64_t kDim = 8;
 // Returns the bytes of a row with that many slots.
 int64_t RowBytes(int slots) { return kDim * (1 + slots) * sizeof(float); }
 
+bool HasSsd() { return testing::StorageUnderTest() == RowStorage::kHbmDramSsd; }
+
+// Returns the rows in CPU memory, or there and in the file.
+int64_t StoredRows(const EmbeddingTable& table) {
+  return table.tier_stats().stored_rows + table.tier_stats_below().stored_rows;
+}
+
 TableOptions Options(const std::string& name, int64_t device_bytes) {
   TableOptions options;
   options.name = name;
   options.dim = kDim;
-  options.storage = RowStorage::kHbmDram;
+  options.storage = testing::StorageUnderTest();
   options.memory_bytes = device_bytes;
+  if (HasSsd()) {
+    options.path = testing::FreshDirectory();
+    options.second_memory_bytes = 100 * (RowBytes(1) + 20);
+  }
   options.record_frequency = options.record_version = true;
   return options;
 }
@@ -177,7 +189,7 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
           Options("v", places * RowBytes(static_cast<int>(rule.slots.size())));
       const auto here = MakeTable(options);
       const auto in_memory = MakeTable(InMemory(options));
-      ASSERT_EQ(here->storage(), RowStorage::kHbmDram);
+      ASSERT_EQ(here->storage(), testing::StorageUnderTest());
       ASSERT_TRUE(here->pools_on_device());
       for (int64_t step = 0; step < 12; ++step) {
         const std::vector<int64_t> ids = Ids(places < 1000 ? 3000 : 900, 6000);
@@ -194,7 +206,7 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       // Cycling through more rows than places gives no hits.
       EXPECT_GT(stats.hits, places == 1024 ? 1000 : 0) << rule.name;
       EXPECT_LE(stats.memory_rows, places) << rule.name;
-      EXPECT_GE(stats.stored_rows, here->size() - places) << rule.name;
+      EXPECT_GE(StoredRows(*here), here->size() - places) << rule.name;
     }
   }
 }
@@ -311,18 +323,27 @@ TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
   // Reads all rows once, so that all modified rows are written back.
   ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
   const TierStats before = table->tier_stats();
-  EXPECT_EQ(before.written_bytes, 2000 * RowBytes(1));
+  // With an SSD, rows that were read from the file go to CPU memory.
+  if (!HasSsd()) {
+    EXPECT_EQ(before.written_bytes, 2000 * RowBytes(1));
+  }
+  const int64_t to_file = table->tier_stats_below().written_bytes;
   for (int k = 0; k < 3; ++k) {
     ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
   }
   const TierStats after = table->tier_stats();
   EXPECT_GT(after.misses - before.misses, 3000);
-  EXPECT_EQ(after.written_bytes, before.written_bytes);
+  if (!HasSsd()) {
+    EXPECT_EQ(after.written_bytes, before.written_bytes);
+  }
+  // Less than 100 rows were not in the file yet.
+  EXPECT_LT(table->tier_stats_below().written_bytes - to_file,
+            4 * 100 * RowBytes(1));
   // A row is in CPU memory at most once, and a modified row is in only one
-  // memory.
-  EXPECT_LE(after.stored_rows, 2000);
+  // memory. A row in CPU memory that was not modified is also in the file.
+  EXPECT_LE(StoredRows(*table), HasSsd() ? 2100 : 2000);
   ASSERT_OK(Both({table}, rule, 1, {1, 2, 3}));
-  EXPECT_GE(table->tier_stats().stored_rows, 2000 - 64);
+  EXPECT_GE(StoredRows(*table), 2000 - 64);
 }
 
 TEST_F(HbmDramRowsTest, PrefetchedRowsAreOnTheDevice) {
@@ -332,14 +353,16 @@ TEST_F(HbmDramRowsTest, PrefetchedRowsAreOnTheDevice) {
   ASSERT_OK(Both({table}, Rules()[0], 0, keys));
   std::vector<int32_t> all(keys.size());
   ASSERT_OK(FindTiers(*table, keys, all.data()));
-  int64_t fast = 0, slow = 0;
+  int64_t fast = 0, slow = 0, slowest = 0;
   for (const int32_t tier : all) {
     fast += tier == kMemoryTier;
     slow += tier == kSlowTier;
+    slowest += tier == kSlowestTier;
   }
-  EXPECT_EQ(fast + slow, 8000);
+  EXPECT_EQ(fast + slow + slowest, 8000);
   EXPECT_GE(fast, 500);
-  EXPECT_GE(slow, 7000);
+  EXPECT_GE(slow + slowest, 7000);
+  EXPECT_EQ(slowest > 0, HasSsd());
   const std::vector<int64_t> some = {7, 7, 3000, -5, 4000, 10};
   ASSERT_OK(Prefetch(table.get(), some));
   std::vector<int32_t> tiers(some.size());
@@ -365,7 +388,7 @@ TEST_F(HbmDramRowsTest, SavingBringsNothingToTheDevice) {
   EXPECT_EQ(after.hits, before.hits);
 }
 
-TEST_F(HbmDramRowsTest, EvictedRowsLeaveBothMemories) {
+TEST_F(HbmDramRowsTest, EvictedRowsLeaveAllMemories) {
   const Rule rule = Rules()[2];
   TableOptions options = Options("v", 100 * RowBytes(1));
   const auto table = MakeTable(options);
@@ -374,21 +397,22 @@ TEST_F(HbmDramRowsTest, EvictedRowsLeaveBothMemories) {
   const int64_t empty = table->stats().row_bytes;
   ASSERT_OK(Both({table}, rule, 0, keys));
   const int64_t full = table->stats().row_bytes;
-  EXPECT_GT(full - empty, 199000 * RowBytes(1));
+  if (!HasSsd()) {
+    EXPECT_GT(full - empty, 199000 * RowBytes(1));
+  }
   keys.resize(199990);
   EXPECT_EQ(testing::Erased(table.get(), keys), 199990);
-  EXPECT_EQ(table->tier_stats().memory_rows + table->tier_stats().stored_rows,
-            10);
+  EXPECT_EQ(table->tier_stats().memory_rows + StoredRows(*table), 10);
   const std::vector<int64_t> rest = {199990, 199991, 199992, 199993, 199994,
                                      199995, 199996, 199997, 199998, 199999};
   EXPECT_EQ(testing::Erased(table.get(), rest), 10);
   EXPECT_EQ(table->tier_stats().memory_rows, 0);
-  EXPECT_EQ(table->tier_stats().stored_rows, 0);
+  EXPECT_EQ(StoredRows(*table), 0);
   EXPECT_LT(table->stats().row_bytes - empty, (full - empty) / 4);
   ASSERT_OK(Both({table}, rule, 1, keys));
   ASSERT_OK(table->Clear());
   EXPECT_EQ(table->tier_stats().memory_rows, 0);
-  EXPECT_EQ(table->tier_stats().stored_rows, 0);
+  EXPECT_EQ(StoredRows(*table), 0);
 }
 
 TEST_F(HbmDramRowsTest, ABudgetThatHoldsNothingIsAnError) {

@@ -1,74 +1,101 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of one table in CPU memory that were evicted from a device: value and
-// slots adjacent, and a rank that the cache stored with them. A row is kept
-// until the device has a newer version.
+// The memory below a DeviceCache: the rows of one table that are not on the
+// device, and copies of rows that were only read since they arrived there.
+// Implementations: CPU memory (memory_host_rows.h), and CPU memory with an SSD
+// below it (../hbm_dram_ssd/ssd_host_rows.h).
+//
+// A row here has a number, below kInFastTier - 1. It has the value, the slots,
+// and the rank that the cache stored with it. The row belongs to the thread
+// that moves the row of its handle, which alone may call Write, Read, SetRank
+// and Free for it. Other threads may only Visit it, between a look at the word
+// of the handle and the end of a ReadLock that they took before.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
-#include <vector>
+#include <shared_mutex>
 
-#include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/storage/dram/row_store.h"
+#include "kernels/engine/rows/row_home.h"
 
 namespace ev {
 
 class HostRows {
  public:
   using Row = RowHandle;
+  using ReadLock = std::shared_lock<std::shared_mutex>;
 
-  explicit HostRows(int64_t floats) : rows_(floats, /*with_meta=*/true) {}
-  HostRows(const HostRows&) = delete;
-  HostRows& operator=(const HostRows&) = delete;
+  virtual ~HostRows() {}
 
   // --- Thread-safe: any number of threads may call these at once ---
 
-  // Returns a row with unspecified contents. is_reserved: it uses the
-  // reservation. ResourceExhausted.
-  Status Allocate(bool is_reserved, Row* row);
+  // Prepares for rows of this handle. ResourceExhausted: nothing has changed.
+  virtual Status AddHandle(RowHandle handle) = 0;
+  // Returns a row with unspecified contents for the handle. is_reserved: it
+  // uses the reservation. ResourceExhausted.
+  virtual Status Allocate(RowHandle handle, bool is_reserved, Row* row) = 0;
   // Frees rows for reuse, before new memory is allocated.
-  void Free(Span<const Row> rows);
+  virtual void Free(Span<const Row> rows) = 0;
 
-  // Reserves rows: that many Allocate calls with is_reserved cannot fail until
-  // Unreserve. All reservations together allocate at most enough for 'most'
-  // rows in use. ResourceExhausted: nothing has changed.
-  Status Reserve(int64_t rows, int64_t most);
-  void Unreserve(int64_t rows);
+  // Sets the contents and ranks of rows, which come from the device. floats:
+  // [N, floats per row]. A row that was not allocated since must have the
+  // contents that it had. Errors: those of the memory; the contents of rows
+  // that were allocated are then unspecified, the others are unchanged.
+  virtual Status Write(Span<const Row> rows, bool is_reserved,
+                       const float* floats, const uint32_t* ranks) = 0;
+  // Copies the contents and ranks of rows.
+  virtual Status Read(Span<const Row> rows, float* floats, uint32_t* ranks) = 0;
+  // Returns whether the row is in memory, and not only on an SSD. If not, a row
+  // that leaves the device is written even if its contents have not changed.
+  virtual bool IsInMemory(Row row) const = 0;
+  // Sets the rank of a row in memory.
+  virtual void SetRank(Row row, uint32_t rank) = 0;
+  // Returns whether a read of the row would read a file.
+  virtual bool IsStored(Row row) const = 0;
 
-  // The following access the meta of a row in use.
-  float* floats(Row row) const { return rows_.Row(row); }
-  void PrefetchRank(Row row) const { PrefetchLine(rows_.Meta(row)); }
-  uint32_t rank(Row row) const { return rows_.Meta(row)->frequency; }
-  void set_rank(Row row, uint32_t rank) { rows_.Meta(row)->frequency = rank; }
+  // While the lock is held, rows keep their contents even if they are freed.
+  ReadLock KeepContents() { return ReadLock(mu_); }
+  // Calls body(k, floats of rows[k]) for each row. REQUIRES a ReadLock.
+  virtual Status Visit(
+      Span<const Row> rows,
+      const std::function<void(size_t k, const float* row)>& body) = 0;
 
-  int64_t in_use() const;
-  int64_t bytes() const { return rows_.bytes(); }
-  int64_t floats_per_row() const { return rows_.floats_per_row(); }
+  // Reserves room: Allocate and Write calls for that many rows, with
+  // is_reserved, cannot fail for lack of room until Unreserve. All reservations
+  // together need at most room for 'most' rows in use. ResourceExhausted:
+  // nothing has changed.
+  virtual Status Reserve(int64_t rows, int64_t most) = 0;
+  virtual void Unreserve(int64_t rows) = 0;
+
+  // Adds the rows and bytes of this memory to those of a cache's stats, and the
+  // stats of a memory below this one to *below.
+  virtual void AddStats(TierStats* stats, TierStats* below) const = 0;
+  virtual int64_t bytes() const = 0;  // of CPU memory
 
   // --- REQUIRE that no other call is running ---
 
-  // Changes the width of all rows. Each keeps its first floats, and fill(row)
-  // completes it. ResourceExhausted: nothing has changed.
-  Status Relayout(int64_t floats, const std::function<void(float*)>& fill) {
-    return rows_.Relayout(floats, fill);
-  }
-  // Like Free, but also returns memory that holds no row to the system.
-  void Return(Span<const Row> rows);
-  void Clear();
+  // Appends slots to all rows, with these initial values. Errors: nothing has
+  // changed.
+  virtual Status AddSlots(Span<const float> initial_values) = 0;
+  // Reverts AddSlots, which was called last.
+  virtual Status RemoveSlots(size_t count) = 0;
+  // Deletes the handles, which have these rows, and returns memory that holds
+  // no row to the system.
+  virtual void Forget(Span<const RowHandle> handles, Span<const Row> rows) = 0;
+  // Deletes all handles and rows. Rows have that many slots from now on.
+  virtual void Clear(size_t num_slots) = 0;
 
- private:
-  RowStore rows_;
-  mutable std::mutex mu_;
-  std::vector<Row> free_;  // allocated in rows_, but without a handle
-  int64_t in_use_ = 0, reserved_ = 0;
+ protected:
+  // Held shared by ReadLocks, exclusively by a thread that changes the contents
+  // of freed rows.
+  std::shared_mutex mu_;
 };
 
 }  // namespace ev

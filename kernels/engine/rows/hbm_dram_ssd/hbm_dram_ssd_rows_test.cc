@@ -1,0 +1,404 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of what only a table in GPU memory, CPU memory and a file can do: where
+// its rows are, the limit of CPU memory, and failures of the disk. The tests of
+// ../hbm_dram and of every table run on it as well.
+
+#include "kernels/engine/rows/hbm_dram_ssd/hbm_dram_ssd_rows.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/storage/ssd/row_file.h"
+#include "kernels/engine/testing/erased.h"
+#include "kernels/engine/testing/host_device_rows.h"
+#include "kernels/engine/testing/storage_under_test.h"
+
+namespace ev {
+namespace {
+
+#define ASSERT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+constexpr int64_t kDim = 8;
+constexpr int64_t kDevicePlaces = 64;
+constexpr int64_t kMemoryPlaces = 100;
+
+std::atomic<bool> disk_full{false};
+bool HasSpace(int64_t) { return !disk_full; }
+
+TableOptions Options(const std::string& name,
+                     int64_t memory_places = kMemoryPlaces) {
+  TableOptions options;
+  options.name = name;
+  options.dim = kDim;
+  options.storage = RowStorage::kHbmDramSsd;
+  options.path = testing::FreshDirectory();
+  options.memory_bytes = kDevicePlaces * kDim * sizeof(float);
+  // A place takes 20 bytes in addition to its row.
+  options.second_memory_bytes = memory_places * (kDim * sizeof(float) + 20);
+  return options;
+}
+
+std::shared_ptr<EmbeddingTable> MakeTable(const TableOptions& options) {
+  auto table = std::make_shared<EmbeddingTable>(options);
+  const Status status = table->Initialize(std::vector<float>(kDim, 5), 1);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return table;
+}
+
+std::vector<int64_t> Range(int64_t begin, int64_t end) {
+  std::vector<int64_t> keys;
+  for (int64_t key = begin; key < end; ++key) keys.push_back(key);
+  return keys;
+}
+
+// Subtracts 1 from each value.
+Status Train(EmbeddingTable* table, const std::vector<int64_t>& keys,
+             int64_t step = 0) {
+  const std::vector<float> ones(keys.size() * kDim, 1.0f);
+  UpdateInput update;
+  update.table = table;
+  update.keys = keys;
+  update.grads = ones.data();
+  return ApplyRule("SGD", std::vector<float>{1.0f},
+                   std::vector<UpdateInput>{update},
+                   std::vector<std::vector<SlotSpec>>(1), step, nullptr);
+}
+
+// Returns the number of keys in each tier: 0, 1, 2.
+std::vector<int64_t> Tiers(const EmbeddingTable& table,
+                           const std::vector<int64_t>& keys) {
+  std::vector<int32_t> tiers(keys.size());
+  EXPECT_TRUE(FindTiers(table, keys, tiers.data()).ok());
+  std::vector<int64_t> counts(3);
+  for (const int32_t tier : tiers) {
+    if (tier >= 0) ++counts[tier];
+  }
+  return counts;
+}
+
+class HbmDramSsdRowsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    disk_full = false;
+    RowFile::SetSpaceHookForTesting(&HasSpace);
+  }
+  void TearDown() override { RowFile::SetSpaceHookForTesting(nullptr); }
+
+  void ExpectValues(const EmbeddingTable& table,
+                    const std::vector<int64_t>& keys, float value) {
+    std::vector<float> values(keys.size() * kDim);
+    ASSERT_OK(table.Gather(keys, values.data(), nullptr));
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(values[i], value) << keys[i / kDim];
+    }
+  }
+};
+
+TEST_F(HbmDramSsdRowsTest, EveryRowIsInOneTier) {
+  const auto table = MakeTable(Options("v"));
+  const std::vector<int64_t> keys = Range(0, 3000);
+  for (int64_t step = 0; step < 4; ++step) {
+    ASSERT_OK(Train(table.get(), keys, step));
+  }
+  const std::vector<int64_t> tiers = Tiers(*table, keys);
+  EXPECT_EQ(tiers[0] + tiers[1] + tiers[2], 3000);
+  EXPECT_GT(tiers[0], kDevicePlaces / 2);
+  EXPECT_GT(tiers[1], kMemoryPlaces / 2);
+  EXPECT_GT(tiers[2], 2500);
+  // A row that a thread is moving counts twice.
+  TierStats stats, below;
+  for (int wait = 0; wait < 1000; ++wait) {
+    stats = table->tier_stats();
+    below = table->tier_stats_below();
+    if (stats.memory_rows + stats.stored_rows + below.stored_rows == 3000) {
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(stats.memory_rows + stats.stored_rows + below.stored_rows, 3000);
+  EXPECT_LE(stats.memory_rows, kDevicePlaces);
+  EXPECT_EQ(stats.stored_rows, below.memory_rows);
+  EXPECT_EQ(below.memory_rows, kMemoryPlaces);
+  EXPECT_GT(below.stored_bytes, 2500 * kDim * 4);
+  EXPECT_GT(below.misses, 5000);
+  EXPECT_GT(below.written_bytes, 5000 * kDim * 4);
+  EXPECT_EQ(table->size(), 3000);
+  ExpectValues(*table, keys, 1);
+  // Rows and places in CPU memory, words of both caches, buffers of the file.
+  EXPECT_LT(table->stats().row_bytes,
+            kMemoryPlaces * (kDim * 4 + 20) + (8 << 20));
+}
+
+TEST_F(HbmDramSsdRowsTest, CpuMemoryHoldsAtMostTheConfiguredRows) {
+  for (const int64_t places : {0, 1, 2, 5}) {
+    const auto table = MakeTable(Options("v", places));
+    for (int64_t step = 0; step < 4; ++step) {
+      ASSERT_OK(Train(table.get(), Range(0, 500), step));
+    }
+    EXPECT_LE(table->tier_stats_below().memory_rows,
+              std::max<int64_t>(1, places));
+    ExpectValues(*table, Range(0, 500), 1);
+  }
+}
+
+TEST_F(HbmDramSsdRowsTest, RowsThatAreOnlyReadFillCpuMemory) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  ASSERT_OK(Train(table.get(), Range(1000, 3000)));
+  // 80 rows: more than fit on the device, fewer than fit into CPU memory.
+  EXPECT_GT(Tiers(*table, Range(0, 80))[2], 60);
+  for (int round = 0; round < 20; ++round) {
+    for (int64_t begin = 0; begin < 80; begin += 20) {
+      ExpectValues(*table, Range(begin, begin + 20), 4);
+    }
+  }
+  const int64_t before = table->tier_stats_below().misses;
+  EXPECT_EQ(Tiers(*table, Range(0, 80))[2], 0);
+  for (int64_t begin = 0; begin < 80; begin += 20) {
+    ExpectValues(*table, Range(begin, begin + 20), 4);
+  }
+  EXPECT_EQ(table->tier_stats_below().misses, before);
+}
+
+TEST_F(HbmDramSsdRowsTest, RowsThatAreUsedOftenStayInCpuMemory) {
+  const auto table = MakeTable(Options("v"));
+  // Used in every other step, so that the device evicts some of them.
+  const std::vector<int64_t> often = Range(0, 100);
+  int64_t cold = 1000, step = 0;
+  for (; step < 400; ++step) {
+    ASSERT_OK(Train(
+        table.get(),
+        step % 2 == 0 ? Range(step % 4 == 0 ? 0 : 50, step % 4 == 0 ? 50 : 100)
+                      : Range(cold, cold + 40),
+        step));
+    if (step % 2 == 1) cold += 40;
+  }
+  const std::vector<int64_t> tiers = Tiers(*table, often);
+  EXPECT_GT(tiers[1], 20);
+  EXPECT_EQ(tiers[2], 0);
+}
+
+TEST_F(HbmDramSsdRowsTest, PrefetchedRowsComeFromTheFile) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  const std::vector<int64_t> some = Range(200, 230);
+  ASSERT_OK(Prefetch(table.get(), some));
+  EXPECT_EQ(Tiers(*table, some)[0], 30);
+  const int64_t misses = table->tier_stats().misses;
+  ExpectValues(*table, some, 4);
+  EXPECT_EQ(table->tier_stats().misses, misses);
+}
+
+TEST_F(HbmDramSsdRowsTest, ASaveMovesNoRow) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  const TierStats before = table->tier_stats();
+  const TierStats below = table->tier_stats_below();
+  TableSnapshot snapshot;
+  ASSERT_OK(table->Export({}, &snapshot));
+  EXPECT_EQ(snapshot.keys.size(), 3000u);
+  for (const float value : snapshot.values) ASSERT_EQ(value, 4);
+  EXPECT_EQ(table->tier_stats().misses, before.misses);
+  EXPECT_EQ(table->tier_stats().hits, before.hits);
+  EXPECT_EQ(table->tier_stats_below().misses, below.misses);
+  EXPECT_EQ(table->tier_stats_below().hits, below.hits);
+}
+
+TEST_F(HbmDramSsdRowsTest, ErasedRowsLeaveAllTiers) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  EXPECT_EQ(testing::Erased(table.get(), Range(0, 2990)), 2990);
+  TierStats below = table->tier_stats_below();
+  EXPECT_EQ(
+      table->tier_stats().memory_rows + below.memory_rows + below.stored_rows,
+      10);
+  EXPECT_EQ(testing::Erased(table.get(), Range(2990, 3000)), 10);
+  below = table->tier_stats_below();
+  EXPECT_EQ(table->tier_stats().memory_rows, 0);
+  EXPECT_EQ(below.memory_rows, 0);
+  EXPECT_EQ(below.stored_rows, 0);
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  ExpectValues(*table, Range(0, 3000), 4);
+}
+
+TEST_F(HbmDramSsdRowsTest, AFullDiskChangesNothingAndIsNotPermanent) {
+  const TableOptions options = Options("clicks");
+  const auto table = MakeTable(options);
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  disk_full = true;
+  Status status;
+  float value = 4;
+  for (int64_t step = 1; step < 50 && status.ok(); ++step) {
+    status = Train(table.get(), Range(0, 3000), step);
+    if (status.ok()) --value;
+  }
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  for (const std::string& part :
+       {std::string("table 'clicks'"),
+        options.path.substr(options.path.rfind('/')), std::string("bytes more"),
+        std::string("are free")}) {
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
+  }
+  // All rows can still be read, wherever they are.
+  for (int64_t begin = 0; begin < 3000; begin += 50) {
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectValues(*table, Range(begin, begin + 50), value));
+  }
+  ASSERT_NO_FATAL_FAILURE(ExpectValues(*table, Range(0, 3000), value));
+  disk_full = false;
+  ASSERT_OK(Train(table.get(), Range(0, 3000), 99));
+  ExpectValues(*table, Range(0, 3000), value - 1);
+}
+
+// Overwrites the table's file.
+void Damage(const std::string& directory) {
+  DIR* const files = opendir(directory.c_str());
+  ASSERT_NE(files, nullptr);
+  int damaged = 0;
+  while (const dirent* file = readdir(files)) {
+    const std::string name = file->d_name;
+    if (name.find(".evrows") == std::string::npos) continue;
+    FILE* const bytes = std::fopen((directory + "/" + name).c_str(), "r+b");
+    ASSERT_NE(bytes, nullptr);
+    std::fseek(bytes, 0, SEEK_END);
+    const std::string noise(std::ftell(bytes), 'x');
+    std::rewind(bytes);
+    EXPECT_EQ(std::fwrite(noise.data(), 1, noise.size(), bytes), noise.size());
+    std::fclose(bytes);
+    ++damaged;
+  }
+  closedir(files);
+  EXPECT_EQ(damaged, 1);
+}
+
+TEST_F(HbmDramSsdRowsTest, ADamagedFileIsAnErrorOfItsRowsAlone) {
+  const TableOptions options = Options("clicks");
+  const auto table = MakeTable(options);
+  const std::vector<int64_t> keys = Range(0, 3000);
+  for (int64_t step = 0; step < 2; ++step) {
+    ASSERT_OK(Train(table.get(), keys, step));
+  }
+  std::vector<int32_t> tiers(keys.size());
+  ASSERT_OK(FindTiers(*table, keys, tiers.data()));
+  ASSERT_NO_FATAL_FAILURE(Damage(options.path));
+  std::vector<float> values(kDim);
+  // Twice: a failed read leaves a row where it was.
+  for (int round = 0; round < 2; ++round) {
+    for (const int64_t key : keys) {
+      const Status status =
+          table->Gather(std::vector<int64_t>{key}, values.data(), nullptr);
+      if (status.ok()) {
+        // Rows that waited to be written may be in the file by now.
+        ASSERT_NE(tiers[key], 2) << key;
+        ASSERT_EQ(values[0], 3) << key;
+        continue;
+      }
+      ASSERT_NE(tiers[key], 0) << key;
+      ASSERT_EQ(status.code(), StatusCode::kDataLoss);
+      ASSERT_NE(status.message().find("table 'clicks'"), std::string::npos);
+      ASSERT_NE(status.message().find("damaged"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(Train(table.get(), keys, 9).code(), StatusCode::kDataLoss);
+  TableSnapshot snapshot;
+  EXPECT_EQ(table->Export({}, &snapshot).code(), StatusCode::kDataLoss);
+  // Without the rows that are lost the table goes on.
+  ASSERT_OK(table->Clear());
+  ASSERT_OK(Train(table.get(), keys));
+  ExpectValues(*table, keys, 4);
+}
+
+TEST_F(HbmDramSsdRowsTest, AnUnusableDirectoryIsAnErrorOfTheInitializer) {
+  const TableOptions options = Options("users");
+  const auto users = MakeTable(options);
+  TableOptions same = options;
+  same.name = "items";
+  EmbeddingTable items(same);
+  const Status status = items.Initialize(std::vector<float>(kDim, 5), 1);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("'users'"), std::string::npos);
+  EXPECT_NE(status.message().find("table 'items'"), std::string::npos);
+  EXPECT_FALSE(items.initialized());
+}
+
+TEST_F(HbmDramSsdRowsTest, NoUpdateIsLostWhileRowsMove) {
+  const auto table = MakeTable(Options("v"));
+  constexpr int64_t kEach = 300;
+  constexpr int kThreads = 3;
+  std::vector<std::vector<float>> expected(kThreads,
+                                           std::vector<float>(kEach, 5));
+  std::atomic<int> training{kThreads};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      for (int step = 0; step < 150; ++step) {
+        std::vector<int64_t> keys;
+        for (int64_t k = 0; k < kEach; ++k) {
+          if (random() % 8 != 0) continue;
+          keys.push_back(t * kEach + k);
+          --expected[t][k];
+        }
+        ASSERT_OK(Train(table.get(), keys, step));
+        // Only this thread changes them.
+        std::vector<float> values(keys.size() * kDim);
+        ASSERT_OK(table->Gather(keys, values.data(), nullptr));
+        for (size_t i = 0; i < values.size(); ++i) {
+          ASSERT_EQ(values[i], expected[t][keys[i / kDim] - t * kEach]);
+        }
+      }
+      --training;
+    });
+  }
+  // Saves meanwhile: all elements of a row change together, but a reader may
+  // see some before others.
+  threads.emplace_back([&] {
+    while (training > 0) {
+      TableSnapshot snapshot;
+      ASSERT_OK(table->Export({}, &snapshot));
+      for (const float value : snapshot.values) {
+        ASSERT_EQ(value, static_cast<float>(static_cast<int>(value)));
+      }
+    }
+  });
+  threads.emplace_back([&] {
+    std::mt19937_64 random(9);
+    while (training > 0) {
+      const int64_t begin = static_cast<int64_t>(random() % 860);
+      ASSERT_OK(Prefetch(table.get(), Range(begin, begin + 40)));
+      table->tier_stats();
+      table->tier_stats_below();
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) {
+    for (int64_t k = 0; k < kEach; ++k) {
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectValues(*table, {t * kEach + k}, expected[t][k]));
+    }
+  }
+  EXPECT_GT(table->tier_stats_below().misses, 0);
+}
+
+}  // namespace
+}  // namespace ev
