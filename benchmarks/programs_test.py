@@ -32,6 +32,10 @@ _ON_CPUS = [
     ("new_rows_benchmark", ["--tables=2", "--batch=64", "--steps=3", "--rounds=2"],
      r"(?s)index +new .*median.*rows +new .*median.*step +new .* ratio .*median"),
     ("ssd_benchmark", _TINY_ROWS + ["--path=ROWS"], r"uniform +[\d.]+ ms per step"),
+    ("three_tiers_on_test_device", _TINY_ROWS + ["--path=ROWS", "--ahead"],
+     r"rows in GPU memory, CPU memory and a file\n(.*\n)*"
+     r"\| 90 \| [\d.]+, [\d.]+, [1-9]\d*\.\d+ \|.* [1-9]\d* \| .*\n"
+     r"\| 99 \|.*\n\| 99.9 \|"),
     ("exchange_benchmark", ["--threads=1", "--steps=2", "--tables=2", "--batch=64",
                             "--rows=100"], r"\n +sum +[\d.]+ ms"),
     ("carrier_benchmark", ["--kind=memory", "--ranks=2", "--max_bytes=65536"],
@@ -41,6 +45,7 @@ _ON_CPUS = [
 # Engine programs that need GPUs, with tiny sizes.
 _ON_GPUS = [
     ("hbm_dram_benchmark", _TINY_ROWS),
+    ("three_tiers_benchmark", _TINY_ROWS + ["--path=ROWS"]),
     ("step_benchmark", _TINY_STEP + ["--only=zipf_hot1_dim16", "--storage=hbm"]),
 ]
 
@@ -99,7 +104,9 @@ class ProgramsTest(parameterized.TestCase):
 
   @parameterized.parameters(*_ON_GPUS)
   def test_runs_on_a_gpu_or_reports_its_absence(self, program, flags):
-    code, text = _run([_path(program)] + flags)
+    rows = self.create_tempdir().full_path
+    code, text = _run(
+        [_path(program)] + [f.replace("ROWS", rows) for f in flags])
     if _has_gpu() and _built_with_cuda():
       self.assertEqual(code, 0, text)
     else:

@@ -17,25 +17,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "benchmarks/engine/bench_util.h"
-#include "kernels/engine/base/hash.h"
-#include "kernels/engine/base/transfer_memory.h"
+#include "benchmarks/engine/one_table.h"
 #include "kernels/engine/embedding/embedding_table.h"
-#include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/presence.h"
-#include "kernels/engine/embedding/update/row_update.h"
-#include "kernels/engine/testing/thread_pool.h"
 
 namespace {
 
 using ev::RowStorage;
-using ev::Span;
 using ev::bench::Check;
 using ev::bench::Now;
 
@@ -47,97 +41,33 @@ struct Config {
   bool lru = false;
 };
 
-int64_t KeyOf(int64_t rank) {
-  return static_cast<int64_t>(ev::MixKey(rank) >> 1);
+ev::TableOptions Options(const Config& config, RowStorage storage) {
+  ev::TableOptions options;
+  options.name = "bench";
+  options.dim = config.dim;
+  options.storage = storage;
+  options.memory_bytes = static_cast<int64_t>(config.rows * config.part) *
+                         ev::bench::OneTable::RowBytes(config.dim);
+  options.tier_strategy =
+      config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
+  return options;
 }
-
-// Output buffer of a lookup, in memory that the device can access directly if
-// there is such memory.
-class Floats {
- public:
-  explicit Floats(size_t count)
-      : transfer_(ev::AllocateTransferMemory(count * sizeof(float))) {
-    if (transfer_ == nullptr) ordinary_.resize(count);
-    data_ = transfer_ != nullptr ? static_cast<float*>(transfer_)
-                                 : ordinary_.data();
-    std::fill_n(data_, count, 1e-4f);
-  }
-  ~Floats() {
-    if (transfer_ != nullptr) ev::FreeTransferMemory(transfer_);
-  }
-  float* data() const { return data_; }
-
- private:
-  void* const transfer_;
-  std::vector<float> ordinary_;
-  float* data_ = nullptr;
-};
 
 class Bench {
  public:
   Bench(const Config& config, RowStorage storage)
-      : config_(config), pool_(config.threads) {
-    ev::TableOptions options;
-    options.name = "bench";
-    options.dim = config.dim;
-    options.storage = storage;
-    const int64_t row_bytes = config.dim * 2 * sizeof(float);
-    options.memory_bytes =
-        static_cast<int64_t>(config.rows * config.part) * row_bytes;
-    options.tier_strategy =
-        config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
-    table_.reset(new ev::EmbeddingTable(options));
-    Check(table_->Initialize(std::vector<float>(config.dim, 0.01f), 1));
-    Check(table_->EnsureSlots(slots_[0], nullptr));
-    const double begin = Now();
-    std::vector<int64_t> keys(config.batch);
-    const std::vector<float> values(config.batch * config.dim, 0.01f);
-    const std::vector<const float*> slots = {values.data()};
-    for (int64_t at = 0; at < config.rows; at += config.batch) {
-      keys.resize(std::min(config.batch, config.rows - at));
-      // The hottest rows last, an order in which tables are not filled in
-      // practice.
-      for (size_t i = 0; i < keys.size(); ++i) {
-        keys[i] = KeyOf(config.rows - 1 - (at + static_cast<int64_t>(i)));
-      }
-      Check(table_->WriteRows(keys, slots_[0], values.data(), slots, nullptr, 0,
-                              &pool_));
-    }
-    std::printf("  filled in %.1f s\n", Now() - begin);
-    for (int64_t i = 0; i <= config.batch; ++i) splits_.push_back(i);
-    pooled_.reset(new Floats(config.batch * config.dim));
-    grads_.reset(new Floats(config.batch * config.dim));
-  }
+      : config_(config),
+        steps_(Options(config, storage), config.rows, config.batch,
+               config.threads) {}
 
   std::vector<int64_t> Ids(const ev::bench::ZipfSampler* zipf) {
     std::vector<int64_t> ids(config_.batch);
     for (int64_t& id : ids) {
-      id = KeyOf(zipf != nullptr
-                     ? zipf->Sample(random_())
-                     : static_cast<int64_t>(random_() % config_.rows));
+      id = ev::bench::KeyOf(
+          zipf != nullptr ? zipf->Sample(random_())
+                          : static_cast<int64_t>(random_() % config_.rows));
     }
     return ids;
-  }
-
-  void Step(const std::vector<int64_t>& ids) {
-    const double begin = Now();
-    ev::PooledInput in;
-    in.table = table_.get();
-    in.batch_size = in.num_ids = config_.batch;
-    in.ids64 = ids.data();
-    in.row_splits = splits_.data();
-    std::vector<float*> outputs = {pooled_->data()};
-    std::shared_ptr<const ev::LookupPlan> plan;
-    Check(ev::PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
-    forward_ += Now() - begin;
-    ev::UpdateInput update;
-    update.table = table_.get();
-    update.keys = plan->unique_keys(0);
-    update.pooled_grads = grads_->data();
-    update.plan = plan.get();
-    const std::vector<float> rate = {0.01f};
-    Check(ev::ApplyRule("Adagrad", rate, {&update, 1}, slots_, 1, &pool_));
-    unique_ += static_cast<int64_t>(update.keys.size());
   }
 
   // Returns the median milliseconds of a step.
@@ -148,17 +78,17 @@ class Bench {
     ev::TierStats before;
     for (int s = 0; s < config_.warm + config_.steps; ++s) {
       if (s == config_.warm) {
-        before = table_->tier_stats();
-        unique_ = 0;
-        forward_ = 0;
+        before = steps_.table()->tier_stats();
+        steps_.Reset();
       }
       std::vector<int64_t> next = Ids(zipf);
       const double begin = Now();
       std::thread reader;
       if (ahead) {
-        reader = std::thread([&] { Check(ev::Prefetch(table_.get(), next)); });
+        reader =
+            std::thread([&] { Check(ev::Prefetch(steps_.table(), next)); });
       }
-      Step(ids);
+      steps_.Step(ids);
       if (reader.joinable()) reader.join();
       if (s >= config_.warm) times.push_back(1e3 * (Now() - begin));
       ids.swap(next);
@@ -169,9 +99,9 @@ class Bench {
         "  %-16s %7.2f ms per step (p10 %.2f, p90 %.2f), lookup %.2f, %.0f "
         "distinct rows",
         what, median, times[times.size() / 10], times[times.size() * 9 / 10],
-        1e3 * forward_ / config_.steps,
-        static_cast<double>(unique_) / config_.steps);
-    const ev::TierStats after = table_->tier_stats();
+        1e3 * steps_.lookup_seconds() / config_.steps,
+        static_cast<double>(steps_.distinct_rows()) / config_.steps);
+    const ev::TierStats after = steps_.table()->tier_stats();
     if (after.memory_rows > 0) {
       std::printf(
           ", %.0f fetched, %.2f MB written back",
@@ -185,15 +115,8 @@ class Bench {
 
  private:
   const Config config_;
-  ev::testing::ThreadPool pool_;
-  std::unique_ptr<ev::EmbeddingTable> table_;
-  const std::vector<std::vector<ev::SlotSpec>> slots_ = {
-      {{"accumulator", 0.1f}}};
+  ev::bench::OneTable steps_;
   std::mt19937_64 random_{11};
-  std::vector<int64_t> splits_;
-  std::unique_ptr<Floats> pooled_, grads_;
-  int64_t unique_ = 0;
-  double forward_ = 0;
 };
 
 bool Parse(int argc, char** argv, Config* config) {

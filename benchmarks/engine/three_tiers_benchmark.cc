@@ -1,0 +1,255 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Measures a step of one table in GPU memory, CPU memory and a file
+// (HBM_DRAM_SSDHASH), by the share of its ids whose rows are in one of the two
+// memories. One id per sample, Adagrad.
+//
+//   three_tiers_benchmark --path=DIRECTORY [--rows=8000000] [--dim=64]
+//       [--batch=65536] [--gpu_part=0.05] [--cpu_part=0.15] [--steps=40]
+//       [--warm=60] [--threads=8] [--lru] [--shares=90,99,99.9] [--ahead]
+//       [--skip=hbm]
+//
+// The given percentage of ids are of hot rows, by Zipf 1.05, of which there are
+// nine tenths as many as fit into both memories. The others are of all other
+// rows, uniformly. The tiers of a step's ids are counted before the step, with
+// --ahead before they are prefetched. 'hbm' is
+// the same step with all rows in GPU memory. --ahead: another thread prefetches
+// the rows of the next step. TF_SSDHASH_IO_SCHEME=directio bypasses the page
+// cache. Needs a GPU.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "benchmarks/engine/bench_util.h"
+#include "benchmarks/engine/one_table.h"
+#include "kernels/engine/embedding/embedding_table.h"
+#include "kernels/engine/embedding/lookup/presence.h"
+
+namespace {
+
+using ev::bench::Check;
+using ev::bench::Now;
+using ev::bench::OneTable;
+
+struct Config {
+  std::string path, skip, shares = "90,99,99.9";
+  int64_t rows = 8000000, dim = 64, batch = 65536;
+  double gpu_part = 0.05, cpu_part = 0.15;
+  int steps = 40, warm = 60, threads = 8;
+  bool lru = false, ahead = false;
+};
+
+struct Result {
+  double median = 0, p10 = 0, p90 = 0;  // milliseconds of a step
+  double distinct = 0;
+  double in_tier[3] = {0, 0, 0};  // percent of ids
+  double from_file = 0;           // rows read
+  double down_mb = 0, file_mb = 0;
+};
+
+class Bench {
+ public:
+  Bench(const Config& config, const ev::TableOptions& options)
+      : config_(config),
+        hot_rows_(std::max<int64_t>(
+            1, static_cast<int64_t>(0.9 * config.rows *
+                                    (config.gpu_part + config.cpu_part)))),
+        zipf_(hot_rows_, 1.05),
+        steps_(options, config.rows, config.batch, config.threads) {}
+
+  Result Measure(double percent, bool has_tiers) {
+    std::vector<int64_t> ids = Ids(percent);
+    std::vector<double> times;
+    Result result;
+    ev::TierStats before, before_below;
+    for (int s = 0; s < config_.warm + config_.steps; ++s) {
+      if (s == config_.warm) {
+        before = steps_.table()->tier_stats();
+        before_below = steps_.table()->tier_stats_below();
+        steps_.Reset();
+      }
+      std::vector<int64_t> next = Ids(percent);
+      if (s + 1 >= config_.warm && s + 1 < config_.warm + config_.steps &&
+          has_tiers) {
+        CountTiers(next, &result);
+      }
+      const double begin = Now();
+      std::thread reader;
+      if (config_.ahead && has_tiers) {
+        reader =
+            std::thread([&] { Check(ev::Prefetch(steps_.table(), next)); });
+      }
+      steps_.Step(ids);
+      if (reader.joinable()) reader.join();
+      if (s >= config_.warm) times.push_back(1e3 * (Now() - begin));
+      ids.swap(next);
+    }
+    std::sort(times.begin(), times.end());
+    const double steps = config_.steps;
+    result.median = times[times.size() / 2];
+    result.p10 = times[times.size() / 10];
+    result.p90 = times[times.size() * 9 / 10];
+    result.distinct = static_cast<double>(steps_.distinct_rows()) / steps;
+    const ev::TierStats after = steps_.table()->tier_stats();
+    const ev::TierStats below = steps_.table()->tier_stats_below();
+    result.from_file =
+        static_cast<double>(below.misses - before_below.misses) / steps;
+    result.down_mb =
+        1e-6 * static_cast<double>(after.written_bytes - before.written_bytes) /
+        steps;
+    result.file_mb =
+        1e-6 *
+        static_cast<double>(below.written_bytes - before_below.written_bytes) /
+        steps;
+    return result;
+  }
+
+ private:
+  std::vector<int64_t> Ids(double percent) {
+    std::vector<int64_t> ids(config_.batch);
+    for (int64_t& id : ids) {
+      const double draw = 100 * (random_() >> 11) * 0x1.0p-53;
+      const int64_t row =
+          draw < percent
+              ? zipf_.Sample(random_())
+              : hot_rows_ + static_cast<int64_t>(random_() %
+                                                 (config_.rows - hot_rows_));
+      id = ev::bench::KeyOf(row);
+    }
+    return ids;
+  }
+
+  void CountTiers(const std::vector<int64_t>& ids, Result* result) {
+    std::vector<int32_t> tiers(ids.size());
+    Check(ev::FindTiers(*steps_.table(), ids, tiers.data()));
+    for (const int32_t tier : tiers) {
+      if (tier >= 0) {
+        result->in_tier[tier] += 100.0 / (ids.size() * config_.steps);
+      }
+    }
+  }
+
+  const Config config_;
+  const int64_t hot_rows_;
+  const ev::bench::ZipfSampler zipf_;
+  OneTable steps_;
+  std::mt19937_64 random_{11};
+};
+
+bool Parse(int argc, char** argv, Config* config) {
+  for (int i = 1; i < argc; ++i) {
+    const char* value = std::strchr(argv[i], '=');
+    const std::string name(
+        argv[i], value == nullptr ? std::strlen(argv[i]) : value - argv[i]);
+    value = value == nullptr ? "" : value + 1;
+    if (name == "--path")
+      config->path = value;
+    else if (name == "--skip")
+      config->skip = value;
+    else if (name == "--shares")
+      config->shares = value;
+    else if (name == "--rows")
+      config->rows = std::atoll(value);
+    else if (name == "--dim")
+      config->dim = std::atoll(value);
+    else if (name == "--batch")
+      config->batch = std::atoll(value);
+    else if (name == "--gpu_part")
+      config->gpu_part = std::atof(value);
+    else if (name == "--cpu_part")
+      config->cpu_part = std::atof(value);
+    else if (name == "--steps")
+      config->steps = std::atoi(value);
+    else if (name == "--warm")
+      config->warm = std::atoi(value);
+    else if (name == "--threads")
+      config->threads = std::atoi(value);
+    else if (name == "--lru")
+      config->lru = true;
+    else if (name == "--ahead")
+      config->ahead = true;
+    else
+      return false;
+  }
+  return !config->path.empty() && config->steps > 0 && config->warm > 0 &&
+         config->rows > 0 && config->gpu_part + config->cpu_part < 1;
+}
+
+std::vector<double> Shares(const std::string& text) {
+  std::vector<double> shares;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.size(), text.find(',', begin));
+    shares.push_back(std::atof(text.substr(begin, end - begin).c_str()));
+    begin = end + 1;
+  }
+  return shares;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Config config;
+  if (!Parse(argc, argv, &config)) {
+    std::fprintf(stderr,
+                 "see the head of three_tiers_benchmark.cc for the flags\n");
+    return 1;
+  }
+  ev::bench::PrintMachine();
+  const char* const scheme = std::getenv("TF_SSDHASH_IO_SCHEME");
+  std::printf(
+      "%lld rows of dim %lld with one slot, batch %lld, %g %% of the rows in "
+      "GPU memory, %g %% in CPU memory, %s, %d threads, %s%s\n",
+      static_cast<long long>(config.rows), static_cast<long long>(config.dim),
+      static_cast<long long>(config.batch), 100 * config.gpu_part,
+      100 * config.cpu_part, config.lru ? "LRU" : "LFU", config.threads,
+      scheme == nullptr ? "page cache" : scheme, config.ahead ? ", ahead" : "");
+  const std::vector<double> shares = Shares(config.shares);
+  std::vector<double> on_gpu(shares.size());
+  ev::TableOptions options;
+  options.name = "bench";
+  options.dim = config.dim;
+  options.tier_strategy =
+      config.lru ? ev::CacheStrategy::kLru : ev::CacheStrategy::kLfu;
+  if (config.skip != "hbm") {
+    std::printf("rows in GPU memory\n");
+    options.storage = ev::RowStorage::kHbm;
+    Config quick = config;
+    quick.warm = std::min(config.warm, 10);
+    Bench bench(quick, options);
+    for (size_t k = 0; k < shares.size(); ++k) {
+      on_gpu[k] = bench.Measure(shares[k], false).median;
+    }
+  }
+  std::printf("rows in GPU memory, CPU memory and a file\n");
+  const int64_t row_bytes = OneTable::RowBytes(config.dim);
+  options.storage = ev::RowStorage::kHbmDramSsd;
+  options.path = config.path;
+  options.memory_bytes =
+      static_cast<int64_t>(config.rows * config.gpu_part) * row_bytes;
+  options.second_memory_bytes =
+      static_cast<int64_t>(config.rows * config.cpu_part) * (row_bytes + 20);
+  Bench bench(config, options);
+  std::printf(
+      "| ids of hot rows, %% | in GPU, CPU memory, file, %% of ids | distinct "
+      "rows | rows from the file | MB from the GPU, to the file | ms per step "
+      "(p10, p90) | all in GPU memory, ms |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n");
+  for (size_t k = 0; k < shares.size(); ++k) {
+    const Result r = bench.Measure(shares[k], true);
+    std::printf(
+        "| %g | %.2f, %.2f, %.2f | %.0f | %.0f | %.2f, %.2f | %.2f (%.2f, "
+        "%.2f) | %.2f |\n",
+        shares[k], r.in_tier[0], r.in_tier[1], r.in_tier[2], r.distinct,
+        r.from_file, r.down_mb, r.file_mb, r.median, r.p10, r.p90, on_gpu[k]);
+    std::fflush(stdout);
+  }
+  return 0;
+}
