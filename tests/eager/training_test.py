@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable
+from embedding_variable.ops import pack_ops
 import eager_models as models
 import sparse_operation_kit as sok
 
@@ -111,6 +112,15 @@ class TrainingTest(parameterized.TestCase):
                                rtol=2e-5, atol=1e-6)
     self.assertNotAllClose(start, dense.numpy())
     self.assertEqual(4, int(optimizer.iterations.numpy()))
+
+  def test_eager_tensors_for_an_op_on_a_gpu(self):
+    given = [tf.range(10 ** 5 + i) for i in range(9)]
+    for i, tensor in enumerate(pack_ops.to_device(given, "/device:GPU:0")):
+      self.assertIs(given[i], tensor)
+    graph = tf.function(
+        lambda: pack_ops.to_device(given, "/device:GPU:0")).get_concrete_function().graph
+    pack, = [op for op in graph.get_operations() if op.type == "EvPack"]
+    self.assertLen(pack.inputs, 9)
 
   def assertNotAllClose(self, a, b):
     self.assertGreater(np.abs(a - b).max(), 1e-3)

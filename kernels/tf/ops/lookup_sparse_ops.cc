@@ -146,6 +146,8 @@ no_nan: The output of a sample whose weights make its combiner divide by 0. True
   zeros, also for its gradients. False: NaN or infinity, like TensorFlow's division.
 )doc");
 
+// Not stateful, unlike all other ops: a tf.function runs its stateful ops even
+// if nothing uses them, and EvApplyPooled may replace this one.
 REGISTER_OP("EvLookupSparseGrad")
     .Input("plan: variant")
     .Input("grads: num_grads * float")
@@ -156,7 +158,6 @@ REGISTER_OP("EvLookupSparseGrad")
     .Attr("num_weights: int >= 0 = 0")
     .Attr("tables: list(int)")
     .Attr("dims: list(int)")
-    .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_grads;
       TF_RETURN_IF_ERROR(c->GetAttr("num_grads", &num_grads));

@@ -42,6 +42,10 @@ def to_device(tensors, device):
   """
   if cpu_of(device) == device:
     return list(tensors)
+  # In a tf.function, tensors of eager execution become placeholders.
+  tensors = [ops.convert_to_tensor(tensor) for tensor in tensors]
+  if any(isinstance(tensor, ops.EagerTensor) for tensor in tensors):
+    return tensors
   packed = []
   for tensor in tensors:
     # Reading a constant's value would prevent sessions from feeding it.
