@@ -299,7 +299,7 @@ class OptimizersTest(parameterized.TestCase):
         powers = [optimizer.get_slot(part, "beta%d_power" % i)
                   for part in (list(v) if parts else [v]) for i in (1, 2)]
         tf.train.Saver(powers).restore(session, path)
-        self.assertEqual([float(x) for x in session.run(powers)],
+        self.assertEqual([float(np.squeeze(x)) for x in session.run(powers)],
                          [0, 1] * (parts or 1))
 
   def test_adam_async_without_powers_in_the_checkpoint(self):

@@ -5,7 +5,8 @@
 Tests and examples are written for TensorFlow 1.15. In an environment with 2.x this module
 gives them `tensorflow.compat.v1` with 2.x's behavior disabled, as a user's script has it
 after `import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()`. Modules of installed
-packages and of this product get the module that they import.
+packages and of this product get the module that they import. Tests of what 2.x lacks are
+skipped (not_on_tensorflow_2.py).
 
 `enable` must run before the first import of TensorFlow. tools/setup/other_tensorflow.sh
 arranges that for every process of an environment in which EV_TEST_V1=1 is set.
@@ -14,6 +15,8 @@ arranges that for every process of an environment in which EV_TEST_V1=1 is set.
 import builtins
 import os
 import sysconfig
+
+import not_on_tensorflow_2
 
 _SITE = tuple({sysconfig.get_path(name) + os.sep
                for name in ("purelib", "platlib", "stdlib")})
@@ -28,8 +31,9 @@ _v1 = []
 
 
 def enable():
-  """Replaces the function that the import statement calls."""
+  """Replaces the function that the import statement calls, and skips tests."""
   builtins.__import__ = _import_v1
+  not_on_tensorflow_2.skip()
 
 
 def _is_script(path):

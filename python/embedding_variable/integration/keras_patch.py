@@ -31,9 +31,10 @@ _METHOD = "_resource_apply_sparse_duplicate_indices"
 
 
 def install():
-  """Replaces `OptimizerV2.add_slot` and `_distributed_apply`."""
+  """Replaces `OptimizerV2.add_slot`, `apply_gradients` and `_distributed_apply`."""
   for optimizer_v2 in tf_names.keras_optimizers("optimizer_v2"):
     patching.wrap(optimizer_v2.OptimizerV2, "add_slot", _add_slot)
+    patching.wrap(optimizer_v2.OptimizerV2, "apply_gradients", _apply_gradients)
     patching.wrap(optimizer_v2.OptimizerV2, "_distributed_apply",
                   _distributed_apply)
 
@@ -69,6 +70,19 @@ def _own_method(optimizer, method):
     object.__delattr__(optimizer, _METHOD)
 
 
+def _apply_gradients(stock):
+
+  def apply_gradients(self, grads_and_vars, *args, **kwargs):
+    grads_and_vars = list(grads_and_vars)
+    # Before Keras 2.x sums the gradients of replicas, which a table's have no shape for.
+    for _, var in grads_and_vars:
+      if ev.is_embedding_variable(var):
+        strategies.check_update(var)
+    return stock(self, grads_and_vars, *args, **kwargs)
+
+  return apply_gradients
+
+
 def _distributed_apply(stock):
 
   def distributed_apply(self, distribution, grads_and_vars, *args, **kwargs):
@@ -76,8 +90,6 @@ def _distributed_apply(stock):
     with_rows = [v for _, v in grads_and_vars if ev.is_embedding_variable(v)]
     if not with_rows:
       return stock(self, distribution, grads_and_vars, *args, **kwargs)
-    for var in with_rows:
-      strategies.check_update(var)
     for grad, var in grads_and_vars:
       if ev.is_embedding_variable(var) and not isinstance(grad, ops.IndexedSlices):
         raise TypeError(

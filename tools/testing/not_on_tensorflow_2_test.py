@@ -1,0 +1,50 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of not_on_tensorflow_2."""
+
+import unittest
+from unittest import mock
+
+from absl.testing import absltest
+from absl.testing import parameterized
+
+import not_on_tensorflow_2 as exemptions
+
+class NotOnTensorflow2Test(parameterized.TestCase):
+
+  @parameterized.parameters(
+      ("training_test", "LossScaleTest.test_dynamic6", True),
+      ("training_test", "LossScaleTest.test_dynamic13", True),
+      ("training_test", "LossScaleTest.test_dynamic5", False),
+      ("training_test", "SessionsTest.test_a_gradient_does_not_become_dense1", True),
+      ("training_test", "SessionsTest.test_a_gradient_does_not_become_dense10", False),
+      ("creation_test", "CreationTest.test_eager_mode", True),
+      ("other_test", "CreationTest.test_eager_mode", False))
+  def test_which_cases(self, program, case, expected):
+    self.assertEqual(expected, exemptions.why(program, case) is not None)
+
+  def test_unittest_skips(self):
+    runs = []
+    run = unittest.TestCase.run
+    self.addCleanup(setattr, unittest.TestCase, "run", run)
+    exemptions.skip()
+    self.enter_context(mock.patch.object(
+        exemptions, "LIST", [exemptions.Exemption(
+            "not_on_tensorflow_2_test", "*Inner.test_a", None, "the reason")]))
+
+    class Inner(unittest.TestCase):
+
+      def test_a(self):
+        runs.append("a")
+
+      def test_b(self):
+        runs.append("b")
+
+    result = unittest.TestResult()
+    unittest.TestSuite([Inner("test_a"), Inner("test_b")]).run(result)
+    self.assertEqual(["b"], runs)
+    self.assertEqual(["the reason"], [reason for _, reason in result.skipped])
+
+
+if __name__ == "__main__":
+  absltest.main()
