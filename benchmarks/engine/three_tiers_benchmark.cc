@@ -11,7 +11,7 @@
 //       [--skip=hbm]
 //
 // The given percentage of ids are of hot rows, by Zipf 1.05, of which there are
-// nine tenths as many as fit into both memories. The others are of all other
+// half as many as fit into both memories. The others are of all other
 // rows, uniformly. The tiers of a step's ids are counted before the step, with
 // --ahead before they are prefetched. 'hbm' is
 // the same step with all rows in GPU memory. --ahead: another thread prefetches
@@ -60,7 +60,7 @@ class Bench {
   Bench(const Config& config, const ev::TableOptions& options)
       : config_(config),
         hot_rows_(std::max<int64_t>(
-            1, static_cast<int64_t>(0.9 * config.rows *
+            1, static_cast<int64_t>(0.5 * config.rows *
                                     (config.gpu_part + config.cpu_part)))),
         zipf_(hot_rows_, 1.05),
         steps_(options, config.rows, config.batch, config.threads) {}

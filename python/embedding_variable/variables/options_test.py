@@ -170,7 +170,7 @@ class OptionsTest(parameterized.TestCase):
             second_memory_bytes=8192))
     self.assertEqual(options.to_table_options("v/part_3", option).storage_path,
                      os.path.join(path, "part_3"))
-    v = tf.get_embedding_variable("v", 2, ev_option=option)
+    v = tf.get_embedding_variable("three", 2, ev_option=option)
     self.assertEqual(v.storage_type, 102)
     self.assertEqual(v.tier_stats().shape.as_list(), [12])
     option.storage_option.storage_size[1] = 0

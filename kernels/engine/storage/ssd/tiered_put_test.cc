@@ -287,7 +287,7 @@ TEST_F(TieredPutTest, AReservationIsRoomForPutsOnAFullDisk) {
   MakeNew(0, 4000);
   size_t done = 0;
   ASSERT_OK(PutNumbers(Range(0, 64), 0, &done));
-  ASSERT_OK(rows_->Reserve(3000));
+  ASSERT_OK(rows_->ReservePut(3000));
   disk_full = true;
   std::vector<float> floats(3000 * kDim, 1);
   std::vector<uint32_t> ranks(3000);
