@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank of a job that uses DeepRec's stand-ins over Horovod's ranks.
 
+SOK_EXCHANGE selects the transport of lookups.
+
   deeprec_job.py FOLDER
 
 Prints "done" if all checks hold.
@@ -17,6 +19,7 @@ import tensorflow as tf
 from embedding_variable.deeprec import activation
 from embedding_variable.lookup import group
 import sparse_operation_kit as sok
+from sparse_operation_kit import settings
 
 
 def check(name, found, expected):
@@ -109,8 +112,11 @@ def group_columns():
       check("columns", session.run(net), np.ones([2, 2 * count]))
 
 
-def _trained(data, table_name, optimizer):
-  """Returns this rank's rows and the dense weights after steps of two batches."""
+def _trained(data, table_name, optimizer, owner=-1):
+  """Returns this rank's rows and the dense weights after steps of two batches.
+
+  The rank `owner` has all rows; -1: they are spread over the ranks.
+  """
   with tf.Graph().as_default():
     batch = tf.data.make_one_shot_iterator(
         tf.data.Dataset.from_tensor_slices(data)).get_next()
@@ -119,6 +125,7 @@ def _trained(data, table_name, optimizer):
                           batch["keys"], [count, 1])
     table = tf.get_embedding_variable(table_name, 3,
                                       initializer=tf.constant_initializer(.1))
+    table.target_gpu = owner
     (rows,) = tf.nn.group_embedding_lookup_sparse([table], [ids], ["sum"])
     logits = tf.layers.dense(rows, 1, kernel_initializer=tf.ones_initializer())
     loss = tf.reduce_mean(tf.square(tf.squeeze(logits, 1) - batch["labels"]))
@@ -144,21 +151,25 @@ def micro_batches():
   expected, dense = _trained(data, "merged", tf.train.AdagradOptimizer(.1))
   group.set_lookup(over_ranks)
   own = {k: v[:, hvd.rank()::hvd.size()] for k, v in data.items()}
-  rows, weights = _trained(own, "spread",
-                           sok.DistributedOptimizer(tf.train.AdagradOptimizer(.1)))
-  for found, wanted in zip(weights, dense):
-    check("dense", found, wanted)
-  parts = _gathered(rows)
-  assert sum(map(len, parts)) == len(expected) and all(parts), parts
-  for part in parts:
-    for key, row in part.items():
-      check("row %d" % key, row, expected[key])
+  for name, owner in (("spread", -1), ("on_one_rank", 1)):
+    rows, weights = _trained(
+        own, name, sok.DistributedOptimizer(tf.train.AdagradOptimizer(.1)), owner)
+    for found, wanted in zip(weights, dense):
+      check("dense", found, wanted)
+    parts = _gathered(rows)
+    assert sum(map(len, parts)) == len(expected), parts
+    owners = [rank for rank, part in enumerate(parts) if part]
+    assert owners == ([owner] if owner >= 0 else list(range(hvd.size()))), parts
+    for part in parts:
+      for key, row in part.items():
+        check("row %d" % key, row, expected[key])
 
 
 def main(folder):
   activation.activate("1.15.5+deeprec2402", is_quiet=True, share_work=True)
   tf.config.experimental.enable_distributed_strategy("collective")
   assert hvd.size() > 1
+  assert settings.exchange_carrier() == os.environ["SOK_EXCHANGE"]
   work_queues(folder)
   group_lookups()
   group_columns()

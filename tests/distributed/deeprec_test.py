@@ -7,6 +7,7 @@ import os
 from absl.testing import absltest
 from absl.testing import parameterized
 
+import horovod_job
 import ranks
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -14,10 +15,12 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 class DeeprecTest(parameterized.TestCase):
 
-  @parameterized.parameters((2, "deeprec_job.py"), (1, "collective_job.py"),
-                            (2, "collective_job.py"))
-  def test_ranks(self, count, job):
-    result = ranks.run(count, os.path.join(_HERE, job), self.create_tempdir().full_path)
+  @parameterized.parameters(
+      (2, "deeprec_job.py"), (2, "deeprec_job.py", "memory"), (1, "collective_job.py"),
+      (2, "collective_job.py"), (2, "collective_job.py", "memory"))
+  def test_ranks(self, count, job, exchange="horovod"):
+    result = ranks.run(count, os.path.join(_HERE, job), self.create_tempdir().full_path,
+                       env=dict(horovod_job.environment(), SOK_EXCHANGE=exchange))
     self.assertEqual(result.returncode, 0, result.output[-6000:])
     self.assertEqual(result.output.count("done"), count, result.output[-6000:])
 
