@@ -8,11 +8,14 @@
 #include "kernels/engine/rows/hbm_dram_ssd/hbm_dram_ssd_rows.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -339,6 +342,42 @@ TEST_F(HbmDramSsdRowsTest, AnUnusableDirectoryIsAnErrorOfTheInitializer) {
   EXPECT_NE(status.message().find("'users'"), std::string::npos);
   EXPECT_NE(status.message().find("table 'items'"), std::string::npos);
   EXPECT_FALSE(items.initialized());
+}
+
+TEST_F(HbmDramSsdRowsTest, FilesOfADeadProcessAreDeleted) {
+  const TableOptions options = Options("users");
+  ASSERT_EQ(mkdir(options.path.c_str(), 0700), 0);
+  const std::string stale = options.path + "/rows-1-0.evrows";
+  FILE* const file = std::fopen(stale.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  std::fclose(file);
+  const auto table = MakeTable(options);
+  EXPECT_NE(access(stale.c_str(), F_OK), 0);
+  ASSERT_OK(Train(table.get(), Range(0, 1000)));
+  ExpectValues(*table, Range(0, 1000), 4);
+}
+
+TEST_F(HbmDramSsdRowsTest, EachRankHasADirectoryOfItsOwn) {
+  ASSERT_EQ(setenv("HOROVOD_RANK", "3", 1), 0);
+  const TableOptions options = Options("v");
+  const auto table = MakeTable(options);
+  ASSERT_EQ(unsetenv("HOROVOD_RANK"), 0);
+  EXPECT_EQ(access((options.path + "/rank_3/LOCK").c_str(), F_OK), 0);
+}
+
+TEST_F(HbmDramSsdRowsTest, SlotsThatComeLateReachAllTiers) {
+  const auto table = MakeTable(Options("v"));
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  ASSERT_OK(table->EnsureSlots(std::vector<SlotSpec>{{"a", 0.5f}}, nullptr));
+  TableSnapshot snapshot;
+  ASSERT_OK(table->Export(std::vector<std::string>{"a"}, &snapshot));
+  ASSERT_EQ(snapshot.keys.size(), 3000u);
+  for (const float value : snapshot.values) ASSERT_EQ(value, 4);
+  for (const float value : snapshot.slots[0]) ASSERT_EQ(value, 0.5f);
+  ASSERT_OK(Train(table.get(), Range(0, 3000)));
+  ASSERT_OK(table->Export(std::vector<std::string>{"a"}, &snapshot));
+  for (const float value : snapshot.values) ASSERT_EQ(value, 3);
+  for (const float value : snapshot.slots[0]) ASSERT_EQ(value, 0.5f);
 }
 
 TEST_F(HbmDramSsdRowsTest, NoUpdateIsLostWhileRowsMove) {
