@@ -8,8 +8,10 @@ a graph-mode checkpoint has (checkpoint/tensor_names.py), so graph mode and the 
 them too. Rows are written and read in pieces.
 """
 
+from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.eager import saved_together
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import taped
@@ -43,20 +45,22 @@ def _is_table(trackable):
 def save(trackables, file_prefix):
   """Writes tables as a checkpoint of their own, which TensorFlow merges into the whole.
 
-  Rows that training changes meanwhile are in it as they were at one moment.
+  Rows that training changes meanwhile are in it as they were at one moment. All ranks
+  call it if a table is spread over them (saved_together.py).
 
   Args:
     trackables: dict {name in the checkpoint: table, or Keras's holder of it}.
     file_prefix: string scalar.
 
   Returns:
-    `file_prefix`, once the files are written.
+    The prefix of the written files, or a list of them.
   """
-  saved = []
-  for name, trackable in sorted(trackables.items()):
-    table = eager_variable.table_of(trackable)
-    saved.append(checkpoint_ops.SavedTable(table.handle, name, table.key_dtype,
-                                           _columns(table)))
+  tables = {name: eager_variable.table_of(trackable)
+            for name, trackable in trackables.items()}
+  if saved_together.spread(tables):
+    return saved_together.save(tables, file_prefix, _columns)
+  saved = [checkpoint_ops.SavedTable(table.handle, name, table.key_dtype, _columns(table))
+           for name, table in sorted(tables.items())]
   written = checkpoint_ops.save_tables(file_prefix, saved)
   with ops.control_dependencies([] if written is None else [written]):
     return array_ops.identity(file_prefix)
@@ -77,8 +81,8 @@ def restore(table, prefix, name):
   """Replaces the contents of a table, slots included, by those of a checkpoint.
 
   Slots that no optimizer of this process has used yet are restored too, for the
-  optimizer that will use them. A table that was saved in parts is found. On an error
-  the table is empty.
+  optimizer that will use them. A table that was saved in parts is found, by any number of
+  ranks; each takes the rows that it owns. On an error the table is empty.
 
   Args:
     table: eager embedding variable.
@@ -105,6 +109,7 @@ def restore(table, prefix, name):
   with ops.control_dependencies(first):
     checkpoint_ops.restore_table(
         table.handle, prefix, name, list(slots), list(slots.values()),
+        placement=job.current().placement(table) or (), rank=job.current().rank(),
         custom_dim=saveable.restores_custom_dim())
 
 

@@ -6,9 +6,9 @@ Why: Horovod must treat a variable differently depending on whether every rank h
 own copy of it, but it takes embedding variables for ordinary ones.
 
 - A variable spread over ranks (`sparse_operation_kit.lookup_sparse`) belongs to its
-  rank: its gradient is already the sum over all ranks. `DistributedOptimizer` must not
-  gather it, and must divide it by the number of ranks if it averages the others. It is
-  not broadcast.
+  rank: its gradient is already the sum over all ranks. `DistributedOptimizer` and
+  `DistributedGradientTape` must not gather it, and must divide it by the number of ranks
+  if they average the others. It is not broadcast.
 - Any other variable is a copy on every rank. Its gradients are gathered like any
   IndexedSlices. Its default rows and its contents are broadcast, since stock code would
   read it whole.
@@ -25,11 +25,14 @@ import inspect
 import threading
 
 from tensorflow.python.platform import tf_logging as logging
+from tensorflow.python.util import nest
 
+from embedding_variable.checkpoint import job
 from embedding_variable.integration import patching
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
 from embedding_variable.tf_names import ops
@@ -55,6 +58,10 @@ def install():
     patching.wrap(optimizer, "__init__", _init)
     patching.wrap(optimizer, "compute_gradients", _compute_gradients)
   _install_keras()
+  if hasattr(hvd, "DistributedGradientTape"):
+    stock, replacement = patching.wrap(hvd, "DistributedGradientTape",
+                                       _distributed_gradient_tape)
+    patching.replace_exports(stock, replacement, prefix="horovod")
   if hasattr(hvd, "broadcast_variables"):
     stock, replacement = patching.wrap(hvd, "broadcast_variables",
                                        _broadcast_variables)
@@ -97,13 +104,24 @@ def _sums(function, args, kwargs):
   return arguments.arguments.get("op") == hvd.Sum
 
 
-def _register(optimizer, variables):
-  """Registers with the optimizer the variables that are not a copy on every rank."""
+def _is_spread(var):
+  """Returns whether other ranks hold other rows of an embedding variable."""
+  if taped.is_eager(var.handle) and job.current().placement(var) is not None:
+    return True  # before its first lookup
+  return handle_ops.is_spread_over_ranks(var.handle)
+
+
+def _register(register, variables):
+  """Registers the variables that are not a copy on every rank.
+
+  Args:
+    register: method of Horovod's object for one such variable.
+    variables: list of anything.
+  """
   import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
   for var in variables:
-    if ev.is_embedding_variable(var) and (
-        hvd.size() == 1 or handle_ops.is_spread_over_ranks(var.handle)):
-      optimizer.register_local_var(var)
+    if ev.is_embedding_variable(var) and (hvd.size() == 1 or _is_spread(var)):
+      register(var)
 
 
 def _init(stock):
@@ -120,7 +138,7 @@ def _init(stock):
 def _compute_gradients(stock):
 
   def compute_gradients(self, *args, **kwargs):
-    _register(self, ev.all_in_graph())
+    _register(self.register_local_var, ev.all_in_graph())
     return stock(self, *args, **kwargs)
 
   return compute_gradients
@@ -142,10 +160,32 @@ def _create_distributed_optimizer(stock):
 def _allreduce(stock):
 
   def allreduce(self, grads, variables):
-    _register(self, variables)
+    _register(self.register_local_var, variables)
     return stock(self, grads, variables)
 
   return allreduce
+
+
+def _distributed_gradient_tape(stock):
+
+  def distributed_gradient_tape(*args, **kwargs):
+    tape = stock(*args, **kwargs)
+    if _sums(stock, args, kwargs):
+      tape.scale_local_gradients = False
+    # The class was made for this object.
+    patching.wrap(type(tape), "gradient", _gradient, layer="_of_horovod")
+    return tape
+
+  return distributed_gradient_tape
+
+
+def _gradient(stock):
+
+  def gradient(self, target, sources, *args, **kwargs):
+    _register(self.register_local_source, nest.flatten(sources))
+    return stock(self, target, sources, *args, **kwargs)
+
+  return gradient
 
 
 def _broadcast_variables(stock):
@@ -154,7 +194,7 @@ def _broadcast_variables(stock):
     variables = list(variables)
     dense = [v for v in variables if not ev.is_embedding_variable(v)]
     copies = [v for v in variables if ev.is_embedding_variable(v) and
-              not handle_ops.is_spread_over_ranks(v.handle)]
+              not _is_spread(v)]
     broadcast = [stock(dense, root_rank, *args, **kwargs)] if dense else []
     return control_flow_ops.group(
         *(broadcast + [_broadcast_table(v, root_rank) for v in copies]))
@@ -184,10 +224,11 @@ def _broadcast_table(var, root_rank):
     with ops.control_dependencies([ensured]):
       table = checkpoint_ops.export_table(var.handle, names)
     keys = broadcast(table.keys, "keys")
+    default_rows = (checkpoint_ops.default_rows(var.handle) if taped.is_eager(var.handle)
+                    else var.initial_value)
     # In one tensor with the default rows, which may be a constant: TensorFlow would run
     # a collective on a constant while it optimises the graph.
-    rows = broadcast(
-        array_ops.concat([var.initial_value, table.values], axis=0), "rows")
+    rows = broadcast(array_ops.concat([default_rows, table.values], axis=0), "rows")
     num_defaults = array_ops.shape(rows)[0] - array_ops.size(keys)
     versions = broadcast(table.versions, "versions")
     frequencies = broadcast(table.frequencies, "frequencies")

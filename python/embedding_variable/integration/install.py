@@ -33,6 +33,7 @@ from embedding_variable.integration import saver_patch
 from embedding_variable.integration import session_patch
 from embedding_variable.integration import slot_creator_patch
 from embedding_variable.integration import sync_replicas_patch
+from embedding_variable.integration import tape_patch
 from embedding_variable.optimizers import keras_rules
 from embedding_variable.optimizers import keras_step_rules
 from embedding_variable.optimizers import own
@@ -64,7 +65,7 @@ def install():
                   feature_column_patch, group_columns_patch, contrib_layers_patch,
                   estimator_patch, horovod_patch, monitored_session_patch,
                   session_patch, sync_replicas_patch, graph_util_patch, numerics_patch,
-                  clip_patch, dense_gradients_patch, loss_scale_patch):
+                  clip_patch, dense_gradients_patch, loss_scale_patch, tape_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

@@ -55,6 +55,7 @@ def _on_tape(resource, ids, counts, name):
     rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
 
   def gradient(grads):
+    handle_ops.check_not_spread(resource, "tf.nn.embedding_lookup")
     flat = math_ops.cast(array_ops.reshape(ids, [-1]), dtypes.int64)
     values = array_ops.reshape(
         grads[0], array_ops.concat([[-1], array_ops.shape(rows)[-1:]], axis=0))

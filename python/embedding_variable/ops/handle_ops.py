@@ -238,8 +238,19 @@ def set_optimizer(resource, optimizer):
       _exchange_ops[op.type](op, table, optimizer)
 
 
+def set_spread_over_ranks(resource):
+  """Records that other ranks hold rows of an eager table.
+
+  Args:
+    resource: the table's handle, an eager tensor.
+  """
+  getattr(resource, _EAGER_OP).is_spread = True
+
+
 def is_spread_over_ranks(resource):
   """Returns whether other ranks hold rows of this table, judged by its lookups."""
+  if getattr(handle_op_of(resource), "is_spread", False):
+    return True
   return any(op.type in _exchange_ops for op in _consumers(resource))
 
 
@@ -295,4 +306,4 @@ def check_not_spread(resource, what):
         "embedding variable '%s' is spread over ranks by sparse_operation_kit."
         "lookup_sparse, but %s reads and trains only the rows of this rank. Look it "
         "up with sparse_operation_kit.lookup_sparse everywhere" %
-        (resource.op.name, what))
+        ((handle_op_of(resource) or resource.op).name, what))

@@ -104,6 +104,8 @@ def _on_tape(resources, ids, rows, batch_sizes, weights, combiners, dims, no_nan
 
   def gradient(grads):
     tables = sorted(grads)
+    for t in tables:
+      handle_ops.check_not_spread(resources[t], "the pooled lookup of one process")
     dense = [ops.convert_to_tensor(grads[t]) for t in tables]
     result = [None] * (len(resources) + len(weights))
     keys, values = _sums_on_tape(plan, dense, [weights[t] for t in tables] if weights else [],

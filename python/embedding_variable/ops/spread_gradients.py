@@ -9,7 +9,11 @@ adds.
 
 The collective must run on all ranks or on none, but a script may fetch a norm on one
 rank only, for example for a summary. So every op that trains with the same gradients
-gets a control input that runs the collective in each of its steps.
+gets a control input that runs the collective in each of its steps. (In eager execution
+and in a `tf.function` the collective runs where the script calls for it.)
+
+The ops are found by walking back from the gradient. Eager tensors have no op, and the
+gradient of a function called in a function has another, so these gradients are marked.
 """
 
 import collections
@@ -39,6 +43,13 @@ _ROWWISE = frozenset((
     "Reshape", "Select", "SelectV2", "Sign", "Snapshot", "SquaredDifference", "Square",
     "Squeeze", "StopGradient", "Sub", "Switch", "Tanh", "Transpose", "Unique",
     "UniqueV2", "UnsortedSegmentSum"))
+
+# Attribute of a gradient's indices and values: the `_Source` of an eager table's
+# gradient.
+_MARK = "_embedding_variable_spread"
+
+# Stands for the op that computed a gradient: its type and name.
+_Source = collections.namedtuple("_Source", ["type", "name"])
 
 # A sum over ranks, and an op that a training step runs. Each has an op and the set of
 # ops that computed the gradients.
@@ -72,6 +83,29 @@ def register(op_type, sum_over_ranks):
   _gradient_ops[op_type] = sum_over_ranks
 
 
+def mark(slices, op_type, name):
+  """Records which op computed an eager table's gradient.
+
+  Args:
+    slices: IndexedSlices.
+    op_type: string, a registered type.
+    name: string, the op's name, the same on all ranks.
+  """
+  for tensor in (slices.indices, slices.values):
+    setattr(tensor, _MARK, _Source(op_type, name))
+
+
+def mark_spread(slices, name):
+  """Records that all rows of a gradient are of keys that this rank owns.
+
+  Args:
+    slices: IndexedSlices, the gradient of an eager table that is spread over ranks.
+    name: string, the table's name.
+  """
+  if not sources(slices):
+    mark(slices, next(iter(_gradient_ops)), name)
+
+
 def sources(gradient):
   """Returns the set of registered ops that computed a gradient's rows.
 
@@ -90,18 +124,19 @@ def sources(gradient):
 
 
 def _sources_of(tensor):
-  if taped.is_eager(tensor):
-    return set()
-  found, seen, left = set(), set(), [tensor.op]
+  found, seen, left = set(), set(), [tensor]
   while left:
-    op = left.pop()
-    if op in seen:
+    tensor = left.pop()
+    marked = getattr(tensor, _MARK, None)
+    if marked is not None:
+      found.add(marked)
+    if marked is not None or taped.is_eager(tensor) or tensor.op in seen:
       continue
-    seen.add(op)
-    if op.type in _gradient_ops:
-      found.add(op)
-    elif op.type in _ROWWISE:
-      left.extend(x.op for x in op.inputs)
+    seen.add(tensor.op)
+    if tensor.op.type in _gradient_ops:
+      found.add(tensor.op)
+    elif tensor.op.type in _ROWWISE:
+      left.extend(tensor.op.inputs)
   return found
 
 
@@ -128,18 +163,28 @@ def total(what, gradients, parts):
   """
   values = [values_of(g) for g in gradients]
   found = set().union(*(sources(g) for g in gradients))
+  if any(taped.is_eager(v) for v in values):
+    return _add(found)(what, parts(values), _in_order(found))
   with _beside(values):
     sums = _of_graph(ops.get_default_graph())
     key = (what, ops.get_default_graph()._get_control_flow_context(),  # pylint: disable=protected-access
            tuple(v.name for v in values))
     if key not in sums.made:
-      add = _gradient_ops[next(iter(found)).type]
-      made = add(what, parts(values), sorted(found, key=lambda op: op.name))
+      made = _add(found)(what, parts(values), _in_order(found))
       sums.made[key] = made
       for training in sums.trainings:
         _run_with(training, _Sum(made.op, found))
       sums.sums.append(_Sum(made.op, found))
   return sums.made[key]
+
+
+def _add(found):
+  """Returns the function that adds over ranks."""
+  return _gradient_ops[next(iter(found)).type]
+
+
+def _in_order(found):
+  return sorted(found, key=lambda op: op.name)
 
 
 @contextlib.contextmanager
@@ -164,6 +209,8 @@ def train_by(op, gradients):
       ignored.
     gradients: list of gradients; those without `sources` are ignored.
   """
+  if taped.is_eager(op):
+    return
   op = getattr(op, "op", op)
   found = set().union(*(sources(g) for g in gradients)) if gradients else set()
   if not found or not isinstance(op, ops.Operation):

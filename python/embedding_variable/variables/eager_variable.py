@@ -40,9 +40,13 @@ class _Named(object):
 
   `tf.compat.v1.train` optimizers find a variable's slots by (op.graph, op.name). The
   graph is this object, since tables may have equal names.
+
+  Attributes:
+    is_spread: bool, whether other ranks hold rows of the table.
   """
 
   type = handle_ops.HANDLE_OP
+  is_spread = False
 
   def __init__(self, name, device):
     self.name = name
@@ -195,9 +199,18 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
       A list of the tensors that were added to `tensor_map`.
     """
     del object_map, options, kwargs
+    if handle_ops.is_spread_over_ranks(self.handle):
+      self.refuse_export()
     tensor_map[self.handle] = handle_ops.handle(
         self._unique_id, self._dim, **self._options._asdict())
     return [self.handle]
+
+  def refuse_export(self):
+    """Raises NotImplementedError: this rank has a part of the rows only."""
+    self._unsupported(
+        "it is spread over ranks, so no rank can write it to a SavedModel. Save a "
+        "tf.train.Checkpoint on all ranks, restore it in a job of one process and export "
+        "the model there")
 
   def _write_object_proto(self, proto, options):
     """Writes nothing but the kind: `_serialize_to_proto` describes the table."""

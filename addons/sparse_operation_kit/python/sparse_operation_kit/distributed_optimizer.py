@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.DistributedOptimizer: averages dense gradients over ranks and divides those of tables."""
 
+from embedding_variable import tf_names
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import tf
 
@@ -48,8 +49,8 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
     ValueError: `op=hvd.Adasum` or `backward_passes_per_step` above 1, which are not
       defined for the rows of a table.
   """
-  if not isinstance(optimizer, (tf.compat.v1.train.Optimizer,
-                                tf.keras.optimizers.Optimizer)):
+  keras_classes = tf_names.keras_optimizer_classes()
+  if not isinstance(optimizer, (tf.compat.v1.train.Optimizer,) + keras_classes):
     raise TypeError(
         "sok.DistributedOptimizer: expected a tf.train or tf.keras optimizer, got %r" %
         (optimizer,))

@@ -11,7 +11,9 @@ Horovod or a carrier of this package (carriers.py) does the exchanges. Both matc
 collectives by name. TensorFlow may fold, merge or reorder ops without state, and
 Horovod's are such. So every exchanged tensor is the direct output of a stateful op, and
 every collective has an explicit name with the name of the call as prefix. Calls are
-numbered per graph, so ranks that build the same graph use the same names.
+numbered per graph, so ranks that build the same graph use the same names. A `tf.function`
+is a graph of its own: one rank may trace it again without the others. In eager execution
+all calls have one name, since a rank runs one after the other.
 
 Between GPUs, and without weights, the tensors between ops are variants: rows and
 gradients may be in GPU memory that TensorFlow does not manage. Each rank decides at run
@@ -30,6 +32,7 @@ from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import spread_gradients
 from embedding_variable.ops import table_gradients
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import attr_value_pb2
 from embedding_variable.tf_names import compat
@@ -37,12 +40,15 @@ from embedding_variable.tf_names import device as device_lib
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import tensor_shape
 from embedding_variable.tf_names import test
 from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
+from sparse_operation_kit import eager_exchange
 from sparse_operation_kit import settings
+from sparse_operation_kit import taped_exchange
 from sparse_operation_kit import watch
 
 _gen = _lib.load()
@@ -105,12 +111,12 @@ def ranks_asked(variable):
   """Returns the owner ranks that the lookups in the graph use for a variable.
 
   Like `ranks_of`, but also for variables of an imported graph, which have no
-  target_gpu. None if there is no lookup.
+  target_gpu. None if there is no lookup, and for an eager table.
 
   Raises:
     ValueError: the graph was built for another number of ranks.
   """
-  for op in variable.handle.consumers():
+  for op in [] if taped.is_eager(variable.handle) else variable.handle.consumers():
     if op.type != "SokServe":
       continue
     route = op.graph.get_operation_by_name(op.name.rpartition("/")[0] + "/route")
@@ -144,9 +150,13 @@ def fingerprint_of(wire, *facts):
 
 def alltoall(tensor, splits, name, nan_if_lost=False):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
-  if settings.exchange_carrier() != communication.HOROVOD:
+  by_horovod = settings.exchange_carrier() == communication.HOROVOD
+  if taped.is_eager(tensor) and by_horovod:
+    return eager_exchange.by_horovod(tensor, splits, eager_exchange.full_name(name))
+  if not by_horovod:
     # The name of the op, as in Horovod.
-    full_name = ops.get_default_graph().unique_name(name, mark_as_used=False)
+    full_name = (eager_exchange.full_name(name) if taped.is_eager(tensor) else
+                 ops.get_default_graph().unique_name(name, mark_as_used=False))
     return _gen.sok_carry(tensor, splits, exchange_name=full_name,
                           nan_if_lost=nan_if_lost, name=name)
   received, received_splits = communication.horovod().alltoall(
@@ -285,7 +295,16 @@ def _lookup(requests, call, on_device, device):
                 key_types=[t.key_dtype.name for t in tables],
                 optimizers=[""] * len(tables))
   labels = {"SokRoute": lookup_sparse_ops.IDS_ON_GPU} if ids_on_gpu else {}
-  with ops.device(device), ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
+  attributes = dict(num_ranks=num_ranks, wire=wire, with_occurrences=with_occurrences,
+                    fingerprint=fingerprint)
+  is_eager = taped.is_eager(handles[0])
+  if is_eager:
+    for table, ranks in zip(tables, placements):
+      eager_exchange.spread(table, ranks)
+      resource_variable_ops.variable_accessed(table)
+    eager_exchange.run_in_order()
+  with ops.device(device), ops.get_default_graph()._kernel_label_map(labels), \
+      (taped.unrecorded() if is_eager else contextlib.ExitStack()):  # pylint: disable=protected-access
     message, splits, route = _gen.sok_route(
         ids,
         rows,
@@ -308,16 +327,30 @@ def _lookup(requests, call, on_device, device):
         Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
         fingerprint=fingerprint, name="serve", **traits)
     received, _ = alltoall(to_send, row_splits, "rows", nan_if_lost=True)
-    outputs = _gen.sok_pool(
+    selects = any(_selects(r) for r in requests)
+    outputs = list(_gen.sok_pool(
         handles, weights, route, received, served, keys, key_splits,
-        dims=dims, wire=wire, num_ranks=num_ranks,
-        with_occurrences=with_occurrences, fingerprint=fingerprint, call=call,
-        gradient_needs_rows=any(_selects(r) for r in requests), name="pool")
+        dims=dims, call=call, gradient_needs_rows=selects, name="pool", **attributes))
+  if is_eager:
+    lookup = taped_exchange.Lookup(
+        call, handles, dims, route, received, served, keys, key_splits, selects, attributes,
+        alltoall, lambda: _of_call(call, device))
+    outputs = lookup.record(outputs, weights)
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   watch.start()
-  exchanges().append(Exchange(call, dims, splits, row_splits, [], wire))
-  return list(outputs)
+  if not taped.is_eager(splits):
+    exchanges().append(Exchange(call, dims, splits, row_splits, [], wire))
+  return outputs
+
+
+@contextlib.contextmanager
+def _of_call(call, device):
+  """Creates ops in the scope of an eager table's lookup, wherever its gradient is taken."""
+  eager_exchange.run_in_order()
+  with ops.name_scope(None), ops.name_scope(call + "/"), \
+      ops.colocate_with(None, ignore_existing=True), ops.device(None), ops.device(device):
+    yield
 
 
 @ops.RegisterGradient("SokPool")
@@ -339,6 +372,7 @@ def _sok_pool_grad(op, *grads):
   dense = [ops.convert_to_tensor(grads[t]) for t in tables]
   # In the scope of the call, wherever tf.gradients is called: the collective is named
   # after the call, with a number if the call has several gradients.
+  eager_exchange.run_in_order()
   with ops.name_scope(call + "/"), ops.colocate_with(None, ignore_existing=True), \
       ops.device(None), ops.device(op.device or _DEVICE):
     message, splits = _gen.sok_pool_grad(

@@ -12,7 +12,9 @@ import embedding_variable
 from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
+from sparse_operation_kit import communication
 from sparse_operation_kit import lookup
+from sparse_operation_kit import table_files
 
 
 def __getattr__(name):
@@ -166,16 +168,32 @@ def _embedding(layer):
       return config
 
     def save_own_variables(self, store):
-      """Writes keys and rows, for files of Keras 3."""
+      """Writes keys and rows, for files of Keras 3.
+
+      Raises:
+        NotImplementedError: a table is spread over ranks.
+      """
       for i, table in enumerate(self.embedding_variables):
+        if table_files.is_spread(table):
+          raise NotImplementedError(
+              "embedding variable '%s' is spread over %d ranks, and a file of Keras would "
+              "have the rows of this rank only. Use tf.train.Checkpoint or sok.dump on all "
+              "ranks" % (table.op.name, communication.num_ranks()))
         exported = table.export()
         store["%d_keys" % i] = exported.keys.numpy()
         store["%d_values" % i] = exported.values.numpy()
 
     def load_own_variables(self, store):
-      """Replaces the rows by those of a file; slots of optimizers start anew."""
+      """Replaces the rows by those of a file; slots of optimizers start anew.
+
+      Each rank takes the rows that it owns.
+      """
       for i, table in enumerate(self.embedding_variables):
-        table.import_rows(store["%d_keys" % i][...], store["%d_values" % i][...])
+        keys, values = store["%d_keys" % i][...], store["%d_values" % i][...]
+        if table_files.is_spread(table):
+          mine = table_files.owned_mask(table, keys)
+          keys, values = keys[mine], values[mine]
+        table.import_rows(keys, values)
 
   Embedding.__qualname__ = "Embedding"
   return Embedding

@@ -5,7 +5,6 @@
 import functools
 
 import embedding_variable
-from embedding_variable.ops import taped
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import arguments
@@ -98,13 +97,6 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
     _check_param(param)
   build = functools.partial(embedding_variable.lookup_sparse, no_nan=True)
   if communication.num_ranks() > 1:
-    for param in lookups.params:
-      if taped.is_eager(variables.parts(param)[0].handle):
-        raise NotImplementedError(
-            "sok.lookup_sparse: '%s' is a variable of eager execution, which works in one "
-            "process; this job has %d ranks. Build the model in a graph "
-            "(tf.compat.v1.disable_v2_behavior())" %
-            (param.op.name, communication.num_ranks()))
     build = exchange.lookup_sparse
   if use_low_frequency_filter:
     left = low_frequency.filter_ids(
