@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that run a program on several ranks."""
 
+load("@local_config_tf//:config.bzl", "TF_MINOR_VERSION")
 load("//tools/build_defs:cuda.bzl", "if_cuda")
 load("//tools/build_defs:defs.bzl", "ev_py_test")
 
@@ -77,3 +78,19 @@ def utest_on_ranks(
                 utests,
             ] + ([_TEST_DEVICE + ":utests"] if on_test_device or on_test_gpu else []),
         )
+
+def eager_utest_on_ranks(utest, **kwargs):
+    """Runs a program of //tests/eager on ranks. Defines nothing for TensorFlow 1.15.
+
+    Args:
+      utest: name of a program.
+      **kwargs: as of utest_on_ranks.
+    """
+    if TF_MINOR_VERSION.startswith("1."):
+        return
+    utest_on_ranks(
+        utest = utest,
+        folder = "tests/eager",
+        utests = "//tests/eager:ranks_utests",
+        **kwargs
+    )

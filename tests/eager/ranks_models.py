@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable
+from embedding_variable.ops import checkpoint_ops
 import sparse_operation_kit as sok
 
 DIMS = (4, 3, 5)
@@ -83,7 +84,7 @@ class Model(tf.Module):
 
   Args:
     lookup: `sok.lookup_sparse`, or `local` for the reference.
-    placements: list of target_gpu, one per table.
+    placements: list of target_gpu, one per table; None: the table gets none.
   """
 
   def __init__(self, lookup, placements=(-1, -1, -1)):
@@ -93,7 +94,8 @@ class Model(tf.Module):
     for i, (dim, placement) in enumerate(zip(DIMS, placements)):
       table = tf.compat.v1.get_embedding_variable(
           "table_%d" % i, dim, initializer=rows(i, dim))
-      table.target_gpu = placement
+      if placement is not None:
+        table.target_gpu = placement
       self.tables.append(table)
     self.weight = tf.Variable(np.linspace(-1, 1, sum(DIMS), dtype=np.float32)[:, None])
 
@@ -125,12 +127,11 @@ def gathered(array):
 
 def contents(table, spread):
   """Returns (keys ascending, [values, slot values, ...]) of a table of all ranks."""
-  from embedding_variable.ops import checkpoint_ops  # pylint: disable=g-import-not-at-top
   exported = checkpoint_ops.export_table(table.handle, list(table.slot_columns))
   keys = exported.keys.numpy()
   columns = [c.numpy() for c in [exported.values] + exported.slots]
   if spread:
-    owners = table.target_gpu
+    owners = getattr(table, "target_gpu", -1)
     owners = list(range(hvd.size())) if owners == -1 else (
         owners if isinstance(owners, list) else [owners])
     for key in keys.tolist():
