@@ -94,3 +94,22 @@ def eager_utest_on_ranks(utest, **kwargs):
         utests = "//tests/eager:ranks_utests",
         **kwargs
     )
+
+def eager_ranks_test(name, **kwargs):
+    """An ev_py_test of programs of //tests/eager. Defines nothing for TensorFlow 1.15.
+
+    Args:
+      name: stem_test; the source is stem_test.py.
+      **kwargs: as of ev_py_test.
+    """
+    if TF_MINOR_VERSION.startswith("1."):
+        return
+    ev_py_test(
+        name = name,
+        srcs = [name + ".py"],
+        deps = [
+            ":ranks",
+            "//tests/eager:ranks_utests",
+        ],
+        **kwargs
+    )
