@@ -82,7 +82,7 @@ class TrainingTest(parameterized.TestCase):
     op = getattr(hvd, op)
 
     def step_of(model):
-      optimizer = tf.keras.optimizers.Adam(.1)
+      optimizer = tf.keras.optimizers.Adagrad(.1)
 
       def step(*batch):
         with tf.GradientTape() as tape:
@@ -95,7 +95,7 @@ class TrainingTest(parameterized.TestCase):
       return step
 
     def whole_step_of(model):
-      optimizer = tf.keras.optimizers.Adam(.1)
+      optimizer = tf.keras.optimizers.Adagrad(.1)
       divisor = hvd.size() if op == hvd.Average else 1
 
       def step(*batch):

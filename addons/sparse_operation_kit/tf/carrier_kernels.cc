@@ -279,6 +279,7 @@ const embedding_variable::RegisterKernel<StopCarrierOp> kStopCarrier(
 const embedding_variable::RegisterKernel<DrainCarrierOp> kDrainCarrier(
     "SokDrainCarrier", {});
 const embedding_variable::SharedVariantCopies<WireVariant> kWireCopies;
+const embedding_variable::SharedVariantZeros<WireVariant> kWireZeros;
 
 }  // namespace
 }  // namespace sparse_operation_kit

@@ -192,6 +192,7 @@ const embedding_variable::RegisterKernel<RouteOp<true>> kRouteOfIdsOnGpu(
     "SokRoute", {"batch_sizes", "weights", "message", "splits", "plan"},
     "ids_on_gpu");
 const embedding_variable::SharedVariantCopies<RouteVariant> kRouteCopies;
+const embedding_variable::SharedVariantZeros<RouteVariant> kRouteZeros;
 
 }  // namespace
 }  // namespace sparse_operation_kit

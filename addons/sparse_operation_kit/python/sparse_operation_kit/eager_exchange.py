@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What exchanges of eager tables need beside those of graph mode."""
 
+import contextlib
 import functools
 
 import numpy as np
@@ -21,6 +22,25 @@ from sparse_operation_kit import communication
 
 # Attribute of a function's graph: whether it assigns to the variable of `run_in_order`.
 _IN_ORDER = "_sok_in_order"
+
+
+@contextlib.contextmanager
+def root_scope(name, again=False):
+  """Context of the ops of a call, whose name it returns.
+
+  In a graph it is a new scope of the root, so names are unique, and equal on all ranks. In
+  eager execution all calls of a kind have one name.
+
+  Args:
+    name: string.
+    again: bool; True enters the scope of an existing call.
+  """
+  if context.executing_eagerly():
+    with ops.name_scope_v2(name + "/"):
+      yield name
+  else:
+    with ops.name_scope(None), ops.name_scope(name + "/" if again else name) as scope:
+      yield scope[:-1]
 
 
 def full_name(name):

@@ -172,13 +172,11 @@ def _sum_over_ranks(what, parts, sources):
   num_ranks = communication.num_ranks()
   calls = [op.name.rpartition("/")[0] for op in sources]
   fingerprint = fingerprint_of("float32", what, num_ranks, calls)
-  # In the root scope, since the name must be unique and equal on all ranks.
-  with ops.name_scope(None), ops.name_scope(watch.SUMS) as scope, \
+  with eager_exchange.root_scope(watch.SUMS) as call, \
       ops.colocate_with(None, ignore_existing=True), ops.device(None), \
       ops.device(_DEVICE):
     message, splits, wait = _gen.sok_send_parts(
-        parts, num_ranks=num_ranks, fingerprint=fingerprint, call=scope[:-1],
-        name="send")
+        parts, num_ranks=num_ranks, fingerprint=fingerprint, call=call, name="send")
     received, received_splits = alltoall(message, splits, "parts")
     return _gen.sok_sum_parts(received, received_splits, wait, fingerprint=fingerprint,
                               name="sum")
@@ -223,10 +221,9 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
                all(r.weights is None and not _selects(r) for r in requests))
   outputs = []
   for part in _parts(requests) if on_device else [requests]:
-    # In the root scope, since the name must be unique and equal on all ranks.
-    with ops.name_scope(None), ops.name_scope("sok_exchange") as scope, \
-        ops.device(None), ops.device(_DEVICE):
-      outputs += _lookup(part, scope[:-1], on_device,
+    with eager_exchange.root_scope("sok_exchange") as call, ops.device(None), \
+        ops.device(_DEVICE):
+      outputs += _lookup(part, call, on_device,
                          _device_of(part) if on_device else _DEVICE)
   return outputs
 
@@ -348,7 +345,7 @@ def _lookup(requests, call, on_device, device):
 def _of_call(call, device):
   """Creates ops in the scope of an eager table's lookup, wherever its gradient is taken."""
   eager_exchange.run_in_order()
-  with ops.name_scope(None), ops.name_scope(call + "/"), \
+  with eager_exchange.root_scope(call, again=True), \
       ops.colocate_with(None, ignore_existing=True), ops.device(None), ops.device(device):
     yield
 

@@ -24,6 +24,7 @@ from embedding_variable.tf_names import sparse_tensor
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config
+from sparse_operation_kit import eager_exchange
 from sparse_operation_kit import exchange
 from sparse_operation_kit import settings
 from sparse_operation_kit import watch
@@ -72,9 +73,9 @@ def filter_ids(params, sp_ids, sp_weights, combiners):
   with ops.name_scope("low_frequency_filter"):
     requests = [pooled.Request(*args)
                 for args in zip(params, sp_ids, weights, combiners)]
-  with ops.name_scope(None), ops.name_scope("sok_admission") as scope, \
-      ops.device(None), ops.device(_DEVICE):
-    masks = _masks(params, requests, scope[:-1])
+  with eager_exchange.root_scope("sok_admission") as call, ops.device(None), \
+      ops.device(_DEVICE):
+    masks = _masks(params, requests, call)
     left = [_left(request, mask) for request, mask in zip(requests, masks)]
   return Filtered([ids for ids, _, _ in left], [w for _, w, _ in left],
                   [combiners_lib.get(r.combiner).of_parts for r in requests],
