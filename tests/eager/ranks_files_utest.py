@@ -76,7 +76,8 @@ class CheckpointTest(FilesTestCase):
     saved = tf.train.Checkpoint(model=model).save(os.path.join(self.folder, "c"))
     last = hvd.size() - 1
     moved = models.Model(sok.lookup_sparse, [last, [last, 0, 0], 0])
-    whole = models.Model(models.local, [None] * 3)
+    whole = models.Model(models.local)
+    moved.losses(*self.mine[0].tensors)
     for restored in (moved, whole):
       tf.train.Checkpoint(model=restored).restore(saved)
     for table, again, other in zip(model.tables, moved.tables, whole.tables):
@@ -87,21 +88,20 @@ class CheckpointTest(FilesTestCase):
         np.testing.assert_array_equal(columns[0], other_columns[0])
 
   def test_a_checkpoint_of_one_process(self):
-    whole = models.Model(models.local, [None] * 3)
+    whole = models.Model(models.local)
     _train(whole, self.merged[:2], tf.keras.optimizers.Adagrad(.1), tf.identity)
     path = None
     if hvd.rank() == 0:
       path = tf.train.Checkpoint(model=whole).write(os.path.join(self.folder, "c"))
     path = hvd.broadcast_object(path, 0)
-    model = models.Model(sok.lookup_sparse)
-    unplaced = models.Model(sok.lookup_sparse, [None] * 3)
-    for restored in (model, unplaced):
+    late, early = models.Model(sok.lookup_sparse), models.Model(sok.lookup_sparse)
+    # Its lookup decides that a table is spread.
+    early.losses(*self.mine[0].tensors)
+    for restored in (late, early):
       tf.train.Checkpoint(model=restored).restore(path)
-    # Only its lookup decides that a table without a placement is spread.
-    unplaced.losses(*self.mine[0].tensors)
-    for restored in (model, unplaced):
+    late.losses(*self.mine[0].tensors)
+    for restored in (late, early):
       for table, other in zip(restored.tables, whole.tables):
-        table.target_gpu = -1
         keys, columns = models.contents(table, hvd.size() > 1)
         expected_keys, expected = models.contents(other, False)
         np.testing.assert_array_equal(keys, expected_keys)
@@ -164,6 +164,7 @@ class FilesTest(FilesTestCase):
     _train(model, self.mine[:2], optimizer)
     sok.dump(self.folder, model.tables, optimizer)
     other = models.Model(sok.lookup_sparse, [hvd.size() - 1, 0, -1])
+    other.losses(*self.mine[0].tensors)  # the tables are spread by their lookups
     again = sok.OptimizerWrapper(tf.keras.optimizers.Adagrad(.1))
     sok.load(self.folder, other.tables, again)
     for table, restored in zip(model.tables, other.tables):

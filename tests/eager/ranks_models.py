@@ -84,7 +84,7 @@ class Model(tf.Module):
 
   Args:
     lookup: `sok.lookup_sparse`, or `local` for the reference.
-    placements: list of target_gpu, one per table; None: the table gets none.
+    placements: list of target_gpu, one per table.
   """
 
   def __init__(self, lookup, placements=(-1, -1, -1)):
@@ -94,8 +94,7 @@ class Model(tf.Module):
     for i, (dim, placement) in enumerate(zip(DIMS, placements)):
       table = tf.compat.v1.get_embedding_variable(
           "table_%d" % i, dim, initializer=rows(i, dim))
-      if placement is not None:
-        table.target_gpu = placement
+      table.target_gpu = placement
       self.tables.append(table)
     self.weight = tf.Variable(np.linspace(-1, 1, sum(DIMS), dtype=np.float32)[:, None])
 
@@ -131,7 +130,7 @@ def contents(table, spread):
   keys = exported.keys.numpy()
   columns = [c.numpy() for c in [exported.values] + exported.slots]
   if spread:
-    owners = getattr(table, "target_gpu", -1)
+    owners = table.target_gpu
     owners = list(range(hvd.size())) if owners == -1 else (
         owners if isinstance(owners, list) else [owners])
     for key in keys.tolist():

@@ -10,6 +10,7 @@ from embedding_variable import graph_state
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import dtypes
@@ -105,6 +106,15 @@ def _order():
   with ops.init_scope(), ops.device("/device:CPU:0"):
     return resource_variable_ops.ResourceVariable(
         0, trainable=False, dtype=dtypes.int32, name="sok_order")
+
+
+def spread_from_the_start(table):
+  """Records that a new table is spread, if it is eager and there are several ranks.
+
+  Then a checkpoint that is restored before the first lookup brings its own rows only.
+  """
+  if communication.num_ranks() > 1 and taped.is_eager(table.handle):
+    handle_ops.set_spread_over_ranks(table.handle)
 
 
 def spread(table, ranks):

@@ -13,6 +13,7 @@ from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
+from sparse_operation_kit import eager_exchange
 from sparse_operation_kit import lookup
 from sparse_operation_kit import table_files
 
@@ -96,6 +97,7 @@ def _embedding(layer):
               name, dim, initializer=self.initializer, key_dtype=self._key_dtype,
               ev_option=self._ev_option, trainable=self.trainable)
           table.target_gpu = self.target_gpu
+          eager_exchange.spread_from_the_start(table)
           # An attribute each: tf.train.Checkpoint finds no lists of Keras 3.
           setattr(self, "table_%d" % i, keras_variable.tracked(table))
       self.built = True

@@ -201,8 +201,6 @@ def is_spread(variable):
   """Returns whether other ranks hold other rows of a table."""
   if communication.num_ranks() == 1:
     return False
-  # SOK's own variables are spread even before their first lookup. So are eager tables
-  # with a placement; those of graph mode with one are found by their lookups.
-  has_placement = "target_gpu" if taped.is_eager(variable.handle) else "num_gpus"
-  return hasattr(variable, has_placement) or handle_ops.is_spread_over_ranks(
+  # SOK's own variables are spread even before their first lookup.
+  return hasattr(variable, "num_gpus") or handle_ops.is_spread_over_ranks(
       variable.handle)
