@@ -110,6 +110,25 @@ class TrainingTest(parameterized.TestCase):
 
     self.check(step_of, whole_step_of, mode)
 
+  def test_horovods_optimizer_of_tf_train(self):
+
+    def step_of(model, wrap=hvd.DistributedOptimizer, divisor=1):
+      optimizer = wrap(tf.compat.v1.train.AdagradOptimizer(.1))
+
+      def step(*batch):
+        losses = []
+
+        def loss():
+          losses.append(tf.reduce_sum(model.losses(*batch)))
+          return losses[-1] / divisor
+
+        optimizer.minimize(loss, var_list=model.all_variables())
+        return losses[-1]
+
+      return step
+
+    self.check(step_of, lambda model: step_of(model, lambda x: x, hvd.size()), "eager")
+
   @parameterized.parameters(*_MODES)
   def test_clipping_by_the_norm_over_ranks(self, mode):
 

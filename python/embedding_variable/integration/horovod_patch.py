@@ -21,6 +21,7 @@ So the second call waits for the first.
 No-op without Horovod.
 """
 
+import contextlib
 import inspect
 import threading
 
@@ -36,6 +37,7 @@ from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
 from embedding_variable.tf_names import ops
+from embedding_variable.variables import eager_variable
 from embedding_variable.variables import variable as ev
 
 _shutdown_lock = threading.Lock()
@@ -139,9 +141,29 @@ def _compute_gradients(stock):
 
   def compute_gradients(self, *args, **kwargs):
     _register(self.register_local_var, ev.all_in_graph())
-    return stock(self, *args, **kwargs)
+    with _registering(self):
+      return stock(self, *args, **kwargs)
 
   return compute_gradients
+
+
+@contextlib.contextmanager
+def _registering(optimizer):
+  """Context in which the wrapped optimizer's eager tables are registered once known."""
+  inner = optimizer._optimizer  # pylint: disable=protected-access
+  compute = inner.compute_gradients
+
+  def compute_gradients(*args, **kwargs):
+    pairs = compute(*args, **kwargs)
+    _register(optimizer.register_local_var,
+              [var for _, var in pairs if eager_variable.table_of(var) is not None])
+    return pairs
+
+  inner.compute_gradients = compute_gradients
+  try:
+    yield
+  finally:
+    del inner.compute_gradients
 
 
 def _create_distributed_optimizer(stock):

@@ -12,6 +12,7 @@ decides where the op runs; it can also sum gradients in host memory.
 """
 
 from embedding_variable import _lib
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import device as device_lib
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops
@@ -109,7 +110,8 @@ def _allreduce(grads, variables, average):
       ops.colocate_with(None, ignore_existing=True), ops.device(None), \
       ops.device(variables[0].device or None):
     sums = _gen.sok_all_reduce(
-        grads, names=[v.op.name for v in variables],
+        grads, names=[v.name if taped.is_eager(v.handle) else v.op.name
+                      for v in variables],
         divisor=communication.num_ranks() if average else 1,
         exchange_name=scope[:-1], name="sum")
   watch.start()

@@ -4,6 +4,7 @@
 
 from embedding_variable import tf_names
 from embedding_variable.ops import handle_ops
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
@@ -80,8 +81,9 @@ def _name_in_errors(wrapped):
   stock = wrapped._allreduce_grads  # pylint: disable=protected-access
 
   def allreduce(grads, variables=None, **kwargs):
-    if variables is None or tf.executing_eagerly():
-      return stock(grads, variables, **kwargs)
+    if variables is None or any(taped.is_eager(v.handle) for v in variables
+                                if hasattr(v, "handle")):
+      return stock(grads, variables, **kwargs)  # there is no session
     known = set(tf.compat.v1.get_default_graph().get_operations())
     sums = stock(grads, variables, **kwargs)
     names = ["'%s'" % v.op.name for v in variables]
