@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the tests that TensorFlow 2.x can pass, in the environment .build/tf-VERSION: those of
-# eager execution; and units of the Python packages and the conformance suites, under
-# tf.compat.v1 with 2.x's behavior disabled (v1_tensorflow.py). Args: VERSION, and targets
-# in place of the latter.
+# eager execution, on one rank and on several; and units of the Python packages, the
+# conformance suites and SOK's programs for ranks, under tf.compat.v1 with 2.x's behavior
+# disabled (v1_tensorflow.py). Args: VERSION, and targets in place of the latter.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,6 +13,7 @@ version="$1"
 shift
 targets=("$@")
 failed=0
+on_ranks=//tests/distributed
 if [[ ${#targets[@]} -eq 0 ]]; then
   targets=(
     //tests/conformance/...
@@ -23,10 +24,23 @@ if [[ ${#targets[@]} -eq 0 ]]; then
     //python/embedding_variable/ops/...
     //python/embedding_variable/optimizers/...
     //python/embedding_variable/variables/...
+    "${on_ranks}:distributed_lookup_utest_on_2_ranks"
+    "${on_ranks}:distributed_lookup_utest_on_4_ranks"
+    "${on_ranks}:distributed_lookup_utest_on_2_ranks_by_memory"
+    "${on_ranks}:distributed_optimizer_utest_on_2_ranks"
+    "${on_ranks}:distributed_rules_utest_on_2_ranks"
+    "${on_ranks}:dump_load_utest_on_2_ranks"
+    "${on_ranks}:exchange_utest_on_2_ranks"
+    "${on_ranks}:gradient_norms_utest_on_2_ranks"
+    "${on_ranks}:legacy_utest_on_2_ranks"
+    "${on_ranks}:sok_variables_utest_on_2_ranks"
+    "${on_ranks}:threads_utest_on_2_ranks"
   )
 fi
 if [[ $# -eq 0 ]]; then
-  tools/setup/bazel_for.sh "${version}" test --keep_going //tests/eager/... || failed=1
+  tools/setup/bazel_for.sh "${version}" test --keep_going //tests/eager/... \
+    "${on_ranks}:eager_faults_test" "${on_ranks}:ranks_utest_on_2_ranks_by_memory" \
+    "${on_ranks}:"{ranks,ranks_files,ranks_keras}_utest_on_{1,2,4}_ranks || failed=1
 fi
 tools/setup/bazel_for.sh "${version}" test --keep_going --test_env=EV_TEST_V1=1 \
   -- "${targets[@]}" || failed=1
