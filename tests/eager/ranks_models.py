@@ -13,7 +13,6 @@ import tensorflow as tf
 
 import embedding_variable
 from embedding_variable.ops import checkpoint_ops
-import sparse_operation_kit as sok
 
 DIMS = (4, 3, 5)
 COMBINERS = ("sum", "mean", "max")

@@ -236,24 +236,17 @@ class LookupTest(parameterized.TestCase):
     table = sok.Variable(np.arange(30, dtype=np.float32).reshape(10, 3))
     ids = tf.constant([3, hvd.rank(), 3], tf.int64)
 
+    optimizer = sok.SGD(lr=1.)
+
     def step():
       with tf.GradientTape() as tape:
         found = sok.all2all_dense_embedding(table, ids)
         loss = tf.reduce_sum(found)
-      sok.SGD(lr=1.).apply_gradients([(tape.gradient(loss, table), table)])
+      optimizer.apply_gradients([(tape.gradient(loss, table), table)])
       return found
 
     if mode == "function":
-      optimizer = sok.SGD(lr=1.)
-
-      @tf.function
-      def step():
-        with tf.GradientTape() as tape:
-          found = sok.all2all_dense_embedding(table, ids)
-          loss = tf.reduce_sum(found)
-        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
-        return found
-
+      step = tf.function(step)
     found = step()
     expected = np.arange(30).reshape(10, 3)[[3, hvd.rank(), 3]]
     np.testing.assert_array_equal(found.numpy(), expected)
@@ -261,6 +254,18 @@ class LookupTest(parameterized.TestCase):
     again = sok.all2all_dense_embedding(table, tf.constant([3], tf.int64)).numpy()
     count = 2 * hvd.size() + (hvd.size() > 3)
     np.testing.assert_array_equal(again, np.arange(9, 12)[None, :] - float(count))
+
+  @parameterized.parameters([(r, m) for r in (0., 1.) for m in _MODES])
+  def test_the_filter_of_rare_keys(self, ratio, mode):
+    table = sok.DynamicVariable(dimension=2, initializer="ones", var_type="hybrid",
+                                filter_ratio=ratio)
+    ids = tf.ragged.constant([[hvd.rank(), 7], [1]], dtype=tf.int64)
+
+    def look_up():
+      return sok.lookup_sparse(table, ids, combiners="sum", use_low_frequency_filter=True)
+
+    found = (look_up if mode == "eager" else tf.function(look_up))()
+    np.testing.assert_array_equal(found.numpy(), ratio * np.array([[2, 2], [1, 1]]))
 
   def test_functions_in_a_function(self):
     tables = [sok.DynamicVariable(dimension=2, initializer=str(i + 1.)) for i in range(4)]

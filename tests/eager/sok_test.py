@@ -3,7 +3,6 @@
 """Tests of SOK's variables, optimizers and files in eager execution."""
 
 import datetime
-from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -12,7 +11,6 @@ import tensorflow as tf
 
 import eager_models as models
 import sparse_operation_kit as sok
-from sparse_operation_kit import communication
 
 
 def _ids():
@@ -102,15 +100,6 @@ class FilesTest(parameterized.TestCase):
     self.assertEqual((3, 4), values[0].shape)
     keys, _ = sok.incremental_model_dump([table], now + datetime.timedelta(minutes=1))
     self.assertEqual([], keys[0].tolist())
-
-
-class RanksTest(absltest.TestCase):
-
-  def test_eager_tables_over_ranks(self):
-    table = sok.DynamicVariable(dimension=4, name="eager_table")
-    with mock.patch.object(communication, "num_ranks", return_value=2):
-      with self.assertRaisesRegex(NotImplementedError, "'eager_table'.*2 ranks"):
-        sok.lookup_sparse(table, _ids())
 
 
 class FunctionTest(absltest.TestCase):

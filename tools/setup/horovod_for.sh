@@ -30,13 +30,25 @@ logged "${pip_log}" "pip could not install what Horovod needs: ${network}" \
 mkdir -p "${wheels}"
 if ! compgen -G "${wheels}/${pin/==/-}-*.whl" >/dev/null; then
   say "compiling Horovod with Gloo for TensorFlow ${version} (some minutes)"
+  source_of_horovod="${pin}"
+  if [[ "${version}" == 2.21 ]]; then
+    # Its ops for XLA include headers that TensorFlow 2.21 has moved. They are an option for
+    # collectives in XLA's clusters on GPUs, and nothing else uses them.
+    sources="${PWD}/.build/horovod-${version}"
+    rm -rf "${sources}" && mkdir -p "${sources}"
+    logged "${pip_log}" "pip could not fetch Horovod's sources: ${network}" \
+      pip download --no-deps --no-build-isolation --no-binary horovod -d "${sources}" "${pin}"
+    tar -xzf "${sources}/${pin/==/-}.tar.gz" -C "${sources}"
+    source_of_horovod="${sources}/${pin/==/-}"
+    sed -i '/xla_mpi_ops\.cc/d' "${source_of_horovod}/horovod/tensorflow/CMakeLists.txt"
+  fi
   logged ".build/horovod-${version}.log" "Horovod could not be compiled" \
     env PATH="${environment}/bin:${PATH}" CC=gcc CXX=g++ \
     HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_CPU_OPERATIONS=GLOO \
     HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
     HOROVOD_WITHOUT_GPU=1 MAKEFLAGS="-j$(nproc)" \
     "${environment}/bin/python" -m pip wheel --disable-pip-version-check --no-input \
-    --no-deps --no-build-isolation --no-binary horovod -w "${wheels}" "${pin}"
+    --no-deps --no-build-isolation --no-binary horovod -w "${wheels}" "${source_of_horovod}"
 fi
 logged "${pip_log}" "the compiled Horovod could not be installed" \
   pip install --no-deps --force-reinstall "${wheels}/${pin/==/-}"-*.whl

@@ -39,7 +39,7 @@ if [[ ${#targets[@]} -eq 0 ]]; then
 fi
 if [[ $# -eq 0 ]]; then
   tools/setup/bazel_for.sh "${version}" test --keep_going //tests/eager/... \
-    "${on_ranks}:eager_faults_test" "${on_ranks}:ranks_utest_on_2_ranks_by_memory" \
+    "${on_ranks}:"eager_{faults,guide}_test "${on_ranks}:ranks_utest_on_2_ranks_by_memory" \
     "${on_ranks}:"{ranks,ranks_files,ranks_keras}_utest_on_{1,2,4}_ranks || failed=1
 fi
 tools/setup/bazel_for.sh "${version}" test --keep_going --test_env=EV_TEST_V1=1 \

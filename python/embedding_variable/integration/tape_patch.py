@@ -3,7 +3,7 @@
 """Patch: gradients that a `tf.GradientTape` returns for tables spread over ranks.
 
 Why: `tf.clip_by_global_norm` gets gradients without their variables, and has to add the
-squares of all ranks for a table that is spread. The tape knows the variable. Gradients
+squares of all ranks for a table that is spread. The tape gets the variables. Gradients
 of two lookups, which the tape concatenates, and those of a whole `tf.function` come from
 TensorFlow's ops, so they cannot be recognized otherwise.
 """

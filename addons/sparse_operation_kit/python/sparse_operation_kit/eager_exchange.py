@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What exchanges of eager tables need beside those of graph mode."""
+"""Names, order and placement for exchanges of eager tables."""
 
 import contextlib
 import functools

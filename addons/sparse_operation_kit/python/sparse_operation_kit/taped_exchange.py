@@ -7,8 +7,8 @@ gradient function of this module (ops/taped.py of embedding_variable). The gradi
 by key on each rank and then over ranks; its own gradient pools the given rows like a
 lookup. So gradients of any order are composed of these two, and each exchanges once.
 
-Which outputs lead to the loss decides which tables an exchange has, so it must be the
-same on all ranks.
+An exchange of gradients has the tables whose outputs lead to the loss, so these must be
+the same on all ranks.
 """
 
 from embedding_variable import _lib
@@ -20,7 +20,7 @@ from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 
-# The type of the op that sums over ranks, which `spread_gradients` knows.
+# The type of the op that sums over ranks, registered with `spread_gradients`.
 SUMS = "SokServeGrad"
 
 
