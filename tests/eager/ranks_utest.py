@@ -325,6 +325,20 @@ class LookupTest(parameterized.TestCase):
     self.assertEqual([k for k in range(8) if k % hvd.size() == hvd.rank()],
                      sorted(table.export().keys.numpy().tolist()))
 
+  def test_only_copies_are_broadcast(self):
+    rank = float(hvd.rank())
+    copy = tf.compat.v1.get_embedding_variable(
+        "copy", 2, initializer=tf.constant_initializer(rank))
+    spread = sok.DynamicVariable(dimension=2, initializer="ones")
+    for table in (copy, spread):
+      table.import_rows([hvd.rank()], [[rank, 5.]])
+    hvd.broadcast_variables([copy, spread], root_rank=0)
+    self.assertEqual([0], copy.export().keys.numpy().tolist())
+    np.testing.assert_array_equal(
+        tf.nn.embedding_lookup(copy, tf.constant([0, 9], tf.int64)).numpy(),
+        [[0., 5.], [0., 0.]])
+    self.assertEqual([hvd.rank()], spread.export().keys.numpy().tolist())
+
   def test_a_local_lookup_of_a_spread_table_cannot_train(self):
     if hvd.size() == 1:
       self.skipTest("one rank has all rows")
