@@ -170,8 +170,7 @@ def _try(call):
       call()
       reason.append("")
     except tf.errors.OpError as e:
-      # Strip the name of the op, which TensorFlow appends.
-      reason.append(e.message.split("\n")[0])
+      reason.append(_message_of_op(e.message))
     except Exception as e:  # pylint: disable=broad-except
       reason.append(str(e) or type(e).__name__)
 
@@ -181,6 +180,17 @@ def _try(call):
   limit = settings.exchange_timeout()
   thread.join(limit or None)
   return reason[0] if reason else "not all ranks came within %g s" % limit
+
+
+def _message_of_op(message):
+  """Returns the message of an op without what TensorFlow adds to it.
+
+  TensorFlow appends lines with the op's name, `[[{{node start}}]]`. In 2.x it also puts
+  lines before the message, which list where the op was created.
+  """
+  lines = message.split("\n")
+  own = [k for k, line in enumerate(lines) if "[[{{node" in line or "[[node" in line]
+  return lines[own[0] - 1] if own and own[0] > 0 else lines[0]
 
 
 def _failures(channel, reason):
