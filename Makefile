@@ -6,8 +6,6 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 STEP := tools/step
-WHEELS := sok hps hugectr
-BUILDERS := $(WHEELS:%=//tools/pip_package:build_%)
 
 # Bazel and pip keep their caches there.
 export HOME ?= $(CURDIR)/.build/home
@@ -41,7 +39,7 @@ endif
 
 ifndef TF
 wheels: setup-build
-	@$(STEP) wheels bash -c 'bazel build $(BUILDERS) && rm -f dist/*.whl && for w in $(WHEELS); do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
+	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
 # Its wheel may lack the CUDA library, so it is not left in dist/
 demo: setup-build
@@ -62,7 +60,7 @@ wheel: setup-tf
 	@$(STEP) wheel bash -c 'tools/setup/bazel_for.sh $(TF) build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*+tf$(TF)-*.whl && .build/tf-$(TF)/bazel-bin/tools/pip_package/build_sok dist'
 
 wheels: setup-tf
-	@$(STEP) wheels bash -c 'tools/setup/bazel_for.sh $(TF) build $(BUILDERS) && rm -f dist/*+tf$(TF)-*.whl && for w in $(WHEELS); do .build/tf-$(TF)/bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
+	@$(STEP) wheels bash -c 'tools/setup/bazel_for.sh $(TF) build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*+tf$(TF)-*.whl && for w in sok hps hugectr; do .build/tf-$(TF)/bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
 
 demo: setup-tf
 	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo-$(TF) $(TF)
