@@ -102,6 +102,16 @@ class ProgramsTest(parameterized.TestCase):
     self.assertEqual(code, 0, text)
     self.assertRegex(text, r"graph: median [\d.]+ ms, best [\d.]+ ms")
 
+  def test_tensorflow_2_dlrm_runs_or_reports_the_version(self):
+    code, text = _run([
+        _path("//benchmarks:tensorflow_2_dlrm"), "--device=/cpu:0", "--storage=dram",
+        "--tables=2", "--dim=4", "--rows=50", "--batch=16", "--steps=2",
+        "--warmup_steps=0"])
+    if code:
+      self.assertIn("needs TensorFlow 2.x, got 1.15", text)
+    else:
+      self.assertRegex(text, r"DLRM dim 4, 16 samples, float32: [\d.]+ ms")
+
   @parameterized.parameters(*_ON_GPUS)
   def test_runs_on_a_gpu_or_reports_its_absence(self, program, flags):
     rows = self.create_tempdir().full_path

@@ -111,6 +111,8 @@ def _tables():
 
 
 def main(unused_argv):
+  if not tf.executing_eagerly():
+    raise app.UsageError("this benchmark needs TensorFlow 2.x, got %s" % tf.__version__)
   compute_type = {"mixed_bfloat16": tf.bfloat16, "mixed_float16": tf.float16}.get(
       FLAGS.precision, tf.float32)
   tf.config.experimental.enable_tensor_float_32_execution(FLAGS.precision == "tf32")

@@ -143,7 +143,7 @@ class GpuTest(parameterized.TestCase):
     np.testing.assert_array_equal(expected, loaded.serve(keys))
 
   @parameterized.parameters(*models.MODES)
-  def test_rows_of_a_table_on_the_gpu_are_there(self, mode):
+  def test_rows_of_a_table_on_the_gpu_are_in_gpu_memory(self, mode):
     if "/gpu:0" not in _DEVICES:
       self.skipTest("TensorFlow has no GPU")
     with tf.device("/gpu:0"):
