@@ -73,8 +73,11 @@ class TrainingTest(parameterized.TestCase):
   def test_the_losses_of_a_graph(self, name, mode):
     expected = models.losses_in_a_graph(_V1[name])
     model = models.Model(_V1[name]())
-    # Dense ops may differ in the last bit: on a GPU, and in a graph that is optimized.
-    np.testing.assert_allclose(expected, model.train(mode), rtol=1e-6)
+    found = model.train(mode)
+    if name == "group ftrl":  # its ops on the dense variable differ in the last bit
+      np.testing.assert_allclose(expected, found, rtol=1e-6)
+    else:
+      self.assertEqual(expected, found)
     self.assertEqual([3, 4], model.users.total_count().numpy().tolist())
 
   @parameterized.parameters(_in_modes(_legacy()) or [("none", "eager")])

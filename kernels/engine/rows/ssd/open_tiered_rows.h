@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens rows in memory and a file (storage/ssd/tiered_rows.h) as the options of
-// a table and the environment ask for. For homes with an SSD.
+// Opens rows in memory and a file (storage/ssd/tiered_rows.h) by the options of
+// a table and environment variables. Used by the homes with an SSD.
 
 #ifndef KERNELS_ENGINE_ROWS_SSD_OPEN_TIERED_ROWS_H_
 #define KERNELS_ENGINE_ROWS_SSD_OPEN_TIERED_ROWS_H_
