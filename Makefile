@@ -13,11 +13,13 @@ export HOME ?= $(CURDIR)/.build/home
 unexport PYTHONPATH
 unexport PYTHONHOME
 
-.PHONY: help setup setup-build setup-tf wheel wheels demo test check bench lint format sanitize clean distclean
+.PHONY: help setup setup-build setup-tf wheel wheels demo test test-all check extensive
+.PHONY: bench lint format sanitize clean distclean
 
 help:
 	@echo 'make demo      trains a CTR model: the way to see what this is'
-	@echo 'make test      every test, and the installed wheel; make check: the fast part'
+	@echo 'make test      the tests, and the installed wheel; make check: the fast part'
+	@echo 'make test-all  also the extensive tests, the sanitizers and TensorFlow 2.x: hours'
 	@echo 'make wheel     leaves the wheel in dist/; make wheels: the addons'"'"' wheels too'
 	@echo 'make demo TF=2.15 (also wheel, wheels, test): the same on TensorFlow 2.11, 2.15 or 2.21'
 	@echo 'make bench     measures against stock TensorFlow, into benchmarks/results/'
@@ -48,7 +50,13 @@ demo: setup-build
 	@$(STEP) demo $(PY) examples/train_ctr.py --demo
 
 test: setup
-	@$(PY) tools/testing/run_tests.py test $(if $(SANITIZE),--sanitize $(if $(SANITIZE_WITHIN),--sanitize_within=$(SANITIZE_WITHIN)))
+	@$(PY) tools/testing/run_tests.py test $(if $(MORE),--more $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN)))
+
+test-all:
+	$(MAKE) test MORE=1
+	$(MAKE) test TF=2.11
+	$(MAKE) test TF=2.15
+	$(MAKE) test TF=2.21
 
 else
 # Another TensorFlow than 1.15, in an environment beside .venv: TF=2.11, 2.15 or 2.21
@@ -75,6 +83,9 @@ endif
 
 check: setup
 	@$(PY) tools/testing/run_tests.py check
+
+extensive: setup
+	@$(PY) tools/testing/run_tests.py extensive
 
 sanitize: setup
 	@$(PY) tools/testing/run_tests.py sanitize

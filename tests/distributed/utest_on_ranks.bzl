@@ -23,6 +23,7 @@ def utest_on_ranks(
         folder = _PROGRAMS,
         utests = "//%s:utests" % _PROGRAMS,
         horovodrun = False,
+        extensive = False,
         on_test_device = False,
         on_test_gpu = False):
     """Runs a utest of the SOK package once for each number of ranks.
@@ -38,13 +39,14 @@ def utest_on_ranks(
       utests: the library that it is in.
       horovodrun: whether horovodrun starts the ranks. Otherwise they are started in
         the same way, but some seconds faster.
+      extensive: whether make test leaves it out.
       on_test_device: whether it runs with stand-ins for GPU and NCCL.
       on_test_gpu: whether TensorFlow has a stand-in for a GPU, too.
     """
     suffix = "" if exchange == "horovod" else "_by_" + exchange
     args = []
     data = []
-    tags = ["cpu:2"]
+    tags = ["cpu:2"] + (["extensive"] if extensive else [])
     if storage != "dram":
         suffix += "_in_" + storage
         args.append("--args=--storage=" + storage)

@@ -20,9 +20,11 @@ _SCRIPTS = "benchmarks/gpu/"
 _CI = "continuous integration: .ci/run"
 _RUN_BY = {
     "make test": _CI,
-    "make test SANITIZE=1": _CI,
+    "make test MORE=1 MORE_WITHIN=72": _CI,
     ".ci/run": _CI,
-    "make sanitize": _CI + ", as a part of SANITIZE=1",
+    "make sanitize": _CI + ", as a part of MORE=1",
+    "make extensive": _CI + ", likewise",
+    "make test-all": "nothing: it takes hours, and its parts are above and below",
     "make setup": _CI + ", as make test's first step",
     "make demo": "//examples:train_ctr_test runs its program, .ci/run builds the wheel",
     "make demo TF=2.15": "nothing: it builds for another TensorFlow, which takes too long",

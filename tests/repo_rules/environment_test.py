@@ -42,6 +42,7 @@ _NOT_LISTED = {
     "BUILD_WORKSPACE_DIRECTORY": "Bazel's: `bazel run` sets it",
     "BASH_SOURCE": "the shell's",
     "CURDIR": "make's",
+    "MAKE": "make's",
     "PY": "set in the Makefile",
     "STEP": "set in the Makefile",
     "HPS_TEST_PASSWORD": "a password_env of tests",
@@ -88,7 +89,7 @@ class EnvironmentTest(parameterized.TestCase):
       ("a.bzl", "environ = [\"SOK_X\"]", {"SOK_X"}),
       ("a_test.py", "os.environ['ANY'], dict(SOK_X=1), 'SOK_Y'", {"SOK_Y"}),
       ("a.py", "GLOBAL_VARIABLES = 'GLOBAL_VARIABLES'", set()),
-      ("Makefile", "$(if $(SANITIZE),--sanitize) $(foreach w)", {"SANITIZE"}))
+      ("Makefile", "$(if $(MORE),--more) $(foreach w)", {"MORE"}))
   def test_finds_names(self, path, text, expected):
     self.assertEqual(names_of(path, text), expected)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""make test, make check and make sanitize, after make setup.
+"""make test, make check, make extensive and make sanitize, after make setup.
 
 The last line is `N passed, N failed, N skipped`, counted from the test logs. The exit
 code is 1 if a test failed or could not run.
@@ -26,6 +26,20 @@ _LOGS_SHOWN, _LOG_LINES = 4, 25
 
 # (TensorFlow version, whether it is a failure if it cannot be installed).
 _TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
+
+# A test with this tag is not part of make test: it runs the code of smaller tests on more
+# models, numbers of ranks or storages.
+_EXTENSIVE = "extensive"
+
+# Extensive tests that run together: (name, targets, time as a share of make test's from
+# scratch).
+_EXTENSIVE_GROUPS = (("of_ranks", ["//tests/distributed/..."], 0.2),
+                     ("on_gpu", ["//tests/on_gpu/..."], 0.25),
+                     ("of_the_rest",
+                      ["//...", "-//tests/distributed/...", "-//tests/on_gpu/..."], 0.25))
+
+# Likewise the time of each sanitizer, most of which is compilation.
+_SANITIZER_SHARE = 0.4
 
 
 def bazel_test(name, targets, flags=()):
@@ -85,11 +99,11 @@ def build_wheels():
   return wheels if len(wheels) == 3 else None
 
 
-def everything():
-  """Runs every Bazel test, then tests the installed wheels."""
+def usual():
+  """Runs every Bazel test that is not extensive, then tests the installed wheels."""
   counts = test_log.Counts()
   with steps.step("bazel test //..."):
-    counts.add(bazel_test("test", ["//..."]))
+    counts.add(bazel_test("test", ["//..."], ["--test_tag_filters=-" + _EXTENSIVE]))
   with steps.step("build the wheels"):
     wheels = build_wheels()
   if wheels is None:
@@ -106,8 +120,46 @@ def fast():
   """Runs the small tests."""
   counts = test_log.Counts()
   with steps.step("bazel test //... (the fast part)"):
-    flags = ["--test_size_filters=small", "--test_tag_filters=-slow"]
+    flags = ["--test_size_filters=small", "--test_tag_filters=-slow,-" + _EXTENSIVE]
     counts.add(bazel_test("check", ["//..."], flags))
+  return counts
+
+
+class TimeLimit(object):
+  """Decides which of the parts that follow make test still start."""
+
+  def __init__(self, test_seconds=0., end_by=float("inf")):
+    """
+    Args:
+      test_seconds: seconds that make test has taken on this machine.
+      end_by: time.time() at which the last part should be over.
+    """
+    self._test_seconds = test_seconds
+    self._end_by = end_by
+
+  def skips(self, name, share, counts, command):
+    """Returns whether a part would end too late; if so, counts it as skipped, by name.
+
+    Args:
+      name: of the part.
+      share: its time as a share of make test's.
+      counts: test_log.Counts to add the skip to.
+      command: what runs it without a limit.
+    """
+    if time.time() + share * self._test_seconds <= self._end_by:
+      return False
+    counts.skipped.append("%s all: it would take too long; %s runs it" % (name, command))
+    return True
+
+
+def extensive(limit=TimeLimit()):
+  """Runs the extensive tests, one group after the other, as far as the limit allows."""
+  counts = test_log.Counts()
+  for name, targets, share in _EXTENSIVE_GROUPS:
+    name = _EXTENSIVE + "_" + name
+    if not limit.skips(name, share, counts, "make extensive"):
+      with steps.step(name):
+        counts.add(bazel_test(name, targets, ["--test_tag_filters=" + _EXTENSIVE]))
   return counts
 
 
@@ -125,19 +177,13 @@ def _fixed_addresses():
   return ["--run_under=" + " ".join(setarch)] if usable else []
 
 
-def sanitize(start_by=float("inf")):
-  """Runs the C++ tests of the engine and of the addons with both sanitizers.
-
-  Args:
-    start_by: time.time() after which no sanitizer starts. One that does not start counts
-      as skipped, and its line says so.
-  """
+def sanitize(limit=TimeLimit()):
+  """Runs the C++ tests of the engine and of the addons with both sanitizers, as far as
+  the limit allows."""
   counts = test_log.Counts()
   for config, name, more in (("asan", "AddressSanitizer", []),
                              ("tsan", "ThreadSanitizer", _fixed_addresses())):
-    if time.time() > start_by:
-      counts.skipped.append("%s all: the time for its start is over; make sanitize runs it" %
-                            name)
+    if limit.skips(name, _SANITIZER_SHARE, counts, "make sanitize"):
       continue
     # ThreadSanitizer finds nothing in single-threaded tests, which take long with it.
     with steps.step("the engine under " + name):
@@ -151,23 +197,27 @@ def sanitize(start_by=float("inf")):
   return counts
 
 
-_MODES = {"test": everything, "check": fast, "sanitize": sanitize}
+_MODES = {"test": usual, "check": fast, "extensive": extensive, "sanitize": sanitize}
 
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("mode", choices=sorted(_MODES))
   parser.add_argument(
-      "--sanitize", action="store_true", help="make test: the sanitizers too")
+      "--more", action="store_true",
+      help="make test: the extensive tests and the sanitizers too")
   parser.add_argument(
-      "--sanitize_within", type=float, metavar="MINUTES", default=float("inf"),
-      help="with --sanitize: no sanitizer starts later than this after the start")
+      "--more_within", type=float, metavar="MINUTES", default=float("inf"),
+      help="with --more: a sanitizer or a group of extensive tests that would end later "
+      "than this after the start is skipped")
   arguments = parser.parse_args()
   start = time.time()
   os.makedirs(_BUILD_DIR, exist_ok=True)
   counts = _MODES[arguments.mode]()
-  if arguments.sanitize and arguments.mode != "sanitize":
-    counts.add(sanitize(start + 60 * arguments.sanitize_within))
+  if arguments.more and arguments.mode == "test":
+    limit = TimeLimit(time.time() - start, start + 60 * arguments.more_within)
+    counts.add(sanitize(limit))
+    counts.add(extensive(limit))
   steps.print_times()
   for line in counts.skipped_programs():
     print("SKIPPED " + line)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of run_tests."""
 
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -12,20 +13,33 @@ import test_log
 
 class RunTestsTest(absltest.TestCase):
 
-  def test_a_sanitizer_that_starts_too_late_is_a_skip_by_name(self):
-    with mock.patch.object(run_tests, "bazel_test") as bazel_test:
-      counts = run_tests.sanitize(start_by=0)
-    bazel_test.assert_not_called()
-    self.assertEqual(counts.line(), "0 passed, 0 failed, 2 skipped")
-    self.assertStartsWith(counts.skipped_programs()[0], "AddressSanitizer")
-    self.assertStartsWith(counts.skipped_programs()[1], "ThreadSanitizer")
-
-  def test_both_sanitizers_run_without_a_limit(self):
+  def _run(self, limit):
+    """Returns the skips and the names of Bazel's runs of both kinds of parts."""
     with mock.patch.object(run_tests, "bazel_test",
                            return_value=test_log.Counts()) as bazel_test:
-      counts = run_tests.sanitize()
-    self.assertEqual([call[0][0] for call in bazel_test.call_args_list], ["asan", "tsan"])
-    self.assertEqual(counts.line(), "0 passed, 0 failed, 0 skipped")
+      counts = run_tests.sanitize(limit)
+      counts.add(run_tests.extensive(limit))
+    return counts.skipped_programs(), [call[0][0] for call in bazel_test.call_args_list]
+
+  def test_all_parts_run_without_a_limit(self):
+    skips, ran = self._run(run_tests.TimeLimit())
+    self.assertEmpty(skips)
+    self.assertEqual(ran, ["asan", "tsan", "extensive_of_ranks", "extensive_on_gpu",
+                           "extensive_of_the_rest"])
+
+  def test_a_part_that_would_end_too_late_is_a_skip_by_name(self):
+    skips, ran = self._run(run_tests.TimeLimit(0., end_by=0.))
+    self.assertEmpty(ran)
+    self.assertStartsWith(skips[0], "AddressSanitizer")
+    self.assertStartsWith(skips[1], "ThreadSanitizer")
+    self.assertStartsWith(skips[2], "extensive_of_ranks")
+    self.assertLen(skips, 5)
+
+  def test_a_slow_machine_runs_the_short_parts_only(self):
+    # A sanitizer takes 400 seconds there, and the extensive tests of ranks 200.
+    skips, ran = self._run(run_tests.TimeLimit(1000., end_by=time.time() + 225.))
+    self.assertEqual(ran, ["extensive_of_ranks"])
+    self.assertLen(skips, 4)
 
 
 if __name__ == "__main__":
