@@ -77,6 +77,7 @@ demo: setup-tf
 	@$(STEP) keras .build/tf-$(TF)/bin/python examples/train_keras.py
 
 test: setup-tf
+	@$(STEP) setup tools/setup/test_packages_for.sh $(TF)
 	@$(STEP) setup tools/setup/horovod_for.sh $(TF)
 	@$(STEP) test tools/testing/test_on_tensorflow_2.sh $(TF)
 endif

@@ -30,6 +30,7 @@ from embedding_variable.ops.interaction_ops import dot_interaction
 from embedding_variable.optimizers.group_ftrl import GroupFtrlOptimizer
 from embedding_variable.summaries import summaries
 from embedding_variable.variables.creation import get_embedding_variable
+from embedding_variable.variables.creation import get_embedding_variable as get
 from embedding_variable.variables.variable import EmbeddingVariable
 from embedding_variable.variables.variable import is_embedding_variable
 from embedding_variable.variables.options import CBFFilter

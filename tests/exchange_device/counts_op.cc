@@ -18,7 +18,7 @@ REGISTER_OP("TestExchangeCounts")
     .SetIsStateful()
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* c) {
       c->set_output(0, c->Vector(15));
-      return tensorflow::Status::OK();
+      return tensorflow::Status();
     })
     .Doc(R"doc(
 Returns the counters of the stand-in for an exchange device, of this process.

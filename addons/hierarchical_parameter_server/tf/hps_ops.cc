@@ -1,6 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "kernels/tf/bridge/compat.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -18,6 +19,7 @@ REGISTER_OP("HpsInit")
     .Output("status: string")
     .Attr("global_batch_size: int = 1")
     .SetIsStateful()
+    .EV_KEEPS_CODES_OF_ERRORS
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle scalar;
       TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &scalar));
@@ -45,6 +47,7 @@ REGISTER_OP("HpsLookup")
     .Attr("Tids: {int32, int64}")
     .Attr("dtype: {float} = DT_FLOAT")
     .SetIsStateful()
+    .EV_KEEPS_CODES_OF_ERRORS
     .SetShapeFn([](InferenceContext* c) {
       tensorflow::int64 width = 0;
       TF_RETURN_IF_ERROR(c->GetAttr("emb_vec_size", &width));
@@ -89,6 +92,7 @@ REGISTER_OP("HpsCommand")
     .Input("argument: string")
     .Output("answer: string")
     .SetIsStateful()
+    .EV_KEEPS_CODES_OF_ERRORS
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
 A command for the parameter server of this process.
@@ -104,6 +108,7 @@ REGISTER_OP("HpsPushRows")
     .Input("keys: int64")
     .Input("rows: float")
     .SetIsStateful()
+    .EV_KEEPS_CODES_OF_ERRORS
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle shape;
       TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &shape));

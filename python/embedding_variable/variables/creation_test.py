@@ -28,6 +28,12 @@ class CreationTest(parameterized.TestCase):
       session.run(tf.global_variables_initializer())
       return session.run(fetches, **kwargs)
 
+  def test_get_is_tf_get_embedding_variable(self):
+    self.assertIs(ev.get, ev.get_embedding_variable)
+    with tf.Graph().as_default():
+      table = ev.get("t", embedding_dim=4)
+      self.assertIsInstance(table, ev.EmbeddingVariable)
+
   def test_signature_is_deeprecs(self):
     parameters = inspect.signature(tf.get_embedding_variable).parameters
     self.assertEqual(list(parameters), [
