@@ -136,8 +136,6 @@ class CacheTest(parameterized.TestCase):
     (keys, rows), = model.get_incremental_model()
     self.assertNotEmpty(keys)
     self.assertTrue((rows != [saved.get(k, np.zeros(4)) for k in keys.tolist()]).all(1).all())
-    with self.assertRaisesRegex(NotImplementedError, "Kafka; get_incremental_model"):
-      model.dump_incremental_model_2kafka()
     # Rows that exist are where another model begins.
     model.save_params_to_files(folder + "/m")
     saved = self.rows(folder + "/rows")

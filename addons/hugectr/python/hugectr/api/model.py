@@ -632,10 +632,41 @@ class Model(object):
     return self._session.trained_rows()
 
   def dump_incremental_model_2kafka(self):
-    """Raises NotImplementedError; `get_incremental_model` returns the rows."""
-    raise NotImplementedError("%s.dump_incremental_model_2kafka: this package does not send "
-                              "models to Kafka; get_incremental_model() returns the rows, "
-                              "which hierarchical_parameter_server.Producer sends" % _WHERE)
+    """Sends the rows of `get_incremental_model` to Kafka, for parameter servers.
+
+    The solver's kafka_brockers names the brokers, and its model_name the model in the
+    servers' JSON; tables have the embeddings' names. After an error the next call sends
+    the rows again. Rank 0 sends the rows of all ranks.
+
+    Raises:
+      ImportError: the package hierarchical_parameter_server is not installed.
+      ValueError: kafka_brockers or model_name is empty, or a key has rows in several
+        slots.
+      RuntimeError: the model has no embedding training cache, or it is not compiled; or
+        rank 0 has failed.
+      tf.errors.OpError: librdkafka is not installed, or the brokers are not reached.
+    """
+    where = _WHERE + ".dump_incremental_model_2kafka"
+    self.get_embedding_training_cache()
+    for name in ("kafka_brockers", "model_name"):
+      if not getattr(self._solver, name):
+        raise ValueError("%s: expected %s in CreateSolver, got ''" % (where, name))
+    # Imported late, since that package imports this one.
+    from hugectr.inference import updates  # pylint: disable=g-import-not-at-top
+    found = self._session.trained_rows(forgets=False)
+    error = None
+    if self._rank == 0:
+      try:
+        updates.send(where, self._solver.kafka_brockers, self._solver.model_name,
+                     [(name,) + rows for name, rows in zip(self._blueprint.embeddings(), found)])
+      except Exception as e:  # pylint: disable=broad-except
+        error = e
+    failed = rank_jobs.of_rank_0(self._ranks, int(error is not None))
+    if error is not None:
+      raise error
+    if failed:
+      raise RuntimeError("%s: rank 0 could not send the rows; its error says why" % where)
+    self._session.forget_trained_rows()
 
   def close(self):
     """Ends threads and TensorFlow's session. The model cannot be used any more."""

@@ -91,7 +91,7 @@ def CreateSolver(  # pylint: disable=invalid-name
   They have no effect, and a value other than the default is reported once.
 
   Args:
-    model_name: string, for the graph's JSON.
+    model_name: string, for the graph's JSON and for Kafka.
     seed: int, seed of initial values and dropout; 0: a random one, which `Model` prints.
     lr_policy: LrPolicy_t.fixed.
     lr: number of at least 0.
@@ -112,6 +112,8 @@ def CreateSolver(  # pylint: disable=invalid-name
       ends when the AUC is above its threshold.
     i64_input_key: bool, whether keys in data have 64 bits; False: unsigned 32 bits.
     gen_loss_summary: bool; False: iteration mode shows a loss of 0.
+    kafka_brockers: string "host:port;host:port", brokers of
+      `Model.dump_incremental_model_2kafka`.
     use_embedding_collection: bool, whether embedding collections will be added.
     drop_incomplete_batch: bool; in epoch mode, whether an epoch ends before a batch that
       has fewer samples.
@@ -119,7 +121,7 @@ def CreateSolver(  # pylint: disable=invalid-name
 
   Raises:
     ValueError, TypeError: an argument is invalid.
-    NotImplementedError: kafka_brockers or a remote data_source_params is given.
+    NotImplementedError: a remote data_source_params is given.
   """
   values = dict(locals())
   enums.check(_WHERE, "lr_policy", lr_policy, enums.LrPolicy_t)
@@ -130,9 +132,9 @@ def CreateSolver(  # pylint: disable=invalid-name
   if use_mixed_precision and enable_tf32_compute:
     raise ValueError("%s: use_mixed_precision and enable_tf32_compute exclude each other" %
                      _WHERE)
-  if kafka_brockers:
-    raise NotImplementedError("%s: kafka_brockers=%r: this package does not send models to "
-                              "Kafka" % (_WHERE, kafka_brockers))
+  if not isinstance(kafka_brockers, str):
+    raise TypeError("%s: kafka_brockers must be a string \"host:port;host:port\", got %r" %
+                    (_WHERE, kafka_brockers))
   if data_source_params is not None:
     data_source_params.check(_WHERE)
   printing.without_effect(_WHERE, dict(

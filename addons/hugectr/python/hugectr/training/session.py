@@ -375,10 +375,13 @@ class Session(object):
     """Has training collect its keys, for `trained_rows`."""
     self._trained_keys = trained_keys.TrainedKeys(self._graph.lookups)
 
-  def trained_rows(self):
-    """Returns [(keys, rows)] of what has been trained since the last call.
+  def trained_rows(self, forgets=True):
+    """Returns [(keys, rows)] of what has been trained since the last call that forgets.
 
     All ranks must call it, and all get the rows of all ranks.
+
+    Args:
+      forgets: bool. False: the next call returns these rows again.
 
     Returns:
       A list with keys, int64 `[N]` in ascending order, and rows, float32 `[N, floats]`,
@@ -391,8 +394,13 @@ class Session(object):
       raise RuntimeError("hugectr.Session.trained_rows: trained rows are not collected")
     found = [self._files.rows_of_keys(layer, keys) for layer, keys in zip(
         self._graph.embeddings, self._trained_keys.distinct())]
-    self._trained_keys.clear()
+    if forgets:
+      self.forget_trained_rows()
     return found
+
+  def forget_trained_rows(self):
+    """Makes `trained_rows` return only what is trained from now on."""
+    self._trained_keys.clear()
 
   def evaluation(self, export_predictions_out_file="", export_labels_out_file=""):
     """Evaluates one batch; at the end of the data, the first batch.
