@@ -99,6 +99,11 @@ class PartsTest(parameterized.TestCase):
     os.truncate(folder + "/embedding_collection_0/weight1", 12)
     with self.assertRaisesRegex(ValueError, "table 't1': 10 keys, but 3 numbers"):
       again.embedding_load(folder, ["t0", "t1"])
+    for data in (b"\xff\0\1", b"{}"):
+      with open(folder + "/embedding_collection_0/meta_data", "wb") as f:
+        f.write(data)
+      with self.assertRaisesRegex(ValueError, "meta_data: expected .*of this package writes"):
+        again.embedding_load(folder)
 
   def test_lookups_one_by_one_give_the_bits_of_the_list(self):
     losses = []

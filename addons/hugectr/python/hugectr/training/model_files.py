@@ -346,11 +346,13 @@ class ModelFiles(object):
       OSError: they cannot be read.
     """
     path = os.path.join(folder, "meta_data")
-    described = _read_json(path)
     try:
+      described = _read_json(path)
       at = {d["name"]: (t, d["ev_size"]) for t, d in enumerate(described["tables"])}
-    except (KeyError, TypeError):
-      raise ValueError("%s: expected {\"tables\": [{\"name\", \"ev_size\"}]}" % path)
+    except (KeyError, TypeError, ValueError) as e:
+      raise ValueError("%s: expected {\"tables\": [{\"name\", \"ev_size\"}]}, as embedding_dump "
+                       "of this package writes it (upstream's meta_data is something else): %s" %
+                       (path, e))
     assigns, feeds = [], {}
     for name in names:
       layer = self._layer(name)
