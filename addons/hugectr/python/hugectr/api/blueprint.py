@@ -124,7 +124,8 @@ class Blueprint(object):
     if isinstance(part, dense_layer.GroupDenseLayer):
       return [layer.clause() for layer in part.layers]
     if isinstance(part, collection.EmbeddingCollectionConfig):
-      return part.clauses(self._params, self._solver, self._ranks)
+      hotness = {s["top"]: models.most_of_a_slot(s) for s in self._clauses[0]["sparse"]}
+      return part.clauses(self._params, self._solver, self._ranks, hotness)
     raise TypeError("%s: expected an Input, SparseEmbedding, EmbeddingCollectionConfig, "
                     "DenseLayer or GroupDenseLayer, got %r" % (_WHERE, part))
 

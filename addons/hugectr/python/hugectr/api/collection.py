@@ -13,9 +13,10 @@ from hugectr.config import errors
 _TABLE = "hugectr.EmbeddingTableConfig"
 _COLLECTION = "hugectr.EmbeddingCollectionConfig"
 
-_COMBINERS = {"sum": "sum", "average": "mean", "mean": "mean"}
+_COMBINERS = {"sum": "sum", "average": "mean", "mean": "mean", "concat": "concat"}
 
-# table: EmbeddingTableConfig. bottom: name of a sparse input. combiner: "sum" or "mean".
+# table: EmbeddingTableConfig. bottom: name of a sparse input. combiner: "sum", "mean" or
+# "concat".
 _Lookup = collections.namedtuple("_Lookup", ["table", "bottom", "combiner"])
 
 
@@ -70,16 +71,23 @@ class EmbeddingCollectionConfig(object):
     self._ranks = 1
 
   def embedding_lookup(self, table_config, bottom_name, top_name, combiner):
-    """Adds a lookup, `[batch, 1, ev_size]`. A table may have several, of one combiner.
+    """Adds a lookup, `[batch, 1, ev_size]`.
 
-    With lists of tables, bottoms and combiners and one top, the rows stand side by side:
-    `[batch, sum of ev_size]`.
+    The combiner "concat" puts the rows of a sample's keys side by side, in the keys' order:
+    `[batch, 1, nnz_per_slot * ev_size]`. A sample with fewer than nnz_per_slot keys has
+    zeros at the end; training on one with more is a DataError.
+
+    With lists of tables, bottoms and combiners and one top, the lookups stand side by
+    side: `[batch, sum of their widths]`.
+
+    A table may have several lookups. Those with a combiner other than "concat" must have
+    the same one.
 
     Args:
       table_config: EmbeddingTableConfig, or a list of them.
       bottom_name: name of a sparse input with one slot, or a list.
       top_name: string.
-      combiner: "sum" or "average", or a list.
+      combiner: "sum", "average" or "concat", or a list.
 
     Raises:
       ConfigError: lists differ in length, or a table or a combiner is not supported.
@@ -97,14 +105,16 @@ class EmbeddingCollectionConfig(object):
           "%s.embedding_lookup: '%s': expected lists of one length, got %d tables, %d "
           "bottom_names and %d combiners" % (_COLLECTION, top_name, len(table_config),
                                              len(bottom_name), len(combiner)))
-    taken = {l.table.name: l.combiner for _, lookups, _ in self._tops for l in lookups}
+    taken = {l.table.name: l.combiner for _, lookups, _ in self._tops for l in lookups
+             if l.combiner != "concat"}
     found = []
     for table, bottom, name in zip(table_config, bottom_name, combiner):
       if name not in _COMBINERS:
         raise errors.ConfigError("%s.embedding_lookup: '%s': combiner must be one of %s, got "
                                  "%r" % (_COLLECTION, top_name,
                                          ", ".join(sorted(_COMBINERS)), name))
-      if taken.setdefault(table.name, _COMBINERS[name]) != _COMBINERS[name]:
+      if name != "concat" and taken.setdefault(
+          table.name, _COMBINERS[name]) != _COMBINERS[name]:
         raise errors.ConfigError("%s.embedding_lookup: '%s': another lookup of the table '%s' "
                                  "has the combiner %s, expected the same, got %s" %
                                  (_COLLECTION, top_name, table.name, taken[table.name], name))
@@ -148,13 +158,15 @@ class EmbeddingCollectionConfig(object):
     return list(collections.OrderedDict.fromkeys(
         lookup.table.name for _, lookups, _ in self._tops for lookup in lookups))
 
-  def clauses(self, params, solver, ranks):
+  def clauses(self, params, solver, ranks, hotness=None):
     """Returns the clauses of a configuration: an embedding per lookup, and their joining.
 
     Args:
       params: OptParams of the model.
       solver: Solver.
       ranks: int, number of processes.
+      hotness: dict from names of sparse inputs to their keys per slot and sample at most;
+        needed for lists with the combiner "concat".
     """
     if self._rank_of and self._ranks != ranks:
       printing.once("%s.shard: shard_matrix is for %d ranks, and this job has %d: rows of "
@@ -173,7 +185,9 @@ class EmbeddingCollectionConfig(object):
           clause.update(name=name, table=lookup.table.name)
         found.append(clause)
       if is_list:
-        width = sum(l.table.vec_size for l in lookups)
+        # Checks of the clauses report a bottom that is not in hotness.
+        width = sum(l.table.vec_size * (
+            (hotness or {}).get(l.bottom, 1) if l.combiner == "concat" else 1) for l in lookups)
         side_by_side = parts[0]
         if len(parts) > 1:
           side_by_side = top + "/joined"

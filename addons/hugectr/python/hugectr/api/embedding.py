@@ -8,6 +8,7 @@ import numbers
 from hugectr.api import enums
 from hugectr.api import optimizer as optimizers
 from hugectr.api import printing
+from hugectr.config import errors
 
 _WHERE = "hugectr.SparseEmbedding"
 
@@ -21,7 +22,8 @@ HybridEmbeddingParam.__doc__ = """Settings of HybridSparseEmbedding, without eff
 HybridEmbeddingParam.__new__.__defaults__ = (None,) * len(HybridEmbeddingParam._fields)
 
 # Optimizer states per number of a row.
-_STATES = {"Adam": 2, "MomentumSGD": 1, "Nesterov": 1, "AdaGrad": 1, "SGD": 0, "Ftrl": 2}
+_STATES = {"Adam": 2, "MomentumSGD": 1, "Nesterov": 1, "AdaGrad": 1, "SGD": 0, "Ftrl": 2,
+           "RMSProp": 1}
 
 
 class SparseEmbedding(object):
@@ -43,6 +45,7 @@ class SparseEmbedding(object):
 
   Raises:
     TypeError, ValueError: an argument is invalid.
+    ConfigError: the combiner is "concat".
   """
 
   def __init__(self, embedding_type, workspace_size_per_gpu_in_mb=0, embedding_vec_size=None,
@@ -58,6 +61,10 @@ class SparseEmbedding(object):
     if optimizer is not None and not isinstance(optimizer, optimizers.OptParams):
       raise TypeError("%s: '%s': optimizer must be what CreateOptimizer returns, got %r" %
                       (_WHERE, sparse_embedding_name, optimizer))
+    if combiner == "concat":
+      raise errors.ConfigError("%s: '%s': combiner must be \"sum\" or \"mean\", got \"concat\", "
+                               "which only lookups of EmbeddingCollectionConfig have" %
+                               (_WHERE, sparse_embedding_name))
     for name, value in (("workspace_size_per_gpu_in_mb", workspace_size_per_gpu_in_mb),
                         ("max_vocabulary_size_per_gpu", max_vocabulary_size_per_gpu)):
       if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:

@@ -58,6 +58,7 @@ class Model(object):
 
     Raises:
       TypeError: an argument is of another type.
+      ConfigError: opt_params is an optimizer for rows only.
       ValueError: etc_params is given, and there is not one keyset per source.
       RuntimeError: the number of processes is not that of devices in vvgpu; or etc_params
         is given, and the solver repeats the data.
@@ -67,6 +68,11 @@ class Model(object):
                               ("opt_params", opt_params, optimizers.OptParams)):
       if not isinstance(value, kind):
         raise TypeError("%s: %s must be a %s, got %r" % (_WHERE, name, kind.__name__, value))
+    if opt_params.type in models.OF_ROWS:
+      raise errors.ConfigError(
+          "%s: opt_params: %s updates rows of embeddings only, expected another optimizer for "
+          "dense parameters; give %s to EmbeddingTableConfig or SparseEmbedding" %
+          (_WHERE, opt_params.type, opt_params.type))
     if etc_params is not None and not isinstance(etc_params, cache.EtcParams):
       raise TypeError("%s: etc_params must be what CreateETC returns, got %r" %
                       (_WHERE, etc_params))

@@ -21,41 +21,41 @@ _HPARAMS = {
     "AdaGrad": ("adagrad_hparam", {"initial_accu_value": "initial_accu_value",
                                    "epsilon": "epsilon"}),
     "Ftrl": ("ftrl_hparam", {"beta": "beta", "lambda1": "lambda1", "lambda2": "lambda2"}),
+    "RMSProp": ("rmsprop_hparam", {"beta": "beta", "epsilon": "epsilon"}),
 }
+
+# beta unless it is given.
+_BETA = {"Ftrl": 0.0, "RMSProp": 0.9}
 
 
 def CreateOptimizer(  # pylint: disable=invalid-name
     optimizer_type=enums.Optimizer_t.Adam, update_type=enums.Update_t.Global, beta1=0.9,
     beta2=0.999, epsilon=1e-7, initial_accu_value=0.0, momentum_factor=0.0,
-    atomic_update=True, beta=0.0, lambda1=0.0, lambda2=0.0):
+    atomic_update=True, beta=None, lambda1=0.0, lambda2=0.0):
   """Returns an optimizer for `Model` or SparseEmbedding; the Solver has the rate.
 
   Args:
-    optimizer_type: member of Optimizer_t.
+    optimizer_type: member of Optimizer_t. RMSProp updates rows of embeddings only.
     update_type: member of Update_t, for rows of embeddings. Local: a step updates the
       rows of its batch. Global: every row. LazyGlobal: approximates Global.
     beta1: number, of Adam.
     beta2: number, of Adam.
-    epsilon: number, of Adam and AdaGrad.
+    epsilon: number, of Adam, AdaGrad and RMSProp.
     initial_accu_value: number, of AdaGrad.
     momentum_factor: number, of MomentumSGD and Nesterov.
     atomic_update: bool, without effect.
-    beta: number, of Ftrl.
+    beta: number, of Ftrl and RMSProp; None: 0 for Ftrl, 0.9 for RMSProp.
     lambda1: number, of Ftrl.
     lambda2: number, of Ftrl.
 
   Raises:
     TypeError: a type is no member of its enumeration.
-    NotImplementedError: this package does not have the optimizer.
   """
   kind = enums.check(_WHERE, "optimizer_type", optimizer_type, enums.Optimizer_t)
   update = enums.check(_WHERE, "update_type", update_type, enums.Update_t)
-  if kind not in _HPARAMS:
-    raise NotImplementedError("%s: optimizer_type %s is not supported; supported are %s" %
-                              (_WHERE, kind, ", ".join(sorted(_HPARAMS))))
   given = dict(beta1=beta1, beta2=beta2, epsilon=epsilon, momentum_factor=momentum_factor,
-               initial_accu_value=initial_accu_value, beta=beta, lambda1=lambda1,
-               lambda2=lambda2)
+               initial_accu_value=initial_accu_value, lambda1=lambda1, lambda2=lambda2,
+               beta=_BETA.get(kind) if beta is None else beta)
   printing.without_effect(_WHERE, {"atomic_update": (atomic_update, True)})
   return OptParams(kind, update, {key: given[name] for name, key in
                                   _HPARAMS[kind][1].items()})

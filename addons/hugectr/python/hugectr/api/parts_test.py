@@ -212,7 +212,7 @@ class PartsTest(parameterized.TestCase):
     collection = hugectr.EmbeddingCollectionConfig()
     table = hugectr.EmbeddingTableConfig("t", -1, 4)
     with self.assertRaisesRegex(hugectr.ConfigError, "'x': combiner must be one of"):
-      collection.embedding_lookup(table, "k0", "x", "concat")
+      collection.embedding_lookup(table, "k0", "x", "max")
     with self.assertRaisesRegex(hugectr.ConfigError, "got 2 tables, 1 bottom_names"):
       collection.embedding_lookup([table, table], ["k0"], "x", ["sum", "sum"])
     collection.embedding_lookup(table, "k0", "x", "average")

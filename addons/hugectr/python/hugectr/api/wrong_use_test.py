@@ -160,8 +160,6 @@ class WrongUseTest(parameterized.TestCase):
                                 "running.*horovodrun -np 4 -H HOST1:2,HOST2:2"):
       hugectr.Model(small_scripts.solver(batchsize=40, vvgpu=[[0, 1], [0, 1]]),
                     small_scripts.reader(self.folder), hugectr.CreateOptimizer())
-    with self.assertRaisesRegex(NotImplementedError, "RMSProp is not supported"):
-      hugectr.CreateOptimizer(hugectr.Optimizer_t.RMSProp)
 
   def test_reader(self):
     with self.assertRaisesRegex(ValueError, "eval_source must be a path, got ''"):

@@ -17,7 +17,7 @@ def rows_of(model):
   for embedding in model.embeddings:
     found.append((embedding.name, embedding.type, embedding.bottom.top,
                   "%s [batch, %d, %d]" % (embedding.top, embedding.bottom.slot_num,
-                                          embedding.vec_size)))
+                                          models.top_width(embedding))))
   for layer in model.layers:
     tops = ", ".join("%s %s" % pair for pair in zip(layer.tops, layer.out_shapes))
     found.append((layer.name, layer.type, ", ".join(layer.bottoms), tops))

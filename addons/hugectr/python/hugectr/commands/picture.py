@@ -12,6 +12,7 @@ import xml.sax.saxutils
 
 from hugectr.commands import graphviz
 from hugectr.commands import layout
+from hugectr.config import model as models
 
 _COLOURS = {"data": "#e8eef7", "embedding": "#e6f4ea", "layer": "#ffffff",
             "loss": "#fdecea"}
@@ -61,7 +62,7 @@ def _boxes(model):
   found = [_Box("data", data.name, data.format, [], tops)]
   for e in model.embeddings:
     found.append(_Box("embedding", e.name, e.type, [e.bottom.top], [
-        (e.top, "%s [batch, %d, %d]" % (e.top, e.bottom.slot_num, e.vec_size))]))
+        (e.top, "%s [batch, %d, %d]" % (e.top, e.bottom.slot_num, models.top_width(e)))]))
   for layer in model.layers:
     found.append(_Box("layer", layer.name, layer.type, layer.bottoms, [
         (top, "%s %s" % pair) for top, pair in zip(

@@ -95,7 +95,7 @@ class ConfigTest(parameterized.TestCase):
        "layers[5] ('cross').mc_param.num_layers: expected an integer, got true"),
       (["layers", 1, "sparse_embedding_hparam", "combiner"], 2,
        "layers[1] ('embedding').sparse_embedding_hparam.combiner: expected one of 0, 1, "
-       "\"sum\", \"mean\", got 2"),
+       "\"sum\", \"mean\", \"concat\", got 2"),
       (["optimizer", "adam_hparam"], None, "optimizer: 'adam_hparam' is missing"),
       (["optimizer", "adam_hparam", "beta1"], 1.0,
        "optimizer.adam_hparam.beta1: expected a number below 1, got 1.0"),

@@ -26,14 +26,21 @@ Data = collections.namedtuple(
     "Data", ["name", "format", "source", "eval_source", "label_top", "label_dim",
              "dense_top", "dense_dim", "sparse", "slot_sizes", "num_workers", "clause"])
 
-# bottom: SparseInput. vec_size: floats per row. combiner: "sum" or "mean". slot_sizes:
-# ints for this layer's slots, or None. rows_per_device: int or None. target: rank that
-# holds all rows, -1 for all ranks, or None for the type's default. table: name of the
-# embedding whose rows it uses; None: its own.
+# bottom: SparseInput. vec_size: floats per row. combiner: "sum", "mean" or
+# "concat". slot_sizes: ints for this layer's slots, or None. rows_per_device: int or
+# None. target: rank that holds all rows, -1 for all ranks, or None for the type's
+# default. table: name of the embedding whose rows it uses; None: its own.
 Embedding = collections.namedtuple(
     "Embedding", ["name", "type", "bottom", "top", "vec_size", "combiner",
                   "slot_sizes", "rows_per_device", "optimizer", "target", "table"])
 Embedding.__new__.__defaults__ = (None,)
+
+
+def top_width(embedding):
+  """Returns the floats of a slot in the top of an Embedding."""
+  return embedding.vec_size * (
+      embedding.bottom.max_nnz if embedding.combiner == "concat" else 1)
+
 
 # bottoms, tops: names of tensors. in_shapes, out_shapes: shapes.Shape. params: the
 # dict.
@@ -50,7 +57,10 @@ Model = collections.namedtuple(
 
 HPARAMS = {"Adam": "adam_hparam", "MomentumSGD": "momentum_sgd_hparam",
            "Nesterov": "nesterov_hparam", "SGD": "sgd_hparam",
-           "AdaGrad": "adagrad_hparam", "Ftrl": "ftrl_hparam"}
+           "AdaGrad": "adagrad_hparam", "Ftrl": "ftrl_hparam", "RMSProp": "rmsprop_hparam"}
+
+# Optimizers that an embedding may have, and a model not.
+OF_ROWS = ("RMSProp",)
 
 
 def _as_list(value):
@@ -72,6 +82,12 @@ def _with_names(clauses):
         name += "_"
       found[k] = dict(clause, name=name)
   return found
+
+
+def most_of_a_slot(part):
+  """Returns the keys of a slot and sample at most of an item of `sparse`, int or None."""
+  each = part.get("nnz_per_slot", part.get("max_nnz"))
+  return max(each) if isinstance(each, list) else each
 
 
 def parse_optimizer(clause, schema):
@@ -132,6 +148,10 @@ class _Parser(object):
     self._check_labels(layers)
     if is_whole:
       self._check_end()
+      kind = self._configuration["optimizer"]["type"]
+      if kind in OF_ROWS:
+        self._report("optimizer.type", "%s updates rows of embeddings only, expected another "
+                     "type for dense parameters" % kind)
     if self._mistakes:
       raise errors.ConfigError(self._mistakes)
     if not is_whole:
@@ -209,7 +229,7 @@ class _Parser(object):
     if len(each) != part["slot_num"]:
       self._report(path + ".nnz_per_slot", "expected %d numbers, one per slot, got %d" %
                 (part["slot_num"], len(each)))
-    return max(each), sum(each)
+    return most_of_a_slot(part), sum(each)
 
   def _one_name(self, clause, key, path):
     names = _as_list(clause[key])
@@ -247,14 +267,19 @@ class _Parser(object):
                   (name, bottom.max_nnz))
     found = Embedding(
         clause["name"], clause["type"], bottom, top, hparam["embedding_vec_size"],
-        "mean" if hparam["combiner"] in (1, "mean") else "sum", sizes,
+        {0: "sum", 1: "mean"}.get(hparam["combiner"], hparam["combiner"]), sizes,
         hparam.get("max_vocabulary_size_per_gpu"),
         parse_optimizer(clause["optimizer"], self._schema)
         if "optimizer" in clause else None, hparam.get("target_gpu"), clause.get("table"))
     self._check_table(path, found, embeddings)
     embeddings.append(found)
-    self._add_top(path, top, shapes.Shape(
-        1, (bottom.slot_num, hparam["embedding_vec_size"])))
+    if found.combiner == "concat" and (bottom.slot_num != 1 or bottom.max_nnz is None):
+      self._report(path, "top '%s': combiner concat needs a sparse input with one slot and "
+                   "nnz_per_slot, got '%s' with %d slots and %s" % (
+                       top, name, bottom.slot_num, "no nnz_per_slot" if bottom.max_nnz is None
+                       else "nnz_per_slot %d" % bottom.max_nnz))
+      return
+    self._add_top(path, top, shapes.Shape(1, (bottom.slot_num, top_width(found))))
 
   def _check_table(self, path, embedding, embeddings):
     """Records a table that an embedding cannot use."""
@@ -267,8 +292,14 @@ class _Parser(object):
                        embedding.table, owners)))
       return
     owner = owners[embedding.table]
-    for what in ("type", "vec_size", "combiner"):
-      expected, got = getattr(owner, what), getattr(embedding, what)
+    found = [(what, getattr(owner, what), getattr(embedding, what))
+             for what in ("type", "vec_size")]
+    # A lookup of combiner concat does not pool, so it agrees with any other.
+    combiners = [e.combiner for e in embeddings + [embedding]
+                 if owner.name in (e.name, e.table) and e.combiner != "concat"]
+    if combiners:
+      found.append(("combiner", combiners[0], combiners[-1]))
+    for what, expected, got in found:
       if expected != got:
         self._report(path + ".table", "'%s' has the %s %s, expected the same, got %s" % (
             owner.name, what.replace("vec_size", "embedding_vec_size"), expected, got))

@@ -4,6 +4,7 @@
 
 import tensorflow.compat.v1 as tf
 
+from hugectr.config import model as models
 from hugectr.layers import network
 from hugectr.layers import parameters as params
 
@@ -40,7 +41,7 @@ class Graph(object):
       self.feeds += [keys, splits]
       rows = lookup(tf.RaggedTensor.from_row_splits(keys, splits, validate=False))
       self.tensors[embedding.top] = tf.reshape(
-          rows, [-1, embedding.bottom.slot_num, embedding.vec_size])
+          rows, [-1, embedding.bottom.slot_num, models.top_width(embedding)])
     loss, _ = network.build(model, self.tensors, self.parameters, False, has_float16, on_gpu)
     self.predictions, self.loss = loss.predictions, loss.per_sample
     at = 0

@@ -20,6 +20,7 @@ from hugectr.inference import graph as graphs
 from hugectr.inference import params as parameters
 from hugectr.inference import server
 from hugectr.inference import tables
+from hugectr.training import concat
 from hugectr.training import metrics
 from hugectr.training import model_files
 from hugectr.training import ranks as rank_jobs
@@ -50,12 +51,12 @@ def _pooled(rows, keys, combiner):
   Args:
     rows: `[N, floats]`.
     keys: RaggedTensor of N keys.
-    combiner: "sum" or "mean".
+    combiner: "mean", or another for the sum.
   """
   # On a GPU this sum would add in any order.
   with tf.device("/cpu:0"):
     found = tf.math.unsorted_segment_sum(rows, keys.value_rowids(), keys.nrows())
-    if combiner == "sum":
+    if combiner != "mean":
       return found
     counts = tf.cast(tf.maximum(keys.row_lengths(), 1), tf.float32)
     return found / counts[:, tf.newaxis]
@@ -159,6 +160,8 @@ class InferenceModel(object):
         global_batch_size=server.replicas())
 
     def lookup(keys):
+      if concat.is_concat(embedding):
+        keys = concat.positions(keys, embedding)
       rows = layer(keys.flat_values)
       # Most batches have one key per slot, whose rows need no pooling.
       return tf.cond(tf.reduce_all(tf.equal(keys.row_lengths(), 1)), lambda: rows,
@@ -188,6 +191,7 @@ class InferenceModel(object):
 
   def _run(self, labels, dense, inputs):
     """Returns the predictions of a batch; inputs: a data Keys per embedding."""
+    concat.check(self._model.embeddings, inputs)
     feeds = [labels, dense]
     for (keys, splits), embedding in zip(inputs, self._model.embeddings):
       _, numbered = self._table_of(embedding)

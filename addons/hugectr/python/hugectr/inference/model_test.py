@@ -280,6 +280,32 @@ class ModelTest(absltest.TestCase):
         10, folder + "/val/_file_list.txt", hugectr.DataReaderType_t.Norm,
         hugectr.Check_t.Sum), expected)
 
+  def test_concat(self):
+    folder, counts = self.create_tempdir().full_path, [3, 1, 2]
+    write_multi_hot(folder, counts)
+    model = hugectr.Model(small_scripts.solver(), small_scripts.reader(folder),
+                          hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local))
+    model.add(hugectr.Input(1, "label", _DENSE, "dense", [
+        hugectr.DataReaderSparseParam("k%d" % k, n, False, 1) for k, n in enumerate(counts)]))
+    tables = [hugectr.EmbeddingTableConfig(name, -1, 4) for name in "ab"]
+    collection = hugectr.EmbeddingCollectionConfig()
+    collection.embedding_lookup([tables[0], tables[1], tables[0]], ["k0", "k1", "k2"], "rows",
+                                ["concat", "sum", "average"])
+    model.add(collection)
+    model.add(hugectr.DenseLayer(_LAYER.InnerProduct, ["rows"], ["logit"], num_output=1))
+    model.add(hugectr.DenseLayer(_LAYER.BinaryCrossEntropyLoss, ["logit", "label"], ["loss"]))
+    params, graph, expected, _ = self.trained(model)
+    found = self.infer(graph, params)
+    self.assert_predicts(found.predict(
+        10, folder + "/val/_file_list.txt", hugectr.DataReaderType_t.Norm,
+        hugectr.Check_t.Sum), expected)
+    self.assertEqual(found.check_out_tensor("rows").shape, (40, 4 * (3 + 1 + 1)))
+    session = hugectr.inference.CreateInferenceSession(graph, params())
+    self.addCleanup(session.close)
+    with self.assertRaisesRegex(hugectr.DataError, "'a' with the top 'rows/a': combiner concat: "
+                                "expected at most 3 keys of a sample in 'k0'.*got 4"):
+      session.predict([0.] * _DENSE, [1, 2, 3, 4, 11, 21], [0, 4, 0, 1, 0, 1])
+
   def test_several_labels(self):
     folder = self.create_tempdir().full_path
     small_scripts.write_norm(folder, label_dim=2)

@@ -10,6 +10,7 @@ from hugectr.data import batches
 from hugectr.layers import losses
 from hugectr.layers import network
 from hugectr.layers import parameters as params
+from hugectr.training import concat
 from hugectr.training import optimizers
 from hugectr.training import tables as embedding_tables
 
@@ -83,7 +84,12 @@ class Graph(object):
     self.evaluate = self._evaluate()
 
   def feeds_of(self, batch):
-    """Returns the arrays of a data Batch, in the order of `feeds`."""
+    """Returns the arrays of a data Batch, in the order of `feeds`.
+
+    Raises:
+      DataError: a sample has too many keys for a lookup of combiner "concat".
+    """
+    concat.check(self._model.embeddings, batch.inputs)
     return [batch.labels, batch.dense] + [a for keys in batch.inputs for a in keys]
 
   def _make_optimizers(self):

@@ -9,6 +9,7 @@
     SGD          w = w - lr g
     AdaGrad      a = a + g^2, w = w - lr g / (sqrt(a) + epsilon)
     Ftrl         as in ftrl.py
+    RMSProp      v = beta v + (1 - beta) g^2, w = w - lr g / (sqrt(v) + epsilon)
 
 TensorFlow's momentum multiplies v by the rate, upstream's multiplies the gradient.
 Multiplying the gradient by the rate first and using a rate of 1 gives upstream's
@@ -23,6 +24,7 @@ import sparse_operation_kit as sok
 from hugectr.training import adagrad
 from hugectr.training import ftrl
 from hugectr.training import lazy_global
+from hugectr.training import rms_prop
 
 
 class Optimizer(object):
@@ -46,8 +48,9 @@ class Optimizer(object):
     self.lr = tf.Variable(
         lambda: tf.constant(hparam["learning_rate"], tf.float32), trainable=False,
         use_resource=True, name=name + "/learning_rate")
-    # Rules that leave a parameter without a gradient as it is.
-    is_local = clause.type in ("SGD", "AdaGrad", "Ftrl")
+    # Rules that leave a parameter without a gradient as it is. RMSProp's v would decay,
+    # but upstream has RMSProp for tables that update the rows of the batch only.
+    is_local = clause.type in ("SGD", "AdaGrad", "Ftrl", "RMSProp")
     self._is_global = clause.update_type == "Global" and not is_local
     is_lazy = clause.update_type == "LazyGlobal" and not is_local
     self._rate_in_gradient = None
@@ -76,6 +79,9 @@ class Optimizer(object):
       self.stock = ftrl.optimizer(self.lr, hparam["beta"], hparam["lambda1"],
                                   hparam["lambda2"], name)
       self.slots = [("n", "accum"), ("z", "linear")]
+    elif clause.type == "RMSProp":
+      self.stock = rms_prop.RmsPropOptimizer(self.lr, hparam["beta"], hparam["epsilon"], name)
+      self.slots = [("v", "v")]
     else:
       self.stock = adagrad.AdaGradOptimizer(
           self.lr, hparam["initial_accu_value"], hparam["epsilon"], name=name)

@@ -14,7 +14,9 @@ import sparse_operation_kit as sok
 # A name of DeepRec's, which that package adds.
 from tensorflow.core.framework.embedding import config_pb2
 
+from hugectr.config import model as models
 from hugectr.layers import seeds
+from hugectr.training import concat
 
 # Limit of initial values if the size of the slot is unknown.
 _LIMIT = 0.05
@@ -186,7 +188,7 @@ class Maker(object):
     return _on("/cpu:0" if self._gpu else None)
 
   def lookup(self, layers, tensors):
-    """Adds each layer's top `[batch, slots, vec_size]` to `tensors`, by one lookup.
+    """Adds each layer's top `[batch, slots, floats]` to `tensors`, by one lookup.
 
     The keys of layers that use one table are joined, so that each table is looked up and
     updated once.
@@ -205,7 +207,7 @@ class Maker(object):
         ids += _joined(each)
         counts.append([tf.shape(i[0].row_splits)[0] - 1 for i in each])
       tables += group[0].tables
-      combiners += [group[0].embedding.combiner] * len(group[0].tables)
+      combiners += [_combiner(group)] * len(group[0].tables)
     with _on(self._gpu):
       pooled = sok.lookup_sparse(tables, ids, combiners=combiners)
     for group, sizes in zip(groups.values(), counts):
@@ -214,9 +216,15 @@ class Maker(object):
       parts = [mine] if len(group) == 1 else [
           [part] for part in tf.split(mine[0], tf.stack(sizes), num=len(group))]
       for layer, part in zip(group, parts):
-        slots, floats = layer.embedding.bottom.slot_num, layer.embedding.vec_size
+        slots, floats = layer.embedding.bottom.slot_num, models.top_width(layer.embedding)
         top = tf.stack(part, axis=1) if is_slot_major(layer.embedding) else part[0]
         tensors[layer.embedding.top] = tf.reshape(top, [-1, slots, floats])
+
+
+def _combiner(layers):
+  """Returns the combiner of the pooled lookups of a table; its other ones take any."""
+  pooled = [l.embedding.combiner for l in layers if not concat.is_concat(l.embedding)]
+  return pooled[0] if pooled else "sum"
 
 
 def _joined(ids):
@@ -242,5 +250,8 @@ def _ids(layer):
     keys = tf.split(layer.keys, layer.splits[:, -1], num=len(layer.tables))
   else:
     splits, keys = [layer.splits], [layer.keys]
-  return [tf.RaggedTensor.from_row_splits(k, s, validate=False)
-          for k, s in zip(keys, splits)]
+  found = [tf.RaggedTensor.from_row_splits(k, s, validate=False)
+           for k, s in zip(keys, splits)]
+  if concat.is_concat(layer.embedding):
+    found = [concat.positions(f, layer.embedding) for f in found]
+  return found
