@@ -51,7 +51,7 @@ _HOMES = {
 _HOMES.update(dict.fromkeys(_enums.NAMES + ["DataSourceType_t"], "hugectr.api.enums"))
 
 # Modules that scripts use after `import hugectr` alone.
-_MODULES = ("inference", "tools")
+_MODULES = ("data", "inference", "tools")
 
 # Upstream's names that this package does not have, with the reason.
 _MISSING = {"EmbeddingPlanner": "use EmbeddingCollectionConfig, as from version 4.2"}

@@ -338,6 +338,9 @@ class PartsTest(parameterized.TestCase):
     self.assertIsInstance(hugectr.Model, type)
     with self.assertRaisesRegex(AttributeError, "'EmbeddingPlanner': use EmbeddingCollection"):
       getattr(hugectr, "EmbeddingPlanner")
+    self.assertTrue(callable(hugectr.data.norm_dataset))
+    with self.assertRaisesRegex(AttributeError, "'DataSource': this package does not read HDFS"):
+      getattr(hugectr.data, "DataSource")
 
   def test_run(self):
     folder = self.create_tempdir().full_path

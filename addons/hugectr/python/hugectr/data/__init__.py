@@ -10,8 +10,13 @@ import importlib
 
 _DATASETS = ("norm_dataset", "parquet_dataset", "raw_dataset")
 
+# Upstream's names that this package does not have, with the reason.
+_MISSING = {"DataSource": "this package does not read HDFS, S3 or GCS; copy the files to a "
+                          "local folder"}
+
 
 def __getattr__(name):
   if name not in _DATASETS:
-    raise AttributeError("module 'hugectr.data' has no attribute '%s'" % name)
+    raise AttributeError("module 'hugectr.data' has no attribute '%s'%s" % (
+        name, ": " + _MISSING[name] if name in _MISSING else ""))
   return getattr(importlib.import_module("hugectr.data.datasets"), name)
