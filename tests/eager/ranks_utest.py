@@ -21,7 +21,9 @@ def _legacy(name, *args, **kwargs):
 
 _OPTIMIZERS = {
     "sgd": lambda: tf.keras.optimizers.SGD(.1),
-    "adam": lambda: tf.keras.optimizers.Adam(.1),
+    # With the usual epsilon a gradient near zero, of which only rounding errors differ
+    # between one rank and several, would move a row as much as any other.
+    "adam": lambda: tf.keras.optimizers.Adam(.1, epsilon=.01),
     "adagrad of tf.train": lambda: tf.compat.v1.train.AdagradOptimizer(.1),
     "legacy momentum": lambda: _legacy("SGD", .1, momentum=.9),
     "wrapped": lambda: sok.OptimizerWrapper(tf.keras.optimizers.Adagrad(.1)),

@@ -37,6 +37,13 @@ LIST = [
               _ESTIMATORS),
     Exemption("second_order_test", "SecondOrderTest.test_rows", "second order",
               "the stock gradient of a pooled lookup has no gradient in this TensorFlow"),
+    Exemption("layers_test", "LayersTest.test_ids_may_be_given_by_name", None,
+              "Keras of 2.x takes the first argument of a layer by position"),
+] + [
+    Exemption("layers_test", "LayersTest.test_layer%d" % n, None,
+              "slopes of a masked softmax, measured in float32, are off by .002 on 2.x")
+    for n in (36, 40)
+] + [
     Exemption("creation_test", "CreationTest.test_eager_mode", None,
               "eager tables work on 2.x"),
     Exemption("creation_test", "StrategiesTest.test_mirrored_variables_are_refused3", None,

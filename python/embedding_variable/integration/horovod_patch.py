@@ -204,16 +204,25 @@ def _distributed_gradient_tape(stock):
 def _gradient(stock):
 
   def gradient(self, target, sources, *args, **kwargs):
-    _register(self.register_local_source, nest.flatten(sources))
-    return stock(self, target, sources, *args, **kwargs)
+    flat = [_of_tensorflow(s) for s in nest.flatten(sources)]
+    _register(self.register_local_source, flat)
+    return nest.pack_sequence_as(sources, stock(self, target, flat, *args, **kwargs))
 
   return gradient
+
+
+def _of_tensorflow(var):
+  """Returns the `tf.Variable` or table of a variable of Keras 3, or `var` itself.
+
+  Horovod looks variables up by `ref()`, which those of Keras 3 do not have.
+  """
+  return var if hasattr(var, "ref") else getattr(var, "_value", var)
 
 
 def _broadcast_variables(stock):
 
   def broadcast_variables(variables, root_rank, *args, **kwargs):
-    variables = list(variables)
+    variables = [_of_tensorflow(v) for v in variables]
     dense = [v for v in variables if not ev.is_embedding_variable(v)]
     copies = [v for v in variables if ev.is_embedding_variable(v) and
               not _is_spread(v)]

@@ -622,7 +622,7 @@ class SessionTest(parameterized.TestCase):
   def test_float16_without_a_gpu_is_float32_and_said_once(self):
     with mock.patch.object(ranks, "_warned", set()), mock.patch.object(
         ranks, "has_gpu", return_value=False), mock.patch.object(
-            tf.compat.v1.logging, "warning") as warning:
+            ranks.tf.logging, "warning") as warning:
       losses = []
       for mixed in (True, True, False):
         session = self.session(use_mixed_precision=mixed, scaler=128)

@@ -188,7 +188,9 @@ class DataTest(parameterized.TestCase):
        "1.parquet: column 'C2', row 3: a null in a list"),
       (lambda c: c.update(C2=pa.array([[1, 2], [3, 4], None, [5, 6], [7, 8]],
                                       pa.list_(pa.int64(), 2))),
-       "1.parquet: row group 0 cannot be read: Expected all lists to be of size=2"),
+       # pyarrow 12 cannot read them.
+       "1.parquet: (row group 0 cannot be read: Expected all lists to be of size=2|"
+       "column 'C2', row 2: a null)"),
       (lambda c: c.update(C2=pa.array([[1, 2], [3, 4], [5, 6], [7, 8], [9, None]],
                                       pa.list_(pa.int64(), 2))),
        "1.parquet: column 'C2', row 4: a null in a list"),
@@ -342,9 +344,13 @@ class DataTest(parameterized.TestCase):
     files = self.files()
     path = os.path.join(files.folder, "1.parquet")
     testing.write_with_code(path, column, marker)
-    with self.assertRaisesRegex(
-        errors.DataError, "1.parquet: .*a column has the extension type "
-        "'arrow.py_extension_type'.*Write the column again"):
+    if hasattr(arrow.pa, "PyExtensionType"):
+      with self.assertRaisesRegex(
+          errors.DataError, "1.parquet: .*a column has the extension type "
+          "'arrow.py_extension_type'.*Write the column again"):
+        list(files.source().chunks())
+    else:
+      # Newer versions of pyarrow read the column without its extension type.
       list(files.source().chunks())
     self.assertFalse(os.path.exists(marker))
 

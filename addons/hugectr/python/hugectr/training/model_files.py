@@ -134,10 +134,11 @@ class ModelFiles(object):
     return [optimizer.stock.get_slot(table, slot) for _, slot in optimizer.row_slots]
 
   def _table_ops(self, layer, table):
-    if table not in self._ops:
-      with self._session.graph.as_default():
+    # TensorFlow 2.x has hashes of variables in a graph only.
+    with self._session.graph.as_default():
+      if table not in self._ops:
         self._ops[table] = _TableOps(table, self._slots_of(layer, table))
-    return self._ops[table]
+      return self._ops[table]
 
   def _dense_states(self):
     """Returns the slots of all dense parameters, state by state."""
@@ -175,8 +176,10 @@ class ModelFiles(object):
     self._load(dense_values(self._graph.parameters, path))
 
   def _load(self, pairs):
-    for variable, value in pairs:
-      variable.load(value, self._session)
+    # Outside of a graph, TensorFlow 2.x would assign to an eager variable.
+    with self._session.graph.as_default():
+      for variable, value in pairs:
+        variable.load(value, self._session)
 
   def read_dense_states(self, path):
     """Loads optimizer states of dense parameters; raises errors like `read_dense`."""

@@ -361,11 +361,12 @@ class Session(object):
     """
     key = frozenset(embeddings) | ({None} if dense else frozenset())
     if key not in self._steps:
-      frozen = set(self._graph.parameters.trained if dense else ())
-      for layer in self._graph.embeddings:
-        if layer.embedding.name in embeddings:
-          frozen.update(layer.tables)
+      # TensorFlow 2.x has hashes of variables in a graph only.
       with self._session.graph.as_default():
+        frozen = set(self._graph.parameters.trained if dense else ())
+        for layer in self._graph.embeddings:
+          if layer.embedding.name in embeddings:
+            frozen.update(layer.tables)
         self._steps[key] = self._session.make_callable(
             [self._graph.train[0], self._graph.updated(frozen)], feed_list=self._graph.feeds)
     self._train = self._steps[key]
