@@ -163,7 +163,7 @@ class UserOptimizersTest(parameterized.TestCase):
 
   @parameterized.parameters((ScaledAdagrad, .1), (WithSlots,), (OnlyReference,),
                             (SharedAdam,), (ScatteringKeras,),
-                            (tf.contrib.opt.NadamOptimizer,))
+                            (lambda: tf.contrib.opt.NadamOptimizer(),))
   def test_generic_if_the_update_is_not_stock(self, make, *args):
     self.assertIsNone(registry.find(make(*args)))
 

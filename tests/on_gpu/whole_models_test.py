@@ -25,6 +25,10 @@ sys.path.append(os.path.join(
 
 import models  # pylint: disable=wrong-import-position
 
+if not tf.__version__.startswith("1."):
+  # By default TensorFlow 2.x rounds factors to TF32.
+  tf.config.experimental.enable_tensor_float_32_execution(False)
+
 _DIM = 8
 _FEATURES = 6
 _NUMBERS = 5

@@ -40,6 +40,10 @@ LIST = [
     Exemption("layers_test", "LayersTest.test_ids_may_be_given_by_name", None,
               "Keras of 2.x takes the first argument of a layer by position"),
 ] + [
+    Exemption("user_optimizers_test", "UserOptimizersTest.test_" + case, None, _CONTRIB)
+    for case in ("same_as_dense[478]", "generic_if_the_update_is_not_stock5",
+                 "decoupled_weight_decay*", "shampoo_is_refused")
+] + [
     Exemption("layers_test", "LayersTest.test_layer%d" % n, None,
               "slopes of a masked softmax, measured in float32, are off by .002 on 2.x")
     for n in (36, 40)

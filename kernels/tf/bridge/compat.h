@@ -31,8 +31,8 @@
 #define EV_EXCLUSIVE_LOCKS_REQUIRED EXCLUSIVE_LOCKS_REQUIRED
 #endif
 
-// In REGISTER_OP: errors of the op keep their code. 2.x turns the code Unavailable
-// of other ops than these into Internal; 1.15 keeps all.
+// In REGISTER_OP: errors of the op keep their code. 2.x turns the code
+// Unavailable of other ops than these into Internal; 1.15 keeps all.
 #ifdef TF_GUARDED_BY
 #define EV_KEEPS_CODES_OF_ERRORS SetIsDistributedCommunication()
 #else

@@ -29,14 +29,20 @@ class EmbeddingTableConfig(object):
     ev_size: int, floats of a row.
     opt_params_or_empty: result of CreateOptimizer; None: the model's.
     init_param_or_empty: None.
+    table_id: int, in place of `name` as in upstream's 3.8 to 4.1: the name is its digits.
 
   Raises:
     ValueError, TypeError: an argument is invalid.
     NotImplementedError: init_param_or_empty is given.
   """
 
-  def __init__(self, name, max_vocabulary_size, ev_size, opt_params_or_empty=None,
-               init_param_or_empty=None):
+  def __init__(self, name=None, max_vocabulary_size=None, ev_size=None,
+               opt_params_or_empty=None, init_param_or_empty=None, table_id=None):
+    if (name is None) == (table_id is None) or None in (max_vocabulary_size, ev_size):
+      raise TypeError("%s: name (or table_id, as in upstream's 3.8 to 4.1), "
+                      "max_vocabulary_size and ev_size are required, got %r, %r, %r, %r" %
+                      (_TABLE, name, table_id, max_vocabulary_size, ev_size))
+    name = table_id if name is None else name
     if isinstance(max_vocabulary_size, bool) or not isinstance(
         max_vocabulary_size, numbers.Integral) or (
             max_vocabulary_size < 1 and max_vocabulary_size != -1):

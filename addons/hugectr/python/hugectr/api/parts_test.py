@@ -208,6 +208,15 @@ class PartsTest(parameterized.TestCase):
     text = self.printed(lambda: [self.assertEqual(targets(1), [-1] * 3) for _ in "ab"])
     self.assertEqual(text.count("shard_matrix is for 2 ranks, and this job has 1"), 1)
 
+  def test_a_table_may_have_a_number_in_place_of_a_name(self):
+    table = hugectr.EmbeddingTableConfig(table_id=3, max_vocabulary_size=10, ev_size=4)
+    self.assertEqual((table.name, table.size, table.vec_size), ("3", 10, 4))
+    for arguments in ({}, {"name": "t", "table_id": 3}):
+      with self.assertRaisesRegex(TypeError, "EmbeddingTableConfig: name .or table_id"):
+        hugectr.EmbeddingTableConfig(max_vocabulary_size=10, ev_size=4, **arguments)
+    with self.assertRaisesRegex(TypeError, "max_vocabulary_size and ev_size are required"):
+      hugectr.EmbeddingTableConfig("t", 10)
+
   def test_wrong_collections(self):
     collection = hugectr.EmbeddingCollectionConfig()
     table = hugectr.EmbeddingTableConfig("t", -1, 4)
