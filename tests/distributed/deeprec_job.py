@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank of a job that uses DeepRec's stand-ins over Horovod's ranks.
 
-SOK_EXCHANGE selects the transport of lookups.
+SOK_EXCHANGE selects the transport of lookups. With "nccl" the tables of micro batches are
+in GPU memory.
 
   deeprec_job.py FOLDER
 
@@ -18,8 +19,12 @@ import tensorflow as tf
 
 from embedding_variable.deeprec import activation
 from embedding_variable.lookup import group
+from embedding_variable.variables import config_pb2
 import sparse_operation_kit as sok
 from sparse_operation_kit import settings
+
+
+_TYPES = config_pb2.StorageType
 
 
 def check(name, found, expected):
@@ -123,8 +128,11 @@ def _trained(data, table_name, optimizer, owner=-1):
     count = tf.size(batch["keys"], out_type=tf.int64)
     ids = tf.SparseTensor(tf.stack([tf.range(count), tf.zeros_like(batch["keys"])], 1),
                           batch["keys"], [count, 1])
-    table = tf.get_embedding_variable(table_name, 3,
-                                      initializer=tf.constant_initializer(.1))
+    in_gpu_memory = settings.exchange_carrier() == "nccl"
+    table = tf.get_embedding_variable(
+        table_name, 3, initializer=tf.constant_initializer(.1),
+        ev_option=tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
+            storage_type=_TYPES.HBM if in_gpu_memory else _TYPES.DRAM)))
     table.target_gpu = owner
     (rows,) = tf.nn.group_embedding_lookup_sparse([table], [ids], ["sum"])
     logits = tf.layers.dense(rows, 1, kernel_initializer=tf.ones_initializer())
