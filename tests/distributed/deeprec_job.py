@@ -17,6 +17,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable import _lib
 from embedding_variable.deeprec import activation
 from embedding_variable.lookup import group
 from embedding_variable.variables import config_pb2
@@ -150,6 +151,12 @@ def _trained(data, table_name, optimizer, owner=-1):
   return dict(zip(keys.tolist(), values.tolist())), weights
 
 
+def _exchanges_out_of_device_memory():
+  """Returns their number in this process; the stand-in for NCCL counts them."""
+  with tf.Graph().as_default(), tf.Session() as session:
+    return session.run(_lib.load().test_exchange_counts())[0]
+
+
 def micro_batches():
   """Several batches of all ranks in a step, as in one process with merged batches."""
   numbers = np.random.RandomState(5)
@@ -171,6 +178,8 @@ def micro_batches():
     for part in parts:
       for key, row in part.items():
         check("row %d" % key, row, expected[key])
+  if settings.exchange_carrier() == "nccl":
+    assert _exchanges_out_of_device_memory() > 0
 
 
 def main(folder):

@@ -37,8 +37,10 @@ LIST = [
               _ESTIMATORS),
     Exemption("second_order_test", "SecondOrderTest.test_rows", "second order",
               "the stock gradient of a pooled lookup has no gradient in this TensorFlow"),
-    Exemption("layers_test", "LayersTest.test_ids_may_be_given_by_name", None,
-              "Keras of 2.x takes the first argument of a layer by position"),
+] + [
+    Exemption(program, "LayersTest.test_ids_may_be_given_by_name", None,
+              "Keras of 2.x takes the first argument of a layer by position")
+    for program in ("layers_test", "cached_layers_test")
 ] + [
     Exemption("user_optimizers_test", "UserOptimizersTest.test_" + case, None, _CONTRIB)
     for case in ("same_as_dense[478]", "generic_if_the_update_is_not_stock5",

@@ -31,14 +31,14 @@ _TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
 # models, numbers of ranks or storages.
 _EXTENSIVE = "extensive"
 
-# Extensive tests that run together: (name, targets, time as a share of make test's from
-# scratch).
+# Extensive tests that run together: (name, targets, estimated time as a share of make
+# test's from scratch).
 _EXTENSIVE_GROUPS = (("of_ranks", ["//tests/distributed/..."], 0.2),
                      ("on_gpu", ["//tests/on_gpu/..."], 0.25),
                      ("of_the_rest",
                       ["//...", "-//tests/distributed/...", "-//tests/on_gpu/..."], 0.25))
 
-# Likewise the time of each sanitizer, most of which is compilation.
+# Likewise the estimated time of each sanitizer, most of which is compilation.
 _SANITIZER_SHARE = 0.4
 
 

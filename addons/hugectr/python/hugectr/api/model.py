@@ -666,7 +666,7 @@ class Model(object):
         updates.send(where, self._solver.kafka_brockers, self._solver.model_name,
                      [(name,) + rows for name, rows in zip(self._blueprint.embeddings(), found)])
       except Exception as e:  # pylint: disable=broad-except
-        error = e
+        error = e  # raised when the other ranks know of it
     failed = rank_jobs.of_rank_0(self._ranks, int(error is not None))
     if error is not None:
       raise error

@@ -188,9 +188,9 @@ class DataTest(parameterized.TestCase):
        "1.parquet: column 'C2', row 3: a null in a list"),
       (lambda c: c.update(C2=pa.array([[1, 2], [3, 4], None, [5, 6], [7, 8]],
                                       pa.list_(pa.int64(), 2))),
-       # pyarrow 12 cannot read them.
-       "1.parquet: (row group 0 cannot be read: Expected all lists to be of size=2|"
-       "column 'C2', row 2: a null)"),
+       # Newer versions of pyarrow, which have no PyExtensionType, can read them.
+       "1.parquet: row group 0 cannot be read: Expected all lists to be of size=2"
+       if hasattr(pa, "PyExtensionType") else "1.parquet: column 'C2', row 2: a null"),
       (lambda c: c.update(C2=pa.array([[1, 2], [3, 4], [5, 6], [7, 8], [9, None]],
                                       pa.list_(pa.int64(), 2))),
        "1.parquet: column 'C2', row 4: a null in a list"),
