@@ -37,7 +37,7 @@ if [[ ${#targets[@]} -eq 0 ]]; then
     "${on_ranks}:legacy_utest_on_2_ranks"
     "${on_ranks}:sok_variables_utest_on_2_ranks"
     "${on_ranks}:threads_utest_on_2_ranks"
-    "${on_ranks}:session_utest_on_2_ranks"
+    "${on_ranks}:"{api,models,serving,session}_utest_on_2_ranks
   )
 fi
 # Keras 3 does not work in graph mode, and Horovod has no optimizer for it.

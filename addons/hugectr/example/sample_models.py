@@ -214,6 +214,24 @@ def _write_rows(configuration, folder):
     first += slots
 
 
+class _LazyAdam(tf.compat.v1.train.AdamOptimizer):
+  """Adam that changes rows and moments of the gradient's indices only.
+
+  TensorFlow 1.15 has it as tf.contrib.opt.LazyAdamOptimizer, TensorFlow 2 has none.
+  """
+
+  def _apply_sparse(self, grad, var):
+    m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+    new_m = self._beta1 * tf.gather(m, grad.indices) + (1 - self._beta1) * grad.values
+    new_v = self._beta2 * tf.gather(v, grad.indices) + (1 - self._beta2) * grad.values**2
+    beta1_power, beta2_power = self._get_beta_accumulators()
+    rate = self._lr_t * tf.sqrt(1 - beta2_power) / (1 - beta1_power)
+    change = rate * new_m / (tf.sqrt(new_v) + self._epsilon_t)
+    return tf.group(tf.compat.v1.scatter_update(m, grad.indices, new_m),
+                    tf.compat.v1.scatter_update(v, grad.indices, new_v),
+                    tf.compat.v1.scatter_sub(var, grad.indices, change))
+
+
 def _train_directly(build, dense, rows, samples, rate, clause):
   """Returns (losses, AUC) of the model in TensorFlow alone."""
   labels, features, keys = samples[0]
@@ -231,7 +249,7 @@ def _train_directly(build, dense, rows, samples, rate, clause):
     elif clause["update_type"] == "Global":
       optimizer = tf.compat.v1.train.AdamOptimizer(rate, epsilon=1e-7)
     else:
-      optimizer = tf.contrib.opt.LazyAdamOptimizer(rate, epsilon=1e-7)
+      optimizer = _LazyAdam(rate, epsilon=1e-7)
     step = optimizer.minimize(loss)
     session.run(tf.compat.v1.global_variables_initializer())
     losses = []

@@ -25,6 +25,7 @@ from hugectr.commands import main
 from hugectr.commands import picture
 from hugectr.commands import progress
 from hugectr.config import model as models
+from hugectr.data import arrow
 from hugectr.data import batches
 from hugectr.data import sources
 from hugectr.training import metrics
@@ -251,16 +252,20 @@ class CommandsTest(parameterized.TestCase):
 
   @parameterized.parameters("convert", "train")
   def test_a_parquet_file_cannot_run_code(self, command):
-    path, folder = self.configuration()
+    path, folder = self.configuration(max_iter=1)
     _run("generate", path, "--samples", 20, "--eval_samples", 1, "--files", 1)
     marker = folder + "/marker"
     testing.write_with_code(folder + "/train/0.parquet", "C3", marker)
     more = ([folder + "/train/_file_list.txt", folder + "/norm/list.txt", "--from",
              "parquet", "--to", "norm"] if command == "convert" else [])
     status, _, error = _run(command, path, *more)
-    self.assertEqual(status, 2)
-    self.assertRegex(error, "error: .*/0.parquet: not a Parquet file that can be read: a "
-                     "column has the extension type 'arrow.py_extension_type'")
+    if hasattr(arrow.pa, "PyExtensionType"):
+      self.assertEqual(status, 2)
+      self.assertRegex(error, "error: .*/0.parquet: not a Parquet file that can be read: a "
+                       "column has the extension type 'arrow.py_extension_type'")
+    else:
+      # Newer versions of pyarrow read the column without its extension type.
+      self.assertEqual(status, 0)
     self.assertFalse(os.path.exists(marker))
 
   def test_convert_criteos_text(self):

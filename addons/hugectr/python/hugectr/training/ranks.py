@@ -143,8 +143,9 @@ def summed(ranks, array):
   if ranks.count == 1:
     return array
   with tf.Graph().as_default(), tf.Session() as session:
-    return session.run(ranks.hvd.allreduce(
-        tf.constant(array, tf.float64), name="hugectr_sum", op=ranks.hvd.Sum))
+    mine = tf.placeholder(tf.float64)
+    return session.run(ranks.hvd.allreduce(mine, name="hugectr_sum", op=ranks.hvd.Sum),
+                       {mine: array})
 
 
 def of_rank_0(ranks, number):
@@ -161,7 +162,11 @@ def gathered(ranks, arrays):
   """
   if ranks.count == 1:
     return arrays
+  arrays = [np.asarray(a) for a in arrays]
   with tf.Graph().as_default(), tf.Session() as session:
-    return session.run([
-        ranks.hvd.allgather(tf.constant(np.asarray(a)), name="hugectr_gather_%d" % k)
-        for k, a in enumerate(arrays)])
+    # TensorFlow would run a collective of constants when it optimizes the graph: one after
+    # the other, in an order that differs from rank to rank, so all ranks would wait forever.
+    mine = [tf.placeholder(a.dtype, a.shape) for a in arrays]
+    return session.run(
+        [ranks.hvd.allgather(tensor, name="hugectr_gather_%d" % k)
+         for k, tensor in enumerate(mine)], dict(zip(mine, arrays)))
