@@ -10,6 +10,7 @@
 #include "kernels/engine/checkpoint/stored_delta.h"
 #include "kernels/engine/checkpoint/tensor_names.h"
 #include "kernels/engine/embedding/table_reader.h"
+#include "kernels/engine/embedding/table_tensors.h"
 
 namespace ev {
 namespace {
@@ -51,10 +52,8 @@ Status RemoveReplaced(const std::vector<StoredDelta>& stored,
     }
   }
   // No row remains, so new keys can start with the stored default rows.
-  const std::vector<float>& defaults =
-      stored[wanted.place() % stored.size()].default_rows();
-  if (defaults.empty()) return table->Clear();
-  return table->Initialize(defaults, defaults.size() / table->options().dim);
+  return SetTableTensors(stored[wanted.place() % stored.size()].tensors(),
+                         /*fixed=*/true, table);
 }
 
 }  // namespace
@@ -90,7 +89,8 @@ Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
   for (const StoredDelta& part : stored) {
     EV_RETURN_IF_ERROR(part.Apply(table));
   }
-  return Status::OK();
+  return SetTableTensors(stored[wanted.place() % stored.size()].tensors(),
+                         /*fixed=*/false, table);
 }
 
 }  // namespace ev

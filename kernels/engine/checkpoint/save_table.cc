@@ -9,6 +9,7 @@
 #include "kernels/engine/checkpoint/tensor_names.h"
 #include "kernels/engine/embedding/row_numbers.h"
 #include "kernels/engine/embedding/table_reader.h"
+#include "kernels/engine/embedding/table_tensors.h"
 
 namespace ev {
 namespace {
@@ -39,7 +40,7 @@ class TableSaver {
     }
     // First, because updates wait while filtered keys are read.
     EV_RETURN_IF_ERROR(SaveFiltered());
-    EV_RETURN_IF_ERROR(SaveDefaults());
+    EV_RETURN_IF_ERROR(SaveTensors());
     EV_RETURN_IF_ERROR(
         SaveOffsets(names::kPartitionOffset, reader_->partition_begins()));
     EV_RETURN_IF_ERROR(SaveRows(n));
@@ -81,12 +82,16 @@ class TableSaver {
     return Append<int32_t>(kMainStream, narrow_);
   }
 
-  Status SaveDefaults() {
-    const std::vector<float>& rows = reader_->default_rows();
-    EV_RETURN_IF_ERROR(checkpoint_->Begin(
-        kMainStream, options_.name + names::kDefaultRows, ElementType::kFloat,
-        {static_cast<int64_t>(rows.size()) / dim_, dim_}));
-    return Append<float>(kMainStream, rows);
+  Status SaveTensors() {
+    const std::vector<TableTensor>& tensors = reader_->tensors();
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const TableTensorSpec& spec = TableTensorSpecs()[i];
+      EV_RETURN_IF_ERROR(checkpoint_->Begin(
+          kMainStream, names::TensorOf(options_.name, spec.name), spec.type,
+          tensors[i].shape));
+      EV_RETURN_IF_ERROR(Append<char>(kMainStream, tensors[i].bytes));
+    }
+    return Status::OK();
   }
 
   Status SaveOffsets(const char* suffix, const std::vector<int64_t>& begins) {

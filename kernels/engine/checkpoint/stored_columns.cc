@@ -4,6 +4,7 @@
 #include "kernels/engine/checkpoint/stored_columns.h"
 
 #include "kernels/engine/checkpoint/tensor_names.h"
+#include "kernels/engine/embedding/table_tensors.h"
 
 namespace ev {
 
@@ -59,6 +60,46 @@ Status OpenNumbers(TensorReader* checkpoint, const std::string& tensor,
                   "int64 [0] or [" + std::to_string(n) + "]", **numbers);
   }
   if (shape[0] == 0) numbers->reset();
+  return Status::OK();
+}
+
+Status ReadTableTensors(TensorReader* checkpoint, const std::string& table,
+                        int64_t dim, bool is_delta, bool custom_dim,
+                        std::vector<TableTensor>* tensors) {
+  for (const TableTensorSpec& spec : TableTensorSpecs()) {
+    tensors->emplace_back();
+    const std::string tensor =
+        is_delta ? tensor_names::DeltaTensorOf(table, spec.name)
+                 : tensor_names::TensorOf(table, spec.name);
+    bool found;
+    EV_RETURN_IF_ERROR(checkpoint->Find(tensor, &found));
+    if (!found) continue;
+    std::unique_ptr<StoredTensor> stream;
+    EV_RETURN_IF_ERROR(checkpoint->Open(tensor, &stream));
+    const std::vector<int64_t>& shape = stream->shape();
+    const std::vector<int64_t> wanted = spec.shape(dim);
+    bool fits = shape.size() == wanted.size();
+    if (custom_dim && fits && shape.back() != wanted.back()) continue;
+    const bool is_float = spec.type == ElementType::kFloat;
+    std::string expected = is_float ? "float [" : "int64 [";
+    fits = fits && stream->type() == spec.type;
+    for (size_t d = 0; d < wanted.size(); ++d) {
+      const bool any = wanted[d] == kAnySize;
+      expected += (d == 0 ? "" : ",") + (any ? "R" : std::to_string(wanted[d]));
+      if (!fits || (is_delta && spec.fixed && d == 0 && shape[0] == 0))
+        continue;
+      fits = any ? shape[d] > 0 : shape[d] == wanted[d];
+    }
+    expected += is_delta ? "] (the variable's embedding_dim is " +
+                               std::to_string(dim) + ")"
+                         : "]";
+    if (!fits) return Misfit(*checkpoint, tensor, expected, *stream);
+    tensors->back().shape = shape;
+    EV_RETURN_IF_ERROR(ReadInto(
+        stream.get(),
+        stream->num_elements() * (is_float ? sizeof(float) : sizeof(int64_t)),
+        &tensors->back().bytes));
+  }
   return Status::OK();
 }
 

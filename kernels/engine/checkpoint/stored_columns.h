@@ -18,6 +18,7 @@
 
 #include "kernels/engine/base/named_tensors.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/embedding/embedding_table.h"
 
 namespace ev {
 
@@ -40,6 +41,14 @@ Status OpenKeys(TensorReader* checkpoint, const std::string& tensor,
 // or [0].
 Status OpenNumbers(TensorReader* checkpoint, const std::string& tensor,
                    int64_t n, std::unique_ptr<StoredTensor>* numbers);
+
+// Reads the tensors of a table as a whole (table_tensors.h), in the order of
+// TableTensorSpecs. Those that are not stored have no bytes. is_delta: they are
+// those of an incremental checkpoint. custom_dim: skip those whose last size
+// does not fit.
+Status ReadTableTensors(TensorReader* checkpoint, const std::string& table,
+                        int64_t dim, bool is_delta, bool custom_dim,
+                        std::vector<TableTensor>* tensors);
 
 // Reads the next 'count' elements; T is the tensor's type.
 template <typename T>

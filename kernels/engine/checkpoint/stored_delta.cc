@@ -55,12 +55,11 @@ Status ReadRows(TensorReader* checkpoint, const std::string& tensor, int64_t n,
   EV_RETURN_IF_ERROR(checkpoint->Open(tensor, &stream));
   const std::vector<int64_t>& shape = stream->shape();
   if (stream->type() != ElementType::kFloat || shape.size() != 2 ||
-      (n != kAnyLength && shape[0] != n) || shape[1] != dim) {
+      shape[0] != n || shape[1] != dim) {
     const std::string wanted = std::to_string(dim);
     return Misfit(*checkpoint, tensor,
-                  "float [" + (n == kAnyLength ? "R" : std::to_string(n)) +
-                      "," + wanted + "] (the variable's embedding_dim is " +
-                      wanted + ")",
+                  "float [" + std::to_string(n) + "," + wanted +
+                      "] (the variable's embedding_dim is " + wanted + ")",
                   *stream);
   }
   return ReadInto(stream.get(), stream->num_elements(), values);
@@ -127,8 +126,8 @@ Status StoredDelta::ReadOwn(TensorReader* checkpoint, const std::string& name,
                                   /*may_be_int32=*/false,
                                   /*may_be_empty=*/false, &replaces));
   replaces_ = replaces[0] != 0;
-  EV_RETURN_IF_ERROR(ReadRows(checkpoint, name + names::kDeltaDefaultRows,
-                              kAnyLength, dim, &default_rows_));
+  EV_RETURN_IF_ERROR(ReadTableTensors(checkpoint, name, dim, /*is_delta=*/true,
+                                      /*custom_dim=*/false, &tensors_));
   EV_RETURN_IF_ERROR(ReadKeyVector(checkpoint, name + names::kDeltaFilteredKeys,
                                    &filtered_keys_));
   for (int i = 0; i < kNumRowNumbers; ++i) {

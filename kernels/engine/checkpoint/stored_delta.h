@@ -31,8 +31,8 @@ class StoredDelta {
 
   // Whether it contains the whole table, which must then be emptied first.
   bool replaces() const { return replaces_; }
-  // Default rows of the table if it replaces it; else empty.
-  const std::vector<float>& default_rows() const { return default_rows_; }
+  // Tensors of the table as a whole; empty in DeepRec's checkpoints.
+  const std::vector<TableTensor>& tensors() const { return tensors_; }
 
   // Drops the entries of keys that the predicate rejects, and their memory.
   void Keep(const std::function<bool(int64_t)>& wants);
@@ -48,7 +48,8 @@ class StoredDelta {
   std::vector<int64_t> erased_, keys_, filtered_keys_;
   // Numbers of keys_ and of filtered_keys_; empty if not recorded.
   PerRowNumber<std::vector<int64_t>> numbers_, filtered_numbers_;
-  std::vector<float> values_, default_rows_;
+  std::vector<float> values_;
+  std::vector<TableTensor> tensors_;
   std::vector<SlotSpec> slots_;  // only stored slots
   std::vector<std::vector<float>> slot_values_;
 };

@@ -27,8 +27,7 @@ constexpr char kValues[] = "-values";                     // float [N, dim]
 constexpr char kPartitionOffset[] = "-partition_offset";  // int32 [1001]
 constexpr char kFilteredKeys[] = "-keys_filtered";        // [M]
 constexpr char kFilteredPartitionOffset[] =
-    "-partition_filter_offset";                   // int32 [1001]
-constexpr char kDefaultRows[] = "-default_rows";  // float [R, dim]; our own
+    "-partition_filter_offset";  // int32 [1001]
 
 // An incremental checkpoint: the changes since the previous checkpoint.
 constexpr char kDeltaKeys[] = "-sparse_incr_keys";      // [N]
@@ -36,7 +35,6 @@ constexpr char kDeltaValues[] = "-sparse_incr_values";  // float [N, dim]
 // The following are our own.
 constexpr char kDeltaErasedKeys[] = "-sparse_incr_erased_keys";
 constexpr char kDeltaReplaces[] = "-sparse_incr_replaces";  // int64 [1]
-constexpr char kDeltaDefaultRows[] = "-sparse_incr_default_rows";
 constexpr char kDeltaFilteredKeys[] = "-sparse_incr_keys_filtered";  // [M]
 constexpr char kDeltaPlacement[] = "-sparse_incr_placement";  // int64 [any]
 
@@ -59,6 +57,15 @@ static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) == kNumRowNumbers,
               "each number has names");
 
 constexpr const NumberNames& Of(int number) { return kNumbers[number]; }
+
+// Return the name of a tensor of the table as a whole, all of which are our own
+// (table_tensors.cc), in a full checkpoint and in an incremental one.
+inline std::string TensorOf(const std::string& table, const char* tensor) {
+  return table + "-" + tensor;
+}
+inline std::string DeltaTensorOf(const std::string& table, const char* tensor) {
+  return table + "-sparse_incr_" + tensor;
+}
 
 // Returns the prefix of a slot's tensor names.
 inline std::string SlotOf(const std::string& table, const std::string& slot) {

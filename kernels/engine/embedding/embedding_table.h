@@ -98,6 +98,12 @@ struct SlotSpec {
   float initial_value;
 };
 
+// A tensor of the table as a whole (table_tensors.h).
+struct TableTensor {
+  std::vector<int64_t> shape;
+  std::vector<char> bytes;  // elements in their memory layout
+};
+
 // Result of Export. Keys are in ascending order of (floormod(key, 1000), key),
 // so the bytes do not depend on the order of inserts.
 struct TableSnapshot {
@@ -113,6 +119,7 @@ struct TableSnapshot {
   std::vector<int64_t> filtered_versions;     // [M], or [0] when not recorded
   std::vector<int64_t> filtered_frequencies;  // [M]
   std::vector<int32_t> filtered_partition_offset;  // [1001]
+  std::vector<TableTensor> tensors;  // empty in the result of ExportNewer
 };
 
 // Result of ExportChanges.

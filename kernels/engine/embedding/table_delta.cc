@@ -12,6 +12,7 @@
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/parts/key_order.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/table_tensors.h"
 
 namespace ev {
 namespace {
@@ -152,6 +153,7 @@ Status EmbeddingTable::ExportChanges(int64_t since,
         Select(impl_->index, row_changed, &out.changed.partition_offset), slots,
         &out.changed));
     CopyCounted(*impl_, counter_changed, &out.changed);
+    out.changed.tensors = GetTableTensors(*impl_, out.replaces);
     if (!out.replaces) {
       // Erased keys that have a row again are overwritten; those that are
       // counted again are erased, then counted.

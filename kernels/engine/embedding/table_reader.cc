@@ -9,6 +9,7 @@
 #include "kernels/engine/embedding/frozen_rows.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/embedding/table_tensors.h"
 
 namespace ev {
 namespace {
@@ -57,6 +58,7 @@ Status TableReader::Start() {
       return NotFound("no slot '" + slot + "', " + table_->QuotedName());
     columns_.push_back(1 + column);
   }
+  tensors_ = GetTableTensors(*table_, /*with_fixed=*/true);
   if (table_->index.size() <= limits_.most_rows) {
     rows_.reset(new FrozenRows(*table_, columns_, limits_.kept_bytes));
   }
@@ -96,11 +98,6 @@ Status TableReader::Open(EmbeddingTable* table, Span<const SlotSpec> slots,
       if (status.code() != StatusCode::kNotFound) return status;
     }
   });
-}
-
-std::vector<float> TableReader::default_rows() const {
-  const Span<const float> rows = table_->default_rows();
-  return std::vector<float>(rows.begin(), rows.end());
 }
 
 bool TableReader::records(RowNumber number) const {

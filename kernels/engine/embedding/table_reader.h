@@ -90,7 +90,8 @@ class TableReader {
   const std::vector<int64_t>& partition_begins() const {
     return order_->begins();
   }
-  std::vector<float> default_rows() const;  // [R, dim]
+  // Copies of the tensors of the table as a whole (table_tensors.h).
+  const std::vector<TableTensor>& tensors() const { return tensors_; }
   bool records(RowNumber number) const;
 
   // Visits all keys. May be called again.
@@ -122,7 +123,8 @@ class TableReader {
   const std::vector<std::string> slots_;
   std::vector<int> columns_;  // to read: the value, then slots_
   enum class In { kNothing, kFrozen, kSnapshot } in_ = In::kNothing;
-  bool read_ = false;                 // Rows was called
+  bool read_ = false;  // Rows was called
+  std::vector<TableTensor> tensors_;
   std::unique_ptr<FrozenRows> rows_;  // null with more than most_rows
   std::unique_ptr<KeyOrder> order_;
   std::unique_ptr<KeyOrder> filtered_;  // null without an exact filter

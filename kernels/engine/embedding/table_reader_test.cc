@@ -15,6 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/frozen_rows.h"
+#include "kernels/engine/embedding/table_tensors.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
@@ -150,7 +151,12 @@ TEST_F(TableReaderTest, GivesEveryColumnInTheOrderOfTheKeys) {
   ASSERT_OK(
       TableReader::Open(&table_, Slots{{"m", 0.5f}, {"new", 2.0f}}, &reader));
   EXPECT_EQ(reader->num_keys(), 3);
-  EXPECT_EQ(reader->default_rows(), (std::vector<float>{7.0f, 8.0f}));
+  ASSERT_EQ(reader->tensors().size(), TableTensorSpecs().size());
+  const TableTensor& defaults = reader->tensors()[0];
+  EXPECT_EQ(defaults.shape, (std::vector<int64_t>{1, 2}));
+  const float expected[] = {7.0f, 8.0f};
+  ASSERT_EQ(defaults.bytes.size(), sizeof(expected));
+  EXPECT_EQ(std::memcmp(defaults.bytes.data(), expected, sizeof(expected)), 0);
   Keys keys;
   for (int time = 0; time < 2; ++time) {
     keys.clear();

@@ -143,6 +143,7 @@ Status EmbeddingTable::Export(Span<const std::string> slots,
     std::unique_ptr<TableReader> reader;
     EV_RETURN_IF_ERROR(TableReader::Open(*this, slots, &reader));
     TableSnapshot out;
+    out.tensors = reader->tensors();
     const size_t n = reader->num_keys();
     EV_RETURN_IF_ERROR(reader->FilteredKeys(Into(&out.filtered_keys)));
     if (reader->records(kVersion)) {

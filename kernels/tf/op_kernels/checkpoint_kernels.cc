@@ -47,10 +47,12 @@ class ExportOp : public OpKernel {
  public:
   explicit ExportOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("slot_names", &slot_names_));
-    OP_REQUIRES(context, slot_names_.size() + kFirstSlot == num_outputs(),
-                tensorflow::errors::InvalidArgument(
-                    slot_names_.size(), " slot names for ",
-                    num_outputs() - kFirstSlot, " slots"));
+    int num_slots;
+    OP_REQUIRES_OK(context, context->GetAttr("num_slots", &num_slots));
+    OP_REQUIRES(
+        context, slot_names_.size() == num_slots,
+        tensorflow::errors::InvalidArgument(
+            slot_names_.size(), " slot names for ", num_slots, " slots"));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -78,6 +80,11 @@ class ExportOp : public OpKernel {
     for (int s = 0; s < slot_names_.size(); ++s) {
       OP_REQUIRES_OK(context, MoveToOutput(context, kFirstSlot + s, rows,
                                            &snapshot.slots[s]));
+    }
+    const int first = kFirstSlot + static_cast<int>(slot_names_.size());
+    for (int i = first; i < num_outputs(); ++i) {
+      OP_REQUIRES_OK(
+          context, OutputTableTensor(context, i, snapshot.tensors, i - first));
     }
   }
 
@@ -176,9 +183,10 @@ class ImportFilteredOp : public OpKernel {
 const RegisterKernel<ImportFilteredOp> kImportFiltered(
     "EvImportFiltered", {"resource", "keys", "versions", "frequencies"});
 const RegisterKernel<ExportOp> kExport(
-    "EvExport", {"resource", "keys", "values", "versions", "frequencies",
-                 "partition_offset", "filtered_keys", "filtered_versions",
-                 "filtered_frequencies", "filtered_partition_offset", "slots"});
+    "EvExport",
+    {"resource", "keys", "values", "versions", "frequencies",
+     "partition_offset", "filtered_keys", "filtered_versions",
+     "filtered_frequencies", "filtered_partition_offset", "slots", "tensors"});
 const RegisterKernel<ImportOp> kImport("EvImport",
                                        {"resource", "keys", "values",
                                         "versions", "frequencies", "slots"});

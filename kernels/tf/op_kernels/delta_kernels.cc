@@ -111,14 +111,14 @@ class ExportChangesOp : public OpKernel {
     OP_REQUIRES_OK(context, ToOutput(context, 7, changed.filtered_frequencies));
     OP_REQUIRES_OK(context, ToOutput(context, 8, delta.erased));
     OP_REQUIRES_OK(context, ScalarOutput(context, 9, delta.replaces ? 1 : 0));
-    std::vector<float> defaults;
-    if (delta.replaces) defaults = resource->table()->default_rows();
-    TensorShape shape;
-    OP_REQUIRES_OK(
-        context, MatrixShape(defaults.size() / resource->dim(), resource->dim(),
-                             resource->name(), &shape));
-    OP_REQUIRES_OK(context, ToOutput(context, 10, shape, defaults));
+    // The default rows; the other tensors are the last outputs.
+    OP_REQUIRES_OK(context, OutputTableTensor(context, 10, changed.tensors, 0));
     OP_REQUIRES_OK(context, ScalarOutput(context, 11, delta.cut));
+    const int last = 12 + static_cast<int>(slot_names_.size());
+    for (int i = last; i < num_outputs(); ++i) {
+      OP_REQUIRES_OK(context, OutputTableTensor(context, i, changed.tensors,
+                                                1 + i - last));
+    }
   }
 
  private:
@@ -189,7 +189,7 @@ const RegisterKernel<ExportChangesOp> kExportChanges(
     {"resource", "since", "keys", "values", "versions", "frequencies",
      "partition_offset", "filtered_keys", "filtered_versions",
      "filtered_frequencies", "erased_keys", "replaces", "default_rows", "cut",
-     "slots"});
+     "slots", "tensors"});
 const RegisterKernel<ExportNewerOp> kExportNewer("EvExportNewer",
                                                  {"resource", "version", "keys",
                                                   "values", "versions",

@@ -1,12 +1,14 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of kernel inputs before they are passed to the engine. Every message
-// contains the variable, the expected and the actual value.
+// Checks of kernel inputs before they are passed to the engine, and other
+// conversions that several kernels need. Every message about an input contains
+// the variable, the expected and the actual value.
 
 #ifndef KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_
 #define KERNELS_TF_OP_KERNELS_KERNEL_CHECKS_H_
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -73,6 +75,26 @@ inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
                     " floats");
   }
   *shape = tensorflow::TensorShape({rows, dim});
+  return tensorflow::Status();
+}
+
+// Sets an output to a tensor of the table as a whole.
+inline tensorflow::Status OutputTableTensor(
+    tensorflow::OpKernelContext* context, int output,
+    const std::vector<ev::TableTensor>& tensors, size_t index) {
+  tensorflow::Tensor* tensor = nullptr;
+  if (index < tensors.size()) {
+    tensorflow::TensorShape shape;
+    for (const int64_t size : tensors[index].shape) shape.AddDim(size);
+    TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
+  }
+  if (tensor == nullptr ||
+      tensor->TotalBytes() != tensors[index].bytes.size()) {
+    return tensorflow::errors::InvalidArgument(
+        "tensor_types does not fit the tensors of a table");
+  }
+  std::copy(tensors[index].bytes.begin(), tensors[index].bytes.end(),
+            const_cast<char*>(tensor->tensor_data().data()));
   return tensorflow::Status();
 }
 

@@ -31,8 +31,10 @@ REGISTER_OP("EvExport")
     .Output("filtered_frequencies: int64")
     .Output("filtered_partition_offset: int32")
     .Output("slots: num_slots * float")
+    .Output("tensors: tensor_types")
     .Attr("num_slots: int >= 0")
     .Attr("slot_names: list(string)")
+    .Attr("tensor_types: list({float, int64}) >= 0 = []")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_slots;
@@ -57,6 +59,9 @@ REGISTER_OP("EvExport")
       c->set_output(7, c->Vector(m));
       c->set_output(8, c->Vector(1001));
       for (int s = 0; s < num_slots; ++s) c->set_output(9 + s, rows);
+      for (int i = 9 + num_slots; i < c->num_outputs(); ++i) {
+        c->set_output(i, c->UnknownShape());
+      }
       return Status();
     })
     .Doc(R"doc(
@@ -75,8 +80,11 @@ filtered_versions: [M], or [0] when not recorded.
 filtered_frequencies: [M], occurrences of each.
 filtered_partition_offset: [1001].
 slots: S matrices [N, D].
+tensors: The first of the tensors of the table as a whole
+  (kernels/engine/embedding/table_tensors.cc).
 num_slots: S.
 slot_names: S names of slots.
+tensor_types: The types of `tensors`.
 )doc");
 
 REGISTER_OP("EvImport")

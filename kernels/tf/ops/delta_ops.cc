@@ -18,9 +18,9 @@ using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// Sets the shapes of outputs 0 to 3 (keys, values, versions, frequencies) and
-// of the slots, which are the last outputs.
-Status SetRowShapes(InferenceContext* c) {
+// Sets the shapes of outputs 0 to 3 (keys, values, versions, frequencies), of
+// the slots and of the outputs after these.
+Status SetRowShapes(InferenceContext* c, int first_slot) {
   int num_slots;
   TF_RETURN_IF_ERROR(c->GetAttr("num_slots", &num_slots));
   std::vector<std::string> names;
@@ -35,8 +35,9 @@ Status SetRowShapes(InferenceContext* c) {
   c->set_output(1, rows);
   c->set_output(2, c->Vector(c->UnknownDim()));
   c->set_output(3, c->Vector(c->UnknownDim()));
-  const int first = c->num_outputs() - num_slots;
-  for (int s = 0; s < num_slots; ++s) c->set_output(first + s, rows);
+  for (int i = first_slot; i < c->num_outputs(); ++i) {
+    c->set_output(i, i - first_slot < num_slots ? rows : c->UnknownShape());
+  }
   return Status();
 }
 
@@ -69,13 +70,15 @@ REGISTER_OP("EvExportChanges")
     .Output("default_rows: float")
     .Output("cut: int64")
     .Output("slots: num_slots * float")
+    .Output("tensors: tensor_types")
     .Attr("num_slots: int >= 0")
     .Attr("slot_names: list(string)")
+    .Attr("tensor_types: list({float, int64}) >= 0 = []")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle since;
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 0, "since", &since));
-      TF_RETURN_IF_ERROR(SetRowShapes(c));
+      TF_RETURN_IF_ERROR(SetRowShapes(c, 12));
       c->set_output(4, c->Vector(1001));
       const DimensionHandle m = c->UnknownDim();
       c->set_output(5, c->Vector(m));
@@ -107,8 +110,11 @@ replaces: 1 if this is the whole table; a copy must be emptied first.
 default_rows: [R, D], the table's default rows if replaces is 1, else [0, D].
 cut: The moment of the export.
 slots: S matrices [N, D].
+tensors: The tensors of the table as a whole that follow default_rows
+  (kernels/engine/embedding/table_tensors.cc).
 num_slots: S.
 slot_names: S names of slots.
+tensor_types: The types of `tensors`.
 )doc");
 
 REGISTER_OP("EvExportNewer")
@@ -125,7 +131,7 @@ REGISTER_OP("EvExportNewer")
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle version;
       TF_RETURN_IF_ERROR(InputOfRank(c, 1, 0, "version", &version));
-      return SetRowShapes(c);
+      return SetRowShapes(c, 4);
     })
     .Doc(R"doc(
 Exports the rows updated at a version or later, as a consistent snapshot.

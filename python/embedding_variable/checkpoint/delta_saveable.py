@@ -48,7 +48,9 @@ class DeltaSaveable(saveable_object.SaveableObject):
     slots = var.slot_columns
     ensured = row_ops.ensure_slots(var.handle, list(slots), list(slots.values()))
     with ops.control_dependencies([ensured]):
-      changes = delta_ops.export_changes(var.handle, since, list(slots))
+      changes = delta_ops.export_changes(
+          var.handle, since, list(slots),
+          tensor_types=[t.dtype for t in tensor_names.TABLE_TENSORS[1:]])
     self.cut = changes.cut
     keys = math_ops.cast(changes.keys, var.key_dtype)
     common = [
@@ -61,7 +63,12 @@ class DeltaSaveable(saveable_object.SaveableObject):
         (name, tensor_names.DELTA_ERASED_KEYS,
          math_ops.cast(changes.erased_keys, var.key_dtype)),
         (name, tensor_names.DELTA_REPLACES, array_ops.reshape(changes.replaces, [1])),
-        (name, tensor_names.DELTA_DEFAULT_ROWS, changes.default_rows),
+    ]
+    tensors += [
+        (name, t.delta, tensor) for t, tensor in zip(
+            tensor_names.TABLE_TENSORS, [changes.default_rows] + changes.tensors)
+    ]
+    tensors += [
         (name, tensor_names.DELTA_KEYS_FILTERED,
          math_ops.cast(changes.filtered_keys, var.key_dtype)),
         (name, tensor_names.DELTA_VERSIONS_FILTERED, changes.filtered_versions),

@@ -81,8 +81,8 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     columns = sorted(tensor_names.COLUMNS, key=lambda c: c.name == tensor_names.VALUES)
     # DeepRec does not save default rows. Here they are saved, so that after a restore
     # new keys start as they would have without the interruption.
-    wanted = [(None, tensor_names.DEFAULT_ROWS,
-               tensor_names.tensor(name, tensor_names.DEFAULT_ROWS), dtypes.float32)]
+    wanted = [(None, t.name, tensor_names.tensor(name, t.name), t.dtype)
+              for t in tensor_names.TABLE_TENSORS]
     for slot in [None] + list(self._slots):
       prefix = name if slot is None else tensor_names.slot(name, slot)
       for column, dtype in columns:
@@ -110,7 +110,8 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     var, names = self._var, list(self._slots)
     ensured = row_ops.ensure_slots(var.handle, names, list(self._slots.values()))
     with ops.control_dependencies([ensured] + evictions(var)):
-      table = checkpoint_ops.export_table(var.handle, names)
+      table = checkpoint_ops.export_table(
+          var.handle, names, tensor_types=[t.dtype for t in tensor_names.TABLE_TENSORS])
     filtered = table.filtered
     if not saves_filtered():
       no_keys = constant_op.constant([], dtypes.int64)
@@ -118,7 +119,6 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
           no_keys, no_keys, no_keys,
           array_ops.zeros([_NUM_BUCKETS + 1], dtypes.int32))
     columns = {
-        tensor_names.DEFAULT_ROWS: checkpoint_ops.default_rows(var.handle),
         tensor_names.KEYS: math_ops.cast(table.keys, var.key_dtype),
         tensor_names.VERSIONS: table.versions,
         tensor_names.FREQS: table.frequencies,
@@ -131,6 +131,8 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
     }
     columns.update(
         ((tensor_names.VALUES, n), rows) for n, rows in zip(names, table.slots))
+    columns.update(
+        (t.name, value) for t, value in zip(tensor_names.TABLE_TENSORS, table.tensors))
     return columns
 
   def restore(self, restored_tensors, restored_shapes):

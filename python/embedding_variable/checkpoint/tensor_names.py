@@ -9,8 +9,8 @@ does. For a variable `v` with a slot `Adagrad` a full checkpoint has
   keys (v-keys_filtered, v-versions_filtered, v-freqs_filtered,
   v-partition_filter_offset); then v/Adagrad-keys, v/Adagrad-values and so on.
 
-These names are DeepRec's. Only v-default_rows, the initial rows of new keys, is our
-own.
+These names are DeepRec's. The tensors of a table as a whole are our own: they are
+v-default_rows, the initial rows of new keys (`TABLE_TENSORS`).
 
 A delta (an incremental checkpoint) has
 
@@ -21,7 +21,7 @@ and our own tensors:
 
   v-sparse_incr_erased_keys: keys that lost their row
   v-sparse_incr_replaces: 1 if the delta is the whole table
-  v-sparse_incr_default_rows: the default rows of that whole table
+  v-sparse_incr_default_rows: the default rows of that whole table (`TABLE_TENSORS`)
   v-sparse_incr_keys_filtered, -versions_filtered, -freqs_filtered: the keys whose
   count by a `CounterFilter` changed
 
@@ -53,8 +53,6 @@ VERSIONS_FILTERED = "versions_filtered"  # [F]
 FREQS_FILTERED = "freqs_filtered"  # [F]
 OFFSETS_FILTERED = "partition_filter_offset"  # [1001], like OFFSETS
 
-DEFAULT_ROWS = "default_rows"  # [R, dim], for a table, not for its slots
-
 # Columns of a table, and again of each slot.
 COLUMNS = (
     Column(KEYS, None),
@@ -71,6 +69,35 @@ COLUMNS = (
 # Columns with an element per filtered key.
 FILTERED = (KEYS_FILTERED, VERSIONS_FILTERED, FREQS_FILTERED)
 
+DIM = "dim"
+
+
+class TableTensor(
+    collections.namedtuple("TableTensor", ["name", "dtype", "shape", "fixed"])):
+  """A tensor of a table as a whole; a slot has none.
+
+  Attributes:
+    name: string, its column in a full checkpoint.
+    dtype: type of its elements.
+    shape: list of sizes; None: any size, `DIM`: the length of a row.
+    fixed: whether it changes only when the table is emptied. Only a delta that replaces
+      the table has such a tensor; in others its first size is 0.
+  """
+
+  @property
+  def delta(self):
+    """Its column in a delta."""
+    return "sparse_incr_" + self.name
+
+
+# In the order of the C++ list (kernels/engine/embedding/table_tensors.cc), with the
+# default rows first. To add a tensor, add an entry to both.
+TABLE_TENSORS = (
+    TableTensor("default_rows", dtypes.float32, [None, DIM], fixed=True),
+)
+
+DEFAULT_ROWS = TABLE_TENSORS[0]
+
 # Columns of a delta.
 DELTA_KEYS = "sparse_incr_keys"
 DELTA_VALUES = "sparse_incr_values"
@@ -79,7 +106,6 @@ DELTA_FREQS = "sparse_incr_freqs"
 DELTA_OFFSETS = "incr_partition_offset"
 DELTA_ERASED_KEYS = "sparse_incr_erased_keys"
 DELTA_REPLACES = "sparse_incr_replaces"
-DELTA_DEFAULT_ROWS = "sparse_incr_default_rows"
 DELTA_KEYS_FILTERED = "sparse_incr_keys_filtered"
 DELTA_VERSIONS_FILTERED = "sparse_incr_versions_filtered"
 DELTA_FREQS_FILTERED = "sparse_incr_freqs_filtered"
@@ -87,8 +113,9 @@ DELTA_PLACEMENT = "sparse_incr_placement"
 
 # A table's columns in a delta; a slot has the first five.
 DELTA_COLUMNS = (DELTA_KEYS, DELTA_VALUES, DELTA_VERSIONS, DELTA_FREQS, DELTA_OFFSETS,
-                 DELTA_ERASED_KEYS, DELTA_REPLACES, DELTA_DEFAULT_ROWS,
-                 DELTA_KEYS_FILTERED, DELTA_VERSIONS_FILTERED, DELTA_FREQS_FILTERED)
+                 DELTA_ERASED_KEYS, DELTA_REPLACES, DELTA_KEYS_FILTERED,
+                 DELTA_VERSIONS_FILTERED, DELTA_FREQS_FILTERED) + tuple(
+                     t.delta for t in TABLE_TENSORS)
 
 _PART = re.compile(r"^(.*)/part_(\d+)$")
 

@@ -9,39 +9,44 @@ from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 
-# The result of `export_table`; slots is a list with one entry per slot name.
+# The result of `export_table`; slots is a list with one entry per slot name, tensors one
+# with an entry per type.
 Export = collections.namedtuple(
     "Export",
     ["keys", "values", "versions", "frequencies", "partition_offset", "slots",
-     "filtered"])
+     "filtered", "tensors"])
 
 # The keys that an exact filter counts and has not admitted.
 Filtered = collections.namedtuple(
     "Filtered", ["keys", "versions", "frequencies", "partition_offset"])
 
 
-def export_table(resource, slot_names=(), name=None):
+def export_table(resource, slot_names=(), name=None, tensor_types=()):
   """Exports a snapshot of a table.
 
   Args:
     resource: resource scalar from `handle`.
     slot_names: list of S strings. NotFound if the table lacks one.
     name: name of the op.
+    tensor_types: list of dtypes, of the first tensors of the table as a whole.
 
   Returns:
     An `Export`. Its keys are int64 `[N]` in ascending order of (floormod(key, 1000),
       key), values float32 `[N, D]`, versions and frequencies int64 `[N]` (`[0]` if the
       table does not record them), slots S float32 `[N, D]`. partition_offset is int32
-      `[1001]`: where each remainder starts. `Filtered` has the keys `[M]` that are
+      `[1001]`: where each remainder starts. tensors: those of the table as a whole, in
+      the order of `checkpoint.tensor_names.TABLE_TENSORS`. `Filtered` has the keys `[M]` that are
       counted but have no row, in the same layout.
   """
   export = _gen.ev_export(
-      resource, slot_names=list(slot_names), num_slots=len(slot_names), name=name)
+      resource, slot_names=list(slot_names), num_slots=len(slot_names),
+      tensor_types=list(tensor_types), name=name)
   return Export(export.keys, export.values, export.versions, export.frequencies,
                 export.partition_offset, list(export.slots),
                 Filtered(export.filtered_keys, export.filtered_versions,
                          export.filtered_frequencies,
-                         export.filtered_partition_offset))
+                         export.filtered_partition_offset),
+                list(export.tensors))
 
 
 def import_table(resource,

@@ -64,6 +64,23 @@ class CheckpointOpsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertEqual((0, 2), got.values.shape)
     self.assertAllEqual(np.zeros(1001), got.partition_offset)
 
+  def test_tensors_of_the_table_as_a_whole(self):
+    table = testing.Table("user", 2)
+    exported = checkpoint_ops.export_table(table.handle, tensor_types=[tf.float32])
+    with testing.session() as sess:
+      sess.run(table.init)
+      self.assertAllEqual([table.defaults], sess.run(exported.tensors))
+
+  def test_tensors_that_a_table_does_not_have(self):
+    table = testing.Table("user", 2)
+    wrong = [checkpoint_ops.export_table(table.handle, tensor_types=types)
+             for types in ([tf.int64], [tf.float32] * 100)]
+    with testing.session() as sess:
+      sess.run(table.init)
+      for exported in wrong:
+        with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "does not fit"):
+          sess.run(exported.keys)
+
   def test_meta_that_is_not_recorded_is_empty(self):
     table = testing.Table("user", 2)
     write, _ = _write(table, [1, 2])

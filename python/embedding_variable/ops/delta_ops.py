@@ -9,11 +9,12 @@ from embedding_variable.tf_names import ops
 
 _gen = _lib.load()
 
-# The result of `export_changes`; slots is a list with one entry per slot name.
+# The result of `export_changes`; slots is a list with one entry per slot name, tensors
+# one with an entry per type.
 Changes = collections.namedtuple("Changes", [
     "keys", "values", "versions", "frequencies", "partition_offset", "filtered_keys",
     "filtered_versions", "filtered_frequencies", "erased_keys", "replaces",
-    "default_rows", "cut", "slots"
+    "default_rows", "cut", "slots", "tensors"
 ])
 
 Rows = collections.namedtuple("Rows",
@@ -32,7 +33,7 @@ def cut_changes(resource, name=None):
   return _gen.ev_cut_changes(resource, name=name)
 
 
-def export_changes(resource, since, slot_names=(), name=None):
+def export_changes(resource, since, slot_names=(), name=None, tensor_types=()):
   """Exports a snapshot of a table's changes since a cut.
 
   The export can be repeated with the same cut. It drops the record of erased keys from
@@ -43,6 +44,8 @@ def export_changes(resource, since, slot_names=(), name=None):
     since: int64 scalar, a cut.
     slot_names: list of S strings. NotFound if the table lacks one.
     name: name of the op.
+    tensor_types: list of dtypes, of the tensors of the table as a whole that follow the
+      default rows (`checkpoint.tensor_names.TABLE_TENSORS`).
 
   Returns:
     A `Changes`:
@@ -57,10 +60,11 @@ def export_changes(resource, since, slot_names=(), name=None):
       default_rows: float32 `[R, D]` if it replaces, else `[0, D]`.
       cut: the cut at which the export was made.
       slots: S tensors `[N, D]`.
+      tensors: those tensors of the table as a whole.
   """
   changes = _gen.ev_export_changes(
       resource, since, slot_names=list(slot_names), num_slots=len(slot_names),
-      name=name)
+      tensor_types=list(tensor_types), name=name)
   return Changes(*(list(t) if isinstance(t, (list, tuple)) else t for t in changes))
 
 

@@ -64,6 +64,16 @@ class DeltaOpsTest(tf.test.TestCase):
       self.assertAllEqual([1, 2, 1002], got.keys)
       self.assertAllEqual(table.defaults, got.default_rows)
 
+  def test_a_tensor_that_a_table_does_not_have(self):
+    table = self._table()
+    changes = delta_ops.export_changes(table.handle, self._since,
+                                       tensor_types=[tf.float32] * 100)
+    with testing.session() as sess:
+      sess.run(table.init)
+      sess.run(table.cut)
+      with self.assertRaisesRegex(tf.errors.InvalidArgumentError, "does not fit"):
+        sess.run(changes, {self._since: 0})
+
   def test_newer_rows(self):
     table = self._table()
     newer = delta_ops.export_newer(table.handle, self._since)

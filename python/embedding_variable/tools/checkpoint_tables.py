@@ -48,7 +48,7 @@ class Table(object):
       raise errors.ToolError("variable '%s': its parts have rows of different "
                              "lengths: %s" % (name, sorted(dims)))
     self.dim, = dims
-    columns = [c.name for c in tensor_names.COLUMNS] + [tensor_names.DEFAULT_ROWS]
+    columns = [c.name for c in tensor_names.COLUMNS + tensor_names.TABLE_TENSORS]
     prefixes = [prefix for piece in pieces for prefix in piece.prefixes()]
     self.tensors = _existing(full, prefixes, columns)
     self.nbytes = sum(full.nbytes(t) for t in self.tensors) + sum(
@@ -134,8 +134,8 @@ class Table(object):
     # all have the same default rows.
     at = key % 1000 % len(self.pieces)
     for piece in self.pieces[at:] + self.pieces[:at]:
-      rows = piece.default_rows()
-      if rows is not None:
+      rows = piece.table_tensor(tensor_names.DEFAULT_ROWS)
+      if rows is not None and len(rows):
         return key % len(rows), rows[key % len(rows)]
     return None
 
@@ -332,7 +332,7 @@ def _is_table(prefix, owner, prefixes, shapes):
     prefixes: set of all names of tables and slots.
     shapes: dict: tensor name -> shape.
   """
-  has_rows = [tensor_names.tensor(p, tensor_names.DEFAULT_ROWS) in shapes
+  has_rows = [tensor_names.tensor(p, tensor_names.DEFAULT_ROWS.name) in shapes
               for p in (prefix, owner)]
   if any(has_rows):
     # A table has its own default rows, a slot has none.

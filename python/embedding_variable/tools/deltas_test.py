@@ -101,7 +101,10 @@ class DeltasTest(parameterized.TestCase):
     self.assertEqual(out, "")
     self.assertEqual(err, "reading %s and its deltas to 140\n" % self.prefix)
     # Compares order, offsets, counts and default rows too, not only rows by key.
-    table = checkpoint_tables.Checkpoint(self.prefix).table("v")
+    checkpoint = checkpoint_tables.Checkpoint(self.prefix)
+    self.assertNoCommonElements(
+        checkpoint.others, [t for t in testing.read(last) if t.startswith("v")])
+    table = checkpoint.table("v")
     expected = testing.read(last)
     for piece in table.pieces:
       for prefix in piece.prefixes():
@@ -110,8 +113,9 @@ class DeltasTest(parameterized.TestCase):
           got = piece.read(prefix, column.name)
           np.testing.assert_array_equal(got, expected[name], name)
           self.assertEqual(got.dtype, expected[name].dtype, name)
-      np.testing.assert_array_equal(
-          piece.default_rows(), expected[piece.tensor(tensor_names.DEFAULT_ROWS)])
+      for tensor in tensor_names.TABLE_TENSORS:
+        np.testing.assert_array_equal(
+            piece.table_tensor(tensor), expected[piece.tensor(tensor.name)])
     whole = checkpoint_tables.Checkpoint(last).table("v")
     self.assertEqual((table.rows, table.filtered), (whole.rows, whole.filtered))
 

@@ -25,7 +25,6 @@ _COLUMNS = {
     tensor_names.KEYS_FILTERED: tensor_names.DELTA_KEYS_FILTERED,
     tensor_names.VERSIONS_FILTERED: tensor_names.DELTA_VERSIONS_FILTERED,
     tensor_names.FREQS_FILTERED: tensor_names.DELTA_FREQS_FILTERED,
-    tensor_names.DEFAULT_ROWS: tensor_names.DELTA_DEFAULT_ROWS,
 }
 
 # The rows of one piece of a table in a delta.
@@ -155,17 +154,24 @@ def _check(name, prefix, dim, delta):
         "incremental checkpoint %s has no tensors '%s' of the variable '%s', which its "
         "full checkpoint has" %
         (delta.prefix, tensor_names.tensor(prefix, tensor_names.DELTA_KEYS), name))
-  for column, allowed in (
+  columns = [
       (tensor_names.DELTA_KEYS, [[None]]),
       (tensor_names.DELTA_VALUES, [n + [dim]]),
       (tensor_names.DELTA_VERSIONS, [n, [0]]),
       (tensor_names.DELTA_FREQS, [n, [0]]),
       (tensor_names.DELTA_ERASED_KEYS, [[None]]),
       (tensor_names.DELTA_REPLACES, [[1]]),
-      (tensor_names.DELTA_DEFAULT_ROWS, [[None, dim]]),
       (tensor_names.DELTA_KEYS_FILTERED, [[None]]),
       (tensor_names.DELTA_VERSIONS_FILTERED, [m, [0]]),
-      (tensor_names.DELTA_FREQS_FILTERED, [m, [0]])):
+      (tensor_names.DELTA_FREQS_FILTERED, [m, [0]]),
+  ]
+  for tensor in tensor_names.TABLE_TENSORS:
+    # Deltas of earlier versions do not have all of them.
+    if tensor_names.tensor(prefix, tensor.delta) in delta.shapes:
+      sizes = [dim if size == tensor_names.DIM else size for size in tensor.shape]
+      columns.append(
+          (tensor.delta, [sizes, [0] + sizes[1:]] if tensor.fixed else [sizes]))
+  for column, allowed in columns:
     tensor = tensor_names.tensor(prefix, column)
     shape = delta.shapes.get(tensor)
     if shape is None or not any(

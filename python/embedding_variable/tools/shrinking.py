@@ -121,10 +121,10 @@ def _copy(table, put, oldest, drop_filtered):
         elif not keep.all():
           array = array[keep]
         put(tensor, array)
-    defaults = piece.default_rows()
-    if piece.tensor(tensor_names.DEFAULT_ROWS) in table.tensors:
-      put(piece.tensor(tensor_names.DEFAULT_ROWS),
-          np.zeros([0, table.dim], np.float32) if defaults is None else defaults)
+    for tensor in tensor_names.TABLE_TENSORS:
+      value = piece.table_tensor(tensor)
+      if value is not None:
+        put(piece.tensor(tensor.name), value)
   return Result(table.name, table.rows, after, filtered, True)
 
 

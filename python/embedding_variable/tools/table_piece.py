@@ -69,14 +69,14 @@ class Piece(object):
       return merged_deltas.offsets(self._read_merged(prefix, _keys_of(column)))
     return self._read_merged(prefix, column)
 
-  def default_rows(self):
-    """Returns the initial rows of new keys, `[R, dim]`; None if the files have none."""
+  def table_tensor(self, tensor):
+    """Reads one of `tensor_names.TABLE_TENSORS`; None if the files do not have it."""
+    name = self.tensor(tensor.delta)
     for kept in reversed(self._kept):
-      tensor = merged_deltas.column_of(self.prefix, tensor_names.DEFAULT_ROWS)
-      if kept.replaces and kept.delta.shapes[tensor][0]:
-        return kept.delta.read(tensor)
-    tensor = self.tensor(tensor_names.DEFAULT_ROWS)
-    return self._full.read(tensor) if self._full.shapes.get(tensor, [0])[0] else None
+      if (kept.replaces or not tensor.fixed) and all(kept.delta.shapes.get(name, [0])):
+        return kept.delta.read(name)
+    name = self.tensor(tensor.name)
+    return self._full.read(name) if name in self._full.shapes else None
 
   def count(self, keys):
     """Returns the number of keys; `keys` is `tensor_names.KEYS` or `KEYS_FILTERED`."""

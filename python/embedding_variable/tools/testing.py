@@ -64,7 +64,7 @@ def table(prefix, keys, values, versions=None, freqs=None, filtered=(), slots=No
     for column, array in zip(tensor_names.COLUMNS, columns):
       tensors[tensor_names.tensor(name, column.name)] = array
   if defaults is not None:
-    name = tensor_names.tensor(prefix, tensor_names.DEFAULT_ROWS)
+    name = tensor_names.tensor(prefix, tensor_names.DEFAULT_ROWS.name)
     tensors[name] = np.array(defaults, np.float32)
   return tensors
 
@@ -123,7 +123,7 @@ def delta(prefix, keys, values, dim, erased=(), replaces=False, filtered=(),
       (tensor_names.DELTA_FREQS, np.zeros([0], np.int64)),
       (tensor_names.DELTA_ERASED_KEYS, np.array(erased, np.int64)),
       (tensor_names.DELTA_REPLACES, np.array([replaces], np.int64)),
-      (tensor_names.DELTA_DEFAULT_ROWS,
+      (tensor_names.DEFAULT_ROWS.delta,
        np.array([] if defaults is None else defaults, np.float32).reshape([-1, dim])),
   ]
   columns += [(c, np.array([f[i] for f in filtered], np.int64).reshape([count]))
