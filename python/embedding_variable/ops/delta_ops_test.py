@@ -64,6 +64,25 @@ class DeltaOpsTest(tf.test.TestCase):
       self.assertAllEqual([1, 2, 1002], got.keys)
       self.assertAllEqual(table.defaults, got.default_rows)
 
+  def test_a_graph_without_tensor_types(self):
+    # Graphs of earlier versions do not have this attribute.
+    table = self._table()
+    graph_def = tf.compat.v1.get_default_graph().as_graph_def()
+    for node in graph_def.node:
+      node.attr.pop("tensor_types", None)
+    with tf.Graph().as_default():
+      tf.import_graph_def(graph_def, name="")
+      with testing.session() as sess:
+        sess.run(table.init.name)
+        sess.run(table.write.name, {self._keys.name: [1], self._value.name: 3.0})
+        sess.run(table.cut.name)
+        defaults, changed, exported = sess.run(
+            [table.changes.default_rows.name, table.changes.slots[0].name,
+             table.all.slots[0].name], {self._since.name: 0})
+    self.assertAllEqual(table.defaults, defaults)
+    self.assertAllEqual([[-3, -3]], changed)
+    self.assertAllEqual([[-3, -3]], exported)
+
   def test_a_tensor_that_a_table_does_not_have(self):
     table = self._table()
     changes = delta_ops.export_changes(table.handle, self._since,
