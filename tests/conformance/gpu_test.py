@@ -246,9 +246,10 @@ class GpuStorageTest(parameterized.TestCase):
     rows, _, _, by_gpu, by_cpu, _ = stats = model.session.run(model.stats)
     self.assertEqual(rows, model.session.run(model.count)[0])
     self.assertEqual([0, 0, 0], [stats[1], stats[2], stats[5]])
-    # A step has three lookups of 60 ids. The GPU finds the rows of the first; the CPU
-    # finds those of the weighted lookup, of the gather and of the updates.
-    self.assertEqual(by_gpu, 3 * 60)
+    # A step has three lookups of 60 ids. The GPU finds the rows of the first and, on
+    # TensorFlow's GPU, those of the gather; the CPU finds those of the weighted lookup
+    # and of the updates.
+    self.assertIn(by_gpu, (3 * 60, 6 * 60))
     self.assertGreaterEqual(by_cpu, 3 * 60)
 
   def test_too_small_budget(self):

@@ -196,12 +196,6 @@ class EmbeddingTable {
   // out: [N, dim]. Keys may repeat.
   Status Gather(Span<const int64_t> keys, float* out, Parallel* parallel) const;
 
-  // Like Gather, into memory of the device that has the rows.
-  // FailedPrecondition unless takes_device_tensors(). Fewer than 2^31 - 1 keys.
-  // 'out' is written when the call returns.
-  Status GatherOnDevice(Span<const int64_t> keys, const DeviceStream& stream,
-                        float* out, Parallel* parallel) const;
-
   // Reads frequencies and versions: 0 and -1 for a key that is absent, or if
   // they are not recorded. For a key that the filter has counted and not
   // admitted, reads the filter's count. If a GPU has a tally that is not in the

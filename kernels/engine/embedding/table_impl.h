@@ -80,7 +80,7 @@ class EmbeddingTable::Impl : public RowSource {
   // Finds the columns of all slots. Returns false if one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // Like AbsentRow, as a handle for a GPU (DevicePooling::rows).
+  // Like AbsentRow, as a name in a step (GpuStepTable::are_names).
   RowHandle AbsentOnGpu(int64_t key) const {
     return AbsentAs(AbsentDefault(key));
   }
@@ -95,12 +95,6 @@ class EmbeddingTable::Impl : public RowSource {
   // REQUIRES: handles of the keys were found before.
   Status ReadValues(Span<const int64_t> keys, const RowHandle* handles,
                     float* out) const;
-  // Copies rows, which the CPU has found, to 'out' [N, dim] in memory of the
-  // GPU that has them. handles: as DevicePooling::rows. Written after the
-  // previous work of the stream, when the call returns. Throws std::bad_alloc.
-  // REQUIRES: takes device tensors.
-  Status GatherOnGpu(Span<const RowHandle> handles, const DeviceStream& stream,
-                     float* out) const;
   // Copies columns of rows: out[c][i, :] = columns[c] of the row at handles[i],
   // [N, dim] (0: the value, 1 + c: slot column c). REQUIRES: all handles have
   // rows, and no call updates them.

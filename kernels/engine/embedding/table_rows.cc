@@ -124,48 +124,6 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
   });
 }
 
-Status EmbeddingTable::Impl::GatherOnGpu(Span<const RowHandle> handles,
-                                         const DeviceStream& stream,
-                                         float* out) const {
-  // Each row is a sample of one id, so its sum is the row, bit for bit.
-  std::vector<int32_t> numbers(handles.size() + 1);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  DevicePooling pooling;
-  pooling.rows = handles;
-  pooling.inverse = Span<const int32_t>(numbers.data(), handles.size());
-  pooling.offsets = numbers;
-  pooling.stream = &stream;
-  std::unique_ptr<DeviceWork> work;
-  EV_RETURN_IF_ERROR(WithName(home->gpu()->StartPool(pooling, out, &work)));
-  return work == nullptr ? Status::OK() : WithName(work->Wait());
-}
-
-Status EmbeddingTable::GatherOnDevice(Span<const int64_t> keys,
-                                      const DeviceStream& stream, float* out,
-                                      Parallel* parallel) const {
-  return NoThrow(*impl_, [&] {
-    const SharedGate shared(&impl_->gate);
-    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
-    EV_RETURN_IF_ERROR(impl_->CheckTakesDeviceTensors("the output"));
-    const int64_t n = keys.size();
-    if (n >= std::numeric_limits<int32_t>::max()) {
-      return InvalidArgument("the number of keys must be below 2^31 - 1, got " +
-                             std::to_string(n) + ", " + impl_->QuotedName());
-    }
-    std::vector<RowHandle> rows(n);
-    ForRanges(parallel, n, kKeysPerTask, [&](int64_t begin, int64_t end) {
-      impl_->index.Find(keys.subspan(begin, end - begin), &rows[begin]);
-      for (int64_t i = begin; i < end; ++i) {
-        if (rows[i] >= kFirstReservedHandle) {
-          rows[i] = impl_->AbsentOnGpu(keys[i]);
-        }
-      }
-    });
-    return impl_->GatherOnGpu(rows, stream, out);
-  });
-}
-
 Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                                int64_t* versions) const {
   return NoThrow(*impl_, [&] {

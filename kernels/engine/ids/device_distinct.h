@@ -134,7 +134,7 @@ class DeviceDistinct {
   // 16 bytes per key. Later calls are no-ops.
   virtual Status Fetch() const = 0;
   // Valid after Fetch; the caller may modify the arrays. names: the rows, as in
-  // DevicePooling::rows; null except in a step.
+  // GpuStepTable::are_names; null except in a step.
   virtual int64_t* keys() const = 0;    // [U]
   virtual int32_t* counts() const = 0;  // [U]
   virtual RowHandle* names() const { return nullptr; }

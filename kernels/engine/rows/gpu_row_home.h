@@ -31,6 +31,10 @@ class GpuRowHome : public RowHome, public GpuTableCompute {
  public:
   GpuRowCompute* gpu() final { return this; }
   GpuTableCompute* gpu_table() final { return this; }
+  GpuTableCompute* placed_rows() final { return this; }
+  // The names of rows are their handles.
+  Status PlaceRows(Span<const RowHandle> handles, bool writes, RowHandle* names,
+                   std::unique_ptr<RowHold>* hold, bool* placed) final;
   const RowHomeCosts& costs() const final;
   // Sets *held to false: the CPU cannot address GPU memory.
   Status Hold(Span<const RowHandle> handles, const float** rows,

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A STEP: one lookup of one or many tables whose rows are all in one GPU's
-// memory, and its update. All tables share the same kernel launches.
+// A STEP: one lookup of one or many tables with rows in one GPU's memory, and
+// its update. All tables share the same kernel launches.
 //
 // For each embedding table the GPU has a key table, which holds every key that
 // has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row:
@@ -21,6 +21,10 @@
 //   Settle       copies the keys without a row of a table that is to be updated
 //                to host memory.
 //   Update       updates some or all tables together.
+//
+// If not all rows of a table are in the GPU's memory, or if the same table is
+// looked up twice, the CPU finds the rows and gives their names to the step
+// (GpuStepTable::are_names).
 //
 // Ids are not deduplicated: each occurrence of an id is looked up. Callers that
 // need distinct keys call DeviceDistinct::Fetch, which deduplicates.
@@ -69,11 +73,16 @@ struct GpuStepPiece {
   float* out = nullptr;  // [count, dim], in the GPU's memory
 };
 
-// One table of a lookup, without weights. Each table comes once.
+// One table of a lookup, without weights. Each table comes once, unless all of
+// its inputs are names.
 struct GpuStepTable {
   GpuTableCompute* table = nullptr;
   int64_t num_ids = 0, num_samples = 0;  // N, B; >= 1
   bool is_narrow = false;                // ids are int32
+  // True if the CPU has found the rows. The ids are their names then: rows of
+  // 'table', or AbsentAs(r), as int32. No key is looked up, and none is
+  // unknown. REQUIRES: is_narrow, and not on_device.
+  bool are_names = false;
   Combiner combiner = Combiner::kSum;
   // [N]. The GPU may read them until Wait has returned or, if ids_owner is set,
   // as long as it lives.
@@ -114,6 +123,10 @@ struct GpuStepUpdate {
   // [K]: handles of the keys that had no row at the lookup; kNoRow for keys
   // that still have none.
   Span<const RowHandle> unknown_handles;
+  // [N]: the names of the occurrences (GpuStepTable::are_names), if the CPU has
+  // found the rows again, or empty. They replace those of the lookup. Values
+  // that are no row are skipped. Read until Update returns.
+  Span<const RowHandle> names;
   const float* grads = nullptr;  // [B, dim], in GPU memory
   // Used instead of 'grads': gradients that were copied from host memory.
   DeviceGradients* put_grads = nullptr;

@@ -6,7 +6,9 @@
 // order of its occurrences, wherever it is formed, so it has the bits of a
 // loop.
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -28,7 +30,8 @@ namespace {
     ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
-enum class Scale { kNone, kWeights, kFactors };
+// kFactors: the mean of the ids of a sample, so that its gradient has a factor.
+enum class Scale { kNone, kFactors };
 
 struct RuleCase {
   const char* name;
@@ -38,26 +41,51 @@ struct RuleCase {
 
 const RuleCase kAdagrad = {"Adagrad", {0.1f}, 1};
 
-// Keys with these numbers of occurrences, in samples of random order.
+// Keys with these numbers of occurrences, in random samples. Key u is that of
+// row u.
 struct Batch {
   int64_t dim, num_samples;
-  std::vector<int32_t> ends, samples;
-  std::vector<float> weights, factors, grads;
+  std::vector<int32_t> keys, offsets;  // by sample
+  std::vector<int32_t> ends, samples;  // by key
+  std::vector<float> factors, grads;
 
-  Batch(const std::vector<int32_t>& runs, int64_t samples_in, int64_t dim_in)
+  // sample(u, i): the sample of occurrence i of key u.
+  template <typename SampleOf>
+  Batch(const std::vector<int32_t>& runs, int64_t samples_in, int64_t dim_in,
+        const SampleOf& sample)
       : dim(dim_in), num_samples(samples_in) {
+    std::vector<std::vector<int32_t>> keys_of(num_samples);
+    int32_t end = 0;
+    for (size_t u = 0; u < runs.size(); ++u) {
+      std::vector<int32_t> of_key;
+      for (int32_t i = 0; i < runs[u]; ++i) of_key.push_back(sample(u, i));
+      std::sort(of_key.begin(), of_key.end());
+      for (int32_t s : of_key) keys_of[s].push_back(static_cast<int32_t>(u));
+      samples.insert(samples.end(), of_key.begin(), of_key.end());
+      ends.push_back(end += runs[u]);
+    }
+    offsets.push_back(0);
+    for (const std::vector<int32_t>& of_sample : keys_of) {
+      keys.insert(keys.end(), of_sample.begin(), of_sample.end());
+      offsets.push_back(static_cast<int32_t>(keys.size()));
+      const float n = static_cast<float>(of_sample.size());
+      factors.push_back(of_sample.empty() ? 1.0f : 1.0f / n);
+    }
     std::mt19937 random(static_cast<unsigned>(dim + runs.size()));
     std::normal_distribution<float> normal;
-    int32_t end = 0;
-    for (int32_t run : runs) ends.push_back(end += run);
-    for (int32_t i = 0; i < end; ++i) {
-      samples.push_back(static_cast<int32_t>(random() % num_samples));
-      weights.push_back(normal(random));
-    }
-    for (int64_t s = 0; s < num_samples; ++s) factors.push_back(normal(random));
     for (int64_t i = 0; i < num_samples * dim; ++i) {
       grads.push_back(normal(random));
     }
+  }
+  Batch(const std::vector<int32_t>& runs, int64_t samples_in, int64_t dim_in)
+      : Batch(runs, samples_in, dim_in, Random(samples_in, dim_in)) {}
+
+  static std::function<int32_t(size_t, int32_t)> Random(int64_t num_samples,
+                                                        int64_t dim) {
+    const auto random = std::make_shared<std::mt19937>(dim);
+    return [random, num_samples](size_t, int32_t) {
+      return static_cast<int32_t>((*random)() % num_samples);
+    };
   }
 
   std::vector<float> Sums(Scale scale) const {
@@ -68,7 +96,6 @@ struct Batch {
         float sum = 0.0f;
         for (int32_t i = begin; i < ends[u]; ++i) {
           float grad = grads[samples[i] * dim + c];
-          if (scale == Scale::kWeights) grad = grad * weights[i];
           if (scale == Scale::kFactors) grad = grad * factors[samples[i]];
           sum = i == begin ? grad : sum + grad;
         }
@@ -76,17 +103,6 @@ struct Batch {
       }
     }
     return sums;
-  }
-
-  DevicePooledUpdate Update(Scale scale) const {
-    DevicePooledUpdate update;
-    update.ends = ends;
-    update.samples = samples;
-    if (scale == Scale::kWeights) update.weights = weights.data();
-    if (scale == Scale::kFactors) update.factors = factors;
-    update.num_samples = num_samples;
-    update.grads = grads.data();
-    return update;
   }
 };
 
@@ -124,35 +140,68 @@ class HotKeysTest : public ::testing::Test {
                                  handles_.size() / 2);
   }
 
-  Status Apply(DevicePooledUpdate update) {
-    std::unique_ptr<DeviceGradients> put;
-    if (update.stream == nullptr) {
-      EV_RETURN_IF_ERROR(
-          rows_->StartGradients(update.grads, update.num_samples, &put));
-      const int64_t floats = update.num_samples * dim_;
-      if (put->needs_put()) {
-        EV_RETURN_IF_ERROR(
-            put->Put(0, Span<const float>(update.grads, floats)));
-      }
-      update.put_grads = put.get();
+  // Looks the batch up and updates it, in a step. names: of the keys at the
+  // lookup and at the update. grads: in memory of the stream's device; null:
+  // those of the batch.
+  Status Apply(const Batch& batch, Scale scale, const RuleCase& rule,
+               const std::vector<RowHandle>& names,
+               const std::vector<RowHandle>& updated,
+               const float* grads = nullptr,
+               testing::StreamUnderTest* framework = nullptr) {
+    std::vector<RowHandle> of_ids, of_updated;
+    for (int32_t key : batch.keys) {
+      of_ids.push_back(names[key]);
+      of_updated.push_back(updated[key]);
     }
-    std::unique_ptr<DeviceWork> work;
-    EV_RETURN_IF_ERROR(rows_->StartPooledUpdate(update, &work));
-    return work->Wait();
+    std::vector<float> outputs(batch.grads.size());
+    DeviceStream stream;
+    if (framework != nullptr) stream = framework->stream();
+    const DeviceStream* const on = framework == nullptr ? nullptr : &stream;
+    GpuStepTable table;
+    table.table = rows_.get();
+    table.num_ids = of_ids.size();
+    table.num_samples = batch.num_samples;
+    table.is_narrow = table.are_names = true;
+    table.combiner =
+        scale == Scale::kFactors ? Combiner::kMean : Combiner::kSum;
+    table.out = framework == nullptr ? outputs.data()
+                                     : framework->Allocate(outputs.size());
+    std::shared_ptr<GpuStep> step;
+    EV_RETURN_IF_ERROR(
+        rows_->StartStep(std::vector<GpuStepTable>{table}, on, &step));
+    const auto distinct = step->Distinct(0);
+    const auto* const put = reinterpret_cast<const int32_t*>(of_ids.data());
+    EV_RETURN_IF_ERROR(
+        distinct->Put(0, Span<const int32_t>(put, of_ids.size())));
+    EV_RETURN_IF_ERROR(distinct->Start(batch.offsets));
+    EV_RETURN_IF_ERROR(distinct->Wait());
+    EV_RETURN_IF_ERROR(step->Pool());
+    if (on == nullptr) EV_RETURN_IF_ERROR(step->TakeOutput(0));
+    GpuStepUpdate update;
+    update.table = rows_.get();
+    update.names = of_updated;
+    update.grads = grads;
+    std::unique_ptr<DeviceGradients> copied;
+    if (on == nullptr) {
+      EV_RETURN_IF_ERROR(rows_->StartGradients(batch.grads.data(),
+                                               batch.num_samples, &copied));
+      if (copied->needs_put()) EV_RETURN_IF_ERROR(copied->Put(0, batch.grads));
+      update.put_grads = copied.get();
+    }
+    std::unique_ptr<GpuStepNotes> notes;
+    return step->Update(rule.name, rule.hyper,
+                        std::vector<GpuStepUpdate>{update}, on, &notes);
   }
 
-  // update: without handles and rule.
   void ExpectTheSameBits(const Batch& batch, Scale scale, const RuleCase& rule,
-                         DevicePooledUpdate update) {
+                         const float* grads = nullptr,
+                         testing::StreamUnderTest* framework = nullptr) {
     MakeRows(batch.ends.size(), batch.dim, rule.num_slots);
     std::vector<int> columns(rule.num_slots);
     std::iota(columns.begin(), columns.end(), 0);
-    update.rule = rule.name;
-    update.hyper = rule.hyper;
-    update.slot_columns = columns;
-    update.handles = BySamples();
+    const std::vector<RowHandle> names(BySamples().begin(), BySamples().end());
     for (int step = 0; step < 2; ++step) {
-      ASSERT_OK(Apply(update));
+      ASSERT_OK(Apply(batch, scale, rule, names, names, grads, framework));
       ASSERT_OK(rows_->Apply(*MakeRule(rule), BySums(), columns,
                              batch.Sums(scale).data()));
     }
@@ -189,10 +238,9 @@ TEST_F(HotKeysTest, RowsOfAnyWidth) {
   for (int64_t dim :
        {1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 36, 64, 100, 256, 257}) {
     const Batch batch(Runs(), 700, dim);
-    for (Scale scale : {Scale::kNone, Scale::kWeights, Scale::kFactors}) {
+    for (Scale scale : {Scale::kNone, Scale::kFactors}) {
       SCOPED_TRACE(static_cast<int>(scale));
-      ASSERT_NO_FATAL_FAILURE(
-          ExpectTheSameBits(batch, scale, kAdagrad, batch.Update(scale)));
+      ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, scale, kAdagrad));
     }
   }
 }
@@ -216,36 +264,29 @@ TEST_F(HotKeysTest, EveryRule) {
   const Batch batch({1, 700, 20, 3000, 300}, 900, 6);
   for (const RuleCase& rule : rules) {
     SCOPED_TRACE(rule.name);
-    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kFactors, rule,
-                                              batch.Update(Scale::kFactors)));
+    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kFactors, rule));
   }
 }
 
 TEST_F(HotKeysTest, AMillionOccurrences) {
   for (int64_t dim : {1, 16, 40}) {
     const Batch batch({5, 100000, 1, 1000000, 10000, 64000, 2}, 4000, dim);
-    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kNone, kAdagrad,
-                                              batch.Update(Scale::kNone)));
+    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kNone, kAdagrad));
   }
 }
 
 TEST_F(HotKeysTest, OnlyHotKeysAndMoreThanAreSummedAtOnce) {
   const Batch batch(std::vector<int32_t>(1500, 300), 2000, 36);
-  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kWeights, kAdagrad,
-                                            batch.Update(Scale::kWeights)));
+  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kFactors, kAdagrad));
 }
 
 TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
   const Batch batch({600, 1000, 2, 700}, 100, 8);
   ASSERT_NO_FATAL_FAILURE(MakeRows(4, 8, 1));
-  std::vector<RowHandle> handles = {AbsentAs(0), 1, 2, kNoRow};
+  const std::vector<RowHandle> names = {AbsentAs(0), 1, 2, AbsentAs(0)};
+  const std::vector<RowHandle> updated = {AbsentAs(0), 1, 2, kNoRow};
   const std::vector<int> columns = {0};
-  DevicePooledUpdate update = batch.Update(Scale::kNone);
-  update.rule = kAdagrad.name;
-  update.hyper = kAdagrad.hyper;
-  update.slot_columns = columns;
-  update.handles = handles;
-  ASSERT_OK(Apply(update));
+  ASSERT_OK(Apply(batch, Scale::kNone, kAdagrad, names, updated));
   std::vector<float> sums = batch.Sums(Scale::kNone);
   const std::vector<RowHandle> two = {5, 6};
   ASSERT_OK(rows_->Apply(*MakeRule(kAdagrad), two, columns, sums.data() + 8));
@@ -259,13 +300,11 @@ TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
 }
 
 TEST_F(HotKeysTest, SignsAndInfinities) {
-  Batch batch({400, 400, 400}, 3, 2);
-  std::fill(batch.samples.begin(), batch.samples.begin() + 400, 0);
-  std::fill(batch.samples.begin() + 400, batch.samples.begin() + 800, 1);
-  std::fill(batch.samples.begin() + 800, batch.samples.end(), 2);
+  Batch batch({400, 400, 400}, 3, 2,
+              [](size_t u, int32_t) { return static_cast<int32_t>(u); });
   batch.grads = {-0.0f, 1e-41f, INFINITY, 3e38f, 0.0f, -INFINITY};
-  ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(
-      batch, Scale::kNone, {"SGD", {0.1f}, 0}, batch.Update(Scale::kNone)));
+  ASSERT_NO_FATAL_FAILURE(
+      ExpectTheSameBits(batch, Scale::kNone, {"SGD", {0.1f}, 0}));
 }
 
 // A framework's tensor may start at any address.
@@ -277,12 +316,8 @@ TEST_F(HotKeysTest, GradientsOnTheDeviceThatAreNotAligned) {
     std::vector<float> shifted = {0.0f};
     shifted.insert(shifted.end(), batch.grads.begin(), batch.grads.end());
     framework->Fill(shifted, grads);
-    const DeviceStream stream = framework->stream();
-    DevicePooledUpdate update = batch.Update(Scale::kNone);
-    update.grads = grads + 1;
-    update.stream = &stream;
-    ASSERT_NO_FATAL_FAILURE(
-        ExpectTheSameBits(batch, Scale::kNone, kAdagrad, update));
+    ASSERT_NO_FATAL_FAILURE(ExpectTheSameBits(batch, Scale::kNone, kAdagrad,
+                                              grads + 1, framework.get()));
   }
 }
 

@@ -37,7 +37,7 @@ std::atomic<bool> next_tally_fails{false};
 // Rows per chunk of WriteWhole and ReadWhole.
 constexpr size_t kStretch = 7;
 
-class HostDeviceRows : public GpuRowHome {
+class HostDeviceRows : public GpuRowHome, public HostStepRows {
  private:
   // A call in progress. Aborts the process if a call that must run alone
   // overlaps with another call.
@@ -163,26 +163,6 @@ class HostDeviceRows : public GpuRowHome {
     return Status::OK();
   }
 
-  // Does all its work in Wait, so that tests detect a caller that does not
-  // wait.
-  class Pooling : public DeviceWork {
-   public:
-    Pooling(HostDeviceRows* rows, const DevicePooling& pooling, float* out)
-        : rows_(rows), call_(rows), pooling_(pooling), out_(out) {}
-    ~Pooling() override { Wait(); }
-    Status Wait() override {
-      if (out_ != nullptr) rows_->Pool(pooling_, out_);
-      out_ = nullptr;
-      return Status::OK();
-    }
-
-   private:
-    HostDeviceRows* const rows_;
-    const Call call_;
-    const DevicePooling pooling_;
-    float* out_;
-  };
-
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override {
     if (no_steps) return ResourceExhausted("no memory for a step");
@@ -191,7 +171,7 @@ class HostDeviceRows : public GpuRowHome {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
       // The caller stays in the gates until the step has looked up the ids.
       rows->FillQueued();
-      all.push_back({rows->dim_, rows->known_, rows->tally_});
+      all.push_back({rows, rows->dim_, rows->known_, rows->tally_});
     }
     *step = MakeHostDeviceStep(tables, stream, std::move(all));
     return Status::OK();
@@ -211,54 +191,71 @@ class HostDeviceRows : public GpuRowHome {
     return reached;
   }
 
-  Status StartPool(const DevicePooling& pooling, float* out,
-                   std::unique_ptr<DeviceWork>* work) override {
-    out = Find(out, NumSamples(pooling) * dim_, pooling.stream);
-    std::fill_n(out, NumSamples(pooling) * dim_,
-                std::numeric_limits<float>::quiet_NaN());
-    work->reset(new Pooling(this, pooling, out));
-    return Status::OK();
+  void Pool(const HostPooling& pooling, float* out) override {
+    const Call call(this);
+    FillQueued();
+    Check(!Selects(pooling.combiner), "the combiner selects", 0);
+    out = Find(out, pooling.num_samples() * dim_, pooling.stream);
+    std::lock_guard<std::mutex> lock(mu_);
+    std::vector<const float*> rows;
+    for (RowHandle name : pooling.rows) rows.push_back(Named(name));
+    for (int32_t u : pooling.inverse) {
+      Check(u >= 0 && u < static_cast<int64_t>(rows.size()),
+            "there is no such distinct id", u);
+    }
+    PoolingBatch batch;
+    batch.rows = rows.data();
+    batch.inverse = pooling.inverse.data();
+    batch.offsets = pooling.offsets.data();
+    batch.dim = dim_;
+    batch.combiner = pooling.combiner;
+    PoolSamples(batch, 0, pooling.num_samples(), out);
   }
 
-  // Does all its work in Wait, like Pooling.
-  class Updating : public DeviceWork {
-   public:
-    Updating(HostDeviceRows* rows, const DevicePooledUpdate& update)
-        : rows_(rows),
-          call_(rows),
-          handles_(update.handles.begin(), update.handles.end()),
-          writing_(rows, handles_),
-          update_(update) {}
-    ~Updating() override { Wait(); }
-    Status Wait() override {
-      if (is_done_) return Status::OK();
-      is_done_ = true;
-      return rows_->UpdatePooled(update_, handles_);
+  Status Update(const HostPooledUpdate& update) override {
+    const Call call(this);
+    FillQueued();
+    Check((update.put_grads == nullptr) == (update.stream != nullptr),
+          "gradients come twice or never", update.num_samples);
+    const Writing writing(this, update.rows);
+    Occurrences occurrences;
+    Span<const int32_t> ends = update.ends, samples = update.samples;
+    Check(ends.size() == update.rows.size() &&
+              (ends.empty() ||
+               ends[ends.size() - 1] == static_cast<int64_t>(samples.size())),
+          "occurrences are not those of the rows", ends.size());
+    for (int32_t sample : samples) {
+      Check(sample >= 0 && sample < update.num_samples,
+            "there is no such sample", sample);
     }
+    occurrences.ends = ends.data();
+    occurrences.samples = samples.data();
+    const int64_t num_rows = update.rows.size();
+    std::vector<float> sums(num_rows * dim_);
+    const float* const grads =
+        update.put_grads != nullptr
+            ? static_cast<const HostDeviceGradients*>(update.put_grads)->all()
+            : Find(update.grads, update.num_samples * dim_, update.stream);
+    SumOccurrences(occurrences,
+                   update.factors.empty() ? nullptr : update.factors.data(),
+                   grads, dim_, 0, num_rows, sums.data());
+    std::unique_ptr<const RowRule> rule;
+    EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
+    return ApplyMarked(*rule, update.rows, update.slot_columns, sums.data());
+  }
 
-   private:
-    HostDeviceRows* const rows_;
-    const Call call_;
-    const std::vector<RowHandle> handles_;
-    const Writing writing_;
-    const DevicePooledUpdate update_;
-    bool is_done_ = false;
-  };
+  Status BringGradients(const float* grads, int64_t num_samples,
+                        const DeviceStream& stream, float* out) override {
+    const int64_t n = num_samples * dim_;
+    std::copy_n(Find(grads, n, &stream), n, out);
+    return Status::OK();
+  }
 
   Status StartGradients(const float* grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override {
     Check(Reach(grads) == nullptr, "gradients that are there are to be put",
           num_samples);
     put->reset(new HostDeviceGradients(dim_, num_samples));
-    return Status::OK();
-  }
-
-  Status StartPooledUpdate(const DevicePooledUpdate& update,
-                           std::unique_ptr<DeviceWork>* work) override {
-    FillQueued();
-    Check((update.put_grads == nullptr) == (update.stream != nullptr),
-          "gradients come twice or never", update.num_samples);
-    work->reset(new Updating(this, update));
     return Status::OK();
   }
 
@@ -426,68 +423,13 @@ class HostDeviceRows : public GpuRowHome {
     bool is_being_written = false;
   };
 
-  static int64_t NumSamples(const DevicePooling& pooling) {
-    return static_cast<int64_t>(pooling.offsets.size()) - 1;
-  }
-
-  Status UpdatePooled(const DevicePooledUpdate& update,
-                      Span<const RowHandle> handles) {
-    Occurrences occurrences;
-    Span<const int32_t> ends = update.ends, samples = update.samples;
-    Check(ends.size() == handles.size() &&
-              (ends.empty() ||
-               ends[ends.size() - 1] == static_cast<int64_t>(samples.size())),
-          "occurrences are not those of the rows", ends.size());
-    for (int32_t sample : samples) {
-      Check(sample >= 0 && sample < update.num_samples,
-            "there is no such sample", sample);
-    }
-    occurrences.ends = ends.data();
-    occurrences.samples = samples.data();
-    occurrences.weights = update.weights;
-    const int64_t num_rows = handles.size();
-    std::vector<float> sums(num_rows * dim_);
-    const float* const grads =
-        update.put_grads != nullptr
-            ? static_cast<const HostDeviceGradients*>(update.put_grads)->all()
-            : Find(update.grads, update.num_samples * dim_, update.stream);
-    SumOccurrences(occurrences,
-                   update.factors.empty() ? nullptr : update.factors.data(),
-                   grads, dim_, 0, num_rows, sums.data());
-    std::unique_ptr<const RowRule> rule;
-    EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
-    return ApplyMarked(*rule, handles, update.slot_columns, sums.data());
-  }
-
-  // Returns the row of an element of DevicePooling::rows. REQUIRES: mu_ is
-  // held.
+  // Returns the row of a name. REQUIRES: mu_ is held.
   const float* Named(RowHandle name) {
     if (name < kFirstReservedHandle) return At(name)->floats.data();
     const int64_t r = name - kFirstReservedHandle;
     Check(r < static_cast<int64_t>(defaults_.size()) / dim_,
           "there is no such default row", r);
     return defaults_.data() + r * dim_;
-  }
-
-  void Pool(const DevicePooling& pooling, float* out) {
-    Check(!Selects(pooling.combiner), "the combiner selects", 0);
-    FillQueued();
-    std::lock_guard<std::mutex> lock(mu_);
-    Span<const RowHandle> names = pooling.rows;
-    Span<const int32_t> inverse = pooling.inverse, offsets = pooling.offsets;
-    std::vector<const float*> rows;
-    for (RowHandle name : names) rows.push_back(Named(name));
-    for (int32_t u : inverse) {
-      Check(u >= 0 && u < static_cast<int64_t>(rows.size()),
-            "there is no such distinct id", u);
-    }
-    PoolingBatch batch;
-    batch.rows = rows.data();
-    batch.inverse = inverse.data();
-    batch.offsets = offsets.data();
-    batch.dim = dim_;
-    batch.combiner = pooling.combiner;
-    PoolSamples(batch, 0, NumSamples(pooling), out);
   }
 
   // REQUIRES: mu_ is held, or the call runs alone.

@@ -26,6 +26,7 @@ std::atomic<int64_t> num_updates{0};
 
 struct Table {
   GpuStepTable given;
+  HostStepRows* rows = nullptr;  // valid as long as given.table
   std::shared_ptr<HostKnownKeys> keys;
   std::shared_ptr<HostTally> tally;
   int64_t dim = 0;
@@ -64,10 +65,15 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
                 (!tables[t].on_device && tables[t].pieces.empty()),
             "ids or pieces are in GPU memory, without a stream", t);
       for (size_t u = 0; u < t; ++u) {
-        Check(tables[u].table != tables[t].table, "a table comes twice", t);
+        Check(tables[u].table != tables[t].table || tables[t].are_names,
+              "a table comes twice", t);
       }
+      Check(
+          !tables[t].are_names || (tables[t].is_narrow && !tables[t].on_device),
+          "names are not int32 in host memory", t);
       std::unique_ptr<Table> table(new Table);
       table->given = tables[t];
+      table->rows = rows[t].rows;
       table->keys = rows[t].keys;
       table->dim = rows[t].dim;
       table->tally = rows[t].tally;
@@ -137,6 +143,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     ++num_waited_for_;
     for (size_t i = 0; i < table->ids.size(); ++i) {
       const int64_t id = table->ids[i];
+      if (table->given.are_names) {
+        table->handles.push_back(
+            static_cast<RowHandle>(static_cast<int32_t>(id)));
+        continue;
+      }
       table->handles.push_back(table->keys->Find(id));
       if (table->handles.back() != kNoRow) continue;
       const auto first = table->unknown_of.emplace(id, table->unknown.size());
@@ -174,7 +185,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     for (const auto& table : tables_) {
       std::vector<int32_t> inverse(table->ids.size());
       std::iota(inverse.begin(), inverse.end(), 0);
-      DevicePooling pooling;
+      HostPooling pooling;
       pooling.rows = table->handles;
       pooling.inverse = inverse;
       pooling.offsets = table->offsets;
@@ -183,7 +194,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       if (!table->given.pieces.empty()) {
         Check(table->given.out == nullptr, "a table with pieces has an output",
               0);
-        EV_RETURN_IF_ERROR(PoolPieces(*table, pooling));
+        PoolPieces(*table, pooling);
         continue;
       }
       float* out = table->given.out;
@@ -192,9 +203,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         out = table->output.data();
         ++num_to_take_;
       }
-      std::unique_ptr<DeviceWork> work;
-      EV_RETURN_IF_ERROR(table->given.table->StartPool(pooling, out, &work));
-      EV_RETURN_IF_ERROR(work->Wait());
+      table->rows->Pool(pooling, out);
     }
     is_pooled_ = true;
     return Status::OK();
@@ -237,13 +246,20 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     std::unique_ptr<Notes> noted(new Notes);
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
-      Check(table->is_settled, "an update does not ask for keys without a row",
-            update.number);
-      Check(update.unknown_handles.size() == table->unknown.size(),
+      const bool is_named = !update.names.empty();
+      Check(table->is_settled || is_named,
+            "an update does not ask for keys without a row", update.number);
+      Check(is_named || update.unknown_handles.size() == table->unknown.size(),
             "keys without a row get none", update.number);
+      Check(!is_named || update.names.size() == table->handles.size() ||
+                table->given.num_ids == 1,
+            "names are not those of the ids", update.number);
       Check((update.put_grads == nullptr) == (stream != nullptr),
             "gradients are not in the memory of the update", update.number);
       if (!update.unknown_handles.empty()) Set(table, update.unknown_handles);
+      if (is_named) {
+        table->handles.assign(update.names.begin(), update.names.end());
+      }
       // Occurrences by row, in order; rows in order of first occurrence.
       std::unordered_map<RowHandle, size_t> number;
       std::vector<RowHandle> handles;
@@ -261,9 +277,10 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
-      Check((update.tally != nullptr) == (table->tally != nullptr) &&
-                !(update.tally != nullptr && update.notes_rows),
-            "an update's tally is not where the table's is", update.number);
+      Check(
+          (update.tally != nullptr) == (table->tally != nullptr && !is_named) &&
+              !(update.tally != nullptr && update.notes_rows),
+          "an update's tally is not where the table's is", update.number);
       if (update.notes_rows) noted->Add(update.number, handles, counts);
       if (update.tally != nullptr) table->tally->Begin();
       for (size_t k = 0; update.tally != nullptr && k < handles.size(); ++k) {
@@ -286,10 +303,10 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       }
       std::vector<int> columns(NumSlots(rule, hyper));
       std::iota(columns.begin(), columns.end(), 0);
-      DevicePooledUpdate to_do;
+      HostPooledUpdate to_do;
       to_do.rule = rule;
       to_do.hyper = hyper;
-      to_do.handles = handles;
+      to_do.rows = handles;
       to_do.slot_columns = columns;
       to_do.ends = ends;
       to_do.samples = samples;
@@ -298,9 +315,9 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       to_do.grads = update.grads;
       to_do.put_grads = update.put_grads;
       to_do.stream = stream;
-      std::unique_ptr<DeviceWork> work;
-      EV_RETURN_IF_ERROR(update.table->StartPooledUpdate(to_do, &work));
-      EV_RETURN_IF_ERROR(work->Wait());
+      auto* const rows = dynamic_cast<HostStepRows*>(update.table);
+      Check(rows != nullptr, "a table has no rows on a device", update.number);
+      EV_RETURN_IF_ERROR(rows->Update(to_do));
       if (update.tally != nullptr) table->tally->End();
     }
     if (!noted->is_of_a_table) return Status::OK();
@@ -357,7 +374,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
   }
 
   // Pools a table whose outputs are in pieces.
-  static Status PoolPieces(const Table& table, const DevicePooling& whole) {
+  static void PoolPieces(const Table& table, const HostPooling& whole) {
     int64_t at = 0;
     for (const GpuStepPiece& piece : table.given.pieces) {
       Check(piece.begin == at, "pieces do not follow each other", at);
@@ -365,17 +382,13 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       if (piece.count == 0) continue;
       std::vector<int32_t> numbers(piece.count + 1);
       std::iota(numbers.begin(), numbers.end(), 0);
-      DevicePooling pooling = whole;
+      HostPooling pooling = whole;
       pooling.rows = whole.rows.subspan(piece.begin, piece.count);
       pooling.inverse = Span<const int32_t>(numbers.data(), piece.count);
       pooling.offsets = numbers;
-      std::unique_ptr<DeviceWork> work;
-      EV_RETURN_IF_ERROR(
-          table.given.table->StartPool(pooling, piece.out, &work));
-      EV_RETURN_IF_ERROR(work->Wait());
+      table.rows->Pool(pooling, piece.out);
     }
     Check(at == table.given.num_samples, "samples are in no piece", at);
-    return Status::OK();
   }
 
   // Reads a table's ids and samples in GPU memory.

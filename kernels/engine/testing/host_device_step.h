@@ -14,8 +14,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/gpu_step.h"
 #include "kernels/engine/testing/host_device_distinct.h"
@@ -24,7 +26,45 @@
 namespace ev {
 namespace testing {
 
+// One table's samples to pool: distinct rows by name, and the row of each id.
+struct HostPooling {
+  Span<const RowHandle> rows;   // [U]
+  Span<const int32_t> inverse;  // [N]
+  Span<const int32_t> offsets;  // [B + 1]
+  Combiner combiner = Combiner::kSum;
+  const DeviceStream* stream = nullptr;  // of an output in GPU memory
+
+  int64_t num_samples() const {
+    return static_cast<int64_t>(offsets.size()) - 1;
+  }
+};
+
+// One table's update: distinct rows, and the occurrences of each
+// (combine/pooling_gradient.h).
+struct HostPooledUpdate {
+  std::string rule;
+  Span<const float> hyper;
+  Span<const RowHandle> rows;  // [U]; those that are no row are skipped
+  Span<const int> slot_columns;
+  Span<const int32_t> ends;     // [U]
+  Span<const int32_t> samples;  // [N]
+  Span<const float> factors;    // [B] or empty
+  int64_t num_samples = 0;
+  const float* grads = nullptr;  // in GPU memory
+  DeviceGradients* put_grads = nullptr;
+  const DeviceStream* stream = nullptr;
+};
+
+// What the rows do for a step.
+class HostStepRows {
+ public:
+  virtual ~HostStepRows() {}
+  virtual void Pool(const HostPooling& pooling, float* out) = 0;
+  virtual Status Update(const HostPooledUpdate& update) = 0;
+};
+
 struct HostStepTable {
+  HostStepRows* rows = nullptr;
   int64_t dim = 0;
   std::shared_ptr<HostKnownKeys> keys;
   std::shared_ptr<HostTally> tally;  // null if the table keeps none

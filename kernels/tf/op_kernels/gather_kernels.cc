@@ -3,6 +3,7 @@
 //
 // EvGather, EvGetMeta.
 
+#include "kernels/engine/embedding/lookup/row_lookup.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
 #include "kernels/tf/bridge/pool_parallel.h"
 #include "kernels/tf/bridge/register_kernel.h"
@@ -63,7 +64,7 @@ class GatherOp : public OpKernel {
     OP_REQUIRES_OK(context, KeysOf(context, ids, &wide, &keys));
     PoolParallel parallel(context);
     if (on_gpu_) {
-      OP_REQUIRES_OK(context, GatherToGpu(context, *resource->table(), keys,
+      OP_REQUIRES_OK(context, GatherToGpu(context, resource->table(), keys,
                                           rows, &parallel));
       return;
     }
@@ -75,14 +76,22 @@ class GatherOp : public OpKernel {
   // Writes rows to GPU memory: directly if the device holds the rows, else by a
   // copy.
   static Status GatherToGpu(OpKernelContext* context,
-                            const ev::EmbeddingTable& table,
+                            const std::shared_ptr<ev::EmbeddingTable>& table,
                             ev::Span<const int64_t> keys, Tensor* rows,
                             ev::Parallel* parallel) {
-    if (table.takes_device_tensors()) {
+    if (table->takes_device_tensors()) {
       ev::DeviceStream stream;
       TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream));
-      return ToTf(table.GatherOnDevice(keys, stream, MutableData<float>(rows),
-                                       parallel));
+      ev::RowsInput input;
+      input.table = table.get();
+      input.keys = keys;
+      ev::RowPlaces places;
+      places.starts = {0, static_cast<int64_t>(keys.size())};
+      places.pieces = {MutableData<float>(rows)};
+      std::shared_ptr<const ev::LookupPlan> plan;
+      return ToTf(ev::GatherRows(
+          ev::Span<const ev::RowsInput>(&input, 1), {table},
+          ev::Span<const ev::RowPlaces>(&places, 1), stream, parallel, &plan));
     }
     Tensor staged;
     if (!MakeTransferTensor(tensorflow::DT_FLOAT, rows->shape(), &staged)) {
@@ -90,7 +99,7 @@ class GatherOp : public OpKernel {
           tensorflow::DT_FLOAT, rows->shape(), &staged, InCpuMemory()));
     }
     TF_RETURN_IF_ERROR(
-        ToTf(table.Gather(keys, MutableData<float>(&staged), parallel)));
+        ToTf(table->Gather(keys, MutableData<float>(&staged), parallel)));
     return CopyToGpu(context, {{&staged, rows}});
   }
 

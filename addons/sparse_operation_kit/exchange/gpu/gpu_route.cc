@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
@@ -307,8 +308,8 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     summed.places = samples.places;
     const float* const factors = ev::FactorsOf(table);
     if (factors != nullptr) {
-      ev::gpu::Put(Span<const float>(factors, table.batch_size), factors_at[k],
-                   lane.get());
+      std::memcpy(lane->host() + factors_at[k], factors,
+                  table.batch_size * sizeof(float));
       summed.factors = reinterpret_cast<const float*>(device + factors_at[k]);
     }
     summed.long_sums = reinterpret_cast<float*>(device + sums_at[k]);

@@ -24,7 +24,6 @@
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/work_lane.h"
-#include "kernels/engine/rows/gpu/lane_work.h"
 
 namespace sok {
 namespace gpu {

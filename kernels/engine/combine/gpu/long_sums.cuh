@@ -64,9 +64,11 @@ struct LongSumsShared {
   int64_t found[kLongStretches];
 };
 
-// Does the work of LaunchLongSums with gridDim.x blocks of kSumThreads threads.
-// Unit: float4 if dim is a multiple of 4 and the gradients are aligned to it,
-// else float.
+// For each key whose occurrences [begin, end) are kManyOccurrences or more,
+// writes its sum to sums[begin / kManyOccurrences, :]; no two keys share a row.
+// Other rows of sums are unspecified. num_ids: number of all occurrences. The
+// work of gridDim.x blocks of kSumThreads threads. Unit: float4 if dim is a
+// multiple of 4 and the gradients are aligned to it, else float.
 template <typename Unit>
 __device__ void SumLongKeys(const PooledGradients& gradients, int64_t num_keys,
                             int64_t num_ids, int64_t dim, float* sums,

@@ -10,9 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/engine/base/gpu/stream.h"
-#include "kernels/engine/base/status.h"
-
 namespace ev {
 namespace gpu {
 
@@ -31,16 +28,8 @@ struct PooledGradients {
 // and adding then take less time than one thread would wait for memory.
 constexpr int32_t kManyOccurrences = 256;
 
-// Returns the size of 'sums' of LaunchLongSums.
+// Returns the size of 'sums' of SumLongKeys (long_sums.cuh).
 size_t LongSumBytes(int64_t num_ids, int64_t dim);
-
-// For each key whose occurrences [begin, end) are kManyOccurrences or more,
-// writes its sum to sums[begin / kManyOccurrences, :]; no two keys share a row.
-// Other rows of sums are unspecified. num_ids: number of all occurrences.
-// Launches at most one kernel.
-Status LaunchLongSums(const PooledGradients& gradients, int64_t num_keys,
-                      int64_t num_ids, int64_t dim, float* sums,
-                      StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

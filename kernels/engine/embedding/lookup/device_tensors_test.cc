@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/embedding/lookup/row_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/stream_under_test.h"
@@ -185,13 +186,23 @@ TEST_F(DeviceTensorsTest, RowsAreGatheredIntoDeviceMemory) {
   ASSERT_OK(table_->Gather(keys, cpu_rows.data(), &pool_));
   float* const device_rows = stream_->Allocate(cpu_rows.size());
   stream_->Fill(std::vector<float>(cpu_rows.size(), 77.0f), device_rows);
-  ASSERT_OK(table_->GatherOnDevice(keys, on_, device_rows, &pool_));
+  const auto gather = [&](const std::vector<int64_t>& wanted,
+                          const Table& table) {
+    RowsInput input;
+    input.table = table.get();
+    input.keys = wanted;
+    RowPlaces places;
+    places.starts = {0, static_cast<int64_t>(wanted.size())};
+    places.pieces = {wanted.empty() ? nullptr : device_rows};
+    std::shared_ptr<const LookupPlan> plan;
+    return GatherRows(std::vector<RowsInput>{input}, {table},
+                      std::vector<RowPlaces>{places}, on_, &pool_, &plan);
+  };
+  ASSERT_OK(gather(keys, table_));
   EXPECT_EQ(cpu_rows, stream_->Peek(device_rows, cpu_rows.size()));
-  ASSERT_OK(table_->GatherOnDevice({}, on_, nullptr, &pool_));
+  ASSERT_OK(gather({}, table_));
   EXPECT_EQ(StatusCode::kFailedPrecondition,
-            MakeTable(RowStorage::kDram)
-                ->GatherOnDevice(keys, on_, device_rows, &pool_)
-                .code());
+            gather(keys, MakeTable(RowStorage::kDram)).code());
 }
 
 TEST_F(DeviceTensorsTest, SamplesWithoutIdsGiveZeros) {

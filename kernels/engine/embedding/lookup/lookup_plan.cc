@@ -99,6 +99,7 @@ size_t LookupPlan::bytes() const {
 void LookupPlan::GiveBack() {
   for (const auto& table : tables_) {
     table->distinct.reset();
+    table->named_step.reset();
     table->owner.reset();
     table->table = nullptr;
   }

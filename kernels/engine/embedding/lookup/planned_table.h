@@ -18,6 +18,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_ids.h"
 #include "kernels/engine/ids/occurrences.h"
+#include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 
@@ -39,9 +40,13 @@ struct PlannedTable : PooledIds {
   // their values at the forward, because the update may run before the
   // gradient; otherwise invalid.
   const float** rows = nullptr;
-  // [U]: handles that a GPU which pools samples reads for each key, as
-  // DevicePooling::rows. Used during the forward only.
-  RowHandle* device_rows = nullptr;
+  // The step of a table that has no 'distinct' but was pooled by the names of
+  // its rows (named_step.h), and the table's number in it; null if there is
+  // none.
+  std::shared_ptr<GpuStep> named_step;
+  int named_number = 0;
+  // [U]: names of the distinct keys' rows. Used during the forward only.
+  RowHandle* key_names = nullptr;
   // [U]: occurrences of each key, if ids stand for several occurrences each
   // (row_lookup.h). Null: counts has them. In a step, set by LookupPlan::Fetch.
   int32_t* occurrences = nullptr;
@@ -106,15 +111,14 @@ struct PlannedTable : PooledIds {
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
-           device_row_memory.bytes() + occurrence_counts.bytes() +
-           shards.bytes();
+           key_name_memory.bytes() + occurrence_counts.bytes() + shards.bytes();
   }
 
   LineBuffer arrays;
   LineBuffer key_arrays;
   LineBuffer row_copies;  // of ReserveCopies
   std::mutex copies_mu;
-  LineBuffer device_row_memory;
+  LineBuffer key_name_memory;
   LineBuffer occurrence_counts;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +18,7 @@
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
+#include "kernels/engine/embedding/lookup/named_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/step_lookup.h"
@@ -79,8 +81,6 @@ class TablePooling {
   virtual Status Find(int64_t begin, int64_t end) = 0;
   // Pools samples [begin, end), when all keys are found.
   virtual void Pool(int64_t begin, int64_t end) = 0;
-  // The work of a GPU after Pool, or null.
-  virtual DeviceWork* work() const = 0;
 };
 
 // Computes the factors of samples [begin, end) for the gradient.
@@ -112,7 +112,6 @@ class PoolsOnCpu : public TablePooling {
     PoolSamples(planned_->batch(), begin, end, output_);
     FindFactors(begin, end, planned_);
   }
-  DeviceWork* work() const override { return nullptr; }
 
  private:
   PlannedTable* const planned_;
@@ -121,78 +120,149 @@ class PoolsOnCpu : public TablePooling {
   RowHolds* const holds_;
 };
 
-// Pools on the GPU that has the rows, which the CPU finds: all samples, as soon
-// as the last key is found, while keys of other tables are being found.
-class PoolsOnGpu : public TablePooling {
+// Names the rows of a table that a GPU pools by names (named_step.h), for all
+// tables of the call together. Pool computes the factors only.
+class NamesRows : public TablePooling {
  public:
-  PoolsOnGpu(PlannedTable* planned, const EmbeddingTable::Impl& table,
-             const DeviceStream* stream, float* output)
-      : planned_(planned), table_(table), stream_(stream), output_(output) {}
+  NamesRows(PlannedTable* planned, const EmbeddingTable::Impl& table)
+      : planned_(planned), table_(table) {}
 
   int64_t keys_at_once() const override { return kIdsPerTask; }
   int64_t sample_weight() const override { return 1; }
   Status Begin() override {
-    planned_->device_rows =
-        planned_->device_row_memory.ReserveOf<RowHandle>(planned_->num_unique);
+    planned_->key_names =
+        planned_->key_name_memory.ReserveOf<RowHandle>(planned_->num_unique);
     to_find_ = planned_->num_unique;
-    return planned_->num_unique == 0 ? Start() : Status::OK();
+    is_placed_ = planned_->num_unique == 0;
+    return Status::OK();
   }
+  // The last call gives the rows their places.
   Status Find(int64_t begin, int64_t end) override {
     FindHandles(planned_, begin, end);
     for (int64_t u = begin; u < end; ++u) {
       const RowHandle handle = planned_->handles[u];
-      planned_->device_rows[u] = handle < kFirstReservedHandle
-                                     ? handle
-                                     : table_.AbsentOnGpu(planned_->unique[u]);
+      planned_->key_names[u] = handle < kFirstReservedHandle
+                                   ? handle
+                                   : table_.AbsentOnGpu(planned_->unique[u]);
     }
     const int64_t found = end - begin;
-    const bool is_last =
-        found > 0 &&
-        to_find_.fetch_sub(found, std::memory_order_acq_rel) == found;
-    return is_last ? Start() : Status::OK();
+    if (found == 0 ||
+        to_find_.fetch_sub(found, std::memory_order_acq_rel) != found) {
+      return Status::OK();
+    }
+    return table_.WithName(table_.home->gpu()->PlaceRows(
+        Span<const RowHandle>(planned_->key_names, planned_->num_unique),
+        /*writes=*/false, planned_->key_names, &hold_, &is_placed_));
   }
   void Pool(int64_t begin, int64_t end) override {
     FindFactors(begin, end, planned_);
   }
-  DeviceWork* work() const override { return work_.get(); }
+  // False if the rows got no places, when all keys are found.
+  bool is_placed() const { return is_placed_; }
 
-  Status Start() {
-    DevicePooling pooling;
-    pooling.rows =
-        Span<const RowHandle>(planned_->device_rows, planned_->num_unique);
-    pooling.inverse = Span<const int32_t>(planned_->inverse, planned_->num_ids);
-    pooling.offsets =
-        Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
-    pooling.combiner = planned_->combiner;
-    pooling.stream = stream_;
-    return table_.WithName(
-        table_.home->gpu()->StartPool(pooling, output_, &work_));
+  // REQUIRES: the result is used while this object and 'output' live.
+  NamedSamples Samples(float* output) {
+    NamedSamples samples;
+    samples.table = &table_;
+    samples.num_ids = planned_->num_ids;
+    samples.num_samples = planned_->batch_size;
+    samples.combiner = planned_->combiner;
+    if (!IsOneIdEach()) {
+      samples.offsets =
+          Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
+    }
+    samples.out = output;
+    const int32_t* const inverse =
+        planned_->all_unique() ? nullptr : planned_->inverse;
+    const RowHandle* const of_keys = planned_->key_names;
+    samples.name = [inverse, of_keys](int64_t begin, Span<RowHandle> names) {
+      NameIds(inverse, of_keys, begin, names);
+    };
+    samples.release = [this] { hold_.reset(); };
+    return samples;
   }
 
  private:
+  bool IsOneIdEach() const {
+    const int64_t n = planned_->num_ids;
+    if (n != planned_->batch_size) return false;
+    for (int64_t i = 0; i <= n; ++i) {
+      if (planned_->offsets[i] != i) return false;
+    }
+    return true;
+  }
+
   PlannedTable* const planned_;
   const EmbeddingTable::Impl& table_;
-  const DeviceStream* const stream_;
-  float* const output_;
   std::atomic<int64_t> to_find_{0};
-  std::unique_ptr<DeviceWork> work_;
+  bool is_placed_ = false;
+  std::unique_ptr<RowHold> hold_;
 };
 
-// Waits for the work of all tables. The thread that waits for an output in
-// ordinary memory also copies it, so these waits are split among all threads.
-// This thread alone waits for the rest, which leaves the other threads free.
-Status WaitForAll(const std::vector<std::unique_ptr<TablePooling>>& tables,
-                  Parallel* parallel) {
-  std::vector<DeviceWork*> copying, others;
-  for (const auto& table : tables) {
-    DeviceWork* const work = table == nullptr ? nullptr : table->work();
-    if (work == nullptr) continue;
-    (work->copies_when_waited_for() ? copying : others).push_back(work);
+// Pools the tables with a NamesRows, in one step for each stream. *left: those
+// whose rows have no places, or for which there is no memory; the CPU has to
+// pool them.
+Status PoolNamedTables(Span<const PooledInput> inputs,
+                       Span<float* const> outputs,
+                       const std::vector<NamesRows*>& names, LookupPlan* plan,
+                       Parallel* parallel, std::vector<int>* left) {
+  std::map<const void*, std::vector<int>> by_stream;
+  int64_t num_ids = 0;
+  for (size_t t = 0; t < names.size(); ++t) {
+    if (names[t] == nullptr || inputs[t].batch_size == 0) continue;
+    const DeviceStream* const stream = inputs[t].stream;
+    if (stream == nullptr && (!names[t]->is_placed() ||
+                              num_ids + inputs[t].num_ids > kMaxStepIds / 2)) {
+      left->push_back(static_cast<int>(t));
+      continue;
+    }
+    num_ids += inputs[t].num_ids;
+    by_stream[stream == nullptr ? nullptr : stream->native].push_back(
+        static_cast<int>(t));
   }
-  EV_RETURN_IF_ERROR(
-      RunTasksWithStatus(parallel, static_cast<int64_t>(copying.size()),
-                         [&](int64_t i) { return copying[i]->Wait(); }));
-  for (DeviceWork* work : others) EV_RETURN_IF_ERROR(work->Wait());
+  for (const auto& one : by_stream) {
+    const std::vector<int>& tables = one.second;
+    std::vector<NamedSamples> samples;
+    for (int t : tables) samples.push_back(names[t]->Samples(outputs[t]));
+    const DeviceStream* const stream = inputs[tables[0]].stream;
+    std::shared_ptr<GpuStep> step;
+    const Status status = PoolByNames(samples, stream, parallel, &step);
+    if (status.code() == StatusCode::kResourceExhausted && stream == nullptr) {
+      left->insert(left->end(), tables.begin(), tables.end());
+      continue;
+    }
+    EV_RETURN_IF_ERROR(status);
+    for (size_t k = 0; k < tables.size(); ++k) {
+      PlannedTable* const planned = plan->mutable_planned(tables[k]);
+      planned->named_step = step;
+      planned->named_number = static_cast<int>(k);
+    }
+  }
+  return Status::OK();
+}
+
+// Finds the rows of these tables and pools them on the CPU.
+Status PoolOnCpu(const std::vector<int>& tables,
+                 const std::vector<EmbeddingTable::Impl*>& impls,
+                 Span<float* const> outputs, LookupPlan* plan, RowHolds* holds,
+                 Parallel* parallel) {
+  if (tables.empty()) return Status::OK();
+  std::map<int, std::unique_ptr<TablePooling>> pooling;
+  FindTasks find;
+  TaskList pool(kIdsPerTask);
+  for (int t : tables) {
+    PlannedTable* const planned = plan->mutable_planned(t);
+    planned->num_absent = 0;  // counted again
+    pooling[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], holds));
+    find.Add(t, planned->num_unique, pooling[t]->keys_at_once());
+    pool.Add(t, planned->batch_size, pooling[t]->sample_weight());
+  }
+  EV_RETURN_IF_ERROR(RunPieces(parallel, find.list(), [&](const Piece& piece) {
+    return pooling.at(piece.item)->Find(piece.begin, piece.end);
+  }));
+  RunPieces(parallel, pool, [&](const Piece& piece) {
+    pooling.at(piece.item)->Pool(piece.begin, piece.end);
+  });
   return Status::OK();
 }
 
@@ -234,7 +304,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
     // Null for the tables of the step.
     std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
-    std::vector<bool> on_gpu(num_tables, false);
+    std::vector<NamesRows*> names(num_tables, nullptr);
     for (int t = 0; t < num_tables; ++t) {
       if (step.Has(t)) continue;
       if (inputs[t].on_device) {
@@ -249,9 +319,8 @@ Status PooledForward(Span<const PooledInput> inputs,
       const bool keeps_rows =
           Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
       if (impls[t]->home->gpu() != nullptr && !keeps_rows) {
-        on_gpu[t] = true;
-        tables[t].reset(
-            new PoolsOnGpu(planned, *impls[t], in.stream, outputs[t]));
+        names[t] = new NamesRows(planned, *impls[t]);
+        tables[t].reset(names[t]);
       } else {
         tables[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], &holds));
       }
@@ -278,7 +347,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       const PlannedTable& planned = made->planned(t);
       if (step.Has(t) || IsSmall(planned)) continue;
       // If a GPU pools, only the factors of the samples are left to compute.
-      if (!on_gpu[t] || Divides(planned.combiner)) {
+      if (names[t] == nullptr || Divides(planned.combiner)) {
         pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       }
       EV_RETURN_IF_ERROR(tables[t]->Begin());
@@ -292,7 +361,11 @@ Status PooledForward(Span<const PooledInput> inputs,
     RunPieces(parallel, pool, [&](const Piece& piece) {
       tables[piece.item]->Pool(piece.begin, piece.end);
     });
-    EV_RETURN_IF_ERROR(WaitForAll(tables, parallel));
+    std::vector<int> left;
+    EV_RETURN_IF_ERROR(
+        PoolNamedTables(inputs, outputs, names, made.get(), parallel, &left));
+    EV_RETURN_IF_ERROR(
+        PoolOnCpu(left, impls, outputs, made.get(), &holds, parallel));
     EV_RETURN_IF_ERROR(step.TakeOutputs(parallel));
     tables.clear();  // while the gates are held
     for (int t = 0; t < num_tables; ++t) {

@@ -14,6 +14,7 @@
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
+#include "kernels/engine/embedding/lookup/named_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/step_lookup.h"
@@ -267,7 +268,7 @@ Status Lookup(Span<const RowsInput> inputs,
   });
 }
 
-// Sets the handles that keys [begin, end) read, as DevicePooling::rows.
+// Sets the names of the rows that keys [begin, end) read.
 void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
               RowHandle* names) {
   const EmbeddingTable::Impl& table = *planned.table->impl();
@@ -281,23 +282,30 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
   }
 }
 
-// Copies the rows on the device. names: handles of all keys, table by table.
-// Tables of a step are skipped.
+// Copies the rows of the tables that are in no step. names: of all keys, table
+// by table.
 Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
-              const DeviceStream& stream, const RowHandle* names) {
+              const DeviceStream& stream, const RowHandle* names,
+              Parallel* parallel) {
+  const std::vector<StepLookup::Pieces> pieces = PiecesOf(places);
+  std::vector<NamedSamples> tables;
   for (int t = 0; t < plan.num_tables(); ++t) {
     const PlannedTable& planned = plan.planned(t);
-    const bool is_in_step = IsInStep(planned);
-    for (size_t p = 0; p < places[t].pieces.size() && !is_in_step; ++p) {
-      const int64_t first = places[t].starts[p];
-      const int64_t n = places[t].starts[p + 1] - first;
-      EV_RETURN_IF_ERROR(planned.table->impl()->GatherOnGpu(
-          Span<const RowHandle>(names + first, n), stream,
-          places[t].pieces[p]));
-    }
+    const RowHandle* const of_table = names;
     names += planned.num_ids;
+    if (IsInStep(planned) || planned.num_ids == 0) continue;
+    NamedSamples table;
+    table.table = planned.table->impl();
+    table.num_ids = table.num_samples = planned.num_ids;
+    table.pieces = pieces[t];
+    table.name = [of_table](int64_t begin, Span<RowHandle> some) {
+      std::copy_n(of_table + begin, some.size(), some.data());
+    };
+    tables.push_back(std::move(table));
   }
-  return Status::OK();
+  std::shared_ptr<GpuStep> step;
+  return tables.empty() ? Status::OK()
+                        : PoolByNames(tables, &stream, parallel, &step);
 }
 
 }  // namespace
@@ -349,7 +357,7 @@ Status GatherRows(Span<const RowsInput> inputs,
     steps.stream = &stream;
     steps.places = places;
     steps.finish = [&](const LookupPlan& found) {
-      return Gather(found, places, stream, names);
+      return Gather(found, places, stream, names, parallel);
     };
     return Lookup(inputs, owners, steps, parallel, plan);
   });

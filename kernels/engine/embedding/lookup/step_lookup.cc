@@ -105,9 +105,11 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
   to_host_ = first->stream == nullptr;
   const Status status =
       tables[0].table->StartStep(tables, first->stream, &step_);
-  // Without memory for a step the CPU finds the rows.
-  if (status.code() == StatusCode::kResourceExhausted) return Status::OK();
-  return status;
+  // Without memory for a step the CPU pools, into outputs in its own memory.
+  if (status.code() == StatusCode::kResourceExhausted && to_host_) {
+    return Status::OK();
+  }
+  return first->table->impl()->WithName(status);
 }
 
 Status StepLookup::Waited() {

@@ -31,8 +31,10 @@ class StepLookup {
   StepLookup(const StepLookup&) = delete;
   StepLookup& operator=(const StepLookup&) = delete;
 
-  // Begins a step, if there are tables and memory for one. REQUIRES: the
-  // tables' gates, until destruction. Throws std::bad_alloc.
+  // Begins a step, if there are tables for one. Without memory for it there is
+  // none if outputs are in host memory, and ResourceExhausted if they are on a
+  // device. REQUIRES: the tables' gates, until destruction. Throws
+  // std::bad_alloc.
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
   // The same for inputs whose samples are one id each. pieces[t]: where the
   // rows of table t go.

@@ -126,8 +126,7 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
   }
   std::vector<StepNotes> notes;
   const auto apply_all = [&] {
-    EV_RETURN_IF_ERROR(ApplyPooledOnDevices(rule.name(), rule.hyper(), pooled,
-                                            parallel, &notes));
+    EV_RETURN_IF_ERROR(ApplyPooledOnDevices(rule, pooled, parallel, &notes));
     EV_RETURN_IF_ERROR(NotePooledRows(updates, round, parallel));
     return RunPieces(parallel, apply, [&](const Piece& piece) {
       return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);

@@ -4,16 +4,17 @@
 #include "kernels/engine/embedding/update/pooled_update.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "kernels/engine/base/tasks.h"
+#include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
+#include "kernels/engine/embedding/lookup/named_step.h"
+#include "kernels/engine/embedding/update/update_steps.h"
 #include "kernels/engine/rows/gpu_compute.h"
-#include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 namespace {
@@ -23,70 +24,77 @@ constexpr int64_t kIdsPerTask = 8192;
 // Gradient floats that are put at a time: half a MiB, about 50 us too.
 constexpr int64_t kFloatsPerPut = 1 << 17;
 
-// Starts the update of a table that is in no step.
-Status Start(const std::string& rule, Span<const float> hyper,
-             const PooledUpdate& update, const Grouped& grouped,
-             DeviceGradients* put_grads, std::unique_ptr<DeviceWork>* work) {
-  const PlannedTable& planned = *update.planned;
-  const size_t num_unique = planned.num_unique, num_ids = planned.num_ids;
-  DevicePooledUpdate to_do;
-  to_do.rule = rule;
-  to_do.hyper = hyper;
-  to_do.handles = Span<const RowHandle>(update.handles, num_unique);
-  to_do.slot_columns = update.slot_columns;
-  to_do.ends = Span<const int32_t>(grouped.ends, num_unique);
-  to_do.samples = Span<const int32_t>(grouped.samples, num_ids);
-  to_do.num_samples = planned.batch_size;
-  to_do.grads = update.grads;
-  to_do.put_grads = put_grads;
-  to_do.stream = update.stream;
-  if (planned.has_weights) {
-    to_do.weights = grouped.weights;
-  } else if (FactorsOf(planned) != nullptr) {
-    to_do.factors = Span<const float>(FactorsOf(planned), planned.batch_size);
-  }
-  return update.table->WithName(
-      update.table->home->gpu()->StartPooledUpdate(to_do, work));
-}
-
-// A table's update, and its gradients if they were copied from host memory.
+// A table's update in a step.
 struct StepUpdate {
-  const PooledUpdate* update;
-  DeviceGradients* put_grads;
+  const PooledUpdate* update = nullptr;
+  // The gradients, if they were copied from host memory.
+  DeviceGradients* put_grads = nullptr;
+  // If the CPU has found the rows: their names by distinct key [U] and by id
+  // [N], and the inverse of a table whose ids are on the device.
+  std::vector<RowHandle> key_names, names;
+  std::vector<int32_t> inverse;
+  std::unique_ptr<RowHold> hold;
+  bool is_placed = false;
+
+  bool is_named() const { return update->handles != nullptr; }
 };
 
-// Updates the tables of one step, in the same launches.
-Status UpdateStep(const std::string& rule, Span<const float> hyper,
-                  const std::vector<StepUpdate>& updates,
-                  std::vector<StepNotes>* notes) {
-  std::vector<GpuStepUpdate> to_do;
-  std::vector<RowMeta> tallies(updates.size());
-  std::vector<EmbeddingTable::Impl*> shared;
-  for (const StepUpdate& step_update : updates) {
-    const PooledUpdate* const update = step_update.update;
-    const DeviceDistinct& distinct = *update->planned->distinct;
-    GpuStepUpdate one;
-    one.number = distinct.step_table();
-    one.table = update->table->home->gpu_table();
-    if (update->unknown_handles != nullptr) {
-      one.unknown_handles = Span<const RowHandle>(update->unknown_handles,
-                                                  distinct.num_unknown());
-    }
-    one.grads = update->grads;
-    one.put_grads = step_update.put_grads;
-    one.notes_rows = update->table->needs_step_notes();
-    if (update->table->keeps_tally()) {
-      RowMeta* const tally = &tallies[to_do.size()];
-      tally->version_plus1 = RowMeta::PlusOne(update->call.step);
-      tally->call = update->call.call;
-      one.tally = tally;
-    }
-    to_do.push_back(one);
-    if (!update->is_solo) shared.push_back(update->table);
+// Gives the rows of an update places, and finds the inverse of its ids.
+Status Place(StepUpdate* step_update) {
+  const PooledUpdate& update = *step_update->update;
+  const PlannedTable& planned = *update.planned;
+  step_update->key_names.resize(planned.num_unique);
+  EV_RETURN_IF_ERROR(
+      update.table->WithName(update.table->home->gpu()->PlaceRows(
+          Span<const RowHandle>(update.handles, planned.num_unique),
+          /*writes=*/true, step_update->key_names.data(), &step_update->hold,
+          &step_update->is_placed)));
+  if (!step_update->is_placed) return Status::OK();
+  step_update->names.resize(planned.num_ids);
+  if (planned.distinct == nullptr) return Status::OK();
+  step_update->inverse.resize(planned.num_ids);
+  return update.table->WithName(
+      planned.distinct->Inverse(step_update->inverse.data(), nullptr));
+}
+
+// Names the rows of the updates whose rows the CPU has found.
+Status NameRows(std::vector<StepUpdate>* updates, Parallel* parallel) {
+  std::vector<StepUpdate*> named;
+  for (StepUpdate& update : *updates) {
+    if (update.is_named()) named.push_back(&update);
   }
+  EV_RETURN_IF_ERROR(
+      RunTasksWithStatus(parallel, static_cast<int64_t>(named.size()),
+                         [&](int64_t k) { return Place(named[k]); }));
+  TaskList tasks(kIdsPerTask);
+  for (size_t k = 0; k < named.size(); ++k) {
+    tasks.Add(static_cast<int>(k), named[k]->names.size(), 1);
+  }
+  RunPieces(parallel, tasks, [&](const Piece& piece) {
+    StepUpdate* const to = named[piece.item];
+    const PlannedTable& planned = *to->update->planned;
+    const int32_t* inverse = planned.all_unique() ? nullptr : planned.inverse;
+    if (planned.distinct != nullptr) inverse = to->inverse.data();
+    NameIds(inverse, to->key_names.data(), piece.begin,
+            Span<RowHandle>(to->names.data() + piece.begin,
+                            piece.end - piece.begin));
+  });
+  return Status::OK();
+}
+
+// Updates the tables of one step, in the same launches. *left: those whose rows
+// get no places.
+Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
+                  Parallel* parallel, std::vector<StepNotes>* notes,
+                  std::vector<const PooledUpdate*>* left) {
   // For tables that other calls update too, the first stripe stands for all. It
   // is held until the work is started, since work that is started later runs
-  // after it. Locked in one order by all calls.
+  // after it. Locked in one order by all calls, and before rows are held, so
+  // that a call that waits for places holds none.
+  std::vector<EmbeddingTable::Impl*> shared;
+  for (const StepUpdate& update : *updates) {
+    if (!update.update->is_solo) shared.push_back(update.update->table);
+  }
   std::sort(shared.begin(), shared.end(),
             [](const EmbeddingTable::Impl* a, const EmbeddingTable::Impl* b) {
               return a->number < b->number;
@@ -95,143 +103,144 @@ Status UpdateStep(const std::string& rule, Span<const float> hyper,
   for (EmbeddingTable::Impl* table : shared) {
     locks.emplace_back(*table->update_lock.stripe(0));
   }
-  const PooledUpdate& first = *updates[0].update;
-  GpuStep* const step = first.planned->distinct->step();
+  EV_RETURN_IF_ERROR(NameRows(updates, parallel));
+  std::vector<GpuStepUpdate> to_do;
+  std::vector<RowMeta> tallies(updates->size());
+  for (const StepUpdate& step_update : *updates) {
+    const PooledUpdate* const update = step_update.update;
+    const bool is_named = step_update.is_named();
+    if (is_named && !step_update.is_placed) {
+      left->push_back(update);
+      continue;
+    }
+    GpuStepUpdate one;
+    StepOf(*update->planned, &one.number);
+    one.table = update->table->home->gpu()->placed_rows();
+    if (update->unknown_handles != nullptr) {
+      one.unknown_handles = Span<const RowHandle>(
+          update->unknown_handles, update->planned->distinct->num_unknown());
+    }
+    one.names = step_update.names;
+    one.grads = update->grads;
+    one.put_grads = step_update.put_grads;
+    // If the CPU has found the rows, it counts them too.
+    one.notes_rows = !is_named && update->table->needs_step_notes();
+    if (!is_named && update->table->keeps_tally()) {
+      RowMeta* const tally = &tallies[to_do.size()];
+      tally->version_plus1 = RowMeta::PlusOne(update->call.step);
+      tally->call = update->call.call;
+      one.tally = tally;
+    }
+    to_do.push_back(one);
+  }
+  if (to_do.empty()) return Status::OK();
+  const PooledUpdate& first = *updates->front().update;
+  int number = 0;
+  GpuStep* const step = StepOf(*first.planned, &number);
   notes->emplace_back();
   notes->back().step = step;
-  EV_RETURN_IF_ERROR(first.table->WithName(
-      step->Update(rule, hyper, to_do, first.stream, &notes->back().notes)));
+  EV_RETURN_IF_ERROR(first.table->WithName(step->Update(
+      rule.name(), rule.hyper(), to_do, first.stream, &notes->back().notes)));
   if (notes->back().notes == nullptr) notes->pop_back();
+  // Later changes of the rows' places follow the device's work.
+  RunTasks(parallel, static_cast<int64_t>(updates->size()),
+           [&](int64_t k) { (*updates)[k].hold.reset(); });
   return Status::OK();
 }
 
-// Whether the table's update is one of its step's.
-bool IsInStep(const PooledUpdate& update) {
-  return update.planned->distinct != nullptr && update.handles == nullptr;
-}
-
-// Copies gradients in host memory to devices, into grads[i] of updates[i], and
-// updates the tables that are in no step.
-Status PutGradientsAndUpdate(
-    const std::string& rule, Span<const float> hyper,
-    const std::vector<PooledUpdate>& updates, Parallel* parallel,
-    std::vector<std::unique_ptr<DeviceGradients>>* grads) {
-  std::vector<Recycler<Grouped>::Handle> grouped;
-  std::vector<Grouped*> grouped_of(updates.size(), nullptr);
-  // Remaining parts to group and samples to put. Item i stands for parts of
-  // update i, item n + i for its samples.
-  std::vector<std::atomic<int64_t>> left(updates.size());
-  std::vector<std::unique_ptr<DeviceWork>> works(updates.size());
-  const int n = static_cast<int>(updates.size());
+// Copies gradients in host memory to devices.
+Status PutGradients(const std::vector<StepUpdate*>& updates,
+                    std::vector<std::unique_ptr<DeviceGradients>>* grads,
+                    Parallel* parallel) {
   TaskList tasks(kIdsPerTask);
-  grouped.reserve(updates.size());
-  for (int i = 0; i < n; ++i) {
-    const PooledUpdate& update = updates[i];
-    const PlannedTable& planned = *update.planned;
-    left[i] = 0;
-    if (update.stream == nullptr) {
-      EV_RETURN_IF_ERROR(
-          update.table->WithName(update.table->home->gpu()->StartGradients(
-              update.grads, planned.batch_size, &(*grads)[i])));
-      if ((*grads)[i]->needs_put()) {
-        left[i] += planned.batch_size;
-        tasks.AddAlone(n + i, planned.batch_size,
-                       std::max<int64_t>(1, kFloatsPerPut / planned.dim));
-      }
-    }
-    if (IsInStep(update)) continue;
-    const int64_t parts = NumParts(planned);
-    left[i] += parts;
-    grouped.push_back(GroupedPool().Acquire());
-    grouped_of[i] = &*grouped.back();
-    grouped_of[i]->Reserve(planned);
-    tasks.Add(i, parts, std::max<int64_t>(1, planned.num_ids / parts));
-  }
-  EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {
-    const int i = piece.item % n;
-    const PooledUpdate& update = updates[i];
-    if (piece.item >= n) {
-      const int64_t dim = update.planned->dim;
-      EV_RETURN_IF_ERROR(update.table->WithName((*grads)[i]->Put(
-          piece.begin, Span<const float>(update.grads + piece.begin * dim,
-                                         (piece.end - piece.begin) * dim))));
-    } else {
-      for (int64_t part = piece.begin; part < piece.end; ++part) {
-        EV_RETURN_IF_ERROR(GroupPartOf(*update.planned, part, grouped_of[i]));
-      }
-    }
-    // The last piece of a table starts its update.
-    const int64_t done = piece.end - piece.begin;
-    if (left[i].fetch_sub(done, std::memory_order_acq_rel) != done ||
-        IsInStep(update)) {
-      return Status::OK();
-    }
-    const auto start = [&](std::unique_ptr<DeviceWork>* work) {
-      return Start(rule, hyper, update, *grouped_of[i], (*grads)[i].get(),
-                   work);
-    };
-    if (update.is_solo) return start(&works[i]);
-    // Other calls update the table too: the first stripe stands for all. It is
-    // released at once, since calls wait for each other's tables.
-    std::lock_guard<std::mutex> lock(*update.table->update_lock.stripe(0));
-    // Destroyed before the lock is released: rows are written as long as it
-    // lives.
-    std::unique_ptr<DeviceWork> work;
-    EV_RETURN_IF_ERROR(start(&work));
-    return work == nullptr ? Status::OK()
-                           : update.table->WithName(work->Wait());
-  }));
+  grads->resize(updates.size());
   for (size_t i = 0; i < updates.size(); ++i) {
-    if (works[i] == nullptr) continue;
-    EV_RETURN_IF_ERROR(updates[i].table->WithName(works[i]->Wait()));
+    const PooledUpdate& update = *updates[i]->update;
+    const PlannedTable& planned = *update.planned;
+    EV_RETURN_IF_ERROR(
+        update.table->WithName(update.table->home->gpu()->StartGradients(
+            update.grads, planned.batch_size, &(*grads)[i])));
+    updates[i]->put_grads = (*grads)[i].get();
+    if ((*grads)[i]->needs_put()) {
+      tasks.AddAlone(static_cast<int>(i), planned.batch_size,
+                     std::max<int64_t>(1, kFloatsPerPut / planned.dim));
+    }
   }
-  return Status::OK();
+  return RunPieces(parallel, tasks, [&](const Piece& piece) {
+    const PooledUpdate& update = *updates[piece.item]->update;
+    const int64_t dim = update.planned->dim;
+    return update.table->WithName((*grads)[piece.item]->Put(
+        piece.begin, Span<const float>(update.grads + piece.begin * dim,
+                                       (piece.end - piece.begin) * dim)));
+  });
+}
+
+// Updates a table whose rows got no places: the CPU sums the gradients.
+Status SumAndApply(const RowRule& rule, const PooledUpdate& update,
+                   Parallel* parallel) {
+  const PlannedTable& planned = *update.planned;
+  if (update.stream != nullptr) {
+    return update.table->WithName(
+        Internal("rows of a table in GPU memory got no places"));
+  }
+  const Recycler<Grouped>::Handle grouped = GroupedPool().Acquire();
+  grouped->Reserve(planned);
+  EV_RETURN_IF_ERROR(RunTasksWithStatus(
+      parallel, NumParts(planned),
+      [&](int64_t part) { return GroupPartOf(planned, part, &*grouped); }));
+  SumBuffer sums(planned.num_unique * planned.dim);
+  ForRanges(parallel, planned.num_unique, kIdsPerTask,
+            [&](int64_t begin, int64_t end) {
+              SumOccurrences(grouped->occurrences(), FactorsOf(planned),
+                             update.grads, planned.dim, begin, end,
+                             sums.data() + begin * planned.dim);
+            });
+  std::unique_lock<std::mutex> lock;
+  if (!update.is_solo) {
+    lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
+  }
+  return update.table->WithName(update.table->home->Apply(
+      rule, Span<const RowHandle>(update.handles, planned.num_unique),
+      update.slot_columns, sums.data()));
 }
 
 }  // namespace
 
-Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
+Status ApplyPooledOnDevices(const RowRule& rule,
                             const std::vector<PooledUpdate>& updates,
                             Parallel* parallel, std::vector<StepNotes>* notes) {
   // By step and by the memory of the gradients: a step takes one kind at a
   // time. In the order of their first tables.
   std::vector<std::vector<StepUpdate>> steps;
-  std::map<std::pair<GpuStep*, bool>, size_t> number;
-  // Outlives the works, which read them.
-  std::vector<std::unique_ptr<DeviceGradients>> grads(updates.size());
-  // Updates that need the CPU's work first.
-  std::vector<PooledUpdate> prepared;
-  std::vector<size_t> prepared_at;
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const PooledUpdate& update = updates[i];
-    if (!IsInStep(update) || update.stream == nullptr) {
-      prepared.push_back(update);
-      prepared_at.push_back(i);
-    }
-    if (!IsInStep(update)) continue;
-    const auto key = std::make_pair(update.planned->distinct->step(),
+  std::map<std::pair<GpuStep*, bool>, size_t> at;
+  for (const PooledUpdate& update : updates) {
+    int number = 0;
+    const auto key = std::make_pair(StepOf(*update.planned, &number),
                                     update.stream == nullptr);
-    const auto found = number.emplace(key, steps.size());
+    const auto found = at.emplace(key, steps.size());
     if (found.second) steps.emplace_back();
-    steps[found.first->second].push_back({&update, nullptr});
+    StepUpdate one;
+    one.update = &update;
+    steps[found.first->second].push_back(std::move(one));
   }
-  for (const std::vector<StepUpdate>& step : steps) {
-    if (step[0].update->stream == nullptr) continue;
-    EV_RETURN_IF_ERROR(UpdateStep(rule, hyper, step, notes));
+  // Gradients that are on the device need nothing first.
+  std::vector<const PooledUpdate*> left;
+  std::vector<StepUpdate*> put;
+  for (std::vector<StepUpdate>& step : steps) {
+    if (step[0].update->stream != nullptr) {
+      EV_RETURN_IF_ERROR(UpdateStep(rule, &step, parallel, notes, &left));
+      continue;
+    }
+    for (StepUpdate& update : step) put.push_back(&update);
   }
-  if (prepared.empty()) return Status::OK();
-  std::vector<std::unique_ptr<DeviceGradients>> put(prepared.size());
-  EV_RETURN_IF_ERROR(
-      PutGradientsAndUpdate(rule, hyper, prepared, parallel, &put));
-  for (size_t k = 0; k < put.size(); ++k) {
-    grads[prepared_at[k]] = std::move(put[k]);
-  }
+  std::vector<std::unique_ptr<DeviceGradients>> grads;
+  EV_RETURN_IF_ERROR(PutGradients(put, &grads, parallel));
   for (std::vector<StepUpdate>& step : steps) {
     if (step[0].update->stream != nullptr) continue;
-    for (StepUpdate& update : step) {
-      update.put_grads = grads[update.update - updates.data()].get();
-    }
-    EV_RETURN_IF_ERROR(UpdateStep(rule, hyper, step, notes));
+    EV_RETURN_IF_ERROR(UpdateStep(rule, &step, parallel, notes, &left));
+  }
+  for (const PooledUpdate* update : left) {
+    EV_RETURN_IF_ERROR(SumAndApply(rule, *update, parallel));
   }
   return Status::OK();
 }

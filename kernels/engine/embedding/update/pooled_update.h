@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
@@ -20,6 +19,7 @@
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
+#include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
@@ -45,11 +45,12 @@ struct StepNotes {
   std::unique_ptr<GpuStepNotes> notes;
 };
 
-// Groups the occurrences of all tables and lets their devices update the rows.
+// Updates the rows in the steps of the lookups. Rows that the CPU has found are
+// given places first; those that get none are updated by sums of the CPU.
 // notes: receives those of steps with a table that needs them, also after an
-// error. REQUIRES: distinct tables on devices, whose gates and update locks are
-// held. Throws std::bad_alloc.
-Status ApplyPooledOnDevices(const std::string& rule, Span<const float> hyper,
+// error. REQUIRES: distinct tables that were pooled in steps (StepOf) and whose
+// gates and update locks are held. Throws std::bad_alloc.
+Status ApplyPooledOnDevices(const RowRule& rule,
                             const std::vector<PooledUpdate>& updates,
                             Parallel* parallel, std::vector<StepNotes>* notes);
 

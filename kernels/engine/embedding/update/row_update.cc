@@ -181,7 +181,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         }
         if (!has_slots) continue;
         std::vector<std::unique_ptr<SumBuffer>> sums;
-        EV_RETURN_IF_ERROR(SumPooled(inputs, &updates, &sums, parallel));
+        EV_RETURN_IF_ERROR(SumPooled(*rule, inputs, &updates, &sums, parallel));
         EV_RETURN_IF_ERROR(FetchPlanned(*rule, inputs, &updates, parallel));
         const UpdateLocks locks(gates.tables());
         for (Update& update : updates) update.solo = locks.solo(update.table);

@@ -7,8 +7,10 @@
 #include <cstring>
 
 #include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/named_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/update/update_steps.h"
+#include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
@@ -19,16 +21,31 @@ namespace {
 constexpr int64_t kSettledAlone = 2048;
 
 // Returns whether the samples' gradients are summed on a GPU, to which those in
-// host memory are copied. The GPU has the occurrences of a step's tables. For
-// other tables with fewer than half as many rows as samples the sums are so
-// much smaller that summing on the CPU costs less than the copy.
-bool SumsOnDevice(const EmbeddingTable::Impl& table,
-                  const PlannedTable& planned, const DeviceStream* stream) {
-  if (stream != nullptr) return true;
-  if (Selects(planned.combiner)) return false;
-  if (table.home->gpu() == nullptr) return false;
-  return planned.distinct != nullptr ||
+// host memory are copied: the step of the lookup has the occurrences. If the
+// CPU has found the rows, and there are fewer than half as many as samples, the
+// sums are so much smaller that summing on the CPU costs less than the copy.
+bool SumsOnDevice(const RowRule& rule, const Update& update,
+                  const DeviceStream* stream) {
+  const PlannedTable& planned = *update.planned;
+  int number = 0;
+  const GpuStep* const step = StepOf(planned, &number);
+  if (step == nullptr || !step->CanUpdate(rule.name(), update.slot_columns)) {
+    return false;
+  }
+  return stream != nullptr || planned.distinct != nullptr ||
          2 * planned.num_unique >= planned.batch_size;
+}
+
+// Copies the gradients of samples to CPU memory, which it adds to 'buffers'.
+Status BringGradients(const UpdateInput& input, const Update& update,
+                      std::vector<std::unique_ptr<SumBuffer>>* buffers,
+                      const float** grads) {
+  const PlannedTable& planned = *update.planned;
+  buffers->emplace_back(new SumBuffer(planned.batch_size * planned.dim));
+  *grads = buffers->back()->data();
+  return update.table->WithName(update.table->home->gpu_table()->BringGradients(
+      input.pooled_grads, planned.batch_size, *input.stream,
+      buffers->back()->data()));
 }
 
 // Returns whether an update by gradients that are summed on a GPU needs the
@@ -100,7 +117,8 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
   return PooledBackward(*plan, grads, sums, parallel);
 }
 
-Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
+Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
+                 std::vector<Update>* updates,
                  std::vector<std::unique_ptr<SumBuffer>>* buffers,
                  Parallel* parallel) {
   // A table may have been initialized again since the last attempt.
@@ -114,7 +132,7 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
     if (inputs[i].stream != nullptr) {
       EV_RETURN_IF_ERROR(update.table->CheckTakesDeviceTensors("the gradient"));
     }
-    if (SumsOnDevice(*update.table, *update.planned, inputs[i].stream)) {
+    if (SumsOnDevice(rule, update, inputs[i].stream)) {
       update.stream = inputs[i].stream;
       update.pooled_grads = inputs[i].pooled_grads;
       continue;
@@ -128,13 +146,17 @@ Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
       const int t = inputs[j].plan_table;
       Update& other = (*updates)[j];
       if (inputs[j].plan != &plan || inputs[j].pooled_grads == nullptr ||
-          SumsOnDevice(*other.table, *other.planned, inputs[j].stream) ||
+          SumsOnDevice(rule, other, inputs[j].stream) ||
           other.grads != nullptr || sums[t] != nullptr) {
         continue;
       }
+      grads[t] = inputs[j].pooled_grads;
+      if (inputs[j].stream != nullptr) {
+        EV_RETURN_IF_ERROR(
+            BringGradients(inputs[j], other, buffers, &grads[t]));
+      }
       buffers->emplace_back(new SumBuffer(other.num_keys * other.table->dim()));
       sums[t] = buffers->back()->data();
-      grads[t] = inputs[j].pooled_grads;
       other.grads = sums[t];
     }
     EV_RETURN_IF_ERROR(PooledBackward(plan, grads, sums, parallel));

@@ -106,7 +106,8 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
 
 // Step 1 of updates by gradients of samples: sums them into 'buffers', except
 // those that a device sums.
-Status SumPooled(Span<const UpdateInput> inputs, std::vector<Update>* updates,
+Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
+                 std::vector<Update>* updates,
                  std::vector<std::unique_ptr<SumBuffer>>* buffers,
                  Parallel* parallel);
 

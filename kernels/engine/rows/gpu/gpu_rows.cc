@@ -14,6 +14,7 @@
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 
@@ -116,6 +117,24 @@ Status GpuRows::StartStep(Span<const GpuStepTable> tables,
     return Internal("the program has no code of GPU steps");
   }
   return StepFactory()(device_, tables, stream, step);
+}
+
+Status GpuRows::StartGradients(const float* grads, int64_t num_samples,
+                               std::unique_ptr<DeviceGradients>* put) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  return GpuGradients::Make(device_, dim_, grads, num_samples, put);
+}
+
+Status GpuRows::BringGradients(const float* grads, int64_t num_samples,
+                               const DeviceStream& stream, float* out) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(CheckIsOn(device_, grads, "the gradient"));
+  const cudaStream_t native = static_cast<cudaStream_t>(stream.native);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(out, grads,
+                                          num_samples * dim_ * sizeof(float),
+                                          cudaMemcpyDeviceToHost, native));
+  EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(native));
+  return Status::OK();
 }
 
 Status GpuRows::Create(const GpuRowHomeOptions& options) {

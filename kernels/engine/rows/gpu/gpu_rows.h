@@ -61,14 +61,10 @@ class GpuRows : public GpuRowHome {
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override;
-  // These three use a lane of base/gpu/work_lane.h until the caller has waited
-  // for them.
-  Status StartPool(const DevicePooling& pooling, float* out,
-                   std::unique_ptr<DeviceWork>* work) override;
   Status StartGradients(const float* grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override;
-  Status StartPooledUpdate(const DevicePooledUpdate& update,
-                           std::unique_ptr<DeviceWork>* work) override;
+  Status BringGradients(const float* grads, int64_t num_samples,
+                        const DeviceStream& stream, float* out) override;
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;

@@ -65,6 +65,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
     table.num_samples = given.num_samples;
     table.combiner = given.combiner;
     table.is_narrow = given.is_narrow;
+    table.are_names = given.are_names;
     table.first_default = given.first_default;
     table.num_defaults = given.num_defaults;
     table.pieces = given.pieces;
@@ -353,7 +354,8 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
       kinds[k] =
           PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, one_id_each);
     }
-    if (what.finds) {
+    to.are_names = table.are_names;
+    if (what.finds && !table.are_names) {
       to.known = table.known->view();
       to.first_default = table.first_default;
       to.num_defaults = table.num_defaults;
@@ -418,7 +420,9 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
 
 StepCall::KnownLocks StepCall::LockKnown(int begin, int end) const {
   std::vector<KnownKeys*> all;
-  for (int t = begin; t < end; ++t) all.push_back(tables_[t].known.get());
+  for (int t = begin; t < end; ++t) {
+    if (!tables_[t].are_names) all.push_back(tables_[t].known.get());
+  }
   std::sort(all.begin(), all.end());
   KnownLocks locks;
   for (KnownKeys* known : all) locks.push_back(known->Lock());
@@ -566,6 +570,33 @@ Status StepCall::SetHandles(const std::vector<NewHandles>& all,
   return LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
                         reinterpret_cast<const RowHandle*>(there + given_at),
                         num_ids, OnDevice<RowHandle>(there_.names), stream);
+}
+
+Status StepCall::SetNames(const std::vector<GpuStepUpdate>& updates,
+                          StreamView stream) {
+  size_t bytes = 0;
+  for (const GpuStepUpdate& update : updates) {
+    bytes += update.names.size() * sizeof(RowHandle);
+  }
+  if (bytes == 0) return Status::OK();
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
+  char* here = lane->host();
+  lanes_.push_back(std::move(lane));
+  for (const GpuStepUpdate& update : updates) {
+    const size_t size = update.names.size() * sizeof(RowHandle);
+    if (size == 0) continue;
+    std::transform(update.names.begin(), update.names.end(),
+                   reinterpret_cast<RowHandle*>(here), [](RowHandle name) {
+                     return name < kFirstReservedHandle ? name : ev::kNoRow;
+                   });
+    const int64_t at = tables_[update.number].id_begin;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(OnDevice<RowHandle>(there_.names) + at, here, size,
+                        cudaMemcpyHostToDevice, stream.get()));
+    here += size;
+  }
+  return Status::OK();
 }
 
 Status StepCall::End(StreamView work, const DeviceStream* outside) {

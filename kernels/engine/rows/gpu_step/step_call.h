@@ -22,9 +22,9 @@
 //     divides.
 //   outputs in host memory: their size on the GPU, and again pinned unless they
 //     are in pinned memory.
-//   per id, for an update: 40 on the GPU, and 12 pinned for tables with
-//     notes_rows (step_rows.h). Held from the update on, or from the pooling on
-//     if an update is expected.
+//   per id, for an update: 40 on the GPU; 12 pinned for tables with notes_rows
+//     (step_rows.h), and 4 pinned if the update has names. Held from the update
+//     on, or from the pooling on if an update is expected.
 //
 // All of it is memory of lanes (base/gpu/work_lane.h), except 16 bytes per id
 // of a table in the step in which it gets its first wide id: 8 on the GPU and 8
@@ -106,6 +106,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     std::vector<GpuStepPiece> pieces;
     int wave = 0;
     bool is_narrow = false;  // ids on the GPU are int32
+    bool are_names = false;  // as GpuStepTable
     // True if the caller's int64 ids are copied to the block of ids as int32.
     // If one does not fit, all are in 'wide' instead.
     bool narrows = false;
@@ -237,6 +238,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Overwrites the names of unknown ids with the handles that their keys have
   // got since the lookup.
   Status SetHandles(const std::vector<NewHandles>& all, StreamView stream);
+  // Overwrites the names of all ids of the updates that have names.
+  Status SetNames(const std::vector<GpuStepUpdate>& updates, StreamView stream);
   // Writes the queued new rows and keys of these tables, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,

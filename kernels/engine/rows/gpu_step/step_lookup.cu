@@ -53,8 +53,9 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
     key = table.is_narrow
               ? __ldcs(static_cast<const int32_t*>(table.ids) + local)
               : __ldcs(static_cast<const long long*>(table.ids) + local);
-    RowHandle name = FindKnown(table.known, key);
-    unknown = name == ev::kNoRow;
+    RowHandle name = table.are_names ? static_cast<RowHandle>(key)
+                                     : FindKnown(table.known, key);
+    unknown = !table.are_names && name == ev::kNoRow;
     if (unknown && table.num_defaults != 0) {
       const int64_t rest = key % table.num_defaults;
       name =

@@ -56,6 +56,7 @@ struct StepLookupTable {
   int32_t dim = 0;
   int32_t combiner = 0;  // ev::Combiner
   bool is_narrow = false;
+  bool are_names = false;  // the ids are names, of 32 bits
   // Read by LaunchFindNames. If num_defaults is not 0, the name of an unknown
   // id is its default row, AbsentAs(first_default + floormod(id,
   // num_defaults)).

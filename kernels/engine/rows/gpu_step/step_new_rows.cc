@@ -27,6 +27,7 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
       all.end());
   if (all.empty()) return Status::OK();
   std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<GpuRows::Queue> queues(all.size());
   std::vector<std::unique_lock<std::mutex>> locks;
   for (size_t k = 0; k < all.size(); ++k) {

@@ -158,6 +158,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   std::vector<GpuGradients*> put_grads;
   std::vector<std::vector<RowHandle>> rows_only(n);
   int64_t num_noted = 0;  // ids of tables that note their rows
+  bool have_names = false;
   bool have_tallies = false;
   for (size_t k = 0; k < n; ++k) {
     const GpuStepUpdate& update = ordered[k];
@@ -180,6 +181,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     tables[k].notes_rows = update.notes_rows;
     tables[k].occurrences = DeviceOccurrences(of);
     if (update.notes_rows) num_noted += of.num_ids;
+    have_names |= !update.names.empty();
     if (update.tally != nullptr) {
       have_tallies = true;
       tables[k].tally_version_plus1 = update.tally->version_plus1;
@@ -207,7 +209,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   groups_early_ = false;                // groups below, if still needed
   groups = std::move(groups_);
   bool is_grouped = groups != nullptr;
-  if (is_grouped && (!new_handles.empty() || !groups->AreOf(numbers, tables))) {
+  if (is_grouped &&
+      (!new_handles.empty() || have_names || !groups->AreOf(numbers, tables))) {
     has_failed_ = true;
     EV_RETURN_IF_ERROR(groups->End(lane_.get()));
     has_failed_ = had_failed;
@@ -217,7 +220,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
   }
-  lanes_.reserve(lanes_.size() + 2);  // for SetHandles and for the groups
+  // For SetHandles, SetNames and the groups.
+  lanes_.reserve(lanes_.size() + 3);
   // From here on, work may be in flight.
   has_failed_ = true;
   const cudaStream_t s = groups->lane()->stream();
@@ -239,6 +243,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(SetHandles(new_handles, s));
+    EV_RETURN_IF_ERROR(SetNames(ordered, s));
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
   }
   EV_RETURN_IF_ERROR(groups->Describe(tables));
@@ -284,7 +289,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(End(s, stream));
   *notes = std::move(noted);
   for (GpuGradients* put : put_grads) EV_RETURN_IF_ERROR(put->UsedUntil(*end_));
-  const bool expects_more = new_handles.empty() && n == tables_.size();
+  const bool expects_more =
+      new_handles.empty() && !have_names && n == tables_.size();
   for (GpuRows* rows : all_rows) {
     rows->BeginAfter(end_, followed);
     rows->set_groups_early(expects_more);

@@ -16,6 +16,8 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/optimizer/row_rule.h"
+#include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
 #include "kernels/engine/testing/host_device_rows.h"
 
@@ -65,58 +67,70 @@ class DeviceCacheTest : public ::testing::Test {
   void TearDown() override { testing::LimitHostDeviceRows(-1); }
 };
 
-// A pooling of one id per row; it holds the rows until destroyed.
-struct Pooling {
-  explicit Pooling(const std::vector<RowHandle>& handles) : rows(handles) {
-    for (size_t i = 0; i <= rows.size(); ++i) {
-      if (i < rows.size()) inverse.push_back(static_cast<int32_t>(i));
-      offsets.push_back(static_cast<int32_t>(i));
-    }
-    out.resize(rows.size() * kDim);
+// Places of rows, for a step that reads or writes them.
+struct Placed {
+  explicit Placed(const std::vector<RowHandle>& handles)
+      : rows(handles), names(handles.size()) {}
+  Status Place(RowHome* home, bool writes = false) {
+    return home->gpu()->PlaceRows(rows, writes, names.data(), &hold,
+                                  &is_placed);
   }
-  Status Start(RowHome* home) {
-    DevicePooling pooling;
-    pooling.rows = rows;
-    pooling.inverse = inverse;
-    pooling.offsets = offsets;
-    return home->gpu()->StartPool(pooling, out.data(), &work);
-  }
-  std::vector<RowHandle> rows;
-  std::vector<int32_t> inverse, offsets;
-  std::vector<float> out;
-  std::unique_ptr<DeviceWork> work;
+  std::vector<RowHandle> rows, names;
+  std::unique_ptr<RowHold> hold;
+  bool is_placed = false;
 };
+
+TEST_F(DeviceCacheTest, PlacesAreRowsOfTheDevice) {
+  const auto rows = MakeRows(kPlaces);
+  MakeNew(rows.get(), Range(0, 200));
+  Placed placed({150, AbsentAs(1), 3, kNoRow});
+  ASSERT_OK(placed.Place(rows.get(), /*writes=*/true));
+  ASSERT_TRUE(placed.is_placed);
+  EXPECT_EQ(placed.names[1], AbsentAs(1));
+  EXPECT_EQ(placed.names[3], kNoRow);
+  // What a step writes to the places is in the rows.
+  auto* const device = static_cast<GpuRowHome*>(rows->gpu()->placed_rows());
+  const std::vector<RowHandle> places = {placed.names[0], placed.names[2]};
+  const std::vector<float> values = {7, 8, 9, 10};
+  ASSERT_OK(device->Write(places, 0, values.data()));
+  placed.hold.reset();
+  ASSERT_OK(rows->tiers()->Prefetch(Range(4, 4 + kPlaces)));
+  std::vector<float> out(200 * kDim);
+  ASSERT_OK(ReadOnce(rows.get(), Range(0, 200), out.data()));
+  EXPECT_EQ(out[300], 7);
+  EXPECT_EQ(out[301], 8);
+  EXPECT_EQ(out[6], 9);
+  EXPECT_EQ(out[7], 10);
+}
 
 TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
   const auto rows = MakeRows(kPlaces);
   MakeNew(rows.get(), Range(0, 200));
-  Pooling first(Range(0, kPlaces));
-  ASSERT_OK(first.Start(rows.get()));
-  ASSERT_NE(first.work, nullptr);
+  Placed first(Range(0, kPlaces));
+  ASSERT_OK(first.Place(rows.get()));
+  ASSERT_TRUE(first.is_placed);
   // On the same thread, which must not wait for itself.
-  Pooling second(Range(100, 140));
-  second.rows[7] = AbsentAs(1);
-  ASSERT_OK(second.Start(rows.get()));
-  EXPECT_EQ(second.work, nullptr);  // done at once, from CPU memory
-  EXPECT_EQ(second.out[0], 1);
-  EXPECT_EQ(second.out[2], 3);
-  EXPECT_EQ(second.out[14], 3);
+  for (const bool writes : {false, true}) {
+    Placed second(Range(100, 140));
+    ASSERT_OK(second.Place(rows.get(), writes));
+    EXPECT_FALSE(second.is_placed);
+    EXPECT_EQ(second.hold, nullptr);
+  }
   std::vector<float> out(200 * kDim);
   ASSERT_OK(rows->Read(Range(0, 200), 0, out.data()));
   EXPECT_EQ(out[1], 2);
   EXPECT_EQ(out[399], 4);
   ASSERT_OK(rows->tiers()->Prefetch(Range(0, 200)));
-  ASSERT_OK(first.work->Wait());
-  EXPECT_EQ(first.out[126], 3);
-  first.work.reset();
+  first.hold.reset();
   EXPECT_EQ(rows->tiers()->tier_stats().memory_rows, kPlaces);
 }
 
 TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
   const auto rows = MakeRows(kPlaces);
   MakeNew(rows.get(), Range(0, 200));
-  Pooling holder(Range(0, kPlaces));
-  ASSERT_OK(holder.Start(rows.get()));
+  Placed holder(Range(0, kPlaces));
+  ASSERT_OK(holder.Place(rows.get()));
+  ASSERT_TRUE(holder.is_placed);
   std::thread writer([&] {
     const std::vector<RowHandle> handles = Range(100, 200);
     const std::vector<float> values(handles.size() * kDim, 9.0f);
@@ -124,7 +138,7 @@ TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
     EXPECT_TRUE(status.ok()) << status.message();
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  ASSERT_OK(holder.work->Wait());
+  holder.hold.reset();
   writer.join();
   std::vector<float> out(200 * kDim);
   ASSERT_OK(ReadOnce(rows.get(), Range(0, 200), out.data()));
@@ -135,33 +149,19 @@ TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
 TEST_F(DeviceCacheTest, MoreDistinctRowsThanPlaces) {
   const auto rows = MakeRows(kPlaces);
   MakeNew(rows.get(), Range(0, 1000));
-  Pooling pooling(Range(0, 1000));
-  ASSERT_OK(pooling.Start(rows.get()));
-  EXPECT_EQ(pooling.work, nullptr);
-  for (size_t i = 0; i < 1000; ++i) {
-    ASSERT_EQ(pooling.out[2 * i], i % 2 == 0 ? 1 : 3);
-  }
+  Placed placed(Range(0, 1000));
+  ASSERT_OK(placed.Place(rows.get(), /*writes=*/true));
+  EXPECT_FALSE(placed.is_placed);
   const std::vector<RowHandle> handles = Range(0, 1000);
-  DevicePooledUpdate update;
-  update.rule = "SGD";
+  std::unique_ptr<const RowRule> rule;
   const std::vector<float> hyper = {1.0f};
-  update.hyper = hyper;
-  update.handles = handles;
-  std::vector<int32_t> ends, samples;
+  ASSERT_OK(MakeRowRule("SGD", hyper, &rule));
   std::vector<float> grads;
   for (int32_t i = 0; i < 1000; ++i) {
-    ends.push_back(i + 1);
-    samples.push_back(i);
     grads.insert(grads.end(), kDim, static_cast<float>(i));
   }
-  update.ends = ends;
-  update.samples = samples;
-  update.num_samples = 1000;
-  update.grads = grads.data();
-  std::unique_ptr<DeviceWork> work;
   ASSERT_OK(rows->Reserve(1000));
-  ASSERT_OK(rows->gpu()->StartPooledUpdate(update, &work));
-  EXPECT_EQ(work, nullptr);
+  ASSERT_OK(rows->Apply(*rule, handles, {}, grads.data()));
   rows->Unreserve(1000);
   std::vector<float> out(1000 * kDim);
   ASSERT_OK(ReadOnce(rows.get(), handles, out.data()));

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/combine/pooling.h"
-#include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
@@ -35,10 +33,10 @@ Status Guarded(const Body& body) {
 }
 
 // Holds rows until destroyed.
-class HeldRows {
+class HeldRows : public RowHold {
  public:
   HeldRows(DeviceCache* cache, size_t most) : cache_(cache), places_(most) {}
-  ~HeldRows() { Release(); }
+  ~HeldRows() override { Release(); }
   HeldRows(const HeldRows&) = delete;
   HeldRows& operator=(const HeldRows&) = delete;
 
@@ -61,33 +59,6 @@ class HeldRows {
   DeviceCache* const cache_;
   std::vector<Place> places_;
   size_t size_ = 0;
-};
-
-// The device's work on rows that are held for it.
-class HeldWork : public DeviceWork {
- public:
-  HeldWork(std::unique_ptr<HeldRows> rows, std::unique_ptr<DeviceWork> work)
-      : rows_(std::move(rows)), work_(std::move(work)) {}
-  ~HeldWork() override { End(); }
-  Status Wait() override {
-    const Status status = work_ == nullptr ? Status::OK() : work_->Wait();
-    End();
-    return status;
-  }
-  bool copies_when_waited_for() const override {
-    return work_ != nullptr && work_->copies_when_waited_for();
-  }
-
- private:
-  // After a failed Wait the device may still be running, but not after the work
-  // is destroyed.
-  void End() {
-    work_.reset();
-    rows_.reset();
-  }
-
-  std::unique_ptr<HeldRows> rows_;
-  std::unique_ptr<DeviceWork> work_;
 };
 
 class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
@@ -155,51 +126,28 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     });
   }
 
-  Status StartPool(const DevicePooling& pooling, float* out,
-                   std::unique_ptr<DeviceWork>* work) override {
+  // Held as for a read, since that does not wait for rows that others hold.
+  Status PlaceRows(Span<const RowHandle> handles, bool writes, RowHandle* names,
+                   std::unique_ptr<RowHold>* hold, bool* placed) override {
+    *placed = false;
     return Guarded([&] {
-      const size_t size = pooling.rows.size();
+      const size_t size = handles.size();
+      if (static_cast<int64_t>(size) > cache_.capacity()) return Status::OK();
       std::unique_ptr<HeldRows> held(new HeldRows(&cache_, size));
-      if (static_cast<int64_t>(size) <= cache_.capacity()) {
-        EV_RETURN_IF_ERROR(held->Hold(pooling.rows, Use::kReads));
-      }
-      if (held->size() < size) {
-        held->Release();
-        return PoolOnCpu(pooling, out);
-      }
-      DevicePooling there = pooling;
-      there.rows = held->places();
-      std::unique_ptr<DeviceWork> inner;
-      EV_RETURN_IF_ERROR(device()->StartPool(there, out, &inner));
-      work->reset(new HeldWork(std::move(held), std::move(inner)));
+      EV_RETURN_IF_ERROR(held->Hold(handles, Use::kReads));
+      if (held->size() < size) return Status::OK();
+      if (writes) cache_.Wrote(held->places());
+      std::copy_n(held->places().begin(), size, names);
+      *hold = std::move(held);
+      *placed = true;
       return Status::OK();
     });
   }
+  GpuTableCompute* placed_rows() override { return device(); }
 
   Status StartGradients(const float* grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override {
     return device()->StartGradients(grads, num_samples, put);
-  }
-
-  Status StartPooledUpdate(const DevicePooledUpdate& update,
-                           std::unique_ptr<DeviceWork>* work) override {
-    return Guarded([&] {
-      const size_t size = update.handles.size();
-      std::unique_ptr<HeldRows> held(new HeldRows(&cache_, size));
-      if (static_cast<int64_t>(size) <= cache_.capacity()) {
-        EV_RETURN_IF_ERROR(held->Hold(update.handles, Use::kWrites));
-      }
-      if (held->size() < size) {
-        held->Release();
-        return UpdateInStretches(update);
-      }
-      DevicePooledUpdate there = update;
-      there.handles = held->places();
-      std::unique_ptr<DeviceWork> inner;
-      EV_RETURN_IF_ERROR(device()->StartPooledUpdate(there, &inner));
-      work->reset(new HeldWork(std::move(held), std::move(inner)));
-      return Status::OK();
-    });
   }
 
   Status Write(Span<const RowHandle> handles, int column,
@@ -313,43 +261,6 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       }
       return Status::OK();
     });
-  }
-
-  // Pools on the CPU. Sums have the same order and therefore the same bits.
-  Status PoolOnCpu(const DevicePooling& pooling, float* out) {
-    std::vector<float> copies(pooling.rows.size() * dim_);
-    EV_RETURN_IF_ERROR(Read(pooling.rows, 0, copies.data()));
-    std::vector<const float*> rows(pooling.rows.size());
-    for (size_t u = 0; u < rows.size(); ++u) {
-      rows[u] = pooling.rows[u] < kFirstReservedHandle
-                    ? copies.data() + u * dim_
-                    : cache_.fresh().default_row(pooling.rows[u] -
-                                                 kFirstReservedHandle);
-    }
-    PoolingBatch batch;
-    batch.rows = rows.data();
-    batch.inverse = pooling.inverse.data();
-    batch.offsets = pooling.offsets.data();
-    batch.dim = dim_;
-    batch.combiner = pooling.combiner;
-    PoolSamples(batch, 0, static_cast<int64_t>(pooling.offsets.size()) - 1,
-                out);
-    return Status::OK();
-  }
-
-  Status UpdateInStretches(const DevicePooledUpdate& update) {
-    Occurrences occurrences;
-    occurrences.ends = update.ends.data();
-    occurrences.samples = update.samples.data();
-    occurrences.weights = update.weights;
-    const int64_t size = update.handles.size();
-    std::vector<float> sums(size * dim_);
-    SumOccurrences(occurrences,
-                   update.factors.empty() ? nullptr : update.factors.data(),
-                   update.grads, dim_, 0, size, sums.data());
-    std::unique_ptr<const RowRule> rule;
-    EV_RETURN_IF_ERROR(MakeRowRule(update.rule, update.hyper, &rule));
-    return Apply(*rule, update.handles, update.slot_columns, sums.data());
   }
 
   const int64_t dim_;

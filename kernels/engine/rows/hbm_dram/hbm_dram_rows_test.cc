@@ -78,7 +78,8 @@ std::shared_ptr<EmbeddingTable> MakeTable(const TableOptions& options) {
 }
 
 // One training step: looks ids up, one per sample, and applies gradients that
-// depend on the result.
+// depend on the result, in odd steps by the gradients of the samples and in
+// even ones by their sums.
 Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
             const std::string& rule, const std::vector<float>& hyper,
             const std::vector<SlotSpec>& slots, int64_t step,
@@ -96,16 +97,20 @@ Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
   EV_RETURN_IF_ERROR(PooledForward({&in, 1}, {}, outputs, parallel, &plan));
   for (size_t i = 0; i < pooled.size(); ++i) pooled[i] = pooled[i] - 0.3f;
   const Span<const int64_t> keys = plan->unique_keys(0);
+  const std::vector<std::vector<SlotSpec>> all = {slots};
+  UpdateInput update;
+  update.table = table;
+  update.keys = keys;
+  update.plan = plan.get();
+  if (step % 2 == 1) {
+    update.pooled_grads = pooled.data();
+    return ApplyRule(rule, hyper, {&update, 1}, all, step, parallel);
+  }
   std::vector<float> sums(keys.size() * kDim);
   std::vector<const float*> grads = {pooled.data()};
   std::vector<float*> to = {sums.data()};
   EV_RETURN_IF_ERROR(PooledBackward(*plan, grads, to, parallel));
-  UpdateInput update;
-  update.table = table;
-  update.keys = keys;
   update.grads = sums.data();
-  update.plan = plan.get();
-  const std::vector<std::vector<SlotSpec>> all = {slots};
   return ApplyRule(rule, hyper, {&update, 1}, all, step, parallel);
 }
 
