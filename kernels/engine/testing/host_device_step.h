@@ -55,7 +55,7 @@ struct HostPooledUpdate {
   const DeviceStream* stream = nullptr;
 };
 
-// What the rows do for a step.
+// Operations of the rows for a step.
 class HostStepRows {
  public:
   virtual ~HostStepRows() {}

@@ -33,7 +33,7 @@ struct NamedSamples {
   int64_t num_ids = 0, num_samples = 0;  // N >= 0, B >= 1
   Combiner combiner = Combiner::kSum;
   Span<const int32_t> offsets;  // [B + 1]; empty: each sample is one id
-  // As GpuStepTable::out and pieces.
+  // The outputs, like GpuStepTable::out and pieces.
   float* out = nullptr;
   std::vector<GpuStepPiece> pieces;
   // Writes the names of ids [begin, begin + names.size()). Thread-safe.

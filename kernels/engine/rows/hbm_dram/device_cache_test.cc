@@ -88,7 +88,7 @@ TEST_F(DeviceCacheTest, PlacesAreRowsOfTheDevice) {
   ASSERT_TRUE(placed.is_placed);
   EXPECT_EQ(placed.names[1], AbsentAs(1));
   EXPECT_EQ(placed.names[3], kNoRow);
-  // What a step writes to the places is in the rows.
+  // The rows have what a step writes to their places.
   auto* const device = static_cast<GpuRowHome*>(rows->gpu()->placed_rows());
   const std::vector<RowHandle> places = {placed.names[0], placed.names[2]};
   const std::vector<float> values = {7, 8, 9, 10};
