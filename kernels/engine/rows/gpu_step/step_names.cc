@@ -1,0 +1,85 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepCall: overwrites the names of ids before an update, because keys have got
+// rows, or rows other places, since the lookup; and copies names to the host.
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/engine/base/gpu/block_parts.h"
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
+
+namespace ev {
+namespace gpu {
+
+Status StepCall::SetHandles(const std::vector<NewHandles>& all,
+                            StreamView stream) {
+  int64_t num_ids = 0;
+  for (const NewHandles& one : all) num_ids += one.table->unknown.size();
+  if (num_ids == 0) return Status::OK();
+  Parts both;
+  const size_t ids_at = both.AddBytes(num_ids * sizeof(uint32_t));
+  const size_t given_at = both.AddBytes(num_ids * sizeof(RowHandle));
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
+  char* const here = lane->host();
+  char* const there = lane->device();
+  lanes_.push_back(std::move(lane));
+  uint32_t* const ids = reinterpret_cast<uint32_t*>(here + ids_at);
+  RowHandle* const given = reinterpret_cast<RowHandle*>(here + given_at);
+  int64_t id = 0;
+  for (const NewHandles& one : all) {
+    const Table& table = *one.table;
+    for (size_t k = 0; k < table.unknown.size(); ++k, ++id) {
+      ids[id] = table.unknown[k];
+      given[id] = one.handles[table.key_of[k]];
+    }
+  }
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+  return LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
+                        reinterpret_cast<const RowHandle*>(there + given_at),
+                        num_ids, OnDevice<RowHandle>(there_.names), stream);
+}
+
+Status StepCall::SetNames(const std::vector<GpuStepUpdate>& updates,
+                          StreamView stream) {
+  size_t bytes = 0;
+  for (const GpuStepUpdate& update : updates) {
+    bytes += update.names.size() * sizeof(RowHandle);
+  }
+  if (bytes == 0) return Status::OK();
+  std::unique_ptr<WorkLane> lane;
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
+  char* here = lane->host();
+  lanes_.push_back(std::move(lane));
+  for (const GpuStepUpdate& update : updates) {
+    const size_t size = update.names.size() * sizeof(RowHandle);
+    if (size == 0) continue;
+    std::transform(update.names.begin(), update.names.end(),
+                   reinterpret_cast<RowHandle*>(here), [](RowHandle name) {
+                     return name < kFirstReservedHandle ? name : ev::kNoRow;
+                   });
+    const int64_t at = tables_[update.number].id_begin;
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(OnDevice<RowHandle>(there_.names) + at, here, size,
+                        cudaMemcpyHostToDevice, stream.get()));
+    here += size;
+  }
+  return Status::OK();
+}
+
+Status StepCall::BringNames(int t, RowHandle* names) const {
+  const Table& table = tables_[t];
+  return lane_->BringDown(there_.names + table.id_begin * sizeof(RowHandle),
+                          table.num_ids * sizeof(RowHandle), names);
+}
+
+}  // namespace gpu
+}  // namespace ev
