@@ -7,8 +7,10 @@
 // (../BUILD: *_hbm_dram_test, *_hbm_dram_ssd_test).
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -18,6 +20,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/lookup/presence.h"
+#include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/erased.h"
@@ -214,6 +217,60 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       EXPECT_GE(StoredRows(*here), here->size() - places) << rule.name;
     }
   }
+}
+
+TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
+  const std::vector<SlotSpec> slots = {{"a", 0.1f}};
+  const std::vector<std::vector<SlotSpec>> all = {slots};
+  const Rule rule = {"Adagrad", {0.1f}, slots};
+  const TableOptions options = Options("v", 64 * RowBytes(1));
+  const auto here = MakeTable(options);
+  const auto in_memory = MakeTable(InMemory(options));
+  std::vector<int64_t> ids(64);
+  std::iota(ids.begin(), ids.end(), int64_t{1000});
+  ASSERT_OK(Both({here, in_memory}, rule, 0, ids));
+  // Samples of two ids, so that gradients have factors. All are new keys.
+  ids.resize(40);
+  std::iota(ids.begin(), ids.end(), int64_t{0});
+  std::vector<int64_t> splits;
+  for (int64_t i = 0; i <= 20; ++i) splits.push_back(2 * i);
+  for (const auto& table : {in_memory, here}) {
+    PooledInput in;
+    in.table = table.get();
+    in.combiner = Combiner::kMean;
+    in.batch_size = 20;
+    in.num_ids = 40;
+    in.ids64 = ids.data();
+    in.row_splits = splits.data();
+    std::vector<float> pooled(20 * kDim);
+    std::vector<float*> outputs = {pooled.data()};
+    std::shared_ptr<const LookupPlan> plan;
+    ASSERT_OK(PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
+    // Other rows hold all places until the update has begun.
+    std::unique_ptr<RowHold> hold;
+    if (table == here) {
+      std::vector<RowHandle> handles(64);
+      std::iota(handles.begin(), handles.end(), RowHandle{0});
+      bool placed = false;
+      ASSERT_OK(table->impl()->home->gpu()->PlaceRows(
+          handles, /*writes=*/false, handles.data(), &hold, &placed));
+      ASSERT_TRUE(placed);
+    }
+    std::thread releases([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      hold.reset();
+    });
+    UpdateInput update;
+    update.table = table.get();
+    update.keys = plan->unique_keys(0);
+    update.plan = plan.get();
+    update.pooled_grads = pooled.data();
+    const Status status =
+        ApplyRule(rule.name, rule.hyper, {&update, 1}, all, 1, &pool_);
+    releases.join();
+    ASSERT_OK(status);
+  }
+  ExpectSame(*here, *in_memory, slots);
 }
 
 TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
