@@ -3,8 +3,8 @@
 //
 // Steps of tables whose rows the CPU has found (GpuStepTable::are_names): those
 // with rows in GPU and CPU memory, a table that occurs a second time in a call,
-// and tables for which there was no memory in the first step. For the files of
-// this folder only.
+// and keys of rows that are copied to GPU memory. For the files of embedding/
+// only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_NAMED_STEP_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_NAMED_STEP_H_
