@@ -166,21 +166,25 @@ class WithoutSteps {
   ~WithoutSteps() { RefuseHostDeviceSteps(false); }
 };
 
-TEST(HostDeviceRowsTest, WithoutMemoryForAStepTheCpuFindsTheRows) {
-  const WithoutSteps without_steps;
+TEST(HostDeviceRowsTest, KeysOfOtherRanksNeedMemoryForAStep) {
   ServedTables served(3);
-  const int64_t before = HostDeviceSteps();
-  for (int step = 0; step < 2; ++step) {
-    ASSERT_OK(served.Serve({200, 0, 31}));
-    EXPECT_EQ(before, HostDeviceSteps());
-    EXPECT_EQ(100, served.plan().num_unique(0));
-    EXPECT_EQ(16, served.plan().num_unique(2));
-    ASSERT_OK(served.Update());
+  {
+    const WithoutSteps without_steps;
+    const Status status = served.Serve({200, 0, 31});
+    EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+    EXPECT_EQ("no memory for a step, table 'user'", status.message());
+    for (int t = 0; t < 3; ++t) EXPECT_EQ(0, served.table(t)->size());
   }
+  const int64_t before = HostDeviceSteps();
+  ASSERT_OK(served.Serve({200, 0, 31}));
+  EXPECT_EQ(1, HostDeviceSteps() - before);
+  EXPECT_EQ(100, served.plan().num_unique(0));
+  EXPECT_EQ(16, served.plan().num_unique(2));
+  ASSERT_OK(served.Update());
   std::vector<float> values(4);
   ASSERT_OK(served.table(0)->Gather(std::vector<int64_t>{7, 105}, values.data(),
                                     nullptr));
-  EXPECT_EQ((std::vector<float>{1, 1, 5, 5}), values);
+  EXPECT_EQ((std::vector<float>{3, 3, 5, 5}), values);
 }
 
 TEST(HostDeviceRowsTest, WhatIsServedAgainIsNotFetched) {

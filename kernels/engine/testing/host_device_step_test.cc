@@ -164,7 +164,9 @@ TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
   }
 }
 
-TEST_F(StepTest, TheFirstLookupOfATableIsInTheStep) {
+// The first lookup of each table is in one step by ids. The second ones are in a
+// step by names.
+TEST_F(StepTest, TheSecondLookupsOfTablesAreAStepOfTheirOwn) {
   const Table twice = MakeTable(/*records=*/true), once = MakeTable();
   float* const more =
       static_cast<float*>(AllocateHostDeviceMemory(4 * kIds * sizeof(float)));
@@ -180,8 +182,10 @@ TEST_F(StepTest, TheFirstLookupOfATableIsInTheStep) {
     EXPECT_TRUE(status.ok()) << status.message();
     return HostDeviceSteps() - before;
   };
-  EXPECT_EQ(1, steps_of({twice, once, twice}));
-  EXPECT_EQ(1, steps_of({twice, twice}));
+  EXPECT_EQ(1, steps_of({twice, once}));
+  EXPECT_EQ(2, steps_of({twice, once, twice}));
+  EXPECT_EQ(2, steps_of({twice, twice}));
+  EXPECT_EQ(2, steps_of({twice, twice, twice}));
   FreeHostDeviceMemory(more);
 }
 
@@ -210,7 +214,7 @@ TEST_F(StepTest, TablesWithOutputsInDifferentMemoryAreNotInOneStep) {
                             std::vector<float*>{memory_, out.data()}, nullptr,
                             &plan)
                   .ok());
-  EXPECT_EQ(1, HostDeviceSteps() - steps);
+  EXPECT_EQ(2, HostDeviceSteps() - steps);
   for (int64_t i = 0; i < kIds; ++i) expected.insert(expected.end(), {1, 2});
   EXPECT_EQ(expected, out);
   EXPECT_EQ(expected,
@@ -219,9 +223,26 @@ TEST_F(StepTest, TablesWithOutputsInDifferentMemoryAreNotInOneStep) {
 
 TEST_F(StepTest, WithoutMemoryForAStepTheCpuFindsTheRows) {
   const Table table = MakeTable();
+  PooledInput in = Input(table.get());
+  in.stream = nullptr;
   RefuseHostDeviceSteps(true);
-  EXPECT_EQ((Numbers{0, 0}), Made(table, Input(table.get())));
+  EXPECT_EQ((Numbers{0, 0}), Made(table, in));
   RefuseHostDeviceSteps(false);
+}
+
+TEST_F(StepTest, OutputsInGpuMemoryNeedMemoryForAStep) {
+  const Table table = MakeTable();
+  std::shared_ptr<const LookupPlan> plan;
+  RefuseHostDeviceSteps(true);
+  const Status status =
+      PooledForward(std::vector<PooledInput>{Input(table.get())}, {table},
+                    std::vector<float*>{memory_}, nullptr, &plan);
+  RefuseHostDeviceSteps(false);
+  EXPECT_EQ(StatusCode::kResourceExhausted, status.code());
+  EXPECT_EQ("no memory for a step, table 'user'", status.message());
+  EXPECT_EQ(nullptr, plan);
+  EXPECT_EQ(0, table->size());
+  EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
 }
 
 }  // namespace
