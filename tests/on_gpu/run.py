@@ -76,6 +76,9 @@ def run_program(path, storage, options, interpreter=None):
   name = "%s (%s)" % (path, storage)
   environ = dict(os.environ, PYTHONUNBUFFERED="1")
   environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+  # Some suites start programs with sessions of their own. Without this they take all of
+  # the card's memory, and other programs find none.
+  environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
   environ[placement.DEVICE] = options.device
   environ[placement.STORAGE] = storage
   if options.library:

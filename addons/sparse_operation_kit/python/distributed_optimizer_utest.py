@@ -158,6 +158,8 @@ class DistributedOptimizerTest(parameterized.TestCase):
 
   @parameterized.parameters("function", "hook")
   def test_broadcast_skips_what_is_spread(self, how):
+    if how == "hook" and not hasattr(hvd, "BroadcastGlobalVariablesHook"):
+      self.skipTest("Horovod has no hook where TensorFlow has no Estimator (2.16 and later)")
     with tf.Graph().as_default():
       spread = _variable("spread", seed=10 + hvd.rank())
       copied = _variable("copied", seed=20 + hvd.rank())
