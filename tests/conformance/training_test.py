@@ -78,7 +78,14 @@ class EstimatorTest(parameterized.TestCase):
     exported = estimator.export_saved_model(
         os.path.join(directory, "export"), serving)
     ids = np.random.RandomState(0).randint(0, _ROWS, size=[64, 3])
-    served = tf.contrib.predictor.from_saved_model(exported)({"ids": ids})["y"]
+    if hasattr(tf, "contrib"):
+      served = tf.contrib.predictor.from_saved_model(exported)({"ids": ids})["y"]
+    else:
+      with tf.Session(graph=tf.Graph()) as session:
+        meta = tf.saved_model.loader.load(session, ["serve"], exported)
+        signature = meta.signature_def["serving_default"]
+        served = session.run(signature.outputs["y"].name,
+                             {signature.inputs["ids"].name: ids})
     np.testing.assert_allclose(served, predicted, rtol=1e-6)
     self._serve_without_the_package(exported, ids[:3], predicted[:3])
 

@@ -41,6 +41,9 @@ import test_log  # pylint: disable=wrong-import-position
 
 _PLACED = re.compile(r"^tables that were placed: (\d+)$", re.MULTILINE)
 
+# The messages of exceptions, which TensorFlow follows by long lists of files.
+_ERRORS = re.compile(r"^[\w.]*(?:Error|Exception)\b.*$", re.MULTILINE)
+
 _NOT_RUN = re.compile(r"^not run: (?:__main__\.)?(.*)$", re.MULTILINE)
 
 # counts: test_log.Counts. placed: int, number of tables on the device. log: string.
@@ -161,7 +164,10 @@ def report(outcomes, log_lines):
     print("  " + line)
   for outcome in outcomes:
     if outcome.counts.failed:
-      print("\n%s, its last lines:" % outcome.name)
+      print("\n%s, its errors:" % outcome.name)
+      for line in sorted(set(_ERRORS.findall(outcome.log))):
+        print("  " + line[:500])
+      print("its last lines:")
       print("\n".join("  " + l for l in outcome.log.splitlines()[-log_lines:]))
   if counts.failed:
     print("\nfailed:")

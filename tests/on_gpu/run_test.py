@@ -19,7 +19,7 @@ _CPU = ["run", "--device=/cpu:0", "--storages=per_table"]
 def _outcome(passed, failed=(), placed=1):
   counts = test_log.Counts()
   counts.passed, counts.failed = passed, list(failed)
-  log = "one\nnot run: __main__.X.z: is about files\ntwo\nthree"
+  log = "one\nFileError: no 'x'\n\nnot run: __main__.X.z: is about files\ntwo\nthree"
   return run.Outcome("a_test.py (hbm)", counts, placed, log, 1.0)
 
 
@@ -74,6 +74,7 @@ class RunTest(absltest.TestCase):
     with mock.patch("builtins.print") as out:
       self.assertEqual(run.report([_outcome(2), _outcome(1, ["a_test.py X.y"])], 2), 1)
     text = "\n".join(str(call[0][0]) for call in out.call_args_list)
+    self.assertIn("its errors:\n  FileError: no 'x'\n", text)
     self.assertIn("  two\n  three", text)
     self.assertNotIn("one", text)
     self.assertIn("  a_test.py (hbm) X.z: is about files\n", text)

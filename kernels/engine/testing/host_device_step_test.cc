@@ -164,8 +164,8 @@ TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
   }
 }
 
-// The first lookup of each table is in one step by ids. The second ones are in a
-// step by names.
+// The first lookup of each table is in one step by ids. The second ones are in
+// a step by names.
 TEST_F(StepTest, TheSecondLookupsOfTablesAreAStepOfTheirOwn) {
   const Table twice = MakeTable(/*records=*/true), once = MakeTable();
   float* const more =

@@ -88,23 +88,25 @@ class LayersTest(parameterized.TestCase):
   def test_acceptance_01_sparse_parity(self, combiner, weighted, max_norm, dtype):
     layer = self.layer(hps.SparseLookupLayer, long_keys=dtype == tf.int64)
     full = [[3, 5, 3], [199], [0, 1, 2, 3, 4], [7, 7]]
-    for rows in (full, [[]] + full, full[:2] + [[]] + full[2:], full + [[], []], [[], []],
-                 [[], [4], []]):
-      ids, weights = self.sparse(rows)
-
-      def build():
-        fed = tf.sparse_placeholder(tf.int64, [None, None])
-        cast = tf.SparseTensor(fed.indices, tf.cast(fed.values, dtype), fed.dense_shape)
-        fed_weights = tf.sparse_placeholder(tf.float32, [None, None])
-        given = fed_weights if weighted else None
-        ours = layer(cast, sp_weights=given, combiner=combiner, max_norm=max_norm)
-        self.assertEqual(ours.shape.as_list(), [None, _DIM])
-        stock = tf.nn.embedding_lookup_sparse(
-            tf.constant(self.rows), cast, given, combiner=combiner or "mean",
-            max_norm=max_norm)
-        return (ours, stock), {fed: ids, fed_weights: weights}
-
-      ours, stock = self.run_graph(build)
+    with tf.Graph().as_default(), tf.Session() as session:
+      fed = tf.sparse_placeholder(tf.int64, [None, None])
+      cast = tf.SparseTensor(fed.indices, tf.cast(fed.values, dtype), fed.dense_shape)
+      fed_weights = tf.sparse_placeholder(tf.float32, [None, None])
+      given = fed_weights if weighted else None
+      lookup = layer(cast, sp_weights=given, combiner=combiner, max_norm=max_norm)
+      self.assertEqual(lookup.shape.as_list(), [None, _DIM])
+      stock_lookup = tf.nn.embedding_lookup_sparse(
+          tf.constant(self.rows), cast, given, combiner=combiner or "mean",
+          max_norm=max_norm)
+      # One graph for all samples: most of the time goes into making one.
+      samples = (full, [[]] + full, full[:2] + [[]] + full[2:], full + [[], []], [[], []],
+                 [[], [4], []])
+      outputs = [
+          session.run([lookup, stock_lookup],
+                      dict(zip((fed, fed_weights), self.sparse(rows))))
+          for rows in samples
+      ]
+    for rows, (ours, stock) in zip(samples, outputs):
       # Stock lookups omit empty samples at the end, and divide by a zero weight sum for
       # other empty samples.
       self.assertEqual(ours.shape, (len(rows), _DIM))

@@ -11,8 +11,9 @@ try:
 except ImportError as e:
   raise ImportError(
       "hugectr reads Parquet files with pyarrow, which runs code that a file holds unless "
-      "pyarrow-hotfix is installed, and it cannot be imported (%s). "
-      "Remedy: pip install pyarrow-hotfix" % e)
+      "pyarrow-hotfix is installed, and it cannot be imported (%s). Remedy: %s" %
+      (e, "pip install pyarrow-hotfix" if e.name == "pyarrow_hotfix"
+       else "a pyarrow that works with this Python and NumPy"))
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq

@@ -24,11 +24,13 @@ def _numbers(array):
   """Returns an Array of numbers without nulls as a NumPy array on the same memory.
 
   pyarrow's own conversion looks for pandas in each call, which takes longer than the
-  rest.
+  rest, and `array.type.to_pandas_dtype` needs pandas in some versions.
   """
   if pa.types.is_boolean(array.type) or not len(array):
     return array.to_numpy(zero_copy_only=False)
-  whole = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
+  kind = ("f" if pa.types.is_floating(array.type) else
+          "u" if pa.types.is_unsigned_integer(array.type) else "i")
+  whole = np.frombuffer(array.buffers()[1], "%s%d" % (kind, array.type.bit_width // 8))
   return whole[array.offset:array.offset + len(array)]
 
 

@@ -140,18 +140,13 @@ _LOSSES = (
 
 class LayersTest(parameterized.TestCase):
 
-  @classmethod
-  def setUpClass(cls):
-    super().setUpClass()
-    cls.graph = tf.Graph()
-    with cls.graph.as_default():
+  def setUp(self):
+    super().setUp()
+    self.graph = tf.Graph()
+    with self.graph.as_default():
       tf.compat.v1.set_random_seed(3)
-      cls.session = tf.compat.v1.Session(graph=cls.graph)
-
-  @classmethod
-  def tearDownClass(cls):
-    cls.session.close()
-    super().tearDownClass()
+      self.session = tf.compat.v1.Session(graph=self.graph)
+    self.addCleanup(self.session.close)
 
   def test_every_type_has_a_case(self):
     self.assertCountEqual({case[0] for case in _CASES}, network.OF_TYPE)
