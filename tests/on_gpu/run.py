@@ -41,7 +41,7 @@ import test_log  # pylint: disable=wrong-import-position
 
 _PLACED = re.compile(r"^tables that were placed: (\d+)$", re.MULTILINE)
 
-# The messages of exceptions, which TensorFlow follows by long lists of files.
+# Messages of exceptions. In a log, long stacks of the graph's construction follow them.
 _ERRORS = re.compile(r"^[\w.]*(?:Error|Exception)\b.*$", re.MULTILINE)
 
 _NOT_RUN = re.compile(r"^not run: (?:__main__\.)?(.*)$", re.MULTILINE)
@@ -79,8 +79,8 @@ def run_program(path, storage, options, interpreter=None):
   name = "%s (%s)" % (path, storage)
   environ = dict(os.environ, PYTHONUNBUFFERED="1")
   environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-  # Some suites start programs with sessions of their own. Without this they take all of
-  # the card's memory, and other programs find none.
+  # Some suites start servers, whose sessions are not configured by placement.py. Without
+  # this variable such a session takes all of the card's memory.
   environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
   environ[placement.DEVICE] = options.device
   environ[placement.STORAGE] = storage
