@@ -238,6 +238,13 @@ class DataTest(parameterized.TestCase):
         slot = found.keys("a", 0, None, None)
         self.assertEqual((slot.keys.tolist(), slot.offsets.tolist()), ([2, 3, 4], [0, 2, 3]))
 
+  @parameterized.parameters(pa.uint8(), pa.uint16(), pa.uint32())
+  def test_unsigned_numbers_are_not_negative(self, kind):
+    most = 2 ** kind.bit_width - 1
+    found = parquet_columns.Columns("f", pa.table({"a": pa.array([1, most], kind)}), 0)
+    self.assertEqual(found.keys("a", 0, None, None).keys.tolist(), [1, most])
+    self.assertEqual(found.floats("a")[:, 0].tolist(), [1., float(np.float32(most))])
+
   def test_lists_of_a_fixed_size(self):
 
     def change(columns):
