@@ -28,11 +28,13 @@ from embedding_variable.tf_names import script_ops
 from embedding_variable.tf_names import session as session_lib
 
 
-# Seconds that a rank waits for rank 0 to fill the queue.
-_FILL_LIMIT = 300
+# Seconds that a rank waits for rank 0 to create the queue, and again to fill it.
+_WAIT_LIMIT = 300
 
 _lock = threading.Lock()
+# The queues of this process, which is rank 0, by their names.
 _states = {}
+_state_added = threading.Condition(_lock)
 _server = None
 
 
@@ -72,8 +74,8 @@ class _Works(object):
   def take(self, rank):
     """Returns the next work, or None at the end."""
     with self._changed:
-      if not self._changed.wait_for(lambda: self._works is not None, _FILL_LIMIT):
-        raise RuntimeError("rank 0 did not fill the work queue within %d s" % _FILL_LIMIT)
+      if not self._changed.wait_for(lambda: self._works is not None, _WAIT_LIMIT):
+        raise RuntimeError("rank 0 did not fill the work queue within %d s" % _WAIT_LIMIT)
       if self._next == len(self._works):
         return None
       held = self._held[rank]
@@ -101,6 +103,20 @@ class _Works(object):
       return 0 if self._works is None else len(self._works) - self._next
 
 
+def _add_state(name, works):
+  with _state_added:
+    _states[name] = works
+    _state_added.notify_all()
+
+
+def _state(name):
+  """Returns the works of a queue. Waits for it: another rank may be ahead of rank 0."""
+  with _state_added:
+    if not _state_added.wait_for(lambda: name in _states, _WAIT_LIMIT):
+      raise RuntimeError("rank 0 did not create the work queue within %d s" % _WAIT_LIMIT)
+    return _states[name]
+
+
 class _Handler(socketserver.StreamRequestHandler):
   """Answers one request per line; both are JSON."""
 
@@ -110,8 +126,7 @@ class _Handler(socketserver.StreamRequestHandler):
         request = json.loads(line.decode("utf-8"))
         if not hmac.compare_digest(str(request.get("secret")), self.server.secret):
           return
-        with _lock:
-          state = _states[request["queue"]]
+        state = _state(request["queue"])
         call = request["call"]
         if call not in ("take", "finish", "size", "is_initialized"):
           return
@@ -142,7 +157,7 @@ class _Client(object):
     with self._lock:
       if self._file is None:
         self._file = socket.create_connection(
-            tuple(self._address), _FILL_LIMIT + 60).makefile("rwb")
+            tuple(self._address), 2 * _WAIT_LIMIT + 60).makefile("rwb")
       self._file.write(json.dumps(request).encode("utf-8") + b"\n")
       self._file.flush()
       line = self._file.readline()
@@ -206,8 +221,7 @@ class RanksState(object):
 
     if server is not None:
       self._works = _Works(first_fill, held)
-      with _lock:
-        _states[name] = self._works
+      _add_state(name, self._works)
     self._anchor = constant_op.constant(name, name=name + "_anchor")
 
   @property
