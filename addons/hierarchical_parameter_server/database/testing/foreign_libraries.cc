@@ -12,6 +12,10 @@
 // ignores calls made by the named library. Accesses by this project's code to
 // memory of such a library are still checked.
 //   libstdc++: copies the strings of librocksdb.
+//   mtx_: visible_threads.cc calls these for librdkafka, so that the program
+//   and
+//     not the library is the caller. librdkafka hands locks over by atomic
+//     operations.
 //   _dl_deallocate_tls: the C library frees the variables of a finished thread
 //     and gives the memory to another thread, under a lock of its own.
 extern "C" __attribute__((visibility("default"))) const char*
@@ -19,6 +23,7 @@ __tsan_default_suppressions() {
   return "called_from_lib:librocksdb.so\n"
          "called_from_lib:librdkafka.so\n"
          "called_from_lib:libstdc++.so\n"
+         "race:^mtx_\n"
          "race:_dl_deallocate_tls\n";
 }
 
