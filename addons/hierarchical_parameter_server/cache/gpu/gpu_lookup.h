@@ -15,7 +15,7 @@
 
 #include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "addons/hierarchical_parameter_server/cache/gpu/gpu_table.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 
 namespace hps {
 

@@ -19,7 +19,7 @@
 #include "addons/hierarchical_parameter_server/cache/gpu/stream_order.h"
 #include "addons/hierarchical_parameter_server/cache/key_changes.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/table/gpu/table_set.h"
 
 namespace hps {

@@ -12,9 +12,8 @@
 // ignores calls made by the named library. Accesses by this project's code to
 // memory of such a library are still checked.
 //   libstdc++: copies the strings of librocksdb.
-//   mtx_: visible_threads.cc calls these for librdkafka, so that the program
-//   and
-//     not the library is the caller. librdkafka hands locks over by atomic
+//   mtx_: visible_threads.cc calls these for librdkafka, so their caller is the
+//     program and not the library. librdkafka hands locks over by atomic
 //     operations.
 //   _dl_deallocate_tls: the C library frees the variables of a finished thread
 //     and gives the memory to another thread, under a lock of its own.

@@ -27,9 +27,9 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
-#include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/ids/gpu/gpu_distinct.h"
 

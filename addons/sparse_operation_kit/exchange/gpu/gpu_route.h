@@ -23,7 +23,7 @@
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/base/gpu/block_parts.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 
 namespace sok {
 namespace gpu {

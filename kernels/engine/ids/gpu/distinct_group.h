@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DistinctGroup: tables that a GPU deduplicates together, for GpuDistinct. They
-// share one lane (base/gpu/work_lane.h), the kernel launches and one wait.
-// Memory to clear is contiguous, and so are offsets of samples, owner rules,
-// and inverses to copy to the host: each takes one driver call for all tables.
-// Clearing and the copy of owner rules are enqueued before ids arrive.
+// share one lane (base/gpu/lanes/work_lane.h), the kernel launches and one
+// wait. Memory to clear is contiguous, and so are offsets of samples, owner
+// rules, and inverses to copy to the host: each takes one driver call for all
+// tables. Clearing and the copy of owner rules are enqueued before ids arrive.
 
 #ifndef KERNELS_ENGINE_IDS_GPU_DISTINCT_GROUP_H_
 #define KERNELS_ENGINE_IDS_GPU_DISTINCT_GROUP_H_
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
-#include "kernels/engine/base/gpu/staged_upload.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/staged_upload.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/ids/device_distinct.h"

@@ -11,7 +11,7 @@
 // 8 bytes per id, 4 more if the inverse is copied back; 4 bytes per sample on
 // the GPU, and pinned unless the samples are in GPU memory; 12 pinned bytes per
 // distinct key when it is fetched. The memory is one lane's
-// (base/gpu/work_lane.h), which is reused.
+// (base/gpu/lanes/work_lane.h), which is reused.
 
 #ifndef KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
@@ -23,8 +23,8 @@
 #include <mutex>
 #include <vector>
 
-#include "kernels/engine/base/gpu/staged_upload.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/staged_upload.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/ids/gpu/distinct_group.h"
 #include "kernels/engine/ids/gpu/group_ids.h"

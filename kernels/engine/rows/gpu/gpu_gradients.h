@@ -16,9 +16,9 @@
 #include <memory>
 
 #include "kernels/engine/base/gpu/device_event.h"
-#include "kernels/engine/base/gpu/staged_upload.h"
+#include "kernels/engine/base/gpu/lanes/staged_upload.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/stream.h"
-#include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {

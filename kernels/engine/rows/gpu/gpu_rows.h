@@ -3,8 +3,8 @@
 //
 // GpuRows: a table's rows in the memory of this process's GPU. Implements
 // GpuRowHome (rows/gpu_row_home.h). Handles, gradients and rows are copied
-// through double-buffered pinned memory (base/gpu/transfer_lane.h). Concurrent
-// calls use different lanes, so their copies overlap.
+// through double-buffered pinned memory (base/gpu/lanes/transfer_lane.h).
+// Concurrent calls use different lanes, so their copies overlap.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
 // to 8 MiB (row_pieces.h); the default rows; 4 MiB per call in flight; the
@@ -26,7 +26,7 @@
 #include "kernels/engine/base/gpu/begun_events.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
-#include "kernels/engine/base/gpu/transfer_lane.h"
+#include "kernels/engine/base/gpu/lanes/transfer_lane.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 #include "kernels/engine/rows/gpu/row_tally.h"
 #include "kernels/engine/rows/gpu_row_home.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"

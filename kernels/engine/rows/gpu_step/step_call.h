@@ -26,9 +26,9 @@
 //     (step_rows.h), and 4 pinned if the update has names. Held from the update
 //     on, or from the pooling on if an update is expected.
 //
-// All of it is memory of lanes (base/gpu/work_lane.h), except 16 bytes per id
-// of a table in the step in which it gets its first wide id: 8 on the GPU and 8
-// pageable.
+// All of it is memory of lanes (base/gpu/lanes/work_lane.h), except 16 bytes
+// per id of a table in the step in which it gets its first wide id: 8 on the
+// GPU and 8 pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
@@ -43,8 +43,8 @@
 
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
-#include "kernels/engine/base/gpu/staged_upload.h"
-#include "kernels/engine/base/gpu/work_lane.h"
+#include "kernels/engine/base/gpu/lanes/staged_upload.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu_step.h"

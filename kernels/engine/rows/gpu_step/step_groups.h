@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/side_stream.h"
-#include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/stream.h"
-#include "kernels/engine/base/gpu/work_lane.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"

@@ -3,8 +3,8 @@
 //
 // A WorkLane for tests that include no CUDA header.
 
-#ifndef KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
-#define KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_LANES_LANE_UNDER_TEST_H_
+#define KERNELS_ENGINE_BASE_GPU_LANES_LANE_UNDER_TEST_H_
 
 #include <atomic>
 #include <cstddef>
@@ -42,4 +42,4 @@ class LaneUnderTest {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_BASE_GPU_LANE_UNDER_TEST_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_LANES_LANE_UNDER_TEST_H_

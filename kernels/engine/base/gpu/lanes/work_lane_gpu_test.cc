@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/base/gpu/lane_under_test.h"
+#include "kernels/engine/base/gpu/lanes/lane_under_test.h"
 
 namespace ev {
 namespace gpu {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/base/gpu/transfer_lane.h"
+#include "kernels/engine/base/gpu/lanes/transfer_lane.h"
 
 #include <mutex>
 #include <utility>

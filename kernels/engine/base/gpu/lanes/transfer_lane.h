@@ -5,8 +5,8 @@
 // two pairs of buffers, pinned and on the device. The CPU fills or empties one
 // pair while the other is being transferred.
 
-#ifndef KERNELS_ENGINE_BASE_GPU_TRANSFER_LANE_H_
-#define KERNELS_ENGINE_BASE_GPU_TRANSFER_LANE_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_LANES_TRANSFER_LANE_H_
+#define KERNELS_ENGINE_BASE_GPU_LANES_TRANSFER_LANE_H_
 
 #include <cuda_runtime_api.h>
 
@@ -64,4 +64,4 @@ class TransferLane {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_BASE_GPU_TRANSFER_LANE_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_LANES_TRANSFER_LANE_H_

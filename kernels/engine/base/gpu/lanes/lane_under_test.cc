@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/base/gpu/lane_under_test.h"
+#include "kernels/engine/base/gpu/lanes/lane_under_test.h"
 
 #include <cuda_runtime_api.h>
 
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/process_device.h"
-#include "kernels/engine/base/gpu/work_lane.h"
 
 namespace ev {
 namespace gpu {

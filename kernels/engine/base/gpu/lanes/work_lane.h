@@ -5,8 +5,8 @@
 // pinned host memory. Lanes are pooled, so that a step in its steady state
 // allocates nothing.
 
-#ifndef KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
-#define KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_LANES_WORK_LANE_H_
+#define KERNELS_ENGINE_BASE_GPU_LANES_WORK_LANE_H_
 
 #include <cuda_runtime_api.h>
 
@@ -79,4 +79,4 @@ class WorkLane {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_BASE_GPU_WORK_LANE_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_LANES_WORK_LANE_H_
