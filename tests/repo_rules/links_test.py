@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Links and source paths on pages lead to existing pages, headings and sources."""
+"""Links and source paths on pages, and source names in comments, are of existing files."""
 
 import fnmatch
 import os
@@ -16,6 +16,10 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _SPAN = re.compile(r"`([^`\n]+)`")
 # A path that may start at any folder: rows/row_home.h, ids/unique.*
 _SOURCE = re.compile(r"^[\w./-]+\.(?:h|cc|cu|cuh|bzl)$|^[\w./-]+/\w+\.\*$")
+# A source named in a C++ comment.
+_NAMED = re.compile(r"(?<![\w*>./-])[\w./-]*\w\.(?:h|cc|cu|cuh)\b")
+# Headers of other projects that comments name.
+_FOREIGN = ("cuda_runtime_api.h", "rdkafka.h", "rocksdb/c.h")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
@@ -66,6 +70,23 @@ def missing_sources(path, page, files):
   return found
 
 
+def missing_in_comments(path, text, files):
+  """Returns a line for each source that a C++ comment names and that does not exist.
+
+  Args:
+    path: of the C++ file.
+    text: of the file.
+    files: set of all paths of the tree and of what follows each "/" in them.
+  """
+  found = []
+  for number, line in enumerate(text.splitlines(), 1):
+    comment = line.partition("//")[2]
+    for name in _NAMED.findall(comment):
+      if name not in files and name not in _FOREIGN:
+        found.append("%s:%d: there is no %s" % (path, number, name))
+  return found
+
+
 class LinksTest(parameterized.TestCase):
 
   def test_the_tree_obeys(self):
@@ -78,6 +99,21 @@ class LinksTest(parameterized.TestCase):
       if path != "CHANGELOG.md":
         found += missing_sources(path, page, files)
     self.assertEmpty(found, "\n" + "\n".join(found))
+
+  def test_comments_name_existing_sources(self):
+    files = {path[start:] for path in tree.files()
+             for start in [0] + [m.end() for m in re.finditer("/", path)]}
+    found = []
+    for path in tree.files(".h", ".cc", ".cu", ".cuh"):
+      found += missing_in_comments(path, tree.read(path), files)
+    self.assertEmpty(found, "\n" + "\n".join(found))
+
+  @parameterized.parameters(
+      ("// a.h", 0), ("// (ids/a.h)", 0), ("x();  // in rdkafka.h.", 0), ("// *_a.h, <a>_b.h", 0),
+      ('#include "b.h"', 0), ("// b.h", 1), ("int x;  // see ids/b.cc, id/a.h", 2))
+  def test_finds_missing_sources_in_comments(self, line, count):
+    files = {"kernels/ids/a.h", "ids/a.h", "a.h"}
+    self.assertLen(missing_in_comments("c.h", "\n" + line + "\n", files), count)
 
   @parameterized.parameters(
       ("[a](b.md)", 0), ("[a](b.md#in-parts-of-2-ev-s)", 0), ("[a](#here)", 0),

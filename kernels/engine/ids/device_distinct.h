@@ -6,7 +6,7 @@
 //   in a step (rows/gpu_step.h): the GPU has the table's rows. A key is unknown
 //     if it has no row. Distinct keys are computed only if a caller fetches
 //     them.
-//   in a route (sok/exchange/route.h): the GPU does not have the rows. It
+//   in a route (exchange/route.h): the GPU does not have the rows. It
 //     deduplicates the batch, and all keys are unknown.
 //
 // The result is a function of the batch and of which keys have rows: distinct

@@ -60,50 +60,9 @@ GpuRows::GpuRows(int device, int64_t dim)
 
 GpuRows::~GpuRows() { WaitForSteps(); }
 
-BegunEvents GpuRows::begun() {
-  std::lock_guard<std::mutex> lock(after_mu_);
-  return after_;
-}
-
-Status GpuRows::Follow(StreamView stream) {
-  std::lock_guard<std::mutex> lock(after_mu_);
-  for (size_t i = 0; i < after_.size();) {
-    if (after_[i]->has_passed()) {
-      after_.erase(after_.begin() + i);
-      continue;
-    }
-    EV_RETURN_IF_ERROR(after_[i++]->Before(stream));
-  }
-  return Status::OK();
-}
-
-void GpuRows::BeginAfter(std::shared_ptr<DeviceEvent> event,
-                         const BegunEvents& behind) {
-  std::lock_guard<std::mutex> lock(after_mu_);
-  try {
-    AddEvent(event, behind, &after_);
-  } catch (const std::bad_alloc&) {
-    // After this wait the event need not be in the list.
-    const Status status = event->Wait();
-    (void)status;  // as in WaitForSteps
-  }
-}
-
-std::shared_ptr<DeviceEvent> GpuRows::last_keys() {
-  std::lock_guard<std::mutex> lock(after_mu_);
-  if (keys_ != nullptr && keys_->has_passed()) keys_.reset();
-  return keys_;
-}
-
 void GpuRows::WaitForSteps() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  std::lock_guard<std::mutex> lock(after_mu_);
-  for (const std::shared_ptr<DeviceEvent>& begun : after_) {
-    const Status status = begun->Wait();
-    // Ignored: the next call fails in the same way and returns the error.
-    (void)status;
-  }
-  after_.clear();
+  events_.WaitForAll();
 }
 
 Status GpuRows::StartStep(Span<const GpuStepTable> tables,
@@ -157,7 +116,7 @@ Status GpuRows::WithDevice(const std::function<Status(TransferLane*)>& body) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   std::unique_ptr<TransferLane> lane;
   EV_RETURN_IF_ERROR(TransferLane::Acquire(turn_bytes(), &lane));
-  EV_RETURN_IF_ERROR(Follow(lane->stream()));
+  EV_RETURN_IF_ERROR(events_.Follow(lane->stream()));
   EV_RETURN_IF_ERROR(body(lane.get()));
   EV_RETURN_IF_ERROR(lane->Wait());
   TransferLane::Release(std::move(lane));
@@ -171,110 +130,70 @@ Status GpuRows::WithLane(const std::function<Status(TransferLane*)>& body) {
 }
 
 Status GpuRows::NewRow(RowHandle handle, int64_t default_row) {
-  return QueueNew(nullptr, handle, default_row);
+  return AddNew(nullptr, handle, default_row);
 }
 
 Status GpuRows::NewKeyedRow(int64_t key, RowHandle handle,
                             int64_t default_row) {
-  return QueueNew(&key, handle, default_row);
+  return AddNew(&key, handle, default_row);
 }
 
-Status GpuRows::QueueNew(const int64_t* key, RowHandle handle,
-                         int64_t default_row) {
-  if (key == nullptr) return QueueReserved(nullptr, handle, default_row);
+Status GpuRows::AddNew(const int64_t* key, RowHandle handle,
+                       int64_t default_row) {
+  if (key == nullptr) return AddReserved(nullptr, handle, default_row);
   EV_RETURN_IF_ERROR(known_->Reserve());
-  const Status status = QueueReserved(key, handle, default_row);
+  const Status status = AddReserved(key, handle, default_row);
   if (!status.ok()) known_->Unreserve();
   return status;
 }
 
-Status GpuRows::QueueReserved(const int64_t* key, RowHandle handle,
-                              int64_t default_row) {
+Status GpuRows::AddReserved(const int64_t* key, RowHandle handle,
+                            int64_t default_row) {
   const size_t piece = handle >> pieces_->rows_log2();
   if (tally_ != nullptr && !tally_->Has(handle)) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     EV_RETURN_IF_ERROR(tally_->Reserve(handle));
   }
-  try {
-    std::unique_lock<std::mutex> lock(queue_mu_);
-    // A piece has memory as long as it has rows.
-    if (live_.size() <= piece || live_[piece] == 0) {
-      lock.unlock();
-      EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-      EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
-      lock.lock();
-    }
-    if (live_.size() <= piece) live_.resize(piece + 1, 0);
-    if (key != nullptr) queue_.keys.push_back(Key{*key, handle});
-    try {
-      queue_.rows.push_back(Queued{handle, default_row});
-    } catch (const std::bad_alloc&) {
-      if (key != nullptr) queue_.keys.pop_back();
-      throw;
-    }
-    ++live_[piece];
-    has_queued_.store(true, std::memory_order_release);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("no memory to remember a new row");
+  std::unique_lock<std::mutex> lock(live_mu_);
+  // A piece has memory as long as it has rows.
+  if (live_.size() <= piece || live_[piece] == 0) {
+    lock.unlock();
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    EV_RETURN_IF_ERROR(pieces_->Reserve(handle));
+    lock.lock();
   }
+  try {
+    if (live_.size() <= piece) live_.resize(piece + 1, 0);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("no memory to count the rows of a piece");
+  }
+  EV_RETURN_IF_ERROR(new_rows_.Add(key, handle, default_row));
+  ++live_[piece];
   return Status::OK();
 }
 
 Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
-  try {
-    std::lock_guard<std::mutex> lock(queue_mu_);
-    queue_.rows.push_back(Queued{handle, default_row});
-    has_queued_.store(true, std::memory_order_release);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("no memory to remember a new row");
-  }
-  return Status::OK();
-}
-
-std::unique_lock<std::mutex> GpuRows::Take(Queue* queue) {
-  std::unique_lock<std::mutex> flush(flush_mu_);
-  std::lock_guard<std::mutex> lock(queue_mu_);
-  std::swap(*queue, queue_);
-  return flush;
-}
-
-void GpuRows::Done(std::shared_ptr<DeviceEvent> event,
-                   const BegunEvents& behind) {
-  if (event != nullptr) {
-    BeginAfter(event, behind);
-    std::lock_guard<std::mutex> lock(after_mu_);
-    keys_ = std::move(event);
-  }
-  std::lock_guard<std::mutex> lock(queue_mu_);
-  if (queue_.rows.empty() && queue_.keys.empty()) {
-    has_queued_.store(false, std::memory_order_release);
-  }
-}
-
-void GpuRows::GiveBack(const Queue& queue) {
-  std::lock_guard<std::mutex> lock(queue_mu_);
-  queue_.rows.insert(queue_.rows.end(), queue.rows.begin(), queue.rows.end());
-  queue_.keys.insert(queue_.keys.end(), queue.keys.begin(), queue.keys.end());
+  return new_rows_.Add(nullptr, handle, default_row);
 }
 
 Status GpuRows::Flush() {
-  if (!has_queued()) return Status::OK();
-  Queue queue;
-  const std::unique_lock<std::mutex> lock = Take(&queue);
-  if (queue.rows.empty() && queue.keys.empty()) return Status::OK();
+  if (!new_rows_.has_any()) return Status::OK();
+  NewRows::Queue queue;
+  const std::unique_lock<std::mutex> lock = new_rows_.Take(&queue);
+  if (queue.empty()) return Status::OK();
   const Status status =
       WithDevice([&](TransferLane* lane) { return WriteQueued(queue, lane); });
   if (!status.ok()) {
-    GiveBack(queue);
+    new_rows_.GiveBack(queue);
     return status;
   }
-  Done(nullptr, {});
+  new_rows_.Done();
   return Status::OK();
 }
 
-Status GpuRows::WriteQueued(const Queue& queue, TransferLane* lane) {
-  const std::vector<Queued>& rows = queue.rows;
-  const std::vector<Key>& keys = queue.keys;
+Status GpuRows::WriteQueued(const NewRows::Queue& queue, TransferLane* lane) {
+  const std::vector<NewRows::Row>& rows = queue.rows;
+  const std::vector<NewRows::Key>& keys = queue.keys;
   const int64_t keys_per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
   const int64_t num_keys = keys.size();
@@ -579,7 +498,7 @@ Status GpuRows::TakeTally(const TakeRowTally& take) {
   if (!has_tally()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Waits on a copy of the list, so that lookups can continue.
-  for (const std::shared_ptr<DeviceEvent>& event : begun()) {
+  for (const std::shared_ptr<DeviceEvent>& event : events_.begun()) {
     EV_RETURN_IF_ERROR(event->Wait());
   }
   return tally_->Take(take);
@@ -607,12 +526,8 @@ void GpuRows::Forget(Span<const RowHandle> handles) {
 void GpuRows::Clear() {
   WaitForSteps();
   known_->Clear();
-  {
-    std::lock_guard<std::mutex> lock(queue_mu_);
-    queue_ = Queue();
-    live_.clear();
-    has_queued_ = false;
-  }
+  new_rows_.Clear();
+  live_.clear();
   pieces_->Clear();
   if (tally_ != nullptr) tally_->Clear();
   broken_ = Status::OK();

@@ -9,8 +9,8 @@
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
 // to 8 MiB (row_pieces.h); the default rows; 4 MiB per call in flight; the
 // memory of lookups and updates in flight (rows/gpu_step/step_call.h,
-// ids/gpu/gpu_distinct.h, gpu_pooling.cc, gpu_pooled_update.cc); the key table
-// (known_keys.h); and the tally (row_tally.h).
+// ids/gpu/gpu_distinct.h); the key table (known_keys.h); and the tally
+// (row_tally.h).
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
@@ -23,10 +23,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/engine/base/gpu/begun_events.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/lanes/transfer_lane.h"
+#include "kernels/engine/rows/gpu/new_rows.h"
+#include "kernels/engine/rows/gpu/row_events.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 #include "kernels/engine/rows/gpu/row_tally.h"
 #include "kernels/engine/rows/gpu_row_home.h"
@@ -86,87 +86,43 @@ class GpuRows : public GpuRowHome {
   int64_t bytes() const override;
 
   // --- For steps (rows/gpu_step/step_call.h) ---
-  // Their work is in flight after the call that has enqueued it.
+
+  // What steps have found out about a table; later steps are prepared for it.
+  struct Hints {
+    // True if a step has met an id that does not fit into int32. Until then,
+    // steps copy the table's ids as int32.
+    std::atomic<bool> has_wide_ids{false};
+    // True if an update is expected, so that a step groups its occurrences
+    // right after the pooling (rows/gpu_step/step_update.cu).
+    std::atomic<bool> groups_early{false};
+  };
 
   // Returns the error if a failed call has left the rows in an unknown state.
   Status CheckUsable() const { return broken_; }
   int64_t dim() const { return dim_; }
+  int64_t num_slots() const { return num_slots_; }
   PiecesView pieces() const { return pieces_->view(); }
   RowTally* tally() const { return tally_.get(); }  // null if none is kept
   const float* default_rows() const { return defaults_.as<float>(); }
-  const std::shared_ptr<KnownKeys>& known() const { return known_; }
-  // Returns the events of steps' work on the rows that may be in flight. A
-  // stream must wait for all of them before it reads or writes rows.
-  BegunEvents begun();
-  // Makes later work of the stream wait for these events.
-  Status Follow(StreamView stream);
-  // Adds the event of a call's work on the rows, which waits for the events in
-  // 'behind', and removes those. Events that other threads have added since the
-  // call read begun() stay (base/gpu/begun_events.h).
-  void BeginAfter(std::shared_ptr<DeviceEvent> event,
-                  const BegunEvents& behind);
-
-  // The queue of new rows and keys. A step takes it and writes them. From Take
-  // until the returned lock is released, no other thread writes new rows, and
-  // calls on the rows wait. REQUIRES: a thread that takes the queues of several
-  // GpuRows takes them in the order of the objects' addresses.
-  struct Queued {
-    RowHandle handle;
-    int64_t default_row;
-  };
-  struct Key {
-    int64_t key;
-    RowHandle handle;
-  };
-  struct Queue {
-    std::vector<Queued> rows;
-    std::vector<Key> keys;
-  };
-  bool has_queued() const {
-    return has_queued_.load(std::memory_order_acquire);
-  }
-  std::unique_lock<std::mutex> Take(Queue* queue);
-  // Reports that the queue was written. event: recorded after that work, which
-  // waits for the events in 'behind'; null if the work has finished. REQUIRES:
-  // the lock of Take is held.
-  void Done(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
-  // Puts a queue back that was not written. REQUIRES: the lock of Take is held.
-  void GiveBack(const Queue& queue);
-  int64_t num_slots() const { return num_slots_; }
   const float* initial_values() const { return initial_values_.as<float>(); }
-  // True if a step has met an id that does not fit into int32. Until then,
-  // steps copy the table's ids as int32.
-  bool has_wide_ids() const {
-    return has_wide_ids_.load(std::memory_order_relaxed);
-  }
-  void MeetWideIds() { has_wide_ids_.store(true, std::memory_order_relaxed); }
-  // True if an update is expected, so that a step groups its occurrences right
-  // after the pooling (rows/gpu_step/step_update.cu).
-  bool groups_early() const {
-    return groups_early_.load(std::memory_order_relaxed);
-  }
-  void set_groups_early(bool early) {
-    groups_early_.store(early, std::memory_order_relaxed);
-  }
-  // Event recorded after the last insertion of keys by a step; null if there is
-  // none. A lookup must wait for it, since a key that it does not find has no
-  // row.
-  std::shared_ptr<DeviceEvent> last_keys();
+  const std::shared_ptr<KnownKeys>& known() const { return known_; }
+  RowEvents& events() { return events_; }
+  NewRows& new_rows() { return new_rows_; }
+  Hints& hints() { return hints_; }
 
  private:
   GpuRows(int device, int64_t dim);
   // key: of the row; may be null.
-  Status QueueNew(const int64_t* key, RowHandle handle, int64_t default_row);
-  // Like QueueNew. REQUIRES: memory for the key is reserved in the key table.
-  Status QueueReserved(const int64_t* key, RowHandle handle,
-                       int64_t default_row);
+  Status AddNew(const int64_t* key, RowHandle handle, int64_t default_row);
+  // Like AddNew. REQUIRES: memory for the key is reserved in the key table.
+  Status AddReserved(const int64_t* key, RowHandle handle, int64_t default_row);
   Status Create(const GpuRowHomeOptions& options);
 
   // Writes queued rows, makes the device current, runs body(lane), and waits
   // for the lane. WithDevice does the same without writing queued rows.
   Status WithLane(const std::function<Status(TransferLane*)>& body);
   Status WithDevice(const std::function<Status(TransferLane*)>& body);
-  Status WriteQueued(const Queue& queue, TransferLane* lane);
+  Status WriteQueued(const NewRows::Queue& queue, TransferLane* lane);
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
   // Computes bytes_per_row for each row on the device and copies them to the
   // host, in chunks. Per chunk, work(batch, out) enqueues the computation; out
@@ -189,7 +145,8 @@ class GpuRows : public GpuRowHome {
       Span<const RowHandle> handles, const float* floats, TransferLane* lane,
       const std::function<Status(const RowBatch&, const float*)>& work);
   size_t turn_bytes() const;
-  // Waits until no work of steps is in flight. For calls that run alone.
+  // Makes the device current and waits until no work of steps is in flight. For
+  // calls that run alone.
   void WaitForSteps();
 
   const int device_;
@@ -203,19 +160,12 @@ class GpuRows : public GpuRowHome {
   // Not OK if a failed call left the rows in an unknown state.
   Status broken_;
 
-  std::mutex after_mu_;
-  BegunEvents after_;                  // returned by begun(), in any order
-  std::shared_ptr<DeviceEvent> keys_;  // returned by last_keys()
-
-  std::mutex flush_mu_;  // held from Take until its lock is released
-  std::mutex queue_mu_;
-  Queue queue_;
+  RowEvents events_;
+  NewRows new_rows_;
+  Hints hints_;
+  std::mutex live_mu_;
   // Number of rows in each piece; a piece without rows is freed.
   std::vector<int64_t> live_;
-  // False only if all new rows and keys have been written.
-  std::atomic<bool> has_queued_{false};
-  std::atomic<bool> has_wide_ids_{false};
-  std::atomic<bool> groups_early_{false};
 };
 
 }  // namespace gpu

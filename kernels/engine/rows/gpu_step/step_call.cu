@@ -93,7 +93,7 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
       table.ids_owner = given.ids_owner;
       are_pinned_ = true;
     } else if (!given.on_device && !given.is_narrow) {
-      table.narrows = table.is_narrow = !table.rows->has_wide_ids();
+      table.narrows = table.is_narrow = !table.rows->hints().has_wide_ids;
     }
     if (given.on_device) {
       table.where = IdsAre::kOnGpu;
@@ -589,7 +589,7 @@ Status StepCall::Pool() {
         lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
         num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice, lane_->stream()));
   }
-  for (const Table& table : tables_) table.rows->BeginAfter(end_, followed_);
+  for (const Table& table : tables_) table.rows->events().Add(end_, followed_);
   has_failed_ = false;
   const bool expects_update = ExpectsUpdate();
   std::lock_guard<std::mutex> lock(mu_);

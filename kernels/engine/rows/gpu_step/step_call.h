@@ -243,7 +243,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Writes the queued new rows and keys of these tables, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
-                     const std::vector<GpuRows::Queue>& queues,
+                     const std::vector<NewRows::Queue>& queues,
                      StreamView stream, BegunEvents* followed);
   // Makes later work of the stream wait for 'events'. Skips events in
   // 'followed', which the stream already waits for, and adds the others to it.
@@ -256,7 +256,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Makes later work of the stream wait for the last key insertions.
   static Status FollowKeys(const std::vector<GpuRows*>& all, StreamView stream);
   // Returns true if an update of all tables is expected
-  // (GpuRows::groups_early). Clears the tables' flags, so a second call returns
+  // (GpuRows::Hints). Clears the tables' flags, so a second call returns
   // false.
   bool ExpectsUpdate() const;
   // Groups occurrences for the expected update, unless there is not enough

@@ -95,7 +95,7 @@ Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
 
 Status StepCall::PutWide(Table* table) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  table->rows->MeetWideIds();
+  table->rows->hints().has_wide_ids = true;
   const int64_t* const ids = static_cast<const int64_t*>(table->given);
   std::unique_ptr<WideIds> wide(new WideIds);
   wide->here.assign(ids, ids + table->num_ids);

@@ -23,15 +23,15 @@ namespace gpu {
 Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
   all.erase(
       std::remove_if(all.begin(), all.end(),
-                     [](const GpuRows* rows) { return !rows->has_queued(); }),
+                     [](GpuRows* rows) { return !rows->new_rows().has_any(); }),
       all.end());
   if (all.empty()) return Status::OK();
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::vector<GpuRows::Queue> queues(all.size());
+  std::vector<NewRows::Queue> queues(all.size());
   std::vector<std::unique_lock<std::mutex>> locks;
   for (size_t k = 0; k < all.size(); ++k) {
-    locks.push_back(all[k]->Take(&queues[k]));
+    locks.push_back(all[k]->new_rows().Take(&queues[k]));
   }
   std::shared_ptr<DeviceEvent> written;
   BegunEvents followed;
@@ -41,9 +41,10 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
   if (status.ok()) status = written->Before(lanes_.back()->stream());
   for (size_t k = 0; k < all.size(); ++k) {
     if (status.ok()) {
-      all[k]->Done(written, followed);
+      all[k]->events().AddKeys(written, followed);
+      all[k]->new_rows().Done();
     } else {
-      all[k]->GiveBack(queues[k]);
+      all[k]->new_rows().GiveBack(queues[k]);
     }
   }
   return status;
@@ -51,10 +52,10 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
 
 // Sends all queues in one copy, then launches two kernels per table.
 Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
-                             const std::vector<GpuRows::Queue>& queues,
+                             const std::vector<NewRows::Queue>& queues,
                              StreamView stream, BegunEvents* followed) {
   size_t num_rows = 0, num_keys = 0;
-  for (const GpuRows::Queue& queue : queues) {
+  for (const NewRows::Queue& queue : queues) {
     num_rows += queue.rows.size();
     num_keys += queue.keys.size();
   }
@@ -72,12 +73,12 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
   RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);
   RowHandle* handles = reinterpret_cast<RowHandle*>(here + handles_at);
-  for (const GpuRows::Queue& queue : queues) {
-    for (const GpuRows::Queued& row : queue.rows) {
+  for (const NewRows::Queue& queue : queues) {
+    for (const NewRows::Row& row : queue.rows) {
       *rows++ = row.handle;
       *defaults++ = row.default_row;
     }
-    for (const GpuRows::Key& key : queue.keys) {
+    for (const NewRows::Key& key : queue.keys) {
       *keys++ = key.key;
       *handles++ = key.handle;
     }
@@ -86,7 +87,7 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
       there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
   size_t row = 0, key = 0;
   for (size_t k = 0; k < all.size(); ++k) {
-    EV_RETURN_IF_ERROR(FollowAll(all[k]->begun(), stream, followed));
+    EV_RETURN_IF_ERROR(FollowAll(all[k]->events().begun(), stream, followed));
     RowBatch batch;
     batch.rows = all[k]->pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
@@ -127,7 +128,7 @@ Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
                             StreamView stream) {
   BegunEvents followed;
   for (GpuRows* rows : all) {
-    const std::shared_ptr<DeviceEvent> keys = rows->last_keys();
+    const std::shared_ptr<DeviceEvent> keys = rows->events().last_keys();
     if (keys == nullptr) continue;
     EV_RETURN_IF_ERROR(FollowAll({keys}, stream, &followed));
   }
@@ -138,7 +139,7 @@ Status StepCall::FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
                             BegunEvents* followed) {
   EV_RETURN_IF_ERROR(WriteNew(all, stream));
   for (GpuRows* rows : all) {
-    EV_RETURN_IF_ERROR(FollowAll(rows->begun(), stream, followed));
+    EV_RETURN_IF_ERROR(FollowAll(rows->events().begun(), stream, followed));
   }
   return Status::OK();
 }

@@ -87,10 +87,10 @@ Status StepCall::LaunchGroups(StepGroups* groups) const {
 
 bool StepCall::ExpectsUpdate() const {
   for (const Table& table : tables_) {
-    if (!table.rows->groups_early()) return false;
+    if (!table.rows->hints().groups_early) return false;
   }
   // No step groups early again until an update has set the flags again.
-  for (const Table& table : tables_) table.rows->set_groups_early(false);
+  for (const Table& table : tables_) table.rows->hints().groups_early = false;
   return true;
 }
 
@@ -292,8 +292,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   const bool expects_more =
       new_handles.empty() && !have_names && n == tables_.size();
   for (GpuRows* rows : all_rows) {
-    rows->BeginAfter(end_, followed);
-    rows->set_groups_early(expects_more);
+    rows->events().Add(end_, followed);
+    rows->hints().groups_early = expects_more;
   }
   after_failure.waits = false;
   lanes_.push_back(groups->TakeLane());

@@ -128,7 +128,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
                                        launches.find_blocks, stream));
   }
   for (GpuRows* of : rows) {
-    EV_RETURN_IF_ERROR(FollowAll(of->begun(), stream, &followed_));
+    EV_RETURN_IF_ERROR(FollowAll(of->events().begun(), stream, &followed_));
   }
   // Earlier work of the caller's stream may use the outputs.
   if (wave.begin == 0 && stream_ != nullptr) {

@@ -3,9 +3,9 @@
 //
 // The rows of one table: the hot ones in memory, the others in a file
 // (row_file.h). One word per handle has the state of its row
-// (../tiered/handle_words.h): none, fresh (default row and initial slot values,
-// stored nowhere), in a place of the memory, in a record of the file, or being
-// moved.
+// (storage/tiered/handle_words.h): none, fresh (default row and initial slot
+// values, stored nowhere), in a place of the memory, in a record of the file,
+// or being moved.
 //
 // To use rows a caller HOLDS them. Rows in the file are read into memory, all
 // rows of a call at once, and held rows stay until they are released. Rows that
@@ -15,8 +15,8 @@
 //
 // Calls are numbered. A call holds a row by writing the call's number to the
 // row's place, and releases all of its rows at once when the number expires
-// (../tiered/hold_numbers.h). So a row in memory costs the call two loads of
-// its word and some plain stores to one cache line of the place. A number
+// (storage/tiered/hold_numbers.h). So a row in memory costs the call two loads
+// of its word and some plain stores to one cache line of the place. A number
 // expires only after older ones. So there are two series of numbers, one for
 // rows that are held briefly (Hold) and one for rows that are held for long
 // (Keep). With one series, a Keep would also hold the rows that other calls
@@ -32,9 +32,9 @@
 // order: the thread sets the word to kMoving, writes the floats and the number
 // of the call that needs them to the place, and sets the word to the place.
 //
-// EVICTION. A clock hand goes round the places (../tiered/victim_hand.h), and
-// the cache strategy (policy/cache_strategy.h) chooses among the rows that it
-// visits. A row keeps its rank in the file.
+// EVICTION. A clock hand goes round the places (storage/tiered/victim_hand.h),
+// and the cache strategy (policy/cache_strategy.h) chooses among the rows that
+// it visits. A row keeps its rank in the file.
 //
 // BELOW ANOTHER CACHE. A caller that has the rows it works on in yet another
 // memory, a device, neither holds nor keeps them here. It copies whole rows
