@@ -87,7 +87,7 @@ class GpuRows : public GpuRowHome {
 
   // --- For steps (rows/gpu_step/step_call.h) ---
 
-  // What steps have found out about a table; later steps are prepared for it.
+  // Observations of steps about a table, for which later steps prepare.
   struct Hints {
     // True if a step has met an id that does not fit into int32. Until then,
     // steps copy the table's ids as int32.
