@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps optimizer classes to fused row rules."""
 
+import functools
+
 # Words in the names of methods that apply sparse gradients: `_resource_apply_sparse`,
 # Adam's `_apply_sparse_shared`, Keras's `_resource_scatter_add`. An optimizer that
 # overrides any of them runs its own code, through generic.py.
@@ -45,6 +47,12 @@ def register(optimizer_class, rule, slots, hyper, **kwargs):
   _rules[optimizer_class] = FusedRule(rule, slots, hyper, **kwargs)
 
 
+@functools.lru_cache(maxsize=None)
+def _sparse_methods(cls):
+  """Returns the names of a registered class's methods that apply sparse gradients."""
+  return [m for m in dir(cls) if any(part in m for part in _SPARSE)]
+
+
 def find(optimizer):
   """Returns the `FusedRule` with the same results as the optimizer, or None.
 
@@ -56,9 +64,7 @@ def find(optimizer):
     rule = _rules.get(base)
     if rule is None:
       continue
-    for method in dir(base):
-      if not any(part in method for part in _SPARSE):
-        continue
+    for method in _sparse_methods(base):
       # Compares functions, so a method overridden in between is detected.
       if getattr(cls, method, None) is not getattr(base, method, None):
         return None
