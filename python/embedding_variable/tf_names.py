@@ -22,6 +22,7 @@ _HOMES = {
     "adagrad": ("training.adagrad",),
     "adam": ("training.adam",),
     "array_ops": ("ops.array_ops",),
+    "autograph": ("autograph.impl.api",),
     "basic_session_run_hooks": ("training.basic_session_run_hooks",),
     "batching": ("data.experimental.ops.batching",),
     "bitwise_ops": ("ops.bitwise_ops",),

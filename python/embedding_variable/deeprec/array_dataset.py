@@ -11,6 +11,7 @@ import threading
 
 import numpy as np
 
+from embedding_variable.tf_names import autograph
 from embedding_variable.tf_names import dataset_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import script_ops
@@ -53,12 +54,16 @@ def from_arrays(make, argument, types, pack):
   """
   iterators = _Iterators(make)
 
+  # They have no control flow for AutoGraph, which would take seconds for them.
+  @autograph.do_not_convert
   def following(number):
     return pack(script_ops.numpy_function(iterators.following, [number], types))
 
+  @autograph.do_not_convert
   def start(value):
     return script_ops.numpy_function(iterators.start, [value], dtypes.int64)
 
+  @autograph.do_not_convert
   def stop(number):
     return script_ops.numpy_function(iterators.stop, [number], dtypes.int64)
 

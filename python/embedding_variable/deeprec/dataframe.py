@@ -4,6 +4,7 @@
 
 import collections
 
+from embedding_variable.tf_names import autograph
 from embedding_variable.tf_names import batching
 from embedding_variable.tf_names import dataset_ops
 from embedding_variable.tf_names import dtypes
@@ -118,7 +119,8 @@ def to_sparse(num_parallel_calls=None):
   """Returns a function for `Dataset.apply`: ragged values become SparseTensors."""
 
   def apply(dataset):
-    return dataset.map(_of_elements(dataset), num_parallel_calls=num_parallel_calls)
+    return dataset.map(autograph.do_not_convert(_of_elements(dataset)),
+                       num_parallel_calls=num_parallel_calls)
 
   return apply
 

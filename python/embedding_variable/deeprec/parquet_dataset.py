@@ -11,6 +11,7 @@ pyarrow and pyarrow-hotfix must be installed.
 from embedding_variable.deeprec import array_dataset
 from embedding_variable.deeprec import dataframe
 from embedding_variable.deeprec import parquet_reader
+from embedding_variable.tf_names import autograph
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import dataset_ops
 from embedding_variable.tf_names import dtypes
@@ -79,6 +80,7 @@ class ParquetDataset(dataset_ops.DatasetV1Adapter):
         tensor.set_shape(shape)
       return element
 
+    @autograph.do_not_convert
     def of_file(name):
       return array_dataset.from_arrays(reader.of_file, name, reader.raw_types, pack)
 

@@ -3,6 +3,7 @@
 """Tests of ParquetDataset and data frames."""
 
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -12,6 +13,7 @@ import tensorflow as tf
 from embedding_variable.deeprec import dataframe
 from embedding_variable.deeprec import parquet_dataset
 from embedding_variable.deeprec import work_queue
+from embedding_variable.tf_names import autograph
 from embedding_variable.tools import arrow
 
 _Field = dataframe.DataFrame.Field
@@ -113,6 +115,14 @@ class ParquetTest(parameterized.TestCase):
     short = self._write("b", m=self._pa.array([[1., 2., 3.], [5., 6., 7., 8., 9.]]))
     with self.assertRaisesRegex(tf.errors.OpError, "'m'.*shape"):
       _all(parquet_dataset.ParquetDataset(short, 2, [_Field("m", shape=[2, 2])]))
+
+  def test_autograph_converts_nothing(self):
+    # Its conversion of a few functions without control flow takes seconds.
+    path = self._write("f", x=self._pa.array([[1], [2, 3]]))
+    with mock.patch.object(autograph, "converted_call", side_effect=AssertionError):
+      dataset = parquet_dataset.ParquetDataset(path, batch_size=2)
+      dataset = dataset.apply(dataframe.to_sparse())
+    self.assertEqual(list(_all(dataset)[0]["x"].values), [1, 2, 3])
 
   def test_batches_do_not_cross_files(self):
     files = self._two_files()
