@@ -199,8 +199,12 @@ class KerasFilesTest(FilesTestCase):
     if hvd.size() > 1:
       with self.assertRaisesRegex(NotImplementedError, "'spread_layer.*tf.train.Checkpoint"):
         model.save(path)
-    else:
+      return
+    try:
       model.save(path)
+    except NotImplementedError as e:
+      # Keras of 2.11 has no files that layers write themselves.
+      self.assertIn("cannot save a table in an HDF5 file", str(e))
 
 
 if __name__ == "__main__":
