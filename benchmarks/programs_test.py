@@ -50,7 +50,7 @@ _ON_GPUS = [
 ]
 
 # Programs of benchmarks/gpu. They run at their full size only.
-_GPU_PROGRAMS = ("table_find", "table_find_copy", "table_find_or_insert", "table_grow",
+_GPU_PROGRAMS = ("table_find", "table_find_copy", "table_find_or_insert",
                  "table_insert_and_evict")
 
 _NO_GPU = r"NVIDIA driver|CUDA driver|no CUDA-capable device|without nvcc"

@@ -18,15 +18,13 @@ out=${OUT:-$build}
 mkdir -p "$build" "$out"
 steps=${*:-$(default_build) test bench}
 has() { [[ " $steps " == *" $1 "* ]]; }
-tests="growth_test table_set_test"
-benches="table_find table_find_copy table_find_or_insert table_insert_and_evict
-  table_grow"
+tests="table_set_test"
+benches="table_find table_find_copy table_find_or_insert table_insert_and_evict"
 
 if has build; then
   build_programs "$build" //benchmarks/gpu:table_find \
     //benchmarks/gpu:table_find_copy //benchmarks/gpu:table_find_or_insert \
-    //benchmarks/gpu:table_insert_and_evict //benchmarks/gpu:table_grow \
-    //kernels/engine/table/gpu:growth_test_program \
+    //benchmarks/gpu:table_insert_and_evict \
     //kernels/engine/table/gpu:table_set_test_program || exit 1
 fi
 if [[ $steps != build ]]; then

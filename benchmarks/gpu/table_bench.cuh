@@ -11,7 +11,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -86,19 +85,17 @@ inline unsigned Blocks(int64_t n) {
 // keys.
 class Bench {
  public:
-  // growth: the factor by which each table may grow.
-  explicit Bench(Eviction eviction, int num_tables = 1, int64_t growth = 0)
+  explicit Bench(Eviction eviction, int num_tables = 1)
       : eviction(eviction),
         keys(kBatches * kBatch),
         slots(kBatch),
         is_new(kBatch),
-        present(std::max<int64_t>(1, growth) * kSlots + 64 * kMi),
+        present(kSlots + 64 * kMi),
         offsets(num_tables + 1),
         count(1) {
     TableSetOptions options;
     for (int t = 0; t < num_tables; ++t) {
-      const int64_t slots = kSlots / num_tables;
-      options.tables.push_back({"bench", slots, growth * slots});
+      options.tables.push_back({"bench", kSlots / num_tables});
     }
     options.eviction = eviction;
     Must(TableSet::Create(options, StreamView(), &set));
@@ -204,26 +201,6 @@ inline double MedianUs(int warm_up, int calls,
   for (cudaEvent_t& e : events) MustCuda(cudaEventDestroy(e));
   std::nth_element(us.begin(), us.begin() + calls / 2, us.end());
   return us[calls / 2];
-}
-
-// Microseconds until a growth call returned, and until the growth was complete.
-struct GrowthTime {
-  double host = 0, all = 0;
-};
-inline GrowthTime TimeGrowth(const std::function<void()>& grow) {
-  MustCuda(cudaDeviceSynchronize());
-  const auto begin = std::chrono::steady_clock::now();
-  const auto us = [&] {
-    return std::chrono::duration<double, std::micro>(
-               std::chrono::steady_clock::now() - begin)
-        .count();
-  };
-  GrowthTime time;
-  grow();
-  time.host = us();
-  MustCuda(cudaDeviceSynchronize());
-  time.all = us();
-  return time;
 }
 
 // Prints one line of a results table. goal, peer, limit: G keys/s; 0: none.

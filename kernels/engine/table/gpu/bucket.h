@@ -1,9 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The places a key may have: its hash, its chain of buckets, the marks of free
-// slots, and how growth changes them. Shared by the kernels and by host code
-// that tests them. table_set.h explains the design.
+// The places a key may have: its hash, its chain of buckets, and the marks of
+// free slots. Shared by the kernels and by host code that tests them.
+// table_set.h explains the design.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
 #define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
@@ -43,9 +43,8 @@ EV_HOST_DEVICE constexpr uint32_t ScaleHash(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>((static_cast<uint64_t>(hash) * range) >> 32);
 }
 
-// Returns a key's first pair among those a table starts with. PairStep returns
-// the distance to its next pair: 0 < step < num_pairs, so the first two pairs
-// always differ.
+// Returns a key's first pair. PairStep returns the distance to its next pair: 0
+// < step < num_pairs, so the first two pairs always differ.
 EV_HOST_DEVICE constexpr uint32_t FirstPair(uint64_t hash, uint32_t num_pairs) {
   return ScaleHash(static_cast<uint32_t>(hash >> 32), num_pairs);
 }
@@ -81,95 +80,29 @@ EV_HOST_DEVICE int64_t ErasedMark(uint32_t parity) {
   return parity ? kErasedInOdd : kErasedInEven;
 }
 
-// A table as the kernels use it. It has base_pairs * 2^d + split pairs: it has
-// doubled d times and split the first 'split' pairs of the next doubling.
+// A table as the kernels use it.
 struct TableView {
-  int64_t* keys;        // [NumPairs * 2 * kBucketSlots], 256-byte aligned
-  uint64_t* scores;     // likewise; null if the table never evicts
-  uint32_t base_pairs;  // initial number of pairs, >= 2
-  uint32_t layer_mask;  // 2^d - 1
-  uint32_t split;       // < base_pairs * 2^d
+  int64_t* keys;       // [num_pairs * 2 * kBucketSlots], 256-byte aligned
+  uint64_t* scores;    // likewise; null if the table never evicts
+  uint32_t num_pairs;  // >= 2
   uint32_t probe_limit;
 };
 
-// Returns the number of pairs before the doubling in progress. The other half
-// of a pair p < split is p plus this number.
-EV_HOST_DEVICE uint32_t DoublingPairs(const TableView& view) {
-  return view.base_pairs * (view.layer_mask + 1);
-}
-EV_HOST_DEVICE uint32_t NumPairs(const TableView& view) {
-  return DoublingPairs(view) + view.split;
-}
-
-// A key's walk along its chain. A pair is a base pair and a layer. The table
-// uses as many low bits of the layer as it has doubled, and one more if the
-// pair is split. So a chain keeps its order when the table grows, and each of
-// its buckets stays or moves by DoublingPairs.
+// A key's walk along its chain.
 struct Chain {
-  uint32_t base, step;
-  uint32_t bits;  // bit 0: parity; above: all bits of the layer
-  uint32_t base_pairs, layer_mask, split;
+  uint32_t pair, step, parity, num_pairs;
 
   EV_HOST_DEVICE Chain() {}
   EV_HOST_DEVICE Chain(uint64_t hash, const TableView& view)
-      : base(FirstPair(hash, view.base_pairs)),
-        step(PairStep(hash, view.base_pairs)),
-        bits(static_cast<uint32_t>(hash)),
-        base_pairs(view.base_pairs),
-        layer_mask(view.layer_mask),
-        split(view.split) {}
-  EV_HOST_DEVICE uint32_t parity() const { return bits & 1; }
-  EV_HOST_DEVICE uint32_t pair() const {
-    const uint32_t layer = bits >> 1;
-    const uint32_t pair = base + base_pairs * (layer & layer_mask);
-    return pair < split ? base + base_pairs * (layer & (2 * layer_mask + 1))
-                        : pair;
-  }
+      : pair(FirstPair(hash, view.num_pairs)),
+        step(PairStep(hash, view.num_pairs)),
+        parity(KeyParity(hash)),
+        num_pairs(view.num_pairs) {}
   EV_HOST_DEVICE int64_t first_slot() const {
-    return static_cast<int64_t>(BucketOf(pair(), parity())) * kBucketSlots;
+    return static_cast<int64_t>(BucketOf(pair, parity)) * kBucketSlots;
   }
-  EV_HOST_DEVICE void Next() {
-    base = NextPair(base, step, base_pairs);
-    bits += 4 * step + 2;  // advances the layer by an odd number
-  }
+  EV_HOST_DEVICE void Next() { pair = NextPair(pair, step, num_pairs); }
 };
-
-// Returns whether a key moves to the other half when the pair of its bucket is
-// split. REQUIRES: pair >= view.split, and it is in the key's chain. If it
-// occurs several times in the chain, the first one counts.
-EV_HOST_DEVICE bool LeavesWhenSplit(uint64_t hash, const TableView& view,
-                                    uint32_t pair) {
-  Chain chain(hash, view);
-  for (uint32_t j = 1; j < view.probe_limit && chain.pair() != pair; ++j) {
-    chain.Next();
-  }
-  return ((chain.bits >> 1) & (view.layer_mask + 1)) != 0;
-}
-
-// Calls passed(bucket) for each bucket of the chain before the given one, in
-// which the key is.
-template <typename Passed>
-EV_HOST_DEVICE void ForEachPassed(uint64_t hash, const TableView& view,
-                                  uint64_t bucket, Passed passed) {
-  Chain chain(hash, view);
-  for (uint32_t j = 1; j < view.probe_limit; ++j) {
-    const uint64_t at = BucketOf(chain.pair(), chain.parity());
-    if (at == bucket) return;
-    passed(at);
-    chain.Next();
-  }
-}
-
-// Returns the table after splitting pairs [split, split + num_pairs). REQUIRES:
-// they are within DoublingPairs.
-EV_HOST_DEVICE TableView AfterSplit(TableView view, uint32_t num_pairs) {
-  view.split += num_pairs;
-  if (view.split == DoublingPairs(view)) {
-    view.split = 0;
-    view.layer_mask = 2 * view.layer_mask + 1;
-  }
-  return view;
-}
 
 // Layout of the score in tables that evict the least recently used key: four
 // times the number of the call that used the key last, plus these bits. Since

@@ -100,8 +100,8 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
     }
     return Proposal::kDone;
   }
-  const int64_t empty = EmptyMark(seeker->chain.parity());
-  const int64_t erased = ErasedMark(seeker->chain.parity());
+  const int64_t empty = EmptyMark(seeker->chain.parity);
+  const int64_t erased = ErasedMark(seeker->chain.parity);
   const unsigned fx = tile.ballot(v.x == empty || v.x == erased);
   const unsigned fy = tile.ballot(v.y == empty || v.y == erased);
 
@@ -150,13 +150,13 @@ __device__ __forceinline__ Proposal Propose(const Tile& tile,
   if (!displaced) return Proposal::kDone;
 
   // Continue with the displaced key, from this bucket in its own chain.
-  const uint32_t pair = seeker->chain.pair();
+  const uint32_t pair = seeker->chain.pair;
   seeker->key = displaced_key;
   seeker->hash = MixKey(displaced_key);
   seeker->index = -1;
   seeker->chain = Chain(seeker->hash, view);
   seeker->probes = 0;
-  while (seeker->chain.pair() != pair) {
+  while (seeker->chain.pair != pair) {
     seeker->chain.Next();
     ++seeker->probes;
   }

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kBlock, 3)
     if (free != 0 && free_probes == 0) {
       int64_t* const bucket = view.keys + own_first;
       const int in_bucket =
-          ClaimSlot(bucket, key, chain.parity(), free, &inserted);
+          ClaimSlot(bucket, key, chain.parity, free, &inserted);
       if (in_bucket >= 0) slot = own_first + in_bucket;
       if (inserted) {
         Policy<kEviction>::SetNew(view.scores + slot, call);
@@ -208,9 +208,8 @@ __global__ void __launch_bounds__(kBlock)
       contested = j < pending.probes || (pending.probes == 0);
       if (!contested && pending.free != 0) {
         const int64_t first = chain.first_slot();
-        const int in_bucket =
-            ClaimSlot(view.keys + first, pending.key, chain.parity(),
-                      pending.free, &inserted);
+        const int in_bucket = ClaimSlot(view.keys + first, pending.key,
+                                        chain.parity, pending.free, &inserted);
         contested = in_bucket < 0;
         if (!contested) outputs.slots[pending.index] = first + in_bucket;
         if (inserted) {
@@ -370,7 +369,7 @@ __global__ void __launch_bounds__(kBlock)
 __device__ __noinline__ int64_t FindAlone(const TableView* table, int64_t key) {
   const TableView view = *table;
   Chain chain(MixKey(key), view);
-  const int64_t empty = EmptyMark(chain.parity());
+  const int64_t empty = EmptyMark(chain.parity);
   for (uint32_t j = 0; j < view.probe_limit; ++j) {
     bool went_past = true;
     for (int s = 0; s < kBucketSlots; ++s) {

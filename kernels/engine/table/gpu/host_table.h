@@ -19,13 +19,13 @@ namespace gpu {
 
 class HostTable {
  public:
-  HostTable(uint32_t base_pairs, uint32_t probe_limit) {
-    view_.keys = nullptr;
-    view_.scores = nullptr;
-    view_.base_pairs = base_pairs;
-    view_.layer_mask = view_.split = 0;
-    view_.probe_limit = probe_limit;
-    for (uint32_t p = 0; p < base_pairs; ++p) AppendPair();
+  HostTable(uint32_t num_pairs, uint32_t probe_limit)
+      : view_{nullptr, nullptr, num_pairs, probe_limit} {
+    for (uint32_t p = 0; p < num_pairs; ++p) {
+      for (uint32_t parity = 0; parity < 2; ++parity) {
+        slots_.insert(slots_.end(), kBucketSlots, EmptyMark(parity));
+      }
+    }
   }
 
   const TableView& view() const { return view_; }
@@ -46,7 +46,7 @@ class HostTable {
       const int64_t* const end = bucket + kBucketSlots;
       const int64_t* const at = std::find(bucket, end, key);
       if (at != end) return at - slots_.data();
-      if (std::find(bucket, end, EmptyMark(chain.parity())) != end) return -1;
+      if (std::find(bucket, end, EmptyMark(chain.parity)) != end) return -1;
       chain.Next();
     }
     return -1;
@@ -82,62 +82,7 @@ class HostTable {
     slots_[slot] = has_empty ? EmptyMark(parity) : ErasedMark(parity);
   }
 
-  // Splits that many pairs, possibly over several doublings.
-  void Grow(uint32_t num_pairs) {
-    while (num_pairs != 0) {
-      const uint32_t n =
-          std::min(num_pairs, DoublingPairs(view_) - view_.split);
-      for (uint32_t pair = view_.split; pair < view_.split + n; ++pair) {
-        AppendPair();
-        for (uint32_t parity = 0; parity < 2; ++parity) Split(pair, parity);
-      }
-      view_ = AfterSplit(view_, n);
-      num_pairs -= n;
-    }
-  }
-
-  // Marks free slots empty if no key is beyond their bucket.
-  void RestoreEmpty() {
-    std::vector<bool> passed(slots_.size() / kBucketSlots, false);
-    for (int64_t slot = 0; slot < num_slots(); ++slot) {
-      if (IsFree(slot, slots_[slot])) continue;
-      ForEachPassed(MixKey(slots_[slot]), view_, slot / kBucketSlots,
-                    [&](uint64_t bucket) { passed[bucket] = true; });
-    }
-    for (int64_t slot = 0; slot < num_slots(); ++slot) {
-      const int64_t bucket = slot / kBucketSlots;
-      if (IsFree(slot, slots_[slot]) && !passed[bucket]) {
-        slots_[slot] = EmptyMark(bucket & 1);
-      }
-    }
-  }
-
  private:
-  void AppendPair() {
-    for (uint32_t parity = 0; parity < 2; ++parity) {
-      slots_.insert(slots_.end(), kBucketSlots, EmptyMark(parity));
-    }
-  }
-
-  // Mirrors the kernel of grow.cu.
-  void Split(uint32_t pair, uint32_t parity) {
-    int64_t* const bucket =
-        slots_.data() + BucketOf(pair, parity) * kBucketSlots;
-    int64_t* const half =
-        bucket + static_cast<int64_t>(DoublingPairs(view_)) * 2 * kBucketSlots;
-    const int64_t empty = EmptyMark(parity);
-    const bool has_empty = std::find(bucket, bucket + kBucketSlots, empty) !=
-                           bucket + kBucketSlots;
-    const int64_t free = has_empty ? empty : ErasedMark(parity);
-    for (int s = 0; s < kBucketSlots; ++s) {
-      half[s] = free;
-      if (bucket[s] == empty || bucket[s] == ErasedMark(parity)) continue;
-      if (!LeavesWhenSplit(MixKey(bucket[s]), view_, pair)) continue;
-      half[s] = bucket[s];
-      bucket[s] = free;
-    }
-  }
-
   TableView view_;
   std::vector<int64_t> slots_;
 };

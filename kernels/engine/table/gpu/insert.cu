@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kBlock, 4)
       continue;
     }
     const int in_bucket =
-        ClaimSlot(view.keys + free_first, key, chain.parity(), free, &inserted);
+        ClaimSlot(view.keys + free_first, key, chain.parity, free, &inserted);
     if (in_bucket >= 0) {
       slot = free_first + in_bucket;
       wanted = false;

@@ -121,16 +121,6 @@ Status EvictingKernelsWait(bool* wait);
 Status LaunchTouch(const Batch& batch, const int64_t* slots, Eviction eviction,
                    const CallState* state, cudaStream_t stream);
 Status LaunchClear(const TableView& view, cudaStream_t stream);
-// REQUIRES: memory for num_pairs more pairs is mapped; view.split is the value
-// before the split.
-Status LaunchSplit(const TableView& view, uint32_t num_pairs,
-                   cudaStream_t stream);
-// passed: PassedBytes of device memory.
-inline size_t PassedBytes(const TableView& view) {
-  return (2 * static_cast<size_t>(NumPairs(view)) + 31) / 32 * 4;
-}
-Status LaunchRestoreEmpty(const TableView& view, unsigned* passed,
-                          cudaStream_t stream);
 Status LaunchExport(const TableView& view, int64_t first_slot,
                     int64_t num_slots, Eviction eviction,
                     const ExportedKeys& out, cudaStream_t stream);

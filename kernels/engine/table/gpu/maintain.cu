@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Erases keys, empties a table, lists its keys, and restores empty marks.
+// Erases keys, empties a table, and lists its keys.
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/table/gpu/launch.cuh"
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kBlock)
       // An empty slot proves that the bucket was never full, and no erase of
       // this kernel can invalidate that.
       const int64_t mark =
-          seen.empty ? EmptyMark(chain.parity()) : ErasedMark(chain.parity());
+          seen.empty ? EmptyMark(chain.parity) : ErasedMark(chain.parity);
       const int64_t was = static_cast<int64_t>(
           atomicCAS(reinterpret_cast<unsigned long long*>(view.keys + at),
                     static_cast<unsigned long long>(key),
@@ -128,35 +128,6 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Sets the bit of each bucket that some key is beyond.
-__global__ void __launch_bounds__(kBlock)
-    PassedKernel(TableView view, int64_t num_slots, unsigned* passed) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kBlock;
-  for (int64_t slot = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-       slot < num_slots; slot += stride) {
-    const int64_t key = __ldcs(view.keys + slot);
-    const uint64_t bucket = static_cast<uint64_t>(slot) / kBucketSlots;
-    const uint32_t parity = bucket & 1;
-    if (key == EmptyMark(parity) || key == ErasedMark(parity)) continue;
-    ForEachPassed(MixKey(key), view, bucket, [&](uint64_t b) {
-      atomicOr(passed + b / 32, 1u << (b % 32));
-    });
-  }
-}
-
-__global__ void __launch_bounds__(kBlock)
-    RestoreKernel(TableView view, int64_t num_slots, const unsigned* passed) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kBlock;
-  for (int64_t slot = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-       slot < num_slots; slot += stride) {
-    const uint64_t bucket = static_cast<uint64_t>(slot) / kBucketSlots;
-    if (__ldcs(view.keys + slot) == ErasedMark(bucket & 1) &&
-        ((passed[bucket / 32] >> (bucket % 32)) & 1) == 0) {
-      view.keys[slot] = EmptyMark(bucket & 1);
-    }
-  }
-}
-
 __global__ void ZeroKernel(int64_t* count) { *count = 0; }
 
 }  // namespace
@@ -178,26 +149,11 @@ Status LaunchErase(const Batch& batch, Eviction eviction, int64_t* slots,
 
 Status LaunchClear(const TableView& view, cudaStream_t stream) {
   const int64_t pieces =
-      static_cast<int64_t>(NumPairs(view)) * kBucketSlots;  // of two slots
+      static_cast<int64_t>(view.num_pairs) * kBucketSlots;  // of two slots
   const unsigned all = BlocksFor(pieces);
   const unsigned blocks = all < 16384u ? all : 16384u;
   ClearKernel<<<blocks, kBlock, 0, stream>>>(view, pieces);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("ClearKernel");
-  return Status::OK();
-}
-
-Status LaunchRestoreEmpty(const TableView& view, unsigned* passed,
-                          cudaStream_t stream) {
-  const int64_t buckets = 2 * static_cast<int64_t>(NumPairs(view));
-  const int64_t slots = buckets * kBucketSlots;
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemsetAsync(passed, 0, PassedBytes(view), stream));
-  const unsigned all = BlocksFor((slots + 3) / 4);
-  const unsigned blocks = all < 16384u ? all : 16384u;
-  PassedKernel<<<blocks, kBlock, 0, stream>>>(view, slots, passed);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("PassedKernel");
-  RestoreKernel<<<blocks, kBlock, 0, stream>>>(view, slots, passed);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("RestoreKernel");
   return Status::OK();
 }
 

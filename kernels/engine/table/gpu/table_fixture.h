@@ -91,12 +91,10 @@ struct Listed {
 // A table set with host vectors as inputs and outputs.
 class Fixture {
  public:
-  // growth: the factor by which each table may grow.
-  Fixture(const Keys& capacities, Eviction eviction, int probe_limit = 0,
-          int64_t growth = 0)
+  Fixture(const Keys& capacities, Eviction eviction, int probe_limit = 0)
       : eviction_(eviction) {
     TableSetOptions options;
-    for (int64_t c : capacities) options.tables.push_back({"t", c, c * growth});
+    for (int64_t c : capacities) options.tables.push_back({"t", c});
     options.eviction = eviction;
     options.probe_limit = probe_limit;
     OK(TableSet::Create(options, StreamView(), &set_));
@@ -178,17 +176,6 @@ class Fixture {
                          StreamView()));
     *slots_out = slots.Host();
     return out.Host();
-  }
-
-  Growth Grow(int table, int64_t max_new_slots) {
-    Growth growth;
-    const int64_t before = set_->num_slots(table);
-    OK(set_->GrowSync(table, max_new_slots, &growth, StreamView()));
-    EXPECT(growth.first_slot == before);
-    EXPECT(growth.num_slots >= 32 && growth.num_slots <= max_new_slots);
-    EXPECT(growth.distance >= growth.num_slots);
-    EXPECT(set_->num_slots(table) == before + growth.num_slots);
-    return growth;
   }
 
   Listed Export(int table, int64_t first, int64_t n) {

@@ -26,8 +26,7 @@ namespace gpu {
 class EvictingModel {
  public:
   EvictingModel(uint32_t num_pairs, int probe_limit, Eviction eviction)
-      : base_pairs_(num_pairs),
-        num_pairs_(num_pairs),
+      : num_pairs_(num_pairs),
         probe_limit_(probe_limit),
         eviction_(eviction),
         buckets_(2 * static_cast<size_t>(num_pairs)) {}
@@ -108,57 +107,6 @@ class EvictingModel {
     }
   }
 
-  // Adds pairs. Each key moves to the bucket at the same position of its chain
-  // in the larger table.
-  void Grow(uint32_t more_pairs) {
-    // bucket, position in the chain
-    std::map<int64_t, std::pair<size_t, size_t>> place;
-    for (size_t b = 0; b < buckets_.size(); ++b) {
-      for (const auto& entry : buckets_[b].entries) {
-        const std::vector<uint64_t> chain = ChainOf(entry.first);
-        place[entry.first] = {
-            b, std::find(chain.begin(), chain.end(), b) - chain.begin()};
-      }
-    }
-    for (uint32_t k = 0; k < more_pairs; ++k) {
-      uint64_t doubling = base_pairs_;
-      while (2 * doubling <= num_pairs_) doubling *= 2;
-      for (uint64_t parity = 0; parity < 2; ++parity) {
-        // A search may have to go past a new bucket if it had to go past its
-        // other half.
-        Bucket half;
-        half.was_full = buckets_[2 * (num_pairs_ - doubling) + parity].was_full;
-        buckets_.push_back(half);
-      }
-      ++num_pairs_;
-    }
-    for (const auto& entry : place) {
-      const size_t from = entry.second.first;
-      const size_t to = ChainOf(entry.first)[entry.second.second];
-      if (to == from) continue;
-      buckets_[to].entries[entry.first] = buckets_[from].entries[entry.first];
-      buckets_[from].entries.erase(entry.first);
-    }
-  }
-
-  void RestoreEmpty() {
-    std::set<uint64_t> passed;
-    for (size_t b = 0; b < buckets_.size(); ++b) {
-      for (const auto& entry : buckets_[b].entries) {
-        for (uint64_t at : ChainOf(entry.first)) {
-          if (at == b) break;
-          passed.insert(at);
-        }
-      }
-    }
-    for (size_t b = 0; b < buckets_.size(); ++b) {
-      Bucket& bucket = buckets_[b];
-      if (bucket.entries.size() < kBucketSlots && passed.count(b) == 0) {
-        bucket.was_full = false;
-      }
-    }
-  }
-
   // key -> (bucket, score)
   std::map<int64_t, std::pair<int64_t, uint64_t>> Contents() const {
     std::map<int64_t, std::pair<int64_t, uint64_t>> all;
@@ -176,28 +124,14 @@ class EvictingModel {
     bool was_full = false;
   };
 
-  // Uses as many bits of the layer as lead to an existing pair.
-  uint32_t PairOf(uint64_t base, uint64_t layer) const {
-    uint64_t pair = base;
-    for (int bits = 1; bits < 32; ++bits) {
-      const uint64_t next =
-          base + base_pairs_ * (layer & ((uint64_t{1} << bits) - 1));
-      if (next >= num_pairs_) break;
-      pair = next;
-    }
-    return static_cast<uint32_t>(pair);
-  }
-
   std::vector<uint64_t> ChainOf(int64_t key) const {
     const uint64_t hash = MixKey(key);
-    uint64_t base = FirstPair(hash, base_pairs_);
-    const uint64_t step = PairStep(hash, base_pairs_);
-    uint64_t layer = (hash & 0xFFFFFFFF) >> 1;
+    uint64_t pair = FirstPair(hash, num_pairs_);
+    const uint64_t step = PairStep(hash, num_pairs_);
     std::vector<uint64_t> chain;
     for (int j = 0; j < probe_limit_; ++j) {
-      chain.push_back(BucketOf(PairOf(base, layer), KeyParity(hash)));
-      base = (base + step) % base_pairs_;
-      layer += 2 * step + 1;
+      chain.push_back(BucketOf(static_cast<uint32_t>(pair), KeyParity(hash)));
+      pair = (pair + step) % num_pairs_;
     }
     return chain;
   }
@@ -262,8 +196,7 @@ class EvictingModel {
     if (!evicting) evict_.push_back(key);
   }
 
-  const uint32_t base_pairs_;
-  uint32_t num_pairs_;
+  const uint32_t num_pairs_;
   const int probe_limit_;
   const Eviction eviction_;
   std::vector<Bucket> buckets_;

@@ -1,13 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/base/gpu/growing_buffer.h"
 #include "kernels/engine/table/gpu/launch.cuh"
 #include "kernels/engine/table/gpu/table_set.h"
 #include "kernels/engine/table/gpu/table_size.h"
@@ -36,15 +34,6 @@ Status ValidateOptions(const TableSetOptions& options) {
                              "], got " + std::to_string(table.capacity) +
                              ", table '" + table.name + "'");
     }
-    if (table.max_capacity != 0 &&
-        (table.max_capacity < table.capacity ||
-         table.max_capacity > kMaxSlots - 1024 * kPairSlots)) {
-      return InvalidArgument("max_capacity must be 0 or in [capacity " +
-                             std::to_string(table.capacity) + ", " +
-                             std::to_string(kMaxSlots - 1024 * kPairSlots) +
-                             "], got " + std::to_string(table.max_capacity) +
-                             ", table '" + table.name + "'");
-    }
   }
   return Status::OK();
 }
@@ -58,12 +47,9 @@ class TableSet::Impl {
   Batch ToBatch(const KeyBatch& batch) const;
   Status CheckTable(int table) const;
   int64_t num_slots(int table) const {
-    return static_cast<int64_t>(NumPairs(views[table])) * kPairSlots;
+    return static_cast<int64_t>(views[table].num_pairs) * kPairSlots;
   }
-  // Allocates marks for that many more pairs. Keeps the current marks if they
-  // suffice.
-  Status ReserveMarks(int64_t more_pairs);
-  Status Grow(int table, const Growth& growth, cudaStream_t stream);
+  Status AllocateMarks();
   int64_t* sizes() const { return counters.as<int64_t>(); }
   int64_t* rejected() const {
     return sizes() + num_tables() * kStripes * kStripeInts;
@@ -72,12 +58,10 @@ class TableSet::Impl {
 
   TableSetOptions options;
   std::vector<TableView> views;
-  std::vector<int64_t> max_slots;
-  std::vector<GrowingBuffer> keys, scores;
+  std::vector<DeviceBuffer> keys, scores;
   DeviceBuffer device_views;
   DeviceBuffer counters;  // sizes, then rejected: [num_tables, stripes] each
   DeviceBuffer state, locks, marks;
-  DeviceBuffer passed;
   DeviceBuffer lists;
   DeviceBuffer rows;
   Scratch scratch = {};
@@ -102,25 +86,19 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
   views.resize(n);
   keys.resize(n);
   scores.resize(n);
-  max_slots.resize(n);
   for (size_t t = 0; t < n; ++t) {
     const TableOptions& table = options.tables[t];
     TableView& view = views[t];
-    view.base_pairs = PairsFor(table.capacity, options.probe_limit);
-    view.layer_mask = view.split = 0;
+    view.num_pairs = PairsFor(table.capacity, options.probe_limit);
     view.probe_limit = static_cast<uint32_t>(options.probe_limit);
     const size_t bytes = static_cast<size_t>(num_slots(t)) * 8;
-    max_slots[t] =
-        std::max(num_slots(t), (table.max_capacity + kPairSlots - 1) /
-                                   kPairSlots * kPairSlots);
-    const size_t max_bytes = static_cast<size_t>(max_slots[t]) * 8;
-    EV_RETURN_IF_ERROR(keys[t].Allocate(bytes, max_bytes,
-                                        "keys of table '" + table.name + "'"));
+    EV_RETURN_IF_ERROR(
+        keys[t].Allocate(bytes, "keys of table '" + table.name + "'"));
     view.keys = keys[t].as<int64_t>();
     view.scores = nullptr;
     if (evicts) {
-      EV_RETURN_IF_ERROR(scores[t].Allocate(
-          bytes, max_bytes, "scores of table '" + table.name + "'"));
+      EV_RETURN_IF_ERROR(
+          scores[t].Allocate(bytes, "scores of table '" + table.name + "'"));
       view.scores = scores[t].as<uint64_t>();
     }
   }
@@ -135,7 +113,7 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
     EV_RETURN_IF_ERROR(state.Allocate(sizeof(CallState), "the table set"));
     EV_RETURN_IF_ERROR(
         locks.Allocate(kNumLocks * sizeof(unsigned), "the table set's locks"));
-    EV_RETURN_IF_ERROR(ReserveMarks(0));
+    EV_RETURN_IF_ERROR(AllocateMarks());
     EV_CUDA_RETURN_IF_ERROR(
         cudaMemsetAsync(state.data(), 0, state.size_bytes(), stream.get()));
     EV_CUDA_RETURN_IF_ERROR(
@@ -146,46 +124,18 @@ Status TableSet::Impl::Create(const TableSetOptions& given, StreamView stream) {
   return Status::OK();
 }
 
-Status TableSet::Impl::ReserveMarks(int64_t more_pairs) {
-  int64_t buckets = 2 * more_pairs;
-  for (const TableView& view : views) buckets += 2 * int64_t{NumPairs(view)};
+Status TableSet::Impl::AllocateMarks() {
+  int64_t buckets = 0;
+  for (const TableView& view : views) buckets += 2 * int64_t{view.num_pairs};
   const int64_t num_marks = MarksFor(buckets);
-  if (num_marks <= scratch.num_marks) return Status::OK();
-  DeviceBuffer larger;
-  EV_RETURN_IF_ERROR(larger.Allocate(
+  // Every call clears them at its start.
+  EV_RETURN_IF_ERROR(marks.Allocate(
       kMarkSets * (num_marks / 8),
       "the marks of the set of table '" + options.tables[0].name + "'"));
-  marks = std::move(larger);  // every call clears them at its start
   scratch.num_marks = static_cast<uint32_t>(num_marks);
   scratch.filled = marks.as<unsigned>();
   scratch.claimed = scratch.filled + num_marks / 32;
   scratch.stale = scratch.claimed + num_marks / 32;
-  return Status::OK();
-}
-
-Status TableSet::Impl::Grow(int t, const Growth& growth, cudaStream_t stream) {
-  const std::string name = "table '" + options.tables[t].name + "'";
-  const size_t before = static_cast<size_t>(growth.first_slot) * 8;
-  const size_t bytes = before + static_cast<size_t>(growth.num_slots) * 8;
-  const bool evicts = options.eviction != Eviction::kNone;
-  const size_t keys_before = keys[t].size_bytes();
-  const size_t scores_before = scores[t].size_bytes();
-  Status status = keys[t].GrowTo(bytes, "keys of " + name);
-  if (status.ok() && evicts) {
-    status = scores[t].GrowTo(bytes, "scores of " + name);
-    if (status.ok()) status = ReserveMarks(growth.num_slots / kPairSlots);
-  }
-  if (!status.ok()) {
-    keys[t].ShrinkTo(keys_before);
-    if (evicts) scores[t].ShrinkTo(scores_before);
-    return status;
-  }
-  const uint32_t pairs = static_cast<uint32_t>(growth.num_slots / kPairSlots);
-  EV_RETURN_IF_ERROR(LaunchSplit(views[t], pairs, stream));
-  views[t] = AfterSplit(views[t], pairs);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device_views.as<TableView>() + t,
-                                          &views[t], sizeof(TableView),
-                                          cudaMemcpyHostToDevice, stream));
   return Status::OK();
 }
 
@@ -243,19 +193,10 @@ int64_t TableSet::index_bytes() const {
   size_t bytes = impl_->device_views.size_bytes() +
                  impl_->counters.size_bytes() + impl_->state.size_bytes() +
                  impl_->locks.size_bytes() + impl_->marks.size_bytes() +
-                 impl_->passed.size_bytes() + impl_->lists.size_bytes() +
-                 impl_->rows.size_bytes();
-  for (const GrowingBuffer& b : impl_->keys) bytes += b.size_bytes();
-  for (const GrowingBuffer& b : impl_->scores) bytes += b.size_bytes();
+                 impl_->lists.size_bytes() + impl_->rows.size_bytes();
+  for (const DeviceBuffer& b : impl_->keys) bytes += b.size_bytes();
+  for (const DeviceBuffer& b : impl_->scores) bytes += b.size_bytes();
   return static_cast<int64_t>(bytes);
-}
-
-DeviceTables TableSet::device_tables() const {
-  DeviceTables tables;
-  tables.views = impl_->device_views.as<TableView>();
-  tables.size_counters = impl_->sizes();
-  tables.rejected_counters = impl_->rejected();
-  return tables;
 }
 
 Status TableSet::Find(const KeyBatch& batch, int64_t* slots,
@@ -397,55 +338,6 @@ Status TableSet::Export(int table, int64_t first_slot, int64_t slots_wanted,
   }
   return LaunchExport(impl_->views[table], first_slot, slots_wanted,
                       impl_->options.eviction, out, stream.get());
-}
-
-Status TableSet::PlanGrowth(int table, int64_t max_new_slots,
-                            Growth* growth) const {
-  const Impl& impl = *impl_;
-  EV_RETURN_IF_ERROR(impl.CheckTable(table));
-  const std::string& name = impl.options.tables[table].name;
-  if (max_new_slots < kPairSlots) {
-    return InvalidArgument("a table grows by at least " +
-                           std::to_string(kPairSlots) + " slots, got " +
-                           std::to_string(max_new_slots) + ", table '" + name +
-                           "'");
-  }
-  const TableView& view = impl.views[table];
-  const int64_t now = num_slots(table);
-  const int64_t room = impl.max_slots[table] - now;
-  if (room == 0) {
-    return FailedPrecondition("table '" + name + "' cannot grow: it has all " +
-                              std::to_string(now) +
-                              " slots that its max_capacity allows");
-  }
-  const int64_t doubled =
-      static_cast<int64_t>(DoublingPairs(view) - view.split) * kPairSlots;
-  growth->first_slot = now;
-  growth->num_slots =
-      std::min({max_new_slots / kPairSlots * kPairSlots, doubled, room});
-  growth->distance = static_cast<int64_t>(DoublingPairs(view)) * kPairSlots;
-  return Status::OK();
-}
-
-Status TableSet::GrowSync(int table, int64_t max_new_slots, Growth* growth,
-                          StreamView stream) {
-  Growth planned;
-  EV_RETURN_IF_ERROR(PlanGrowth(table, max_new_slots, &planned));
-  EV_RETURN_IF_ERROR(impl_->Grow(table, planned, stream.get()));
-  if (growth != nullptr) *growth = planned;
-  return Status::OK();
-}
-
-Status TableSet::RestoreEmptySync(int table, StreamView stream) {
-  Impl& impl = *impl_;
-  EV_RETURN_IF_ERROR(impl.CheckTable(table));
-  const TableView& view = impl.views[table];
-  if (impl.passed.size_bytes() < PassedBytes(view)) {
-    EV_RETURN_IF_ERROR(impl.passed.Allocate(
-        PassedBytes(view),
-        "a bit per bucket of table '" + impl.options.tables[table].name + "'"));
-  }
-  return LaunchRestoreEmpty(view, impl.passed.as<unsigned>(), stream.get());
 }
 
 Status TableSet::Clear(StreamView stream) {

@@ -20,8 +20,6 @@
 //   pair = first, first + step, first + 2 * step, ... modulo pairs;
 //   bucket = 2 * pair + parity
 //
-// (in a table that has not grown; see GROWTH)
-//
 // Odd keys never live in even buckets and the reverse, so an odd key can mark
 // the free slots of even buckets. No key is reserved and none needs a special
 // case.
@@ -32,9 +30,8 @@
 //  2. A key is beyond a bucket of its chain only if that bucket was full.
 //  3. A free slot is "empty" while its bucket has never been full since the
 //     last clear, else "erased". So an empty slot proves that no key is beyond.
-//  4. A used slot stays used until an erase, an eviction, a growth or a clear.
-//     Rows never move otherwise: a slot is a valid handle until its key leaves
-//     or the table grows.
+//  4. A used slot stays used until an erase, an eviction or a clear. Rows never
+//     move: a slot is a valid handle until its key leaves.
 //
 // FIND reads the first bucket. If it has neither a match nor an empty slot,
 // FIND reads the next. A warp reads the buckets of 32 keys, eight lanes per
@@ -60,22 +57,6 @@
 // differ, too; so may the refused keys once a chain of 16 buckets is full (see
 // CAPACITY). is_new is set for exactly one occurrence of a new key; which one
 // may differ.
-//
-// GROWTH splits pairs, as linear hashing does. A table starts with P pairs, its
-// base. After d doublings pair number b + P * l is the base pair b in layer l.
-// The layer is d bits of the key's hash, or d + 1 bits where the pair is split:
-//
-//   pairs  [ 0 .. split )  [ split .. P * 2^d )  [ P * 2^d .. + split )
-//            split: d + 1    not yet: d bits       the other halves
-//
-// The steps of a chain go from base pair to base pair and from layer to layer,
-// independently of d. So when a bucket splits, each key stays in its slot or
-// moves to the same slot of the other half, P * 2^d pairs further, by one bit
-// of its hash. Nothing overflows; no key is refused or evicted. Free slots in
-// both halves keep the mark that the bucket had, so invariants 2 and 3 still
-// hold. Exporting the new slots lists the keys that moved (Growth). Memory is
-// mapped to addresses that were reserved for max_capacity: pointers stay valid,
-// and there are never two copies.
 //
 // COST. An H200 serves 34 G random reads of a line per second, or 13 to 15 G if
 // the line, or one sector of it, is also written back. Measured on an H200 with
@@ -111,14 +92,10 @@
 // that evicts may be run full: it keeps 99.8 % of distinct keys up to three
 // quarters of its slots and 98 % up to nine tenths. Keep a table that does not
 // evict below .9: a key whose 16 buckets are full gets no slot and is counted
-// as rejected. Double a growing table at .75, or add eighths of a doubling from
-// .6 on; a half-split table is twice as full in its old pairs as in its new
-// ones (benchmarks/results/gpu_table.md has the figures). Slot numbers are
-// 64-bit: up to 2^37 per table.
+// as rejected. Slot numbers are 64-bit: up to 2^37 per table.
 //
-// MEMORY. 8 bytes of index per slot, 16 with eviction, in multiples of 2 MiB in
-// tables that grow. Eviction also takes up to 13 MB of marks and locks per set
-// and 73 bytes per key of the largest call.
+// MEMORY. 8 bytes of index per slot, 16 with eviction. Eviction also takes up
+// to 13 MB of marks and locks per set and 73 bytes per key of the largest call.
 
 #ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
 #define KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
@@ -144,9 +121,6 @@ enum class Eviction {
 struct TableOptions {
   std::string name;      // for messages
   int64_t capacity = 0;  // slots, >= 1; rounded up to a multiple of 32, >= 64
-  // Maximum slots for GrowSync, >= capacity, rounded up likewise. Reserves
-  // addresses, not memory. 0: the table does not grow.
-  int64_t max_capacity = 0;
 };
 
 struct TableSetOptions {
@@ -188,31 +162,10 @@ struct ExportedKeys {
   int64_t* count = nullptr;  // [1]
 };
 
-// Result of GrowSync. Slots [first_slot, first_slot + num_slots) were added at
-// the table's end. A key that is now in one of them, s, was in slot s -
-// distance. All other keys stayed where they were.
-struct Growth {
-  int64_t first_slot = 0;
-  int64_t num_slots = 0;
-  int64_t distance =
-      0;  // >= num_slots: no move overwrites a slot that another key leaves
-};
-
 // The rows of a table: slot s has its row at base + s * stride (in floats).
 struct RowBlock {
   const float* base = nullptr;
   int64_t stride = 0;
-};
-
-struct TableView;  // bucket.h
-
-// For kernels in other folders that probe the tables themselves. Device memory,
-// valid while the set lives. Code that inserts must add to the counters as
-// warp_probe.cuh's CountInWarp does.
-struct DeviceTables {
-  const TableView* views = nullptr;  // [num_tables]
-  int64_t* size_counters = nullptr;
-  int64_t* rejected_counters = nullptr;
 };
 
 // A set of tables on one device. Every call takes the keys of all tables, in a
@@ -238,7 +191,6 @@ class TableSet {
   int num_tables() const;
   int64_t num_slots(int table) const;
   int64_t index_bytes() const;  // device memory, bookkeeping included
-  DeviceTables device_tables() const;
 
   // Sets slots[i] to the slot of keys[i] in its table, or to -1. One launch.
   Status Find(const KeyBatch& batch, int64_t* slots, StreamView stream) const;
@@ -288,35 +240,6 @@ class TableSet {
   // num_slots. Two launches.
   Status Export(int table, int64_t first_slot, int64_t num_slots,
                 const ExportedKeys& out, StreamView stream) const;
-
-  // Adds up to max_new_slots slots to a table, in multiples of 32. Adds fewer
-  // if the table completes a doubling or reaches its max_capacity: call again.
-  // About half of the keys of as many old slots move, with their scores;
-  // *growth (may be null) describes the move.
-  //
-  // Afterwards the caller moves the rows of these keys (Export of the new slots
-  // lists them) before the next call that uses rows or evicts. If the rows have
-  // a new address, the caller calls SetRowsSync again. Slots of moved keys that
-  // were returned earlier are invalid, and so are CUDA graphs that contain
-  // calls of this set.
-  //
-  // Allocates memory for the new slots, in multiples of 2 MiB, while kernels
-  // may run. One launch and a copy; waits only if the marks of evicting calls
-  // must grow. ResourceExhausted names the table and the needed and free bytes.
-  // FailedPrecondition: the table is at max_capacity. InvalidArgument: no such
-  // table, or max_new_slots below 32. On an error nothing has changed.
-  Status GrowSync(int table, int64_t max_new_slots, Growth* growth,
-                  StreamView stream);
-  // Returns the Growth that GrowSync would produce with enough memory.
-  Status PlanGrowth(int table, int64_t max_new_slots, Growth* growth) const;
-
-  // Marks free slots empty again (see INVARIANTS) if no key is beyond their
-  // bucket. Growth and erasing leave "erased" slots, which make inserts and
-  // finds of absent keys read further buckets. Changes no result. Reads a
-  // table's keys twice; two launches and a fill. Keeps a bit per bucket, and
-  // waits when it allocates these. ResourceExhausted: no memory for the bits.
-  // InvalidArgument: no such table.
-  Status RestoreEmptySync(int table, StreamView stream);
 
   // Empties all tables and resets the counts of rejected keys. One launch per
   // table.

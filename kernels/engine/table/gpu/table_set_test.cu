@@ -87,40 +87,16 @@ void DuplicatesInOneCallGetOneSlot() {
   }
 }
 
-// Grows table t by some slots and moves the same keys in the model. Half of the
-// growths, at random, complete a doubling.
-void GrowModel(Fixture* f, int t, std::mt19937_64* random,
-               std::unordered_map<int64_t, int64_t>* model) {
-  Growth planned;
-  if (!f->set().PlanGrowth(t, int64_t{1} << 40, &planned).ok()) return;
-  const bool some = (*random)() % 2 == 0;
-  const Growth growth = f->Grow(
-      t, some ? 32 + (*random)() % planned.num_slots : planned.num_slots);
-  const Listed moved = f->Export(t, growth.first_slot, growth.num_slots);
-  for (size_t i = 0; i < moved.keys.size(); ++i) {
-    const auto it = model->find(moved.keys[i]);
-    EXPECT(it != model->end() &&
-           it->second == moved.slots[i] - growth.distance);
-    if (it != model->end()) it->second = moved.slots[i];
-  }
-}
-
 // Compares random finds, inserts and erases on several tables without eviction
-// with one std::unordered_map per table. growth: 0, or the factor by which
-// tables grow on the way.
+// with one std::unordered_map per table.
 void MatchesMaps(const Keys& capacities, double max_load, int rounds,
-                 int64_t max_batch, uint64_t seed, int64_t growth = 0) {
+                 int64_t max_batch, uint64_t seed) {
   const size_t tables = capacities.size();
-  Fixture f(capacities, Eviction::kNone, 0, growth);
+  Fixture f(capacities, Eviction::kNone);
   std::vector<std::unordered_map<int64_t, int64_t>> model(tables);
   std::mt19937_64 random(seed);
   for (int round = 0; round < rounds; ++round) {
     std::vector<Keys> segments(tables);
-    if (growth != 0 && random() % 4 == 0) {
-      const int t = random() % tables;
-      GrowModel(&f, t, &random, &model[t]);
-      if (random() % 2 == 0) OK(f.set().RestoreEmptySync(t, StreamView()));
-    }
     const int what = random() % 5;
     for (size_t t = 0; t < tables; ++t) {
       const int64_t n = random() % 4 == 0 ? 0 : random() % max_batch;
@@ -203,12 +179,6 @@ void MatchesMapsOnSeveralTables() {
   }
 }
 
-void MatchesMapsWhileTablesGrow() {
-  MatchesMaps({500}, 0.6, g_small ? 30 : 200, 300, 5, 20);
-  MatchesMaps({64, 5000, 300}, 0.6, g_small ? 30 : 200, 200, 6, 9);
-  if (!g_small) MatchesMaps({30000}, 0.6, 60, 100000, 7, 12);
-}
-
 void FullTableRefusesAndKeepsItsKeys() {
   Fixture f({64}, Eviction::kNone);
   const int64_t slots = f.set().num_slots(0);
@@ -289,9 +259,9 @@ void FindsAndCopiesRows() {
 // Checks the whole contract of an evicting set against the model.
 void MatchesEvictingModel(const Keys& capacities, Eviction eviction,
                           int probe_limit, int rounds, int64_t max_batch,
-                          double range, uint64_t seed, int64_t growth = 0) {
+                          double range, uint64_t seed) {
   const size_t tables = capacities.size();
-  Fixture f(capacities, eviction, probe_limit, growth);
+  Fixture f(capacities, eviction, probe_limit);
   std::vector<EvictingModel> model;
   for (size_t t = 0; t < tables; ++t) {
     model.emplace_back(f.set().num_slots(t) / 32, probe_limit, eviction);
@@ -322,20 +292,6 @@ void MatchesEvictingModel(const Keys& capacities, Eviction eviction,
         EXPECT(erased == want);
       }
       continue;
-    }
-    if (growth != 0 && random() % 3 == 0) {
-      const int t = random() % tables;
-      Growth planned;
-      if (f.set().PlanGrowth(t, int64_t{1} << 40, &planned).ok()) {
-        const int64_t some =
-            random() % 2 == 0 ? planned.num_slots : 32 + random() % 300;
-        model[t].Grow(f.Grow(t, some).num_slots / 32);
-      }
-    }
-    if (growth != 0 && random() % 4 == 0) {
-      const int t = random() % tables;
-      OK(f.set().RestoreEmptySync(t, StreamView()));
-      model[t].RestoreEmpty();
     }
     if (tables == 1 && random() % 8 == 0) {
       // Least frequently used counts each occurrence, and so must the model.
@@ -409,23 +365,6 @@ void EvictsAsTheModel(Eviction eviction) {
                        ++seed);
   if (!g_small) {
     MatchesEvictingModel({100000}, eviction, 2, 12, 60000, 1.3, ++seed);
-  }
-}
-void EvictsAsTheModelWhileTablesGrow() {
-  uint64_t seed = 50;
-  const int rounds = g_small ? 8 : 60;
-  for (Eviction eviction : {Eviction::kLru, Eviction::kLfu}) {
-    for (int probe_limit : {1, 2, 4}) {
-      MatchesEvictingModel({64}, eviction, probe_limit, rounds, 200, 1.5,
-                           ++seed, 40);
-      MatchesEvictingModel({1000}, eviction, probe_limit, rounds, 3000, 3,
-                           ++seed, 10);
-    }
-    MatchesEvictingModel({64, 1000, 300}, eviction, 2, rounds, 300, 1.5, ++seed,
-                         7);
-    if (!g_small) {
-      MatchesEvictingModel({20000}, eviction, 2, 12, 60000, 1.3, ++seed, 6);
-    }
   }
 }
 void EvictsLeastRecentlyUsedAsTheModel() { EvictsAsTheModel(Eviction::kLru); }
@@ -561,13 +500,11 @@ const Test kTests[] = {
     TEST(DuplicatesInOneCallGetOneSlot),
     TEST(MatchesMapsOnOneTable),
     TEST(MatchesMapsOnSeveralTables),
-    TEST(MatchesMapsWhileTablesGrow),
     TEST(FullTableRefusesAndKeepsItsKeys),
     TEST(HoldsNineTenthsWithoutRefusing),
     TEST(FindsAndCopiesRows),
     TEST(EvictsLeastRecentlyUsedAsTheModel),
     TEST(EvictsLeastFrequentlyUsedAsTheModel),
-    TEST(EvictsAsTheModelWhileTablesGrow),
     TEST(ExportsRangesOnce),
     TEST(SlotsGoBeyond31Bits),
     TEST(CallsCanBeCaptured),

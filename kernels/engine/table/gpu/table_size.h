@@ -61,8 +61,8 @@ constexpr int64_t kScratchBytesPerKey = 73;
 // Counters of keys and of rejected keys of one table, in stripes.
 constexpr int64_t kCounterBytes = 2048;
 
-// Returns the device memory of a set of one table that does not grow. max_keys:
-// the argument of ReserveSync.
+// Returns the device memory of a set of one table. max_keys: the argument of
+// ReserveSync.
 inline int64_t IndexBytesFor(int64_t capacity, bool evicts, int64_t max_keys) {
   const int64_t slots = SlotsFor(capacity, DefaultProbeLimit(evicts));
   const int64_t fixed =
