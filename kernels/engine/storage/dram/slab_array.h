@@ -71,8 +71,6 @@ class SlabArray {
   size_t stride() const { return stride_; }
   size_t slab_rows() const { return size_t{mask_} + 1; }
   int rows_log2() const { return shift_; }
-  // Includes dropped slabs.
-  size_t num_slabs() const { return used_rows_.size(); }
   // Memory that the items used so far can occupy, plus the directory.
   size_t bytes() const;
 

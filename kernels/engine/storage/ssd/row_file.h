@@ -134,7 +134,6 @@ class RowFile {
   int64_t buffer_bytes() const;
   int64_t live_records() const { return live_records_.load(); }
   int64_t written_bytes() const { return written_bytes_.load(); }
-  int64_t read_records() const { return read_records_.load(); }
 
   // Tests only: 'allow' returns whether that many bytes may be allocated on the
   // disk. Null: always.
@@ -217,7 +216,6 @@ class RowFile {
   std::atomic<int64_t> file_bytes_{0}, live_records_{0}, used_records_{0};
   std::atomic<int64_t> segment_records_{0};
   std::atomic<int64_t> written_bytes_{0};
-  mutable std::atomic<int64_t> read_records_{0};
 };
 
 }  // namespace ev

@@ -117,7 +117,6 @@ void RowFile::ReadCached(std::vector<RecordRead*>* reads) {
 }
 
 void RowFile::Read(Span<RecordRead> reads) {
-  read_records_.fetch_add(reads.size(), std::memory_order_relaxed);
   std::vector<RecordRead*> stored;
   std::vector<std::pair<RecordRead*, Buffer>> buffered;
   stored.reserve(reads.size());
