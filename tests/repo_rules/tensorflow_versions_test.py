@@ -108,6 +108,14 @@ def cpp_violations(path, text):
 
 class TensorflowVersionsTest(parameterized.TestCase):
 
+  def test_horovod_is_compiled_without_pips_cache(self):
+    # pip's cache has one wheel of Horovod for a Python, whichever TensorFlow it is for.
+    for path in ("tools/setup/venv.sh", "tools/setup/horovod_for.sh"):
+      text = tree.read(path).replace("\\\n", "")
+      commands = re.findall(r"pip wheel .*", text)
+      self.assertLen(commands, 1, path)
+      self.assertIn(" --no-cache-dir ", commands[0], path)
+
   def test_the_tree_obeys(self):
     python, cpp = tree.files(".py"), tree.files(".cc", ".h")
     self.assertGreater(len([p for p in python if p.startswith(_PYTHON)]), 200)

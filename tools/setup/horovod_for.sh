@@ -42,13 +42,15 @@ if ! compgen -G "${wheels}/${pin/==/-}-*.whl" >/dev/null; then
     source_of_horovod="${sources}/${pin/==/-}"
     sed -i '/xla_mpi_ops\.cc/d' "${source_of_horovod}/horovod/tensorflow/CMakeLists.txt"
   fi
+  # Without pip's cache: a wheel in it has no sign of the TensorFlow that it was compiled for.
   logged ".build/horovod-${version}.log" "Horovod could not be compiled" \
     env PATH="${environment}/bin:${PATH}" CC=gcc CXX=g++ \
     HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_CPU_OPERATIONS=GLOO \
     HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
     HOROVOD_WITHOUT_GPU=1 MAKEFLAGS="-j$(nproc)" \
     "${environment}/bin/python" -m pip wheel --disable-pip-version-check --no-input \
-    --no-deps --no-build-isolation --no-binary horovod -w "${wheels}" "${source_of_horovod}"
+    --no-cache-dir --no-deps --no-build-isolation --no-binary horovod -w "${wheels}" \
+    "${source_of_horovod}"
 fi
 logged "${pip_log}" "the compiled Horovod could not be installed" \
   pip install --no-deps --force-reinstall "${wheels}/${pin/==/-}"-*.whl

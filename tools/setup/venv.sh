@@ -44,13 +44,15 @@ logged .build/pip.log "pip could not install what Horovod needs: ${network}" \
   pip install --no-deps -r <(grep -v '^horovod==' "${here}/requirements-horovod.txt")
 if ! compgen -G "${wheels}/${pin/==/-}-*.whl" >/dev/null; then
   say "compiling Horovod with Gloo (about two minutes)"
+  # Without pip's cache: a wheel in it has no sign of the TensorFlow that it was compiled for.
   logged .build/horovod.log "Horovod could not be compiled" \
     env PATH="${PWD}/.venv/bin:${PATH}" CC=gcc CXX=g++ \
     HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_CPU_OPERATIONS=GLOO \
     HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
     HOROVOD_WITHOUT_GPU=1 MAKEFLAGS="-j$(nproc)" \
     .venv/bin/python -m pip wheel --disable-pip-version-check --no-input \
-    --no-deps --no-build-isolation --no-binary horovod -w "${wheels}" "${pin}"
+    --no-cache-dir --no-deps --no-build-isolation --no-binary horovod -w "${wheels}" \
+    "${pin}"
 fi
 logged .build/pip.log "the compiled Horovod could not be installed" \
   pip install --no-deps --force-reinstall "${wheels}/${pin/==/-}"-*.whl
