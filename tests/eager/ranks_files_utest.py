@@ -200,11 +200,12 @@ class KerasFilesTest(FilesTestCase):
       with self.assertRaisesRegex(NotImplementedError, "'spread_layer.*tf.train.Checkpoint"):
         model.save(path)
       return
-    try:
+    if tf.__version__.startswith("2.11."):
+      # Its Keras has no files that layers write themselves.
+      with self.assertRaisesRegex(NotImplementedError, "cannot save a table in an HDF5 file"):
+        model.save(path)
+    else:
       model.save(path)
-    except NotImplementedError as e:
-      # Keras of 2.11 has no files that layers write themselves.
-      self.assertIn("cannot save a table in an HDF5 file", str(e))
 
 
 if __name__ == "__main__":
