@@ -42,7 +42,8 @@ if ! compgen -G "${wheels}/${pin/==/-}-*.whl" >/dev/null; then
     source_of_horovod="${sources}/${pin/==/-}"
     sed -i '/xla_mpi_ops\.cc/d' "${source_of_horovod}/horovod/tensorflow/CMakeLists.txt"
   fi
-  # Without pip's cache: a wheel in it has no sign of the TensorFlow that it was compiled for.
+  # Without pip's cache, which has one wheel for each Python: it may have been compiled for
+  # another TensorFlow.
   logged ".build/horovod-${version}.log" "Horovod could not be compiled" \
     env PATH="${environment}/bin:${PATH}" CC=gcc CXX=g++ \
     HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_CPU_OPERATIONS=GLOO \

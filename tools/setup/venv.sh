@@ -44,7 +44,8 @@ logged .build/pip.log "pip could not install what Horovod needs: ${network}" \
   pip install --no-deps -r <(grep -v '^horovod==' "${here}/requirements-horovod.txt")
 if ! compgen -G "${wheels}/${pin/==/-}-*.whl" >/dev/null; then
   say "compiling Horovod with Gloo (about two minutes)"
-  # Without pip's cache: a wheel in it has no sign of the TensorFlow that it was compiled for.
+  # Without pip's cache, which has one wheel for each Python: it may have been compiled for
+  # another TensorFlow.
   logged .build/horovod.log "Horovod could not be compiled" \
     env PATH="${PWD}/.venv/bin:${PATH}" CC=gcc CXX=g++ \
     HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_CPU_OPERATIONS=GLOO \

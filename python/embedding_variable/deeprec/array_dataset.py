@@ -54,7 +54,8 @@ def from_arrays(make, argument, types, pack):
   """
   iterators = _Iterators(make)
 
-  # They have no control flow for AutoGraph, which would take seconds for them.
+  # Without AutoGraph, because these functions have no control flow of tensors. AutoGraph
+  # would take seconds to find that out.
   @autograph.do_not_convert
   def following(number):
     return pack(script_ops.numpy_function(iterators.following, [number], types))
