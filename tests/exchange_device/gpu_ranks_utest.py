@@ -74,14 +74,14 @@ class DenseGradientsTest(parameterized.TestCase):
     super().setUp()
     self.assertEqual(settings.exchange_carrier(), "nccl")
 
-  def _variables(self, prefix, device, dtype=tf.float32):
+  def _variables(self, prefix, device, dtype=tf.float32, use_resource=True):
     rng = np.random.RandomState(5)
     with tf.device(device):
       return [
           tf.compat.v1.get_variable(
               "%s_%d" % (prefix, i),
               initializer=tf.constant(rng.normal(0, 1, shape), dtype),
-              use_resource=True)
+              use_resource=use_resource)
           for i, shape in enumerate([[7, 3], [3], [3, 5], [1]])]
 
   def _loss(self, x, variables):
@@ -89,7 +89,7 @@ class DenseGradientsTest(parameterized.TestCase):
     hidden = tf.tanh(tf.matmul(tf.cast(x, kernel.dtype), kernel) + bias)
     return tf.reduce_mean(tf.square(tf.matmul(hidden, top) * scale - 1))
 
-  @parameterized.parameters("adagrad", "sum", "keras", "float64", "float16")
+  @parameterized.parameters("adagrad", "sum", "keras", "float64", "float16", "references")
   def test_trains_as_horovod_does(self, kind):
     dtype = {"float64": tf.float64, "float16": tf.float16}.get(kind, tf.float32)
     options = {"op": hvd.Sum} if kind == "sum" else {}
@@ -101,7 +101,7 @@ class DenseGradientsTest(parameterized.TestCase):
       x = tf.compat.v1.placeholder(tf.float32, [None, 7])
       trains, models = [], []
       for name, device in (("on_gpu", _GPU), ("on_cpu", "/cpu:0")):
-        variables = self._variables(name, device, dtype)
+        variables = self._variables(name, device, dtype, kind != "references")
         if kind == "keras":
           optimizer = sok.DistributedOptimizer(tf.keras.optimizers.SGD(.1), **options)
           trains.append(tf.group(*optimizer.get_updates(self._loss(x, variables),

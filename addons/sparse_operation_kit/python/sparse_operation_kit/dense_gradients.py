@@ -110,12 +110,18 @@ def _allreduce(grads, variables, average):
       ops.colocate_with(None, ignore_existing=True), ops.device(None), \
       ops.device(variables[0].device or None):
     sums = _gen.sok_all_reduce(
-        grads, names=[v.name if taped.is_eager(v.handle) else v.op.name
-                      for v in variables],
+        grads, names=[_name(v) for v in variables],
         divisor=communication.num_ranks() if average else 1,
         exchange_name=scope[:-1], name="sum")
   watch.start()
   return list(sums)
+
+
+def _name(variable):
+  # Reference variables have no handle, and eager variables have no op.
+  if taped.is_eager(getattr(variable, "handle", None)):
+    return variable.name
+  return variable.op.name
 
 
 @ops.RegisterGradient("SokAllReduce")
