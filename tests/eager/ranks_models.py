@@ -4,18 +4,28 @@
 
 Every rank draws the batches of all ranks from one seed. The model over ranks looks up its
 own rank's batch by `sok.lookup_sparse`; the reference looks up the merged batch without
-any exchange.
+any exchange. Flags say where the tables of the model over ranks are; those of the
+reference are in CPU memory.
 """
 
+from absl import flags
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
 import embedding_variable
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.variables import config_pb2
+
+FLAGS = flags.FLAGS
+flags.DEFINE_enum("storage", "dram", ["dram", "hbm"], "Storage of the rows.")
+flags.DEFINE_string("device", "/cpu:0", "TensorFlow device of the tables.")
 
 DIMS = (4, 3, 5)
 COMBINERS = ("sum", "mean", "max")
+# Combiners whose gradients do not read rows. Without weights, rows and gradients of such
+# lookups stay in GPU memory when ranks exchange by NCCL.
+SUMMING = ("sum", "mean", "sum")
 
 # Sums over ranks have another order than sums over one batch.
 RTOL = 2e-5
@@ -84,15 +94,23 @@ class Model(tf.Module):
   Args:
     lookup: `sok.lookup_sparse`, or `local` for the reference.
     placements: list of target_gpu, one per table.
+    weighted: bool; False looks up without weights, by the combiners SUMMING.
   """
 
-  def __init__(self, lookup, placements=(-1, -1, -1)):
+  def __init__(self, lookup, placements=(-1, -1, -1), weighted=True):
     super(Model, self).__init__()
     self._lookup = lookup
+    self._weighted = weighted
+    is_reference = lookup is local
+    option = embedding_variable.EmbeddingVariableOption(
+        storage_option=embedding_variable.StorageOption(
+            storage_type=config_pb2.StorageType.Value(
+                "DRAM" if is_reference else FLAGS.storage.upper())))
     self.tables = []
     for i, (dim, placement) in enumerate(zip(DIMS, placements)):
-      table = tf.compat.v1.get_embedding_variable(
-          "table_%d" % i, dim, initializer=rows(i, dim))
+      with tf.device("/cpu:0" if is_reference else FLAGS.device):
+        table = tf.compat.v1.get_embedding_variable(
+            "table_%d" % i, dim, initializer=rows(i, dim), ev_option=option)
       table.target_gpu = placement
       self.tables.append(table)
     self.weight = tf.Variable(np.linspace(-1, 1, sum(DIMS), dtype=np.float32)[:, None])
@@ -102,8 +120,9 @@ class Model(tf.Module):
 
   def losses(self, ids, weights, labels):
     """Returns `[B]`, not linear in the rows."""
-    outputs = self._lookup(self.tables, [ids] * len(DIMS), [weights, None, None],
-                           list(COMBINERS))
+    outputs = self._lookup(
+        self.tables, [ids] * len(DIMS), [weights if self._weighted else None, None, None],
+        list(COMBINERS if self._weighted else SUMMING))
     logits = tf.matmul(tf.concat(outputs, 1), self.weight)[:, 0]
     return tf.square(tf.tanh(logits) - labels)
 

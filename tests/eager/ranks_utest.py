@@ -1,7 +1,20 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks train eager tables like one process; every rank runs this program."""
+"""Ranks train eager tables like one process; every rank runs this program.
 
+With a GPU for each rank, tables in GPU memory and NCCL:
+
+  TF_FORCE_GPU_ALLOW_GROWTH=true SOK_EXCHANGE=nccl horovodrun -np 2 \\
+      python tests/eager/ranks_utest.py --storage=hbm --device=/gpu:0
+"""
+
+import os
+
+# One GPU per process, set before TensorFlow looks for GPUs.
+if "HOROVOD_LOCAL_RANK" in os.environ:
+  os.environ.setdefault("CUDA_VISIBLE_DEVICES", os.environ["HOROVOD_LOCAL_RANK"])
+
+# pylint: disable=g-import-not-at-top
 from absl.testing import absltest
 from absl.testing import parameterized
 import horovod.tensorflow as hvd
@@ -10,6 +23,8 @@ import tensorflow as tf
 
 import ranks_models as models
 import sparse_operation_kit as sok
+from sparse_operation_kit import settings
+# pylint: enable=g-import-not-at-top
 
 _STEPS = 3
 _MODES = ("eager", "function")
@@ -32,7 +47,8 @@ _OPTIMIZERS = {
 
 class TrainingTest(parameterized.TestCase):
 
-  def check(self, step_of, whole_step_of, mode, placements=(-1, -1, -1), steps=_STEPS):
+  def check(self, step_of, whole_step_of, mode, placements=(-1, -1, -1), steps=_STEPS,
+            weighted=True):
     """Trains both models and compares losses, rows and slots.
 
     Args:
@@ -40,8 +56,8 @@ class TrainingTest(parameterized.TestCase):
         trains and returns this rank's part of the loss.
       whole_step_of: the same for the reference, whose loss is that of all ranks.
     """
-    model = models.Model(sok.lookup_sparse, placements)
-    whole = models.Model(models.local)
+    model = models.Model(sok.lookup_sparse, placements, weighted)
+    whole = models.Model(models.local, weighted=weighted)
     step, whole_step = step_of(model), whole_step_of(whole)
     if mode == "function":
       # One trace for all sizes of batches.
@@ -112,6 +128,26 @@ class TrainingTest(parameterized.TestCase):
       return step
 
     self.check(step_of, whole_step_of, mode)
+
+  @parameterized.parameters(*_MODES)
+  def test_lookups_without_weights(self, mode):
+
+    def step_of(model, reduce=models.sum_over_ranks):
+      optimizer = tf.compat.v1.train.AdagradOptimizer(.1)
+
+      def step(*batch):
+        with tf.GradientTape() as tape:
+          loss = tf.reduce_sum(model.losses(*batch))
+        variables = model.all_variables()
+        grads = tape.gradient(loss, variables)
+        grads[-1] = reduce(grads[-1])
+        optimizer.apply_gradients(zip(grads, variables))
+        return loss
+
+      return step
+
+    self.check(step_of, lambda model: step_of(model, tf.identity), mode,
+               [-1, hvd.size() - 1, [hvd.size() - 1, 0, 0]], weighted=False)
 
   def test_horovods_optimizer_of_tf_train(self):
 
@@ -225,6 +261,10 @@ class TrainingTest(parameterized.TestCase):
     step, whole_step = step_of(model), step_of(whole)
     if mode == "function":
       step = tf.function(step, reduce_retracing=True)
+    if settings.exchange_carrier() == "nccl" and hvd.size() > 1:
+      with self.assertRaisesRegex(NotImplementedError, "cannot be exchanged by NCCL"):
+        step(*models.batches(1)[0][0].tensors)
+      return
     for mine, merged in models.batches(1):
       np.testing.assert_allclose(float(models.sum_over_ranks(step(*mine.tensors))),
                                  float(whole_step(*merged.tensors)), rtol=models.RTOL)

@@ -19,7 +19,8 @@ def use(folder):
     return stock(os.path.join(folder, os.path.basename(path)))
 
   load.is_stand_in = True
-  tf.load_op_library = load
+  # The package takes it from tf.compat.v1, where TensorFlow 2.x has another attribute.
+  tf.load_op_library = tf.compat.v1.load_op_library = load
 
 
 def run():

@@ -31,6 +31,7 @@ if [[ ${#targets[@]} -eq 0 ]]; then
     "${on_ranks}:distributed_lookup_utest_on_4_ranks"
     "${on_ranks}:distributed_lookup_utest_on_2_ranks_by_memory"
     "${on_ranks}:distributed_optimizer_utest_on_2_ranks"
+    "${on_ranks}:distributed_optimizer_utest_on_2_ranks_by_nccl"
     "${on_ranks}:distributed_rules_utest_on_2_ranks"
     "${on_ranks}:dump_load_utest_on_2_ranks"
     "${on_ranks}:exchange_utest_on_2_ranks"
@@ -46,7 +47,7 @@ keras=()
 [[ "${version}" == 2.21 ]] && keras=(--test_env=TF_USE_LEGACY_KERAS=1)
 if [[ $# -eq 0 ]]; then
   tools/setup/bazel_for.sh "${version}" test --keep_going //tests/eager/... \
-    "${on_ranks}:"eager_{faults,guide}_test "${on_ranks}:ranks_utest_on_2_ranks_by_memory" \
+    "${on_ranks}:"eager_{faults,guide}_test "${on_ranks}:ranks_utest_on_2_ranks_by_"{memory,nccl_in_hbm} \
     "${on_ranks}:"{ranks,ranks_files}_utest_on_{1,2,4}_ranks || failed=1
   tools/setup/bazel_for.sh "${version}" test --keep_going "${keras[@]}" \
     "${on_ranks}:"ranks_keras_utest_on_{1,2,4}_ranks || failed=1

@@ -111,8 +111,10 @@ def _divide_where_they_are(wrapped):
 
   def compute_gradients(*args, **kwargs):
     pairs = stock(*args, **kwargs)
-    local = wrapped._local_vars  # pylint: disable=protected-access
-    ours = [k for k, (g, v) in enumerate(pairs) if g is not None and v in local]
+    # On TensorFlow 2.x Horovod keeps references to variables.
+    local = {id(v.deref() if hasattr(v, "deref") else v)
+             for v in wrapped._local_vars}  # pylint: disable=protected-access
+    ours = [k for k, (g, v) in enumerate(pairs) if g is not None and id(v) in local]
     divided = exchange.divided([pairs[k][0] for k in ours], communication.num_ranks())
     for k, gradient in zip(ours, divided):
       pairs[k] = (gradient, pairs[k][1])
