@@ -5,6 +5,7 @@
 import os
 import subprocess
 import sys
+from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
@@ -13,6 +14,7 @@ import tensorflow as tf
 import eager_models as models
 import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import convert
+from hierarchical_parameter_server import layers
 from hierarchical_parameter_server import testing
 
 keras = tf.keras
@@ -43,6 +45,9 @@ class _Subclassed(keras.Model):
 
 class HpsTest(absltest.TestCase):
 
+  # More keys of the model in the server's configuration.
+  more = {}
+
   def setUp(self):
     super(HpsTest, self).setUp()
     hps.stop()
@@ -55,7 +60,8 @@ class HpsTest(absltest.TestCase):
     self.folder = folder
     self.config = testing.write_config(
         os.path.join(folder, "ps.json"),
-        [testing.model("m", [os.path.join(folder, "t", "users")], [4], [.25])],
+        [testing.model("m", [os.path.join(folder, "t", "users")], [4], [.25],
+                       **self.more)],
         supportlonglong=True)
     keys = tf.constant(_IDS, tf.int64)
     self.expected = tf.nn.embedding_lookup(model.users, keys).numpy()
@@ -84,6 +90,19 @@ class HpsTest(absltest.TestCase):
     np.testing.assert_array_equal(self.expected,
                                   model.predict(np.array(_IDS), verbose=0))
 
+  def test_ids_and_rows_on_a_gpu_in_eager_execution(self):
+    with mock.patch.object(layers, "_gpu_of", return_value="/device:GPU:0"):
+      got = self.layer()(tf.constant(_IDS, tf.int64))
+    np.testing.assert_array_equal(self.expected, got.numpy())
+
+  def test_keras_does_not_compile_a_model_by_xla(self):
+    given = keras.Input((2,), dtype="int64")
+    model = keras.Model(given, self.layer()(given))
+    devices = [mock.Mock(device_type="GPU")]
+    with mock.patch.object(tf.config, "list_physical_devices", return_value=devices):
+      model.compile(keras.optimizers.SGD(.05), "mse")
+    self.assertFalse(model.jit_compile)
+
   def test_dense_layers_train_on_served_rows(self):
     model = _Subclassed(self.config)
     model.compile(keras.optimizers.SGD(.05), "mse")
@@ -106,6 +125,23 @@ class HpsTest(absltest.TestCase):
         [sys.executable, "-c", _IN_A_FRESH_PROCESS, folder], text=True,
         env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     self.assertEqual(str(expected), output.splitlines()[-1])
+
+
+@absltest.skipIf(not tf.config.list_physical_devices("GPU"), "TensorFlow has no GPU")
+class HpsOnGpuTest(HpsTest):
+  """The same with a cache in GPU memory and layers on TensorFlow's GPU, its default."""
+
+  more = {"gpucache": True, "gpucacheper": 1.}
+
+  def test_rows_come_from_the_cache_in_gpu_memory(self):
+    layer = self.layer()
+    for _ in range(2):
+      with tf.device("/gpu:0"):
+        got = layer(tf.constant(_IDS, tf.int64))
+      self.assertIn("GPU", got.device)
+      np.testing.assert_array_equal(self.expected, got.numpy())
+    # Key 1 is in no tier and not kept.
+    self.assertEqual(6, hps.metrics()["models"][0]["tables"][0]["cache"]["hits"])
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ class _TableLayer(tf.keras.layers.Layer):
                ps_config_file="", global_batch_size=1, **kwargs):
     kwargs.setdefault("trainable", False)
     super(_TableLayer, self).__init__(**kwargs)
+    # Keras 3 compiles a model by XLA on a GPU, unless a layer says that it cannot.
+    self.supports_jit = False
     if not isinstance(model_name, str) or not model_name:
       raise TypeError("model_name: want a model's name, got %r" % (model_name,))
     if isinstance(table_id, bool) or not isinstance(table_id, int):
@@ -87,7 +89,10 @@ class _TableLayer(tf.keras.layers.Layer):
     rows = _lib.load().hps_lookup(
         ids=ids, init_status=status, model_name=self.model_name,
         table_id=self.table_id, emb_vec_size=self.emb_vec_size)
-    if _gpu_of(rows) is not None and _gpu_of(rows) == _gpu_of(ids):
+    # In eager execution TensorFlow copies ids to host memory, where the default kernel
+    # reads them.
+    if (not tf.executing_eagerly() and _gpu_of(rows) is not None and
+        _gpu_of(rows) == _gpu_of(ids)):
       rows.op._set_attr(  # pylint: disable=protected-access
           "_kernel", tf.compat.v1.AttrValue(s=_IDS_ON_GPU))
     if max_norm is None:
