@@ -17,6 +17,8 @@ pipeline leaves them. With --ids=there the ids are in GPU memory and lookups rea
 from it. With --ids=fetched they are in GPU memory too, but TensorFlow copies them to CPU
 memory before the lookups. Rank 0 prints one line of JSON for each graph: medians over
 steps, of the slowest rank.
+
+On TensorFlow 2.x it builds the same graphs; 2.21 needs TF_USE_LEGACY_KERAS=1.
 """
 
 import json
@@ -46,6 +48,8 @@ import defaults
 import ids as id_lib
 import pair_dots
 import policies
+
+tf.compat.v1.disable_v2_behavior()
 
 FLAGS = flags.FLAGS
 

@@ -72,7 +72,9 @@ class Dense(tf.Module):
 
   def _mlp(self, x, layers, last_is_linear=False):
     for i, (weights, bias) in enumerate(layers):
-      x = tf.matmul(x, tf.cast(weights, self._type)) + tf.cast(bias, self._type)
+      # The gradient of a bias that `+` adds takes 3 ms more per step in all.
+      x = tf.nn.bias_add(tf.matmul(x, tf.cast(weights, self._type)),
+                         tf.cast(bias, self._type))
       if not last_is_linear or i + 1 < len(layers):
         x = tf.nn.relu(x)
     return x
