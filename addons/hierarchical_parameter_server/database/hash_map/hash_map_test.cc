@@ -8,13 +8,17 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/database/hash_map/partition.h"
+#include "addons/hierarchical_parameter_server/database/hash_map/segment.h"
 #include "addons/hierarchical_parameter_server/database/testing/database_contract.h"
 #include "gtest/gtest.h"
+#include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/testing/thread_pool.h"
 
 namespace hps {
@@ -210,6 +214,32 @@ TEST(HashMapTest, ReadersGoOnDuringGrowthAndEviction) {
   stop = true;
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(PartitionTest, CountsItsRowsAfterAnEvictionWithoutMemory) {
+  const Placing placing(ev::KeyedHash::FromSeed(5), 1);
+  Partition partition(0, 1, false, &placing);
+  const auto directly = [](const std::function<void()>& step) { step(); };
+  for (int64_t key = 0; key < 5000; ++key) {
+    const uint64_t fraction = placing.Of(key).fraction;
+    while (partition.SegmentOf(fraction)->full()) {
+      partition.Grow(fraction, directly);
+    }
+    Segment* const segment = partition.SegmentOf(fraction);
+    segment->Add(key, segment->GroupOf(fraction));
+    partition.Counted(1);
+  }
+  int steps = 0;
+  EXPECT_THROW(partition.Evict(EvictionPolicy::kRandom, 2500, 0, 7,
+                               [&](const std::function<void()>& step) {
+                                 if (++steps == 2) throw std::bad_alloc();
+                                 step();
+                               }),
+               std::bad_alloc);
+  int64_t rows = 0;
+  for (const auto& segment : partition.segments()) rows += segment->count();
+  EXPECT_LT(rows, 5000);
+  EXPECT_EQ(rows, partition.count());
 }
 
 TEST(HashMapTest, OptionsOutOfRangeAreErrors) {

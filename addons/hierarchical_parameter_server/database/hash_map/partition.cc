@@ -220,9 +220,10 @@ int64_t Partition::Evict(EvictionPolicy policy, int64_t target, uint32_t now,
                   std::memory_order_relaxed);
       }
     }
-    evicted += old.count() - kept;
-    count_ -= old.count() - kept;
-    Replace(i, fraction, std::move(fresh), exclusively);
+    const int64_t gone = old.count() - kept;
+    Replace(i, fraction, std::move(fresh), exclusively);  // frees `old`
+    evicted += gone;
+    count_ -= gone;
   }
   return evicted;
 }

@@ -50,6 +50,8 @@ class Placing {
   int partitions_;
 };
 
+// One thread at a time may change a partition or its segments. Pointers of
+// SegmentOf are valid until the next call of Grow, Reserve or Evict.
 class Partition {
  public:
   // `placing` must outlive this. with_use: keep a use counter per slot.
@@ -64,22 +66,24 @@ class Partition {
     return directory_[fraction >> (64 - depth_)];
   }
 
-  // Runs a step that readers must not see half done.
+  // Runs a step while nobody reads the partition or its segments. Segments that
+  // the step replaces are freed after it.
   using Exclusively = std::function<void(const std::function<void()>&)>;
 
   // Makes room for one more row in the segment of `fraction`. Readers may go on
   // until `exclusively` is called. On std::bad_alloc nothing has changed.
   void Grow(uint64_t fraction, const Exclusively& exclusively);
-  // Sizes an empty partition for `rows` rows.
+  // Sizes an empty partition for `rows` rows. No-op if it has rows.
   void Reserve(int64_t rows, const Exclusively& exclusively);
 
   // Call after adding or removing rows.
   void Counted(int64_t difference) { count_ += difference; }
 
-  // Evicts rows until `target` are left; returns the number evicted. Readers
-  // and exceptions: like Grow. kOldest computes a row's age as the distance of
-  // its counter from `now`. kLeastUsed halves the counters, so that older uses
-  // count less.
+  // Evicts rows until `target` are left; returns the number evicted. Calls
+  // `exclusively` once per segment; readers may go on between the calls. On
+  // std::bad_alloc some of the rows may have been evicted; count() is right.
+  // kOldest computes a row's age as the distance of its counter from `now`.
+  // kLeastUsed halves the counters, so that older uses count less.
   int64_t Evict(EvictionPolicy policy, int64_t target, uint32_t now,
                 uint64_t seed, const Exclusively& exclusively);
 
