@@ -45,18 +45,27 @@ class ParameterServer {
   // Finds a table by tag; null if there is none.
   std::shared_ptr<ServedTable> FindTag(const std::string& tag) const;
 
-  // AlreadyExists: a model has this name. On an error nothing has changed.
+  // AddModel, ReloadModel and RemoveModel wait for each other, and updates wait
+  // while a loaded model is added or replaces another.
+
+  // AlreadyExists: a model has this name. After an error there is no new model,
+  // but a database that outlives the model may have some of its rows.
   ev::Status AddModel(const ModelConfig& model, ev::Parallel* parallel);
   // Loads a model's tables from its files again. Afterwards the tables have
   // exactly the files' rows, whatever was stored in between. One exception: a
   // database that outlives the model and is fed by an update source keeps rows
-  // of keys that are not in the files.
+  // of keys that are not in the files. A tier that is read-only, or whose
+  // initialize_after_startup is false, is not loaded. NotFound: no such model.
   //
   // In memory, lookups use the old tables until all are loaded. A database that
   // outlives the model changes row by row: first new rows overwrite old ones,
   // then leftover rows are removed (leftovers.h). After a failure in between
-  // some rows are new; reloading again repairs this.
+  // some rows are new; reloading again repairs this. If a GPU has no memory for
+  // two caches, the old one is freed first, and after a failure the model has
+  // none.
   ev::Status ReloadModel(const std::string& name, ev::Parallel* parallel);
+  // Lookups that have started finish. Rows in a database that outlives the
+  // model stay. NotFound: no such model.
   ev::Status RemoveModel(const std::string& name);
 
   // Stores rows from an update source. NotFound: no such table.
@@ -68,12 +77,13 @@ class ParameterServer {
   // Returns the served counts as JSON. Waits for a database no longer than a
   // lookup does.
   std::string MetricsJson() const;
-  // Returns, as JSON, whether each tier that may be unavailable is. Accesses no
-  // database.
+  // Returns, as JSON, for each database that the models share whether it is
+  // unavailable; null if it cannot be. Accesses no database.
   std::string HealthJson() const;
   // The configuration's notes and those added while loading.
   std::vector<std::string> notes() const;
 
+  // Null unless missed rows are cached.
   Elevator* elevator() { return elevator_.get(); }
   Caches* caches() { return &caches_; }
 
@@ -114,7 +124,8 @@ class ParameterServer {
   // Databases shared by all models.
   MadeDatabase shared_memory_, shared_below_;
   std::mutex changing_;  // one change at a time; acquired before publishing_
-  // Shared by updates, exclusive for a change of models_; acquired before mu_.
+  // Shared by updates, exclusive while a model is added or replaced; acquired
+  // before mu_.
   std::shared_mutex publishing_;
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<Model>> models_;

@@ -31,12 +31,14 @@ class DeviceRoute {
   virtual ~DeviceRoute() {}  // waits for work in flight
 
   // Starts PoolReceived (pool.h). May be called once.
-  // rows: in device memory, valid when 'there' is reached (null: now).
+  // rows: in device memory, valid when 'ready' is reached (null: now).
   // chunk_starts: of row_chunks.h.
-  // outputs: in host memory if 'stream' is null. Otherwise in device memory:
-  // they are written after the stream's work so far, and are complete for work
-  // that is enqueued on the stream later.
-  // Rows, outputs and the route must stay until *done is reached.
+  // outputs: one per table; null: the table is not pooled. In host memory if
+  // 'stream' is null. Otherwise in device memory: they are written after the
+  // stream's work so far, and are complete for work that is enqueued on the
+  // stream later.
+  // Rows, outputs and the route must stay until *done is reached. *done is not
+  // set if no table is pooled, nor if 'stream' is null: call Wait then.
   virtual ev::Status StartPool(const char* rows, WireType wire,
                                const std::shared_ptr<StreamMark>& ready,
                                ev::Span<const int64_t> chunk_starts,
@@ -68,13 +70,13 @@ class ExchangeDevice : public DistinctDevice {
   // Returns this process's device, which the first call creates and which is
   // never destroyed. Loads the CUDA library if no factory is registered.
   // FailedPrecondition, with the reason, if there is no device; Internal if the
-  // CUDA library cannot be loaded.
+  // CUDA library cannot be loaded. Later calls return the first one's error.
   static ev::Status Get(ExchangeDevice** device);
 
   // Allocates device memory: not initialised, aligned to 256 bytes, never null.
   // Released memory is kept for the next caller of the same size, so no work
-  // may be in flight on it when it is released. If memory is short, waits a
-  // while for memory that KeepUntil holds. ResourceExhausted.
+  // may be in flight on it when it is released. If memory is short, waits up
+  // to 10 s for memory that KeepUntil holds. ResourceExhausted.
   virtual ev::Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) = 0;
   // A stream without work of its own, for calls that take one. The work that
   // such a call enqueues may go on after it returns.

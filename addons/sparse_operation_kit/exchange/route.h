@@ -77,7 +77,8 @@ struct RouteOptions {
 
 struct RoutedTable;  // routed_table.h; internal
 
-// Immutable once made. Plans are recycled with their memory.
+// Immutable once made, except for arrays that FetchInverse adds. Plans are
+// recycled with their memory.
 class RoutePlan {
  public:
   RoutePlan();
@@ -124,8 +125,8 @@ std::vector<bool> AreForDevice(ev::Span<const RouteInput> inputs,
 
 // Makes the plan of a lookup of format.num_tables tables. Copies what it needs
 // from the inputs. Thread-safe; 'parallel' may be null.
-// InvalidArgument, with the table's name: inputs that ev::PooledForward
-// rejects, or more than 2^31 - 1 numbers for one rank.
+// InvalidArgument: inputs that ev::PooledForward rejects, with the table's
+// name; another number of inputs; or more than 2^31 - 1 numbers for one rank.
 // ResourceExhausted: out of memory.
 // Unimplemented: the device cannot take an input that is on_device:
 // AreForDevice is false, its samples are out of order, or device memory is

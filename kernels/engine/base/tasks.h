@@ -70,21 +70,21 @@ Status ForRangesWithStatus(Parallel* parallel, int64_t count, int64_t piece,
       });
 }
 
-// A range of one table's work: rows, samples or ids [begin, end) of item
-// 'item'.
+// Elements [begin, end) of an item: rows, samples or ids, for instance. The
+// caller decides what an item is.
 struct Piece {
   int item;
   int64_t begin, end;
 };
 
-// Cuts work on several items into tasks of about 'weight' units. A larger item
-// is cut into pieces; small items share a task. Task i consists of pieces
-// [starts[i], starts[i + 1]).
+// Cuts work on several items into tasks of a total weight of about 'weight'. A
+// larger item is cut into pieces; small items share a task. Task i consists of
+// pieces [starts[i], starts[i + 1]).
 class TaskList {
  public:
   explicit TaskList(int64_t weight) : weight_(std::max<int64_t>(1, weight)) {}
 
-  // Adds 'count' units of item; each weighs 'unit', >= 1.
+  // Adds elements [0, count) of an item; each weighs 'unit', >= 1.
   void Add(int item, int64_t count, int64_t unit) {
     const int64_t at_once = std::max<int64_t>(1, weight_ / unit);
     for (int64_t begin = 0; begin < count; begin += at_once) {
@@ -92,13 +92,14 @@ class TaskList {
       AddPiece(item, begin, end, (end - begin) * unit);
     }
   }
-  // Adds units [begin, end) of item as one piece.
+  // Adds elements [begin, end) of an item as one piece.
   void AddPart(int item, int64_t begin, int64_t end, int64_t weight) {
     AddPiece(item, begin, end, weight);
   }
-  // Adds all of an item as one piece.
+  // Adds all of an item as one piece, whose begin and end are 0.
   void AddWhole(int item, int64_t weight) { AddPiece(item, 0, 0, weight); }
-  // Adds 'count' units of item; each 'at_once' of them are a task of their own.
+  // Adds elements [0, count) of an item; each 'at_once' of them are a task of
+  // their own.
   void AddAlone(int item, int64_t count, int64_t at_once) {
     for (int64_t begin = 0; begin < count; begin += at_once) {
       AddPiece(item, begin, std::min(count, begin + at_once), weight_);

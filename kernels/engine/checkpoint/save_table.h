@@ -26,12 +26,15 @@ struct SaveOptions {
 
 // Returns the number of streams that SaveTable writes: stream 0 for keys and
 // everything small, one for the value and for each slot, and one for each
-// number that the table records. Tables saved one after the other share
-// streams.
+// number that the table records. Each table begins at stream 0 again, so a
+// writer of several tables needs the largest of their numbers. table: the
+// options of EmbeddingTable::options(), which are completed.
 int NumSaveStreams(const SaveOptions& options, const TableOptions& table);
 
 // Writes the tensors of one table. InvalidArgument: 2^31 rows or more, or a key
-// that does not fit in int32 with int32_keys. May throw std::bad_alloc.
+// that does not fit in int32 with int32_keys. FailedPrecondition: the table is
+// not initialized. Other errors are those of the writer; some tensors of the
+// table have been written then. May throw std::bad_alloc.
 Status SaveTable(const SaveOptions& options, EmbeddingTable* table,
                  TensorWriter* checkpoint);
 

@@ -8,12 +8,12 @@
 //
 // All members are thread-safe. A table-wide gate (table_gate.h) orders the
 // calls. Lookups, updates, inserts and counters run concurrently. Calls that
-// move or remove rows run alone: Initialize, Erase, Clear, Import, evictions,
-// and an EnsureSlots that changes something. CutChanges runs alone, too. A call
-// on several tables enters their gates in one global order. Two concurrent
-// updates of one row are each applied whole, in some order. A reader may see a
-// row between the writes of two elements, never between two bytes of one
-// element.
+// move or remove rows run alone: Initialize, Uninitialize, Erase, Clear, all
+// imports, evictions, and an EnsureSlots that changes something. CutChanges
+// runs alone, too. A call on several tables enters their gates in one global
+// order. Two concurrent updates of one row are each applied whole, in some
+// order. A reader may see a row between the writes of two elements, never
+// between two bytes of one element.
 //
 // Export returns keys, values, slots and metadata as of one moment; a
 // TableReader (table_reader.h) reads the same in pieces. Calls that run alone
@@ -39,9 +39,10 @@
 // the capacity. Cost: reads eight keys per evicted row, alone in the gate.
 //
 // Errors name the table. Unless documented otherwise, a failed call has changed
-// nothing, except that it may have added slots. Before Initialize, calls return
-// FailedPrecondition, unless documented otherwise. Any call that needs memory
-// may return ResourceExhausted.
+// nothing, except that it may have added slots and, after an error of a GPU or
+// an SSD, that WriteRows may have written some of its rows. Before Initialize,
+// calls return FailedPrecondition, unless documented otherwise. Any call that
+// needs memory may return ResourceExhausted.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
 #define KERNELS_ENGINE_EMBEDDING_EMBEDDING_TABLE_H_
@@ -70,7 +71,8 @@ struct TableOptions : RowStorageOptions {
   int64_t dim = 0;   // >= 1
   bool record_frequency = false;
   bool record_version = false;
-  // Keys are int32; any other key is InvalidArgument in every call.
+  // Keys are int32; other keys are InvalidArgument, except in Erase and
+  // ImportSlot, which ignore them, and keys of other parts in imports.
   bool int32_keys = false;
   // Versions are timestamps, not step numbers, so calls of different steps may
   // share one. If a table is full, LFU and FIFO then spare only the rows of the
@@ -177,8 +179,9 @@ class EmbeddingTable {
   // InvalidArgument unless all are keys of the table's type.
   Status CheckKeys(Span<const int64_t> keys) const;
   TableStats stats() const;
-  TierStats tier_stats() const;  // zeros if all rows are in CPU memory
-  // The second tier and the third; zeros if there are fewer.
+  // Counts of the two fastest tiers; zeros if all rows are in CPU memory.
+  TierStats tier_stats() const;
+  // Those of the second tier and the third; zeros if there are fewer.
   TierStats tier_stats_below() const;
   // Names and initial values by column.
   std::vector<SlotSpec> slots() const;
@@ -265,7 +268,8 @@ class EmbeddingTable {
   // may be empty (then -1 and 0). All keys count as admitted: with a filter, a
   // key whose frequency is below the threshold gets the threshold. Imports only
   // keys with floormod(floormod(key, 1000), num_parts) == part (num_parts 1:
-  // all). After ResourceExhausted, rows imported so far remain.
+  // all). After an error that is not one of the arguments, rows imported so far
+  // remain; so do those of ImportSlot and ImportFiltered.
   Status Import(Span<const int64_t> keys, const float* values,
                 Span<const SlotSpec> slots,
                 Span<const float* const> slot_values,

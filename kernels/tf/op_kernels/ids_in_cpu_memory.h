@@ -16,20 +16,22 @@
 
 namespace embedding_variable {
 
-// Copies ids and rows from GPU memory to CPU memory; the copies live as long as
-// this object. Tensors that several tables share are copied once.
+// Copies ids and their samples (row splits or COO indices) from GPU memory to
+// CPU memory; the copies live as long as this object. Tensors that several
+// tables share are copied once.
 class IdsInCpuMemory {
  public:
-  // Adds an input whose ids and rows these tensors are. All three must outlive
-  // the copying.
-  void Add(const tensorflow::Tensor& ids, const tensorflow::Tensor& rows,
+  // ids, samples: the tensors to whose data the pointers of *in are set. The
+  // tensors and *in must live until CopyAll has returned.
+  void Add(const tensorflow::Tensor& ids, const tensorflow::Tensor& samples,
            ev::IdsInput* in) {
     const size_t ids_at = Place(ids);
-    tables_.push_back({in, ids_at, Place(rows)});
+    tables_.push_back({in, ids_at, Place(samples)});
   }
 
-  // Copies the tensors and sets the pointers of all added inputs to the copies.
-  // Call it once.
+  // Copies the tensors, waits for the copies, and sets the pointers of all
+  // added inputs to them. After an error the inputs are unchanged. Call it
+  // once.
   tensorflow::Status CopyAll(tensorflow::OpKernelContext* context) {
     if (tables_.empty()) return tensorflow::Status();
     std::vector<std::pair<const tensorflow::Tensor*, tensorflow::Tensor*>>
@@ -45,12 +47,12 @@ class IdsInCpuMemory {
     for (const Table& table : tables_) {
       ev::IdsInput* const in = table.in;
       const tensorflow::Tensor& ids = copies_[table.ids].to;
-      const tensorflow::Tensor& rows = copies_[table.rows].to;
+      const tensorflow::Tensor& samples = copies_[table.samples].to;
       in->on_device = false;
       if (in->ids64 != nullptr) in->ids64 = Data<int64_t>(ids);
       if (in->ids32 != nullptr) in->ids32 = Data<int32_t>(ids);
-      if (in->row_splits != nullptr) in->row_splits = Data<int64_t>(rows);
-      if (in->coo_indices != nullptr) in->coo_indices = Data<int64_t>(rows);
+      if (in->row_splits != nullptr) in->row_splits = Data<int64_t>(samples);
+      if (in->coo_indices != nullptr) in->coo_indices = Data<int64_t>(samples);
     }
     return tensorflow::Status();
   }
@@ -58,7 +60,7 @@ class IdsInCpuMemory {
  private:
   struct Table {
     ev::IdsInput* in;
-    size_t ids, rows;  // in copies_
+    size_t ids, samples;  // in copies_
   };
   struct Copy {
     const tensorflow::Tensor* from;

@@ -42,7 +42,8 @@ class PlanVariant {
   std::shared_ptr<const ev::LookupPlan> plan_;
 };
 
-// Sets output `output` to the plan.
+// Sets output `output` to the plan. REQUIRES, here and below: a kernel for GPUs
+// has declared the tensor as HostMemory.
 inline tensorflow::Status SetPlanOutput(
     tensorflow::OpKernelContext* context, int output,
     std::shared_ptr<const ev::LookupPlan> plan) {

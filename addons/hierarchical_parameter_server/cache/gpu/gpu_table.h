@@ -60,6 +60,7 @@ class GpuTable : public CacheTable,
   ev::Status Statistics(CacheStatistics* statistics) override;
 
   // For lookups. All except the first two enqueue on the lane's stream.
+  // REQUIRES: device() is the current device.
 
   int device() const { return device_; }
   // Most rows that are stored or copied at once.
@@ -81,7 +82,8 @@ class GpuTable : public CacheTable,
   };
   // Stores the staged rows of `keys`, except those with indices in `unknown`
   // and those that changed since `seen`. staged: device memory; its row i
-  // belongs to keys[i].
+  // belongs to keys[i]. After an error the table holds no rows any more.
+  // REQUIRES: `unknown` is ascending; at most rows_at_once() keys.
   ev::Status Store(ev::Span<const int64_t> keys,
                    ev::Span<const int64_t> unknown, int64_t seen,
                    const float* staged, const StoreParts& parts,
@@ -97,7 +99,7 @@ class GpuTable : public CacheTable,
   ev::Status ListKeys(int64_t first_slot, int64_t num_slots,
                       std::vector<int64_t>* keys, int64_t* seen, bool* is_over);
   // Overwrites the rows of cached keys and erases the keys with indices in
-  // `gone`. Skips every key that was stored or changed since `seen`.
+  // `gone`, ascending. Skips every key that was stored or changed since `seen`.
   ev::Status Renew(ev::Span<const int64_t> keys, const float* rows,
                    ev::Span<const int64_t> gone, int64_t seen);
 

@@ -38,15 +38,17 @@ struct NamedSamples {
   std::vector<GpuStepPiece> pieces;
   // Writes the names of ids [begin, begin + names.size()). Thread-safe.
   std::function<void(int64_t begin, Span<RowHandle> names)> name;
-  // Called when the rows may lose their places; null if they keep them.
+  // Called once, on any thread, when the rows may lose their places; not called
+  // if PoolByNames fails before that. Null: the rows keep their places.
   std::function<void()> release;
 };
 
 // Starts a step of these tables, tables[k] as table k of the step, and pools
 // its samples. stream: that of outputs in GPU memory; null: outputs are in host
 // memory, and are written when the call returns. ResourceExhausted: not enough
-// memory. REQUIRES: the rows have places (GpuRowCompute::PlaceRows) until
-// 'release' is called; the tables' gates. Throws std::bad_alloc.
+// memory; do not use *step then. REQUIRES: at least one table. The caller is in
+// the tables' gates, and the rows have places (GpuRowCompute::PlaceRows) until
+// 'release' is called. Throws std::bad_alloc.
 Status PoolByNames(const std::vector<NamedSamples>& tables,
                    const DeviceStream* stream, Parallel* parallel,
                    std::shared_ptr<GpuStep>* step);

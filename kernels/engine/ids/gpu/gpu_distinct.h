@@ -6,7 +6,7 @@
 // same memory. All other results stay on the GPU until they are fetched. Tables
 // of one call are deduplicated together (distinct_group.h).
 //
-// MEMORY, until all tables of the call are destroyed: on the GPU 44 bytes per
+// MEMORY, until all objects of the call are destroyed: on the GPU 44 bytes per
 // id, 8 less for ids that are in GPU memory, 4 more if keys are sorted; pinned
 // 8 bytes per id, 4 more if the inverse is copied back; 4 bytes per sample on
 // the GPU, and pinned unless the samples are in GPU memory; 12 pinned bytes per
@@ -68,7 +68,8 @@ class GpuDistinct : public DeviceDistinct {
   Status Samples(int32_t* offsets) const override;
   Status Occurrences(int32_t* samples) const override;
 
-  // Arrays in GPU memory, valid after Wait.
+  // Arrays in GPU memory, valid from Wait until this object is destroyed. Work
+  // of other streams that uses them must have finished by then.
   GroupedBatch batch() const;
   const int32_t* device_places() const;  // null without owners
 

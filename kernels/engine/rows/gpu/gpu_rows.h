@@ -3,8 +3,9 @@
 //
 // GpuRows: a table's rows in the memory of this process's GPU. Implements
 // GpuRowHome (rows/gpu_row_home.h). Handles, gradients and rows are copied
-// through double-buffered pinned memory (base/gpu/lanes/transfer_lane.h).
-// Concurrent calls use different lanes, so their copies overlap.
+// through double-buffered pinned memory (base/gpu/lanes/transfer_lane.h), or
+// directly if the caller has gradients or rows in pinned memory. Concurrent
+// calls use different lanes, so their copies overlap.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
 // to 8 MiB (row_pieces.h); the default rows; 4 MiB per call in flight; the

@@ -4,20 +4,24 @@
 // The key table of one embedding table in GPU memory: a hash table from each
 // key that has a row to the row's handle. Memory for a key is reserved when its
 // row is created (GpuRows::NewKeyedRow); the key is inserted with the next
-// batch of new rows. A key that is not in the table has no row.
+// batch of new rows. After that, a key that is not in the table has no row.
 //
 // LAYOUT. A bucket has four slots: 32 bytes of keys, and a handle per slot in a
 // separate array. A key is in the first bucket of its probe sequence that had
 // room; the start of the sequence depends on a secret (base/keyed_hash.h). Two
 // key values mark free slots; these two keys have slots of their own after the
 // buckets. A slot without a key has handle kNoRow, so a lookup that meets a key
-// during its insertion reads kNoRow. Lookups and insertions on different
-// streams therefore need no order.
+// during its insertion reads kNoRow. A lookup may therefore run during an
+// insertion on another stream, but may miss its keys. A caller to which a
+// missing key means "no row" makes the lookup wait for the last insertion
+// (RowEvents::last_keys).
 //
 // GROWTH. When three quarters of the slots are used, the GPU copies all keys to
 // a table in which at most three eighths are used; the caller waits for the
 // copy. If an erasure leaves at most three thirty-seconds of the slots in use,
 // the keys are copied to a smaller table.
+//
+// At most 3 * 2^29 keys.
 //
 // MEMORY. None until the first key, then at least 12 KiB. A table that has just
 // grown takes 32 bytes per key, a full one 16. Both tables exist during a copy.
@@ -65,14 +69,15 @@ class KnownKeys {
   KnownKeys& operator=(const KnownKeys&) = delete;
 
   // view() is valid while the lock is held; kernels that read it must be
-  // enqueued within.
+  // enqueued within. The other members lock it too: do not call them meanwhile.
   std::unique_lock<std::mutex> Lock() {
     return std::unique_lock<std::mutex>(mu_);
   }
   const KnownKeysView& view() const { return view_; }
 
-  // Reserves a slot for one more key, so that its Put needs no memory. Waits
-  // for the GPU if the table has to grow. ResourceExhausted: nothing has
+  // Reserves a slot for one more key, so that its Put needs no memory. If the
+  // table has to grow, waits for all work of the GPU, and other calls wait
+  // meanwhile. ResourceExhausted: no memory, or too many keys; nothing has
   // changed.
   Status Reserve();
   // Cancels the reservation of a key that will not be put.

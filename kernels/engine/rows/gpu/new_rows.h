@@ -42,10 +42,10 @@ class NewRows {
   // False only if all rows and keys have been written.
   bool has_any() const { return has_any_.load(std::memory_order_acquire); }
 
-  // Moves the queue out. From then until the returned lock is released, no
-  // other thread writes new rows, and calls on the rows wait. REQUIRES: a
-  // thread that takes the queues of several tables takes them in the order of
-  // the objects' addresses.
+  // Moves the queue out. Until the returned lock is released, other calls of
+  // Take wait, and so do calls that must write new rows first; Add does not.
+  // REQUIRES: *queue is empty. A thread that takes the queues of several tables
+  // takes them in the order of the objects' addresses.
   std::unique_lock<std::mutex> Take(Queue* queue);
   // Reports that the taken queue was written. REQUIRES: the lock of Take is
   // held.
@@ -53,7 +53,7 @@ class NewRows {
   // Puts a taken queue back that was not written. Throws std::bad_alloc.
   // REQUIRES: the lock of Take is held.
   void GiveBack(const Queue& queue);
-  // Forgets the queue.
+  // Forgets the queue. REQUIRES: no queue is taken.
   void Clear();
 
  private:

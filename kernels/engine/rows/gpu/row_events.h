@@ -28,15 +28,17 @@ class RowEvents {
   Status Follow(StreamView stream);
   // Adds the event of a call's work on the rows, which waits for the events in
   // 'behind', and removes those. Events that other threads have added since the
-  // call read begun() stay (base/gpu/begun_events.h).
+  // call read begun() stay (base/gpu/begun_events.h). If there is no host
+  // memory for the event, waits for it instead.
   void Add(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
   // Like Add, for work that also inserts keys into the key table.
   void AddKeys(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
   // Event recorded after the last insertion of keys; null if there is none. A
   // lookup must wait for it, since a key that it does not find has no row.
   std::shared_ptr<DeviceEvent> last_keys();
-  // Waits until the work has finished, and forgets its events. Errors of the
-  // work are ignored: the next call on the device returns them.
+  // Waits until the work has finished, and forgets its events. Other calls wait
+  // meanwhile. Errors of the work are ignored: the next call on the device
+  // returns them.
   void WaitForAll();
 
  private:

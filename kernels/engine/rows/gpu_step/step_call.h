@@ -66,6 +66,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   static Status Make(int device, Span<const GpuStepTable> tables,
                      const DeviceStream* stream,
                      std::shared_ptr<GpuStep>* step);
+  // Waits for outputs in host memory that were not taken and, if Settle was not
+  // called, until the GPU has read the caller's ids.
   ~StepCall() override;
 
   std::unique_ptr<DeviceDistinct> Distinct(int t) override;
@@ -195,7 +197,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Copies the names (step_lookup.h) of a table's ids to the host, [N].
   Status BringNames(int t, RowHandle* names) const;
 
-  // True if the ids of all tables are in the lane's pinned memory.
+  // True if all ids were put, so that HostIds has those of all tables.
   bool all_put() const { return !are_there_ && !are_pinned_; }
   const char* HostIds(const Table& table) const;
   char* DeviceIds(const Table& table) const;
@@ -267,7 +269,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status LaunchGroups(StepGroups* groups) const;
   // Records end_ after the work so far. Later work of 'outside' waits for it.
   Status End(StreamView work, const DeviceStream* outside);
-  // Arguments of the kernels for the last description, of so many entries.
+  // Arguments of the kernels for the description that was sent last, which has
+  // num_entries entries.
   StepLookup LookupView(int num_entries) const;
   // The description of tables [begin, end) for the kernels that look up ids,
   // that pool, or both.

@@ -99,10 +99,10 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 __global__ void __launch_bounds__(kBlock)
-    SetNamesKernel(const uint32_t* ids, const RowHandle* given, int64_t count,
-                   RowHandle* names) {
+    SetNamesKernel(const uint32_t* positions, const RowHandle* given,
+                   int64_t count, RowHandle* names) {
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (k < count) names[ids[k]] = given[k];
+  if (k < count) names[positions[k]] = given[k];
 }
 
 __device__ __forceinline__ const float* RowOfName(const StepLookupTable& table,
@@ -294,11 +294,12 @@ Status LaunchFindNames(const StepLookup& lookup, int blocks,
   return Status::OK();
 }
 
-Status LaunchSetNames(const uint32_t* ids, const RowHandle* given,
+Status LaunchSetNames(const uint32_t* positions, const RowHandle* given,
                       int64_t count, RowHandle* names, StreamView stream) {
   if (count == 0) return Status::OK();
   const int blocks = static_cast<int>((count + kBlock - 1) / kBlock);
-  SetNamesKernel<<<blocks, kBlock, 0, stream.get()>>>(ids, given, count, names);
+  SetNamesKernel<<<blocks, kBlock, 0, stream.get()>>>(positions, given, count,
+                                                      names);
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("SetNamesKernel");
   return Status::OK();
 }

@@ -63,10 +63,13 @@ struct StepLookupTable {
   int64_t first_default = 0, num_defaults = 0;
 };
 
+// Arrays are in device memory; unknown, unknown_keys and num_unknown may be in
+// pinned memory.
 struct StepLookup {
   const StepLookupTable* tables = nullptr;  // [T]
   int num_tables = 0;
-  // [T + 1] first block of each table, and of each table in pool_order.
+  // [T + 1] each: find_tiles[t] is the first block of table t, pool_tiles[k]
+  // that of table pool_order[k].
   const int32_t* find_tiles = nullptr;
   const int32_t* pool_tiles = nullptr;
   const int32_t* pool_order = nullptr;  // [T]
@@ -76,8 +79,8 @@ struct StepLookup {
   uint32_t* samples = nullptr;
   // [B] multiplier of each sample's gradient; null: not written.
   float* factors = nullptr;
-  uint32_t* unknown = nullptr;      // positions of unknown ids, in any order
-  int64_t* unknown_keys = nullptr;  // their keys; null: not written
+  uint32_t* unknown = nullptr;      // [N] positions of unknown ids, any order
+  int64_t* unknown_keys = nullptr;  // [N] their keys; null: not written
   uint32_t* num_unknown = nullptr;  // must start as zero
   uint32_t* found = nullptr;        // [T] SampleBits, must start as zero
 };
@@ -88,23 +91,26 @@ constexpr int64_t kPoolTile = 256;
 
 // For the tables with 'made': checks the samples and computes their offsets.
 // The offsets are valid unless found[t] has kNotInOrder. sample_tiles [T + 1]:
-// first block of each table; such a table has blocks for max(N, B) + 1 threads,
-// others have none. blocks: sample_tiles[T]. Launches one kernel.
+// first block of each table. A table with 'made' has blocks for max(N, B) + 1
+// threads if it is the first with its samples; others have none. blocks:
+// sample_tiles[T]. Launches one kernel.
 Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
                          int blocks, StreamView stream);
 
 // Writes names and unknown. blocks: find_tiles[T]. Launches one kernel.
 Status LaunchFindNames(const StepLookup& lookup, int blocks, StreamView stream);
 
-// names[ids[k]] = given[k] for k < count. Pointers are device memory. Launches
-// one kernel.
-Status LaunchSetNames(const uint32_t* ids, const RowHandle* given,
+// names[positions[k]] = given[k] for k < count. Pointers are device memory.
+// Launches one kernel.
+Status LaunchSetNames(const uint32_t* positions, const RowHandle* given,
                       int64_t count, RowHandle* names, StreamView stream);
 
 // Writes the outputs of tables pool_order[begin, end), all of one kind, and
 // their samples and factors unless null. blocks: number of blocks from
 // first_block on. Launches one kernel.
-// REQUIRES: outputs are aligned to 16 bytes if dim is a multiple of 4.
+// REQUIRES: no name is kNoRow. Outputs are aligned to 16 bytes, unless the kind
+// is of the last class of ClassOfDim, which accesses single floats and takes
+// any dim.
 Status LaunchPoolNames(const StepLookup& lookup, int kind, int begin, int end,
                        int first_block, int blocks, StreamView stream);
 

@@ -1,10 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The home of a table whose hottest rows are in the home of a GPU, whose next
-// ones are in CPU memory, and whose other rows are on an SSD: the cache of
-// hbm_dram/ in front of that of storage/ssd. Rows include their slots. The
-// device's kernels do all updates.
+// The home of a table whose hottest rows are in GPU memory
+// (options.memory_bytes), whose next ones are in CPU memory
+// (options.second_memory_bytes), and whose other rows are on an SSD. It is the
+// cache of rows/hbm_dram/device_cache.h above the rows in CPU memory and a file
+// of storage/ssd/tiered_rows.h. Rows include their slots. The GPU's kernels do
+// all updates.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HBM_DRAM_SSD_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HBM_DRAM_SSD_ROWS_H_

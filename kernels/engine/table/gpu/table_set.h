@@ -88,11 +88,13 @@
 // the digests would (33.9 against 40.2 G accesses/s) and decides at once
 // whether the key is present.
 //
-// CAPACITY. A table's slots are its capacity rounded up to whole pairs. A table
-// that evicts may be run full: it keeps 99.8 % of distinct keys up to three
-// quarters of its slots and 98 % up to nine tenths. Keep a table that does not
-// evict below .9: a key whose 16 buckets are full gets no slot and is counted
-// as rejected. Slot numbers are 64-bit: up to 2^37 per table.
+// CAPACITY. A table's slots are its capacity rounded up to whole pairs, at
+// least two, and with a probe_limit above 2 to a prime number of pairs. Rows
+// need num_slots() slots. A table that evicts may be run full: it keeps 99.8 %
+// of distinct keys up to three quarters of its slots and 98 % up to nine
+// tenths. Keep a table that does not evict below .9: a key whose 16 buckets are
+// full gets no slot and is counted as rejected. Slot numbers are 64-bit: up to
+// 2^37 per table.
 //
 // MEMORY. 8 bytes of index per slot, 16 with eviction. Eviction also takes up
 // to 13 MB of marks and locks per set and 73 bytes per key of the largest call.
@@ -120,7 +122,7 @@ enum class Eviction {
 
 struct TableOptions {
   std::string name;      // for messages
-  int64_t capacity = 0;  // slots, >= 1; rounded up to a multiple of 32, >= 64
+  int64_t capacity = 0;  // slots, >= 1; rounded up to num_slots()
 };
 
 struct TableSetOptions {
@@ -176,7 +178,7 @@ struct RowBlock {
 // The caller orders calls on different streams: Find, FindAndCopy and Touch may
 // run concurrently with each other, no other calls may. The device that was
 // current in Create must be current in every call. A call on an empty batch
-// does nothing.
+// does nothing, except that FindOrInsert sets evicted.count to 0.
 class TableSet {
  public:
   // InvalidArgument: options out of range. ResourceExhausted: memory is short;
@@ -221,8 +223,8 @@ class TableSet {
   // call inserted; its row has no contents yet. evicted: ignored in a set that
   // does not evict.
   //
-  // REQUIRES: with eviction, num_keys <= the last ReserveSync, else
-  // FailedPrecondition. One launch, or seven with eviction.
+  // REQUIRES: with eviction, num_keys <= the largest max_keys of ReserveSync,
+  // else FailedPrecondition. One launch, or seven with eviction.
   Status FindOrInsert(const KeyBatch& batch, int64_t* slots, uint8_t* is_new,
                       const EvictedKeys& evicted, StreamView stream);
 

@@ -24,7 +24,7 @@ namespace gpu {
 class WorkLane {
  public:
   WorkLane() {}
-  ~WorkLane();
+  ~WorkLane();  // waits for the lane's work
   WorkLane(const WorkLane&) = delete;
   WorkLane& operator=(const WorkLane&) = delete;
 
@@ -34,10 +34,11 @@ class WorkLane {
   // aligned to 256 bytes. Takes the smallest idle lane that fits, else grows
   // the largest idle one, else creates one.
   //
-  // Limit: lanes that were released busy may hold 1/kInFlightShare of the
-  // device's memory together with this request. Beyond that, and if no idle
-  // lane fits, Acquire waits for the oldest busy lane that has device_bytes to
-  // twice as much, if there is one. ResourceExhausted.
+  // Limit: if the memory of the lanes with work in flight, and this request,
+  // exceed 1/kInFlightShare of the device's memory, and no idle lane fits,
+  // Acquire waits for the oldest lane in flight that fits and has at most twice
+  // device_bytes. If there is none, it does not wait.
+  // ResourceExhausted: memory of the host or device cannot be allocated.
   static Status Acquire(size_t host_bytes, size_t device_bytes,
                         std::unique_ptr<WorkLane>* lane);
   // Returns the lane to the pool. REQUIRES: no work is in flight on it. Destroy
@@ -51,13 +52,13 @@ class WorkLane {
   char* device() const { return memory_.as<char>(); }
 
   // Copies [at, at + bytes) of the lane's device memory to ordinary memory,
-  // after all work enqueued on the lane; waits. Several threads may call it at
-  // once.
+  // after all work enqueued on the lane; waits. Makes the lane's device
+  // current. Several threads may call it at once.
   Status BringDown(size_t at, size_t bytes, void* to) const;
 
   cudaStream_t stream() const { return stream_; }
   // Makes later work on this lane wait for all work enqueued on the other
-  // stream. The host does not wait.
+  // stream. The host does not wait. REQUIRES: the lane's device is current.
   Status Follow(const DeviceStream& other);
   // Waits for all work of the lane.
   Status Wait();
