@@ -195,12 +195,14 @@ ev::Status LayerTable::Check(int64_t num_keys, bool long_keys) {
 
 ev::Status LayerTable::GetTable(std::shared_ptr<ServedTable>* table) {
   std::shared_ptr<Found> found;
-  // Repeats if the model was replaced in between.
-  do {
+  for (;;) {
     EV_RETURN_IF_ERROR(Get(&found));
     *table = found->table.lock();
-  } while (*table == nullptr);
-  return ev::Status::OK();
+    if (*table != nullptr) return ev::Status::OK();
+    // The model was replaced or removed: finds it again, also if the models'
+    // generation has not changed yet.
+    std::atomic_store(&found_, std::shared_ptr<Found>());
+  }
 }
 
 ev::Status LayerTable::Lookup(ev::Span<const int64_t> keys, float* rows,
@@ -224,6 +226,14 @@ ev::Status LayerTable::LookupOnDevice(const CacheBatch& batch,
   return table->LookupOnDevice(batch, parallel);
 }
 
+namespace {
+
+struct NextGenerationAtEnd {
+  ~NextGenerationAtEnd() { NextGeneration(); }
+};
+
+}  // namespace
+
 ev::Status RunCommand(const std::string& command, const std::string& argument,
                       ev::Parallel* parallel, std::string* answer) {
   answer->clear();
@@ -241,9 +251,9 @@ ev::Status RunCommand(const std::string& command, const std::string& argument,
     return ev::Status::OK();
   }
   if (command == "add_models") {
-    EV_RETURN_IF_ERROR(AddModels(argument, parallel));
-    NextGeneration();
-    return ev::Status::OK();
+    // Also after an error, which may have removed models again.
+    const NextGenerationAtEnd next;
+    return AddModels(argument, parallel);
   }
   std::shared_ptr<ParameterServer> server;
   EV_RETURN_IF_ERROR(GetRunningServer(&server));
@@ -254,11 +264,11 @@ ev::Status RunCommand(const std::string& command, const std::string& argument,
   } else if (command == "notes") {
     *answer = ListJson(AllNotes(*server));
   } else if (command == "reload_model") {
-    EV_RETURN_IF_ERROR(server->ReloadModel(argument, parallel));
-    NextGeneration();
+    const NextGenerationAtEnd next;
+    return server->ReloadModel(argument, parallel);
   } else if (command == "remove_model") {
-    EV_RETURN_IF_ERROR(server->RemoveModel(argument));
-    NextGeneration();
+    const NextGenerationAtEnd next;
+    return server->RemoveModel(argument);
   } else {
     return ev::InvalidArgument("unknown command '" + command + "'");
   }

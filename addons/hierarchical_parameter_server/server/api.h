@@ -57,8 +57,8 @@ class LayerTable {
   // ParameterServer::Find. FailedPrecondition: no server runs. InvalidArgument:
   // too many ids, or ids of a size other than supportlonglong states.
   ev::Status Check(int64_t num_keys, bool long_keys);
-  // rows + i * width = the row of keys[i]. Errors: those of Check and of the
-  // tiers.
+  // rows + i * width = the row of keys[i]. Does not check the size of ids: call
+  // Check first. Other errors: those of Check and of the tiers.
   ev::Status Lookup(ev::Span<const int64_t> keys, float* rows,
                     ev::Parallel* parallel);
   ev::Status Lookup(ev::Span<const int32_t> keys, float* rows,

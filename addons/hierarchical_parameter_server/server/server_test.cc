@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/server/api.h"
 #include "addons/hierarchical_parameter_server/server/parameter_server.h"
 #include "addons/hierarchical_parameter_server/server/registry.h"
 #include "gtest/gtest.h"
@@ -406,6 +407,25 @@ TEST_F(ServerTest, Acceptance09ManyCallers) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong.load(), 0) << callers;
   }
+}
+
+TEST_F(ServerTest, ALayerOfARemovedModelGetsAnError) {
+  WriteModels(1);
+  StartOptions options;
+  options.config_file = WriteConfig("{" + Models() + "}");
+  options.global_batch_size = 1024;
+  bool started = false;
+  ASSERT_TRUE(Start(options, &serial_, &started).ok());
+  LayerTable layer("n", 0, 3);
+  const std::vector<int64_t> keys = {7};
+  std::vector<float> rows(3);
+  ASSERT_TRUE(
+      layer.Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial_).ok());
+  // Before a command has told the layers that the models have changed.
+  ASSERT_TRUE(RunningServer()->RemoveModel("n").ok());
+  EXPECT_EQ(
+      layer.Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial_).code(),
+      ev::StatusCode::kNotFound);
 }
 
 // Acceptance test 6: explicit start, then implicit; a conflicting second one
