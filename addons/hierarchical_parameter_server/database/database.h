@@ -17,12 +17,14 @@
 // `missing` are undefined. A failed Insert may have stored some of its rows,
 // each of them whole.
 //
-// WAITING. Every call has a time limit: a database that is not reached in time
-// is an error.
+// WAITING. A Fetch has the time limit of its database's options; RocksDB has
+// none by default, and none for other calls. With Redis each round of commands
+// has the limit; Insert, Remove and ForEach make several.
 //
 // Callers keep the Table that OpenTable returned, so lookups do not search by
 // name. A Table stays valid after DropTable and after its database is
-// destroyed; it then behaves as an empty table or returns errors.
+// destroyed. A dropped table in memory or in mapped files keeps its rows until
+// its last user is gone; one of Redis or RocksDB is empty or returns errors.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_DATABASE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_DATABASE_H_
@@ -106,7 +108,8 @@ class Table {
   // Calls `visit` with batches of keys and their rows (contiguous, width floats
   // each) until every row has been visited once, or `visit` fails; its error is
   // returned. Rows stored or removed meanwhile may be visited or not. `visit`
-  // may call Fetch on this table, but must not change it.
+  // may call Fetch on this table, but nothing else. Insert and Remove of other
+  // threads may wait until the walk has ended.
   using Visit =
       std::function<ev::Status(ev::Span<const int64_t> keys, const float*)>;
   virtual ev::Status ForEach(const Visit& visit) = 0;
@@ -120,7 +123,8 @@ class Table {
 // Properties of a database; constant over its lifetime.
 struct Capabilities {
   bool remote = false;      // a call is a round trip to another process
-  bool persistent = false;  // rows outlive the process
+  bool persistent = false;  // rows outlive the process (of mapped_files: those
+                            // of the files)
   bool shared = false;      // other processes may read and change the rows
   bool read_only = false;   // Insert, Remove and DropTable fail
   bool may_evict = false;   // stored rows may be evicted

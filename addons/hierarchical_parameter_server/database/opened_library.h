@@ -17,9 +17,9 @@ namespace hps {
 // The library is never closed, so its functions stay valid.
 class OpenedLibrary {
  public:
-  // Opens the file that the environment variable names, or else the first of
-  // `names` that can be loaded. `user` and `package` appear in the error: what
-  // needs the library, and the package that provides it.
+  // Opens the file that the environment variable names. If it is not set, opens
+  // the first of `names` that can be loaded. `user` and `package` appear in the
+  // error: what needs the library, and the package that provides it.
   OpenedLibrary(std::string user, std::string package, const char* variable,
                 std::vector<std::string> names);
 
@@ -36,7 +36,7 @@ class OpenedLibrary {
   }
 
   // FailedPrecondition: the library or a required function was not found; the
-  // message lists what was tried.
+  // message has the first and the last error.
   const ev::Status& status() const { return status_; }
 
  private:

@@ -21,7 +21,7 @@ namespace hps {
 
 struct Served {
   int64_t lookups = 0;  // calls
-  int64_t keys = 0;     // ids in these calls
+  int64_t keys = 0;     // ids in the calls that succeeded
   int64_t from_cache = 0;
   int64_t from_volatile = 0;
   int64_t from_persistent = 0;

@@ -26,7 +26,8 @@ ev::Status OpenProducer(const std::string& type, const std::string& target,
 ev::Status SendRows(int64_t number, const std::string& tag, int64_t width,
                     ev::Span<const int64_t> keys, const float* rows);
 ev::Status FlushRows(int64_t number, int64_t timeout_ms);
-// Waits for running calls.
+// Does not wait for running calls; the last of them destroys the producer. Rows
+// that were not flushed: "directory" writes them then, Kafka may drop them.
 ev::Status CloseProducer(int64_t number);
 
 }  // namespace hps

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/engine/base/parallel.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace hps {
 namespace {
@@ -81,7 +82,8 @@ bool Refresher::Step(Walk* walk) {
   ev::Status status;
   if (walk->review == nullptr) {
     walk->begun = Clock::now();
-    status = table->cache()->Review(&walk->review);
+    status = ev::CatchBadAlloc(
+        [&] { return table->cache()->Review(&walk->review); });
   }
   const Clock::time_point begin = Clock::now();
   if (status.ok()) {

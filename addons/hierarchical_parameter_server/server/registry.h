@@ -43,7 +43,8 @@ std::shared_ptr<ParameterServer> RunningServer();
 // FailedPrecondition: no server runs.
 ev::Status GetRunningServer(std::shared_ptr<ParameterServer>* server);
 
-// Stops the server. Its tables are destroyed when the lookups that use them
+// Stops the server. Waits for a Start in progress and for the server's threads.
+// Its tables are destroyed when the lookups that use them
 // end. A server with another configuration may be started afterwards.
 void Stop();
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "addons/hierarchical_parameter_server/cache/make_device_cache.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace hps {
 namespace {
@@ -159,9 +160,10 @@ ev::Status ServedTable::Update(ev::Span<const int64_t> keys, const float* rows,
         if (cache_ == nullptr || changed == Tiers::Changed::kNothing) {
           return ev::Status::OK();
         }
-        const ev::Status status = changed == Tiers::Changed::kRows
-                                      ? cache_->Refresh(keys, rows)
-                                      : cache_->Erase(keys);
+        const ev::Status status = ev::CatchBadAlloc([&] {
+          return changed == Tiers::Changed::kRows ? cache_->Refresh(keys, rows)
+                                                  : cache_->Erase(keys);
+        });
         // The tiers go on without the cache, which must not keep old rows.
         if (!status.ok()) cache_->Drop();
         return status;

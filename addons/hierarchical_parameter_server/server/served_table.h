@@ -60,8 +60,10 @@ class ServedTable {
   // library has no GPU code.
   ev::Status LookupOnDevice(const CacheBatch& batch, ev::Parallel* parallel);
 
-  // Stores rows in the selected tiers, and then in the cache if it has their
-  // keys. Lookups that start afterwards return them.
+  // Stores rows in the selected tiers. If the highest tier is one of them,
+  // lookups that start afterwards return them, and the cache has them if it had
+  // their keys. Otherwise the keys leave the cache, and a row of the volatile
+  // tier still hides the new one. An error of the cache drops the cache.
   ev::Status Update(ev::Span<const int64_t> keys, const float* rows,
                     bool to_volatile, bool to_persistent);
 

@@ -22,6 +22,7 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace hps {
 
@@ -81,8 +82,10 @@ class Tiers {
                     bool to_volatile, bool to_persistent, const Then& then) {
     std::lock_guard<std::mutex> lock(*updates_mutex_);
     Changed changed = Changed::kNothing;
-    const ev::Status status =
-        Store(keys, rows, to_volatile, to_persistent, &changed);
+    // The cache must not keep old rows if memory runs out in between.
+    const ev::Status status = ev::CatchBadAlloc([&] {
+      return Store(keys, rows, to_volatile, to_persistent, &changed);
+    });
     const ev::Status after = then(changed);
     return status.ok() ? after : status;
   }

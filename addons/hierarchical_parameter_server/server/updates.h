@@ -8,8 +8,10 @@
 // persistent one first. Otherwise each has its own reader.
 //
 // A tier that is filled from the table files at start has lost all stored
-// updates. It therefore reads the source from the beginning at every start and
-// never commits; the source must keep all updates since the files were written.
+// updates. It therefore never commits, and reads the source from the beginning
+// at every start, unless its group committed under an earlier configuration:
+// remove that position first. The source must keep all updates since the files
+// were written.
 // A tier that is not filled (initialize_after_startup false) continues from its
 // last commit.
 

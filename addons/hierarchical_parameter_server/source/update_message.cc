@@ -59,9 +59,12 @@ ev::Status ReadMessage(const void* message, size_t bytes, UpdateBatch* batch) {
     return wrong("a width of " + std::to_string(width) + " floats after " +
                  std::to_string(batch->width));
   }
-  batch->width = width;
   const size_t count = (bytes - kHeadBytes) / record;
   const size_t before = batch->keys.size();
+  // First, so that without memory the batch stays as it is.
+  batch->keys.reserve(before + count);
+  batch->rows.reserve((before + count) * width);
+  batch->width = width;
   batch->keys.resize(before + count);
   batch->rows.resize((before + count) * width);
   at += kHeadBytes;

@@ -52,6 +52,8 @@ class UpdateReceiver {
   UpdateReceiver(std::unique_ptr<UpdateSource> source, Deliver deliver,
                  const ReceiverOptions& options);
   // Stops after the current poll or delivery, and commits what was delivered.
+  // If a delivery was failing, commits nothing: what was not committed is
+  // returned again.
   ~UpdateReceiver();
   UpdateReceiver(const UpdateReceiver&) = delete;
 

@@ -43,8 +43,9 @@ class UpdateSource {
  public:
   virtual ~UpdateSource() {}
 
-  // Waits up to this long for updates and returns some of them; none is not an
-  // error. After an error a later call may succeed.
+  // Waits up to this long for updates and appends some of them; none is not an
+  // error. After an error *batches may have updates too: deliver them. A later
+  // call may succeed.
   virtual ev::Status Poll(int64_t timeout_ms,
                           std::vector<UpdateBatch>* batches) = 0;
 
@@ -61,12 +62,16 @@ class UpdateProducer {
   virtual ~UpdateProducer() {}
 
   // Takes rows (keys.size() * width floats) of a table. They may be sent later,
-  // together with others. InvalidArgument: the tag or the width is invalid.
+  // together with others. InvalidArgument: the tag or the width is invalid; no
+  // row was taken. After another error some or all rows may have been taken,
+  // and may still be sent.
   virtual ev::Status Send(const std::string& tag, int width,
                           ev::Span<const int64_t> keys, const float* rows) = 0;
 
   // Returns when readers can see everything taken so far, or with an error
-  // after this time.
+  // after this time; longer if another call is running. After an error Kafka's
+  // failed messages are lost, so send their rows again; "directory" keeps its
+  // rows for the next Flush.
   virtual ev::Status Flush(int64_t timeout_ms) = 0;
 };
 

@@ -188,19 +188,20 @@ void HashMapTable::InsertSideBySide(ev::Span<const int64_t> keys,
     list[next[placing_.Of(keys[i]).partition]++] = i;
   }
   ev::TaskErrors errors;
-  lock_.lock();
-  parallel->For(static_cast<int64_t>(partitions_.size()), [&](int64_t p) {
-    errors.Run(p, [&](int64_t) {
-      for (int64_t at = begin[p]; at < begin[p + 1]; ++at) {
-        const int64_t i = list[at];
-        const Place place = placing_.Of(keys[i]);
-        while (!Store(place, keys[i], rows + i * width_, now)) {
-          partitions_[p]->Grow(place.fraction, Directly);
+  {
+    const std::lock_guard<StripedLock> lock(lock_);
+    parallel->For(static_cast<int64_t>(partitions_.size()), [&](int64_t p) {
+      errors.Run(p, [&](int64_t) {
+        for (int64_t at = begin[p]; at < begin[p + 1]; ++at) {
+          const int64_t i = list[at];
+          const Place place = placing_.Of(keys[i]);
+          while (!Store(place, keys[i], rows + i * width_, now)) {
+            partitions_[p]->Grow(place.fraction, Directly);
+          }
         }
-      }
+      });
     });
-  });
-  lock_.unlock();
+  }
   errors.Rethrow();
   inserted_ += count;
 }

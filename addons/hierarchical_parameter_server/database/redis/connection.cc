@@ -10,6 +10,8 @@
 #include <fstream>
 #include <utility>
 
+#include "kernels/engine/base/tasks.h"
+
 namespace hps {
 namespace {
 
@@ -124,8 +126,10 @@ ev::Status ConnectionPool::Take(const Deadline& deadline,
       return ev::Status::OK();
     }
   }
-  const ev::Status status =
-      Connection::Open(address_, *options_, tls_.get(), deadline, connection);
+  const ev::Status status = ev::CatchBadAlloc([&] {
+    return Connection::Open(address_, *options_, tls_.get(), deadline,
+                            connection);
+  });
   if (!status.ok()) {
     std::lock_guard<std::mutex> lock(mutex_);
     --num_lent_;

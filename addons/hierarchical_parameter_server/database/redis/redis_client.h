@@ -80,7 +80,8 @@ class RedisClient {
                          std::unique_ptr<RedisClient>* client);
   RedisClient(const RedisClient&) = delete;
 
-  // Executes all requests; those of one slot in order. On an error some may
+  // Executes all requests; those of one slot in order, but one that is retried
+  // may follow later ones. On an error some may
   // have been executed. Unavailable: a server was not reached or not ready in
   // time; the message names it and the error of the last attempt. Internal: its
   // replies break Redis's protocol. FailedPrecondition: it rejects the user,

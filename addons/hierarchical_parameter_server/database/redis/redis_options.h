@@ -55,8 +55,9 @@ struct RedisOptions {
   double overflow_resolution_target = 0.8;
   RedisLoss loss = RedisLoss::kIsAnError;
 
-  // Limits of a call including its retries, of a Fetch (0: like other calls),
-  // and of opening one connection.
+  // Limits of one round of commands including its retries (Insert, Remove and
+  // ForEach make several), of a Fetch (0: like other rounds), and of opening
+  // one connection.
   int64_t timeout_ms = 5000;
   int64_t fetch_timeout_ms = 0;
   int64_t connect_timeout_ms = 1000;

@@ -122,9 +122,11 @@ ev::Status RocksDbDatabase::DropTable(const std::string& tag) {
   if (found == tables_.end()) {
     return Named(tag, ev::NotFound("there is no such table"));
   }
-  EV_RETURN_IF_ERROR(found->second->Drop());
-  tables_.erase(found);
-  return ev::Status::OK();
+  const ev::Status status = found->second->Drop();
+  // Also if the table is gone and only its width could not be removed, which
+  // OpenTable writes anew.
+  if (found->second->is_dropped()) tables_.erase(found);
+  return status;
 }
 
 ev::Status RocksDbDatabase::ListTables(std::vector<TableInfo>* tables) {

@@ -108,8 +108,8 @@ struct RocksDbLibrary {
   void (*free)(void* memory);
 
   // Loads the library named by HPS_ROCKSDB_LIBRARY, else librocksdb.so or the
-  // newest librocksdb.so.<N> or .<N>.<M>, once. FailedPrecondition: none was
-  // found; the message lists what was tried.
+  // newest librocksdb.so.<N> or .<N>.<M>, N from 6 to 11 and M up to 40; once.
+  // FailedPrecondition: none was found.
   static ev::Status Get(const RocksDbLibrary** library);
 };
 

@@ -23,7 +23,7 @@ struct RocksDbOptions {
   std::string path;
   int num_threads = 16;  // background threads that write and merge files
   bool read_only = false;
-  // Most keys in one read or write of the library.
+  // Most keys in one read or insert of the library; Remove writes all at once.
   int64_t max_batch_size = 65536;
   // Cache for file blocks, shared by all tables.
   int64_t block_cache_bytes = int64_t{64} << 20;
@@ -105,6 +105,8 @@ class RocksDbTable : public Table {
 
   // Removes the family; every later call returns an error.
   ev::Status Drop();
+  // Whether the family is gone; then also true if Drop returned an error.
+  bool is_dropped() const { return is_dropped_.load(); }
 
  private:
   struct Part;

@@ -58,14 +58,15 @@ class DirectorySource : public UpdateSource {
   SourceStatistics statistics_;
 };
 
-// Sends updates as files. Each Flush writes one file; so does a Send that makes
-// the buffer large.
+// Sends updates as files. Each Flush writes one file if there are rows; so does
+// a Send that makes the buffer large.
 class DirectoryProducer : public UpdateProducer {
  public:
   // Creates the folder if its parent exists.
   static ev::Status Open(const std::string& path,
                          std::unique_ptr<UpdateProducer>* producer);
-  // Writes the rows that were not flushed.
+  // Writes the rows that were not flushed; waits up to 30 s for other
+  // producers. They are lost if that fails.
   ~DirectoryProducer() override;
 
   ev::Status Send(const std::string& tag, int width,

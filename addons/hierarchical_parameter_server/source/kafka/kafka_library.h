@@ -141,8 +141,9 @@ struct KafkaLibrary {
                   const Metadata** metadata, int timeout_ms);
   void (*metadata_destroy)(const Metadata* metadata);
 
-  // Loads the library named by HPS_RDKAFKA_LIBRARY, else librdkafka.so.1, once.
-  // FailedPrecondition: it was not found; the message lists what was tried.
+  // Loads the library named by HPS_RDKAFKA_LIBRARY, else librdkafka.so.1 or
+  // librdkafka.so; once. FailedPrecondition: it was not found; the message
+  // lists what was tried.
   static ev::Status Get(const KafkaLibrary** library);
 
   // Creates a client with these properties. InvalidArgument: a property was

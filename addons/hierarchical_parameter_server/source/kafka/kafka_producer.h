@@ -23,8 +23,8 @@ struct KafkaProducerOptions {
   std::string brokers = "127.0.0.1:9092";  // "host:port;host:port"
   // Size of a message in bytes; receivers must accept as much.
   int64_t send_buffer_size = 262144;
-  // Longest time that a call waits for a broker or for queue space, and that a
-  // message may take to be delivered.
+  // Longest single wait for a broker or for queue space (a Send may have
+  // several), and longest time until a message is delivered.
   int64_t timeout_ms = 30000;
 };
 
@@ -33,7 +33,7 @@ class KafkaProducer : public UpdateProducer {
   // Does not wait for a broker. FailedPrecondition: librdkafka was not found.
   static ev::Status Open(const KafkaProducerOptions& options,
                          std::unique_ptr<UpdateProducer>* producer);
-  // Rows that were not flushed are not sent.
+  // Rows that were not flushed may be sent or lost.
   ~KafkaProducer() override;
 
   // Internal: a message could not be sent; the error names the brokers.

@@ -112,8 +112,10 @@ ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
                  (words == nullptr ? "" : std::string(": ") + words));
   }
   const std::string tag = library_->topic_name(message.topic);
-  next_[{tag, message.partition}] = message.offset + 1;
-  if (!filter_.Matches(tag)) return ev::Status::OK();
+  if (!filter_.Matches(tag)) {
+    next_[{tag, message.partition}] = message.offset + 1;
+    return ev::Status::OK();
+  }
   UpdateBatch* batch = nullptr;
   for (UpdateBatch& one : *batches) {
     if (one.tag == tag) batch = &one;  // last one with this tag
@@ -133,6 +135,9 @@ ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
     num_rows = static_cast<int64_t>(fresh.keys.size());
     if (num_rows > 0) batches->push_back(std::move(fresh));
   }
+  // Only now: without memory the message is read again, and Commit must not
+  // include it.
+  next_[{tag, message.partition}] = message.offset + 1;
   if (!status.ok()) {
     ++statistics_.malformed;
     statistics_.last_malformed =

@@ -44,7 +44,8 @@ class KafkaSource : public UpdateSource {
   // InvalidArgument: an option is out of range.
   static ev::Status Open(const KafkaSourceOptions& options,
                          std::unique_ptr<UpdateSource>* source);
-  // Leaves the group, within seconds.
+  // Leaves the group, within seconds. With librdkafka before 1.9 the group
+  // notices only when the session times out.
   ~KafkaSource() override;
 
   // Internal: no broker is reachable, or a broker's error.
