@@ -45,8 +45,9 @@
 // the new one. Locks are held only while work is enqueued on the device, and
 // lookups run concurrently on it.
 //
-// ERRORS name the table. After an error the output rows are undefined; the
-// cache holds what it held before, or less.
+// ERRORS name the table. After an error the output rows are undefined. After a
+// failed Refresh, Erase or Clear the cache may still return old rows: call
+// Drop.
 //
 // This header is free of CUDA. make_device_cache.h creates the GPU's cache, or
 // the tests' stand-in.
@@ -169,7 +170,8 @@ class CacheTable {
   // again. Every lookup misses all ids then.
   virtual bool holds_rows() const = 0;
 
-  // Writes the cached rows to the output and lists the other ids.
+  // Writes the cached rows to the output and lists the other ids. Waits for the
+  // stream's work so far and for the search.
   // InvalidArgument: a stream is missing, or memory is on a device other than
   // the cache's.
   virtual ev::Status Lookup(const CacheBatch& batch,
@@ -179,7 +181,8 @@ class CacheTable {
   // Fill, but without output. If a key repeats, one of its rows is stored.
   virtual ev::Status Insert(ev::Span<const int64_t> keys, const float* rows,
                             int64_t seen) = 0;
-  // Number of calls of Refresh, Erase and Clear.
+  // A number that increases with every Clear, and with every Refresh and Erase
+  // of some keys.
   virtual int64_t changes() const = 0;
 
   // Overwrites rows that are cached; other keys are ignored. If a key repeats,

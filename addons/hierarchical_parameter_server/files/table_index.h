@@ -11,7 +11,9 @@
 //
 // The index belongs to one `key` file: its header has that file's size,
 // modification time and a hash of the keys. If the time differs (the folder was
-// copied), the hash decides. A stale, foreign or damaged index is rebuilt.
+// copied), the hash decides. A stale or foreign index, or one with a damaged
+// header or size, is rebuilt. Damaged buckets are not detected: delete the
+// file.
 //
 // Buckets are chosen with a seed from the header, drawn for each file. So ids
 // chosen to collide in one index do not collide in another.
