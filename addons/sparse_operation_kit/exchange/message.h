@@ -9,7 +9,8 @@
 //   [n_0 keys][n_0 occurrence counts, optional][n_1 keys] ...
 //
 // The message contains its sizes, so they need no exchange of their own. Every
-// rank takes part in every exchange: an empty batch still sends T + 2 numbers.
+// rank takes part in every exchange: an empty batch still sends T + 2 numbers
+// and the traits.
 //
 // The fingerprint identifies the lookup as the graph describes it. Ranks whose
 // graphs differ would read each other's keys as those of another table; the

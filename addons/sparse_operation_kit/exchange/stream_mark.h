@@ -15,7 +15,9 @@ class StreamMark {
  public:
   virtual ~StreamMark() {}
   // True if the device has finished the work before the mark, or has failed.
-  // After a failure, Before and Wait return the error.
+  // After a failure of the device, Before and Wait return the error. After an
+  // aborted transfer between ranks Wait alone does: Before succeeds, and the
+  // buffer has the bytes 'when_failed' (carrier.h).
   virtual bool IsReached() = 0;
   // Makes work that is enqueued on 'stream', of the same device, after this
   // call wait for the mark. The host does not wait.

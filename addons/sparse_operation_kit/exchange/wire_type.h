@@ -18,8 +18,8 @@ inline size_t WireBytes(WireType type) {
   return type == WireType::kFloat32 ? 4 : 2;
 }
 
-// Round to nearest, ties to even. To float16: values beyond 65504 become
-// infinite, below 2^-24 zero. NaN stays NaN. The ranges must not overlap.
+// Round to nearest, ties to even. To float16: magnitudes from 65520 on become
+// infinite, up to 2^-25 zero. NaN stays NaN. The ranges must not overlap.
 void ToWire(const float* from, int64_t count, WireType type, void* to);
 void FromWire(const void* from, int64_t count, WireType type, float* to);
 

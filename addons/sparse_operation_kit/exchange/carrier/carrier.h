@@ -42,7 +42,8 @@ class Carrier {
   // in the memory of the rank's GPU; ranks need not agree.
   // Collective: every rank makes the same calls in the same order, one at a
   // time, and received_bytes[r] equals what rank r sends to this rank.
-  // Internal after Abort, or if another rank is gone.
+  // Internal after Abort, or if another rank is gone; "memory" still completes
+  // a call that need not wait.
   virtual ev::Status AllToAll(const char* send,
                               ev::Span<const int64_t> send_bytes, char* out,
                               ev::Span<const int64_t> received_bytes) = 0;
@@ -97,7 +98,9 @@ class Carrier {
     return ev::Unimplemented("this exchange has no device");
   }
 
-  // Returns Internal if another rank is gone, or if the carrier has failed.
+  // Returns Internal if another rank is gone, or if the carrier has failed. A
+  // carrier that knows nothing of the other ranks ("nccl" on several hosts) may
+  // not notice it. From any thread, also during a call.
   // Costs a few system calls and never waits for a device. call: number of the
   // call that the caller waits for. A rank that took part in that call and then
   // left is not an error; a rank that left before it is. With kEveryCall, every
@@ -107,14 +110,16 @@ class Carrier {
     return ev::Status::OK();
   }
   // Announces that this rank has made 'calls' calls and makes no more. Then
-  // waits until all ranks have left, an error occurs, or 'limit' has passed.
-  // From any thread.
+  // waits until all ranks have left, an error occurs, or 'limit' has passed; a
+  // carrier that knows nothing of the other ranks does not wait. From any
+  // thread.
   virtual void Leave(int64_t calls, std::chrono::milliseconds limit) {
     (void)calls;
     (void)limit;
   }
 
-  // Makes the call in flight and all later calls fail. From any thread.
+  // Makes the call in flight and later calls fail if they have to wait; with
+  // "memory" those of all ranks of the host. From any thread.
   virtual void Abort() = 0;
   // Ends started transfers after Abort, and waits for them. Called by the
   // thread that makes the calls.
@@ -137,7 +142,8 @@ struct CarrierKind {
   // collective.
   ev::Status (*check)() = nullptr;
   ev::Status (*make_id)(int num_ranks, std::string* id) = nullptr;
-  // Collective: waits for all ranks, forever if one does not come.
+  // Every rank calls it. "nccl" waits for all ranks, forever if one does not
+  // come; "memory" does not wait, its first transfer does.
   ev::Status (*make)(const CarrierOptions& options,
                      std::unique_ptr<Carrier>* carrier) = nullptr;
 };

@@ -19,9 +19,11 @@
 // A transfer of device memory is STARTED: 'done' gets a mark and may be called
 // before the transfer is complete. A second thread polls these marks and checks
 // meanwhile that all ranks are alive. Started transfers run in the order of
-// rank 0's calls of Add, with one exception: a sum of gradients waits for
+// rank 0's calls of Add, with two exceptions. A sum of gradients waits for
 // expected gradients of lookups (ExpectedGradient) unless its own numbers are
-// ready first.
+// ready first. If host transfers wait for started ones
+// (Carrier::HostWaitsForStarted), the first transfer whose input is ready is
+// next; transfers of one name keep their order.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_CARRIER_CARRIER_QUEUE_H_
@@ -45,7 +47,8 @@
 namespace sok {
 
 // One transfer. 'send' must stay until done is called. done is called exactly
-// once, in the queue's thread.
+// once: in the queue's thread or, after a failure, by Add before it returns. An
+// error of allocate ends the exchange of all ranks.
 struct Transfer {
   std::string name;  // the same on all ranks
   const char* send = nullptr;
@@ -60,7 +63,7 @@ struct Transfer {
   // Whether both ends are in host memory on all ranks. Then, between ranks of
   // one host, it does not wait for started transfers.
   bool in_cpu_memory = false;
-  // When 'send' is valid; null: now.
+  // When 'send' is valid; null: now. Not used with in_cpu_memory.
   std::shared_ptr<StreamMark> after;
   // The argument of Carrier::StartAllToAll.
   int when_failed = 0;
@@ -115,8 +118,9 @@ class CarrierQueue {
   void Fail(const ev::Status& status);
 
   // For the end of the process: waits until started transfers are complete on
-  // this rank and on the ranks that call Drain too, or until 'limit' has
-  // passed. Returns the queue's failure, if any.
+  // this rank and, if Carrier::Leave waits for them, on the ranks that call
+  // Drain too, or until 'limit' has passed. Returns the queue's failure, if
+  // any.
   ev::Status Drain(std::chrono::milliseconds limit);
 
  private:

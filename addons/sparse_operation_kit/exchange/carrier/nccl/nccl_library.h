@@ -44,9 +44,10 @@ struct NcclLibrary {
                     int operation, Communicator* communicator,
                     CUstream_st* stream);
 
-  // Loads the library named by SOK_NCCL_LIBRARY, else libnccl.so.2, else
-  // libnccl.so, once per process. FailedPrecondition, listing the attempts, if
-  // none is found or it is older than 2.7.
+  // Loads the library named by SOK_NCCL_LIBRARY or, if that is not set,
+  // libnccl.so.2, else libnccl.so; once per process. FailedPrecondition: none
+  // is found (the message lists the attempts), it is older than 2.7, or it
+  // lacks a function.
   static ev::Status Get(const NcclLibrary** library);
 
   // OK, or Internal with NCCL's error text.
