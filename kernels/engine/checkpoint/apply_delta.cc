@@ -84,6 +84,7 @@ Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
       // A rank may have saved rows that lookups do not find on it.
       return wanted.Takes(key) && (placement.empty() || part_of(key) == i);
     });
+    EV_RETURN_IF_ERROR(stored[i].CheckKeys(*table));
   }
   EV_RETURN_IF_ERROR(RemoveReplaced(stored, part_of, wanted, table));
   for (const StoredDelta& part : stored) {

@@ -109,6 +109,30 @@ TEST_F(ApplyDeltaTest, ErasesThenWritesThenCounts) {
   EXPECT_EQ(table_.slots()[0].name, "m");
 }
 
+TEST_F(ApplyDeltaTest, KeysThatTheTableCannotHaveChangeNothing) {
+  TableOptions options = Options();
+  options.int32_keys = true;
+  for (const bool is_filtered : {false, true}) {
+    EmbeddingTable narrow(options);
+    ASSERT_OK(narrow.Initialize(Floats{9}, 1));
+    const Floats ones(2, 1);
+    ASSERT_OK(narrow.Import(Ints{0, 1}, ones.data(), {}, {}, {}, {}, 0, 1));
+    const int64_t wide = int64_t{1} << 40;
+    Put("user", is_filtered ? Ints{2} : Ints{2, wide});
+    PutOwn("user", {0}, true);
+    if (is_filtered) {
+      checkpoint_.Put<int64_t>("user-sparse_incr_keys_filtered", {1}, {wide});
+    }
+    const Status status =
+        ApplyDelta(&checkpoint_, "user", kSlots, KeyFilter(), &narrow);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    TableSnapshot found;
+    ASSERT_OK(narrow.Export({}, &found));
+    EXPECT_EQ(found.keys, Ints({0, 1}));
+    EXPECT_EQ(narrow.default_rows(), Floats({9}));
+  }
+}
+
 TEST_F(ApplyDeltaTest, AWholeTableReplacesTheRows) {
   Put("user", {2});
   PutOwn("user", {}, true);

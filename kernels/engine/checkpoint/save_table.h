@@ -33,8 +33,9 @@ int NumSaveStreams(const SaveOptions& options, const TableOptions& table);
 
 // Writes the tensors of one table. InvalidArgument: 2^31 rows or more, or a key
 // that does not fit in int32 with int32_keys. FailedPrecondition: the table is
-// not initialized. Other errors are those of the writer; some tensors of the
-// table have been written then. May throw std::bad_alloc.
+// not initialized. Other errors are those of the table (table_reader.h) and of
+// the writer. After any of them, and for such a key, some tensors of the table
+// may have been written. May throw std::bad_alloc.
 Status SaveTable(const SaveOptions& options, EmbeddingTable* table,
                  TensorWriter* checkpoint);
 

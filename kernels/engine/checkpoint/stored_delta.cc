@@ -153,6 +153,11 @@ void StoredDelta::Keep(const std::function<bool(int64_t)>& wants) {
   ShrinkTo(counted, 1, &filtered_keys_);
 }
 
+Status StoredDelta::CheckKeys(const EmbeddingTable& table) const {
+  EV_RETURN_IF_ERROR(table.CheckKeys(keys_));
+  return table.CheckKeys(filtered_keys_);
+}
+
 Status StoredDelta::Apply(EmbeddingTable* table) const {
   EV_RETURN_IF_ERROR(table->Erase(erased_));
   // Filtered keys have no row in the saved table, but a lower threshold may

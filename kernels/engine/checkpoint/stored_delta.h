@@ -24,8 +24,8 @@ namespace ev {
 class StoredDelta {
  public:
   // Reads the tensors whose names start with 'name'. Slots that the checkpoint
-  // lacks are skipped. NotFound, InvalidArgument: a tensor is missing or does
-  // not fit.
+  // lacks are not read; Apply sets them to their initial value in all rows that
+  // it writes. NotFound, InvalidArgument: a tensor is missing or does not fit.
   Status Read(TensorReader* checkpoint, const std::string& name,
               const std::vector<SlotSpec>& slots, int64_t dim);
 
@@ -37,7 +37,11 @@ class StoredDelta {
   // Drops the entries of keys that the predicate rejects, and their memory.
   void Keep(const std::function<bool(int64_t)>& wants);
 
-  // Erases keys, then inserts and overwrites.
+  // InvalidArgument: the table cannot have one of the keys.
+  Status CheckKeys(const EmbeddingTable& table) const;
+
+  // Erases keys, then inserts and overwrites rows, then imports the counts of
+  // filtered keys. After an error the delta may be applied in part.
   Status Apply(EmbeddingTable* table) const;
 
  private:

@@ -250,8 +250,9 @@ Status EmbeddingTable::Erase(Span<const int64_t> keys, int64_t* erased_rows) {
 void EmbeddingTable::Uninitialize() {
   ExclusiveGate alone(&impl_->gate);
   if (impl_->rows == nullptr) return;
-  impl_->Clear();
+  // First, so that the table is not used if Clear throws.
   impl_->initialized.store(false, std::memory_order_release);
+  impl_->Clear();
 }
 
 Status EmbeddingTable::Clear() {

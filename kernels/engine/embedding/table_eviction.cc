@@ -66,9 +66,10 @@ int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
     handles.push_back(handle);
     if (names_keys) gone.push_back(key);
   });
+  // Before what may throw: the next delta must list these keys.
+  if (changes != nullptr) changes->Erased(gone, index.size());
   if (gpu != nullptr) gpu->ForgetKeys(gone);
   FreeRows(handles);
-  if (changes != nullptr) changes->Erased(gone, index.size());
   return erased;
 }
 
@@ -99,7 +100,8 @@ void EmbeddingTable::Impl::EvictExcess(const UpdateCall& call) {
 
 Status EmbeddingTable::Impl::EvictExcessAlone(const UpdateCall& call,
                                               const BeforeEviction& before) {
-  const int64_t excess = index.size() - MaxRows();
+  const int64_t size = index.size();
+  const int64_t excess = size - MaxRows();
   if (!options.capacity.bounded() || excess <= 0) return Status::OK();
   try {
     std::vector<EvictionCandidate> candidates;
@@ -124,6 +126,10 @@ Status EmbeddingTable::Impl::EvictExcessAlone(const UpdateCall& call,
     if (before) EV_RETURN_IF_ERROR(before(keys, handles));
     evicted_rows.fetch_add(EraseRows(keys), std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
+    // Rows that 'before' has got, and that stay, must not count as evicted.
+    if (before && index.size() == size) {
+      return WithName(ResourceExhausted("out of memory"));
+    }
     // The update is complete, and the next one evicts the surplus.
   }
   return Status::OK();

@@ -163,6 +163,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           SumDuplicates(inputs, own_plan.get(), &updates, parallel));
     }
     std::vector<Recycler<LineBuffer>::Handle> buffers;
+    std::vector<size_t> bounded;
+    bounded.reserve(impls.size());  // now: nothing may throw after the update
 
     bool rows_change = false;
     const auto apply = [&] {
@@ -226,7 +228,6 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       }
     }
     EV_RETURN_IF_ERROR(status);
-    std::vector<size_t> bounded;
     for (size_t i = 0; i < impls.size(); ++i) {
       if (impls[i]->options.capacity.bounded()) bounded.push_back(i);
     }

@@ -52,8 +52,10 @@ struct UpdateInput {
 // InvalidArgument: unknown rule, wrong hyperparameters, a wrong number of
 // slots, or keys that are not the plan's. FailedPrecondition: a table is not
 // initialized, or has no device for gradients on a device. After these two
-// errors nothing has changed. After ResourceExhausted, no row has been updated
-// and no key inserted or counted; slots may have been added.
+// errors nothing has changed, except that slots may have been added. So it is
+// after ResourceExhausted, unless temporary memory ran out while rows were
+// updated. Then, and after an error of a GPU or an SSD, some rows may have been
+// updated, and inserted keys stay.
 Status ApplyRule(const std::string& rule, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,

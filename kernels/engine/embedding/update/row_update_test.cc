@@ -371,6 +371,19 @@ TEST_F(RowUpdateTest, GivenCountsAreSummedToo) {
   }
 }
 
+TEST_F(RowUpdateTest, CountsEndAtTheLargestFrequency) {
+  const std::vector<int64_t> counts = {int64_t{3} << 30, -5, 40};
+  const std::vector<float> grads(3, 1.0f);
+  const auto table = MakeTable("counted", 1);
+  UpdateInput in = Input(table.get(), {7, -1, 7}, grads);
+  in.counts = counts.data();
+  ASSERT_OK(Adagrad({in}, &pool_));
+  int64_t frequencies[2], versions[2];
+  ASSERT_OK(table->GetMeta(std::vector<int64_t>{7, -1}, frequencies, versions));
+  EXPECT_EQ(std::numeric_limits<int32_t>::max(), frequencies[0]);
+  EXPECT_EQ(0, frequencies[1]);
+}
+
 TEST_F(RowUpdateTest, ASecondOptimizerWidensRowsOfALiveTable) {
   auto table = MakeTable("user", 3);
   Draw(2000, 3, 700);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/lookup/named_step.h"
@@ -99,9 +100,12 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
       occurrences =
           planned->occurrence_counts.ReserveOf<int32_t>(planned->num_unique);
       std::fill(occurrences, occurrences + planned->num_unique, 0);
+      constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
       for (int64_t i = 0; i < lookups[k].num_ids; ++i) {
-        occurrences[all_unique ? i : planned->inverse[i]] +=
-            static_cast<int32_t>(given[k][i]);
+        int32_t* const sum =
+            occurrences + (all_unique ? i : planned->inverse[i]);
+        const int64_t more = std::min(std::max<int64_t>(given[k][i], 0), kMost);
+        *sum = static_cast<int32_t>(std::min(*sum + more, kMost));
       }
       owners[k]->counts = occurrences;
     }

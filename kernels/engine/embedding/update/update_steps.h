@@ -16,8 +16,9 @@
 //
 // Steps 1 and 2 change no row. Their inserts and counts are recorded in a
 // journal, so that an error undoes them. If a table occurs several times, each
-// further occurrence waits for another round of steps 2 and 3, so that its
-// admissions and updates are in the order of the inputs.
+// further occurrence is in a further round, so that its admissions and updates
+// are in the order of the inputs. All rounds of step 2 run before the first
+// round of step 3.
 //
 // For the files of this folder only.
 

@@ -19,9 +19,11 @@
 //
 // WAITING. A row may be held by work in flight on the device whose caller has
 // gone on to other tables. So no thread may wait for a held row that it could
-// itself hold. Reads never wait: rows that cannot be held at once are read
-// where they are. Writes may wait, but only for a place, and only while their
-// thread holds no row of this cache; they wait for work in flight.
+// itself hold. Reads never wait for a held row: rows that cannot be held at
+// once are read where they are. They wait for rows that another thread is
+// moving, and for an eviction in progress. Writes may wait, but only for a
+// place, and only while their thread holds no row of this cache; they wait for
+// work in flight.
 //
 // A thread keeps some places free, so that copies to CPU memory finish before
 // the places are needed. It starts when it is first needed.
@@ -119,7 +121,9 @@ class DeviceCache {
 
   // --- REQUIRE that no other call is running and nothing is held ---
 
-  // Like those of RowHome.
+  // Like those of RowHome, except that a Relayout that fails and cannot be
+  // reverted loses the rows: all calls then return FailedPrecondition until
+  // Clear.
   Status Relayout(Span<const float> initial_values);
   void Forget(Span<const RowHandle> handles);
   void Clear();

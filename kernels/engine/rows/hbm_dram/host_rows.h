@@ -7,10 +7,12 @@
 // below it (rows/hbm_dram_ssd/ssd_host_rows.h).
 //
 // A row here has a number, below kInFastTier - 1. It has the value, the slots,
-// and the rank that the cache stored with it. The row belongs to the thread
-// that moves the row of its handle, which alone may call Write, Read, SetRank
-// and Free for it. Other threads may only Visit it, between a look at the word
-// of the handle and the end of a ReadLock that they took before.
+// and the rank that the cache stored with it. Only the thread that moves the
+// row of its handle may call Write, Read and SetRank for it. That thread calls
+// Free, or a thread that holds the row on the device and is about to write it.
+// Allocate, Free and Reserve may throw std::bad_alloc. Other threads may only
+// Visit it, between a look at the word of the handle and the end of a ReadLock
+// that they took before.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_

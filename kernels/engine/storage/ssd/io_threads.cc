@@ -7,10 +7,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 
 #include "kernels/engine/base/task_errors.h"
@@ -62,8 +62,9 @@ class IoThreads {
              running_ < static_cast<int64_t>(queue_.size())) {
         try {
           std::thread([this] { Loop(); }).detach();
-        } catch (const std::system_error&) {
-          // no more threads: the existing ones and the caller do the work
+        } catch (const std::exception&) {
+          // No more threads, or no memory for one: the existing ones and the
+          // caller do the work. The job is in the queue, so Offer must return.
           break;
         }
         ++running_;

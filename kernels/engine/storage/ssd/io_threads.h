@@ -16,7 +16,8 @@ namespace ev {
 // Calls body(i) once for each i in [0, count), also on the calling thread, and
 // returns when all have returned. Bodies may block, but must not wait for each
 // other. If bodies throw, the exception with the lowest i is rethrown at the
-// end. Thread-safe.
+// end. Throws std::bad_alloc before any body is called if there is no memory.
+// Thread-safe.
 void RunBlocking(int64_t count, const std::function<void(int64_t)>& body);
 
 }  // namespace ev

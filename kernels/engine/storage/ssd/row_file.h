@@ -97,7 +97,8 @@ class RowFile {
   // Reads many records at once and sets the status of each. If a record is
   // dropped meanwhile, its read returns either the old contents or DataLoss.
   // Otherwise DataLoss, naming file and position, means that the file does not
-  // hold that record.
+  // hold that record. ResourceExhausted: no memory for this read. Throws
+  // std::bad_alloc; then the statuses are unspecified. Waits for the disk.
   void Read(Span<RecordRead> reads);
 
   // Marks the records as dead.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 
 #include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/storage/ssd/tiered_impl.h"
@@ -97,7 +98,7 @@ Status TieredRows::PutAt(Place place, RowHandle handle, const float* from,
 Status TieredRows::ReservePut(int64_t rows) {
   EV_RETURN_IF_ERROR(Reserve(rows));
   Status status;
-  {
+  try {
     std::lock_guard<std::mutex> lock(places_mu_);
     while (status.ok() && static_cast<int64_t>(free_.size()) < rows &&
            used_ < capacity_) {
@@ -105,6 +106,9 @@ Status TieredRows::ReservePut(int64_t rows) {
       status = MakePlace(&place);
       if (status.ok()) free_.push_back(place);
     }
+  } catch (const std::bad_alloc&) {
+    Unreserve(rows);
+    throw;
   }
   if (!status.ok()) Unreserve(rows);
   return status;

@@ -10,8 +10,8 @@
 // To use rows a caller HOLDS them. Rows in the file are read into memory, all
 // rows of a call at once, and held rows stay until they are released. Rows that
 // are evicted for them are written first, unless the file still has their
-// contents. They are written to a buffer, so the caller does not wait for the
-// disk.
+// contents. They are written to a buffer, so the caller waits for the disk only
+// if all buffers wait to be written.
 //
 // Calls are numbered. A call holds a row by writing the call's number to the
 // row's place, and releases all of its rows at once when the number expires
@@ -88,7 +88,9 @@ struct TieredRowsOptions {
 // stored may count as in memory and in the file at once.
 struct TieredRowsStats {
   int64_t memory_rows = 0, file_rows = 0, file_bytes = 0;
-  // Rows held, or copied by CopyWhole, that were, and were not, in memory.
+  // Rows held, or copied by CopyWhole, that were in memory, and that were read
+  // from the file. Fresh rows, and rows that another call was moving, may count
+  // as neither.
   int64_t hits = 0, misses = 0;
   int64_t evicted_rows = 0, written_bytes = 0, compacted_rows = 0;
 };
@@ -122,8 +124,10 @@ class TieredRows {
     HoldNumbers::Number number_ = HoldNumbers::kNever;
   };
 
-  // --- Thread-safe: any number of threads may call these at once.
-  // std::bad_alloc leaves everything unchanged ---
+  // --- Thread-safe: any number of threads may call these at once. They may
+  // throw std::bad_alloc: then no row's contents have changed, but Put may have
+  // moved the first *done rows, and a Holding that was passed must be released
+  // ---
 
   // Gives the handle a fresh row, which takes no memory except its word.
   // ResourceExhausted.
@@ -175,7 +179,8 @@ class TieredRows {
   // that many rows, with is_reserved, cannot fail until Unreserve.
   // ResourceExhausted: nothing is reserved.
   Status ReservePut(int64_t rows);
-  // Makes the rows fresh again; they take no memory and no room in the file.
+  // Makes the rows fresh again, with default row 0; they take no memory and no
+  // room in the file.
   void Discard(Span<const RowHandle> handles);
   // Sets the rank of a row in memory; no-op for another one.
   void SetRank(RowHandle handle, uint32_t rank);
@@ -212,7 +217,8 @@ class TieredRows {
   // Deletes the rows of these handles and frees memory that holds no row.
   void Forget(Span<const RowHandle> handles);
   void Clear();
-  // Moves all rows to the file, and writes the file to the disk.
+  // Moves all rows to the file, and waits until the system has taken all
+  // writes. It does not wait for the disk, unless the file is direct.
   Status Flush();
 
  private:

@@ -3,6 +3,8 @@
 
 #include "kernels/engine/storage/tiered/handle_words.h"
 
+#include <utility>
+
 namespace ev {
 
 Status HandleWords::Make(RowHandle handle, int64_t default_row) {
@@ -49,9 +51,13 @@ void HandleWords::DropUnused(Span<const RowHandle> handles) {
 }
 
 void HandleWords::Clear() {
-  words_.reset(new SlabArray(sizeof(uint32_t), kSlabLog2));
-  has_.reset(new std::atomic<bool>[kGroups]());
-  in_use_.assign(kSlabs, 0);
+  // Replaced only after all memory has been allocated.
+  std::unique_ptr<SlabArray> words(new SlabArray(sizeof(uint32_t), kSlabLog2));
+  std::unique_ptr<std::atomic<bool>[]> has(new std::atomic<bool>[kGroups]());
+  std::vector<uint32_t> in_use(kSlabs, 0);
+  words_ = std::move(words);
+  has_ = std::move(has);
+  in_use_ = std::move(in_use);
   bytes_.store(static_cast<int64_t>(kGroups));
 }
 

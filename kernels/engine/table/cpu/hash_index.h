@@ -112,8 +112,9 @@ class HashIndex {
                 const std::function<void(int64_t, RowHandle)>& erased);
 
   // Calls visit once for every key that is present during the whole call. Keys
-  // inserted or erased meanwhile may or may not be visited. The order is
-  // unspecified. No lock is held: visit may call any member except Clear.
+  // inserted or erased meanwhile may or may not be visited; one that is erased
+  // and inserted again may be visited twice. The order is unspecified. No lock
+  // is held: visit may call any member except Clear.
   void ForEach(const std::function<void(int64_t, RowHandle)>& visit) const;
   // Like ForEach, for the keys whose hash (base/hash.h) is in [first, last], a
   // random sample of all keys. Reads each segment with such keys completely,
