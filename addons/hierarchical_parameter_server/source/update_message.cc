@@ -3,7 +3,10 @@
 
 #include "addons/hierarchical_parameter_server/source/update_message.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "addons/hierarchical_parameter_server/database/database.h"
 #include "kernels/engine/base/hash.h"
@@ -15,6 +18,15 @@ constexpr char kMagic[] = {'H', 'C', 'T', 'R'};
 // Written by a sender that stores the magic as a little-endian number.
 constexpr char kMagicReversed[] = {'R', 'T', 'C', 'H'};
 constexpr size_t kHeadBytes = 8;
+
+// Reserves at least twice the memory, so that many small messages do not copy
+// the batch each time.
+template <typename T>
+void MakeRoom(size_t count, std::vector<T>* values) {
+  if (count > values->capacity()) {
+    values->reserve(std::max(count, 2 * values->capacity()));
+  }
+}
 
 }  // namespace
 
@@ -62,8 +74,8 @@ ev::Status ReadMessage(const void* message, size_t bytes, UpdateBatch* batch) {
   const size_t count = (bytes - kHeadBytes) / record;
   const size_t before = batch->keys.size();
   // First, so that without memory the batch stays as it is.
-  batch->keys.reserve(before + count);
-  batch->rows.reserve((before + count) * width);
+  MakeRoom(before + count, &batch->keys);
+  MakeRoom((before + count) * width, &batch->rows);
   batch->width = width;
   batch->keys.resize(before + count);
   batch->rows.resize((before + count) * width);
