@@ -372,10 +372,11 @@ TEST_F(RowUpdateTest, GivenCountsAreSummedToo) {
 }
 
 TEST_F(RowUpdateTest, CountsEndAtTheLargestFrequency) {
+  const std::vector<int64_t> keys = {7, -1, 7};
   const std::vector<int64_t> counts = {int64_t{3} << 30, -5, 40};
   const std::vector<float> grads(3, 1.0f);
   const auto table = MakeTable("counted", 1);
-  UpdateInput in = Input(table.get(), {7, -1, 7}, grads);
+  UpdateInput in = Input(table.get(), keys, grads);
   in.counts = counts.data();
   ASSERT_OK(Adagrad({in}, &pool_));
   int64_t frequencies[2], versions[2];
