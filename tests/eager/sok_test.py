@@ -91,6 +91,45 @@ class FilesTest(parameterized.TestCase):
     sok.load(folder, others, again)
     self.assertEqual(expected, _train(others, again))
 
+  @parameterized.parameters(tf.int64, tf.int32)
+  def test_saver(self, key_type):
+    folder = self.create_tempdir().full_path
+    table = sok.DynamicVariable(2, "ones", name="d", key_type=key_type)
+    fixed = sok.Variable(np.ones([3, 2], np.float32), name="s")
+    saver = sok.Saver()
+    sok.assign(table, tf.constant([5, -3], key_type), [[1., 2.], [3., 4.]])
+    for variable in (table, fixed):
+      saver.dump_to_file(variable, folder)
+    sok.assign(table, tf.constant([5, 9], key_type), np.zeros([2, 2]))
+    fixed.assign(np.zeros([3, 2]))
+    for variable in (table, fixed):
+      saver.restore_from_file(variable, folder)
+    keys, values = sok.export(table)
+    self.assertEqual([-3, 5], keys.numpy().tolist())
+    self.assertEqual([[3., 4.], [1., 2.]], values.numpy().tolist())
+    self.assertEqual([[1., 1.]] * 3, fixed.value().numpy().tolist())
+    saver.load_embedding_values(fixed, np.eye(3, 2))
+    self.assertEqual(np.eye(3, 2).tolist(), fixed.value().numpy().tolist())
+    with self.assertRaisesRegex(ValueError, "there is no .*d_keys.file for 'd'"):
+      saver.restore_from_file(table, folder + "/empty")
+
+  def test_saver_in_a_function(self):
+    folder = self.create_tempdir().full_path
+    table = sok.DynamicVariable(2, "ones", name="d")
+    sok.assign(table, tf.constant([5], tf.int64), [[1., 2.]])
+
+    @tf.function
+    def step(restore):
+      if restore:
+        sok.Saver().restore_from_file(table, folder)
+      else:
+        sok.Saver().dump_to_file(table, folder)
+
+    step(False)
+    sok.assign(table, tf.constant([6], tf.int64), [[1., 2.]])
+    step(True)
+    self.assertEqual([5], sok.export(table)[0].numpy().tolist())
+
   def test_rows_that_changed(self):
     table = sok.DynamicVariable(dimension=4, initializer="ones")
     _train([table], sok.SGD(.1))

@@ -13,6 +13,7 @@ import os
 import numpy as np
 
 from embedding_variable.ops import checkpoint_ops
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
@@ -26,7 +27,7 @@ from sparse_operation_kit import variables
 class Saver(object):
   """Writes and reads tables; every method returns an op that every rank must run.
 
-  These files do not contain optimizer slots; for those use `sok.dump` or
+  In eager execution a method does its work at once, and every rank must call it. These files do not contain optimizer slots; for those use `sok.dump` or
   `tf.train.Saver`.
   """
 
@@ -62,8 +63,9 @@ class Saver(object):
       channel.check(error)
       return np.int64(len(all_keys))
 
-    return tf.compat.v1.py_func(write, [keys, values], tf.int64, stateful=True,
-                                name="sok_dump_to_file").op
+    written = tf.compat.v1.py_func(write, [keys, values], tf.int64, stateful=True,
+                                   name="sok_dump_to_file")
+    return None if taped.is_eager(written) else written.op
 
   def restore_from_file(self, embedding_variable, filepath):
     """Returns the op that replaces a table's rows by those in files.
