@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of `sok.layers.Embedding` in Keras models."""
+"""Tests of `sok.layers.Embedding` and of the layers of SOK 1.x in Keras models."""
 
 import os
 
@@ -154,6 +154,86 @@ class SavingTest(absltest.TestCase):
     with keras.utils.custom_object_scope({"Embedding": sok.layers.Embedding}):
       other = keras.models.load_model(path)
     self.assertEqual(self.expected, other.predict(self.given, verbose=0).tolist())
+
+
+class Pooled(keras.Model):
+  """A model on top of a `sok.DistributedEmbedding`, whose ids are ragged."""
+
+  def __init__(self, **kwargs):
+    super(Pooled, self).__init__()
+    self.rows = sok.DistributedEmbedding("sum", 100, 4, slot_num=1, max_nnz=4,
+                                         embedding_initializer="ones", **kwargs)
+    self.out = keras.layers.Dense(1)
+
+  def call(self, inputs):
+    return self.out(self.rows(tf.RaggedTensor.from_tensor(inputs))[:, 0])
+
+
+def _each(**kwargs):
+  """Returns a functional model on top of a `sok.All2AllDenseEmbedding`."""
+  inputs = keras.Input((2, 2), dtype="int64")
+  rows = sok.All2AllDenseEmbedding(100, 4, slot_num=2, nnz_per_slot=2,
+                                   embedding_initializer="ones", **kwargs)(inputs)
+  return keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Flatten()(rows)))
+
+
+def _layer_of(model):
+  return next(x for x in model.layers if hasattr(x, "embedding_variable"))
+
+
+class LegacyLayersTest(parameterized.TestCase):
+
+  def _fit(self, make, trainable=True, **kwargs):
+    """Returns a trained model, its ids and the first row before and after training."""
+    model = make(trainable=trainable, **kwargs)
+    ids = np.arange(8).reshape([2, 4] if make is Pooled else [2, 2, 2])
+    model.compile(keras.optimizers.SGD(.1), "mse")
+    model.fit(ids, np.array([[3.], [5.]]), epochs=2, verbose=0)
+    rows = tf.nn.embedding_lookup(_layer_of(model).embedding_variable, [0, 99])
+    return model, ids, rows.numpy()
+
+  @parameterized.product(make=[Pooled, _each], use_hashtable=[True, False])
+  def test_fit_trains_the_table(self, make, use_hashtable):
+    model, _, rows = self._fit(make, use_hashtable=use_hashtable)
+    self.assertNotEqual([1.] * 4, rows[0].tolist())
+    self.assertEqual([1.] * 4, rows[1].tolist())
+    self.assertLen(_layer_of(model).weights, 1)
+    self.assertLen(model.trainable_weights, 1 + 2)
+
+  @parameterized.product(make=[Pooled, _each], use_hashtable=[True, False])
+  def test_not_trainable(self, make, use_hashtable):
+    model, _, rows = self._fit(make, trainable=False, use_hashtable=use_hashtable)
+    self.assertEqual([[1.] * 4] * 2, rows.tolist())
+    self.assertFalse(_layer_of(model).embedding_variable.trainable)
+    self.assertLen(model.trainable_weights, 2)
+
+  @parameterized.parameters(True, False)
+  def test_files(self, use_hashtable):
+    model, ids, _ = self._fit(_each, use_hashtable=use_hashtable)
+    expected = model.predict(ids, verbose=0).tolist()
+    folder = self.create_tempdir().full_path
+    path = tf.train.Checkpoint(model=model).save(os.path.join(folder, "ckpt"))
+    other = _each(use_hashtable=use_hashtable)
+    tf.train.Checkpoint(model=other).restore(path)
+    self.assertEqual(expected, other.predict(ids, verbose=0).tolist())
+    # Keras 2.11 has no files that layers write themselves.
+    path = os.path.join(folder, "w.weights.h5")
+    try:
+      model.save_weights(path)
+    except NotImplementedError as e:
+      self.assertIn("cannot save a table in an HDF5 file", str(e))
+      return
+    other = _each(use_hashtable=use_hashtable)
+    other.load_weights(path)
+    self.assertEqual(expected, other.predict(ids, verbose=0).tolist())
+
+  def test_a_file_with_other_rows(self):
+    table = sok.All2AllDenseEmbedding(8, 4, 1, 1, use_hashtable=False)
+    store = {}
+    table.save_own_variables(store)
+    other = sok.All2AllDenseEmbedding(9, 4, 1, 1, use_hashtable=False)
+    with self.assertRaisesRegex(ValueError, "exactly the rows 0 to 8"):
+      other.load_own_variables(store)
 
 
 if __name__ == "__main__":

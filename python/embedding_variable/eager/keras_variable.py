@@ -17,15 +17,34 @@ def tracked(table):
   Args:
     table: eager embedding variable.
   """
+  bases = classes()
+  return _class(bases[0])(table) if bases else table
+
+
+def classes():
+  """Returns a tuple of the class of Keras 3's variables; empty for Keras 2."""
   base = getattr(tf.keras, "Variable", None)
-  return table if base is None else _class(base)(table)
+  return () if base is None else (base,)
+
+
+def held(variable):
+  """Returns the table that a variable of Keras 3 holds, or `variable` itself.
+
+  Args:
+    variable: anything.
+  """
+  return variable.embedding_variable if isinstance(variable, _Holder) else variable
+
+
+class _Holder(object):
+  """Base of the classes that `_class` returns."""
 
 
 @functools.lru_cache(maxsize=None)
 def _class(base):
   """Returns the subclass of Keras 3's variable that holds a table."""
 
-  class KerasTable(base):
+  class KerasTable(base, _Holder):
     """A trainable variable of Keras 3 whose value is a table.
 
     Attributes:

@@ -8,6 +8,8 @@ moment, so that importing this package does not import Keras.
 
 import functools
 
+import numpy as np
+
 import embedding_variable
 from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
@@ -175,30 +177,57 @@ def _embedding(layer):
       Raises:
         NotImplementedError: a table is spread over ranks.
       """
-      for i, table in enumerate(self.embedding_variables):
-        if table_files.is_spread(table):
-          raise NotImplementedError(
-              "embedding variable '%s' is spread over %d ranks, and a file of Keras would "
-              "have the rows of this rank only. Use tf.train.Checkpoint or sok.dump on all "
-              "ranks" % (table.op.name, communication.num_ranks()))
-        exported = table.export()
-        store["%d_keys" % i] = exported.keys.numpy()
-        store["%d_values" % i] = exported.values.numpy()
+      save_tables(self.embedding_variables, store)
 
     def load_own_variables(self, store):
       """Replaces the rows by those of a file; slots of optimizers start anew.
 
       Each rank takes the rows that it owns.
       """
-      for i, table in enumerate(self.embedding_variables):
-        keys, values = store["%d_keys" % i][...], store["%d_values" % i][...]
-        if table_files.is_spread(table):
-          mine = table_files.owned_mask(table, keys)
-          keys, values = keys[mine], values[mine]
-        table.import_rows(keys, values)
+      load_tables(self.embedding_variables, store)
 
   Embedding.__qualname__ = "Embedding"
   return Embedding
+
+
+def save_tables(tables, store):
+  """Writes keys and rows of a layer's tables, for files of Keras 3.
+
+  Args:
+    tables: list of eager embedding variables.
+    store: dict of arrays, as Keras gives it to `save_own_variables`.
+
+  Raises:
+    NotImplementedError: a table is spread over ranks.
+  """
+  for i, table in enumerate(tables):
+    if table_files.is_spread(table):
+      raise NotImplementedError(
+          "embedding variable '%s' is spread over %d ranks, and a file of Keras would "
+          "have the rows of this rank only. Use tf.train.Checkpoint or sok.dump on all "
+          "ranks" % (table.op.name, communication.num_ranks()))
+    exported = table.export()
+    store["%d_keys" % i] = exported.keys.numpy()
+    store["%d_values" % i] = exported.values.numpy()
+
+
+def load_tables(tables, store):
+  """Replaces the rows of a layer's tables by those that `save_tables` wrote.
+
+  Raises:
+    ValueError: the keys are not exactly the rows of a `sok.Variable`.
+  """
+  for i, table in enumerate(tables):
+    keys, values = store["%d_keys" % i][...], store["%d_values" % i][...]
+    if hasattr(table, "global_shape"):
+      num_rows = table.global_shape.as_list()[0]
+      if not np.array_equal(np.sort(keys), np.arange(num_rows)):
+        raise ValueError("sok.Variable '%s': the file does not have exactly the rows 0 to "
+                         "%d" % (table.op.name, num_rows - 1))
+    if table_files.is_spread(table):
+      mine = table_files.owned_mask(table, keys)
+      keys, values = keys[mine], values[mine]
+    table.import_rows(keys, values)
 
 
 def _ragged(ids):

@@ -10,6 +10,7 @@
 
 import contextlib
 
+from embedding_variable.eager import keras_variable
 from embedding_variable.lookup import combiners
 from embedding_variable.tf_names import tf
 from embedding_variable.variables import number_checks
@@ -18,6 +19,7 @@ from sparse_operation_kit import communication
 from sparse_operation_kit import dense_lookup
 from sparse_operation_kit import dynamic_variable
 from sparse_operation_kit import initialization
+from sparse_operation_kit import layers
 from sparse_operation_kit import lookup
 from sparse_operation_kit import static_variable
 from sparse_operation_kit import variables
@@ -106,11 +108,12 @@ class _Embedding(tf.keras.layers.Layer):
     self._slot_num = slot_num
     self._vec_size = embedding_vec_size
     # int64 holds every uint32.
-    self._variable = self._make(max_vocabulary_size_per_gpu, use_hashtable,
-                                tf.int64 if key_dtype == tf.uint32 else key_dtype,
-                                embedding_initializer)
+    table = self._make(max_vocabulary_size_per_gpu, use_hashtable,
+                       tf.int64 if key_dtype == tf.uint32 else key_dtype,
+                       embedding_initializer)
     # sok.Saver writes such keys as uint32.
-    self._variable.has_uint32_keys = key_dtype == tf.uint32
+    table.has_uint32_keys = key_dtype == tf.uint32
+    self._variable = keras_variable.tracked(table)
 
   def _make(self, rows_per_gpu, use_hashtable, key_dtype, initializer):
     initializer = tf.keras.initializers.get(initializer)
@@ -119,10 +122,11 @@ class _Embedding(tf.keras.layers.Layer):
     name = self.name + "/embedding"
     if use_hashtable:
       return dynamic_variable.DynamicVariable(
-          self._vec_size, initializer, var_type="auto", key_type=key_dtype, name=name)
+          self._vec_size, initializer, var_type="auto", key_type=key_dtype, name=name,
+          trainable=self.trainable)
     return static_variable.Variable(
         shape=[rows_per_gpu * communication.num_ranks(), self._vec_size],
-        initializer=initializer, name=name)
+        initializer=initializer, name=name, trainable=self.trainable)
 
   def _with_signed_ids(self, inputs):
     """Returns ids (tensor, SparseTensor or RaggedTensor) with uint32 cast to int64."""
@@ -141,7 +145,19 @@ class _Embedding(tf.keras.layers.Layer):
   @property
   def embedding_variable(self):
     """The table: a `sok.DynamicVariable`, or a `sok.Variable` without hash table."""
-    return self._variable
+    return keras_variable.held(self._variable)
+
+  def save_own_variables(self, store):
+    """Writes keys and rows, for files of Keras 3.
+
+    Raises:
+      NotImplementedError: the table is spread over ranks.
+    """
+    layers.save_tables([self.embedding_variable], store)
+
+  def load_own_variables(self, store):
+    """Replaces the rows by those of a file; slots of optimizers start anew."""
+    layers.load_tables([self.embedding_variable], store)
 
 
 class DistributedEmbedding(_Embedding):
@@ -163,7 +179,8 @@ class DistributedEmbedding(_Embedding):
     use_hashtable: bool.
     key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
-    **kwargs: arguments of `tf.keras.layers.Layer`.
+    **kwargs: arguments of `tf.keras.layers.Layer`. With trainable=False the table is
+      not trained. The output is float32, whatever `dtype` is.
 
   Raises:
     ValueError: an invalid size, combiner or key type.
@@ -193,7 +210,7 @@ class DistributedEmbedding(_Embedding):
       float32 `[batch, slot_num, embedding_vec_size]`.
     """
     del training
-    pooled = lookup.lookup_sparse(self._variable, self._with_signed_ids(inputs),
+    pooled = lookup.lookup_sparse(self.embedding_variable, self._with_signed_ids(inputs),
                                   combiners=self._combiner)
     return tf.reshape(pooled, [-1, self._slot_num, self._vec_size])
 
@@ -216,7 +233,8 @@ class All2AllDenseEmbedding(_Embedding):
     use_hashtable: bool.
     key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
-    **kwargs: arguments of `tf.keras.layers.Layer`.
+    **kwargs: arguments of `tf.keras.layers.Layer`. With trainable=False the table is
+      not trained. The output is float32, whatever `dtype` is.
 
   Raises:
     ValueError: an invalid size or key type.
@@ -245,7 +263,8 @@ class All2AllDenseEmbedding(_Embedding):
     """
     del training
     ids = self._with_signed_ids(tf.convert_to_tensor(inputs))
-    rows = dense_lookup.all2all_dense_embedding(self._variable, tf.reshape(ids, [-1]))
+    rows = dense_lookup.all2all_dense_embedding(
+        self.embedding_variable, tf.reshape(ids, [-1]))
     if self._dynamic_input:
       return rows
     return tf.reshape(rows, [-1, self._slot_num, self._nnz_per_slot, self._vec_size])

@@ -63,6 +63,16 @@ class LayersTest(_GraphTest):
     self.assertEqual([id(v) for v in tf.compat.v1.trainable_variables()],
                      [id(layer.embedding_variable)])
 
+  @parameterized.parameters(True, False)
+  def test_not_trainable(self, use_hashtable):
+    pooled = sok.DistributedEmbedding("sum", 8, 2, slot_num=1, max_nnz=2,
+                                      use_hashtable=use_hashtable, trainable=False)
+    each = sok.All2AllDenseEmbedding(8, 2, slot_num=1, nnz_per_slot=1,
+                                     use_hashtable=use_hashtable, trainable=False)
+    for layer in (pooled, each):
+      self.assertFalse(layer.embedding_variable.trainable)
+    self.assertEmpty(tf.compat.v1.trainable_variables())
+
   def test_all2all_dense_embedding(self):
     layer = sok.All2AllDenseEmbedding(100, 4, slot_num=3, nnz_per_slot=2)
     dynamic = sok.All2AllDenseEmbedding(100, 4, 3, 2, dynamic_input=True,
