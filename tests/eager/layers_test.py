@@ -236,5 +236,46 @@ class LegacyLayersTest(parameterized.TestCase):
       other.load_own_variables(store)
 
 
+class WeightsTest(absltest.TestCase):
+  """Tests of SOK's functions with the weights of a layer, which Keras 3 wraps."""
+
+  def setUp(self):
+    super(WeightsTest, self).setUp()
+    inputs = keras.Input((2,), dtype="int64")
+    rows = sok.layers.Embedding(4, combiner="sum", initializer="ones")(inputs)
+    self.model = keras.Model(inputs, keras.layers.Dense(1)(rows))
+    self.table = self.model.layers[1].embedding_variables[0]
+
+  def test_split(self):
+    weights = self.model.trainable_weights
+    tables, others = sok.filter_variables(weights)
+    self.assertEqual([id(weights[0])], [id(v) for v in tables])
+    self.assertEqual([id(v) for v in weights[1:]], [id(v) for v in others])
+
+  def test_optimizer_scope(self):
+    with sok.OptimizerScope(self.model.trainable_weights):
+      pass
+    with self.assertRaisesRegex(TypeError, "expected variables, got 3"):
+      with sok.OptimizerScope([3]):
+        pass
+
+  def test_lookups_and_files(self):
+    weight = self.model.layers[1].weights[0]
+    folder = self.create_tempdir().full_path
+    sok.assign(weight, tf.constant([5], tf.int64), np.full([1, 4], 2.))
+    sok.dump(folder + "/dumped", [weight])
+    sok.Saver().dump_to_file(weight, folder + "/saved")
+    for read in (lambda: sok.load(folder + "/dumped", [self.table]),
+                 lambda: sok.Saver().restore_from_file(weight, folder + "/saved")):
+      sok.assign(weight, tf.constant([5, 6], tf.int64), np.full([2, 4], 3.))
+      read()
+      self.assertEqual([5], sok.export(weight)[0].numpy().tolist())
+      ids = tf.ragged.constant([[5, 6]], dtype=tf.int64)
+      self.assertEqual([[3.] * 4],
+                       sok.lookup_sparse(weight, ids, combiners="sum").numpy().tolist())
+    self.assertEqual([[2.] * 4, [1.] * 4], sok.all2all_dense_embedding(
+        weight, tf.constant([5, 6], tf.int64)).numpy().tolist())
+
+
 if __name__ == "__main__":
   absltest.main()

@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from embedding_variable import tf_names
+from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import collectives
@@ -148,6 +149,7 @@ def _tables(vars_, optimizer, what):
     raise ValueError("%s: no variables" % what)
   tables = []
   for var in vars_:
+    var = keras_variable.held(var)
     parts = variables.parts(var)
     if len(parts) != 1:
       raise TypeError("%s: expected SOK variables, or embedding variables without parts, "

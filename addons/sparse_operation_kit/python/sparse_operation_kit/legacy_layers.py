@@ -79,8 +79,9 @@ def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
   """
   if not isinstance(trainable_variables, (list, tuple)):
     trainable_variables = [trainable_variables]
+  kinds = (tf.Variable,) + keras_variable.classes()
   for variable in trainable_variables:
-    if not isinstance(variable, tf.Variable) and not variables.parts(variable):
+    if not isinstance(variable, kinds) and not variables.parts(variable):
       raise TypeError("sok.OptimizerScope: expected variables, got %r" % (variable,))
   yield
 

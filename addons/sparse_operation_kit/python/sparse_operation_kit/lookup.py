@@ -5,6 +5,7 @@
 import functools
 
 import embedding_variable
+from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import arguments
@@ -93,6 +94,7 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
       ranks.
   """
   lookups = arguments.read(params, sp_ids, sp_weights, combiners, hotness, indices)
+  lookups = lookups._replace(params=[keras_variable.held(p) for p in lookups.params])
   for param in lookups.params:
     _check_param(param)
   build = functools.partial(embedding_variable.lookup_sparse, no_nan=True)

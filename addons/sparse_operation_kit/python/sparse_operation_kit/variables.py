@@ -3,6 +3,7 @@
 """Separates embedding variables from dense ones."""
 
 import embedding_variable
+from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import variables as tf_variables
 
 
@@ -13,9 +14,10 @@ def parts(variable):
     variable: anything.
 
   Returns:
-    A list: `variable` itself, or its parts if it is partitioned; empty if it is not an
-      embedding variable.
+    A list: `variable` itself, or its parts if it is partitioned, or the table that a
+      variable of Keras 3 holds; empty if it is not an embedding variable.
   """
+  variable = keras_variable.held(variable)
   if embedding_variable.is_embedding_variable(variable):
     return [variable]
   if isinstance(variable, tf_variables.PartitionedVariable):
@@ -33,7 +35,8 @@ def filter_variables(vars):  # pylint: disable=redefined-builtin
     sparse, dense = sok.filter_variables(tf.trainable_variables())
 
   Args:
-    vars: iterable of variables.
+    vars: iterable of variables; of a Keras 3 model, such as `model.trainable_variables`,
+      too.
 
   Returns:
     Two lists, each in the order of `vars`: the embedding variables, the rest.
