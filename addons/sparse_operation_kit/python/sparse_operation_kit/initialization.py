@@ -63,10 +63,17 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
   """
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")
-  settings.set_exchange(exchange_dtype)
-  settings.set_exchange_timeout(exchange_timeout)
-  settings.set_intra_op_threads(intra_op_parallelism_threads)
   wanted = settings.wanted_exchange(exchange, carriers.KINDS)
+  undo = settings.set_all(exchange_dtype, exchange_timeout, intra_op_parallelism_threads)
+  try:
+    _start(wanted)
+  except Exception:
+    undo()
+    raise
+
+
+def _start(wanted):
+  """Starts an exchange and logs how this process trains."""
   if not communication.horovod_initialized():
     launched = communication.launched_ranks()
     if launched > 1:

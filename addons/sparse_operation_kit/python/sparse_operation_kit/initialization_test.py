@@ -11,6 +11,7 @@ from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
+import numpy as np
 import tensorflow as tf
 
 import sparse_operation_kit as sok
@@ -89,6 +90,38 @@ class InitTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, "^SOK_EXCHANGE_TIMEOUT_SECONDS.*'soon'"):
         sok.init()
 
+  def test_exchange_timeout_out_of_range(self):
+    self.addCleanup(settings.set_exchange_timeout, None)
+    for bad in (float("inf"), float("nan"), 2 * threading.TIMEOUT_MAX, -1, "soon"):
+      with self.assertRaisesRegex(ValueError, "sok.init: exchange_timeout.*%r" % bad):
+        sok.init(exchange_timeout=bad)
+    sok.init(exchange_timeout=threading.TIMEOUT_MAX)
+    self.assertEqual(settings.exchange_timeout(), threading.TIMEOUT_MAX)
+
+  def _settings(self):
+    return (settings.exchange_dtype(), settings.exchange_timeout(),
+            settings.intra_op_threads())
+
+  @parameterized.parameters(
+      dict(comm_tool="mpi"), dict(exchange_dtype="int32"), dict(exchange_timeout=-1),
+      dict(intra_op_parallelism_threads=0), dict(exchange="pigeon"))
+  def test_a_call_that_fails_changes_nothing(self, **wrong):
+    self.addCleanup(settings.set_all)
+    sok.init(exchange_dtype="float16", exchange_timeout=7, intra_op_parallelism_threads=3)
+    others = dict(exchange_dtype="bfloat16", exchange_timeout=8,
+                  intra_op_parallelism_threads=4)
+    with self.assertRaises(ValueError):
+      sok.init(**dict(others, **wrong))
+    self.assertEqual(self._settings(), ("float16", 7, 3))
+    with mock.patch.dict(os.environ, HOROVOD_SIZE="3"):
+      with self.assertRaisesRegex(RuntimeError, "started 3 processes"):
+        sok.init(**others)
+    self.assertEqual(self._settings(), ("float16", 7, 3))
+    with _horovod(2), mock.patch.object(carriers, "start", side_effect=RuntimeError):
+      with self.assertRaises(RuntimeError):
+        sok.init(**others)
+    self.assertEqual(self._settings(), ("float16", 7, 3))
+
   def test_threads_of_own_sessions(self):
     self.addCleanup(settings.set_intra_op_threads, None)
     sok.init()
@@ -98,6 +131,8 @@ class InitTest(parameterized.TestCase):
       # It is TensorFlow's default, not a number that users' sessions would inherit.
       self.assertEqual(session._config.intra_op_parallelism_threads, 0)  # pylint: disable=protected-access
     sok.init(intra_op_parallelism_threads=3)
+    self.assertEqual(settings.intra_op_threads(), 3)
+    sok.init(intra_op_parallelism_threads=np.int64(3))
     self.assertEqual(settings.intra_op_threads(), 3)
     for bad in (0, -1, 2.5, True, "many"):
       with self.assertRaisesRegex(ValueError, "intra_op_parallelism_threads.*%r" % bad):

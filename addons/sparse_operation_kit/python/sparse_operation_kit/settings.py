@@ -3,8 +3,10 @@
 """The settings of sok.init, read when a lookup is built."""
 
 import os
+import threading
 
 from embedding_variable.tf_names import dtypes
+from embedding_variable.variables import number_checks
 
 # For programs that cannot be changed.
 _TIMEOUT_VARIABLE = "SOK_EXCHANGE_TIMEOUT_SECONDS"
@@ -26,6 +28,31 @@ _exchange_timeout = None
 _intra_op_threads = 0
 
 
+def set_all(dtype=None, timeout=None, threads=None):
+  """Sets the three settings below, or none of them if one is invalid.
+
+  Args:
+    dtype, timeout, threads: arguments of `set_exchange`, `set_exchange_timeout` and
+      `set_intra_op_threads`.
+
+  Returns:
+    A function without arguments that brings the previous settings back.
+
+  Raises:
+    ValueError: an invalid value.
+  """
+  global _exchange_dtype, _exchange_timeout, _intra_op_threads
+  checked = _wire(dtype), _seconds(timeout), _threads(threads)
+  previous = _exchange_dtype, _exchange_timeout, _intra_op_threads
+  _exchange_dtype, _exchange_timeout, _intra_op_threads = checked
+
+  def undo():
+    global _exchange_dtype, _exchange_timeout, _intra_op_threads
+    _exchange_dtype, _exchange_timeout, _intra_op_threads = previous
+
+  return undo
+
+
 def set_exchange(dtype=None):
   """Sets how lookups built from now on send rows and gradients between ranks.
 
@@ -37,6 +64,11 @@ def set_exchange(dtype=None):
     ValueError: another dtype.
   """
   global _exchange_dtype
+  _exchange_dtype = _wire(dtype)
+
+
+def _wire(dtype):
+  """Returns the name of a checked dtype."""
   try:
     wire = _WIRES.get(dtypes.as_dtype(dtypes.float32 if dtype is None else dtype))
   except TypeError:
@@ -45,7 +77,7 @@ def set_exchange(dtype=None):
     raise ValueError(
         "sok.init: exchange_dtype must be float32, float16 or bfloat16, got %r" %
         (dtype,))
-  _exchange_dtype = wire
+  return wire
 
 
 def wanted_exchange(exchange, kinds):
@@ -98,9 +130,14 @@ def set_exchange_timeout(seconds):
       SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set.
 
   Raises:
-    ValueError: not a number, or negative.
+    ValueError: not a number, negative, or above `threading.TIMEOUT_MAX`.
   """
   global _exchange_timeout
+  _exchange_timeout = _seconds(seconds)
+
+
+def _seconds(seconds):
+  """Returns a checked number of seconds as a float."""
   what = "sok.init: exchange_timeout"
   if seconds is None:
     what = _TIMEOUT_VARIABLE
@@ -109,10 +146,11 @@ def set_exchange_timeout(seconds):
     number = float(seconds)
   except (TypeError, ValueError):
     number = -1.
-  if not number >= 0.:
-    raise ValueError("%s must be a number of seconds (0: wait for ever), got %r" %
-                     (what, seconds))
-  _exchange_timeout = number
+  # Python's locks cannot wait longer.
+  if not 0. <= number <= threading.TIMEOUT_MAX:
+    raise ValueError("%s must be a number of seconds from 0 (wait forever) to %.0f, got "
+                     "%r" % (what, threading.TIMEOUT_MAX, seconds))
+  return number
 
 
 def exchange_timeout():
@@ -132,12 +170,16 @@ def set_intra_op_threads(threads):
     ValueError: not such a number.
   """
   global _intra_op_threads
-  if threads is not None and (isinstance(threads, bool) or
-                              not isinstance(threads, int) or threads < 1):
+  _intra_op_threads = _threads(threads)
+
+
+def _threads(threads):
+  """Returns a checked number of threads; 0 for None."""
+  if threads is not None and not number_checks.is_int(threads, 1):
     raise ValueError(
         "sok.init: intra_op_parallelism_threads must be a number of threads, at least "
         "1, got %r" % (threads,))
-  _intra_op_threads = threads or 0
+  return int(threads or 0)
 
 
 def intra_op_threads():
