@@ -5,6 +5,8 @@
 import collections
 import numbers
 
+import numpy as np
+
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import init_ops
@@ -44,9 +46,10 @@ _KEYWORDS = {
     "max_bucket_size": _POSITIVE,
     "block_size": _POSITIVE,
     "device_id": _Check(number_checks.is_int, "an integer"),
-    "io_by_cpu": _Check(lambda v: isinstance(v, (bool, numbers.Integral)), "a bool"),
+    "io_by_cpu": _Check(lambda v: isinstance(v, (bool, np.bool_, numbers.Integral)),
+                        "a bool"),
     "evict_strategy": _Check(
-        lambda v: v in cache_strategies.NAMES_BY_SOK_NAME,
+        lambda v: isinstance(v, str) and v in cache_strategies.NAMES_BY_SOK_NAME,
         "one of " + ", ".join(sorted(cache_strategies.NAMES_BY_SOK_NAME))),
     "filter_ratio": _Check(lambda v: number_checks.is_number(v) and 0 <= v <= 1,
                            "a number in [0, 1]"),

@@ -88,6 +88,8 @@ class DynamicVariableTest(parameterized.TestCase):
       (ValueError, "init_capacity must be a positive integer", dict(init_capacity=0)),
       (ValueError, "max_load_factor", dict(max_load_factor=1.5)),
       (ValueError, "evict_strategy must be one of kEpochLfu", dict(evict_strategy="lru")),
+      (ValueError, r"evict_strategy must be .*\['kLru'\]", dict(evict_strategy=["kLru"])),
+      (ValueError, "io_by_cpu must be a bool", dict(io_by_cpu="yes")),
       (ValueError, "filter_ratio", dict(filter_ratio=2.)),
       (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
        dict(max_hbm_for_vectors=-1)),
@@ -118,6 +120,7 @@ class DynamicVariableTest(parameterized.TestCase):
         evict_strategy="kLfu", filter_ratio=.25, max_capacity=2048)
     self.assertEqual(v.filter_ratio, .25)
     self.assertLen(v.config_dict, 10)
+    sok.DynamicVariable(4, io_by_cpu=np.bool_(True))
 
   def test_keys_of_32_bits(self):
     v = sok.DynamicVariable(1, "0", key_type=tf.int32)
