@@ -18,13 +18,13 @@ from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import init_ops
-from embedding_variable.tf_names import init_ops_v2
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import partitioned_variables
 from embedding_variable.tf_names import tensor_shape
 from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.tf_names import variable_scope
 from embedding_variable.tf_names import variables
+from embedding_variable.variables import constant_initializers
 from embedding_variable.variables import eager_variable  # pylint: disable=unused-import
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
@@ -33,10 +33,6 @@ from embedding_variable.variables import variable as ev
 NUM_BUCKETS = 1000
 
 _KEY_DTYPES = (dtypes.int64, dtypes.int32)
-
-# Initializers whose rows are all the same, so that one default row is enough.
-_UNIFORM = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
-            init_ops_v2.Ones, init_ops_v2.Constant)
 
 _PARTITIONED = "_partitioned_embedding_variables"
 
@@ -392,7 +388,8 @@ class _DefaultRows(object):
       initializer = initializer()
     if not callable(initializer):
       return self.to_row(initializer)
-    rows = 1 if isinstance(initializer, _UNIFORM) else self._num_rows
+    rows = constant_initializers.num_default_rows(
+        initializer, self._num_rows, self._dim)
     value = ops.convert_to_tensor(
         _call_initializer(initializer, [rows, self._dim]), dtype=dtypes.float32)
     if not value.shape.is_compatible_with([rows, self._dim]):

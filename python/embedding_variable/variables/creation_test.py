@@ -154,6 +154,18 @@ class CreationTest(parameterized.TestCase):
     np.testing.assert_array_equal(
         self._run(tf.nn.embedding_lookup(v, [7, 8])), [[1, 2, 3]] * 2)
 
+  @parameterized.parameters(3, 15)
+  def test_constants_of_many_numbers(self, count):
+    values = np.arange(count, dtype=np.float32)
+    option = ev.EmbeddingVariableOption(init_option=ev.InitializerOption(
+        initializer=tf.constant_initializer(values), default_value_dim=5))
+    v = tf.get_embedding_variable("v", 3, ev_option=option)
+    np.testing.assert_array_equal(self._run(v.initial_value), values.reshape([-1, 3]))
+
+  def test_a_constant_of_a_wrong_size(self):
+    with self.assertRaises((TypeError, ValueError)):
+      tf.get_embedding_variable("v", 3, initializer=tf.constant_initializer([1.] * 6))
+
   def test_precedence_of_initializers(self):
     one, two = tf.constant_initializer(1.0), tf.constant_initializer(2.0)
     option = ev.EmbeddingVariableOption(init_option=ev.InitializerOption(two))

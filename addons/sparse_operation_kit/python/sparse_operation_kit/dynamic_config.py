@@ -10,7 +10,6 @@ import numpy as np
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import init_ops
-from embedding_variable.tf_names import init_ops_v2
 from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import cache_strategies
 from embedding_variable.variables import number_checks
@@ -20,10 +19,6 @@ HBM = "hbm"
 HYBRID = "hybrid"
 # GPU memory if the process can use a GPU, else host memory; otherwise like "hbm".
 AUTO = "auto"
-
-# Initializers that make all rows equal.
-CONSTANTS = (init_ops.Zeros, init_ops.Ones, init_ops.Constant, init_ops_v2.Zeros,
-             init_ops_v2.Ones, init_ops_v2.Constant)
 
 _BACKENDS = (HBM, HYBRID, AUTO)
 _KEY_TYPES = (dtypes.int64, dtypes.int32)

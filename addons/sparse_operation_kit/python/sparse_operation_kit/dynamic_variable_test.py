@@ -49,6 +49,14 @@ class DynamicVariableTest(parameterized.TestCase):
     with tf.Graph().as_default():
       self.assertEqual(sok.DynamicVariable(dimension=1).name, "sok_dynamic_Variable_0:0")
 
+  @parameterized.parameters(2, 4096 * 2)
+  def test_constants_of_many_numbers(self, count):
+    values = np.arange(count, dtype=np.float32)
+    v = sok.DynamicVariable(2, tf.constant_initializer(values))
+    rows = self._session().run(tf.nn.embedding_lookup(v, [0, 1, 4097]))
+    expected = values.reshape([-1, 2])
+    np.testing.assert_array_equal(rows, expected[np.array([0, 1, 1]) % len(expected)])
+
   @parameterized.parameters(
       ("auto", None, -.05, .05), ("auto", "", -.05, .05), ("auto", "random", -.05, .05),
       ("hybrid", "uniform", 0., 1.))

@@ -25,9 +25,9 @@ from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import tensor_shape
+from embedding_variable.variables import constant_initializers
 
 from sparse_operation_kit import communication
-from sparse_operation_kit import dynamic_config
 from sparse_operation_kit import modes
 from sparse_operation_kit import rows
 from sparse_operation_kit import table_files
@@ -340,7 +340,7 @@ class _Drawn(object):
 
   def rows(self, first, stride, count):
     num_rows, dim = self.shape
-    if isinstance(self._initializer, dynamic_config.CONSTANTS) or not count:
+    if constant_initializers.size(self._initializer) == 1 or not count:
       # Equal rows: a rank does not need to generate the others.
       num_rows, first, stride = count, 0, 1
     if not num_rows:

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of sok.Variable in one process; for several ranks see sok_variables_utest.py."""
 
+from unittest import mock
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from sparse_operation_kit import communication
 from sparse_operation_kit import experiment as sok
 
 _train = tf.compat.v1.train
@@ -73,6 +76,19 @@ class StaticVariableTest(parameterized.TestCase):
     rows = session.run(drawn)
     self.assertBetween(rows.min(), 1., 1.01)
     self.assertGreater(len(np.unique(rows)), 1900)
+
+  @parameterized.parameters("distributed", "localized:1")
+  def test_a_constant_on_the_second_rank(self, mode):
+    with mock.patch.object(communication, "num_ranks", return_value=2), \
+        mock.patch.object(communication, "rank", return_value=1):
+      v = sok.Variable(shape=[15, 4], initializer=tf.constant_initializer(_VALUE),
+                       mode=mode)
+      one = sok.Variable(shape=[15, 4], initializer=tf.constant_initializer(7.),
+                         mode=mode)
+    session = self._session()
+    expected = _VALUE[1::2] if mode == "distributed" else _VALUE
+    np.testing.assert_array_equal(session.run(v), expected)
+    np.testing.assert_array_equal(session.run(one), np.full(expected.shape, 7.))
 
   @parameterized.parameters(
       (ValueError, "either initial_value", dict()),
