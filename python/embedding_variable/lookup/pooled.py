@@ -125,8 +125,8 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
                   no_nan=False):
   """Looks up and pools the ids of T tables.
 
-  Uses one op forward and one backward, or for many tables a few of both, eight at most
-  (op_parts.py).
+  Uses one op forward and one backward per device; for 8 or more tables a device may have
+  a few of both, eight at most (op_parts.py). A partitioned table has one of both per part.
 
   Output row b of table t is the sum, mean (Σwe/Σw), sqrtn (Σwe/√Σw²) or other
   combination of the rows of sample b's ids; zeros if it has none. Nothing is inserted;

@@ -21,14 +21,16 @@ def check_tool(name, what):
 
 
 def set_comm_tool(name):
-  """Sets the tool by which ranks communicate; `sok.init` does it too.
+  """Checks the name of the tool by which ranks communicate; it has no other effect.
+
+  `sok.init` checks its `comm_tool` in the same way. The two may be called in any order.
 
   Args:
     name: "horovod", the only tool.
 
   Raises:
     ValueError: `name` is another tool.
-    RuntimeError: the tool is set already.
+    RuntimeError: an earlier call of this function succeeded.
   """
   global _tool
   check_tool(name, "sok.set_comm_tool: the tool")

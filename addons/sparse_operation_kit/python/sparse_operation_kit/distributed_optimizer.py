@@ -43,7 +43,8 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
     **kwargs: arguments of `hvd.DistributedOptimizer`.
 
   Returns:
-    The wrapped optimizer; `optimizer` itself if there is one rank.
+    The wrapped optimizer. With one rank, `optimizer` itself; then `optimizer` and
+    `backward_passes_per_step` are checked, and other arguments are not.
 
   Raises:
     TypeError: `optimizer` is not an optimizer.

@@ -59,7 +59,8 @@ def dump(path, dump_vars, optimizer=None, session=None):
     TypeError: not such a variable or optimizer.
     ValueError: no variable, two variables with one file name, no session, slots for
       only some of the variables, or arguments that differ between ranks.
-    RuntimeError: another rank failed or did not come.
+    RuntimeError: another rank failed or did not come. Or the graph is finalized, and
+      this is the first call for a table with its present slots, which adds ops.
     OSError: rank 0 cannot write (a RuntimeError on other ranks).
   """
   tables = _tables(dump_vars, optimizer, "sok.dump")
@@ -103,7 +104,7 @@ def load(path, load_vars, optimizer=None, session=None):
     TypeError: not such a variable or optimizer.
     ValueError: a file is missing or does not match, keys are not exactly the rows of a
       `sok.Variable`, or an error of `dump`.
-    RuntimeError: another rank failed or did not come.
+    RuntimeError: as for `dump`.
   """
   tables = _tables(load_vars, optimizer, "sok.load")
   session = table_files.session_for([t.variable for t in tables], session, "sok.load")

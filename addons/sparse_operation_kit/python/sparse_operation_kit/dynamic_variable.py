@@ -42,7 +42,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
   def __init__(self, dimension, initializer=None, var_type=None, name=None,
                constraint=None, trainable=True, key_type=None, dtype=None, mode=None,
                **kwargs):
-    """Creates the table in the default graph.
+    """Creates the table in the default graph, or at once in eager execution.
 
     Args:
       dimension: int >= 1, length of a row.
@@ -112,12 +112,18 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
 
   @property
   def size(self):
-    """int32 `[2]` tensor: number of rows on this rank, and dimension."""
+    """int32 `[2]` tensor: number of rows on this rank, and dimension.
+
+    In a graph each access adds ops.
+    """
     return math_ops.cast(self.total_count(), dtypes.int32)
 
   @property
   def indices(self):
-    """`[N]` tensor of `key_type`: the keys on this rank, ascending."""
+    """`[N]` tensor of `key_type`: the keys on this rank, ascending.
+
+    In a graph each access adds ops.
+    """
     return rows.export(self)[0]
 
   @property

@@ -40,7 +40,8 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
     TypeError: another kind of variable, or of time.
     ValueError: the lists differ in length, there is no session, or arguments differ
       between ranks.
-    RuntimeError: another rank failed or did not come.
+    RuntimeError: another rank failed or did not come. Or the graph is finalized, and
+      this is the first call for a table with its present slots, which adds ops.
   """
   what = "sok.incremental_model_dump"
   sok_vars = list(sok_vars) if isinstance(sok_vars, (list, tuple)) else [sok_vars]

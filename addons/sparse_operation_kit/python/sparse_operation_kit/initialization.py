@@ -15,8 +15,10 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
   """Prepares SparseOperationKit; call it once, after `hvd.init()` if you use Horovod.
 
   Without Horovod, training runs in this single process, which is logged (level INFO).
-  A later call sets exchange_dtype, exchange_timeout and intra_op_parallelism_threads
-  again, for lookups that are built afterwards; omitted ones return to their defaults.
+  A later call sets these arguments again, and omitted ones return to their defaults:
+  exchange_dtype for lookups that are built afterwards, exchange_timeout at once for all
+  waits of the process, intra_op_parallelism_threads for sessions that this package opens
+  afterwards. A call that fails leaves all three unchanged.
 
   Example:
 
@@ -26,15 +28,15 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
 
   Args:
     comm_tool: "horovod", the only tool.
-    use_legacy_optimizer: accepted for scripts that pass it; TensorFlow 1.15 has
-      one generation of optimizers, so it changes nothing.
+    use_legacy_optimizer: accepted and ignored, on TensorFlow 1.15 and 2.x.
     exchange_dtype: `tf.float32`, `tf.float16` or `tf.bfloat16`: the type of rows and
       their gradients in messages between ranks; None: float32. All ranks must pass the
       same type. Sums are always computed in float32. float16 cannot hold values beyond
       65504 or below about 6e-8: prefer bfloat16 for gradients that may be large or
       small.
     exchange_timeout: seconds that a lookup may wait for other ranks before it fails on
-      all of them; 0: forever. None: the environment variable
+      all of them; 0: forever. Saves, loads and dumps, which ranks make together, have
+      the same limit. At most `threading.TIMEOUT_MAX`. None: the environment variable
       SOK_EXCHANGE_TIMEOUT_SECONDS, or 600 if it is not set. Choose more than the
       longest time that one rank may be ahead of another, for example while one writes
       a checkpoint.

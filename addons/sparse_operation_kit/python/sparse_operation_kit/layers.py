@@ -3,7 +3,7 @@
 """Keras layers: for graph mode on TensorFlow 1.15, and for Keras 2 and Keras 3 on 2.x.
 
 `Embedding` is made when it is first used, from the `tf.keras.layers.Layer` of that
-moment, so that importing this package does not import Keras.
+moment.
 """
 
 import functools
@@ -39,6 +39,9 @@ def _embedding(layer):
     arrays, so `get_weights` and `set_weights` do not work; `save_weights` does, as
     `tf.train.Checkpoint` (a path without a suffix in Keras 2), and `save_own_variables`
     in files of Keras 3 holds keys and rows, without the slots of optimizers.
+
+    In a `tf.keras.Sequential` of Keras 3, put `tf.keras.Input(shape, dtype="int64")`
+    before this layer. Without it Keras converts the ids to float32, which is an error.
 
     Example:
 

@@ -34,7 +34,7 @@ def Init(global_batch_size=None, seed=None, **kwargs):  # pylint: disable=invali
     **kwargs: arguments of `sok.init`.
 
   Returns:
-    A no-op, for scripts that run it first.
+    A no-op, for scripts that run it first; None in eager execution.
 
   Raises:
     ValueError: global_batch_size is not a positive integer, or an error of `sok.init`.

@@ -27,8 +27,9 @@ from sparse_operation_kit import variables
 class Saver(object):
   """Writes and reads tables; every method returns an op that every rank must run.
 
-  In eager execution a method does its work at once, and every rank must call it. These files do not contain optimizer slots; for those use `sok.dump` or
-  `tf.train.Saver`.
+  In eager execution a method does its work at once and returns None; every rank must call
+  it. These files do not contain optimizer slots; for those use `sok.dump`,
+  `tf.train.Saver` or `tf.train.Checkpoint`.
   """
 
   def dump_to_file(self, embedding_variable, filepath):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.lookup_sparse: pooled lookups of many embedding variables as one op."""
+"""sok.lookup_sparse: pooled lookups of many embedding variables in one or a few ops."""
 
 import functools
 
@@ -34,10 +34,11 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
                   use_low_frequency_filter=False, hotness=None, indices=None):
   """Looks up and pools the rows of one or many embedding variables at once.
 
-  In one process, the lookup of all variables is one op, and its gradient another (a few
-  ops each if rows are in GPU memory). Over several ranks, the ranks exchange keys, then
-  rows, and for the gradient they exchange gradients, each once for all variables. So
-  prefer one call with lists to many calls.
+  In one process, the lookup of all variables on one device is one op, and its gradient
+  another; for 8 or more variables each may be a few ops. A partitioned variable has one
+  of both per part. Over several ranks, the ranks exchange keys, then rows, and for the
+  gradient they exchange gradients, each once for all variables. So prefer one call with
+  lists to many calls.
 
   Over several ranks (Horovod), `target_gpu` of each variable decides which rank owns a
   key. -1: key k is on rank floormod(k, number of ranks). A rank: all keys are on it. A
