@@ -13,6 +13,7 @@ import contextlib
 from embedding_variable.eager import keras_variable
 from embedding_variable.lookup import combiners
 from embedding_variable.tf_names import tf
+from embedding_variable.tf_names import variables as tf_variables
 from embedding_variable.variables import number_checks
 
 from sparse_operation_kit import communication
@@ -79,7 +80,8 @@ def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
   """
   if not isinstance(trainable_variables, (list, tuple)):
     trainable_variables = [trainable_variables]
-  kinds = (tf.Variable,) + keras_variable.classes()
+  # Eager variables are not instances of the tf.Variable of this module's tf.
+  kinds = (tf_variables.Variable,) + keras_variable.classes()
   for variable in trainable_variables:
     if not isinstance(variable, kinds) and not variables.parts(variable):
       raise TypeError("sok.OptimizerScope: expected variables, got %r" % (variable,))
