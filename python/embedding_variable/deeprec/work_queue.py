@@ -78,8 +78,8 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
         DeepRec's does. None: `set_default_at_most_once`, False at first.
       held: int >= 0, number of a worker's last works that count as unfinished.
       ranks: bool; True: the ranks of the Horovod job share the queue, which rank 0
-        holds. All ranks create their queues in the same order. None: the value of
-        `set_default_ranks`, False at first.
+        holds. All ranks create their queues in the same order, over all graphs of a
+        process. None: the value of `set_default_ranks`, False at first.
 
     Raises:
       ValueError: no works, a work that is no string, a number out of its range.

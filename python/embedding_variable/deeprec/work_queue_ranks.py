@@ -32,8 +32,11 @@ from embedding_variable.tf_names import session as session_lib
 _WAIT_LIMIT = 300
 
 _lock = threading.Lock()
-# The queues of this process, which is rank 0, by their names.
+# The queues of this process, which is rank 0: {(name, number): _Works}.
 _states = {}
+# How many queues of each name this process has created. A name is unique within a graph
+# only, so a queue is identified by its name and its number among those of this name.
+_created = collections.Counter()
 _state_added = threading.Condition(_lock)
 _server = None
 
@@ -103,18 +106,25 @@ class _Works(object):
       return 0 if self._works is None else len(self._works) - self._next
 
 
-def _add_state(name, works):
+def _new_key(name):
+  """Returns (name, number) of a new queue, which are the same on all ranks."""
+  with _lock:
+    _created[name] += 1
+    return name, _created[name]
+
+
+def _add_state(key, works):
   with _state_added:
-    _states[name] = works
+    _states[key] = works
     _state_added.notify_all()
 
 
-def _state(name):
+def _state(key):
   """Returns the works of a queue. Waits for it: another rank may be ahead of rank 0."""
   with _state_added:
-    if not _state_added.wait_for(lambda: name in _states, _WAIT_LIMIT):
+    if not _state_added.wait_for(lambda: key in _states, _WAIT_LIMIT):
       raise RuntimeError("rank 0 did not create the work queue within %d s" % _WAIT_LIMIT)
-    return _states[name]
+    return _states[key]
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -126,7 +136,7 @@ class _Handler(socketserver.StreamRequestHandler):
         request = json.loads(line.decode("utf-8"))
         if not hmac.compare_digest(str(request.get("secret")), self.server.secret):
           return
-        state = _state(request["queue"])
+        state = _state((request["queue"], request["number"]))
         call = request["call"]
         if call not in ("take", "finish", "size", "is_initialized"):
           return
@@ -152,8 +162,10 @@ class _Client(object):
     self._lock = threading.Lock()
     self._file = None
 
-  def call(self, queue, call):
-    request = {"secret": self._secret, "queue": queue, "call": call, "rank": self._rank}
+  def call(self, key, call):
+    queue, number = key
+    request = {"secret": self._secret, "queue": queue, "number": number, "call": call,
+               "rank": self._rank}
     with self._lock:
       if self._file is None:
         self._file = socket.create_connection(
@@ -205,6 +217,7 @@ class RanksState(object):
     graph_seed, op_seed = random_seed.get_seed(seed)
     server, self._client = _connect(hvd)
     self._name = name
+    self._key = _new_key(name)
     self._rank = hvd.rank()
     self._works = None
 
@@ -221,7 +234,7 @@ class RanksState(object):
 
     if server is not None:
       self._works = _Works(first_fill, held)
-      _add_state(name, self._works)
+      _add_state(self._key, self._works)
     self._anchor = constant_op.constant(name, name=name + "_anchor")
 
   @property
@@ -236,7 +249,7 @@ class RanksState(object):
   def _call(self, call):
     """Calls rank 0's method that needs at most this rank's number."""
     if self._works is None:
-      return self._client.call(self._name, call)
+      return self._client.call(self._key, call)
     arguments = [self._rank] if call in ("take", "finish") else []
     return getattr(self._works, call)(*arguments)
 

@@ -28,7 +28,7 @@ class _Horovod(object):
   def broadcast_object(self, values, root, session, name):
     del root, session, name
     client = work_queue_ranks._Client(values[0], values[1], 1)
-    self.answer = self._pool.submit(client.call, self._queue, self._call)
+    self.answer = self._pool.submit(client.call, (self._queue, 1), self._call)
     # Rank 0 goes on after rank 1's call has arrived.
     concurrent.futures.wait([self.answer], timeout=.5)
     return values
@@ -41,12 +41,13 @@ class RanksStateTest(parameterized.TestCase):
     self.enter_context(tf.Graph().as_default())
     self.enter_context(mock.patch.object(work_queue_ranks, "_server", None))
     self.enter_context(mock.patch.dict(work_queue_ranks._states, clear=True))
+    self.enter_context(mock.patch.dict(work_queue_ranks._created, clear=True))
 
-  def _state(self, horovod):
-    """Returns rank 0's queue "q" of one work."""
+  def _state(self, horovod, works=("w",)):
+    """Returns rank 0's queue "q"."""
     self.enter_context(
         mock.patch.object(work_queue_ranks, "_horovod", lambda: horovod))
-    return work_queue_ranks.RanksState("q", ["w"], 1, False, None, 1)
+    return work_queue_ranks.RanksState("q", list(works), 1, False, None, 1)
 
   def test_a_rank_may_take_before_rank_0_has_the_queue(self):
     horovod = _Horovod("q", "take")
@@ -60,6 +61,22 @@ class RanksStateTest(parameterized.TestCase):
     horovod = _Horovod("q", call)
     self._state(horovod)
     self.assertEqual(horovod.answer.result(60), expected)
+
+  def test_queues_of_one_name_in_two_graphs(self):
+    horovod = _Horovod("q", "size")
+    trained = self._state(horovod, ["a", "b", "c"])
+    with tf.Session() as session:
+      session.run(trained.initialize())
+    with tf.Graph().as_default():
+      evaluated = self._state(horovod, ["x"])
+      with tf.Session() as session:
+        session.run(evaluated.initialize())
+    _, client = work_queue_ranks._connect(horovod)
+    # Rank 1 has created the same queues.
+    with mock.patch.dict(work_queue_ranks._created, clear=True):
+      ranks_1 = [work_queue_ranks._new_key("q") for _ in range(2)]
+    self.assertEqual([client.call(key, "take") for key in ranks_1], ["a", "x"])
+    self.assertEqual([client.call(key, "size") for key in ranks_1], [2, 0])
 
   def test_a_queue_that_rank_0_does_not_create(self):
     self.enter_context(mock.patch.object(work_queue_ranks, "_WAIT_LIMIT", .1))
