@@ -115,6 +115,59 @@ class TrainingTest(parameterized.TestCase):
     self.assertNotAllClose(start, dense.numpy())
     self.assertEqual(4, int(optimizer.iterations.numpy()))
 
+  @parameterized.parameters(*models.MODES)
+  def test_a_table_beside_a_dense_variable_in_keras(self, mode):
+    schedule = tf.keras.optimizers.schedules.InverseTimeDecay(.1, 1, .5)
+    keys = tf.constant([0, 1, 5], tf.int64)
+    table = tf.compat.v1.get_embedding_variable("t", 4, initializer=models.rows(0, 4))
+    rows = tf.Variable(tf.nn.embedding_lookup(table, keys).numpy())
+    optimizer, weight = tf.keras.optimizers.Adam(schedule), tf.Variable([1., 2., 3., 4.])
+    of_dense, dense_weight = tf.keras.optimizers.Adam(schedule), tf.Variable(weight)
+
+    def train(optimizer, look_up, variables):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(look_up() * variables[1]))
+      optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    def train_table():
+      train(optimizer, lambda: tf.nn.embedding_lookup(table, keys), [table, weight])
+
+    if mode == "function":
+      train_table = tf.function(train_table)
+    for _ in range(4):
+      train_table()
+      train(of_dense, lambda: tf.identity(rows), [rows, dense_weight])
+    np.testing.assert_allclose(rows.numpy(), tf.nn.embedding_lookup(table, keys).numpy(),
+                               rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(dense_weight.numpy(), weight.numpy(), rtol=2e-5)
+    self.assertEqual(4, int(optimizer.iterations.numpy()))
+
+  @parameterized.parameters(*models.MODES)
+  def test_dense_variables_without_gradients_in_keras(self, mode):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    table, dense = model.users, tf.Variable([1., 2.])
+    keys = tf.constant([1], tf.int64)
+
+    def step(with_weight):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, keys))
+        if with_weight:
+          loss += tf.reduce_sum(model.weight)
+      variables = [table, dense, model.weight]
+      gradients = tape.gradient(loss, variables)
+      self.assertIsNone(gradients[1])
+      model.optimizer.apply_gradients(zip(gradients, variables))
+
+    run = tf.function(step) if mode == "function" else step
+    start = tf.nn.embedding_lookup(table, keys).numpy()
+    for steps, with_weight in enumerate([False, True], 1):
+      run(with_weight)
+      np.testing.assert_allclose(start - .1 * steps,
+                                 tf.nn.embedding_lookup(table, keys).numpy(), rtol=1e-6)
+      self.assertEqual(steps, int(model.optimizer.iterations.numpy()))
+    self.assertEqual([1., 2.], dense.numpy().tolist())
+    self.assertAlmostEqual(.4, model.weight.numpy()[0, 0])
+
   def test_eager_tensors_for_an_op_on_a_gpu(self):
     given = [tf.range(10 ** 5 + i) for i in range(9)]
     for i, tensor in enumerate(pack_ops.to_device(given, "/device:GPU:0")):
@@ -470,6 +523,28 @@ class WrongUseTest(parameterized.TestCase):
     table = tf.compat.v1.get_embedding_variable("t", 2)
     with self.assertRaisesRegex(TypeError, "'t'.*IndexedSlices"):
       tf.keras.optimizers.SGD(.1).apply_gradients([(tf.ones([1, 2]), table)])
+
+  def test_no_gradients(self):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    with self.assertRaisesRegex(ValueError, "No gradients"):
+      model.optimizer.apply_gradients([(None, model.users), (None, model.weight)])
+
+  @parameterized.parameters(*models.MODES)
+  def test_a_dense_gradient_of_a_wrong_shape(self, mode):
+    model = models.Model(tf.keras.optimizers.SGD(.1))
+    keys = tf.constant([1], tf.int64)
+
+    def step():
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(model.users, keys))
+      model.optimizer.apply_gradients([(tape.gradient(loss, model.users), model.users),
+                                       (tf.ones([3, 5]), model.weight)])
+
+    start = tf.nn.embedding_lookup(model.users, keys).numpy()
+    with self.assertRaises((ValueError, tf.errors.InvalidArgumentError)):
+      (tf.function(step) if mode == "function" else step)()
+    self.assertEqual(start.tolist(),
+                     tf.nn.embedding_lookup(model.users, keys).numpy().tolist())
 
   def test_a_gradient_through_a_conditional(self):
     model = models.Model(tf.keras.optimizers.SGD(.1))

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Updates of eager tables by optimizers of Keras 2.11 and later."""
 
+import contextlib
+
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import keras_step_rules
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import eager_variable
 
 # Arguments of the optimizers that change gradients or variables in ways that the update
@@ -56,16 +59,56 @@ def check(optimizer, table):
   return rule
 
 
-def apply(optimizer, pairs):
-  """Updates tables by an optimizer.
+def step(optimizer, tables, others, stock):
+  """Updates tables and other variables by an optimizer.
 
-  The optimizer's count of steps is unchanged. Nothing is updated if an argument is
-  wrong.
+  Nothing is updated if an argument is wrong. The other variables are updated first, so
+  that an error of the stock method leaves the tables unchanged.
 
   Args:
     optimizer: optimizer of Keras whose update is `update_step`.
-    pairs: list of (gradient, table); a gradient None is an error of stock optimizers for
-      all variables, and ignored here.
+    tables: non-empty list of (gradient, table). A table whose gradient is None is left
+      out.
+    others: list of (gradient, variable). Stock optimizers leave out variables whose
+      gradient is None, and raise an error if all gradients are None.
+    stock: function without arguments: the stock method for `others`. It increments the
+      optimizer's count of steps.
+
+  Returns:
+    The result of `stock`, or of the increment.
+
+  Raises:
+    TypeError: a gradient is no IndexedSlices, or as for `check`.
+    ValueError: as for `check` or the stock method.
+  """
+  only_tables = all(grad is None for grad, _ in others) and (
+      not others or any(grad is not None for grad, _ in tables))
+  with _updates(optimizer, tables) as update_tables:
+    if not only_tables:
+      result = stock()
+      update_tables()
+      return result
+    if others:
+      variables = [var for _, var in others]
+      # Like the stock method, which creates the slots of all variables in its first call.
+      with ops.name_scope(optimizer.name), ops.init_scope():
+        optimizer.build(variables)
+      logging.warning("Gradients do not exist for variables %s when minimizing the loss",
+                      [getattr(var, "path", var.name) for var in variables])
+    update_tables()
+    return optimizer.iterations.assign_add(1)
+
+
+@contextlib.contextmanager
+def _updates(optimizer, pairs):
+  """Context that yields a function without arguments, which updates tables.
+
+  The function uses the optimizer's learning rate and count of steps at the begin of the
+  context. The count of steps is unchanged.
+
+  Args:
+    optimizer: optimizer of Keras whose update is `update_step`.
+    pairs: list of (gradient, table).
 
   Raises:
     TypeError: a gradient is no IndexedSlices, or as for `check`.
@@ -77,6 +120,11 @@ def apply(optimizer, pairs):
     if not isinstance(grad, ops.IndexedSlices):
       raise TypeError("embedding variable '%s': its gradient must be an IndexedSlices as "
                       "a tf.GradientTape gives it, got %r" % (table.op.name, grad))
-  with apply_scope.enter(optimizer, pairs):
+
+  def update():
     for rule, (grad, table) in zip(rules, pairs):
       fused.update(optimizer, rule, grad, table)
+
+  with apply_scope.enter(optimizer, pairs):
+    keras_step_rules.read_counters(optimizer)
+    yield update

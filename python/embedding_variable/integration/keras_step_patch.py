@@ -79,10 +79,8 @@ def _apply_gradients(stock):
     tables, others = keras_update.split(pairs)
     if not tables:
       return stock(self, pairs, *args, **kwargs)
-    keras_update.apply(self, tables)
-    if not others:
-      return self.iterations.assign_add(1)
-    return stock(self, others, *args, **kwargs)
+    return keras_update.step(self, tables, others,
+                             lambda: stock(self, others, *args, **kwargs))
 
   return apply_gradients
 
@@ -98,10 +96,7 @@ def _apply(stock):
     tables, others = keras_update.split(pairs)
     if not tables:
       return stock(self, grads, trainable_variables)
-    keras_update.apply(self, tables)
-    if not others:
-      self.iterations.assign_add(1)
-      return None
-    return stock(self, [grad for grad, _ in others], [var for _, var in others])
+    keras_update.step(self, tables, others, lambda: stock(
+        self, [grad for grad, _ in others], [var for _, var in others]))
 
   return apply

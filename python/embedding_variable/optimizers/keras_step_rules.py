@@ -13,6 +13,7 @@ Adafactor.
 import weakref
 
 from embedding_variable import tf_names
+from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import dtypes
@@ -25,8 +26,21 @@ from embedding_variable.tf_names import ops
 _slots_of = weakref.WeakKeyDictionary()
 
 
+def read_counters(optimizer):
+  """Reads learning rate and iterations for the updates of an open apply scope.
+
+  Updates of the scope may then run after the optimizer has incremented its iterations.
+  """
+  cache = apply_scope.current(optimizer).cache
+  cache["learning rate"] = learning_rate(optimizer)
+  cache["iterations"] = iterations(optimizer)
+
+
 def learning_rate(optimizer):
   """Returns the learning rate of this step, a float32 scalar."""
+  cache = apply_scope.current(optimizer).cache
+  if "learning rate" in cache:
+    return cache["learning rate"]
   rate = optimizer._learning_rate
   if callable(rate) and not hasattr(rate, "assign"):
     try:
@@ -38,6 +52,9 @@ def learning_rate(optimizer):
 
 def iterations(optimizer):
   """Returns the number of steps before this one, an int64 scalar."""
+  cache = apply_scope.current(optimizer).cache
+  if "iterations" in cache:
+    return cache["iterations"]
   return math_ops.cast(ops.convert_to_tensor(optimizer.iterations), dtypes.int64)
 
 
