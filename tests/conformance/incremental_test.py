@@ -481,6 +481,18 @@ class IncrementalTest(parameterized.TestCase):
       with tf.Session() as session, self.assertRaisesRegex(ValueError, "'plain'"):
         ev.export_since(session, 5, export)
 
+  def test_a_table_that_is_created_after_the_ops_of_exports(self):
+    export = os.path.join(self._dir, "export")
+    model = _Model().start()
+    with model.graph.as_default():
+      ev.prepare_export()
+      tf.get_embedding_variable("late", 2)
+      ev.prepare_export()
+      for call in (lambda: ev.export_since(model.session, 0, export),
+                   lambda: ev.apply_export(model.session, export)):
+        with self.assertRaisesRegex(ValueError, "'late'.*prepare_export"):
+          call()
+
   def test_a_graph_without_a_table(self):
     with tf.Graph().as_default():
       step = tf.train.get_or_create_global_step()

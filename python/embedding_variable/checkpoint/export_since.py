@@ -8,7 +8,7 @@ independent of other checkpoints and can be applied to any table with the same r
 length, any number of times. It does not contain erased or evicted keys, since a table
 does not record when they were removed. Tables that are spread over ranks are exported
 by all ranks into one checkpoint, as when they are saved; a rank that applies an export
-takes the rows of its own part.
+takes the rows of its own part. Graph mode only.
 """
 
 import os
@@ -34,6 +34,8 @@ _SCOPE = "embedding_variable_export/"
 _COLLECTION = "embedding_variables"
 # Attribute of a graph: names of the tables that were spread when its ops were created.
 _SPREAD = "_embedding_variables_exported_together"
+# Attribute of a graph: names of the tables that existed when its ops were created.
+_PREPARED = "_embedding_variables_exported"
 
 
 def prepare_export():
@@ -41,7 +43,8 @@ def prepare_export():
 
   In a graph that is not final these functions add the ops themselves. Call this after
   all embedding variables are created, before a `MonitoredTrainingSession` makes the
-  graph final.
+  graph final. A repeated call is a no-op: embedding variables that were created after
+  the first one make `export_since` and `apply_export` fail. Graph mode only.
 
   Raises:
     ValueError: the graph has no embedding variable.
@@ -54,6 +57,7 @@ def prepare_export():
     return
   spread = _spread(variables)
   setattr(graph, _SPREAD, spread)
+  setattr(graph, _PREPARED, {v.op.name for v in variables})
   is_part = bool(spread and job.current().rank())
   with ops.name_scope(_SCOPE), ops.colocate_with(None, ignore_existing=True):
     prefix = array_ops.placeholder(dtypes.string, [], name="prefix")
@@ -113,7 +117,7 @@ def export_since(sess, version, path):
   """Writes the rows that were updated at a version or later.
 
   If tables are spread over ranks, all ranks must call it with the same version and
-  path.
+  path. Graph mode only.
 
   Args:
     sess: the session of a graph with embedding variables, all of which record versions
@@ -126,8 +130,9 @@ def export_since(sess, version, path):
     path.
 
   Raises:
-    ValueError: a variable records no versions. On all ranks: they export to different
-      paths, or from different versions.
+    ValueError: a variable records no versions, or was created after the first call or
+      `prepare_export`. On all ranks: they export to different paths, or from different
+      versions.
     RuntimeError: the graph is final and `prepare_export` was not called; or another
       rank failed, or did not come in time.
 
@@ -159,7 +164,7 @@ def apply_export(sess, path):
 
   Variables are found by name; a variable that the export lacks is an error. Lookups
   that run meanwhile read each row before or after the change. A rank takes only the
-  rows of its part, so every rank of a job must call it.
+  rows of its part, so every rank of a job must call it. Graph mode only.
 
   Args:
     sess: the session, its tables initialised or restored.
@@ -167,6 +172,7 @@ def apply_export(sess, path):
 
   Raises:
     RuntimeError: the graph is final and `prepare_export` was not called.
+    ValueError: a variable was created after the first call or `prepare_export`.
     tf.errors.OpError: the export is missing, damaged or does not fit. Tables before the
       one named in the message are changed already; that one and the rest are not.
   """
@@ -189,6 +195,14 @@ def _prepared(graph):
                          "before it is")
     with graph.as_default():
       prepare_export()
+  names = {v.op.name for v in _variables(graph)}
+  # An imported graph may have the ops without the attribute.
+  late = names - getattr(graph, _PREPARED, names)
+  if late:
+    raise ValueError(
+        "embedding variable '%s' was created after the ops of exports, so they leave it "
+        "out: call embedding_variable.prepare_export(), or the first export_since() or "
+        "apply_export(), when the model is complete" % min(late))
   late = _spread(_variables(graph)) - getattr(graph, _SPREAD, set())
   if late:
     raise ValueError(
