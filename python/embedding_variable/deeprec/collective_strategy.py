@@ -35,7 +35,10 @@ class CollectiveStrategy(object):
   """
 
   def __init__(self):
-    """Initializes Horovod and SparseOperationKit; all ranks must call it.
+    """Initializes Horovod, and SparseOperationKit unless it is initialized.
+
+    All ranks must call it. Arguments of `sok.init` stay in effect if the script calls it
+    first, after `hvd.init()`.
 
     Raises:
       ValueError: the environment variable COLLECTIVE_STRATEGY is not one of `KINDS`.

@@ -22,7 +22,8 @@ def enable_distributed_strategy(strategy="collective"):
   """Makes group lookups of this process lookups over the ranks of its Horovod job.
 
   Affects `group_embedding_lookup_sparse` and columns of `group_embedding_column_scope`.
-  Repeated calls are no-ops.
+  Calls `hvd.init()`, and `sok.init()` unless the process has called it after
+  `hvd.init()`: arguments of such a call stay in effect.
 
   Args:
     strategy: "collective".
@@ -40,7 +41,7 @@ def enable_distributed_strategy(strategy="collective"):
 
 
 def initialize():
-  """Initializes Horovod and SparseOperationKit.
+  """Initializes Horovod, and SparseOperationKit unless it is initialized.
 
   Returns:
     A function for `group.set_lookup`: the lookup over ranks.
@@ -50,7 +51,9 @@ def initialize():
   """
   horovod, sok = _import("horovod.tensorflow"), _import("sparse_operation_kit")
   horovod.init()
-  sok.init()
+  # A second call would reset the settings of the first one.
+  if not sok.initialization.is_initialized():
+    sok.init()
 
   def lookup(params, sp_ids, sp_weights, combiners):
     for table in params:

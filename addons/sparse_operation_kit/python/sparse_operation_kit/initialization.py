@@ -8,6 +8,13 @@ from sparse_operation_kit import carriers
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
 
+_initialized = False
+
+
+def is_initialized():
+  """Returns whether `init` has been called in this process, after `hvd.init()`."""
+  return _initialized
+
 
 def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dtype=None,
          exchange_timeout=None, exchange=None,
@@ -63,6 +70,7 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       Or a launcher started several processes, but the script has not called
       `hvd.init()`, so that each would train its own model.
   """
+  global _initialized
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")
   wanted = settings.wanted_exchange(exchange, carriers.KINDS)
@@ -88,6 +96,7 @@ def _start(wanted):
     return
   carrier = carriers.start(wanted)
   settings.set_exchange_carrier(carrier)
+  _initialized = True
   ranks = communication.num_ranks()
   if ranks == 1:
     tf.compat.v1.logging.info("sok.init: Horovod runs a single rank.")

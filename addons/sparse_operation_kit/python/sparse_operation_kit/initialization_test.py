@@ -14,10 +14,12 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.deeprec import distributed
 import sparse_operation_kit as sok
 from sparse_operation_kit import carriers
 from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
+from sparse_operation_kit import initialization
 from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 from sparse_operation_kit import version
@@ -28,6 +30,7 @@ _LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 def _horovod(size, initialized=True):
   """A fake Horovod with `size` ranks."""
   module = types.ModuleType("horovod.tensorflow")
+  module.init = lambda: None
   module.is_initialized = lambda: initialized
   module.size = lambda: size
   module.rank = lambda: 0
@@ -142,6 +145,23 @@ class InitTest(parameterized.TestCase):
   def test_one_process_exchanges_nothing(self):
     sok.init(exchange="nccl")
     self.assertEqual(settings.exchange_carrier(), "horovod")
+
+  def test_a_distributed_strategy_keeps_the_settings_of_a_call(self):
+    self.addCleanup(settings.set_exchange)
+    with _horovod(2), mock.patch.object(initialization, "_initialized", False):
+      sok.init(exchange_dtype=tf.bfloat16)
+      distributed.initialize()
+      self.assertEqual(settings.exchange_dtype(), "bfloat16")
+
+  def test_a_distributed_strategy_calls_init(self):
+    with mock.patch.object(initialization, "_initialized", False), mock.patch.object(
+        sok, "init", side_effect=sok.init) as init:
+      with _horovod(2, initialized=False):
+        sok.init()  # before Horovod's
+      with _horovod(2):
+        for _ in range(2):
+          distributed.initialize()
+    self.assertEqual(init.call_count, 2)
 
   @parameterized.parameters("float64", "int32", "half a float")
   def test_unknown_exchange_dtype(self, dtype):
