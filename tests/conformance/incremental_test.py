@@ -439,6 +439,38 @@ class IncrementalTest(parameterized.TestCase):
 
     return absltest.mock.patch.object(hook, "end", end)
 
+  def test_a_folder_with_a_relative_and_an_absolute_name(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(self._dir)
+    one = _Model().start()
+    one.saver.save(one.session, "saved/model.ckpt", write_meta_graph=False)
+    for folder in (os.path.join(self._dir, "saved"), "saved", "./saved/"):
+      one.run(1, seed=1)
+      delta = incremental.save_incremental(one.saver, one.session, folder)
+      self.assertTrue(os.path.exists(delta + ".index"))
+
+  def test_a_delta_of_another_session(self):
+    one = _Model().start()
+    path = self._full(one)
+    with tf.Session(graph=one.graph) as other:
+      one.saver.restore(other, path)
+      with self.assertRaisesRegex(ValueError, r"in this session.*call its save\(\) first"):
+        incremental.save_incremental(one.saver, other, self._dir)
+    self._delta(one)
+
+  def test_a_delta_of_a_monitored_session(self):
+    model = _Model()
+    with model.graph.as_default():
+      for make in (tf.train.SingularMonitoredSession, tf.train.MonitoredSession):
+        raw = []
+        hook = tf.train.SessionRunHook()
+        hook.after_create_session = lambda session, _: raw.append(session)  # pylint: disable=cell-var-from-loop
+        with make(hooks=[hook]) as session:
+          model.session = raw[0]
+          model.start()
+          self._full(model)
+          incremental.save_incremental(model.saver, session, self._dir)
+
   def test_hook_with_both_periods(self):
     model = _Model(saver=lambda: None)
     with model.graph.as_default():

@@ -26,6 +26,7 @@ from embedding_variable.tf_names import checkpoint_management
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import file_io
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import session as session_lib
 from embedding_variable.tf_names import tf_logging as logging
 
 _CHAINS = "_embedding_variable_chains"
@@ -44,17 +45,34 @@ WANTED = "_ev_incremental"
 class _Chain(object):
   """A full checkpoint, its deltas so far, and the cuts of the last one."""
 
-  def __init__(self, full, cuts):
+  def __init__(self, full, cuts, sess):
     self.full = full
     self.cuts = cuts
     self.previous = None
     self.sequence = 0
+    inner = _inner(sess)
+    self._session = None if inner is None else weakref.ref(inner)
+
+  def is_of(self, sess):
+    """Returns whether the full checkpoint may be that of a session's tables."""
+    inner = _inner(sess)
+    return self._session is None or inner is None or self._session() is inner
+
+
+def _inner(sess):
+  """Returns the `Session` that a `MonitoredSession` or a debugger's session runs.
+
+  None if the session is an object of another kind: its tables are unknown.
+  """
+  while sess is not None and not isinstance(sess, session_lib.BaseSession):
+    sess = getattr(sess, "_sess", None)
+  return sess
 
 
 def _key(directory):
-  """Returns a folder's name in a normalized form."""
+  """Returns a folder's absolute name, or that of a remote folder as it is."""
   directory = compat.as_str(directory)
-  return os.path.normpath(directory) if "://" not in directory else directory
+  return os.path.abspath(directory) if "://" not in directory else directory
 
 
 def _chains(saver):
@@ -95,7 +113,7 @@ def begin_chain(saver, sess, full_prefix, cuts):
   identity = together.on_rank_0(begin) if is_together else begin()
   full = delta_chain.Link(full_prefix, identity)
   directory = _key(os.path.dirname(full_prefix))
-  _chains(saver)[directory] = _Chain(full, cuts)
+  _chains(saver)[directory] = _Chain(full, cuts, sess)
   setattr(saver, _LAST, directory)
 
 
@@ -149,7 +167,7 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
 
   Args:
     saver: `tf.train.Saver`, created with `incremental_save_restore=True`.
-    sess: the session.
+    sess: the session of the last full checkpoint.
     checkpoint_dir: string, the folder to which this saver saved its last full
       checkpoint, in this process.
     global_step: int, or None; stored for information.
@@ -159,7 +177,8 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
 
   Raises:
     ValueError: the saver was created without that argument, or has not yet saved a full
-      checkpoint to the folder. On all ranks: they save different checkpoints.
+      checkpoint to the folder in this session. On all ranks: they save different
+      checkpoints.
     tf.errors.OpError: the delta could not be written. Nothing is lost: the next one
       includes its changes.
     RuntimeError: the save failed on another rank, and so on all of them, or a rank did
@@ -174,10 +193,11 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
   saveable.check_spread_is_known(
       v for v in sess.graph.get_collection("embedding_variables") if hasattr(v, "handle"))
   chain = _chains(saver).get(_key(checkpoint_dir))
-  if chain is None:
+  # Another session has tables of its own, whose changes do not fit to the checkpoint.
+  if chain is None or not chain.is_of(sess):
     raise ValueError(
         "an incremental checkpoint continues a full one, and this saver has not saved "
-        "one to %r yet: call its save() first" % checkpoint_dir)
+        "one to %r in this session yet: call its save() first" % checkpoint_dir)
   graph, scope = sess.graph, delta_graph.scope_of(saver_def)
   sequence = chain.sequence + 1
   prefix = delta_chain.delta_prefix(chain.full, sequence)
