@@ -19,6 +19,7 @@ from embedding_variable.ops import presence_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.tf_names import attr_value_pb2
 from embedding_variable.tf_names import compat
+from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import gen_logging_ops
@@ -380,8 +381,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
     If `versions_are_times`, it is the time of that update, in seconds since 1970. -1
     for an absent key, and if versions are not recorded. They are recorded with
-    `GlobalStepEvict`, with a capacity, and with `TF_RECORD_VERSION=1` in the
-    environment at creation. Inserts nothing.
+    `GlobalStepEvict`, with a capacity, with `TF_RECORD_VERSION=1` in the environment
+    at creation, and if `versions_are_times`. Inserts nothing.
     """
     return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
 
@@ -419,12 +420,13 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     """Evicts rows with their slots now; returns int64 scalar, their number.
 
     Args:
-      steps_to_live: int >= 1: evict rows that no update changed for more steps.
-        Default: that of `GlobalStepEvict`.
+      steps_to_live: int >= 1: evict rows that no update changed for more steps; for
+        more seconds if `versions_are_times`. Default: that of `GlobalStepEvict`.
       l2_weight_threshold: float > 0: evict rows with `0.5 * sum(w^2)` below it.
         Default: that of `L2WeightEvict`. If only one of the two is given, the other is
         off.
-      step: int64 scalar; default the graph's global step.
+      step: int64 scalar; default the graph's global step, or the seconds since 1970 if
+        `versions_are_times`.
 
     Raises:
       ValueError: no rule is given, versions are not recorded, or there is no global
@@ -443,9 +445,11 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
           "L2WeightEvict" % self.op.name)
     if steps_to_live and not self._options.record_version:
       raise ValueError(
-          "embedding variable '%s': rows are evicted by global step only where "
-          "versions are recorded: with GlobalStepEvict, or TF_RECORD_VERSION=1 at "
-          "creation" % self.op.name)
+          "embedding variable '%s': evict() by steps_to_live needs recorded versions: "
+          "create the variable with GlobalStepEvict, a capacity, or TF_RECORD_VERSION=1 "
+          "in the environment" % self.op.name)
+    if step is None and self.versions_are_times and steps_to_live:
+      step = self.version_of_update(constant_op.constant(0, dtypes.int64))
     if step is None:
       step = training_util.get_global_step(self.graph)
       if step is None and steps_to_live:
@@ -492,7 +496,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def convert_ids(self, ids):
     """Returns `ids` as an int32 or int64 tensor.
 
-    Python and NumPy values become `key_dtype`.
+    Python numbers and lists become `key_dtype`. NumPy arrays keep their type, which must
+    be int32 or int64.
 
     Raises:
       TypeError: ids of another type, named with the variable.

@@ -205,6 +205,27 @@ class DynamicVariableTest(parameterized.TestCase):
     self.assertEqual(session.run(v.indices).tolist(), [1, 3, 4])
     self.assertEqual(session.run(v.evicted_count()), 1)
 
+  def test_evicts_by_time(self):
+    v = sok.DynamicVariable(1, "0")
+    tf.compat.v1.train.create_global_step()
+    ids, now = tf.compat.v1.placeholder(tf.int64, [None]), [10 ** 9]
+
+    def clock(step):
+      del step
+      with tf.device("/cpu:0"):
+        return tf.compat.v1.py_func(lambda: np.int64(now[0]), [], tf.int64)
+
+    v.version_of_update = clock
+    write, evict = sok.assign(v, ids, tf.ones([tf.size(ids), 1])), v.evict(steps_to_live=60)
+    session = self._session()
+    session.run(write, {ids: [1]})
+    now[0] += 60
+    session.run(write, {ids: [2]})
+    self.assertEqual(session.run(evict), 0)
+    now[0] += 1
+    self.assertEqual(session.run(evict), 1)
+    self.assertEqual(session.run(v.indices).tolist(), [2])
+
   @parameterized.parameters("kLru", "kLfu")
   def test_rows_of_the_step_at_hand_stay(self, strategy):
     v = sok.DynamicVariable(1, "0", max_capacity=64, evict_strategy=strategy)
