@@ -3,6 +3,7 @@
 """`tf.train.init_from_checkpoint` and warm starts of embedding variables."""
 
 import os
+import pathlib
 import re
 
 from absl.testing import absltest
@@ -94,6 +95,12 @@ class WarmStartTest(parameterized.TestCase):
     self.assertEqual(values[0].shape, (2, _DIM))
     # One Adagrad step moves a row by at most the rate, 0.05; new rows would differ more.
     self.assertLess(np.abs(values[1] - values[0]).max(), .051)
+
+  def test_init_from_a_path_object(self):
+    one = saved_model.Model(train=False).start()
+    path = pathlib.Path(self._save(one))
+    saved_model.Model(train=False,
+                      saver=lambda: tf.train.init_from_checkpoint(path, {"v": "v"}))
 
   def test_init_from_checkpoint_that_does_not_fit(self):
     one = saved_model.Model(train=False).start()

@@ -8,6 +8,7 @@ the checkpoint that these functions and `tf.train.load_checkpoint` read may have
 interrupted replacement.
 """
 
+import os
 import types
 
 from tensorflow.python.framework import constant_op
@@ -116,6 +117,7 @@ def _warm_start(stock):
 def _init_from_checkpoint(stock):
 
   def init_from_checkpoint(ckpt_dir_or_file, assignment_map):
+    ckpt_dir_or_file = os.fspath(ckpt_dir_or_file)
     # Stock code, with a reader that also lists tables.
     names = dict(stock.__globals__)
     names["load_checkpoint"] = lambda path: _ReaderWithTables(
