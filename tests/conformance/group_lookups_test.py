@@ -223,6 +223,22 @@ class FusedLookupTest(parameterized.TestCase):
                                atol=1e-6)
 
   @parameterized.parameters(None, 7)
+  def test_weights_that_are_not_positive(self, default_id):
+    values = pairs.rows(_ROWS, 4)
+    ids, weights = _sparse(3)
+    weights.values[:] = np.where(np.arange(len(weights.values)) % 3, weights.values, -.25)
+    outputs = [
+        tf.nn.fused_embedding_lookup_sparse(
+            variable, tf.SparseTensor.from_value(ids),
+            tf.SparseTensor.from_value(weights), combiner="mean", default_id=default_id)
+        for variable in (pairs.table("t", values), pairs.dense("d", values))]
+    with pairs.session() as session:
+      session.run(tf.global_variables_initializer())
+      got, want = session.run(outputs)
+    np.testing.assert_allclose(got[:len(want)], np.nan_to_num(want), rtol=1e-5,
+                               atol=1e-6)
+
+  @parameterized.parameters(None, 7)
   def test_safe_form(self, default_id):
     values = pairs.rows(_ROWS, 4)
     ids, weights = _sparse(3)

@@ -37,7 +37,7 @@ def fused_embedding_lookup_sparse(params,
     max_norm: length to which each row is clipped before it is pooled; or None.
     default_id: int, the id of samples without ids; None: they give zeros.
     prune_invalid_ids: drop ids below 0, and unless the combiner is "sum" also ids with
-      weights that are not positive.
+      weights that are not positive. False: no id is dropped.
     blocknums: must be None.
 
   Returns:
@@ -56,20 +56,19 @@ def fused_embedding_lookup_sparse(params,
   combiner = combiner or combiners.DEFAULT
   strategy = partition_strategy or "div"
   parts = ev.parts_of(params)
-  if parts is not None:
-    if not prune_invalid_ids and default_id is None:
-      return stock_semantics.lookup_sparse(parts, sp_ids, sparse_weights, combiner,
-                                           max_norm, name)
-    return stock_semantics.safe_lookup_sparse(parts, sp_ids, sparse_weights, combiner,
-                                              default_id, max_norm, prune_invalid_ids,
-                                              name)
   if prune_invalid_ids:
+    if parts is not None:
+      return stock_semantics.safe_lookup_sparse(parts, sp_ids, sparse_weights, combiner,
+                                                default_id, max_norm, True, name)
     return embedding_ops.safe_embedding_lookup_sparse(
         params, sp_ids, sparse_weights, combiner, default_id, name, strategy, max_norm)
   with ops.name_scope(name, "fused_embedding_lookup_sparse") as scope:
     if default_id is not None:
       sp_ids, sparse_weights = stock_semantics.fill_empty_samples(
           sp_ids, sparse_weights, default_id)
+    if parts is not None:
+      return stock_semantics.lookup_sparse(parts, sp_ids, sparse_weights, combiner,
+                                           max_norm, scope)
     return embedding_ops.embedding_lookup_sparse(
         params, sp_ids, sparse_weights, strategy, scope, combiner, max_norm)
 
