@@ -127,7 +127,13 @@ class StageRunner(object):
             None, None, "stage '%s': an earlier session of this server has closed it, so "
             "it would deliver no batch; start a new process" % self.name)
       self._running[session] = len(self.enqueue_ops)
-    following = self._feeds.of_session(session)
+    try:
+      following = self._feeds.of_session(session)
+    except BaseException:
+      # No thread runs, so that a later call may try again.
+      with self._lock:
+        del self._running[session]
+      raise
     threads = [threading.Thread(target=self._run, args=(session, coord, op, following))
                for op in self.enqueue_ops]
     threads.append(threading.Thread(target=self._cancel_on_stop, args=(session, coord)))

@@ -10,6 +10,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.deeprec import graph_lists
 from embedding_variable.deeprec import stages
 
 _Pair = collections.namedtuple("_Pair", ["a", "b"])
@@ -136,6 +137,26 @@ class StagesTest(parameterized.TestCase):
     with _session(init) as session:
       self.assertEqual(_all(session, staged), [0, 2, 4])
       self.assertEqual([session._tf_sess().run(other) for _ in range(2)], [10, 12])  # pylint: disable=protected-access
+
+  def test_a_feed_generator_that_fails_at_first(self):
+    fed, calls = tf.placeholder(tf.int64, []), []
+
+    def generator(session):
+      calls.append(session)
+      if len(calls) == 1:
+        raise KeyError("no data yet")
+      return iter([(5,), (6,)])
+
+    staged = stages.staged(fed * 2, feed_list=[fed], feed_generator=generator)
+    runner, = graph_lists.of(tf.get_default_graph(), graph_lists.STAGES)
+    with tf.Session() as session:
+      coord = tf.train.Coordinator()
+      with self.assertRaisesRegex(KeyError, "no data yet"):
+        runner.create_threads(session, coord, start=True)
+      runner.create_threads(session, coord, start=True)
+      self.assertLen(calls, 2)
+      self.assertEqual([session.run(staged) for _ in range(2)], [10, 12])
+      coord.request_stop()
 
   def test_prefetch_join(self):
     a, init_a = _numbers(3)
