@@ -5,6 +5,7 @@
 import collections as collections_lib
 
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
 from embedding_variable.tf_names import dtypes
@@ -76,6 +77,25 @@ def _values(parts):
   return values
 
 
+def _checked(variables):
+  """Returns the list of embedding variables in a list, with the parts of partitioned ones.
+
+  Raises:
+    ValueError: the list has another object, or a table of eager execution.
+  """
+  tables = []
+  for var in variables:
+    parts = ev.parts_of(var)
+    if parts is None:
+      raise ValueError("summaries: variables must be embedding variables, got %r" % (var,))
+    for part in parts:
+      if taped.is_eager(part.handle):
+        raise ValueError("summaries: embedding variable '%s' was created in eager "
+                         "execution; only tables of a graph have summaries" % part.op.name)
+    tables += parts
+  return tables
+
+
 def _tables(variables):
   """Returns an ordered dict: name of a table -> list of its parts."""
   tables = collections_lib.OrderedDict()
@@ -119,17 +139,22 @@ def summaries(variables=None, collections=None):
   With one evaluation each step, "since the last evaluation" is per step.
 
   Args:
-    variables: list of embedding variables, or None for all of the graph.
+    variables: list of embedding variables (or `PartitionedVariable`s of them), or None
+      for all of the graph.
     collections: list of collections, or None for SUMMARIES, where
       `tf.summary.merge_all`, `MonitoredTrainingSession` and Estimators find them.
 
   Returns:
     A list of string tensors, the summaries.
+
+  Raises:
+    ValueError: a variable is no embedding variable, or was created in eager execution.
   """
   everything = ev.all_in_graph()
   groups = _groups(_tables(everything))
   result = []
-  for name, parts in _tables(everything if variables is None else variables).items():
+  chosen = everything if variables is None else _checked(variables)
+  for name, parts in _tables(chosen).items():
     with ops.name_scope("embedding_variable/%s/" % name):
       values = _values(parts)
     for what, value in values.items():

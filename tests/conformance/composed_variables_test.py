@@ -213,6 +213,10 @@ class DynamicDimensionTest(parameterized.TestCase):
       session.run(tf.global_variables_initializer())
       self.assertEqual(session.run(rows).shape, (0, 6))
 
+  def test_a_number_of_blocks_of_numpy(self):
+    variable = tf.get_dynamic_dimension_embedding_variable("n", 2, np.int64(3))
+    self.assertEqual(variable.block_num, 3)
+
   def test_refuses(self):
     variable = self.variable()
     with self.assertRaisesRegex(ValueError, "'d': .* needs blocknums"):

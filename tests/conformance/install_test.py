@@ -266,6 +266,15 @@ class SummariesTest(absltest.TestCase):
       found = _evaluated(session, merged)
     self.assertEqual((found["v/rows"], found["v/new_rows"]), (7, 7))
 
+  def test_chosen_variables(self):
+    with tf.Graph().as_default():
+      v = tf.get_embedding_variable("v", 3, partitioner=tf.fixed_size_partitioner(2))
+      w = tf.get_embedding_variable("w", 3)
+      self.assertLen(ev.summaries([v]), 3)
+      self.assertLen(ev.summaries([w, v]), 6)
+      with self.assertRaisesRegex(ValueError, "must be embedding variables.*dense"):
+        ev.summaries([tf.get_variable("dense", [3])])
+
   def test_counters_of_a_filter_and_of_a_capacity(self):
     with tf.Graph().as_default(), pairs.session() as session:
       v = tf.get_embedding_variable(

@@ -106,6 +106,12 @@ class CheckpointTest(parameterized.TestCase):
     with self.assertRaisesRegex(tf.errors.NotFoundError, "missing"):
       embedding_variable.restore(model.users, path, "missing")
 
+  def test_a_table_of_a_graph(self):
+    with tf.Graph().as_default():
+      table = tf.compat.v1.get_embedding_variable("t", 4)
+      with self.assertRaisesRegex(TypeError, "'t.*tf.train.Saver"):
+        embedding_variable.restore(table, "ckpt", "t")
+
 
 if __name__ == "__main__":
   absltest.main()

@@ -524,6 +524,22 @@ class WrongUseTest(parameterized.TestCase):
     with self.assertRaisesRegex(TypeError, "'t'.*IndexedSlices"):
       tf.keras.optimizers.SGD(.1).apply_gradients([(tf.ones([1, 2]), table)])
 
+  @parameterized.parameters(*models.MODES)
+  def test_an_optimizer_of_graph_mode(self, mode):
+    dense, optimizer = tf.Variable([1.], name="w"), tf.compat.v1.train.AdamAsyncOptimizer()
+
+    def step():
+      optimizer.apply_gradients([(tf.ones([1]), dense)])
+
+    with self.assertRaisesRegex(NotImplementedError, "'w:0'.*graph mode"):
+      (tf.function(step) if mode == "function" else step)()
+
+  def test_summaries(self):
+    table = tf.compat.v1.get_embedding_variable("t", 2)
+    with tf.Graph().as_default():
+      with self.assertRaisesRegex(ValueError, "'t'.*eager"):
+        embedding_variable.summaries([table])
+
   def test_no_gradients(self):
     model = models.Model(tf.keras.optimizers.SGD(.1))
     with self.assertRaisesRegex(ValueError, "No gradients"):

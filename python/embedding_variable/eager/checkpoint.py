@@ -90,9 +90,14 @@ def restore(table, prefix, name):
     name: string, the table's name in the checkpoint.
 
   Raises:
+    TypeError: `table` is no eager embedding variable.
     tf.errors.NotFoundError: the checkpoint has no table of that name.
     tf.errors.InvalidArgumentError: its rows have another length.
   """
+  if eager_variable.table_of(table) is None:
+    raise TypeError(
+        "embedding_variable.restore: table must be an embedding variable of eager "
+        "execution, got %r. tf.train.Saver restores a graph's" % (table,))
   prefix = ops.convert_to_tensor(prefix)
   if taped.is_eager(prefix):
     known = table.slot_columns

@@ -28,9 +28,9 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
     v = beta2 * v + (1 - beta2) * g^2
     w = w - learning_rate * sqrt(1 - b2) / (1 - b1) * m / (sqrt(v) + epsilon)
 
-  Rows without a gradient keep their m and v. With `apply_sparse_rmsprop`, sparse
-  gradients are applied without momentum and without bias correction, as in DeepRec's
-  documentation; m is unchanged:
+  Works in graph mode only. Rows without a gradient keep their m and v. With
+  `apply_sparse_rmsprop`, sparse gradients are applied without momentum and without bias
+  correction, as in DeepRec's documentation; m is unchanged:
 
     v = beta2 * v + (1 - beta2) * g^2
     w = w - learning_rate * g / (sqrt(v) + epsilon)
@@ -65,7 +65,7 @@ class AdamAsyncOptimizer(optimizer.Optimizer):
 
   def _create_slots(self, var_list):
     for var in var_list:
-      if ev.is_embedding_variable(var) and taped.is_eager(var.handle):
+      if taped.is_eager(getattr(var, "handle", None)):
         raise NotImplementedError(
             "variable '%s': AdamAsyncOptimizer works in graph mode only. Use "
             "tf.compat.v1.train.AdamOptimizer" % var.name)

@@ -10,6 +10,7 @@ takes the memory of one.
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import variable_scope
 from embedding_variable.variables import creation
+from embedding_variable.variables import number_checks
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
 
@@ -64,8 +65,7 @@ def get_dynamic_dimension_embedding_variable(name,
       `tf.get_embedding_variable`.
   """
   del ht_partition_num
-  if (isinstance(embedding_block_num, bool) or
-      not isinstance(embedding_block_num, int) or embedding_block_num < 1):
+  if not number_checks.is_int(embedding_block_num, 1):
     raise ValueError("embedding variable '%s': embedding_block_num must be an integer of "
                      "at least 1, got %r" % (name, embedding_block_num))
   option = options.EmbeddingVariableOption(
