@@ -3,6 +3,5 @@
 """All patches of stock TensorFlow, one file per patched place.
 
 A patch handles embedding variables and calls the stock function for everything else.
-All dependencies on internals of TensorFlow 1.15, except those of the variable class
-itself, are in this folder.
+Internal functions of TensorFlow that other folders call are in tf_names.py.
 """

@@ -71,7 +71,8 @@ def group_embedding_lookup_sparse(params,
       an entry may be None.
     partition_strategy: "mod" or "div", of ordinary partitioned variables.
     is_sequence: do not pool: the results are `[B, T, dim]`, padded with zeros.
-      Combiners are ignored; weights are an error.
+      Combiners have no effect, but their names and number are checked. Weights are an
+      error.
     params_num_per_group: int >= 1, most tables in one op.
     name: name of the op.
 

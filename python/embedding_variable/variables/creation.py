@@ -55,6 +55,9 @@ def get_embedding_variable(name,
                            ev_option=None):
   """Gets an existing embedding variable, or creates one.
 
+  If the variable exists, `ev_option`, `initializer`, `trainable` and `collections` of this
+  call have no effect. In eager execution every call creates a new table.
+
   An embedding variable is a hash table from integer keys to rows of floats. A lookup
   inserts nothing: a key without a row reads a default row, and gets a row of its own
   when its first gradient is applied. Guide: docs/embedding_variables.md.
@@ -77,7 +80,7 @@ def get_embedding_variable(name,
     regularizer: must be None. A scope's regularizer is not applied, with a warning.
     trainable: bool.
     collections: list of collections, or None for GLOBAL_VARIABLES. The variable is also
-      in `embedding_variables`.
+      in `embedding_variables`. No effect in eager execution.
     caching_device: must be None.
     partitioner: None (then the variable scope's), or a partitioner such as
       `tf.fixed_size_partitioner(n)`, which creates n tables `name/part_i`; a key is in
