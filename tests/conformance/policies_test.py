@@ -334,7 +334,7 @@ class EvictionTest(parameterized.TestCase):
       v = tf.get_embedding_variable("v", _DIM)
       with self.assertRaisesRegex(ValueError, "'v': evict.. needs steps_to_live"):
         v.evict()
-      with self.assertRaisesRegex(ValueError, "'v': .*versions are recorded"):
+      with self.assertRaisesRegex(ValueError, "'v': .*needs recorded versions"):
         v.evict(steps_to_live=3)
       w = tf.get_embedding_variable("w", _DIM, steps_to_live=3)
       with self.assertRaisesRegex(ValueError, "'w': .*needs a global step"):
