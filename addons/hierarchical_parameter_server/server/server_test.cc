@@ -421,7 +421,7 @@ TEST_F(ServerTest, ALayerOfARemovedModelGetsAnError) {
   std::vector<float> rows(3);
   ASSERT_TRUE(
       layer.Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial_).ok());
-  // Before a command has told the layers that the models have changed.
+  // Without a command, after which layers search for their models again.
   ASSERT_TRUE(RunningServer()->RemoveModel("n").ok());
   EXPECT_EQ(
       layer.Lookup(ev::Span<const int64_t>(keys), rows.data(), &serial_).code(),

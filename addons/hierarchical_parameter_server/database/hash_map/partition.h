@@ -66,8 +66,8 @@ class Partition {
     return directory_[fraction >> (64 - depth_)];
   }
 
-  // Runs a step while nobody reads the partition or its segments. Segments that
-  // the step replaces are freed after it.
+  // Runs a step while no thread reads the partition or its segments. Segments
+  // that the step replaces are freed after it.
   using Exclusively = std::function<void(const std::function<void()>&)>;
 
   // Makes room for one more row in the segment of `fraction`. Readers may go on

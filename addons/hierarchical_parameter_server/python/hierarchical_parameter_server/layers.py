@@ -49,7 +49,7 @@ class _TableLayer(tf.keras.layers.Layer):
                ps_config_file="", global_batch_size=1, **kwargs):
     kwargs.setdefault("trainable", False)
     super(_TableLayer, self).__init__(**kwargs)
-    # Keras 3 compiles a model by XLA on a GPU, unless a layer says that it cannot.
+    # Otherwise Keras 3 compiles the model by XLA on a GPU, which has no kernel for it.
     self.supports_jit = False
     if not isinstance(model_name, str) or not model_name:
       raise TypeError("model_name: want a model's name, got %r" % (model_name,))

@@ -98,21 +98,19 @@ class Carrier {
     return ev::Unimplemented("this exchange has no device");
   }
 
-  // Returns Internal if another rank is gone, or if the carrier has failed. A
-  // carrier that knows nothing of the other ranks ("nccl" on several hosts) may
-  // not notice it. From any thread, also during a call.
-  // Costs a few system calls and never waits for a device. call: number of the
-  // call that the caller waits for. A rank that took part in that call and then
-  // left is not an error; a rank that left before it is. With kEveryCall, every
-  // rank that has left is an error.
+  // Returns Internal if another rank is gone, or if the carrier has failed; but
+  // "nccl" on several hosts cannot detect another rank's end. From any thread,
+  // also during a call. Costs a few system calls and never waits for a device.
+  // call: number of the call that the caller waits for. A rank that took part
+  // in that call and then left is not an error; a rank that left before it is.
+  // With kEveryCall, every rank that has left is an error.
   virtual ev::Status CheckRanks(int64_t call = kEveryCall) {
     (void)call;
     return ev::Status::OK();
   }
   // Announces that this rank has made 'calls' calls and makes no more. Then
-  // waits until all ranks have left, an error occurs, or 'limit' has passed; a
-  // carrier that knows nothing of the other ranks does not wait. From any
-  // thread.
+  // waits until all ranks have left, an error occurs, or 'limit' has passed;
+  // "nccl" on several hosts does not wait. From any thread.
   virtual void Leave(int64_t calls, std::chrono::milliseconds limit) {
     (void)calls;
     (void)limit;

@@ -70,7 +70,6 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       Or a launcher started several processes, but the script has not called
       `hvd.init()`, so that each would train its own model.
   """
-  global _initialized
   del use_legacy_optimizer
   communication.check_tool(comm_tool, "sok.init: comm_tool")
   wanted = settings.wanted_exchange(exchange, carriers.KINDS)
@@ -84,6 +83,7 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
 
 def _start(wanted):
   """Starts an exchange and logs how this process trains."""
+  global _initialized
   if not communication.horovod_initialized():
     launched = communication.launched_ranks()
     if launched > 1:
