@@ -70,7 +70,8 @@ class ExchangeDevice : public DistinctDevice {
   // Returns this process's device, which the first call creates and which is
   // never destroyed. Loads the CUDA library if no factory is registered.
   // FailedPrecondition, with the reason, if there is no device; Internal if the
-  // CUDA library cannot be loaded. Later calls return the error of the first one.
+  // CUDA library cannot be loaded. Later calls return the error of the first
+  // one.
   static ev::Status Get(ExchangeDevice** device);
 
   // Allocates device memory: not initialised, aligned to 256 bytes, never null.
