@@ -72,7 +72,7 @@ class Dense(tf.Module):
 
   def _mlp(self, x, layers, last_is_linear=False):
     for i, (weights, bias) in enumerate(layers):
-      # The gradient of a bias that `+` adds takes 3 ms more per step in all.
+      # With `+` the gradients of all biases take 3 ms more per step on an H200.
       x = tf.nn.bias_add(tf.matmul(x, tf.cast(weights, self._type)),
                          tf.cast(bias, self._type))
       if not last_is_linear or i + 1 < len(layers):

@@ -44,8 +44,8 @@ std::shared_ptr<ParameterServer> RunningServer();
 ev::Status GetRunningServer(std::shared_ptr<ParameterServer>* server);
 
 // Stops the server. Waits for a Start in progress and for the server's threads.
-// Its tables are destroyed when the lookups that use them
-// end. A server with another configuration may be started afterwards.
+// Its tables are destroyed when the lookups that use them end. A server with
+// another configuration may be started afterwards.
 void Stop();
 
 // Changes with every start and stop only.

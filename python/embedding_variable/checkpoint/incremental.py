@@ -193,7 +193,7 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
   saveable.check_spread_is_known(
       v for v in sess.graph.get_collection("embedding_variables") if hasattr(v, "handle"))
   chain = _chains(saver).get(_key(checkpoint_dir))
-  # Another session has tables of its own, whose changes do not fit to the checkpoint.
+  # Another session has tables of its own, whose changes do not belong to it.
   if chain is None or not chain.is_of(sess):
     raise ValueError(
         "an incremental checkpoint continues a full one, and this saver has not saved "

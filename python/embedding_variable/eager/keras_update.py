@@ -103,7 +103,7 @@ def step(optimizer, tables, others, stock):
 def _updates(optimizer, pairs):
   """Context that yields a function without arguments, which updates tables.
 
-  The function uses the optimizer's learning rate and count of steps at the begin of the
+  The function uses the optimizer's learning rate and count of steps at the start of the
   context. The count of steps is unchanged.
 
   Args:

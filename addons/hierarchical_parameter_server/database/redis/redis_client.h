@@ -81,11 +81,11 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
 
   // Executes all requests; those of one slot in order, but one that is retried
-  // may follow later ones. On an error some may
-  // have been executed. Unavailable: a server was not reached or not ready in
-  // time; the message names it and the error of the last attempt. Internal: its
-  // replies break Redis's protocol. FailedPrecondition: it rejects the user,
-  // the certificate or the command. ResourceExhausted: it is out of memory.
+  // may follow later ones. On an error some may have been executed.
+  // Unavailable: a server was not reached or not ready in time; the message
+  // names it and the error of the last attempt. Internal: its replies break
+  // Redis's protocol. FailedPrecondition: it rejects the user, the certificate
+  // or the command. ResourceExhausted: it is out of memory.
   ev::Status Run(ev::Span<RedisRequest* const> requests);
   // The same with a deadline other than timeout_ms from now.
   ev::Status Run(ev::Span<RedisRequest* const> requests,

@@ -36,7 +36,7 @@ def set_all(dtype=None, timeout=None, threads=None):
       `set_intra_op_threads`.
 
   Returns:
-    A function without arguments that brings the previous settings back.
+    A function without arguments that restores the previous settings.
 
   Raises:
     ValueError: an invalid value.
