@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
 #include "kernels/engine/storage/tiered/read_rounds.h"
 
@@ -32,25 +33,26 @@ DeviceCache::DeviceCache(const DeviceCacheOptions& options,
       host_(std::move(host)),
       shared_ranks_(options.ranks),
       ranks_(*shared_ranks_),
+      entries_(sizeof(Entry), kEntriesLog2),
       hand_(&ranks_, kCandidatesEach),
       evictor_([this] { WorkAhead(); }) {
-  MakePlaces();
+  DropPlaces();
 }
 
 DeviceCache::~DeviceCache() { evictor_.Stop(); }
 
-void DeviceCache::MakePlaces() {
+void DeviceCache::DropPlaces() {
   const int64_t row_bytes = floats() * static_cast<int64_t>(sizeof(float));
   capacity_ =
       std::min<int64_t>(std::max(kMinPlaces, budget_ / row_bytes), kPayload);
-  entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));
+  entries_.Clear();
   made_ = 0;
   hand_.Reset();
   free_.clear();
 }
 
 DeviceCache::Entry* DeviceCache::entry(Place place) const {
-  return reinterpret_cast<Entry*>(entries_->Address(place));
+  return reinterpret_cast<Entry*>(entries_.Address(place));
 }
 
 Status DeviceCache::NewRow(RowHandle handle, int64_t default_row) {
@@ -86,7 +88,9 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
   *held = 0;
   // More rows than places would evict each other for nothing.
   size_t size = std::min<size_t>(handles.size(), capacity());
+  // Allocated before rows are held, which must not stay held.
   std::vector<size_t> pending;
+  pending.reserve(size);
   ranks_.Advance();
   while (size > 0) {
     pending.clear();
@@ -115,7 +119,8 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
     Status status;
     while (status.ok() && !pending.empty()) {
       const size_t before = pending.size();
-      status = Round(handles, use, &pending, places, &end);
+      status = CatchBadAlloc(
+          [&] { return Round(handles, use, &pending, places, &end); });
       // Rows that another thread is moving arrive without this call's help.
       if (pending.size() == before) sched_yield();
     }
@@ -140,7 +145,10 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
                           std::vector<size_t>* pending, Place* places,
                           size_t* end) {
   std::vector<size_t> busy;
-  std::vector<Load> loads;
+  std::vector<Load> loads, mine;
+  busy.reserve(pending->size());
+  loads.reserve(pending->size());
+  mine.reserve(pending->size());
   for (const size_t i : *pending) {
     Load load{i, handles[i], kNoRow, 0};
     switch (TryPin(handles[i], true, &places[i], &load.from)) {
@@ -161,7 +169,6 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
   const bool is_fatal =
       use == Use::kWrites || status.code() != StatusCode::kResourceExhausted;
   if (!status.ok() && taken.empty() && is_fatal) return status;
-  std::vector<Load> mine;
   size_t used = 0;
   for (size_t k = 0; k < loads.size(); ++k) {
     Load& load = loads[k];
@@ -199,21 +206,22 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
 Status DeviceCache::LoadAll(const std::vector<Load>& loads) {
   if (loads.empty()) return Status::OK();
   misses_.fetch_add(loads.size(), std::memory_order_relaxed);
-  std::vector<uint32_t> ranks(loads.size());
-  const Status status = CopyUp(loads, ranks.data());
-  std::vector<Place> unused;
+  std::vector<uint32_t> ranks;
+  const Status status = CatchBadAlloc([&] {
+    ranks.resize(loads.size());
+    return CopyUp(loads, ranks.data());
+  });
   for (size_t k = 0; k < loads.size(); ++k) {
     const Load& load = loads[k];
     if (!status.ok()) {
       word(load.handle)->store(load.from, std::memory_order_release);
-      unused.push_back(load.place);
+      GiveBack(Span<const Place>(&load.place, 1));
       continue;
     }
     Entry* const in = entry(load.place);
     ranks_.Arrive(&in->rank, ranks[k]);
     in->state.fetch_sub(kBusy - 1, std::memory_order_release);
   }
-  GiveBack(unused);
   return status;
 }
 
@@ -223,20 +231,27 @@ Status DeviceCache::CopyUp(const std::vector<Load>& loads, uint32_t* ranks) {
   std::vector<Place> places;
   std::vector<HostRows::Row> rows;
   std::vector<size_t> which;
+  places.reserve(loads.size());
+  rows.reserve(loads.size());
+  which.reserve(loads.size());
+  Status renewed;
   for (size_t k = 0; k < loads.size(); ++k) {
     const Load& load = loads[k];
     if (IsFresh(load.from)) {
       ranks[k] = 0;
-      EV_RETURN_IF_ERROR(device_->RenewRow(load.place, load.from & kPayload));
+      if (!renewed.ok()) continue;
+      renewed = CatchBadAlloc(
+          [&] { return device_->RenewRow(load.place, load.from & kPayload); });
     } else {
       places.push_back(load.place);
       rows.push_back(load.from - 1);
       which.push_back(k);
     }
   }
-  // Flush even if no row follows: a row must not be renewed twice before a
-  // Flush.
+  // Flush even if no row follows, or after an error: a row must not be renewed
+  // twice before a Flush.
   if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
+  EV_RETURN_IF_ERROR(renewed);
   if (places.empty()) return Status::OK();
   std::vector<uint32_t> brought(rows.size());
   // After an error the device receives anything; its places become free.
@@ -255,6 +270,7 @@ Status DeviceCache::CopyUp(const std::vector<Load>& loads, uint32_t* ranks) {
 
 void DeviceCache::Wrote(Span<const Place> places) {
   std::vector<HostRows::Row> stale;
+  stale.reserve(places.size());
   for (const Place place : places) {
     if (place >= kFirstReservedHandle) continue;
     std::atomic<uint32_t>& home = entry(place)->home;
@@ -278,8 +294,15 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
   std::vector<size_t> which, below;
   std::vector<Place> places;
   std::vector<HostRows::Row> rows;
+  // Allocated before rows are held, which must not stay held.
+  const size_t most = std::min(kVisitedAtOnce, handles.size());
+  which.reserve(most);
+  below.reserve(most);
+  places.reserve(most);
+  rows.reserve(most);
   const auto round = [&](const std::vector<size_t>& left,
                          std::vector<size_t>* again) {
+    again->reserve(left.size());
     which.clear();
     below.clear();
     places.clear();
@@ -306,12 +329,16 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
         }
       }
       if (status.ok() && !rows.empty()) {
-        status = host_->Visit(rows, [&](size_t k, const float* row) {
-          visitor.host(below[k], row);
+        status = CatchBadAlloc([&] {
+          return host_->Visit(rows, [&](size_t k, const float* row) {
+            visitor.host(below[k], row);
+          });
         });
       }
     }
-    if (status.ok() && !which.empty()) status = visitor.device(which, places);
+    if (status.ok() && !which.empty()) {
+      status = CatchBadAlloc([&] { return visitor.device(which, places); });
+    }
     Release(places);
     return status;
   };
@@ -347,7 +374,7 @@ TierStats DeviceCache::stats_below() const {
 int64_t DeviceCache::bytes() const {
   const int64_t elsewhere = device_->bytes() + host_->bytes() + words_.bytes();
   std::lock_guard<std::mutex> lock(places_mu_);
-  return elsewhere + static_cast<int64_t>(entries_->bytes());
+  return elsewhere + static_cast<int64_t>(entries_.bytes());
 }
 
 }  // namespace ev

@@ -81,7 +81,8 @@ class DeviceCache {
   DeviceCache(const DeviceCache&) = delete;
   DeviceCache& operator=(const DeviceCache&) = delete;
 
-  // --- Thread-safe: any number of threads may call these at once ---
+  // --- Thread-safe: any number of threads may call these at once. They may
+  // throw std::bad_alloc; the call then holds and changes no row ---
 
   // Gives the handle a fresh row, which takes no memory except its word.
   // ResourceExhausted.
@@ -134,7 +135,7 @@ class DeviceCache {
   enum class Pin { kHeld, kBusy, kAway, kNoRow };
 
   int64_t floats() const { return fresh_.floats(); }
-  void MakePlaces();
+  void DropPlaces();
   std::atomic<uint32_t>* word(RowHandle handle) const {
     return words_.at(handle);
   }
@@ -178,10 +179,10 @@ class DeviceCache {
   std::atomic<int64_t> live_{0};
 
   mutable std::mutex places_mu_;
-  std::atomic<int64_t> capacity_{0};    // written only by calls that run alone
-  std::unique_ptr<SlabArray> entries_;  // by place
-  int64_t made_ = 0;                    // rows that the device has
-  std::vector<Place> free_;
+  std::atomic<int64_t> capacity_{0};  // written only by calls that run alone
+  SlabArray entries_;                 // by place
+  int64_t made_ = 0;                  // rows that the device has
+  std::vector<Place> free_;           // has room for all places
   int64_t reserved_ = 0;
   int64_t demand_ = 0;  // decaying maximum of places per call
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 #include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
 
@@ -23,6 +24,7 @@ Status DeviceCache::EvictAll() {
   std::vector<Place> victims;
   size_t freed = 0;
   for (int64_t p = 0; p < made_; ++p) {
+    victims.reserve(kEvictAtOnce);
     uint32_t idle = 0;
     if (entry(p)->state.compare_exchange_strong(idle, kBusy)) {
       victims.push_back(static_cast<Place>(p));
@@ -74,13 +76,16 @@ Status DeviceCache::Relayout(Span<const float> initial_values) {
   // Rows return to the device, in its new layout, as they are used.
   EV_RETURN_IF_ERROR(EvictAll());
   const size_t added = initial_values.size() - before;
+  fresh_.ReserveSlots(initial_values.size());
   EV_RETURN_IF_ERROR(host_->AddSlots(initial_values.subspan(before, added)));
   device_->Clear();
-  const Status status = device_->Relayout(initial_values);
+  const Status status =
+      CatchBadAlloc([&] { return device_->Relayout(initial_values); });
   if (status.ok()) {
     fresh_.SetSlots(initial_values);
   } else {
-    const Status back = host_->RemoveSlots(added);
+    const Status back =
+        CatchBadAlloc([&] { return host_->RemoveSlots(added); });
     if (!back.ok()) {
       broken_ = FailedPrecondition(
           "rows were lost when slots were added (" + status.message() + ", " +
@@ -89,7 +94,7 @@ Status DeviceCache::Relayout(Span<const float> initial_values) {
     }
   }
   std::lock_guard<std::mutex> lock(places_mu_);
-  MakePlaces();
+  DropPlaces();
   return status;
 }
 
@@ -97,6 +102,8 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> alone(evict_mu_);
   std::vector<HostRows::Row> rows;
   std::vector<Place> places;
+  rows.reserve(handles.size());
+  places.reserve(handles.size());
   for (const RowHandle handle : handles) {
     const uint32_t seen = word(handle)->exchange(0);
     uint32_t elsewhere = seen;
@@ -115,7 +122,7 @@ void DeviceCache::Forget(Span<const RowHandle> handles) {
     std::lock_guard<std::mutex> lock(places_mu_);
     if (made_ > 0 && static_cast<int64_t>(free_.size()) == made_) {
       device_->Clear();
-      MakePlaces();
+      DropPlaces();
     }
   }
   words_.DropUnused(handles);
@@ -126,7 +133,7 @@ void DeviceCache::Clear() {
   std::lock_guard<std::mutex> lock(places_mu_);
   words_.Clear();
   live_.store(0);
-  MakePlaces();
+  DropPlaces();
   device_->Clear();
   host_->Clear(fresh_.num_slots());
   broken_ = Status::OK();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/engine/base/prefetch.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
 #include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
 
@@ -22,15 +23,21 @@ constexpr size_t kEvictAtOnce = 8192;
 // Makes up to n places, marked busy; fewer after an error. The caller must
 // flush the device before it renews their rows. Called under places_mu_.
 Status DeviceCache::Grow(int64_t n, std::vector<Place>* places) {
+  if (n <= 0) return Status::OK();
+  places->reserve(places->size() + n);
   for (int64_t k = 0; k < n && made_ < capacity_; ++k) {
     const size_t slab = made_ >> kEntriesLog2;
-    if (!entries_->has_slab(slab) && !entries_->AddSlab(slab)) {
-      return ResourceExhausted("no memory for another row");
+    if (!entries_.has_slab(slab)) {
+      // Here, so that GiveBack cannot fail.
+      free_.reserve((slab + 1) << kEntriesLog2);
+      if (!entries_.AddSlab(slab)) {
+        return ResourceExhausted("no memory for another row");
+      }
     }
     const Place place = static_cast<Place>(made_);
     EV_RETURN_IF_ERROR(device_->NewRow(place, 0));
     ++made_;
-    entries_->Use(slab, made_ - slab * entries_->slab_rows());
+    entries_.Use(slab, made_ - slab * entries_.slab_rows());
     entry(place)->state.fetch_add(kBusy, std::memory_order_acquire);
     places->push_back(place);
   }
@@ -39,6 +46,7 @@ Status DeviceCache::Grow(int64_t n, std::vector<Place>* places) {
 
 Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
   if (n == 0) return Status::OK();
+  taken->reserve(n);
   const auto take_free = [&] {
     const size_t count = std::min(n - taken->size(), free_.size());
     taken->insert(taken->end(), free_.end() - count, free_.end());
@@ -52,12 +60,12 @@ Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
     demand_ = std::max<int64_t>(demand_ - demand_ / 16, n);
     take_free();
     const size_t before = taken->size();
-    if (before < n) status = Grow(n - before, taken);
+    status = CatchBadAlloc([&] { return Grow(n - before, taken); });
     has_grown = taken->size() > before;
     has_any = made_ > 0;
   }
   if (has_grown) {
-    const Status flushed = device_->Flush();
+    const Status flushed = CatchBadAlloc([&] { return device_->Flush(); });
     if (!flushed.ok()) {
       GiveBack(*taken);
       taken->clear();
@@ -75,7 +83,8 @@ Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
     take();  // the thread may have freed some meanwhile
     if (taken->size() == n) break;
     size_t freed = 0;
-    status = Evict(n - taken->size(), use == Use::kWrites, &freed);
+    status = CatchBadAlloc(
+        [&] { return Evict(n - taken->size(), use == Use::kWrites, &freed); });
     if (take() == 0 && freed == 0) break;
   }
   return status;
@@ -98,11 +107,12 @@ Status DeviceCache::Reserve(int64_t rows) {
   {
     std::lock_guard<std::mutex> lock(places_mu_);
     const int64_t wanted = std::min(reserved_ + rows, live);
-    status = Grow(wanted - static_cast<int64_t>(free_.size()), &places);
+    const int64_t missing = wanted - static_cast<int64_t>(free_.size());
+    status = CatchBadAlloc([&] { return Grow(missing, &places); });
     if (status.ok()) reserved_ += rows;
   }
   if (!places.empty()) {
-    const Status flushed = device_->Flush();
+    const Status flushed = CatchBadAlloc([&] { return device_->Flush(); });
     GiveBack(places);
     if (status.ok() && !flushed.ok()) {
       Unreserve(rows);
@@ -127,6 +137,7 @@ void DeviceCache::Choose(size_t n, std::vector<Place>* victims) {
     made = made_;
   }
   std::vector<Place> chosen(n);
+  victims->reserve(n);
   const auto idle_rank = [this](Place place) {
     Entry* const in = entry(place);
     return in->state.load(std::memory_order_relaxed) == 0 ? &in->rank : nullptr;
@@ -153,12 +164,23 @@ Status DeviceCache::Evict(size_t n, bool is_reserved, size_t* freed) {
 // any other copy stay. Called under evict_mu_.
 Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
                               size_t* freed) {
+  *freed = 0;
   std::vector<Place> gone, written;
-  std::vector<HostRows::Row> rows;
-  Status status;
+  std::vector<HostRows::Row> rows, unused;
   const auto stays = [&](Place place) {
     entry(place)->state.fetch_sub(kBusy, std::memory_order_release);
   };
+  Status status = CatchBadAlloc([&] {
+    gone.reserve(victims.size());
+    written.reserve(victims.size());
+    rows.reserve(victims.size());
+    unused.reserve(victims.size());
+    return Status::OK();
+  });
+  if (!status.ok()) {
+    for (const Place place : victims) stays(place);
+    return status;
+  }
   for (const Place place : victims) {
     Entry* const out = entry(place);
     const uint32_t home = out->home.load(std::memory_order_relaxed);
@@ -177,7 +199,8 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
     }
     HostRows::Row row;
     if (status.ok()) {
-      status = host_->Allocate(out->handle, is_reserved, &row);
+      status = CatchBadAlloc(
+          [&] { return host_->Allocate(out->handle, is_reserved, &row); });
     }
     if (!status.ok()) {
       stays(place);
@@ -186,8 +209,8 @@ Status DeviceCache::WriteBack(std::vector<Place> victims, bool is_reserved,
     written.push_back(place);
     rows.push_back(row);
   }
-  const Status copied = CopyDown(written, rows, is_reserved);
-  std::vector<HostRows::Row> unused;
+  const Status copied =
+      CatchBadAlloc([&] { return CopyDown(written, rows, is_reserved); });
   for (size_t k = 0; k < written.size(); ++k) {
     Entry* const out = entry(written[k]);
     if (copied.ok() || out->home.load(std::memory_order_relaxed) != 0) {

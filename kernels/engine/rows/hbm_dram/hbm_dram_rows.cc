@@ -4,11 +4,11 @@
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
 
 #include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
@@ -22,15 +22,6 @@ constexpr int64_t kMinRows = 64;
 
 using Place = DeviceCache::Place;
 using Use = DeviceCache::Use;
-
-template <typename Body>  // Status()
-Status Guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("out of memory");
-  }
-}
 
 // Holds rows until destroyed.
 class HeldRows : public RowHold {
@@ -70,7 +61,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
         cache_(options, std::move(device), std::move(host)) {}
 
   Status NewRow(RowHandle handle, int64_t default_row) override {
-    return Guarded([&] { return cache_.NewRow(handle, default_row); });
+    return CatchBadAlloc([&] { return cache_.NewRow(handle, default_row); });
   }
 
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
@@ -107,7 +98,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   }
 
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
-    return Guarded([&] {
+    return CatchBadAlloc([&] {
       std::vector<double> squares;
       DeviceCache::Visitor visitor;
       visitor.fresh = [&](size_t i, int64_t default_row) {
@@ -130,7 +121,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   Status PlaceRows(Span<const RowHandle> handles, bool writes, RowHandle* names,
                    std::unique_ptr<RowHold>* hold, bool* placed) override {
     *placed = false;
-    return Guarded([&] {
+    return CatchBadAlloc([&] {
       const size_t size = handles.size();
       if (static_cast<int64_t>(size) > cache_.capacity()) return Status::OK();
       std::unique_ptr<HeldRows> held(new HeldRows(&cache_, size));
@@ -165,12 +156,12 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   }
 
   Status Reserve(int64_t rows) override {
-    return Guarded([&] { return cache_.Reserve(rows); });
+    return CatchBadAlloc([&] { return cache_.Reserve(rows); });
   }
   void Unreserve(int64_t rows) override { cache_.Unreserve(rows); }
 
   Status Relayout(Span<const float> initial_values) override {
-    return Guarded([&] { return cache_.Relayout(initial_values); });
+    return CatchBadAlloc([&] { return cache_.Relayout(initial_values); });
   }
   void Forget(Span<const RowHandle> handles) override {
     cache_.Forget(handles);
@@ -192,7 +183,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   // Reads each row where it is; rows do not become hot by it.
   Status CopyOnce(Span<const RowHandle> handles, Span<const int> columns,
                   Span<float* const> out) {
-    return Guarded([&] {
+    return CatchBadAlloc([&] {
       std::vector<float> rows;
       DeviceCache::Visitor visitor;
       visitor.fresh = [&](size_t i, int64_t default_row) {
@@ -229,7 +220,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   template <typename Held, typename Elsewhere>
   Status ReadStretches(Span<const RowHandle> handles, const Held& held,
                        const Elsewhere& elsewhere) {
-    return Guarded([&] {
+    return CatchBadAlloc([&] {
       // Half of the places, so that two concurrent calls can both hold a
       // stretch.
       const size_t most = std::max<size_t>(1, cache_.capacity() / 2);
@@ -249,7 +240,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
   template <typename Body>
   Status WriteStretches(Span<const RowHandle> handles, const Body& body) {
-    return Guarded([&] {
+    return CatchBadAlloc([&] {
       HeldRows rows(&cache_,
                     std::min<size_t>(handles.size(), cache_.capacity()));
       for (size_t begin = 0; begin < handles.size();) {
@@ -307,7 +298,7 @@ Status MakeRowsBelowDevice(const RowHomeOptions& options,
   cache.dim = options.dim;
   cache.default_rows = options.default_rows;
   cache.device_bytes = options.memory_bytes;
-  return Guarded([&] {
+  return CatchBadAlloc([&] {
     cache.ranks = std::make_shared<UseRanks>(options.tier_strategy);
     std::unique_ptr<HostRows> host;
     EV_RETURN_IF_ERROR(make_host(cache.ranks, &host));

@@ -19,6 +19,15 @@ constexpr size_t kRanksAhead = 16;
 
 }  // namespace
 
+// Called under rows_mu_, before another row is allocated. Throws
+// std::bad_alloc.
+void MemoryHostRows::MakeRoomToFree() {
+  const size_t rows = static_cast<size_t>(in_use_) + free_.size() + 1;
+  if (free_.capacity() < rows) {
+    free_.reserve(std::max(rows, 2 * free_.capacity()));
+  }
+}
+
 Status MemoryHostRows::Allocate(RowHandle, bool is_reserved, Row* row) {
   std::lock_guard<std::mutex> lock(rows_mu_);
   const int64_t kept = is_reserved ? 0 : reserved_;
@@ -26,6 +35,7 @@ Status MemoryHostRows::Allocate(RowHandle, bool is_reserved, Row* row) {
     *row = free_.back();
     free_.pop_back();
   } else {
+    MakeRoomToFree();
     EV_RETURN_IF_ERROR(rows_.Allocate(row));
   }
   ++in_use_;
@@ -83,6 +93,7 @@ Status MemoryHostRows::Reserve(int64_t rows, int64_t most) {
   const int64_t wanted = std::min(reserved_ + rows, most - in_use_);
   while (static_cast<int64_t>(free_.size()) < wanted) {
     Row row;
+    MakeRoomToFree();
     EV_RETURN_IF_ERROR(rows_.Allocate(&row));
     free_.push_back(row);
   }

@@ -52,6 +52,9 @@ class MemoryHostRows : public HostRows {
   void Clear(size_t num_slots) override;
 
  private:
+  // Makes Free unable to fail.
+  void MakeRoomToFree();
+
   const int64_t dim_;
   RowStore rows_;
   mutable std::mutex rows_mu_;

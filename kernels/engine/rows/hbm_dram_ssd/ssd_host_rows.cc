@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/ssd/open_tiered_rows.h"
 #include "kernels/engine/storage/tiered/handle_words.h"
 
@@ -15,15 +15,6 @@ namespace {
 
 // Rows that a Visit reads together.
 constexpr size_t kVisitedAtOnce = 512;
-
-template <typename Body>  // Status()
-Status Guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("out of memory");
-  }
-}
 
 }  // namespace
 
@@ -52,20 +43,20 @@ void SsdHostRows::Free(Span<const Row> rows) {
 Status SsdHostRows::Write(Span<const Row> rows, bool is_reserved,
                           const float* floats, const uint32_t* ranks) {
   size_t done = 0;
-  const Status status = Guarded(
+  const Status status = CatchBadAlloc(
       [&] { return tiers_->Put(rows, is_reserved, floats, ranks, &done); });
   tiers_->Compact();
   return status;
 }
 
 Status SsdHostRows::Read(Span<const Row> rows, float* floats, uint32_t* ranks) {
-  return Guarded([&] { return tiers_->CopyWhole(rows, floats, ranks); });
+  return CatchBadAlloc([&] { return tiers_->CopyWhole(rows, floats, ranks); });
 }
 
 Status SsdHostRows::Visit(
     Span<const Row> rows,
     const std::function<void(size_t, const float*)>& body) {
-  return Guarded([&] {
+  return CatchBadAlloc([&] {
     const int64_t width = floats();
     std::vector<float> copies(std::min(rows.size(), kVisitedAtOnce) * width);
     for (size_t begin = 0; begin < rows.size(); begin += kVisitedAtOnce) {
@@ -79,7 +70,7 @@ Status SsdHostRows::Visit(
 }
 
 Status SsdHostRows::Reserve(int64_t rows, int64_t most) {
-  return Guarded([&] {
+  return CatchBadAlloc([&] {
     // If no row has to leave the device, none takes a place here.
     return most == 0 ? tiers_->Reserve(rows) : tiers_->ReservePut(rows);
   });
@@ -92,7 +83,7 @@ void SsdHostRows::AddStats(TierStats* stats, TierStats* below) const {
 }
 
 Status SsdHostRows::AddSlots(Span<const float> initial_values) {
-  return Guarded([&] {
+  return CatchBadAlloc([&] {
     std::vector<float> all = slots_;
     all.insert(all.end(), initial_values.begin(), initial_values.end());
     EV_RETURN_IF_ERROR(tiers_->SetSlots(all));

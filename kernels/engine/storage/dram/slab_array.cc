@@ -16,7 +16,9 @@ SlabArray::SlabArray(size_t stride, int rows_log2)
       mask_((uint32_t{1} << rows_log2) - 1),
       directory_(nullptr) {}
 
-SlabArray::~SlabArray() {
+SlabArray::~SlabArray() { Clear(); }
+
+void SlabArray::Clear() {
   for (size_t s = 0; s < used_rows_.size(); ++s) DropSlab(s);
 }
 

@@ -61,6 +61,8 @@ class SlabArray {
   bool AddSlab(size_t slab);
   // Frees the memory of slab s. REQUIRES: no concurrent Address.
   void DropSlab(size_t slab);
+  // Frees the memory of all slabs. REQUIRES: no concurrent Address.
+  void Clear();
   bool has_slab(size_t slab) const {
     return slab < used_rows_.size() && directory_.load()[slab] != nullptr;
   }

@@ -60,7 +60,7 @@ Status TieredRows::MakePlace(Place* place) {
     if (uses) to->Use(slab, used_ + 1 - slab * to->slab_rows());
     return true;
   };
-  for (SlabArray* to : {handles_.get(), entries_.get(), rows_.get()}) {
+  for (SlabArray* to : {&handles_, &entries_, rows_.get()}) {
     if (!add(to, false)) {
       return ResourceExhausted("no memory for another row");
     }
@@ -70,7 +70,7 @@ Status TieredRows::MakePlace(Place* place) {
   if (free_.capacity() < needed) {
     free_.reserve(std::max(needed, 2 * free_.capacity()));
   }
-  for (SlabArray* to : {handles_.get(), entries_.get(), rows_.get()}) {
+  for (SlabArray* to : {&handles_, &entries_, rows_.get()}) {
     add(to, true);
   }
   *place = static_cast<Place>(used_);

@@ -24,12 +24,12 @@ struct TieredRows::Entry {
 };
 
 inline TieredRows::Entry* TieredRows::entry(Place place) const {
-  return reinterpret_cast<Entry*>(entries_->Address(place));
+  return reinterpret_cast<Entry*>(entries_.Address(place));
 }
 
 // kNoRow: the place has no row now, or never had one.
 inline std::atomic<RowHandle>* TieredRows::handle_of(Place place) const {
-  return reinterpret_cast<std::atomic<RowHandle>*>(handles_->Address(place));
+  return reinterpret_cast<std::atomic<RowHandle>*>(handles_.Address(place));
 }
 
 inline float* TieredRows::row(Place place) const {

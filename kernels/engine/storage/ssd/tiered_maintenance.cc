@@ -49,16 +49,23 @@ Status TieredRows::SetSlots(Span<const float> initial_values) {
   const size_t before = fresh_.num_slots();
   if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
   const bool wider = initial_values.size() != before;
-  if (wider) {
-    EV_RETURN_IF_ERROR(WriteAllOut());
-    EV_RETURN_IF_ERROR(file_->SetFloats(
-        fresh_.dim() * (1 + static_cast<int64_t>(initial_values.size()))));
-    for (size_t s = before; s < initial_values.size(); ++s) {
-      added_.push_back(initial_values[s]);
-    }
+  if (!wider) {
+    fresh_.SetSlots(initial_values);
+    return Status::OK();
+  }
+  EV_RETURN_IF_ERROR(WriteAllOut());
+  const int64_t floats =
+      fresh_.dim() * (1 + static_cast<int64_t>(initial_values.size()));
+  // All that needs memory comes before the first change.
+  std::unique_ptr<SlabArray> rows = NewRowMemory(floats);
+  added_.reserve(initial_values.size());
+  fresh_.ReserveSlots(initial_values.size());
+  EV_RETURN_IF_ERROR(file_->SetFloats(floats));
+  for (size_t s = before; s < initial_values.size(); ++s) {
+    added_.push_back(initial_values[s]);
   }
   fresh_.SetSlots(initial_values);
-  if (wider) MakeMemory();
+  UseRowMemory(std::move(rows));
   return Status::OK();
 }
 
@@ -70,11 +77,12 @@ Status TieredRows::RemoveSlots(size_t count) {
        ++s) {
     kept.push_back(fresh_.initial_value(static_cast<int>(s)));
   }
-  EV_RETURN_IF_ERROR(
-      file_->SetFloats(fresh_.dim() * (1 + static_cast<int64_t>(kept.size()))));
+  const int64_t floats = fresh_.dim() * (1 + static_cast<int64_t>(kept.size()));
+  std::unique_ptr<SlabArray> rows = NewRowMemory(floats);
+  EV_RETURN_IF_ERROR(file_->SetFloats(floats));
   added_.resize(added_.size() - count);
   fresh_.SetSlots(kept);
-  MakeMemory();
+  UseRowMemory(std::move(rows));
   return Status::OK();
 }
 
@@ -93,7 +101,7 @@ void TieredRows::Forget(Span<const RowHandle> handles) {
       free_.push_back(place);
     }
   }
-  if (static_cast<int64_t>(free_.size()) == used_) MakeMemory();
+  if (static_cast<int64_t>(free_.size()) == used_) DropPlaces();
   words_.DropUnused(handles);
 }
 
@@ -101,7 +109,7 @@ void TieredRows::Clear() {
   std::lock_guard<std::mutex> compact(compact_mu_);
   std::lock_guard<std::mutex> lock(places_mu_);
   words_.Clear();
-  MakeMemory();
+  DropPlaces();
   file_->Clear();
 }
 

@@ -166,6 +166,27 @@ TEST_F(TieredMemoryTest, AnAllocationThatFailsLeavesNoRowKept) {
   EXPECT_GT(failures, 5);
 }
 
+TEST_F(TieredMemoryTest, NewSlotsThatFailLeaveTheRows) {
+  ASSERT_TRUE(Add(all_).ok());
+  const std::vector<float> initial = {7};
+  int failures = 0;
+  for (bool ended = false; !ended; ++failures) {
+    SCOPED_TRACE(failures);
+    allocations_left = failures;
+    try {
+      ended = rows_->SetSlots(initial).ok();
+    } catch (const std::bad_alloc&) {
+    }
+    allocations_left = -1;
+    ExpectWhole();
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(failures, 3);
+  std::vector<float> slots(kRows * kDim);
+  ASSERT_TRUE(rows_->Copy(all_, kDim, kDim, slots.data()).ok());
+  EXPECT_EQ(slots, std::vector<float>(slots.size(), 7.0f));
+}
+
 bool NoSpace(int64_t) { return false; }
 
 TEST(RowFileMemoryTest, AReservationWithoutMemoryKeepsNoRoom) {

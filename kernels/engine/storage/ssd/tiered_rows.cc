@@ -31,6 +31,8 @@ TieredRows::TieredRows(const TieredRowsOptions& options)
                         ? options.ranks
                         : std::make_shared<UseRanks>(options.strategy)),
       ranks_(*shared_ranks_),
+      entries_(sizeof(Entry), kEntriesLog2),
+      handles_(sizeof(RowHandle), kHandlesLog2),
       hand_(&ranks_, kCandidatesEach),
       compactor_([this] { CompactWhileSparse(); }) {
   hand_.Reserve(kEvictAtOnce);
@@ -45,21 +47,33 @@ Status TieredRows::Create(const TieredRowsOptions& options,
   file.direct = options.direct;
   EV_RETURN_IF_ERROR(RowFile::Create(file, &made->file_));
   EV_RETURN_IF_ERROR(made->file_->SetFloats(made->floats()));
-  made->MakeMemory();
+  made->UseRowMemory(NewRowMemory(made->floats()));
   *rows = std::move(made);
   return Status::OK();
 }
 
 TieredRows::~TieredRows() { compactor_.Stop(); }
 
-void TieredRows::MakeMemory() {
-  const size_t stride = RowStride(floats());
-  const size_t place_bytes = stride + sizeof(Entry) + sizeof(RowHandle);
+std::unique_ptr<SlabArray> TieredRows::NewRowMemory(int64_t floats) {
+  const size_t stride = RowStride(floats);
+  return std::unique_ptr<SlabArray>(
+      new SlabArray(stride, SlabRowsLog2(stride)));
+}
+
+// Allocates nothing, like DropPlaces.
+void TieredRows::UseRowMemory(std::unique_ptr<SlabArray> rows) {
+  rows_ = std::move(rows);
+  const size_t place_bytes =
+      rows_->stride() + sizeof(Entry) + sizeof(RowHandle);
   capacity_ = std::max<int64_t>(1, budget_ / static_cast<int64_t>(place_bytes));
   capacity_ = std::min<int64_t>(capacity_, kPayload);
-  rows_.reset(new SlabArray(stride, SlabRowsLog2(stride)));
-  entries_.reset(new SlabArray(sizeof(Entry), kEntriesLog2));
-  handles_.reset(new SlabArray(sizeof(RowHandle), kHandlesLog2));
+  DropPlaces();
+}
+
+void TieredRows::DropPlaces() {
+  rows_->Clear();
+  entries_.Clear();
+  handles_.Clear();
   used_ = 0;
   hand_.Reset();
   free_.clear();
@@ -191,7 +205,7 @@ bool TieredRows::IsStored(RowHandle handle) const {
 
 int64_t TieredRows::memory_bytes() const {
   std::lock_guard<std::mutex> lock(places_mu_);
-  return rows_->bytes() + entries_->bytes() + handles_->bytes() +
+  return rows_->bytes() + entries_.bytes() + handles_.bytes() +
          file_->buffer_bytes() + words_.bytes();
 }
 

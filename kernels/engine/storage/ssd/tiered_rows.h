@@ -229,7 +229,9 @@ class TieredRows {
   class Incoming;
 
   explicit TieredRows(const TieredRowsOptions& options);
-  void MakeMemory();
+  static std::unique_ptr<SlabArray> NewRowMemory(int64_t floats);
+  void UseRowMemory(std::unique_ptr<SlabArray> rows);
+  void DropPlaces();
   int64_t floats() const { return fresh_.floats(); }
   std::atomic<uint32_t>* word(RowHandle handle) const {
     return words_.at(handle);
@@ -284,7 +286,8 @@ class TieredRows {
 
   mutable std::mutex places_mu_;
   int64_t capacity_ = 0;
-  std::unique_ptr<SlabArray> rows_, entries_, handles_;  // by place
+  std::unique_ptr<SlabArray> rows_;  // by place, like the next two
+  SlabArray entries_, handles_;
   int64_t used_ = 0;  // places that were ever used
   std::vector<Place> free_;
   VictimHand hand_;

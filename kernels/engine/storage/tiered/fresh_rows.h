@@ -47,6 +47,9 @@ class FreshRows {
            std::memcmp(initial_.data(), initial_values.data(),
                        initial_.size() * sizeof(float)) == 0;
   }
+  // Makes a SetSlots with that many slots unable to fail. Throws
+  // std::bad_alloc.
+  void ReserveSlots(size_t count) { initial_.reserve(count); }
   void SetSlots(Span<const float> initial_values) {
     initial_.assign(initial_values.begin(), initial_values.end());
   }
