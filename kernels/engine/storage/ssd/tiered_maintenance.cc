@@ -136,8 +136,8 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
   for (;;) {
     uint32_t seen = where->load(std::memory_order_acquire);
     if (seen == record.number + 1) {
-      // Cannot run out of room: the rows of a segment need less than the
-      // segment that becomes free.
+      // Not in room that an update has reserved, which may need it before this
+      // segment is free.
       std::vector<float> whole;
       const float* from = record.row;
       if (record.floats != floats()) {
@@ -148,7 +148,7 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
       }
       RecordNumber moved;
       EV_RETURN_IF_ERROR(file_->Append(record.handle, record.rank, from,
-                                       /*is_reserved=*/true, &moved));
+                                       /*is_reserved=*/false, &moved));
       if (where->compare_exchange_strong(seen, moved + 1,
                                          std::memory_order_acq_rel)) {
         file_->Drop({&record.number, 1});

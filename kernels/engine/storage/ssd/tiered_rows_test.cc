@@ -403,6 +403,48 @@ TEST_P(TieredRowsTest, ADiskThatIsFullLosesNothing) {
   EXPECT_EQ(values, expected);
 }
 
+TEST_P(TieredRowsTest, CompactionLeavesReservedRoomAlone) {
+  if (GetParam().in_thread) {
+    GTEST_SKIP() << "the variant compacts in a thread";
+  }
+  std::vector<float> expected(5000, 0.0f);
+  const auto add = [&](RowHandle h) {
+    float* row = nullptr;
+    TieredRows::Place place = TieredRows::kNoPlace;
+    size_t held = 0;
+    TieredRows::Holding holding;
+    EV_RETURN_IF_ERROR(
+        rows_->Hold({&h, 1}, false, &row, &place, &held, &holding));
+    rows_->Wrote({&place, 1});
+    row[0] += h;
+    expected[h] += h;
+    return Status::OK();
+  };
+  // Dead records in all segments, without a call of Compact.
+  std::mt19937_64 random(1);
+  std::vector<RowHandle> handles;
+  for (RowHandle h = 0; h < 5000; ++h) {
+    ASSERT_TRUE(rows_->NewRow(h, 0).ok());
+    handles.push_back(h);
+    ASSERT_TRUE(add(h).ok());
+  }
+  for (int i = 0; i < 20000; ++i) ASSERT_TRUE(add(random() % 5000).ok());
+  // All room of the file is reserved, and the disk is full.
+  ASSERT_TRUE(rows_->Reserve(1000).ok());
+  disk_full = true;
+  Status status;
+  while (status.ok()) status = add(random() % 5000);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  rows_->Compact();
+  EXPECT_EQ(rows_->stats().compacted_rows, 0);
+  rows_->Unreserve(1000);
+  rows_->Compact();
+  EXPECT_GT(rows_->stats().compacted_rows, 0);
+  std::vector<float> values(5000);
+  ASSERT_TRUE(rows_->Copy(handles, 0, 1, values.data()).ok());
+  EXPECT_EQ(values, expected);
+}
+
 TEST_P(TieredRowsTest, ADamagedRecordIsNeverARow) {
   std::vector<RowHandle> handles;
   for (RowHandle h = 0; h < 2000; ++h) {
