@@ -7,6 +7,12 @@
   tfra/bin/pip install --no-deps tensorflow-recommenders-addons==0.8.1 typeguard
   TF_USE_LEGACY_KERAS=1 tfra/bin/python benchmarks/tfra_step.py
 
+With --device=/gpu:0 the tables are HierarchicalKV's, with all rows in GPU memory. TFRA's
+newest wheel for GPUs is 0.7.2, which requires TensorFlow 2.15:
+
+  tfra/bin/pip install tensorflow==2.15.1
+  tfra/bin/pip install --no-deps tensorflow-recommenders-addons-gpu==0.7.2 typeguard
+
 The tables are TFRA's dynamic embedding variables, the optimizer is Adagrad wrapped in its
 DynamicEmbeddingOptimizer, and the step is a tf.function, which TFRA's lookups need shadow
 variables for.
@@ -36,6 +42,16 @@ flags.DEFINE_enum("lookup", "unique", ["unique", "plain"],
                   "Whether ids are deduplicated before a table's lookup.")
 
 
+def _creator():
+  """Returns what makes a table's hash table; None: TFRA's default, in CPU memory."""
+  if "gpu" not in FLAGS.device.lower():
+    return None
+  capacity = 1 << (FLAGS.rows - 1).bit_length()
+  return de.HkvHashTableCreator(de.HkvHashTableConfig(
+      init_capacity=capacity, max_capacity=capacity,
+      max_hbm_for_values=4 * FLAGS.dim * capacity))
+
+
 def _look_up(shadow, ids):
   """Returns the rows [batch, dim] of a table's shadow variable."""
   if FLAGS.lookup == "unique":
@@ -49,7 +65,7 @@ def main(unused_argv):
   ids = [tf.constant(i, tf.int64) for i in ids]
   with tf.device(FLAGS.device):
     tables = [
-        de.get_variable("t%d" % t, dim=FLAGS.dim, devices=[FLAGS.device],
+        de.get_variable("t%d" % t, dim=FLAGS.dim, devices=[FLAGS.device], kv_creator=_creator(),
                         initializer=tf.keras.initializers.RandomNormal(0, .01))
         for t in range(FLAGS.tables)
     ]
