@@ -166,7 +166,9 @@ def saver(folder, steps):
 
     def run(self, fetches, *args, **kwargs):
       if self.armed and fetches == saver_.saver_def.save_tensor_name:
-        os.kill(os.getpid(), signal.SIGKILL)
+        if hvd.rank() == 1:
+          os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(2)  # writes its part after the other ranks have failed
       return super(Session, self).run(fetches, *args, **kwargs)
 
   with Session() as session:
@@ -177,7 +179,7 @@ def saver(folder, steps):
     model.run(session, steps)
     # After this step no rank is far behind.
     sok.init(exchange_timeout=float(os.environ.get("TIMEOUT", "60")))
-    session.armed = ends == "killed" and hvd.rank() == 1
+    session.armed = ends == "killed" and hvd.rank() > 0
     begin = time.time()
     try:
       if ends == "another path" and hvd.rank() == 1:

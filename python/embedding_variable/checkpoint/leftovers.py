@@ -3,9 +3,9 @@
 """Removes files that failed or killed saves left next to checkpoints.
 
 A partial checkpoint of a large table is a large file, and useless unless it is merged.
-The next save of the same series removes it, and a failing save removes its own. A save
-of full checkpoints also removes leftovers of deltas, which are in a separate folder
-(delta_chain.py).
+The next save of the same series removes it, and a failing save removes its own. Rank 0
+does that for all ranks. A save of full checkpoints also removes leftovers of deltas,
+which are in a separate folder (delta_chain.py).
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from embedding_variable.tf_names import file_io
 _FILE = r"\.(index|data-\d{5}-of-\d{5})(\.tempstate\d+)?"
 _PART = (r"((\.partial)?(_part_(rest|tables\d+|rank\d+_tables\d+)%s|_temp_[0-9a-f]{32})"
          r"|\.partial%s)/?$" % (_FILE, _FILE))
+_PART_OF_RANK = r"(\.partial)?_part_rank%05d_tables\d+" + _FILE + "$"
 _STEP = r"(-\d+)?"
 # The folder of deltas, and the part of a delta's name after the full checkpoint's.
 DELTAS = ".incremental_checkpoint"
@@ -41,7 +42,7 @@ def removed(save_path):
   Args:
     save_path: string, as passed to `Saver.save`: without the step.
   """
-  save_path = os.path.abspath(save_path) if "://" not in save_path else save_path
+  save_path = _absolute(save_path)
   with _lock:
     _saving[save_path] = _saving.get(save_path, 0) + 1
     if _saving[save_path] == 1:
@@ -59,6 +60,24 @@ def removed(save_path):
           _remove(save_path)
 
 
+@contextlib.contextmanager
+def removed_part(save_path, rank):
+  """Context of a save by a rank other than 0: removes this rank's part if it fails.
+
+  Rank 0 may have removed the leftovers before this rank ends its part.
+
+  Args:
+    save_path: string, as passed to `Saver.save`: without the step.
+    rank: int, this rank.
+  """
+  try:
+    yield
+  except BaseException:
+    with _lock:
+      _remove(_absolute(save_path), _PART_OF_RANK % rank)
+    raise
+
+
 def delete(path):
   """Deletes a file, or a folder with its content; no-op if it does not exist."""
   try:
@@ -70,11 +89,15 @@ def delete(path):
     pass
 
 
-def _remove(save_path):
+def _absolute(save_path):
+  return os.path.abspath(save_path) if "://" not in save_path else save_path
+
+
+def _remove(save_path, part=_PART):
   folder, base = os.path.split(save_path)
   series = re.escape(base) + _STEP
-  _remove_matching(folder, "(%s)%s" % (series, _PART), save_path)
-  _remove_matching(os.path.join(folder, DELTAS), "(%s%s)%s" % (series, _DELTA, _PART),
+  _remove_matching(folder, "(%s)%s" % (series, part), save_path)
+  _remove_matching(os.path.join(folder, DELTAS), "(%s%s)%s" % (series, _DELTA, part),
                    save_path)
 
 

@@ -55,6 +55,20 @@ class LeftoversTest(absltest.TestCase):
         raise ValueError
     self.assertEqual(self._files(), sorted(_OTHERS))
 
+  def test_a_rank_removes_only_its_part(self):
+    delta = ".incremental_checkpoint/m.ckpt-7-0123abcd-00002.partial_part_rank%05d_tables0.index"
+    part = "m.ckpt-7.partial_part_rank%05d_tables1.data-00000-of-00001"
+    others = _OURS + _OTHERS + (delta % 11, part % 11)
+    for ours in ((), (part % 2, delta % 2)):
+      with self.assertRaises(ValueError):
+        with leftovers.removed_part(self._path, 2):
+          self._make(others + ours)
+          raise ValueError
+      self.assertEqual(self._files(), sorted(others))
+    with leftovers.removed_part(self._path, 12):
+      pass
+    self.assertEqual(self._files(), sorted(others))
+
   def test_those_of_deltas_go_with_the_next_full_save(self):
     deltas = ".incremental_checkpoint/m.ckpt%s-0123abcd-00002%s"
     kept = [deltas % (step, end) for step in ("", "-7")

@@ -39,8 +39,8 @@ def save(series, path, save_part, save_all):
   """Saves with all ranks: first all except rank 0, then rank 0.
 
   Args:
-    series: string, prefix of the files' names; rank 0 removes leftovers of failed saves
-      under it (leftovers.py).
+    series: string, prefix of the files' names; leftovers of failed saves under it are
+      removed (leftovers.py).
     path: string that must be the same on all ranks: the checkpoint's path.
     save_part: function without arguments that writes this rank's part; called on all
       ranks except 0.
@@ -53,9 +53,8 @@ def save(series, path, save_part, save_all):
     ValueError: the ranks save to different paths, on all ranks.
     Exception: the error of this rank, or the text of another rank's.
   """
-  if job.current().rank():
-    return _save(path, save_part, save_all)
-  with leftovers.removed(series):
+  rank = job.current().rank()
+  with leftovers.removed_part(series, rank) if rank else leftovers.removed(series):
     return _save(path, save_part, save_all)
 
 
