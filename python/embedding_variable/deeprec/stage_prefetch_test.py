@@ -46,7 +46,9 @@ class StagePrefetchTest(parameterized.TestCase):
       data = tf.data.Dataset.from_tensor_slices(keys.reshape(_BATCHES, _BATCH)).repeat(2)
       iterator = tf.data.make_initializable_iterator(data)
       ids = make_ids(stages.staged(iterator.get_next(), capacity=1))
-      table = self._table()
+      # Rows leave memory by 64, the oldest first. With room for four batches these may
+      # include a batch that is staged.
+      table = self._table(batches=8 if prefetch_rows else 4)
       tiers = embedding_lookup.lookup_tier(table, ids)
       with tf.control_dependencies([tiers]):
         rows = lookup(table, tf.identity(ids))
