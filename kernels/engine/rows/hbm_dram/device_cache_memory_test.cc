@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
 #include "kernels/engine/testing/host_device_rows.h"
