@@ -8,7 +8,8 @@
   TF_USE_LEGACY_KERAS=1 tfra/bin/python benchmarks/tfra_step.py
 
 With --device=/gpu:0 the tables are HierarchicalKV's, with all rows in GPU memory. TFRA's
-newest wheel for GPUs is 0.7.2, which requires TensorFlow 2.15:
+newest wheel for GPUs is 0.7.2, which requires TensorFlow 2.15. There the program must run
+without TF_USE_LEGACY_KERAS, whose package is not installed:
 
   tfra/bin/pip install tensorflow==2.15.1
   tfra/bin/pip install --no-deps tensorflow-recommenders-addons-gpu==0.7.2 typeguard
