@@ -135,6 +135,8 @@ class DeviceCache {
   enum class Pin { kHeld, kBusy, kAway, kNoRow };
 
   int64_t floats() const { return fresh_.floats(); }
+  // Frees all places, and adapts their number to the rows' layout. Allocates
+  // nothing.
   void DropPlaces();
   std::atomic<uint32_t>* word(RowHandle handle) const {
     return words_.at(handle);

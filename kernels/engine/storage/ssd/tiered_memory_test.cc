@@ -7,7 +7,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -16,29 +15,12 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
-
-namespace {
-
-// Allocations that this thread may make before one fails. Negative: none fails.
-thread_local int64_t allocations_left = -1;
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  if (allocations_left == 0) {
-    allocations_left = -1;
-    throw std::bad_alloc();
-  }
-  if (allocations_left > 0) --allocations_left;
-  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "kernels/engine/testing/failing_allocations.h"
 
 namespace ev {
 namespace {
+
+using testing::allocations_left;
 
 constexpr int64_t kDim = 4;
 constexpr RowHandle kRows = 400;

@@ -5,46 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/engine/table/cpu/hash_index.h"
 #include "kernels/engine/testing/counting_row_source.h"
-
-namespace {
-
-// Allocations that this thread may make before one fails. Negative: none fails.
-thread_local int64_t allocations_left = -1;
-
-void* Allocate(size_t bytes, size_t alignment) {
-  if (allocations_left == 0) {
-    allocations_left = -1;
-    throw std::bad_alloc();
-  }
-  if (allocations_left > 0) --allocations_left;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  return Allocate(bytes, alignof(std::max_align_t));
-}
-void* operator new(size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+#include "kernels/engine/testing/failing_allocations.h"
 
 namespace ev {
 namespace testing {
