@@ -9,10 +9,11 @@
 //
 // Data pass through shared memory in chunks. A call, or a group of calls, is
 // complete when it returns; NCCL's calls are not. So this library tests the
-// content of messages, but neither speed nor stream order. It sums float32 and
-// float64 in the order of ranks. If a rank dies, the others wait until they
-// abort.
+// content of messages, but neither speed nor stream order. It sums float16,
+// float32 and float64 in the order of ranks. If a rank dies, the others wait
+// until they abort.
 
+#include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -33,7 +34,7 @@ namespace {
 
 enum Result { kSuccess = 0, kUnhandledCudaError = 1, kSystemError = 2 };
 constexpr int kInvalidArgument = 4;
-enum Type { kInt8 = 0, kFloat32 = 7, kFloat64 = 8 };
+enum Type { kInt8 = 0, kFloat16 = 6, kFloat32 = 7, kFloat64 = 8 };
 
 constexpr int kMostRanks = 8;
 constexpr size_t kPiece = 256 << 10;
@@ -141,6 +142,15 @@ int Add(Communicator* c, std::deque<Transfer>* to, const void* memory,
 }
 
 template <typename T>
+T Plus(T a, T b) {
+  return a + b;
+}
+
+__half Plus(__half a, __half b) {
+  return __float2half(__half2float(a) + __half2float(b));
+}
+
+template <typename T>
 int Sum(const void* from, void* to, size_t count, Communicator* c,
         cudaStream_t stream) {
   if (Failed(cudaStreamSynchronize(stream))) return kUnhandledCudaError;
@@ -160,7 +170,7 @@ int Sum(const void* from, void* to, size_t count, Communicator* c,
   if (code != kSuccess) return code;
   std::vector<T> sum(count);
   for (const auto& one : all) {
-    for (size_t i = 0; i < count; ++i) sum[i] += one[i];
+    for (size_t i = 0; i < count; ++i) sum[i] = Plus(sum[i], one[i]);
   }
   return Copy(to, sum.data(), count * sizeof(T), stream);
 }
@@ -259,6 +269,7 @@ SOK_NCCL_CALL int ncclAllReduce(const void* from, void* to, size_t count,
                                 int type, int operation, Communicator* c,
                                 cudaStream_t stream) {
   if (operation != 0) return kInvalidArgument;
+  if (type == kFloat16) return Sum<__half>(from, to, count, c, stream);
   if (type == kFloat32) return Sum<float>(from, to, count, c, stream);
   if (type == kFloat64) return Sum<double>(from, to, count, c, stream);
   return kInvalidArgument;
