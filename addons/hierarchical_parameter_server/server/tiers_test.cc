@@ -346,6 +346,22 @@ TEST_F(TiersTest, AStoreThatIsNotFilledGoesOnWhereItWas) {
   ExpectDelivered(10);
 }
 
+TEST_F(TiersTest, AStoreThatIsFilledAgainReadsUpdatesThatItHadCommitted) {
+  const std::string reason = NoRocksDbReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const std::string off = "\"volatile_db\": {\"type\": \"disabled\"}, ";
+  Serve(off + RocksDb());
+  Send(KeysFrom(0, 10), 1);
+  Serve(off + RocksDb(", \"initialize_after_startup\": false") + ", " +
+        Directory());
+  ExpectSoon(KeysFrom(0, 10), 1);
+  WriteTable(0, 1000, 2);
+  Serve(off + RocksDb() + ", " + Directory());
+  ExpectSoon(KeysFrom(0, 10), 1);
+  ExpectDelivered(10);
+  EXPECT_EQ(NumOther(KeysFrom(10, 1000), 2), 0);
+}
+
 class ReloadTest : public TiersTest,
                    public ::testing::WithParamInterface<bool> {
  protected:
@@ -544,15 +560,17 @@ TEST(UpdateReadersTest, OneReaderForBothTiersOrOneForEach) {
   std::vector<UpdateReader> readers = UpdateReadersOf(config, "host", "1");
   ASSERT_EQ(readers.size(), 1u);
   EXPECT_TRUE(readers[0].tiers.to_volatile && readers[0].tiers.to_persistent);
-  EXPECT_EQ(readers[0].group, "hps.persistent.host_a_store");
+  EXPECT_EQ(readers[0].group, "hps.persistent.host_a_store.from_start");
   // The volatile tier is filled with older rows.
   EXPECT_FALSE(readers[0].commits);
   config.volatile_db.initialize_after_startup = false;
-  EXPECT_TRUE(UpdateReadersOf(config, "host", "1")[0].commits);
+  readers = UpdateReadersOf(config, "host", "1");
+  EXPECT_EQ(readers[0].group, "hps.persistent.host_a_store");
+  EXPECT_TRUE(readers[0].commits);
   config.volatile_db.update_filters = {"m"};
   readers = UpdateReadersOf(config, "host", "1");
   ASSERT_EQ(readers.size(), 2u);
-  EXPECT_EQ(readers[1].group, "hps.volatile.host.1");
+  EXPECT_EQ(readers[1].group, "hps.volatile.host.1.from_start");
   EXPECT_FALSE(readers[1].commits);
   config.volatile_db.type = "redis_cluster";
   readers = UpdateReadersOf(config, "host", "1");

@@ -72,11 +72,10 @@ ev::Status OpenSource(const UpdateSourceConfig& config,
                            "\" is not built into this library");
 }
 
-}  // namespace
-
-std::vector<UpdateReader> UpdateReadersOf(const Config& config,
-                                          const std::string& host,
-                                          const std::string& process) {
+// Returns readers whose group does not depend on whether they commit.
+std::vector<UpdateReader> ReadersOfTiers(const Config& config,
+                                         const std::string& host,
+                                         const std::string& process) {
   const VolatileConfig& above = config.volatile_db;
   const PersistentConfig& below = config.persistent_db;
   std::vector<UpdateReader> readers;
@@ -116,6 +115,18 @@ std::vector<UpdateReader> UpdateReadersOf(const Config& config,
     reader.filters = above.update_filters;
     reader.commits = commits;
     readers.push_back(std::move(reader));
+  }
+  return readers;
+}
+
+}  // namespace
+
+std::vector<UpdateReader> UpdateReadersOf(const Config& config,
+                                          const std::string& host,
+                                          const std::string& process) {
+  std::vector<UpdateReader> readers = ReadersOfTiers(config, host, process);
+  for (UpdateReader& reader : readers) {
+    if (!reader.commits) reader.group += ".from_start";
   }
   return readers;
 }

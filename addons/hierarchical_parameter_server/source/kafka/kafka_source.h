@@ -23,8 +23,7 @@ namespace hps {
 
 struct KafkaSourceOptions {
   std::string brokers = "127.0.0.1:9092";  // "host:port;host:port"
-  // "hps.volatile" or "hps.persistent"; with ".<host>" appended if the database
-  // belongs to this host alone.
+  // Readers of one group share a committed position and the work.
   std::string group;
   std::vector<std::string> filters = {".+"};
   // how soon new topics are found
