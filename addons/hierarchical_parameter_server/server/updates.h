@@ -10,8 +10,8 @@
 // A tier that is filled from the table files at start has lost all stored
 // updates. It therefore never commits, and reads the source from the beginning
 // at every start. The source must keep all updates since the files were
-// written. Its group's name ends in ".from_start", so that a commit made under
-// an earlier configuration is not its position.
+// written. The name of the tier's group ends in ".from_start", so that a commit
+// made under an earlier configuration is not its position.
 // A tier that is not filled (initialize_after_startup false) continues from its
 // last commit.
 
