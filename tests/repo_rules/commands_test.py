@@ -51,7 +51,6 @@ _RUN_BY = {
     "python setup.py bdist_wheel": "//tools/pip_package:pip_backend_test",
     "pip install dist/*.whl": _CI + " installs the wheels",
     "pip install dist/sok_stock_tf_hps-*.whl": _CI + " installs the wheel",
-    "pip install 'tensorflow>=1.15,<1.16'": _CI + " installs 1.15.5 and 1.15.0",
     "bazel run //addons/hierarchical_parameter_server/database/redis:redis_benchmark":
         "nothing: it measures; its parts are tested by the room's tests",
     "bazel run //addons/hierarchical_parameter_server/database/rocksdb:rocksdb_benchmark -- …":
