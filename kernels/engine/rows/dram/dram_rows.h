@@ -3,8 +3,8 @@
 //
 // The home of rows in CPU memory: the rows of a RowStore
 // (storage/dram/row_store.h), value and slots adjacent. A row's address depends
-// only on its handle, so holding rows is a no-op, and no call except NewRow and
-// Relayout can fail.
+// only on its handle, so holding rows is a no-op. The memory of a row is
+// allocated with its handle, so only Relayout can fail.
 
 #ifndef KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
 #define KERNELS_ENGINE_ROWS_DRAM_DRAM_ROWS_H_
