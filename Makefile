@@ -34,53 +34,60 @@ setup:
 setup-build:
 	@$(STEP) setup tools/setup/setup.sh build
 
+# With TF=2.15 (or another version of tensorflow_versions.json) the same beside 1.15: in an
+# environment of its own, .build/tf-2.15, with the wheels in a folder of their own, since pip
+# cannot choose between wheels for several TensorFlows.
 ifndef TF
-wheel: setup-build
-	@$(STEP) wheel bash -c 'bazel build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*.whl && bazel-bin/tools/pip_package/build_sok dist'
+ready := setup-build
+bazel := bazel
+bin := bazel-bin
+dist := dist
+demo := .build/demo
+tf_py := $(PY)
+else
+ready := setup-tf
+bazel := tools/setup/bazel_for.sh $(TF)
+bin := .build/tf-$(TF)/bazel-bin
+dist := dist/tf$(TF)
+demo := .build/demo-$(TF)
+tf_py := .build/tf-$(TF)/bin/python
 endif
 
-ifndef TF
-wheels: setup-build
-	@$(STEP) wheels bash -c 'bazel build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*.whl && for w in sok hps hugectr; do bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
-
-# Its wheel may lack the CUDA library, so it is not left in dist/
-demo: setup-build
-	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo
-	@$(STEP) install $(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps .build/demo/sok_stock_tf-*.whl
-	@$(STEP) demo $(PY) examples/train_ctr.py --demo
-
-test: setup
-	@$(PY) tools/testing/run_tests.py test $(if $(MORE),--more $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN)))
-
-test-all:
-	$(MAKE) test MORE=1
-	$(MAKE) test TF=2.11
-	$(MAKE) test TF=2.15
-	$(MAKE) test TF=2.21
-
-else
-# Another TensorFlow than 1.15, in an environment beside .venv: TF=2.11, 2.15 or 2.21
 setup-tf:
 	@$(STEP) system tools/setup/system_packages.sh build
 	@$(STEP) setup tools/setup/other_tensorflow.sh $(TF)
 
-wheel: setup-tf
-	@$(STEP) wheel bash -c 'tools/setup/bazel_for.sh $(TF) build //tools/pip_package:build_sok && rm -f dist/sok_stock_tf-*+tf$(TF)-*.whl && .build/tf-$(TF)/bazel-bin/tools/pip_package/build_sok dist'
+wheel: $(ready)
+	@$(STEP) wheel bash -c '$(bazel) build //tools/pip_package:build_sok && rm -f $(dist)/sok_stock_tf-*.whl && $(bin)/tools/pip_package/build_sok $(dist)'
 
-wheels: setup-tf
-	@$(STEP) wheels bash -c 'tools/setup/bazel_for.sh $(TF) build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f dist/*+tf$(TF)-*.whl && for w in sok hps hugectr; do .build/tf-$(TF)/bazel-bin/tools/pip_package/build_$$w dist || exit 1; done'
+wheels: $(ready)
+	@$(STEP) wheels bash -c '$(bazel) build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f $(dist)/*.whl && for w in sok hps hugectr; do $(bin)/tools/pip_package/build_$$w $(dist) || exit 1; done'
 
-demo: setup-tf
-	@$(STEP) wheel tools/pip_package/demo_wheel.sh .build/demo-$(TF) $(TF)
-	@$(STEP) install .build/tf-$(TF)/bin/python -m pip install -q --disable-pip-version-check --force-reinstall --no-deps .build/demo-$(TF)/sok_stock_tf-*.whl
-	@$(STEP) demo .build/tf-$(TF)/bin/python examples/train_ctr.py --demo
-	@$(STEP) keras .build/tf-$(TF)/bin/python examples/train_keras.py
+# Its wheel may lack the CUDA library, so it is not left in dist/
+demo: $(ready)
+	@$(STEP) wheel tools/pip_package/demo_wheel.sh $(demo) $(TF)
+	@$(STEP) install $(tf_py) -m pip install -q --disable-pip-version-check --force-reinstall --no-deps $(demo)/sok_stock_tf-*.whl
+	@$(STEP) demo $(tf_py) examples/train_ctr.py --demo
+ifdef TF
+	@$(STEP) keras $(tf_py) examples/train_keras.py
+endif
 
+ifndef TF
+test: setup
+	@$(PY) tools/testing/run_tests.py test $(if $(MORE),--more $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN)))
+else
 test: setup-tf
 	@$(STEP) setup tools/setup/test_packages_for.sh $(TF)
 	@$(STEP) setup tools/setup/horovod_for.sh $(TF)
 	@$(STEP) test tools/testing/test_on_tensorflow_2.sh $(TF)
 endif
+
+# The versions of the list but 1.15.
+others = $(shell sed -n 's/^  "\(2[0-9.]*\)".*/\1/p' python/embedding_variable/tensorflow_versions.json)
+
+test-all:
+	$(MAKE) test MORE=1
+	for version in $(others); do $(MAKE) test TF=$$version || exit 1; done
 
 check: setup
 	@$(PY) tools/testing/run_tests.py check

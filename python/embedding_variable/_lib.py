@@ -7,6 +7,7 @@ another. The version is checked first, because the loader would only fail with a
 undefined symbols.
 """
 
+import json
 import os
 import threading
 
@@ -17,8 +18,19 @@ _LIBRARY = "libembedding_variable.so"
 # File beside the library: the minor version that it was compiled against.
 _BUILT_FOR = "tensorflow_version.txt"
 
-# The minor versions that this package can be built for.
-SUPPORTED = ("1.15", "2.11", "2.15", "2.21")
+
+def _supported():
+  """Returns the minor versions that this package can be built for, oldest first.
+
+  The file has for each of them the Pythons with a wheel of it, the one that the set-up
+  takes, and what the project's wheels require besides. Build, set-up and pages read it too.
+  """
+  folder = os.path.dirname(os.path.abspath(__file__))
+  with open(os.path.join(folder, "tensorflow_versions.json")) as f:
+    return tuple(json.load(f))
+
+
+SUPPORTED = _supported()
 
 _lock = threading.Lock()
 _module = None

@@ -11,11 +11,11 @@ tests/repo_rules/support_test.py compares the pages, this table and the tests.
 
 import collections
 import io
+import json
 import os
-import re
 import sys
 
-VERSIONS = "python/embedding_variable/_lib.py"
+VERSIONS = "python/embedding_variable/tensorflow_versions.json"
 TESTS_ON_2 = "tools/testing/test_on_tensorflow_2.sh"
 EAGER_TESTS = "tests/eager"
 BEGIN = "*Works with* "
@@ -66,9 +66,9 @@ OTHER_PAGES = ("architecture.md", "environment_variables.md", "glossary.md", "mi
                "tensorflow_2.md", "tensorflow_gpu_build.md", "troubleshooting.md")
 
 
-def supported(source):
+def supported(text):
   """Returns the minor versions of TensorFlow, oldest first, from the text of VERSIONS."""
-  return re.findall(r'"([\d.]+)"', re.search(r"SUPPORTED = \((.*?)\)", source).group(1))
+  return list(json.loads(text))
 
 
 def _series(words):

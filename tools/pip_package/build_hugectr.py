@@ -6,44 +6,12 @@
   bazel-bin/tools/pip_package/build_hugectr [OUT_DIR]        # default: dist
 """
 
-import argparse
-import os
-
+import build_wheel
 import distributions
-import platform_tag
-import wheel_contents
-import wheel_file
-
-_NAME = distributions.HUGECTR
-
-_SUMMARY = "HugeCTR's Session over a JSON configuration, on stock TensorFlow 1.15"
-
-_PACKAGES = {"hugectr": "addons/hugectr/python/hugectr",
-             "hugectr2onnx": "addons/hugectr/python/hugectr2onnx"}
-
-_SHIPPED = (".py", ".json")
-
-# In the package of the module that loads it.
-_LIBRARY = "hugectr/data/libhugectr_reader.so"
-_BUILT = "addons/hugectr/reader/libhugectr_reader.so"
 
 
-def fields(version):
-  """Returns the (field, value) pairs of METADATA."""
+def _requires(version):
   return [
-      ("Metadata-Version", "2.1"),
-      ("Name", _NAME),
-      ("Version", version),
-      ("Summary", _SUMMARY),
-      ("Author", "The SparseOperationKit Authors"),
-      ("License", "Apache-2.0"),
-      ("Classifier", "License :: OSI Approved :: Apache Software License"),
-      ("Classifier", "Operating System :: POSIX :: Linux"),
-  ] + [("Classifier", "Programming Language :: Python :: " + python)
-       for python in distributions.PYTHONS] + [
-      ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
-      ("Requires-Python", ">=3.7,<3.14"),
-      ("Requires-Dist", "numpy"),
       ("Requires-Dist", "pyarrow>=6"),
       # Before 14.0.1 pyarrow executes code that a file contains.
       ("Requires-Dist", "pyarrow-hotfix>=0.7"),
@@ -54,31 +22,20 @@ def fields(version):
       ("Provides-Extra", "inference"),
       ("Requires-Dist", distributions.HPS + distributions.compatible(version) +
        "; extra == 'inference'"),
-      ("Description-Content-Type", "text/markdown"),
   ]
 
 
-def main():
-  parser = argparse.ArgumentParser(prog="build_hugectr", description=__doc__)
-  parser.add_argument("out_dir", nargs="?", default="dist")
-  out_dir = parser.parse_args().out_dir
-  root = wheel_contents.runfiles(__file__)
-  version = wheel_contents.version(root)
-  description = wheel_contents.description(root, "addons/hugectr/README.md")
-  files = wheel_contents.collect("build_hugectr", root, _PACKAGES, _SHIPPED)
-  files[_LIBRARY] = wheel_contents.read(os.path.join(root, _BUILT))
-  # The library uses no Python symbol.
-  tag = "py3-none-" + platform_tag.of_libraries([files[_LIBRARY]])
-  os.makedirs(out_dir, exist_ok=True)
-  path = os.path.join(out_dir, wheel_file.file_name(_NAME, version, tag))
-  # Replaced atomically, because another process may be installing the old one.
-  wheel_file.write(
-      path + ".part", _NAME, version, tag, files,
-      wheel_file.metadata_text(fields(version), description),
-      wheel_contents.read(os.path.join(root, "LICENSE")))
-  os.replace(path + ".part", path)
-  print(path)
-
+WHEEL = build_wheel.Wheel(
+    name=distributions.HUGECTR,
+    summary="HugeCTR's trainer on stock TensorFlow: its Python API, and its JSON with Session",
+    page="addons/hugectr/README.md",
+    packages={"hugectr": "addons/hugectr/python/hugectr",
+              "hugectr2onnx": "addons/hugectr/python/hugectr2onnx"},
+    # In the package of the module that loads it.
+    libraries={"hugectr/data": ["addons/hugectr/reader/libhugectr_reader.so"]},
+    cuda_libraries={},
+    built_for=None,
+    requires=_requires)
 
 if __name__ == "__main__":
-  main()
+  build_wheel.main(WHEEL, __file__)

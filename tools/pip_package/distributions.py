@@ -7,6 +7,9 @@ SOK's import, belongs to another project on that index; with that name pip would
 this distribution by it.
 """
 
+import json
+import os
+
 # Contains embedding_variable and sparse_operation_kit.
 SOK = "sok-stock-tf"
 # Contains hierarchical_parameter_server.
@@ -14,21 +17,12 @@ HPS = SOK + "-hps"
 # Contains hugectr.
 HUGECTR = SOK + "-hugectr"
 
-
-# TensorFlow's minor version -> (Requires-Python, the Pythons of classifiers, what the wheel
-# requires). These Pythons have wheels of that TensorFlow on its index.
-_TENSORFLOW = {
-    # Declares no upper bound of protobuf, but cannot be imported with newer versions.
-    "1.15": (">=3.7,<3.8", ("3.7",), ["protobuf<3.21", "tensorflow<1.16,>=1.15"]),
-    "2.11": (">=3.7,<3.11", ("3.7", "3.8", "3.9", "3.10"), ["tensorflow<2.12,>=2.11"]),
-    "2.15": (">=3.9,<3.12", ("3.9", "3.10", "3.11"), ["tensorflow<2.16,>=2.15"]),
-    "2.21": (">=3.10,<3.14", ("3.10", "3.11", "3.12", "3.13"),
-             ["tensorflow<2.22,>=2.21"]),
-}
-
-# The Pythons that have wheels of one of these, for a distribution without a library for one
-# TensorFlow.
-PYTHONS = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+# TensorFlow 1.15 declares no upper bound of protobuf, but cannot be imported with newer
+# versions.
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+with open(os.path.join(_ROOT, "python", "embedding_variable",
+                       "tensorflow_versions.json")) as _f:
+  _TENSORFLOW = json.load(_f)
 
 
 def wheel_version(version, tensorflow):
@@ -44,13 +38,25 @@ def wheel_version(version, tensorflow):
   return version if tensorflow == "1.15" else "%s+tf%s" % (version, tensorflow)
 
 
-def metadata_fields(tensorflow):
-  """Returns the (field, value) pairs of METADATA that depend on TensorFlow's version."""
-  requires_python, pythons, requirements = _TENSORFLOW[tensorflow]
+def requirements(tensorflow):
+  """Returns what a wheel for a minor version of TensorFlow requires."""
+  return _TENSORFLOW[tensorflow]["also_requires"] + ["tensorflow" + compatible(tensorflow)]
+
+
+def python_fields(tensorflow=None):
+  """Returns the (field, value) pairs of METADATA about Python.
+
+  Args:
+    tensorflow: string, a minor version: the Pythons that have a wheel of it. None: those
+      that have a wheel of any supported version.
+  """
+  wanted = [tensorflow] if tensorflow else _TENSORFLOW
+  pythons = {python for version in wanted for python in _TENSORFLOW[version]["pythons"]}
+  pythons = sorted(pythons, key=lambda python: int(python.split(".")[1]))
+  after = int(pythons[-1].split(".")[1]) + 1
   return ([("Classifier", "Programming Language :: Python :: " + python)
            for python in pythons] +
-          [("Requires-Python", requires_python)] +
-          [("Requires-Dist", requirement) for requirement in requirements])
+          [("Requires-Python", ">=%s,<3.%d" % (pythons[0], after))])
 
 
 def compatible(version):

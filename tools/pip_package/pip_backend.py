@@ -22,9 +22,6 @@ _ROOT = os.path.dirname(
 _TARGET = "//tools/pip_package:build_sok"
 _PROGRAM = "bazel-bin/tools/pip_package/build_sok"
 
-# Packages that the build needs if the environment has no TensorFlow.
-_TENSORFLOW = ["tensorflow>=1.15,<1.16", "protobuf<3.21"]
-
 
 def _fail(sentence):
   sys.exit("%s cannot be built: %s" % (distributions.SOK, sentence))
@@ -73,7 +70,7 @@ def get_requires_for_build_wheel(config_settings=None):
   _check_tools()
   if _configured() or _environment_has_tensorflow():
     return []
-  return list(_TENSORFLOW)
+  return distributions.requirements("1.15")
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

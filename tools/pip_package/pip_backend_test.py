@@ -16,6 +16,7 @@ from absl.testing import absltest
 _RUNFILES = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
 
 _FILES = ("setup.py", "pyproject.toml", "tools/pip_package/distributions.py",
+          "python/embedding_variable/tensorflow_versions.json",
           "tools/pip_package/pip_backend.py",
           "tools/setup/configure.py")
 
@@ -97,7 +98,7 @@ class PipBackendTest(absltest.TestCase):
     python = self.bare_python()
     code, out, err = self.hook("get_requires_for_build_wheel()", python=python)
     self.assertEqual(code, 0, err)
-    self.assertIn("tensorflow>=1.15,<1.16", out)
+    self.assertIn("tensorflow<1.16,>=1.15", out)
     code, _, err = self.hook("build_wheel('out')", python=python)
     self.assertEqual(code, 1)
     self.assertIn("has no TensorFlow", err)

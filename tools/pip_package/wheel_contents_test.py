@@ -41,9 +41,19 @@ class DistributionsTest(absltest.TestCase):
     self.assertEqual(distributions.wheel_version("0.1.3", "2.21"), "0.1.3+tf2.21")
 
   def test_requires_that_tensorflow(self):
-    self.assertIn(("Requires-Dist", "tensorflow<2.16,>=2.15"),
-                  distributions.metadata_fields("2.15"))
-    self.assertIn(("Requires-Python", ">=3.7,<3.8"), distributions.metadata_fields("1.15"))
+    self.assertEqual(distributions.requirements("2.15"), ["tensorflow<2.16,>=2.15"])
+    self.assertEqual(distributions.requirements("1.15"),
+                     ["protobuf<3.21", "tensorflow<1.16,>=1.15"])
+
+  def test_pythons(self):
+    python = "Programming Language :: Python :: "
+    self.assertEqual(distributions.python_fields("1.15"), [
+        ("Classifier", python + "3.7"), ("Requires-Python", ">=3.7,<3.8")])
+    self.assertEqual(distributions.python_fields("2.15"), [
+        ("Classifier", python + "3.9"), ("Classifier", python + "3.10"),
+        ("Classifier", python + "3.11"), ("Requires-Python", ">=3.9,<3.12")])
+    self.assertEqual(distributions.python_fields()[-1], ("Requires-Python", ">=3.7,<3.14"))
+    self.assertLen(distributions.python_fields(), 8)
 
 
 if __name__ == "__main__":

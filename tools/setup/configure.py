@@ -7,6 +7,7 @@
 
 import argparse
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -22,16 +23,24 @@ def _fail(sentence):
   sys.exit("./configure: " + sentence)
 
 
-# The minor versions that the sources compile for, and the newest Python of each.
-_SUPPORTED = {"1.15": (3, 7), "2.11": (3, 10), "2.15": (3, 11), "2.21": (3, 13)}
+def _supported():
+  """Returns {minor version: the Pythons that have a wheel of it}, oldest first."""
+  with open(os.path.join(_ROOT, "python", "embedding_variable",
+                         "tensorflow_versions.json")) as f:
+    return {tensorflow: facts["pythons"] for tensorflow, facts in json.load(f).items()}
+
+
+_SUPPORTED = _supported()
 
 
 def check_python():
   """Exits with a message unless a supported TensorFlow has a wheel for this Python."""
-  if not (3, 7) <= sys.version_info[:2] <= max(_SUPPORTED.values()):
-    _fail("Python 3.7 is needed for TensorFlow 1.15, or 3.7 to 3.13 for TensorFlow "
-          "2.x, got %d.%d at %s: set PYTHON to another, or run make setup." %
-          (sys.version_info[0], sys.version_info[1], sys.executable))
+  python = "%d.%d" % sys.version_info[:2]
+  if not any(python in pythons for pythons in _SUPPORTED.values()):
+    newest = list(_SUPPORTED.values())[-1][-1]
+    _fail("expected Python 3.7 for TensorFlow 1.15, or 3.7 to %s for TensorFlow 2.x, got "
+          "%s at %s: set PYTHON to another, or run make setup." %
+          (newest, python, sys.executable))
 
 
 def find_tensorflow():

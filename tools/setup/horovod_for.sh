@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles Horovod with Gloo for the TensorFlow of .build/tf-VERSION and installs it there.
-# The wheel is kept for the next environment. Args: 2.11, 2.15 or 2.21.
+# The wheel is kept for the next environment. Args: VERSION, such as 2.15.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes .build/tf-VERSION, an environment with TensorFlow 2.x beside .venv, and writes its
-# bazelrc. It can be run again and does only what is missing. Args: 2.11, 2.15 or 2.21.
+# bazelrc. It can be run again and does only what is missing. Args: VERSION, such as 2.15.
 #
 # $PYTHON is the interpreter to use; otherwise one with a wheel of that TensorFlow is
 # looked for on the PATH and among pyenv's.
@@ -15,12 +15,13 @@ source tools/setup/common.sh
 version="$1"
 requirements="tools/setup/tensorflow_pins/${version}.txt"
 environment=".build/tf-${version}"
-# The Pythons for which the pinned packages were chosen.
-declare -A pythons=([2.11]=3.7 [2.15]=3.11 [2.21]=3.13)
-[[ -n "${pythons[${version}]:-}" && -f "${requirements}" ]] ||
-  die "TF is '${version}': TensorFlow 2.11, 2.15 and 2.21 can be set up so" \
+# The Python for which the pinned packages were chosen.
+readonly versions=python/embedding_variable/tensorflow_versions.json
+wanted="$(sed -n "s/^  \"${version//./\\.}\":.*\"set_up_with\": \"\([0-9.]*\)\".*/\1/p" "${versions}")"
+[[ -n "${wanted}" && -f "${requirements}" ]] ||
+  die "TF is '${version}': expected one of" \
+    "$(sed -n 's/^  "\(2[0-9.]*\)".*/\1/p' "${versions}" | paste -sd ' ')" \
     "(make demo and make wheel without TF are for 1.15)."
-wanted="${pythons[${version}]}"
 
 # Prints the interpreter behind a command if it has the wanted version.
 matching() {

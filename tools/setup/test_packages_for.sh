@@ -2,8 +2,8 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what tests need into .build/tf-VERSION, unless it is there. Args: 2.11, 2.15 or
-# 2.21.
+# Installs what tests need into .build/tf-VERSION, unless it is there. Args: VERSION,
+# such as 2.15.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
