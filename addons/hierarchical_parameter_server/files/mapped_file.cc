@@ -11,10 +11,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 namespace hps {
 namespace {
+
+// Longer than the resolution of a file system's times.
+constexpr int64_t kSettledSeconds = 2;
 
 ev::Status Failed(const std::string& what, const std::string& path) {
   const int error = errno;
@@ -45,8 +49,11 @@ ev::Status MappedFile::Open(const std::string& path,
     return status;
   }
   made->bytes_ = about.st_size;
-  made->changed_ns_ =
-      int64_t{about.st_mtim.tv_sec} * 1000000000 + about.st_mtim.tv_nsec;
+  made->inode_ = about.st_ino;
+  if (about.st_ctim.tv_sec + kSettledSeconds < std::time(nullptr)) {
+    made->changed_ns_ =
+        int64_t{about.st_ctim.tv_sec} * 1000000000 + about.st_ctim.tv_nsec;
+  }
   if (made->bytes_ > 0) {
     void* const data = mmap(nullptr, static_cast<size_t>(made->bytes_),
                             PROT_READ, MAP_SHARED, descriptor, 0);

@@ -36,7 +36,12 @@ class MappedFile {
   const std::string& path() const { return path_; }
   const void* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
-  // Time of the last change, in nanoseconds.
+  // The inode and the time of its last change in nanoseconds (ctime), when the
+  // file was opened. Both are the same only if the content is the same, unlike
+  // the modification time, which programs that copy files set. 0: the file has
+  // changed within the last seconds, so that a next change may get the same
+  // time.
+  uint64_t inode() const { return inode_; }
   int64_t changed_ns() const { return changed_ns_; }
 
  private:
@@ -45,6 +50,7 @@ class MappedFile {
   std::string path_;
   void* data_ = nullptr;
   int64_t bytes_ = 0;
+  uint64_t inode_ = 0;
   int64_t changed_ns_ = 0;
 };
 

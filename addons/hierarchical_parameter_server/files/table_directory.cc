@@ -3,41 +3,94 @@
 
 #include "addons/hierarchical_parameter_server/files/table_directory.h"
 
+#include <sys/stat.h>
+#include <time.h>
+
+#include <string>
 #include <utility>
 
 namespace hps {
+namespace {
+
+constexpr int kTries = 50;
+constexpr int64_t kPauseNs = 2000000;
+
+// Identifies the files of a folder: renaming one changes the folder's time.
+struct FolderState {
+  explicit FolderState(const std::string& folder) {
+    struct stat about;
+    if (stat(folder.c_str(), &about) != 0) return;
+    inode = about.st_ino;
+    seconds = about.st_mtim.tv_sec;
+    nanoseconds = about.st_mtim.tv_nsec;
+  }
+  bool operator==(const FolderState& other) const {
+    return inode == other.inode && seconds == other.seconds &&
+           nanoseconds == other.nanoseconds;
+  }
+  uint64_t inode = 0;
+  int64_t seconds = 0, nanoseconds = 0;
+};
+
+}  // namespace
+
+ev::Status TableDirectory::OpenFiles() {
+  EV_RETURN_IF_ERROR(sums_.Open("key", &keys_));
+  EV_RETURN_IF_ERROR(sums_.Open("emb_vector", &vectors_));
+  return CheckSizes();
+}
 
 ev::Status TableDirectory::Open(const std::string& folder, int width,
                                 std::unique_ptr<TableDirectory>* directory) {
-  std::unique_ptr<TableDirectory> made(new TableDirectory);
-  made->folder_ = folder;
-  made->width_ = width;
-  EV_RETURN_IF_ERROR(MappedFile::Open(folder + "/key", &made->keys_));
-  EV_RETURN_IF_ERROR(MappedFile::Open(folder + "/emb_vector", &made->vectors_));
-  const int64_t key_bytes = made->keys_->bytes();
+  for (int tries = 0; tries < kTries; ++tries) {
+    std::unique_ptr<TableDirectory> made(new TableDirectory);
+    made->folder_ = folder;
+    made->width_ = width;
+    const FolderState before(folder);
+    EV_RETURN_IF_ERROR(TableSums::Read(folder, &made->sums_));
+    const ev::Status status = made->OpenFiles();
+    TableSums now;
+    EV_RETURN_IF_ERROR(TableSums::Read(folder, &now));
+    if (now == made->sums_ && FolderState(folder) == before) {
+      if (status.ok()) *directory = std::move(made);
+      return status;
+    }
+    const struct timespec pause = {0, kPauseNs};
+    nanosleep(&pause, nullptr);
+  }
+  return ev::Unavailable("'" + folder +
+                         "': its files were replaced while they were opened, " +
+                         std::to_string(kTries) + " times in a row");
+}
+
+ev::Status TableDirectory::CheckContent(ev::Parallel* parallel) const {
+  EV_RETURN_IF_ERROR(sums_.CheckAll("key", *keys_, parallel));
+  return sums_.CheckAll("emb_vector", *vectors_, parallel);
+}
+
+ev::Status TableDirectory::CheckSizes() const {
+  const int64_t key_bytes = keys_->bytes();
   const int64_t row_bytes =
-      int64_t{width} * static_cast<int64_t>(sizeof(float));
+      int64_t{width_} * static_cast<int64_t>(sizeof(float));
   if (key_bytes == 0 ||
       key_bytes % static_cast<int64_t>(sizeof(int64_t)) != 0) {
     return ev::InvalidArgument(
-        "'" + made->keys_->path() +
+        "'" + keys_->path() +
         "': want int64 keys, one at least, so a multiple "
         "of 8 bytes; got " +
         std::to_string(key_bytes) + " bytes");
   }
-  made->rows_ = key_bytes / static_cast<int64_t>(sizeof(int64_t));
-  const int64_t bytes = made->vectors_->bytes();
-  if (bytes != made->rows_ * row_bytes) {
+  const int64_t bytes = vectors_->bytes();
+  if (bytes != rows() * row_bytes) {
     return ev::InvalidArgument(
-        "'" + made->vectors_->path() + "': the " + std::to_string(made->rows_) +
-        " keys of '" + made->keys_->path() + "' with " + std::to_string(width) +
-        " floats each need " + std::to_string(made->rows_ * row_bytes) +
+        "'" + vectors_->path() + "': the " + std::to_string(rows()) +
+        " keys of '" + keys_->path() + "' with " + std::to_string(width_) +
+        " floats each need " + std::to_string(rows() * row_bytes) +
         " bytes, got " + std::to_string(bytes) +
         (bytes % row_bytes == 0
              ? ", which is " + std::to_string(bytes / row_bytes) + " rows"
              : ""));
   }
-  *directory = std::move(made);
   return ev::Status::OK();
 }
 

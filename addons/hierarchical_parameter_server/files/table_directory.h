@@ -14,6 +14,8 @@
 #include <string>
 
 #include "addons/hierarchical_parameter_server/files/mapped_file.h"
+#include "addons/hierarchical_parameter_server/files/table_sums.h"
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 
@@ -34,18 +36,26 @@ inline bool NormalKey(KeyBits bits, int64_t in_file, int64_t* key) {
 
 class TableDirectory {
  public:
-  // Opens a table. NotFound: a file is missing. InvalidArgument: a file is
-  // empty or not a whole number of elements, or the sizes disagree; the message
-  // has the file, the expected size and the actual one.
+  // Opens a table; a program may replace its files meanwhile. NotFound: a file
+  // is missing. InvalidArgument: a file is empty or not a whole number of
+  // elements, the sizes disagree, or the files do not have the folder's sums
+  // (table_sums.h); the message has the file, what was expected and what was
+  // found.
   static ev::Status Open(const std::string& folder, int width,
                          std::unique_ptr<TableDirectory>* directory);
 
+  // Compares all bytes with the folder's sums, of which Open compares a sample.
+  // Does nothing if there are none.
+  ev::Status CheckContent(ev::Parallel* parallel) const;
+
   const std::string& folder() const { return folder_; }
   int width() const { return width_; }
-  int64_t rows() const { return rows_; }
+  int64_t rows() const {
+    return keys_->bytes() / static_cast<int64_t>(sizeof(int64_t));
+  }
   ev::Span<const int64_t> keys() const {
     return {static_cast<const int64_t*>(keys_->data()),
-            static_cast<size_t>(rows_)};
+            static_cast<size_t>(rows())};
   }
   const float* row(int64_t i) const {
     return static_cast<const float*>(vectors_->data()) + i * width_;
@@ -56,9 +66,12 @@ class TableDirectory {
  private:
   TableDirectory() = default;
 
+  ev::Status OpenFiles();
+  ev::Status CheckSizes() const;
+
   std::string folder_;
+  TableSums sums_;
   int width_ = 0;
-  int64_t rows_ = 0;
   std::unique_ptr<MappedFile> keys_, vectors_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,47 +24,72 @@ struct TableIndex::Header {
   uint64_t seed;
   int64_t num_buckets;
   int64_t distinct;
+  int64_t longest;  // most buckets that a key is searched in
   int64_t rows;
-  int64_t key_changed_ns;
   uint64_t key_hash;
+  uint64_t bucket_hash;
+  // The hashes are not compared if the index file and the key file still are
+  // these; see MappedFile. 0: always compare.
+  uint64_t index_inode;
+  uint64_t key_inode;
+  int64_t key_changed_ns;
   uint32_t key_bits;
   uint32_t checksum;  // of the members above
+  uint64_t unused[4];
 
   uint32_t Checksum() const {
     uint64_t sum = key_bits;
     for (const uint64_t word :
          {seed, static_cast<uint64_t>(num_buckets),
-          static_cast<uint64_t>(distinct), static_cast<uint64_t>(rows),
-          static_cast<uint64_t>(key_changed_ns), key_hash}) {
+          static_cast<uint64_t>(distinct), static_cast<uint64_t>(longest),
+          static_cast<uint64_t>(rows), key_hash, bucket_hash, index_inode,
+          key_inode, static_cast<uint64_t>(key_changed_ns)}) {
       sum = ev::MixKey(static_cast<int64_t>(sum ^ word));
     }
     return static_cast<uint32_t>(sum >> 32);
+  }
+
+  void Trust(uint64_t inode, const MappedFile& keys) {
+    index_inode = inode;
+    key_inode = keys.inode();
+    key_changed_ns = keys.changed_ns();
+    checksum = Checksum();
+  }
+  bool Trusts(const MappedFile& index, const MappedFile& keys) const {
+    return key_changed_ns != 0 && key_changed_ns == keys.changed_ns() &&
+           key_inode == keys.inode() && index_inode == index.inode();
   }
 };
 
 namespace {
 
-constexpr char kMagic[8] = {'H', 'P', 'S', 'I', 'N', 'D', 'X', '1'};
+constexpr char kMagic[8] = {'H', 'P', 'S', 'I', 'N', 'D', 'X', '2'};
 constexpr double kLoad = 0.85;
 
-// Returns a hash of all keys, in order. Four independent sums make it as fast
+// Returns a hash of all words, in order. Four independent sums make it as fast
 // as memory.
-uint64_t HashOfKeys(ev::Span<const int64_t> keys) {
+uint64_t HashOf(ev::Span<const int64_t> words) {
   uint64_t sums[4] = {1, 2, 3, 4};
-  const auto mix = [&](int s, int64_t key) {
-    sums[s] = (sums[s] ^ static_cast<uint64_t>(key)) * 0x9E3779B97F4A7C15ull;
+  const auto mix = [&](int s, int64_t word) {
+    sums[s] = (sums[s] ^ static_cast<uint64_t>(word)) * 0x9E3779B97F4A7C15ull;
     sums[s] ^= sums[s] >> 29;
   };
   size_t i = 0;
-  for (; i + 4 <= keys.size(); i += 4) {
-    for (int s = 0; s < 4; ++s) mix(s, keys[i + s]);
+  for (; i + 4 <= words.size(); i += 4) {
+    for (int s = 0; s < 4; ++s) mix(s, words[i + s]);
   }
-  for (; i < keys.size(); ++i) mix(0, keys[i]);
-  uint64_t hash = keys.size();
+  for (; i < words.size(); ++i) mix(0, words[i]);
+  uint64_t hash = words.size();
   for (const uint64_t sum : sums) {
     hash = ev::MixKey(static_cast<int64_t>(hash ^ sum));
   }
   return hash;
+}
+
+uint64_t HashOfBuckets(const TableIndex::Bucket* buckets, int64_t count) {
+  constexpr int64_t kWords = sizeof(TableIndex::Bucket) / sizeof(int64_t);
+  return HashOf({reinterpret_cast<const int64_t*>(buckets),
+                 static_cast<size_t>(count * kWords)});
 }
 
 // Draws a seed from the process's secret and a value that no other file has.
@@ -85,10 +111,12 @@ bool WriteAll(int descriptor, const char* data, int64_t bytes) {
   return true;
 }
 
-// Writes to a temporary file and renames it when it is complete. Returns an
-// error text, or "".
-std::string WriteFile(const std::string& path, const void* data,
-                      int64_t bytes) {
+// Writes to a temporary file and renames it when it is complete. Calls
+// prepare(inode) with the file's inode before writing. Returns an error text,
+// or "".
+template <typename Prepare>
+std::string WriteFile(const std::string& path, const void* data, int64_t bytes,
+                      const Prepare& prepare) {
   static std::atomic<int> count{0};
   const std::string part = path + ".part." + std::to_string(getpid()) + "." +
                            std::to_string(++count);
@@ -96,6 +124,9 @@ std::string WriteFile(const std::string& path, const void* data,
       open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return std::strerror(errno);
   std::string error;
+  struct stat about;
+  const bool is_known = fstat(descriptor, &about) == 0;
+  prepare(is_known ? about.st_ino : 0);
   if (!WriteAll(descriptor, static_cast<const char*>(data), bytes) ||
       fsync(descriptor) != 0) {
     error = std::strerror(errno);
@@ -108,17 +139,32 @@ std::string WriteFile(const std::string& path, const void* data,
   return error;
 }
 
-// Inserts every key and counts the distinct ones. Prefetches the buckets of
-// keys to come.
+// Replaces the header of the index file with this inode. Other processes check
+// the header's checksum. After an error the next process compares the hashes
+// again.
+void WriteHeader(const std::string& path, uint64_t inode, const void* header,
+                 int64_t bytes) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  struct stat about;
+  if (fstat(descriptor, &about) == 0 && about.st_ino == inode) {
+    WriteAll(descriptor, static_cast<const char*>(header), bytes);
+  }
+  close(descriptor);
+}
+
+// Inserts every key; counts the distinct ones and the most buckets that one is
+// searched in. Prefetches the buckets of keys to come.
 ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
                 int64_t num_buckets, TableIndex::Bucket* buckets,
-                int64_t* distinct) {
+                int64_t* distinct, int64_t* longest) {
   constexpr int64_t kAhead = 32;
   const ev::KeyedHash hash = ev::KeyedHash::FromSeed(seed);
   const ev::Span<const int64_t> keys = directory.keys();
   const int64_t rows = directory.rows();
   int64_t ahead[kAhead];
   *distinct = 0;
+  *longest = 1;
   for (int64_t i = 0; i < rows + kAhead; ++i) {
     int64_t key = 0;
     if (i >= kAhead) {
@@ -129,7 +175,8 @@ ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
             std::to_string(keys[row]) + " of row " + std::to_string(row) +
             ": supportlonglong is false, want a key of 32 bits");
       }
-      for (int64_t bucket = ahead[i % kAhead];;) {
+      int64_t searched = 1;
+      for (int64_t bucket = ahead[i % kAhead];; ++searched) {
         TableIndex::Bucket& here = buckets[bucket];
         uint32_t at = 0;
         while (at < here.used && here.keys[at] != key) ++at;
@@ -144,6 +191,7 @@ ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
         }
         if (++bucket == num_buckets) bucket = 0;
       }
+      *longest = std::max(*longest, searched);
     }
     if (i < rows) {
       NormalKey(bits, keys[i], &key);
@@ -158,7 +206,7 @@ ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
 }  // namespace
 
 bool TableIndex::Adopt(const void* data, int64_t bytes) {
-  static_assert(sizeof(Header) == 64, "a line");
+  static_assert(sizeof(Header) == 128, "two lines");
   if (bytes < static_cast<int64_t>(sizeof(Header))) return false;
   const Header& header = *static_cast<const Header*>(data);
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 ||
@@ -166,7 +214,8 @@ bool TableIndex::Adopt(const void* data, int64_t bytes) {
       header.num_buckets > (int64_t{1} << 40) ||
       bytes != static_cast<int64_t>(sizeof(Header) +
                                     header.num_buckets * sizeof(Bucket)) ||
-      header.distinct >= header.num_buckets * Bucket::kKeys) {
+      header.distinct >= header.num_buckets * Bucket::kKeys ||
+      header.longest < 1 || header.longest > header.num_buckets) {
     return false;
   }
   hash_ = ev::KeyedHash::FromSeed(header.seed);
@@ -174,6 +223,8 @@ bool TableIndex::Adopt(const void* data, int64_t bytes) {
                                              sizeof(Header));
   num_buckets_ = header.num_buckets;
   distinct_ = header.distinct;
+  longest_ = header.longest;
+  rows_ = header.rows;
   bytes_ = bytes;
   return true;
 }
@@ -191,16 +242,26 @@ ev::Status TableIndex::Open(const TableDirectory& directory, KeyBits bits,
   const uint32_t key_bits = bits == KeyBits::k32 ? 32 : 64;
   const std::string path =
       directory.folder() + (key_bits == 32 ? "/hps_index32" : "/hps_index");
-  const int64_t changed = directory.key_file().changed_ns();
+  const MappedFile& keys = directory.key_file();
   std::unique_ptr<TableIndex> made(new TableIndex);
   uint64_t key_hash = 0;
   if (MappedFile::Open(path, &made->file_).ok() &&
       made->Adopt(made->file_->data(), made->file_->bytes())) {
-    const Header& header = *static_cast<const Header*>(made->file_->data());
+    const MappedFile& file = *made->file_;
+    Header header = *static_cast<const Header*>(file.data());
     bool fits = header.rows == rows && header.key_bits == key_bits;
-    if (fits && header.key_changed_ns != changed) {
-      key_hash = HashOfKeys(directory.keys());
-      fits = key_hash == header.key_hash;
+    if (fits && !header.Trusts(file, keys)) {
+      key_hash = HashOf(directory.keys());
+      fits = key_hash == header.key_hash &&
+             header.bucket_hash ==
+                 HashOfBuckets(made->buckets_, made->num_buckets_);
+      // The file of a copied folder is not written to: in a layer of a
+      // container's image that would copy all of it.
+      if (fits && header.index_inode == file.inode() &&
+          keys.changed_ns() != 0) {
+        header.Trust(file.inode(), keys);
+        WriteHeader(path, file.inode(), &header, sizeof(header));
+      }
     }
     if (fits) {
       made->found_ = true;
@@ -227,14 +288,17 @@ ev::Status TableIndex::Open(const TableDirectory& directory, KeyBits bits,
   header->seed = DrawSeed(memory);
   header->num_buckets = buckets;
   header->rows = rows;
-  header->key_changed_ns = changed;
   header->key_bits = key_bits;
   EV_RETURN_IF_ERROR(Fill(directory, bits, header->seed, buckets,
                           reinterpret_cast<Bucket*>(header + 1),
-                          &header->distinct));
-  header->key_hash = key_hash != 0 ? key_hash : HashOfKeys(directory.keys());
-  header->checksum = header->Checksum();
-  const std::string error = WriteFile(path, memory, made->bytes_);
+                          &header->distinct, &header->longest));
+  header->key_hash = key_hash != 0 ? key_hash : HashOf(directory.keys());
+  header->bucket_hash =
+      HashOfBuckets(reinterpret_cast<Bucket*>(header + 1), buckets);
+  header->Trust(0, keys);
+  const std::string error =
+      WriteFile(path, memory, made->bytes_,
+                [&](uint64_t inode) { header->Trust(inode, keys); });
   if (error.empty()) {
     // A mapped file's pages are shared with other processes; private memory is
     // not.

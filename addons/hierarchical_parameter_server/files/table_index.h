@@ -5,15 +5,15 @@
 // that directory (`hps_index`; `hps_index32` for 32-bit keys), made once and
 // mapped by every process that serves the table.
 //
-// The file is a header of 64 bytes followed by buckets of 64 bytes, one cache
+// The file is a header of 128 bytes followed by buckets of 64 bytes, one cache
 // line each. A bucket holds five keys, their row numbers and a count. A full
 // bucket overflows into the next. This takes 15 bytes per row.
 //
-// The index belongs to one `key` file: its header has that file's size,
-// modification time and a hash of the keys. If the time differs (the folder was
-// copied), the hash decides. A stale or foreign index, or one with a damaged
-// header or size, is rebuilt. Damaged buckets are not detected: delete the
-// file.
+// The index belongs to one `key` file: its header has the number of keys and a
+// hash of them, and a hash of the buckets. Open compares both hashes, which
+// reads both files, and builds a stale, foreign or damaged index again. The
+// hashes are not compared if the inodes of both files and the key file's ctime
+// are those in the header: then nothing has changed since the last comparison.
 //
 // Buckets are chosen with a seed from the header, drawn for each file. So ids
 // chosen to collide in one index do not collide in another.
@@ -67,17 +67,24 @@ class TableIndex {
   void PrefetchBucket(int64_t bucket) const {
     ev::PrefetchLine(buckets_ + bucket);
   }
-  // Returns the row number, or -1. bucket: BucketOf(key).
+  // Returns the row number; -1: none; kDamaged: the file was damaged after
+  // Open. A damaged file may also cause a wrong row number. bucket:
+  // BucketOf(key).
+  static constexpr int64_t kDamaged = -2;
   int64_t Find(int64_t key, int64_t bucket) const {
-    for (;;) {
+    for (int64_t left = longest_; left > 0; --left) {
       const Bucket& here = buckets_[bucket];
       const uint32_t used = here.used;
-      for (uint32_t i = 0; i < used && i < Bucket::kKeys; ++i) {
-        if (here.keys[i] == key) return here.rows[i];
+      if (used > Bucket::kKeys) return kDamaged;
+      for (uint32_t i = 0; i < used; ++i) {
+        if (here.keys[i] == key) {
+          return here.rows[i] < rows_ ? int64_t{here.rows[i]} : kDamaged;
+        }
       }
       if (used < Bucket::kKeys) return -1;
       if (++bucket == num_buckets_) bucket = 0;
     }
+    return -1;
   }
 
  private:
@@ -88,7 +95,7 @@ class TableIndex {
 
   ev::KeyedHash hash_;
   const Bucket* buckets_ = nullptr;
-  int64_t num_buckets_ = 0, distinct_ = 0, bytes_ = 0;
+  int64_t num_buckets_ = 0, distinct_ = 0, longest_ = 0, rows_ = 0, bytes_ = 0;
   bool found_ = false;
   std::unique_ptr<MappedFile> file_;
   void* memory_ = nullptr;  // used if there is no file

@@ -82,6 +82,8 @@ ev::Status ParameterServer::Fill(const TableConfig& config,
                                  ev::Parallel* parallel) {
   std::unique_ptr<TableDirectory> files;
   EV_RETURN_IF_ERROR(TableDirectory::Open(config.folder, config.width, &files));
+  // Before the first row is stored in a database that others read.
+  EV_RETURN_IF_ERROR(files->CheckContent(parallel));
   const int64_t rows = static_cast<int64_t>(
       static_cast<double>(files->rows()) * filling.rate + 0.5);
   EV_RETURN_IF_ERROR(table->Reserve(rows));

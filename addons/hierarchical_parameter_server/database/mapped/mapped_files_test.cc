@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -164,6 +165,31 @@ TEST_F(MappedFilesTest, AReplacedRowOfTheFilesIsAlwaysFound) {
     reader.join();
     EXPECT_EQ(absent.load(), 0);
   }
+}
+
+TEST_F(MappedFilesTest, AnIndexThatIsDamagedWhileServedIsAnError) {
+  const std::string folder = WriteTable({1, 2, 3}, 1, kWidth);
+  Attach(folder);
+  Expect({1, 2, 9}, {1, 1, -1}, &serial_);
+  std::fstream(folder + "/hps_index",
+               std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(128)
+      .write(std::string(64, '\xff').data(), 64);
+  const std::vector<int64_t> keys = {1, 2, 9};
+  std::vector<float> rows(3 * kWidth);
+  std::vector<int64_t> missing(3);
+  int64_t count = 0;
+  for (const ev::Status& status :
+       {table_->Fetch(keys, Positions::All(3), rows.data(), missing.data(),
+                      &count, &serial_),
+        table_->Insert(keys, rows.data(), &serial_),
+        table_->Remove(keys, nullptr)}) {
+    EXPECT_EQ(status.code(), ev::StatusCode::kDataLoss);
+    EXPECT_NE(status.message().find(folder), std::string::npos);
+  }
+  ASSERT_EQ(remove((folder + "/hps_index").c_str()), 0);
+  Attach(folder);
+  Expect({1, 2, 9}, {1, 1, -1}, &serial_);
 }
 
 TEST_F(MappedFilesTest, FilesThatDoNotFitChangeNothing) {

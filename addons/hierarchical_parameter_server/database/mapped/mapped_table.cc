@@ -56,11 +56,19 @@ ev::Status MappedTable::Attach(const std::string& folder, KeyBits bits,
   return ev::Status::OK();
 }
 
+ev::Status MappedTable::Content::CheckIndex() const {
+  if (!is_damaged.load(std::memory_order_relaxed)) return ev::Status::OK();
+  return ev::Status(ev::StatusCode::kDataLoss,
+                    "the file hps_index (with 32-bit keys hps_index32) of '" +
+                        directory->folder() +
+                        "' is damaged: remove it and reload the model");
+}
+
 int64_t MappedTable::FindInFiles(const Content& content, int64_t key) {
   if (content.directory == nullptr) return -1;
   const int64_t row = content.index->Find(key, content.index->BucketOf(key));
-  // A damaged index must not cause reads beyond the file.
-  return row < content.directory->rows() ? row : -1;
+  if (row == TableIndex::kDamaged) content.is_damaged = true;
+  return row;
 }
 
 int64_t MappedTable::FetchFromFiles(const Content& content,
@@ -93,9 +101,8 @@ int64_t MappedTable::FetchFromFiles(const Content& content,
     if (s >= 1 && s - 1 < num_stages) {
       Stage& stage = stages[(s - 1) % 3];
       for (int i = 0; i < stage.count; ++i) {
-        const int64_t row =
-            index.Find(keys[stage.position[i]], stage.bucket[i]);
-        stage.row[i] = row < directory.rows() ? row : -1;
+        stage.row[i] = index.Find(keys[stage.position[i]], stage.bucket[i]);
+        if (stage.row[i] == TableIndex::kDamaged) content.is_damaged = true;
         if (stage.row[i] >= 0) {
           ev::PrefetchBytes(directory.row(stage.row[i]),
                             width_ * sizeof(float));
@@ -160,6 +167,7 @@ ev::Status MappedTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
       [&](int64_t begin, int64_t end, int64_t* list) {
         return FetchFromFiles(*content, keys, wanted, begin, end, rows, list);
       });
+  EV_RETURN_IF_ERROR(content->CheckIndex());
   if (!gone.empty()) {
     std::vector<int64_t> both;
     std::merge(missing, missing + *num_missing, gone.begin(), gone.end(),
@@ -194,6 +202,7 @@ ev::Status MappedTable::Insert(ev::Span<const int64_t> keys, const float* rows,
   for (const int64_t key : keys) {
     if (FindInFiles(*content, key) >= 0) of_files.push_back(key);
   }
+  EV_RETURN_IF_ERROR(content->CheckIndex());
   const std::vector<float> nothing(of_files.size(), 0.0f);
   EV_RETURN_IF_ERROR(content->stored->Insert(keys, rows, parallel));
   ev::Serial serial;
@@ -218,6 +227,7 @@ ev::Status MappedTable::Remove(ev::Span<const int64_t> keys, int64_t* removed) {
   for (const int64_t key : keys) {
     if (FindInFiles(*content, key) >= 0) of_files.push_back(key);
   }
+  EV_RETURN_IF_ERROR(content->CheckIndex());
   ev::Serial serial;
   const std::vector<float> nothing(of_files.size(), 0.0f);
   // Hides the file's row before the stored one is removed.
@@ -286,6 +296,7 @@ ev::Status MappedTable::ForEach(const Visit& visit) {
                 content->directory->row(row) + width_);
     if (some.size() == kBatch) EV_RETURN_IF_ERROR(flush());
   }
+  EV_RETURN_IF_ERROR(content->CheckIndex());
   return flush();
 }
 

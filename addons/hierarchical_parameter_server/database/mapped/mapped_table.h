@@ -45,6 +45,9 @@ class MappedTable : public Table {
     std::atomic<bool> changed{false};  // stored or removed is not empty
     // Number of visible rows; guarded by writer_.
     int64_t count = 0;
+    // A lookup has found the index to be damaged.
+    mutable std::atomic<bool> is_damaged{false};
+    ev::Status CheckIndex() const;
   };
 
   std::shared_ptr<Content> Now() const { return std::atomic_load(&content_); }

@@ -35,6 +35,8 @@ class Writer(object):
     self.path = path
     self.sums = None
     self._bytes, self._crc32 = 0, 0
+    # A new file: a server may have mapped the one that an earlier call left.
+    _remove(path + _PART)
     self._file = open(path + _PART, "wb")
 
   def write(self, data):

@@ -15,6 +15,7 @@ import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import convert
 from hierarchical_parameter_server import testing
 from hierarchical_parameter_server.commands import main
+from hierarchical_parameter_server.convert import replaced_together
 import embedding_variable
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.tools import testing as stored
@@ -135,6 +136,76 @@ class ConvertTest(parameterized.TestCase):
                                 ["user", "user/hist"]),
         {"user": (2, 2), "user/hist": (3, 3)})
 
+  @parameterized.parameters("parallel_hash_map", "multi_process_hash_map")
+  def test_a_killed_conversion_leaves_keys_with_their_rows(self, volatile):
+    table = os.path.join(self.folder, "table")
+    ids = np.arange(1, 6)
+    versions = [(np.array([1, 2, 3, 4]) + k, (np.arange(1, 5) + k + 10. * k)[:, None])
+                for k in (0, 1)]
+    expected = [[1, 2, 3, 4, -1], [-1, 12, 13, 14, 15]]
+    convert.write_table(table, *versions[0])
+    config = testing.write_config(
+        os.path.join(self.folder, "ps.json"),
+        [testing.model("m", [table], [1], defaults=[-1.])], volatile_db={"type": volatile})
+    hps.start(config)
+    found = []
+    with tf.Graph().as_default(), tf.Session() as session:
+      rows = hps.LookupLayer("m", 0, 1, tf.float32)(tf.constant(ids, tf.int64))
+      for kill_at in range(100):
+        if not self._converts_until(table, versions[1], kill_at):
+          break
+        hps.reload_model("m")
+        found.append(session.run(rows)[:, 0].tolist())
+        # The next conversion is complete.
+        convert.write_table(table, *versions[0])
+        hps.reload_model("m")
+        self.assertEqual(session.run(rows)[:, 0].tolist(), expected[0], kill_at)
+        self.assertCountEqual([n for n in os.listdir(table) if "index" not in n],
+                              ["key", "emb_vector", "hps_sums"])
+    self.assertGreater(kill_at, 6)
+    for rows in found:
+      self.assertIn(rows, expected)
+    self.assertEqual(found[0], expected[0])
+    self.assertEqual(found[-1], expected[1])
+
+  def _converts_until(self, table, version, kill_at):
+    """Converts in a process that is killed at a system call; returns if it was killed."""
+    child = os.fork()
+    if not child:
+      calls = []
+
+      def counted(real):
+        def call(*args):
+          calls.append(real)
+          if len(calls) > kill_at:
+            os._exit(7)
+          return real(*args)
+        return call
+
+      for name in ("replace", "fsync", "remove"):
+        setattr(os, name, counted(getattr(os, name)))
+      convert.write_table(table, *version)
+      os._exit(0)
+    return os.waitpid(child, 0)[1] != 0
+
+  def test_files_that_do_not_belong_together(self):
+    table = os.path.join(self.folder, "table")
+    config = testing.write_config(os.path.join(self.folder, "ps.json"),
+                                  [testing.model("m", [table], [2])])
+    convert.write_table(table, [1, 2, 3], np.ones([3, 2]))
+    with open(os.path.join(table, "emb_vector"), "rb") as f:
+      old = f.read()
+    convert.write_table(table, [2, 3, 4], np.full([3, 2], 2.))
+    with open(os.path.join(table, "emb_vector"), "wb") as f:
+      f.write(old)
+    with self.assertRaisesRegex(
+        tf.errors.InvalidArgumentError,
+        "emb_vector' has other content .*hps_sums.*remove hps_sums"):
+      hps.start(config)
+    self.assertRegex(hps.check(config)["errors"][0], "has other content")
+    os.remove(os.path.join(table, "hps_sums"))
+    hps.start(config)
+
   def test_legacy_files(self):
     np.arange(5, dtype=np.int64).tofile(os.path.join(self.folder, "v_keys.file"))
     rows = np.arange(15, dtype=np.float32)
@@ -149,7 +220,29 @@ class ConvertTest(parameterized.TestCase):
     # The existing table is unchanged.
     self.assertEqual(os.path.getsize(os.path.join(self.folder, "v", "key")), 40)
     self.assertCountEqual(os.listdir(os.path.join(self.folder, "v")),
-                          ["key", "emb_vector"])
+                          ["key", "emb_vector", "hps_sums"])
+
+  def test_sok_files_are_compared_with_their_sums(self):
+    paths = [os.path.join(self.folder, "v_%s.file" % what)
+             for what in ("keys", "values", "sums")]
+    for k in (0, 1):
+      writers = [replaced_together.Writer(path) for path in paths[:2]]
+      writers[0].write((np.arange(3) + k).astype("<i8").tobytes())
+      writers[1].write(np.full([3, 2], k, "<f4").tobytes())
+      for writer in writers:
+        writer.close()
+      replaced_together.commit([(paths[2], writers)])
+      if not k:
+        os.rename(paths[1], paths[1] + ".old")
+    # The process was killed after it had replaced the sums.
+    os.rename(paths[1], paths[1] + ".part")
+    os.rename(paths[1] + ".old", paths[1])
+    convert.from_legacy(self.folder, self.folder)
+    np.testing.assert_array_equal(
+        np.fromfile(os.path.join(self.folder, "v", "emb_vector"), "<f4"), np.ones(6))
+    os.remove(paths[1] + ".part")
+    with self.assertRaisesRegex(ValueError, "v_values.file has 24 bytes with the CRC-32"):
+      convert.from_legacy(self.folder, self.folder)
 
   @parameterized.parameters(
       (lambda f: convert.from_checkpoint(f + "/none", f), "cannot be read"),

@@ -1,13 +1,47 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes table directories."""
+"""Writes table directories.
+
+The file hps_sums has the size and checksums of `key` and `emb_vector`. Readers compare
+them, so keys are never served with rows of another conversion.
+"""
 
 import os
+import zlib
 
 import numpy as np
 
+from hierarchical_parameter_server.convert import replaced_together
+
 # Rows written at once.
 _PIECE = 1 << 16
+
+_MIB = 1 << 20
+
+
+class _Writer(replaced_together.Writer):
+  """Writes one file. Its sums have the CRC-32 of each MiB too, for mapped files."""
+
+  def __init__(self, path):
+    super().__init__(path)
+    self._crcs, self._in_mib = [], 0
+
+  def write(self, data):
+    """Appends bytes."""
+    super().write(data)
+    view = memoryview(data)
+    while len(view):
+      if not self._in_mib:
+        self._crcs.append(0)
+      piece = view[:_MIB - self._in_mib]
+      self._crcs[-1] = zlib.crc32(piece, self._crcs[-1])
+      self._in_mib = (self._in_mib + len(piece)) % _MIB
+      view = view[len(piece):]
+
+  def close(self):
+    """Closes the file; raises an error if the bytes cannot be stored on disk."""
+    super().close()
+    self.sums["crc32_of_mib"] = "".join("%08x" % crc for crc in self._crcs)
 
 
 def as_keys(keys, what):
@@ -41,36 +75,37 @@ def write_pieces(folder, pieces):
     OSError: the folder cannot be written to.
   """
   os.makedirs(folder, exist_ok=True)
-  names = [os.path.join(folder, name) for name in ("key", "emb_vector")]
-  parts = [name + ".part" for name in names]
+  sums = os.path.join(folder, "hps_sums")
+  replaced_together.finish(sums)
+  writers = []
   count, width = 0, None
   try:
-    with open(parts[0], "wb") as key_file, open(parts[1], "wb") as row_file:
-      for keys, rows in pieces:
-        keys = as_keys(keys, folder)
-        rows = np.asarray(rows)
-        if rows.ndim != 2 or len(rows) != len(keys) or rows.dtype.kind != "f":
-          raise ValueError("%s: want %d rows of floats for %d keys, got %s of shape %s" %
-                           (folder, len(keys), len(keys), rows.dtype, list(rows.shape)))
-        if width not in (None, rows.shape[1]):
-          raise ValueError("%s: rows of %d and of %d floats" %
-                           (folder, width, rows.shape[1]))
-        width = rows.shape[1]
-        for begin in range(0, len(keys), _PIECE):
-          key_file.write(keys[begin:begin + _PIECE].tobytes())
-          row_file.write(
-              np.ascontiguousarray(rows[begin:begin + _PIECE], "<f4").tobytes())
-        count += len(keys)
+    for name in ("key", "emb_vector"):
+      writers.append(_Writer(os.path.join(folder, name)))
+    for keys, rows in pieces:
+      keys = as_keys(keys, folder)
+      rows = np.asarray(rows)
+      if rows.ndim != 2 or len(rows) != len(keys) or rows.dtype.kind != "f":
+        raise ValueError("%s: want %d rows of floats for %d keys, got %s of shape %s" %
+                         (folder, len(keys), len(keys), rows.dtype, list(rows.shape)))
+      if width not in (None, rows.shape[1]):
+        raise ValueError("%s: rows of %d and of %d floats" %
+                         (folder, width, rows.shape[1]))
+      width = rows.shape[1]
+      for begin in range(0, len(keys), _PIECE):
+        writers[0].write(keys[begin:begin + _PIECE].tobytes())
+        writers[1].write(
+            np.ascontiguousarray(rows[begin:begin + _PIECE], "<f4").tobytes())
+      count += len(keys)
     if not count or not width:
       raise ValueError("%s: a table without rows cannot be served" % folder)
-    # Renames the rows first: an old key file that does not match them is rejected, not
-    # served.
-    os.replace(parts[1], names[1])
-    os.replace(parts[0], names[0])
-  finally:
-    for part in parts:
-      if os.path.exists(part):
-        os.remove(part)
+    for writer in writers:
+      writer.close()
+  except BaseException:
+    for writer in writers:
+      writer.discard()
+    raise
+  replaced_together.commit([(sums, writers)])
   return count, width
 
 

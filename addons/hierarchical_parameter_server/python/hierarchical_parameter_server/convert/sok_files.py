@@ -5,7 +5,9 @@
 `sok.dump` writes <table>-key and <table>-weight into one folder. Each is a header of
 296 bytes (a name, and the file's kind and the index of the element type, both
 big-endian), followed by the array. The old `Saver.dump_to_file` writes
-<variable>_keys.file and <variable>_values.file without a header.
+<variable>_keys.file and <variable>_values.file without a header. Both write the sums of
+a table's files too, in <table>-sums and <variable>_sums.file; without sums (files of
+others) only the sizes are compared.
 """
 
 import glob
@@ -15,6 +17,7 @@ import struct
 import numpy as np
 
 from hierarchical_parameter_server.convert import directories
+from hierarchical_parameter_server.convert import replaced_together
 
 _HEADER = 296
 _KIND_AT, _TYPE_AT = 256, 292
@@ -58,6 +61,37 @@ def _pieces(keys, rows, what):
     yield keys[begin:begin + _PIECE], rows[begin:begin + _PIECE]
 
 
+def _names(folder, endings):
+  """Returns the names of the tables in a folder; endings: as for `_files`."""
+  # If a dump was interrupted, the first one of a folder has no final names yet.
+  found = set()
+  for ending in (endings[0], endings[2], endings[2] + ".part"):
+    for path in glob.glob(os.path.join(glob.escape(folder), "*" + ending)):
+      found.add(os.path.basename(path)[:-len(ending)])
+  return sorted(found)
+
+
+def _files(folder, table, endings):
+  """Returns the paths of a table's keys and rows, or None if it was never complete.
+
+  Args:
+    folder: path.
+    table: string.
+    endings: what follows the table's name in the files of keys, rows and sums.
+
+  Raises:
+    ValueError: a file is missing, or does not have its sums.
+  """
+  stem = os.path.join(folder, table)
+  keys, rows = replaced_together.current(
+      stem + endings[2], [[stem + endings[0]], [stem + endings[1]]])
+  if not os.path.exists(keys):
+    return None
+  if not os.path.exists(rows):
+    raise ValueError("%s: there is no %s" % (folder, os.path.basename(rows)))
+  return keys, rows
+
+
 def from_sok_dump(folder, out, tables=None):
   """Writes a table directory for each table of a sok.dump folder: out/<table>.
 
@@ -73,8 +107,8 @@ def from_sok_dump(folder, out, tables=None):
   Raises:
     ValueError: no such table, or a file with another format; the message names it.
   """
-  found = sorted(os.path.basename(path)[:-len("-key")]
-                 for path in glob.glob(os.path.join(glob.escape(folder), "*-key")))
+  endings = ("-key", "-weight", "-sums")
+  found = _names(folder, endings)
   if not found:
     raise ValueError("%s: has no file <table>-key" % folder)
   written = {}
@@ -82,12 +116,11 @@ def from_sok_dump(folder, out, tables=None):
     if table not in found:
       raise ValueError("%s: has no table '%s'; it has %s" %
                        (folder, table, ", ".join(found)))
-    path = os.path.join(folder, table)
-    if not os.path.exists(path + "-weight"):
-      raise ValueError("%s: there is no %s-weight" % (folder, table))
-    pieces = _pieces(_dumped(path + "-key", "-key"), _dumped(path + "-weight", "-weight"),
-                     path)
-    written[table] = directories.write_pieces(os.path.join(out, table), pieces)
+    paths = _files(folder, table, endings)
+    if paths:
+      pieces = _pieces(_dumped(paths[0], "-key"), _dumped(paths[1], "-weight"),
+                       os.path.join(folder, table))
+      written[table] = directories.write_pieces(os.path.join(out, table), pieces)
   return written
 
 
@@ -107,22 +140,21 @@ def from_legacy(folder, out, key_dtype="int64"):
   """
   if key_dtype not in ("int64", "uint32"):
     raise ValueError("key_dtype: want int64 or uint32, got %s" % key_dtype)
-  ending = "_keys.file"
-  paths = sorted(glob.glob(os.path.join(glob.escape(folder), "*" + ending)))
-  if not paths:
-    raise ValueError("%s: has no file <variable>%s" % (folder, ending))
+  endings = ("_keys.file", "_values.file", "_sums.file")
+  found = _names(folder, endings)
+  if not found:
+    raise ValueError("%s: has no file <variable>_keys.file" % folder)
   written = {}
-  for path in paths:
-    stem = path[:-len(ending)]
-    values = stem + "_values.file"
-    if not os.path.exists(values):
-      raise ValueError("%s: there is no %s" % (folder, os.path.basename(values)))
-    dtype = np.dtype(key_dtype).newbyteorder("<")
-    for name, size in ((path, dtype.itemsize), (values, 4)):
-      if os.path.getsize(name) % size:
+  dtype = np.dtype(key_dtype).newbyteorder("<")
+  for name in found:
+    paths = _files(folder, name, endings)
+    if not paths:
+      continue
+    for path, size in zip(paths, (dtype.itemsize, 4)):
+      if os.path.getsize(path) % size:
         raise ValueError("%s: has %d bytes, want a multiple of %d" %
-                         (name, os.path.getsize(name), size))
-    name = os.path.basename(stem)
-    pieces = _pieces(np.fromfile(path, dtype), np.fromfile(values, "<f4"), stem)
+                         (path, os.path.getsize(path), size))
+    pieces = _pieces(np.fromfile(paths[0], dtype), np.fromfile(paths[1], "<f4"),
+                     os.path.join(folder, name))
     written[name] = directories.write_pieces(os.path.join(out, name), pieces)
   return written

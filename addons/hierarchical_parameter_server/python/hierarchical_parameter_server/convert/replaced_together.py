@@ -1,0 +1,1 @@
+../../../../sparse_operation_kit/python/sparse_operation_kit/replaced_together.py
