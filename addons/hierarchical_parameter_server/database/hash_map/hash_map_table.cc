@@ -30,6 +30,10 @@ constexpr int64_t kBytesForOthers = 2 << 20;
 constexpr int64_t kWriteAtOnce = 128;
 // Fewer rows are not worth sorting by partition.
 constexpr int64_t kSideBySide = 8192;
+// Calls between two runs of Partition::LimitAges; a power of two.
+constexpr uint32_t kLimitEvery = uint32_t{1} << 29;
+static_assert(Partition::kOldestAge + kLimitEvery < UINT32_MAX / 2,
+              "ages must not wrap around");
 
 bool NeedsUse(const HashMapOptions& options) {
   return options.overflow_margin != std::numeric_limits<int64_t>::max() &&
@@ -52,11 +56,27 @@ HashMapTable::HashMapTable(const std::string& tag, int width,
   }
 }
 
+uint32_t HashMapTable::CountCalls(uint32_t calls) {
+  uint32_t now = clock_.load(std::memory_order_relaxed);
+  while (calls > 0) {
+    const uint32_t step = std::min(calls, kLimitEvery - now % kLimitEvery);
+    now = clock_.fetch_add(step, std::memory_order_relaxed);
+    calls -= step;
+    if (with_use_ && options_.overflow_policy == EvictionPolicy::kOldest &&
+        now / kLimitEvery != (now + step) / kLimitEvery) {
+      for (const auto& partition : partitions_) {
+        SharedHold hold(&lock_);
+        partition->LimitAges(now);
+      }
+    }
+  }
+  return now;
+}
+
 ev::Status HashMapTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
                                float* rows, int64_t* missing,
                                int64_t* num_missing, ev::Parallel* parallel) {
-  const uint32_t now =
-      with_use_ ? clock_.fetch_add(1, std::memory_order_relaxed) : 0;
+  const uint32_t now = with_use_ ? CountCalls(1) : 0;
   const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
   ev::Serial alone;
   if (wanted.size() * (row_bytes + kBytesOfASearch) <= kBytesForOthers) {
@@ -152,7 +172,7 @@ bool HashMapTable::Store(const Place& place, int64_t key, const float* row,
 }
 
 void HashMapTable::InsertFew(ev::Span<const int64_t> keys, const float* rows) {
-  const uint32_t now = clock_.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t now = CountCalls(1);
   const auto exclusively = [this](const std::function<void()>& step) {
     lock_.lock();
     step();
@@ -177,7 +197,7 @@ void HashMapTable::InsertFew(ev::Span<const int64_t> keys, const float* rows) {
 
 void HashMapTable::InsertSideBySide(ev::Span<const int64_t> keys,
                                     const float* rows, ev::Parallel* parallel) {
-  const uint32_t now = clock_.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t now = CountCalls(1);
   const int64_t count = static_cast<int64_t>(keys.size());
   // Positions by partition, in order, so that the last row of a key is stored.
   std::vector<int64_t> begin(partitions_.size() + 1, 0), list(count);

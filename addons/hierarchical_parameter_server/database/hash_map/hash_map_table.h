@@ -36,6 +36,10 @@ class HashMapTable : public Table {
   ev::Status Statistics(TableStatistics* statistics) override;
   ev::Status Reserve(int64_t rows) override;
 
+  // Counts calls, as that many fetches without keys. Returns the number of the
+  // next one, which wraps around.
+  uint32_t CountCalls(uint32_t calls);
+
  private:
   int64_t FetchPart(ev::Span<const int64_t> keys, const Positions& wanted,
                     int64_t begin, int64_t end, float* rows, int64_t* missing,
@@ -57,7 +61,7 @@ class HashMapTable : public Table {
   std::mutex writer_;  // acquired before lock_
   StripedLock lock_;
   std::vector<std::unique_ptr<Partition>> partitions_;
-  std::atomic<uint32_t> clock_{1};      // number of calls
+  std::atomic<uint32_t> clock_{1};      // number of calls, modulo 2^32
   int64_t inserted_ = 0, evicted_ = 0;  // guarded by writer_
 };
 

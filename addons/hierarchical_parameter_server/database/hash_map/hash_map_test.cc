@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/database/hash_map/hash_map_table.h"
 #include "addons/hierarchical_parameter_server/database/hash_map/partition.h"
 #include "addons/hierarchical_parameter_server/database/hash_map/segment.h"
 #include "addons/hierarchical_parameter_server/database/testing/database_contract.h"
@@ -174,6 +175,55 @@ TEST(HashMapTest, ALimitIsKeptByEveryPolicy) {
     EXPECT_EQ(statistics.rows, 10000 - statistics.evicted);
     EXPECT_EQ(CountFound(table.get(), Keys(0, 10000)), statistics.rows);
   }
+}
+
+TEST(HashMapTest, RowsUnusedForLongAreTheOldestWhereverTheClockIs) {
+  // The number of the first call; the last ones are near the counter's end.
+  for (const uint32_t start :
+       {0u, 1u << 29, 0x7FFFFFF0u, 0xE0000000u, 0xFFFFFFF0u}) {
+    for (const uint32_t unused :
+         {100u, 0x3FFFFFFFu, 0x80000001u, 0xC0000000u, 0xFFFFFFFEu}) {
+      HashMapOptions options;
+      options.num_partitions = 1;
+      options.overflow_margin = 2000;
+      options.overflow_resolution_target = 0.5;
+      options.overflow_policy = EvictionPolicy::kOldest;
+      HashMapTable table("hps_et.m.t", 1, options);
+      ev::Serial serial;
+      table.CountCalls(start);
+      const auto insert = [&](int64_t first, int64_t count) {
+        const std::vector<int64_t> keys = Keys(first, count);
+        const std::vector<float> rows = MadeRows(keys, 1, 1);
+        EXPECT_TRUE(table.Insert(keys, rows.data(), &serial).ok());
+      };
+      insert(0, 1000);
+      table.CountCalls(unused);
+      insert(5000, 900);
+      insert(9000, 101);  // evicts 1,001 rows
+      EXPECT_EQ(CountFound(&table, Keys(0, 1000)), 0) << start << " " << unused;
+      EXPECT_EQ(CountFound(&table, Keys(9000, 101)), 101);
+      EXPECT_EQ(CountFound(&table, Keys(5000, 900)), 899);
+    }
+  }
+}
+
+TEST(HashMapTest, UsesAreCountedUpToTheCountersEnd) {
+  const Placing placing(ev::KeyedHash::FromSeed(5), 1);
+  Partition partition(0, 1, true, &placing);
+  const auto directly = [](const std::function<void()>& step) { step(); };
+  for (int64_t key = 0; key < 100; ++key) {
+    const uint64_t fraction = placing.Of(key).fraction;
+    while (partition.SegmentOf(fraction)->full()) {
+      partition.Grow(fraction, directly);
+    }
+    Segment* const segment = partition.SegmentOf(fraction);
+    const int64_t slot = segment->Add(key, segment->GroupOf(fraction));
+    segment->use(slot).store(key == 7 ? UINT32_MAX : UINT32_MAX - 1);
+    partition.Counted(1);
+  }
+  EXPECT_EQ(partition.Evict(EvictionPolicy::kLeastUsed, 1, 0, 7, directly), 99);
+  Segment* const segment = partition.SegmentOf(placing.Of(7).fraction);
+  EXPECT_GE(segment->Find(7, segment->GroupOf(placing.Of(7).fraction)), 0);
 }
 
 TEST(HashMapTest, ReadersGoOnDuringGrowthAndEviction) {

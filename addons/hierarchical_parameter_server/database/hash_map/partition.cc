@@ -147,6 +147,22 @@ void Partition::Reserve(int64_t rows, const Exclusively& exclusively) {
   });
 }
 
+void Partition::LimitAges(uint32_t now) const {
+  for (const auto& segment : segments_) {
+    for (int64_t slot = 0; slot < segment->slots(); ++slot) {
+      if (!segment->Holds(slot)) continue;
+      std::atomic<uint32_t>& use = segment->use(slot);
+      uint32_t before = use.load(std::memory_order_relaxed);
+      const uint32_t age = now - before;
+      // A reader may have stored a time later than `now`.
+      if (age > kOldestAge && age <= UINT32_MAX / 2) {
+        use.compare_exchange_strong(before, now - kOldestAge,
+                                    std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
 int64_t Partition::Evict(EvictionPolicy policy, int64_t target, uint32_t now,
                          uint64_t seed, const Exclusively& exclusively) {
   const int64_t surplus = count_ - target;

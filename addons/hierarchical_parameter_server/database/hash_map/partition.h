@@ -82,10 +82,16 @@ class Partition {
   // Evicts rows until `target` are left; returns the number evicted. Calls
   // `exclusively` once per segment; readers may go on between the calls. On
   // std::bad_alloc some of the rows may have been evicted; count() is right.
-  // kOldest computes a row's age as the distance of its counter from `now`.
+  // kOldest computes a row's age as the distance of its counter from `now`; see
+  // LimitAges.
   // kLeastUsed halves the counters, so that older uses count less.
   int64_t Evict(EvictionPolicy policy, int64_t target, uint32_t now,
                 uint64_t seed, const Exclusively& exclusively);
+
+  // Makes rows that were not used for more than kOldestAge calls this old, so
+  // that their ages stay below half of the counters' range. Readers may go on.
+  static constexpr uint32_t kOldestAge = uint32_t{1} << 30;
+  void LimitAges(uint32_t now) const;
 
   const std::vector<std::unique_ptr<Segment>>& segments() const {
     return segments_;
