@@ -60,6 +60,8 @@ struct RedisClient::Attempt {
   bool is_broken = false;
   // error of the last pending request
   ev::Status why;
+  // The last error reply of a server; "": none.
+  std::string reply;
 };
 
 ev::Status RedisClient::Open(const RedisOptions& options,
@@ -75,8 +77,9 @@ ev::Status RedisClient::Open(const RedisOptions& options,
   for (int attempts = 0;; ++attempts) {
     const ev::Status status = made->Refresh(0, deadline);
     if (status.ok()) break;
-    if (!MayPass(status) || deadline.HasCome()) return status;
+    if (!MayPass(status)) return status;
     Pause(attempts, deadline);
+    if (deadline.HasCome()) return status;
   }
   *client = std::move(made);
   return ev::Status::OK();
@@ -202,6 +205,7 @@ ev::Status RedisClient::OnError(const std::string& error,
   const Redirection to = ParseRedirection(error, address);
   if (to.kind != Redirection::kNone || IsPassing(error)) {
     attempt->why = ev::Unavailable(address + ": " + error);
+    attempt->reply = attempt->why.message();
     if (to.kind == Redirection::kAsk) {
       work->ask = to.address;
     } else {
@@ -357,9 +361,12 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
 
 ev::Status RedisClient::OutOfTime(const Attempt& attempt, int attempts,
                                   const Deadline& deadline) {
+  std::string message = attempt.why.message();
+  if (!attempt.reply.empty() && attempt.reply != message) {
+    message += "; the last error reply was: " + attempt.reply;
+  }
   return ev::Status(attempt.why.code(),
-                    attempt.why.message() + " (attempt " +
-                        std::to_string(attempts) + " in " +
+                    message + " (attempt " + std::to_string(attempts) + " in " +
                         std::to_string(deadline.limit_ms()) + " ms)");
 }
 
@@ -390,18 +397,20 @@ ev::Status RedisClient::Run(ev::Span<RedisRequest* const> requests,
   std::vector<Work> pending;
   pending.reserve(requests.size());
   for (RedisRequest* request : requests) pending.push_back({request, ""});
+  std::string reply;
   for (int attempts = 1; !pending.empty(); ++attempts) {
     int64_t number = 0;
     const auto topology = CurrentTopology(&number);
     Attempt attempt;
+    attempt.reply = reply;
     EV_RETURN_IF_ERROR(TryOnce(*topology, deadline, false, &pending, &attempt));
     if (pending.empty()) break;
-    if (deadline.HasCome()) {
-      return OutOfTime(attempt, attempts, deadline);
-    }
+    reply = attempt.reply;
     // No pause after the first failure: an idle connection may just have been
     // closed.
     if (attempt.is_broken && attempts > 1) Pause(attempts - 2, deadline);
+    // Without another attempt, whose only error would be that time is up.
+    if (deadline.HasCome()) return OutOfTime(attempt, attempts, deadline);
     if (attempt.is_moved) {
       const ev::Status status = Refresh(number, deadline);
       if (!status.ok() && !MayPass(status)) return status;

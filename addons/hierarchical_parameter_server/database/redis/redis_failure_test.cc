@@ -154,6 +154,30 @@ TEST_F(RedisFailureTest, AFetchMayEndSoonerThanOtherCalls) {
   expect_late("in 300 ms");
 }
 
+TEST_F(RedisFailureTest, AReplicaThatIsReadOnlyIsNamedInTheError) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  options_.timeout_ms = 700;
+  Open({server.address()});
+  ASSERT_TRUE(Insert(Keys(0, 100), 1).ok());
+  // It keeps its rows until it reaches its new master, which does not exist.
+  server.Call({"REPLICAOF", "127.0.0.1", std::to_string(FreePort())});
+  ExpectAll(Keys(0, 100), 1);
+  for (int call = 0; call < 5; ++call) {
+    const ev::Status status = Insert(Keys(0, 100), 2);
+    EXPECT_EQ(status.code(), ev::StatusCode::kUnavailable);
+    for (const char* words : {"READONLY You can't write", "in 700 ms"}) {
+      EXPECT_NE(status.message().find(words), std::string::npos)
+          << status.message();
+    }
+    EXPECT_EQ(status.message().find("timed out"), std::string::npos)
+        << status.message();
+  }
+  server.Call({"REPLICAOF", "NO", "ONE"});
+  ASSERT_TRUE(Insert(Keys(0, 100), 2).ok());
+  ExpectAll(Keys(0, 100), 2);
+}
+
 TEST_F(RedisFailureTest, AServerThatIsGoneIsNotReached) {
   RedisServer server;
   ASSERT_TRUE(server.Start());
