@@ -89,7 +89,7 @@ MAY_USE.update({
     _HPS + "source/testing": [_HPS + "source", _HPS + "database"] + _HPS_ENGINE,
     _HPS + "database": [_HPS + "files"] + _HPS_ENGINE,
     # Table directories: keys and rows in memory-mapped files.
-    _HPS + "files": _HPS_ENGINE,
+    _HPS + "files": [_HPS + "config"] + _HPS_ENGINE,
     _HPS + "config": _HPS_ENGINE,
     # Sources of changing rows.
     _HPS + "source": [_HPS + "database", _HPS + "config"] + _HPS_ENGINE,
