@@ -62,7 +62,8 @@ flags.DEFINE_enum("storage", "hbm", ["hbm", "dram"], "Storage of the rows.")
 flags.DEFINE_enum("ids", "here", ["here", "fetched", "there"],
                   "Memory of the ids: CPU memory (here), the memory of --device (there), "
                   "or the latter with a copy to CPU memory before lookups (fetched).")
-flags.DEFINE_integer("batch", 16384, "Samples per step and rank.")
+flags.DEFINE_list("batch", ["16384"], "Samples per step and rank; several are timed one "
+                                      "after another.")
 flags.DEFINE_integer("dim", 128, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("rows", 500 * 1000, "Rows of a table.")
@@ -113,25 +114,25 @@ def _data(name, initializer, shape=None):
       collections=[_DATA])
 
 
-def _lookup(variables, batch_of):
+def _lookup(variables, batch_of, samples):
   """Returns the pooled rows of the step's batch, and the variable that holds all ids."""
   workload = defaults.Workload("zipf", 1, FLAGS.dim, tables=FLAGS.tables,
-                               batch=FLAGS.batch, rows=FLAGS.rows)
+                               batch=samples, rows=FLAGS.rows)
   with tf.device("/cpu:0"):
-    all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, FLAGS.batch])
+    all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, samples])
     # tf.slice reads its arguments from CPU memory; computing them there avoids a copy
     # from the GPU.
     begin = tf.stack([batch_of, 0, 0])
   with tf.device("/cpu:0" if FLAGS.ids == "here" else FLAGS.device):
     kept = _data("ids", all_ids)
     # Neither a slice of the first dimension nor its parts are copied.
-    batch = tf.slice(kept, begin, [1, FLAGS.tables, FLAGS.batch])[0]
+    batch = tf.slice(kept, begin, [1, FLAGS.tables, samples])[0]
     if FLAGS.ids == "here":
       ids = tf.unstack(batch, num=FLAGS.tables)
     else:
       # TensorFlow 1.15 unstacks int64 in CPU memory only.
       ids = [batch[t] for t in range(FLAGS.tables)]
-    splits = tf.constant(np.arange(FLAGS.batch + 1), tf.int64)
+    splits = tf.constant(np.arange(samples + 1), tf.int64)
   if FLAGS.ids == "fetched":
     with tf.device("/cpu:0"):
       ids, splits = [tf.identity(i) for i in ids], tf.identity(splits)
@@ -152,7 +153,7 @@ def _tables():
   ]
 
 
-def build(graph_name):
+def build(graph_name, samples):
   """Builds a graph; returns (train op, loss, placeholder of the batch's number, feeds)."""
   batch_of = tf.compat.v1.placeholder(tf.int32, [])
   feeds = {}
@@ -160,18 +161,18 @@ def build(graph_name):
     if graph_name == DENSE:
       outputs = [
           _data("pooled_%d" % t, tf.random_uniform_initializer(-.1, .1),
-                [FLAGS.batch, FLAGS.dim])
+                [samples, FLAGS.dim])
           for t in range(FLAGS.tables)
       ]
       outputs = [tf.convert_to_tensor(v) for v in outputs]
     else:
-      outputs, feeds = _lookup(_tables(), batch_of)
+      outputs, feeds = _lookup(_tables(), batch_of, samples)
     if graph_name == SPARSE:
       loss = tf.add_n([tf.reduce_sum(x) for x in outputs])
     else:
       numbers = _data("numbers", tf.random_uniform_initializer(0., 1.),
-                      [FLAGS.batch, _NUMBERS])
-      labels = _data("labels", tf.constant(np.arange(FLAGS.batch) % 2, tf.float32))
+                      [samples, _NUMBERS])
+      labels = _data("labels", tf.constant(np.arange(samples) % 2, tf.float32))
       loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
           labels=labels, logits=dlrm(numbers, outputs)))
     optimizer = sok.DistributedOptimizer(
@@ -194,12 +195,12 @@ def _session():
       gpu_options=tf.compat.v1.GPUOptions(allow_growth=True)))
 
 
-def measure(graph_name):
+def measure(graph_name, samples):
   """Returns a dict: ms per step, samples per second of all ranks, loss before and
   after."""
   with tf.Graph().as_default():
     tf.compat.v1.set_random_seed(3)
-    train, loss, batch_of, feeds = build(graph_name)
+    train, loss, batch_of, feeds = build(graph_name, samples)
     fill = tf.compat.v1.variables_initializer(tf.compat.v1.get_collection(_DATA))
     times = []
     with _session() as session:
@@ -216,10 +217,10 @@ def measure(graph_name):
       if FLAGS.trace:
         _trace(session, train, {batch_of: 0})
   ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
-  return {"graph": graph_name, "ranks": hvd.size(), "batch": FLAGS.batch,
+  return {"graph": graph_name, "ranks": hvd.size(), "batch": samples,
           "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
           "interaction": FLAGS.interaction, "step_ms": round(ms, 3),
-          "samples_per_second": round(FLAGS.batch * hvd.size() / ms * 1000.),
+          "samples_per_second": round(samples * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}
 
 
@@ -239,10 +240,11 @@ def main(argv):
   hvd.init()
   sok.init(exchange=FLAGS.exchange if hvd.size() > 1 else None,
            intra_op_parallelism_threads=FLAGS.threads or None)
-  for graph_name in FLAGS.graphs:
-    result = measure(graph_name)
-    if hvd.rank() == 0:
-      print(json.dumps(result), flush=True)
+  for samples in FLAGS.batch:
+    for graph_name in FLAGS.graphs:
+      result = measure(graph_name, int(samples))
+      if hvd.rank() == 0:
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

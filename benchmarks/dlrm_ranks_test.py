@@ -63,6 +63,11 @@ class DlrmRanksTest(absltest.TestCase):
     # The scaling is relative to one rank with the same policy.
     self.assertRegex(page, r"\| 32 \| 2 \| horovod, step_evict .* \d+ % \|")
 
+  def test_several_batches(self):
+    lines = self._run(1, "--graphs=dense,sparse", "--batch=16,32")
+    self.assertEqual([(r["batch"], r["graph"]) for r in map(json.loads, lines)],
+                     [(b, g) for b in (16, 32) for g in ("dense", "sparse")])
+
   def test_both_interactions(self):
     ours, matmul = [
         json.loads(self._run(1, "--graphs=dense", "--interaction=" + interaction)[0])
