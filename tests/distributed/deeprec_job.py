@@ -3,9 +3,12 @@
 """A rank of a job that uses DeepRec's stand-ins over Horovod's ranks.
 
 SOK_EXCHANGE selects the transport of lookups. With "nccl" the tables of micro batches are
-in GPU memory.
+in GPU memory. With SOK_UTEST_ON_GPU=1 the ranks use real GPUs, one each.
 
-  deeprec_job.py FOLDER
+  deeprec_job.py FOLDER [DEVICE]
+
+With a DEVICE, such as /gpu:0, it checks micro batches alone; their tables and layers are
+on it.
 
 Prints "done" if all checks hold.
 """
@@ -16,6 +19,11 @@ import sys
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+
+_ON_GPU = bool(os.environ.get("SOK_UTEST_ON_GPU"))
+if _ON_GPU:
+  # One GPU per process, set before TensorFlow looks for GPUs.
+  os.environ.setdefault("CUDA_VISIBLE_DEVICES", os.environ["HOROVOD_LOCAL_RANK"])
 
 from embedding_variable import _lib
 from embedding_variable.deeprec import activation
@@ -29,7 +37,9 @@ _TYPES = config_pb2.StorageType
 
 
 def check(name, found, expected):
-  np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=name)
+  # A GPU adds in another order for another number of samples.
+  np.testing.assert_allclose(found, expected, rtol=2e-4 if _ON_GPU else 1e-5,
+                             err_msg=name)
 
 
 def _gathered(values):
@@ -118,7 +128,7 @@ def group_columns():
       check("columns", session.run(net), np.ones([2, 2 * count]))
 
 
-def _trained(data, table_name, optimizer, owner=-1):
+def _trained(data, table_name, optimizer, device, owner=-1):
   """Returns this rank's rows and the dense weights after steps of two batches.
 
   The rank `owner` has all rows; -1: they are spread over the ranks.
@@ -130,17 +140,19 @@ def _trained(data, table_name, optimizer, owner=-1):
     ids = tf.SparseTensor(tf.stack([tf.range(count), tf.zeros_like(batch["keys"])], 1),
                           batch["keys"], [count, 1])
     in_gpu_memory = settings.exchange_carrier() == "nccl"
-    table = tf.get_embedding_variable(
-        table_name, 3, initializer=tf.constant_initializer(.1),
-        ev_option=tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
-            storage_type=_TYPES.HBM if in_gpu_memory else _TYPES.DRAM)))
-    table.target_gpu = owner
-    (rows,) = tf.nn.group_embedding_lookup_sparse([table], [ids], ["sum"])
-    logits = tf.layers.dense(rows, 1, kernel_initializer=tf.ones_initializer())
-    loss = tf.reduce_mean(tf.square(tf.squeeze(logits, 1) - batch["labels"]))
+    with tf.device(device):
+      table = tf.get_embedding_variable(
+          table_name, 3, initializer=tf.constant_initializer(.1),
+          ev_option=tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
+              storage_type=_TYPES.HBM if in_gpu_memory else _TYPES.DRAM)))
+      table.target_gpu = owner
+      (rows,) = tf.nn.group_embedding_lookup_sparse([table], [ids], ["sum"])
+      logits = tf.layers.dense(rows, 1, kernel_initializer=tf.ones_initializer())
+      loss = tf.reduce_mean(tf.square(tf.squeeze(logits, 1) - batch["labels"]))
     train, init = optimizer.minimize(loss), tf.global_variables_initializer()
     exported = table.export()[:2]
-    config = tf.ConfigProto()
+    config = tf.ConfigProto(allow_soft_placement=True)
+    config.gpu_options.allow_growth = True
     config.graph_options.optimizer_options.micro_batch_num = 2
     with tf.Session(config=config) as session:
       session.run(init)
@@ -157,18 +169,19 @@ def _exchanges_out_of_device_memory():
     return session.run(_lib.load().test_exchange_counts())[0]
 
 
-def micro_batches():
+def micro_batches(device):
   """Several batches of all ranks in a step, as in one process with merged batches."""
   numbers = np.random.RandomState(5)
   data = {"keys": numbers.randint(0, 9, [8, 6]),
           "labels": numbers.rand(8, 6).astype(np.float32)}
   over_ranks = group.set_lookup(None)
-  expected, dense = _trained(data, "merged", tf.train.AdagradOptimizer(.1))
+  expected, dense = _trained(data, "merged", tf.train.AdagradOptimizer(.1), device)
   group.set_lookup(over_ranks)
   own = {k: v[:, hvd.rank()::hvd.size()] for k, v in data.items()}
   for name, owner in (("spread", -1), ("on_one_rank", 1)):
     rows, weights = _trained(
-        own, name, sok.DistributedOptimizer(tf.train.AdagradOptimizer(.1)), owner)
+        own, name, sok.DistributedOptimizer(tf.train.AdagradOptimizer(.1)), device,
+        owner)
     for found, wanted in zip(weights, dense):
       check("dense", found, wanted)
     parts = _gathered(rows)
@@ -178,21 +191,22 @@ def micro_batches():
     for part in parts:
       for key, row in part.items():
         check("row %d" % key, row, expected[key])
-  if settings.exchange_carrier() == "nccl":
+  if settings.exchange_carrier() == "nccl" and not _ON_GPU:
     assert _exchanges_out_of_device_memory() > 0
 
 
-def main(folder):
+def main(folder, device=None):
   activation.activate("1.15.5+deeprec2402", is_quiet=True, share_work=True)
   tf.config.experimental.enable_distributed_strategy("collective")
   assert hvd.size() > 1
   assert settings.exchange_carrier() == os.environ["SOK_EXCHANGE"]
-  work_queues(folder)
-  group_lookups()
-  group_columns()
-  micro_batches()
+  if device is None:
+    work_queues(folder)
+    group_lookups()
+    group_columns()
+  micro_batches(device)
   print("done")
 
 
 if __name__ == "__main__":
-  main(sys.argv[1])
+  main(*sys.argv[1:])
