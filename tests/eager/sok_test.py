@@ -91,6 +91,25 @@ class FilesTest(parameterized.TestCase):
     sok.load(folder, others, again)
     self.assertEqual(expected, _train(others, again))
 
+  @parameterized.parameters(
+      (lambda v, folder: sok.Saver().dump_to_file(v, folder),
+       lambda v, folder: sok.Saver().restore_from_file(v, folder)),
+      (lambda v, folder: sok.dump(folder, v), lambda v, folder: sok.load(folder, v)))
+  def test_two_tables_of_one_name(self, dump, load):
+    folder = self.create_tempdir().full_path
+    first, second = [sok.DynamicVariable(1, "ones", name="d") for _ in range(2)]
+    sok.assign(first, [1], [[2.]])
+    dump(first, folder)
+    with self.assertRaisesRegex(Exception, "those of another variable 'd'"):
+      dump(second, folder)
+    load(first, folder)
+    self.assertEqual([[2.]], sok.export(first)[1].numpy().tolist())
+    dump(second, folder + "/other")
+    load(second, folder)
+    dump(second, folder)
+    del first, second
+    dump(sok.DynamicVariable(1, "ones", name="d"), folder)
+
   @parameterized.parameters(tf.int64, tf.int32)
   def test_saver(self, key_type):
     folder = self.create_tempdir().full_path

@@ -89,7 +89,7 @@ class LegacyTest(parameterized.TestCase):
         np.testing.assert_array_equal(
             output, table[np.arange(8).reshape(2, 2, 2) + hvd.rank()])
       session.run(dump)
-      name = variables[0].op.name.replace("/", "_")
+      name = variables[0].m_var_name
       keys = np.fromfile(os.path.join(folder, name + "_keys.file"), np.int64)
       np.testing.assert_array_equal(np.sort(keys), np.arange(30))
       session.run([v.initializer for v in variables])

@@ -57,8 +57,9 @@ def dump(path, dump_vars, optimizer=None, session=None):
 
   Raises:
     TypeError: not such a variable or optimizer.
-    ValueError: no variable, two variables with one file name, no session, slots for
-      only some of the variables, or arguments that differ between ranks.
+    ValueError: no variable, two variables with one file name, files of another variable
+      with that file name, no session, slots for only some of the variables, or arguments
+      that differ between ranks.
     RuntimeError: another rank failed or did not come. Or the graph is finalized, and
       this is the first call for a table with its present slots, which adds ops.
     OSError: rank 0 cannot write (a RuntimeError on other ranks).
@@ -102,8 +103,8 @@ def load(path, load_vars, optimizer=None, session=None):
 
   Raises:
     TypeError: not such a variable or optimizer.
-    ValueError: a file is missing or does not match, keys are not exactly the rows of a
-      `sok.Variable`, or an error of `dump`.
+    ValueError: a file is missing or does not match, or is another variable's, keys are
+      not exactly the rows of a `sok.Variable`, or an error of `dump`.
     RuntimeError: as for `dump`.
   """
   tables = _tables(load_vars, optimizer, "sok.load")
@@ -116,6 +117,7 @@ def load(path, load_vars, optimizer=None, session=None):
       _load_table(table, keys, arrays, default_rows, session)
       for table, (keys, arrays, default_rows) in zip(tables, files)
   ]))
+  _use_files(path, tables)
 
 
 def _attempt(function):
@@ -205,6 +207,14 @@ def _begin_dump(path, tables):
   os.makedirs(path, exist_ok=True)
   for table in tables:
     replaced_together.finish(dump_format.sums_path(path, table.name))
+    _check_files(path, table, "sok.dump", writes=True)
+
+
+def _check_files(path, table, what, writes=False):
+  try:
+    table_files.check_files(dump_format.sums_path(path, table.name), table.variable, writes)
+  except ValueError as e:
+    raise ValueError("%s: variable '%s': %s" % (what, table.variable.op.name, e))
 
 
 def _num_files(table):
@@ -216,9 +226,15 @@ def _commit(path, tables, writers):
   """Replaces the files of all tables. `writers` are in the order of the tables."""
   writers = iter(writers)
   replaced_together.commit([
-      (dump_format.sums_path(path, table.name),
+      (dump_format.sums_path(path, table.name), table_files.full_name(table.variable),
        list(itertools.islice(writers, _num_files(table)))) for table in tables
   ])
+  _use_files(path, tables)
+
+
+def _use_files(path, tables):
+  for table in tables:
+    table_files.use_files(dump_format.sums_path(path, table.name), table.variable)
 
 
 def _dump_table(path, table, session, channel, writers):
@@ -289,6 +305,7 @@ def _open(path, table):
   Raises:
     ValueError: a file is missing or does not match.
   """
+  _check_files(path, table, "sok.load")
   choices = [[dump_format.key_path(path, table.name)],
              [dump_format.rows_path(path, table.name)]]
   for optimizer, slot, _ in table.slots:

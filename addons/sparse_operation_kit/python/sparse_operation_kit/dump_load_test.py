@@ -239,6 +239,23 @@ class DumpLoadTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "no default session"):
       sok.dump(self._folder, v)
 
+  def test_variables_with_one_file_name(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      variables = [sok.DynamicVariable(1, "1", var_type="auto", name=name)
+                   for name in ("a/b", "a_b")]
+      session.run(tf.compat.v1.global_variables_initializer())
+      session.run(sok.assign(variables[0], [1], [[2.]]))
+      sok.dump(self._folder, variables[0], session=session)
+      for call in (sok.dump, sok.load):
+        with self.assertRaisesRegex(
+            ValueError, "%s: variable 'a_b': .*are those of variable 'a/b'" %
+            call.__name__):
+          call(self._folder, variables[1], session=session)
+      self.assertEmpty(session.run(sok.export(variables[1]))[0])
+      sok.dump(self._folder, variables[0], session=session)
+      sok.load(self._folder, variables[0], session=session)
+      sok.dump(self._folder + "/other", variables[1], session=session)
+
   def test_refuses_files_that_do_not_fit_and_changes_nothing(self):
     os.makedirs(self._folder)
     key, weight = self._folder + "/v_0-key", self._folder + "/v_0-weight"

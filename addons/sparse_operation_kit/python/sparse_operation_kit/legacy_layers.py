@@ -26,6 +26,10 @@ from sparse_operation_kit import static_variable
 from sparse_operation_kit import variables
 
 
+# Name of the first table of SOK before 2.0, and with a number of the others.
+_UPSTREAM_NAME = "EmbeddingVariable"
+
+
 def Init(global_batch_size=None, seed=None, **kwargs):  # pylint: disable=invalid-name
   """Prepares SparseOperationKit, as `sok.init` does.
 
@@ -116,6 +120,9 @@ class _Embedding(tf.keras.layers.Layer):
                        embedding_initializer)
     # sok.Saver writes such keys as uint32.
     table.has_uint32_keys = key_dtype == tf.uint32
+    if kwargs.get("name") is None:
+      number = tf.keras.backend.get_uid(_UPSTREAM_NAME) - 1
+      table.upstream_name = _UPSTREAM_NAME + ("_%d" % number if number else "")
     self._variable = keras_variable.tracked(table)
 
   def _make(self, rows_per_gpu, use_hashtable, key_dtype, initializer):

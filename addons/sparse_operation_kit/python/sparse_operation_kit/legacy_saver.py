@@ -5,7 +5,8 @@
 `<variable>_keys.file` holds the keys (int64, or uint32 for int32 and uint32 keys) and
 `<variable>_values.file` the rows (float32, row-major), both raw, without a header. This
 package adds `<variable>_sums.file` with their sizes and checksums
-(replaced_together.py).
+(replaced_together.py). <variable> is "EmbeddingVariable", "EmbeddingVariable_1" and so on
+for layers that got no name, as in SOK before 2.0, and otherwise the name of the variable.
 """
 
 import os
@@ -146,36 +147,63 @@ def _keys_in_file(var, keys):
 
 
 def _write(folder, var, keys, values):
-  """Writes both files completely, or leaves the existing ones unchanged."""
-  sums = _path(folder, var, "sums")
+  """Writes both files completely, or leaves the existing ones unchanged.
+
+  Raises:
+    ValueError: the existing files are those of another variable.
+  """
+  prefix = os.path.join(folder, table_files.saver_name(var))
+  sums = _path(prefix, "sums")
   replaced_together.finish(sums)
+  _check_files(sums, var, writes=True)
   writers = []
   try:
     for what, array in (("keys", keys), ("values", values)):
-      writers.append(replaced_together.Writer(_path(folder, var, what)))
+      writers.append(replaced_together.Writer(_path(prefix, what)))
       writers[-1].write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
       writers[-1].close()
   except Exception:
     for writer in writers:
       writer.discard()
     raise
-  replaced_together.commit([(sums, writers)])
+  replaced_together.commit([(sums, table_files.full_name(var), writers)])
+  table_files.use_files(sums, var)
 
 
-def _path(folder, var, what):
-  return os.path.join(folder, "%s_%s.file" % (table_files.saver_name(var), what))
+def _path(prefix, what):
+  return "%s_%s.file" % (prefix, what)
+
+
+def _check_files(sums, var, writes=False):
+  try:
+    table_files.check_files(sums, var, writes)
+  except ValueError as e:
+    raise ValueError("sok.Saver: variable '%s': %s" % (var.op.name, e))
+
+
+def _prefix(folder, var):
+  """Returns the first part of the paths of a variable's files."""
+  # Earlier releases named the files of every layer after it.
+  names = [table_files.saver_name(var), table_files.name_in_files(var)]
+  prefixes = [os.path.join(folder, name) for name in names]
+  found = [p for p in prefixes if any(
+      os.path.exists(_path(p, what)) for what in ("sums", "keys"))]
+  return (found + prefixes)[0]
 
 
 def _read(folder, var):
   """Returns (keys int64 `[N]`, values float32 `[N, dim]`).
 
   Raises:
-    ValueError: a file is missing, or the files do not match the variable or each other.
+    ValueError: a file is missing, is another variable's, or the files do not match the
+      variable or each other.
   """
+  prefix = _prefix(folder, var)
+  sums = _path(prefix, "sums")
+  _check_files(sums, var)
   try:
     keys_path, values_path = replaced_together.current(
-        _path(folder, var, "sums"),
-        [[_path(folder, var, "keys")], [_path(folder, var, "values")]])
+        sums, [[_path(prefix, "keys")], [_path(prefix, "values")]])
   except ValueError as e:
     raise ValueError("sok.Saver: variable '%s': %s" % (var.op.name, e))
   for path in (keys_path, values_path):
@@ -198,6 +226,7 @@ def _read(folder, var):
     if not np.array_equal(np.sort(keys), np.arange(num_rows)):
       raise ValueError("sok.Saver: %s does not hold exactly the rows 0 to %d of '%s'" %
                        (keys_path, num_rows - 1, var.op.name))
+  table_files.use_files(sums, var)
   return keys, np.fromfile(values_path, np.float32).reshape(-1, var.dim)
 
 

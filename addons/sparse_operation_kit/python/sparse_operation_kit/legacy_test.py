@@ -145,7 +145,8 @@ class SaverTest(_GraphTest):
     sparse = tf.SparseTensor([[0, 0], [0, 1]], ids[0], [1, 2])
     outputs = [pooled(sparse), pooled(tf.RaggedTensor.from_tensor(ids)), each(ids)]
     v = pooled.embedding_variable
-    self.assertEqual(v.m_var_name, v.op.name.replace("/", "_"))
+    self.assertEqual(v.m_var_name, "EmbeddingVariable")
+    self.assertEqual(each.embedding_variable.m_var_name, "EmbeddingVariable_1")
     saver = sok.Saver()
     session = self._session()
     for layer in (pooled, each):
@@ -186,6 +187,51 @@ class SaverTest(_GraphTest):
     found = session.run(sok.export(v))
     np.testing.assert_array_equal(found[0], [-3, 5])
     np.testing.assert_array_equal(found[1], [[3, 4], [1, 2]])
+
+  def test_files_of_a_layer_of_an_earlier_release(self):
+    layer = sok.All2AllDenseEmbedding(8, 2, slot_num=1, nnz_per_slot=1)
+    named = sok.All2AllDenseEmbedding(8, 2, slot_num=1, nnz_per_slot=1, name="named")
+    v, w = layer.embedding_variable, named.embedding_variable
+    self.assertEqual(v.m_var_name, "EmbeddingVariable")
+    self.assertEqual(w.m_var_name, "named_embedding")
+    session = self._session()
+    os.makedirs(self._folder)
+    before = "%s/%s" % (self._folder, v.op.name.replace("/", "_"))
+    np.array([4], np.int64).tofile(before + "_keys.file")
+    np.array([1, 2], np.float32).tofile(before + "_values.file")
+    session.run(sok.Saver().restore_from_file(v, self._folder))
+    self.assertEqual(session.run(sok.export(v))[1].tolist(), [[1, 2]])
+    session.run(sok.assign(v, [4], [[3., 4.]]))
+    for table in (v, w):
+      session.run(sok.Saver().dump_to_file(table, self._folder))
+    session.run(v.initializer)
+    session.run(sok.Saver().restore_from_file(v, self._folder))
+    self.assertEqual(session.run(sok.export(v))[1].tolist(), [[3, 4]])
+    self.assertContainsSubset(
+        ["EmbeddingVariable_keys.file", "EmbeddingVariable_values.file",
+         "named_embedding_keys.file"], os.listdir(self._folder))
+
+  def test_variables_with_one_file_name(self):
+    variables = [sok.DynamicVariable(1, "1", var_type="auto", name=name)
+                 for name in ("a/b", "a_b")]
+    dumps, restores = zip(*[(sok.Saver().dump_to_file(v, self._folder),
+                             sok.Saver().restore_from_file(v, self._folder))
+                            for v in variables])
+    session = self._session()
+    for v in variables:
+      session.run(sok.assign(v, [1], [[2.]]))
+    session.run(dumps[0])
+    for op in (dumps[1], restores[1]):
+      with self.assertRaisesRegex(tf.errors.OpError,
+                                  "variable 'a_b': .*are those of variable 'a/b'"):
+        session.run(op)
+    session.run(dumps[0])
+    session.run(restores[0])
+    os.remove(self._folder + "/a_b_sums.file")
+    session.run(restores[1])  # as for files of other programs
+    session.run(dumps[1])
+    with self.assertRaisesRegex(tf.errors.OpError, "are those of variable 'a_b'"):
+      session.run(restores[0])
 
   def test_a_dump_that_fails_leaves_the_last_one(self):
     v = sok.DynamicVariable(2, "1", name="v")

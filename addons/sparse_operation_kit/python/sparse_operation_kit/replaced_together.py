@@ -9,7 +9,9 @@ replaces the table: from then on the new files are valid, even those still named
 dump never meet rows of another. A damaged file is reported by name.
 
 Sums are JSON: {"dump": an id of the call, "tables": the names of the sums of all tables
-of the call, "files": {name: {"bytes": N, "crc32": N}}}. All tables of a call are
+of the call, "variable": the name of the table, "files": {name: {"bytes": N, "crc32":
+N}}}. Two variables may have one file name, as "a/b" and "a_b"; the name of the table
+keeps them apart. Sums of earlier releases have none. All tables of a call are
 replaced by the rename of the first table's sums; until then the sums of the others stay
 `.part` too.
 """
@@ -62,38 +64,39 @@ def commit(tables):
   """Replaces the files of tables by new ones.
 
   Args:
-    tables: list of (path of the sums, list of closed `Writer`s in the same folder). All
-      tables are in one folder. Other files of a table stay; its sums keep listing them
-      if the first two files, keys and rows, are unchanged.
+    tables: list of (path of the sums, name of the variable, list of closed `Writer`s in
+      the same folder). All tables are in one folder. Other files of a table stay; its
+      sums keep listing them if the first two files, keys and rows, are unchanged.
 
   Raises:
     OSError: a file cannot be written. Either nothing is replaced, or `finish` replaces
       the rest.
   """
   dump = uuid.uuid4().hex
-  names = [os.path.basename(path) for path, _ in tables]
+  names = [os.path.basename(path) for path, _, _ in tables]
   of_sums = []
   try:
-    for path, writers in tables:
+    for path, variable, writers in tables:
       files = {os.path.basename(w.path): w.sums for w in writers}
       before = (_read(path, or_none=True) or {}).get("files", {})
       if all(before.get(os.path.basename(w.path)) == w.sums for w in writers[:2]):
         files = dict(before, **files)
       of_sums.append(Writer(path))
-      of_sums[-1].write(json.dumps({"dump": dump, "tables": names, "files": files},
-                                   indent=1, sort_keys=True).encode())
+      of_sums[-1].write(json.dumps(
+          {"dump": dump, "tables": names, "variable": variable, "files": files},
+          indent=1, sort_keys=True).encode())
       of_sums[-1].close()
     _sync_folder(tables[0][0])
     os.replace(tables[0][0] + _PART, tables[0][0])
   except Exception:
-    for writer in of_sums + [w for _, writers in tables for w in writers]:
+    for writer in of_sums + [w for _, _, writers in tables for w in writers]:
       writer.discard()
     raise
   _sync_folder(tables[0][0])
-  for path, _ in tables[1:]:
+  for path, _, _ in tables[1:]:
     os.replace(path + _PART, path)
   _sync_folder(tables[0][0])
-  for _, writers in tables:
+  for _, _, writers in tables:
     for writer in writers:
       os.replace(writer.path + _PART, writer.path)
   _sync_folder(tables[0][0])
@@ -110,6 +113,20 @@ def finish(path):
   for name in sums.get("tables", ()):
     _finish_table(os.path.join(os.path.dirname(path), name))
   _finish_table(path)
+
+
+def check_variable(path, variable):
+  """Raises ValueError if the files are those of another table.
+
+  Args:
+    path: string, path of a table's sums. Without sums, nothing is checked.
+    variable: string, the name of the variable that is to read or replace the files.
+  """
+  sums = _read(path + _PART if _is_decided(path) else path, or_none=True) or {}
+  if sums.get("variable") not in (None, variable):
+    raise ValueError("the files of %s are those of variable '%s', which has the same file "
+                     "name; use another folder for each. If they do belong together, "
+                     "remove %s" % (path, sums["variable"], path))
 
 
 def _finish_table(path):
@@ -189,6 +206,7 @@ def _read(path, or_none=False):
     with open(path, "rb") as f:
       sums = json.loads(f.read().decode())
     return {"dump": str(sums["dump"]), "tables": [str(t) for t in sums["tables"]],
+            "variable": sums.get("variable"),
             "files": {str(n): {"bytes": int(f["bytes"]), "crc32": int(f["crc32"])}
                       for n, f in sums["files"].items()}}
   except (FileNotFoundError, NotADirectoryError):

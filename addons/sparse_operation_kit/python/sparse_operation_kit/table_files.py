@@ -3,11 +3,15 @@
 """Moves a table's rows between a session and NumPy, by ops made once per graph."""
 
 import collections
+import gc
+import os
 import time
+import weakref
 
 import numpy as np
 
 from embedding_variable import graph_state
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops
@@ -19,6 +23,7 @@ from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import exchange
+from sparse_operation_kit import replaced_together
 
 _ACCESS = "_sok_table_access"
 
@@ -28,9 +33,51 @@ Contents = collections.namedtuple(
     "Contents", ["keys", "values", "slots", "versions", "default_rows"])
 
 
+# Path of a table's sums -> the eager tables of this process that use the files.
+_users = {}
+
+
 def saver_name(variable):
   """Returns the prefix of `sok.Saver`'s file names for a table."""
+  return getattr(variable, "upstream_name", None) or name_in_files(variable)
+
+
+def name_in_files(variable):
+  """Returns the name of a table as part of a file name."""
   return variable.op.name.replace("/", "_")
+
+
+def full_name(variable):
+  """Returns the name of a table, which its sums record."""
+  return tensor_names.split_part(variable.op.name)[0]
+
+
+def check_files(sums, variable, writes):
+  """Raises ValueError if files are those of another table.
+
+  Args:
+    sums: string, path of the table's sums (replaced_together.py).
+    variable: the embedding variable that is to read or replace the files.
+    writes: bool. Eager tables may have one name, and any of them may read the files; only
+      one that wrote or read them may replace them.
+  """
+  replaced_together.check_variable(sums, full_name(variable))
+  if not (writes and taped.is_eager(variable.handle) and os.path.exists(sums)):
+    return
+  users = _users.get(os.path.realpath(sums), ())
+  if len(users) and variable not in users:
+    gc.collect()  # tables of a dropped Keras model are in cycles
+  if len(users) and variable not in users:
+    raise ValueError(
+        "the files of %s are those of another variable '%s' of this process; give the "
+        "variables different names, or use another folder for each" %
+        (sums, variable.op.name))
+
+
+def use_files(sums, variable):
+  """Records that a table has read or replaced its files."""
+  if taped.is_eager(variable.handle):
+    _users.setdefault(os.path.realpath(sums), weakref.WeakSet()).add(variable)
 
 
 class Access(object):
