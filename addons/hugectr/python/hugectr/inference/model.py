@@ -143,7 +143,8 @@ class InferenceModel(object):
       self._tables[embedding.name] = k, numbered
     embeddings = self._owners
     clause = self._params.clause(
-        self._params.model_name, folders, [parameters.table_name(e.name) for e in embeddings],
+        self._params.model_name, folders, parameters.table_names(
+            self._WHERE, [e.name for e in embeddings]),
         [e.vec_size for e in embeddings],
         [models.most_keys(self._model.embeddings, e.name) for e in embeddings])
     return server.serve(self._hps, dict(self._params.databases, supportlonglong=True,

@@ -117,9 +117,21 @@ class UpdateSourceParams(_Section):
            "poll_timeout_ms", "max_batch_size", "failure_backoff_ms", "max_commit_interval")
 
 
-def table_name(name):
-  """Returns a table's name in the server, which allows letters, digits, _ and -."""
-  return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:120]
+def table_names(where, names):
+  """Returns embeddings' names in the server, which allows 120 letters, digits, _ and -.
+
+  Raises:
+    ValueError: two embeddings would have one name.
+  """
+  found = {}
+  served = [re.sub(r"[^A-Za-z0-9_-]", "_", name)[:120] for name in names]
+  for name, in_server in zip(names, served):
+    other = found.setdefault(in_server, name)
+    if other != name:
+      raise ValueError(
+          "%s: the embeddings '%s' and '%s' would have one name in the server, which allows "
+          "120 letters, digits, _ and -: give one another name" % (where, other, name))
+  return served
 
 
 def _databases(where, volatile_db, persistent_db, update_source):

@@ -22,10 +22,12 @@ def send(where, brokers, model_name, tables):
 
   Raises:
     ImportError: the package hierarchical_parameter_server is not installed.
-    ValueError: a key has rows in several slots of a table. Then nothing has been sent.
+    ValueError: a key has rows in several slots of a table, or two tables would have one
+      name in the server. Then nothing has been sent.
     tf.errors.OpError: librdkafka is not installed, a name is invalid, or the brokers are
       not reached within 30 seconds.
   """
+  names = params.table_names(where, [name for name, _, _ in tables])
   for name, keys, _ in tables:
     ordered = np.sort(keys)
     doubled = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -35,5 +37,5 @@ def send(where, brokers, model_name, tables):
           "a key: expected keys that differ between slots, as with slot_size_array" %
           (where, name, ordered[doubled[0]]))
   with server.package(where).Producer(brokers=brokers) as producer:
-    for name, keys, rows in tables:
-      producer.send(model_name, params.table_name(name), keys, rows)
+    for name, (_, keys, rows) in zip(names, tables):
+      producer.send(model_name, name, keys, rows)

@@ -4,6 +4,7 @@
 
 import json
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -14,6 +15,7 @@ import hierarchical_parameter_server as hps
 import hugectr
 from hugectr import inference
 from hugectr.api import small_scripts
+from hugectr.inference import updates
 
 
 class WrongInferenceTest(parameterized.TestCase):
@@ -48,6 +50,17 @@ class WrongInferenceTest(parameterized.TestCase):
   def test_params(self, arguments, kind, text):
     with self.assertRaisesRegex(kind, "InferenceParams: " + text):
       self.params(**arguments)
+
+  def test_two_embeddings_with_one_name_in_the_server(self):
+    rows = np.array([2, 7]), np.zeros([2, 4], np.float32)
+    tables = [("a b",) + rows, ("a_b",) + rows]
+    with mock.patch.object(hps, "Producer") as producer:
+      with self.assertRaisesRegex(ValueError, "f: the embeddings 'a b' and 'a_b' would"):
+        updates.send("f", "host:9092", "ctr", tables)
+      producer.assert_not_called()
+      updates.send("f", "host:9092", "ctr", tables[:1])
+      sent = producer.return_value.__enter__.return_value.send.call_args[0]
+    self.assertEqual(("ctr", "a_b"), sent[:2])
 
   def test_databases(self):
     with self.assertRaisesRegex(TypeError, "unknown arguments adress; it takes type, address"):
