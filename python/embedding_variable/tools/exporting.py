@@ -113,7 +113,11 @@ def _write_csv(path, columns, slots):
 def _write_npz(path, columns, slots):
   arrays = dict(columns)
   for slot, values in slots.items():
-    arrays[slot.replace("/", "_")] = values
+    name = slot.replace("/", "_")
+    if name in arrays:
+      raise errors.ToolError("the name '%s' of the array of slot '%s' is another array's; "
+                             "use --to csv or parquet" % (name, slot))
+    arrays[name] = values
   with open(path, "wb") as f:
     np.savez(f, **arrays)
 

@@ -231,6 +231,17 @@ a/v[9223372036854775807]: absent
     rows = dict(zip(arrays["keys"].tolist(), arrays["values"].tolist()))
     self.assertEqual(rows[-7], [7., 70.])
 
+  def test_npz_with_two_arrays_of_one_name(self):
+    for slots in (["a/b", "a_b"], ["keys"]):
+      testing.write(self.prefix, _tensors(slots=dict.fromkeys(slots, _ADAGRAD)))
+      path = self.path("twice.npz")
+      arguments = ["export", self.prefix, "a/v", "--to", "npz", "--out", path]
+      self.assertIn("of slot '%s' is another array's" % slots[-1],
+                    self.run_tool(*(arguments + ["--slots"]), status=2))
+      self.assertFalse(os.path.exists(path))
+      self.run_tool(*arguments)
+      os.remove(path)
+
   def test_parquet(self):
     testing.write(self.prefix, _tensors())
     path = self.path("v.parquet")
