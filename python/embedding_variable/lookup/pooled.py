@@ -53,10 +53,7 @@ class Request(object):
     if isinstance(sp_ids, sparse_tensor.SparseTensorValue):
       sp_ids = sparse_tensor.SparseTensor.from_value(sp_ids)
     if isinstance(sp_ids, sparse_tensor.SparseTensor):
-      rank = None
-      if sp_ids.indices.shape.ndims:
-        rank = tensor_shape.dimension_value(sp_ids.indices.shape[1])
-      rank = rank or tensor_shape.dimension_value(sp_ids.dense_shape.shape[0])
+      rank = rank_of(sp_ids)
       if rank is not None and rank < 2:
         raise self._error(
             ValueError, "sp_ids must be a SparseTensor of rank 2 or more "
@@ -182,6 +179,18 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs
+
+
+def rank_of(ids):
+  """Returns the rank of a tensor, SparseTensor or RaggedTensor; None if it is unknown."""
+  if not isinstance(ids, sparse_tensor.SparseTensor):
+    return ids.shape.ndims
+  rank = None
+  if ids.indices.shape.ndims:
+    rank = tensor_shape.dimension_value(ids.indices.shape[1])
+  if rank is None and ids.dense_shape.shape.ndims:
+    rank = tensor_shape.dimension_value(ids.dense_shape.shape[0])
+  return rank
 
 
 def static_batch(sp_ids, what):

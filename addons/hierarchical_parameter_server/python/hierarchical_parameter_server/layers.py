@@ -205,7 +205,11 @@ class SparseLookupLayer(_TableLayer):
                       type(sp_ids).__name__)
     _check_ids(sp_ids, "hps.SparseLookupLayer")
     if sp_ids.shape.ndims not in (2, None):
-      raise ValueError("sp_ids: want rank 2, got %d" % sp_ids.shape.ndims)
+      raise ValueError("hps.SparseLookupLayer: sp_ids: want the shape [batch, ids], got rank "
+                       "%d: %s" % (sp_ids.shape.ndims, sp_ids.shape))
+    # Fails when it runs, if the rank is known only then.
+    sp_ids = tf.SparseTensor(tf.ensure_shape(sp_ids.indices, [None, 2]), sp_ids.values,
+                             sp_ids.dense_shape)
     if isinstance(sp_weights, tf.RaggedTensor):
       sp_weights = self._sparse(sp_weights, "sp_weights")
     if sp_weights is not None:

@@ -182,6 +182,21 @@ class LayersTest(parameterized.TestCase):
       self.run_graph(lambda: (layer(tf.SparseTensor.from_value(fed), sp_weights=None,
                                     combiner="sum"), None))
 
+  def test_ids_of_rank_3(self):
+    layer = self.layer(hps.SparseLookupLayer)
+    ids = tf.SparseTensorValue([[0, 0, 0], [0, 1, 0]], np.array([3, 5]), [1, 2, 1])
+    with self.assertRaisesRegex(ValueError, r"want the shape \[batch, ids\], got rank 3"):
+      self.run_graph(lambda: (layer(tf.SparseTensor.from_value(ids), None), None))
+
+    def build(fed):
+      placeholder = tf.sparse_placeholder(tf.int64)
+      return layer(placeholder, None, combiner="sum"), {placeholder: fed}
+
+    with self.assertRaisesRegex(tf.errors.InvalidArgumentError, r"\[2,3\]"):
+      self.run_graph(lambda: build(ids))
+    good, _ = self.sparse([[3], [5]])
+    np.testing.assert_array_equal(self.rows[[3, 5]], self.run_graph(lambda: build(good)))
+
   def test_acceptance_03_unknown_and_extreme_keys(self):
     limits = np.iinfo(np.int64)
     keys = np.array([limits.max, limits.min, -1, 0], np.int64)

@@ -16,6 +16,7 @@ import collections
 import numbers
 
 from embedding_variable.lookup import combiners as combiners_lib
+from embedding_variable.lookup import pooled
 from embedding_variable.tf_names import tf
 
 _hotness_warned = False
@@ -85,6 +86,26 @@ def _check_ids(params, sp_ids):
       raise TypeError(
           "sok.lookup_sparse: the ids of variable '%s' must be a SparseTensor or a "
           "RaggedTensor, got %r" % (_variable_name(param), ids))
+    check_rank("sok.lookup_sparse: the ids of variable '%s'" % _variable_name(param), ids,
+               "[batch, ids]")
+
+
+def check_rank(what, ids, shape):
+  """Raises ValueError if ids have another rank than 2.
+
+  Args:
+    what: string that starts the error.
+    ids: tensor, SparseTensor, SparseTensorValue or RaggedTensor.
+    shape: string, the shape that is expected.
+  """
+  if isinstance(ids, tf.compat.v1.SparseTensorValue):
+    ids = tf.SparseTensor.from_value(ids)
+  rank = pooled.rank_of(ids)
+  if rank not in (None, 2):
+    raise ValueError("%s must have the shape %s, of rank 2, got a %s of rank %d and shape "
+                     "%s; reshape them (tf.reshape, tf.sparse.reshape or "
+                     "RaggedTensor.merge_dims)" %
+                     (what, shape, type(ids).__name__, rank, ids.shape))
 
 
 def read(params, sp_ids, sp_weights, combiners, hotness, indices):

@@ -131,6 +131,15 @@ class ArgumentsTest(parameterized.TestCase):
     with self.assertRaisesRegex(TypeError, "ids of variable 'a' must be a Sparse"):
       _read(["a"], [ids])
 
+  def test_ids_of_rank_3_name_the_variable(self):
+    ids = tf.compat.v1.SparseTensorValue([[0, 1, 0]], [5], [1, 2, 1])
+    for wrong in (ids, tf.SparseTensor.from_value(ids),
+                  tf.ragged.constant([[[5]]], dtype=tf.int64)):
+      with self.assertRaisesRegex(ValueError, "ids of variable 'a' must have the shape "
+                                  r"\[batch, ids\], of rank 2, got a .* of rank 3"):
+        _read(["a"], [wrong])
+    self.assertLen(_read(["a"], [_ids()]).sp_ids, 1)
+
 
 if __name__ == "__main__":
   absltest.main()

@@ -14,6 +14,7 @@ import embedding_variable
 from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
+from sparse_operation_kit import arguments
 from sparse_operation_kit import communication
 from sparse_operation_kit import eager_exchange
 from sparse_operation_kit import lookup
@@ -127,8 +128,8 @@ def _embedding(layer):
           them for several tables.
 
       Raises:
-        ValueError: the number of inputs is not that of tables, or weights without a
-          combiner.
+        ValueError: the number of inputs is not that of tables, weights without a
+          combiner, or with one ids or weights of rank 3 or more.
       """
       ids = list(inputs) if self._is_list else [inputs]
       weights = [None] * len(ids) if weights is None else (
@@ -143,13 +144,27 @@ def _embedding(layer):
         outputs = _rows(tables, ids)
       else:
         outputs = lookup.lookup_sparse(
-            tables, [_ragged(x) for x in ids],
+            tables, [self._ragged(x, "ids") for x in ids],
             None if all(w is None for w in weights) else [
-                None if w is None else _ragged(w) for w in weights],
+                None if w is None else self._ragged(w, "weights") for w in weights],
             combiners=self._combiners)
       dtype = getattr(self, "compute_dtype", "float32")  # TensorFlow 1.15 has none
       outputs = [tf.cast(x, dtype) for x in outputs]
       return outputs if self._is_list else outputs[0]
+
+    def _ragged(self, ids, what):
+      """Returns ids or weights `[batch, n]` of any kind as `sok.lookup_sparse` takes them."""
+      if not isinstance(ids, (tf.SparseTensor, tf.RaggedTensor)):
+        ids = tf.convert_to_tensor(ids)
+        if ids.shape.rank == 1:
+          ids = ids[:, tf.newaxis]
+      arguments.check_rank("layer '%s' with a combiner: its %s" % (self.name, what), ids,
+                           "[batch, ids]")
+      if isinstance(ids, (tf.SparseTensor, tf.RaggedTensor)):
+        return ids
+      batch, width = tf.unstack(tf.shape(ids, out_type=tf.int64), 2)
+      return tf.RaggedTensor.from_row_splits(
+          tf.reshape(ids, [-1]), tf.range(batch + 1) * width, validate=False)
 
     def compute_output_shape(self, input_shape):
       """Returns the shape of the output, or a list of them."""
@@ -231,19 +246,6 @@ def load_tables(tables, store):
       mine = table_files.owned_mask(table, keys)
       keys, values = keys[mine], values[mine]
     table.import_rows(keys, values)
-
-
-def _ragged(ids):
-  """Returns ids or weights `[batch, n]` of any kind as `sok.lookup_sparse` takes them."""
-  if isinstance(ids, (tf.SparseTensor, tf.RaggedTensor)):
-    return ids
-  ids = tf.convert_to_tensor(ids)
-  if ids.shape.rank == 1:
-    ids = ids[:, tf.newaxis]
-  batch, width = tf.unstack(tf.shape(ids, out_type=tf.int64))
-  ragged = tf.RaggedTensor.from_row_splits(
-      tf.reshape(ids, [-1]), tf.range(batch + 1) * width, validate=False)
-  return ragged
 
 
 def _rows(tables, ids):

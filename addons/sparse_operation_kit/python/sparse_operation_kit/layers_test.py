@@ -40,6 +40,19 @@ class EmbeddingTest(absltest.TestCase):
       with self.assertRaisesRegex(ValueError, "2 tables got 1 inputs"):
         layers.Embedding([2, 3], combiner="sum")([tf.constant([[1]])])
 
+  def test_ids_of_rank_3(self):
+    with tf.Graph().as_default():
+      layer = layers.Embedding(2, combiner="sum", name="users")
+      ids = tf.zeros([2, 3, 1], tf.int64)
+      for wrong in (ids, tf.sparse.from_dense(ids + 1),
+                    tf.RaggedTensor.from_tensor(ids, ragged_rank=2)):
+        with self.assertRaisesRegex(
+            ValueError, r"layer 'users' with a combiner: its ids must have the shape "
+            r"\[batch, ids\], of rank 2, got a \S+ of rank 3 and shape \(2, "):
+          layer(wrong)
+      self.assertEqual([2, 2], layer(ids[:, :, 0]).shape.as_list())
+      self.assertEqual([2, 3, 1, 2], layers.Embedding(2)(ids).shape.as_list())
+
 
 if __name__ == "__main__":
   absltest.main()

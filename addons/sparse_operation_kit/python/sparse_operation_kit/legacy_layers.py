@@ -16,6 +16,7 @@ from embedding_variable.tf_names import tf
 from embedding_variable.tf_names import variables as tf_variables
 from embedding_variable.variables import number_checks
 
+from sparse_operation_kit import arguments
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_lookup
 from sparse_operation_kit import dynamic_variable
@@ -218,8 +219,13 @@ class DistributedEmbedding(_Embedding):
 
     Returns:
       float32 `[batch, slot_num, embedding_vec_size]`.
+
+    Raises:
+      ValueError: the ids have another rank than 2.
     """
     del training
+    arguments.check_rank("sok.DistributedEmbedding: layer '%s': its ids" % self.name, inputs,
+                         "[batch * %d slots, ids]" % self._slot_num)
     pooled = lookup.lookup_sparse(self.embedding_variable, self._with_signed_ids(inputs),
                                   combiners=self._combiner)
     return tf.reshape(pooled, [-1, self._slot_num, self._vec_size])
@@ -270,9 +276,18 @@ class All2AllDenseEmbedding(_Embedding):
 
     Returns:
       float32 `[batch, slot_num, nnz_per_slot, dim]`, or `[n, dim]`.
+
+    Raises:
+      ValueError: the shape of the ids does not fit the slots.
     """
     del training
     ids = self._with_signed_ids(tf.convert_to_tensor(inputs))
+    per_sample = ids.shape[1:].num_elements() if ids.shape.ndims else None
+    if not self._dynamic_input and ids.shape.ndims != 1 and per_sample and (
+        self._slot_num * self._nnz_per_slot % per_sample):
+      raise ValueError(
+          "sok.All2AllDenseEmbedding: layer '%s': its ids must have the shape [batch, %d, "
+          "%d], got %s" % (self.name, self._slot_num, self._nnz_per_slot, ids.shape))
     rows = dense_lookup.all2all_dense_embedding(
         self.embedding_variable, tf.reshape(ids, [-1]))
     if self._dynamic_input:

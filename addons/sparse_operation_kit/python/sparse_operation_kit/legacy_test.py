@@ -91,6 +91,27 @@ class LayersTest(_GraphTest):
     self.assertIsInstance(layer.embedding_variable, sok.DynamicVariable)
     self.assertEqual(dynamic.embedding_variable.key_type, tf.int32)
 
+  @parameterized.parameters(True, False)
+  def test_ids_of_another_shape(self, use_hashtable):
+    pooled = sok.DistributedEmbedding("sum", 8, 2, slot_num=2, max_nnz=2, name="pooled",
+                                      use_hashtable=use_hashtable)
+    ids = tf.SparseTensor([[0, 0, 0], [0, 1, 0]], tf.constant([1, 2], tf.int64), [1, 2, 1])
+    for wrong, kind in ((ids, "SparseTensor"),
+                        (tf.ragged.constant([[[1], [2]]], dtype=tf.int64), "RaggedTensor")):
+      with self.assertRaisesRegex(
+          ValueError, r"layer 'pooled': its ids must have the shape \[batch \* 2 slots, ids\]"
+          ", of rank 2, got a %s of rank 3 and shape" % kind):
+        pooled(wrong)
+    good = pooled(tf.sparse.reshape(ids, [2, 1]))
+    each = sok.All2AllDenseEmbedding(8, 2, slot_num=3, nnz_per_slot=2, name="each")
+    with self.assertRaisesRegex(
+        ValueError, r"layer 'each': its ids must have the shape \[batch, 3, 2\], got "
+        r"\(1, 3, 4\)"):
+      each(tf.zeros([1, 3, 4], tf.int64))
+    outputs = [each(tf.zeros(shape, tf.int64)) for shape in ([1, 3, 2], [1, 6], [6])]
+    found = self._session().run([good] + outputs)
+    self.assertEqual([f.shape for f in found], [(1, 2, 2)] + [(1, 3, 2, 2)] * 3)
+
   def test_split(self):
     dense = tf.compat.v1.get_variable("d", [1])
     layer = sok.All2AllDenseEmbedding(10, 4, 1, 1)
