@@ -9,6 +9,10 @@ A batch then costs a slice of each array. Strings stay bytes and offsets, of whi
 
 import numpy as np
 
+from embedding_variable.tools import arrow
+
+_LONGEST = np.iinfo(np.int32).max
+
 
 class Numbers(object):
   """A column of numbers; a batch is an array [B]."""
@@ -32,15 +36,17 @@ class Strings(object):
   def __init__(self, column):
     _, offsets, data = column.buffers()
     count = len(column) + 1
+    dtype = np.dtype(np.int64 if str(column.type).startswith("large_") else np.int32)
     self._offsets = (np.zeros([count], np.int32) if offsets is None else np.frombuffer(
-        offsets, np.int32, count, column.offset * 4))
+        offsets, dtype, count, column.offset * dtype.itemsize))
     self._bytes = (np.zeros([0], np.uint8) if data is None else
                    np.frombuffer(data, np.uint8))
 
   def batch(self, begin, end):
     """Returns the list of arrays of the rows from `begin` to `end`."""
     offsets = self._offsets[begin:end + 1]
-    return [self._bytes[offsets[0]:offsets[-1]], offsets]
+    found = self._bytes[offsets[0]:offsets[-1]]
+    return [found, offsets if offsets.dtype == np.int32 else _splits(offsets)]
 
 
 class Lists(object):
@@ -53,17 +59,17 @@ class Lists(object):
       column: pyarrow's ListArray.
       inner: the column of `column.values`.
     """
-    self._offsets = shared(column.offsets, np.int32)
+    self._offsets = shared(
+        column.offsets, np.int64 if str(column.type).startswith("large_") else np.int32)
     self._inner = inner
     self.num_values = inner.num_values
 
   def batch(self, begin, end):
     """Returns the list of arrays of the rows from `begin` to `end`."""
     offsets = self._offsets[begin:end + 1]
-    first = offsets[0]
-    found = self._inner.batch(int(first), int(offsets[-1]))
+    found = self._inner.batch(int(offsets[0]), int(offsets[-1]))
     # The splits of outer lists come first.
-    found.insert(self.num_values, offsets - first)
+    found.insert(self.num_values, _splits(offsets))
     return found
 
 
@@ -113,6 +119,15 @@ class WithNulls(object):
     return self._inner.batch(begin, end)
 
 
+def _splits(offsets):
+  """Returns offsets as int32 that begin at 0; those of large columns are int64."""
+  found = offsets - offsets[0]
+  if found[-1] > _LONGEST:
+    raise ValueError("a batch has %d values or bytes in a column of strings or lists, the "
+                     "most are %d: read smaller batches" % (found[-1], _LONGEST))
+  return found.astype(np.int32, copy=False)
+
+
 def shared(column, dtype):
   """Returns an array of numbers that shares pyarrow's memory.
 
@@ -131,17 +146,16 @@ def of_field(field, column):
 
   Args:
     field: a complete `DataFrame.Field`.
-    column: pyarrow's array.
+    column: pyarrow's array, decoded (`arrow.decoded`).
   """
   made = _of_array(field, column)
   return made if field.shape is None else Shaped(made, field)
 
 
 def _of_array(field, column):
-  kind = str(column.type)
-  if kind.startswith("list<"):
+  if arrow.is_list(column.type):
     made = Lists(column, _of_array(field, column.values))
-  elif kind in ("string", "binary"):
+  elif str(arrow.value_type(column.type)) in ("string", "binary"):
     made = Strings(column)
   else:
     made = Numbers(column, field.dtype.as_numpy_dtype)

@@ -93,6 +93,62 @@ class ParquetTest(parameterized.TestCase):
     np.testing.assert_equal(second["l"].values, [4, 5, 6])
     np.testing.assert_equal(second["n"].nested_row_splits[1], [0, 1])
 
+  @parameterized.parameters(2, None)
+  def test_columns_of_other_writers(self, rows_per_group):
+    pa = self._pa
+    names = ["b", "a", "b", "", "c", "c"]
+    lists = [["x", "y"], [], ["y"], ["z", "x", "x"], ["w"], ["y"]]
+    nested = [[[1], []], [], [[2, 3], [1]], [[3]], [[1, 1]], [[]]]
+    pieces = [pa.array(v).dictionary_encode() for v in (["x", "y", "y", "z", "x", "x"],
+                                                        ["w", "y"])]
+    offsets = [0, 2, 2, 3, 6], [0, 1, 2]
+    path = self._write(
+        "a", rows_per_group,
+        category=pa.array(names).dictionary_encode(),
+        code=pa.array([5, 7, 5, 5, 9, 7], pa.int32()).dictionary_encode(),
+        large=pa.array(names, pa.large_string()),
+        large_category=pa.array(names, pa.large_string()).dictionary_encode(),
+        binary=pa.array([n.encode() for n in names], pa.large_binary()),
+        lists=pa.chunked_array([pa.ListArray.from_arrays(pa.array(o, pa.int32()), p)
+                                for o, p in zip(offsets, pieces)]),
+        large_lists=pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(o, pa.int64()), p)
+                                      for o, p in zip(offsets, pieces)]),
+        strings=pa.array(lists, pa.large_list(pa.large_string())),
+        nested=pa.array(nested, pa.large_list(pa.list_(pa.int64()))))
+    for batch_size in (1, 3, 4):
+      found = _all(parquet_dataset.ParquetDataset(path, batch_size))
+      for name in ("category", "large", "large_category", "binary"):
+        self.assertEqual([x.decode() for e in found for x in e[name]], names, name)
+      self.assertEqual([x for e in found for x in e["code"]], [5, 7, 5, 5, 9, 7])
+      for name in ("lists", "large_lists", "strings"):
+        self.assertEqual([row for e in found for row in self._as_lists(e[name])], lists)
+      self.assertEqual([[list(inner) for inner in row] for e in found
+                        for row in self._as_lists(e["nested"])], nested)
+
+  def test_lists_of_a_large_dictionary(self):
+    # Too large for a page: the rest of its values are not encoded by it.
+    values = ["%d %s" % (i, "x" * 50) for i in range(30000)]
+    order = np.random.RandomState(0).randint(0, 30000, [40000])
+    inner = self._pa.array([values[i] for i in order]).dictionary_encode()
+    offsets = self._pa.array(range(0, 40001, 4), self._pa.int32())
+    path = self._write("a", 7000, x=self._pa.ListArray.from_arrays(offsets, inner))
+    found = [t.decode() for e in _all(parquet_dataset.ParquetDataset(path, 4096))
+             for t in e["x"].values]
+    self.assertEqual(found, [values[i] for i in order])
+
+  def test_nulls_of_dictionaries_are_an_error(self):
+    pa = self._pa
+    indices = pa.array([0, 1, 0])
+    for column in (pa.array(["a", None, "b"]).dictionary_encode(),
+                   pa.ListArray.from_arrays(pa.array([0, 1, 2, 3]),
+                                            pa.array(["a", None, "b"]).dictionary_encode())):
+      path = self._write("a", x=column)
+      with self.assertRaisesRegex(tf.errors.OpError, "'x' has 1 nulls"):
+        _all(parquet_dataset.ParquetDataset(path, 3))
+    path = self._write("a", x=pa.DictionaryArray.from_arrays(indices, ["a", "b"]))
+    (element,) = _all(parquet_dataset.ParquetDataset(path, 3))
+    self.assertEqual(list(element["x"]), [b"a", b"b", b"a"])
+
   def test_to_sparse(self):
     path = self._write("a", l=self._pa.array([[1, 2], [], [3]]),
                        x=self._pa.array([1, 2, 3]))
@@ -250,8 +306,8 @@ class ParquetTest(parameterized.TestCase):
     self.assertLen(found, -(-2 * rows // batch_size))
 
   def _as_lists(self, value):
-    """Returns a batch of strings in lists as Python's lists."""
-    found = [t.decode() for t in value.values]
+    """Returns a batch of lists as Python's lists."""
+    found = [t.decode() if isinstance(t, bytes) else t for t in value.values]
     for splits in reversed(value.nested_row_splits):
       self.assertEqual(splits[0], 0)
       self.assertEqual(splits[-1], len(found))

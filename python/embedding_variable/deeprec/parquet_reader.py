@@ -61,13 +61,14 @@ def fields_of(filename, fields, lower):
 def _type_of(filename, name, arrow_type):
   """Returns the (dtype, ragged_rank) of a column."""
   rank, inner = 0, arrow_type
-  while str(inner).startswith("list<"):
+  while arrow.is_list(inner):
     rank, inner = rank + 1, inner.value_type
-  dtype = _TYPES.get(str(inner))
+  dtype = _TYPES.get(str(arrow.value_type(inner)))
   if dtype is None:
     raise ValueError(
         "%s: column '%s' has type %s, which is not supported; name the columns to read in "
-        "fields=. Supported are %s, and lists of them" %
+        "fields=. Supported are %s, dictionaries of them (pandas' categories), and lists "
+        "of them" %
         (filename, name, arrow_type, ", ".join(_TYPES)))
   return dtype, rank
 
@@ -143,7 +144,7 @@ class Reader(object):
     names = [f.name for f in self._fields]
     for filename in filenames:
       path = compat.as_str(filename)
-      with self._arrow.parquet.ParquetFile(path, memory_map=True) as file:
+      with arrow.opened(path) as file:
         self._check_schema(path, file.schema_arrow)
         groups = list(range(self._partition[0], file.num_row_groups, self._partition[1]))
         if not groups:
@@ -152,7 +153,8 @@ class Reader(object):
             self._batch_size * self._batches_of_part(file.metadata, groups[0]),
             row_groups=groups, columns=names):
           if part.num_rows:
-            yield part
+            yield self._arrow.RecordBatch.from_arrays(
+                [arrow.decoded(column) for column in part.columns], part.schema.names)
 
   def _batches_of_part(self, metadata, group):
     """Returns how many batches to decode at once."""

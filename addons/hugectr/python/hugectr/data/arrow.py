@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-__all__ = ["cause", "csv", "pa", "pq"]
+__all__ = ["cause", "csv", "decoded", "pa", "pq"]
 
 # Importing the module does this too, unless a program has undone it.
 pyarrow_hotfix.install()
@@ -37,3 +37,22 @@ def cause(error):
     return ("a column has the extension type 'arrow.py_extension_type', whose description "
             "is code that reading would run. Write the column again with a plain type")
   return str(error)
+
+
+def decoded(array):
+  """Returns an array with values in place of a dictionary, such as pandas' categories.
+
+  Args:
+    array: Array of numbers, of a dictionary, or of lists of one of both.
+  """
+  kind = array.type
+  if pa.types.is_dictionary(kind):
+    return array.dictionary_decode()
+  if not kind.num_fields or not pa.types.is_dictionary(kind.value_type):
+    return array
+  values = array.values.dictionary_decode()
+  make = (pa.large_list if pa.types.is_large_list(kind) else pa.list_ if pa.types.is_list(kind)
+          else lambda inner: pa.list_(inner, kind.list_size))
+  buffers = array.buffers()[:1 if pa.types.is_fixed_size_list(kind) else 2]
+  return pa.Array.from_buffers(make(values.type), len(array), buffers, array.null_count,
+                               array.offset, [values])

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares batches and Parquet files with plain loops over samples."""
 
+import gc
 import importlib
 import json
 import os
 import sys
+import threading
+import time
 from unittest import mock
 
 from absl.testing import absltest
@@ -94,6 +97,22 @@ class DataTest(parameterized.TestCase):
 
   def files(self, **kwargs):
     return Files(self.create_tempdir().full_path, **kwargs)
+
+  def test_a_reader_that_is_garbage_keeps_no_thread(self):
+    source = self.files().source()
+    before = set(threading.enumerate())
+    for repeat in (True, False):
+      read = source.reader(_SAMPLE_MAJOR, repeat)
+      self.assertIsNotNone(read.next())
+      del read
+    gc.collect()
+    until = time.time() + 60
+    while set(threading.enumerate()) - before and time.time() < until:
+      time.sleep(.05)
+    self.assertEmpty(set(threading.enumerate()) - before)
+    read = source.reader(_SAMPLE_MAJOR, True)
+    self.assertIsNotNone(read.next())
+    read.close()
 
   @parameterized.product(batch_size=[1, 3, 4, 12, 100], is_slot_major=[False, True])
   def test_batches_hold_every_sample_in_order(self, batch_size, is_slot_major):
@@ -237,6 +256,34 @@ class DataTest(parameterized.TestCase):
       if pa.types.is_integer(kind):
         slot = found.keys("a", 0, None, None)
         self.assertEqual((slot.keys.tolist(), slot.offsets.tolist()), ([2, 3, 4], [0, 2, 3]))
+
+  @parameterized.parameters(pa.list_(pa.int64()), pa.large_list(pa.int64()),
+                            pa.list_(pa.int64(), 2), None)
+  def test_columns_with_dictionaries(self, kind):
+    # Chunks with dictionaries of their own.
+    rows = [[7, 5], [5, 5], [9, 7], [5, 9]]
+    if kind is None:
+      chunks = [pa.array(row).dictionary_encode() for row in rows]
+    else:
+      offsets = pa.large_list if pa.types.is_large_list(kind) else pa.list_
+      chunks = []
+      for pair in (rows[:2], rows[2:]):
+        whole = pa.array([[1, 2]] + pair, kind)
+        values = whole.values.dictionary_encode()
+        chunks.append(pa.Array.from_buffers(
+            pa.list_(values.type, 2) if pa.types.is_fixed_size_list(kind)
+            else offsets(values.type), 3, whole.buffers()[:whole.type.num_buffers], 0, 0,
+            [values]).slice(1))
+    found = parquet_columns.Columns("f", pa.table({"a": pa.chunked_array(chunks)}), 0)
+    expected = [x for row in rows for x in row]
+    self.assertEqual(found.keys("a", 0, None, None).keys.tolist(), expected)
+    self.assertEqual(found.floats("a").ravel().tolist(), expected)
+    names = pa.array(["a", "b"]).dictionary_encode()
+    with self.assertRaisesRegex(errors.DataError, "column 'a': expected integers"):
+      parquet_columns.Columns("f", pa.table({"a": names}), 0).keys("a", 0, None, None)
+    nulls = pa.array([1, None]).dictionary_encode()
+    with self.assertRaisesRegex(errors.DataError, "column 'a', row 1: a null"):
+      parquet_columns.Columns("f", pa.table({"a": nulls}), 0).keys("a", 0, None, None)
 
   @parameterized.parameters(pa.uint8(), pa.uint16(), pa.uint32())
   def test_unsigned_numbers_are_not_negative(self, kind):

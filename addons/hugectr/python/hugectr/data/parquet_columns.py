@@ -4,10 +4,11 @@
 
 import numpy as np
 
-from hugectr.data.arrow import pa
+from hugectr.data import arrow
 from hugectr.data import batches
 from hugectr.data import errors
 from hugectr.data import native
+from hugectr.data.arrow import pa
 
 
 def _is_list(kind):
@@ -60,9 +61,10 @@ class Columns(object):
   def _array(self, column):
     """Returns the column as one pyarrow Array without nulls."""
     found = self._table.column(column)
-    found = (found.chunk(0) if found.num_chunks == 1 else
-             pa.concat_arrays(found.chunks) if found.num_chunks else
-             pa.array([], found.type))
+    # Each chunk has a dictionary of its own.
+    chunks = [arrow.decoded(chunk) for chunk in found.chunks] or [
+        arrow.decoded(pa.array([], found.type))]
+    found = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
     if found.null_count:
       self._fail(column, int(np.argmax(found.is_null().to_numpy(zero_copy_only=False))),
                  "a null, which no column may have")

@@ -4,6 +4,7 @@
 
 import queue
 import threading
+import weakref
 
 from hugectr.data import batches
 from hugectr.data import errors
@@ -29,7 +30,8 @@ class _End(object):
 class Reader(object):
   """Reads one source from its beginning.
 
-  Not thread-safe: one thread takes batches and closes the reader.
+  Not thread-safe: one thread takes batches and closes the reader. The thread also ends
+  when the reader is garbage.
 
   Args:
     chunks: function that returns an iterator of batches.Chunk, once through the data.
@@ -46,32 +48,11 @@ class Reader(object):
     self._stop = threading.Event()
     self._end = None
     self.waits = 0
-    args = (chunks, batch_of, batch_size, repeat, rank, ranks)
-    self._thread = threading.Thread(target=self._run, args=args, daemon=True,
-                                    name="hugectr reader")
+    weakref.finalize(self, self._stop.set)
+    self._thread = threading.Thread(
+        target=_run, daemon=True, name="hugectr reader",
+        args=(self._queue, self._stop, chunks, batch_of, batch_size, repeat, rank, ranks))
     self._thread.start()
-
-  def _put(self, item):
-    """Waits for room; returns False if the reader was closed."""
-    while not self._stop.is_set():
-      try:
-        self._queue.put(item, timeout=_LOOK)
-        return True
-      except queue.Full:
-        pass
-    return False
-
-  def _run(self, chunks, batch_of, batch_size, repeat, rank, ranks):
-    end = _End()
-    try:
-      found = _repeated(chunks) if repeat else chunks()
-      for pieces, size in batches.cut(found, batch_size, rank, ranks):
-        if not self._put(batch_of(pieces, size)):
-          return
-    except Exception as e:  # pylint: disable=broad-except
-      # Raised again in the thread that takes batches.
-      end = _End(e)
-    self._put(end)
 
   def next(self):
     """Returns the next Batch, waiting for it; None at the end of the data.
@@ -94,6 +75,31 @@ class Reader(object):
     """Stops the thread and waits for it."""
     self._stop.set()
     self._thread.join()
+
+
+def _run(out, stop, chunks, batch_of, batch_size, repeat, rank, ranks):
+  """Puts batches into a queue; holds no reference to the Reader."""
+
+  def put(item):
+    """Waits for room; returns False if the reader was closed."""
+    while not stop.is_set():
+      try:
+        out.put(item, timeout=_LOOK)
+        return True
+      except queue.Full:
+        pass
+    return False
+
+  end = _End()
+  try:
+    found = _repeated(chunks) if repeat else chunks()
+    for pieces, size in batches.cut(found, batch_size, rank, ranks):
+      if not put(batch_of(pieces, size)):
+        return
+  except Exception as e:  # pylint: disable=broad-except
+    # Raised again in the thread that takes batches.
+    end = _End(e)
+  put(end)
 
 
 def _repeated(chunks):
