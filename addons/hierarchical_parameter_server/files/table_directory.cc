@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hps {
 namespace {
@@ -66,6 +68,18 @@ ev::Status TableDirectory::Open(const std::string& folder, int width,
 ev::Status TableDirectory::CheckContent(ev::Parallel* parallel) const {
   EV_RETURN_IF_ERROR(sums_.CheckAll("key", *keys_, parallel));
   return sums_.CheckAll("emb_vector", *vectors_, parallel);
+}
+
+ev::Status TableDirectory::ContentId(ev::Parallel* parallel,
+                                     std::string* id) const {
+  *id = std::to_string(rows()) + "x" + std::to_string(width_);
+  for (const MappedFile* file : {keys_.get(), vectors_.get()}) {
+    std::vector<uint32_t> crcs;
+    EV_RETURN_IF_ERROR(Crc32OfMibs(*file, parallel, &crcs));
+    *id += ":" + std::to_string(
+                     Crc32(crcs.data(), static_cast<int64_t>(crcs.size() * 4)));
+  }
+  return ev::Status::OK();
 }
 
 ev::Status TableDirectory::CheckSizes() const {

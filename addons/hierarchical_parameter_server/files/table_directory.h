@@ -47,6 +47,8 @@ class TableDirectory {
   // Compares all bytes with the folder's sums, of which Open compares a sample.
   // Does nothing if there are none.
   ev::Status CheckContent(ev::Parallel* parallel) const;
+  // *id: a text that other content has not, made of checksums of all bytes.
+  ev::Status ContentId(ev::Parallel* parallel, std::string* id) const;
 
   const std::string& folder() const { return folder_; }
   int width() const { return width_; }

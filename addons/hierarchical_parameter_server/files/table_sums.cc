@@ -61,6 +61,17 @@ uint32_t Crc32(const void* data, int64_t bytes) {
   return ~crc;
 }
 
+ev::Status Crc32OfMibs(const MappedFile& file, ev::Parallel* parallel,
+                       std::vector<uint32_t>* crcs) {
+  crcs->assign((file.bytes() + kMib - 1) / kMib, 0);
+  return ev::ForRangesWithStatus(
+      parallel, file.bytes(), kMib, [&](int64_t begin, int64_t end) {
+        (*crcs)[begin / kMib] =
+            Crc32(static_cast<const char*>(file.data()) + begin, end - begin);
+        return ev::Status::OK();
+      });
+}
+
 ev::Status TableSums::Read(const std::string& folder, TableSums* sums) {
   *sums = TableSums();
   sums->folder_ = folder;

@@ -26,6 +26,10 @@ namespace hps {
 // Returns the CRC-32 (that of zlib) of the bytes.
 uint32_t Crc32(const void* data, int64_t bytes);
 
+// Computes the CRC-32 of each MiB of a file.
+ev::Status Crc32OfMibs(const MappedFile& file, ev::Parallel* parallel,
+                       std::vector<uint32_t>* crcs);
+
 class TableSums {
  public:
   // Reads the folder's sums; without a file hps_sums, exist() is false.

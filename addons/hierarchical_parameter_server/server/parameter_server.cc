@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "addons/hierarchical_parameter_server/files/table_directory.h"
@@ -21,6 +22,44 @@ std::atomic<int64_t> loaded_rows{0};
 
 KeyBits BitsOf(const Config& config) {
   return config.long_keys ? KeyBits::k64 : KeyBits::k32;
+}
+
+// The filling of a table in a database that several processes share and that an
+// update source feeds; see kFillNote.
+struct Filled {
+  bool is_done = false;
+  std::string content, number;
+};
+
+// Finds out whether the table has been filled from these files. If it has, its
+// rows and newer updates are there, which filling it again would overwrite for
+// all processes. If not, the marks of updates are removed, so that all of them
+// are read again; a reload keeps them.
+ev::Status BeginFilling(const TableConfig& config, const std::string& tag,
+                        double rate, bool is_reload, Database* database,
+                        ev::Parallel* parallel, Filled* filled) {
+  std::unique_ptr<TableDirectory> files;
+  EV_RETURN_IF_ERROR(TableDirectory::Open(config.folder, config.width, &files));
+  EV_RETURN_IF_ERROR(files->ContentId(parallel, &filled->content));
+  filled->content += ":" + std::to_string(rate);
+  std::shared_ptr<Table> table;
+  ev::Status status = database->OpenTable(tag, config.width, &table);
+  int64_t rows = 0;
+  if (status.ok()) status = table->Count(&rows);
+  // A table that has lost rows is dropped, with its notes, and filled.
+  if (status.code() != ev::StatusCode::kDataLoss) EV_RETURN_IF_ERROR(status);
+  std::string note;
+  EV_RETURN_IF_ERROR(database->ReadNote(tag, kFillNote, &note));
+  filled->number = note.substr(note.rfind(' ') + 1);
+  if (is_reload && !filled->number.empty()) {
+    return database->WriteNotes(tag, {{kFillNote, "- " + filled->number}});
+  }
+  filled->is_done = status.ok() && rows > 0 && !is_reload &&
+                    note == filled->content + " " + filled->number;
+  if (filled->is_done) return ev::Status::OK();
+  std::random_device random;
+  filled->number = std::to_string(random()) + "." + std::to_string(random());
+  return database->RemoveNotes(tag);
 }
 
 }  // namespace
@@ -56,7 +95,8 @@ ev::Status ParameterServer::Make(const Config& config, ev::Parallel* parallel,
                             batch.rows.data(), tiers.to_volatile,
                             tiers.to_persistent);
         },
-        &made->updates_));
+        [to](const std::string& tag) { return to->FindTag(tag) != nullptr; },
+        made->shared_memory_.database, &made->updates_));
   } catch (const std::bad_alloc&) {
     return ev::ResourceExhausted(config.where + ": no memory for its tables");
   }
@@ -167,9 +207,22 @@ ev::Status ParameterServer::LoadTable(
     EV_RETURN_IF_ERROR(IsFed(config_.update_source,
                              config_.volatile_db.update_filters, tag,
                              &filling.is_fed));
+    bool initialize = config_.volatile_db.initialize_after_startup;
+    const bool has_notes =
+        initialize && filling.is_fed && !IsOwnOfModel(config_.volatile_db.type);
     filling.is_fed = filling.is_fed || replaced == nullptr;
-    EV_RETURN_IF_ERROR(
-        fill(memory, filling, config_.volatile_db.initialize_after_startup));
+    Filled filled;
+    if (has_notes) {
+      EV_RETURN_IF_ERROR(
+          BeginFilling(config, tag, filling.rate, replaced != nullptr,
+                       memory.database.get(), parallel, &filled));
+      initialize = !filled.is_done;
+    }
+    EV_RETURN_IF_ERROR(fill(memory, filling, initialize));
+    if (has_notes && initialize) {
+      EV_RETURN_IF_ERROR(memory.database->WriteNotes(
+          tag, {{kFillNote, filled.content + " " + filled.number}}));
+    }
     EV_RETURN_IF_ERROR(
         memory.database->OpenTable(tag, config.width, &above_table));
   }

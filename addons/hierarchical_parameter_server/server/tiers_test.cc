@@ -551,6 +551,88 @@ TEST_F(TiersTest, UpdatesFromKafkaArriveInBothTiers) {
   EXPECT_EQ(rows, SealedRows(keys, 1, kWidth));
 }
 
+// Servers that share a Redis: one that joins must not bring back old rows.
+TEST_F(TiersTest, AJoiningServerReplaysNothingIntoASharedRedis) {
+  std::string reason = KafkaMock::SkipReason();
+  if (reason.empty()) reason = NoRedisReason();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  StartRedis();
+  WriteTable(0, 1000, 0);
+  const std::vector<int64_t> keys = KeysFrom(0, 100);
+  for (const bool uses_kafka : {true, false}) {
+    std::string source;
+    std::unique_ptr<KafkaMock> mock;
+    std::unique_ptr<UpdateProducer> producer;
+    if (uses_kafka) {
+      mock = std::make_unique<KafkaMock>(1);
+      mock->CreateTopic(kTag, 2);
+      source = "\"type\": \"kafka_message_queue\", \"brokers\": \"" +
+               mock->brokers() + "\"";
+      KafkaProducerOptions options;
+      options.brokers = mock->brokers();
+      ASSERT_TRUE(KafkaProducer::Open(options, &producer).ok());
+    } else {
+      const std::string path = folder_.path() + "/updates";
+      source = "\"type\": \"directory\", \"path\": \"" + path + "\"";
+      ASSERT_TRUE(DirectoryProducer::Open(path, &producer).ok());
+    }
+    const std::string config =
+        Redis("") + ", \"update_source\": {" + source + "}";
+    const auto send = [&](int version) {
+      ASSERT_TRUE(producer
+                      ->Send(kTag, kWidth, keys,
+                             SealedRows(keys, version, kWidth).data())
+                      .ok());
+      ASSERT_TRUE(producer->Flush(20000).ok());
+    };
+    // Other files than those that the table was filled from last.
+    WriteTable(0, 1000, uses_kafka ? 0 : 4);
+    Serve(config);
+    for (int version = 1; version <= 3; ++version) {
+      send(version);
+      ExpectSoon(keys, version);
+    }
+    std::unique_ptr<ParameterServer> first = std::move(server_);
+    std::atomic<bool> stop{false};
+    std::atomic<int> old{0};
+    std::shared_ptr<ServedTable> table;
+    ASSERT_TRUE(first->Find("m", 0, kWidth, &table).ok());
+    std::thread reader([&] {
+      ev::Serial serial;
+      const std::vector<float> newest = SealedRows(keys, 3, kWidth);
+      while (!stop) {
+        std::vector<float> rows(keys.size() * kWidth);
+        std::vector<int64_t> missing(keys.size());
+        int64_t count = 0;
+        if (!table->above()
+                 ->Fetch(keys, Positions::All(100), rows.data(), missing.data(),
+                         &count, &serial)
+                 .ok() ||
+            rows != newest) {
+          ++old;
+        }
+      }
+    });
+    // The mark is stored when the source is idle.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    for (int joins = 0; joins < 2; ++joins) {
+      Serve(config);
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+    }
+    stop = true;
+    reader.join();
+    EXPECT_EQ(old.load(), 0) << uses_kafka;
+    send(5);
+    ExpectSoon(keys, 5);
+    // After a filling from other files all updates are applied to them.
+    WriteTable(0, 1000, 6);
+    Serve(config);
+    ExpectSoon(keys, 5);
+    EXPECT_EQ(NumOther(KeysFrom(100, 900), 6), 0);
+    server_.reset();
+  }
+}
+
 TEST(UpdateReadersTest, OneReaderForBothTiersOrOneForEach) {
   Config config;
   config.volatile_db.type = "hash_map";

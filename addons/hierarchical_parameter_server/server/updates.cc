@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "addons/hierarchical_parameter_server/config/json.h"
@@ -18,20 +19,38 @@
 namespace hps {
 namespace {
 
-// A source that every process reads from the beginning.
-class WithoutCommits : public UpdateSource {
+// Marks in the notes of a database.
+class DatabaseMarks : public ReadMarks {
  public:
-  explicit WithoutCommits(std::unique_ptr<UpdateSource> source)
-      : source_(std::move(source)) {}
-  ev::Status Poll(int64_t timeout_ms,
-                  std::vector<UpdateBatch>* batches) override {
-    return source_->Poll(timeout_ms, batches);
+  DatabaseMarks(std::shared_ptr<Database> database,
+                std::function<bool(const std::string&)> serves)
+      : database_(std::move(database)), serves_(std::move(serves)) {}
+
+  ev::Status Load(const std::string& tag, const std::string& stream,
+                  ReadMark* mark) override {
+    *mark = ReadMark();
+    mark->kept = serves_(tag);
+    if (!mark->kept) return ev::Status::OK();
+    std::string fill, next;
+    EV_RETURN_IF_ERROR(database_->ReadNote(tag, kFillNote, &fill));
+    mark->fill = fill.substr(fill.rfind(' ') + 1);
+    EV_RETURN_IF_ERROR(database_->ReadNote(tag, Name(*mark, stream), &next));
+    mark->next = std::strtoll(next.c_str(), nullptr, 10);
+    return ev::Status::OK();
   }
-  ev::Status Commit() override { return ev::Status::OK(); }
-  SourceStatistics statistics() const override { return source_->statistics(); }
+  ev::Status Store(const std::string& tag, const std::string& stream,
+                   const ReadMark& mark) override {
+    if (!mark.kept) return ev::Status::OK();
+    return database_->WriteNotes(
+        tag, {{Name(mark, stream), std::to_string(mark.next)}});
+  }
 
  private:
-  const std::unique_ptr<UpdateSource> source_;
+  static std::string Name(const ReadMark& mark, const std::string& stream) {
+    return mark.fill + "/" + stream;
+  }
+  const std::shared_ptr<Database> database_;
+  const std::function<bool(const std::string&)> serves_;
 };
 
 std::string HostName() {
@@ -49,13 +68,17 @@ std::string ProcessName() {
 
 ev::Status OpenSource(const UpdateSourceConfig& config,
                       const UpdateReader& reader,
+                      std::shared_ptr<ReadMarks> marks,
                       std::unique_ptr<UpdateSource>* source) {
+  if (!reader.has_marks) marks = nullptr;
   if (config.type == "directory") {
     DirectorySourceOptions options;
     options.path = config.path;
     options.group = reader.group;
     options.filters = reader.filters;
     options.max_batch_size = config.max_batch_size;
+    options.commits = reader.commits;
+    options.marks = std::move(marks);
     return DirectorySource::Open(options, source);
   }
   if (config.type == "kafka_message_queue") {
@@ -66,6 +89,8 @@ ev::Status OpenSource(const UpdateSourceConfig& config,
     options.metadata_refresh_interval_ms = config.metadata_refresh_interval_ms;
     options.receive_buffer_size = config.receive_buffer_size;
     options.max_batch_size = config.max_batch_size;
+    options.commits = reader.commits;
+    options.marks = std::move(marks);
     return KafkaSource::Open(options, source);
   }
   return ev::Unimplemented("update_source.type: \"" + config.type +
@@ -101,7 +126,10 @@ std::vector<UpdateReader> ReadersOfTiers(const Config& config,
   if (above.type != "disabled") {
     const bool is_own = IsOwnOfModel(above.type);
     const bool commits = !above.initialize_after_startup && !is_own;
-    if (readers.size() == 1 && readers[0].filters == above.update_filters) {
+    // A store of this host may have to read from the beginning, and must not
+    // put old rows into a database that others serve.
+    if (is_own && readers.size() == 1 &&
+        readers[0].filters == above.update_filters) {
       readers[0].tiers.to_volatile = true;
       // An upper tier filled from files would hide newer rows of the lower one.
       readers[0].commits =
@@ -114,6 +142,7 @@ std::vector<UpdateReader> ReadersOfTiers(const Config& config,
     if (is_own) reader.group += "." + host + "." + process;
     reader.filters = above.update_filters;
     reader.commits = commits;
+    reader.has_marks = !is_own;
     readers.push_back(std::move(reader));
   }
   return readers;
@@ -143,18 +172,21 @@ ev::Status IsFed(const UpdateSourceConfig& source,
 }
 
 ev::Status Updates::Start(const Config& config, const Deliver& deliver,
+                          const std::function<bool(const std::string&)>& serves,
+                          std::shared_ptr<Database> shared,
                           std::unique_ptr<Updates>* updates) {
   const UpdateSourceConfig& from = config.update_source;
   if (from.type == "none") return ev::Status::OK();
   std::unique_ptr<Updates> made(new Updates);
   made->readers_ = UpdateReadersOf(config, HostName(), ProcessName());
+  std::shared_ptr<ReadMarks> marks;
+  if (shared != nullptr) {
+    marks = std::make_shared<DatabaseMarks>(std::move(shared), serves);
+  }
   std::vector<std::unique_ptr<UpdateSource>> sources;
   for (const UpdateReader& reader : made->readers_) {
     std::unique_ptr<UpdateSource> source;
-    EV_RETURN_IF_ERROR(OpenSource(from, reader, &source));
-    if (!reader.commits) {
-      source = std::make_unique<WithoutCommits>(std::move(source));
-    }
+    EV_RETURN_IF_ERROR(OpenSource(from, reader, marks, &source));
     sources.push_back(std::move(source));
   }
   ReceiverOptions options;

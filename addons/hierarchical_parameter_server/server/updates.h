@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "addons/hierarchical_parameter_server/config/config.h"
+#include "addons/hierarchical_parameter_server/database/database.h"
 #include "addons/hierarchical_parameter_server/source/update_receiver.h"
 #include "addons/hierarchical_parameter_server/source/update_source.h"
 #include "kernels/engine/base/status.h"
@@ -41,6 +42,8 @@ struct UpdateReader {
   std::string group;
   std::vector<std::string> filters;
   bool commits = false;
+  // The tier is shared by processes: what it has stored is not read again.
+  bool has_marks = false;
 };
 
 // Returns the readers that a configuration needs. `host` and `process` become
@@ -55,14 +58,24 @@ ev::Status IsFed(const UpdateSourceConfig& source,
                  const std::vector<std::string>& filters,
                  const std::string& tag, bool* is_fed);
 
+// Name of the note of the last filling of a table from files: the files'
+// content, a space, and a number that each filling at a start draws. The names
+// of marks begin with this number, so an old process cannot store marks of an
+// earlier filling as those of the new one.
+constexpr char kFillNote[] = "fill";
+
 class Updates {
  public:
   using Deliver =
       std::function<ev::Status(const UpdateBatch& batch, UpdateTiers tiers)>;
 
-  // Starts reading. *updates stays null if there is no source. `deliver` is
-  // called from several threads until the object is destroyed.
+  // Starts reading. *updates stays null if there is no source. `deliver` and
+  // `serves`, whether this process has a table, are called from several threads
+  // until the object is destroyed. `shared`: the volatile tier's database, if
+  // processes share it.
   static ev::Status Start(const Config& config, const Deliver& deliver,
+                          const std::function<bool(const std::string&)>& serves,
+                          std::shared_ptr<Database> shared,
                           std::unique_ptr<Updates>* updates);
 
   // Returns a JSON object per reader, separated by commas.

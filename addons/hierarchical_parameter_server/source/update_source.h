@@ -26,6 +26,24 @@ struct UpdateBatch {
   std::vector<float> rows;  // keys.size() * width
 };
 
+// How far a database that several processes share has stored the updates of a
+// table that one stream (a partition of a topic, a folder) has sent.
+struct ReadMark {
+  int64_t next = 0;   // position of the first update that is not stored
+  std::string fill;   // the filling from files that this is about
+  bool kept = false;  // false: this process does not store the table's updates
+};
+
+class ReadMarks {
+ public:
+  virtual ~ReadMarks() {}
+  virtual ev::Status Load(const std::string& tag, const std::string& stream,
+                          ReadMark* mark) = 0;
+  // Does nothing unless mark.kept.
+  virtual ev::Status Store(const std::string& tag, const std::string& stream,
+                           const ReadMark& mark) = 0;
+};
+
 struct SourceStatistics {
   int64_t batches = 0;
   int64_t rows = 0;
@@ -49,8 +67,9 @@ class UpdateSource {
   virtual ev::Status Poll(int64_t timeout_ms,
                           std::vector<UpdateBatch>* batches) = 0;
 
-  // Marks everything returned so far as delivered: it is not returned again to
-  // any process that reads for the same group.
+  // Marks everything returned so far as delivered. With the option `commits` it
+  // is not returned again to any process that reads for the same group; with
+  // the option `marks` not to any process with the same database.
   virtual ev::Status Commit() = 0;
 
   virtual SourceStatistics statistics() const = 0;

@@ -40,6 +40,9 @@ bool ParseDescription(const RespReply& reply, int* width, int* partitions) {
          *width > 0 && *partitions > 0 && *partitions <= kMostPartitions;
 }
 
+// Returns the name of the hash of a table's notes.
+std::string NotesOf(const std::string& tag) { return "hps_notes{" + tag + "}"; }
+
 }  // namespace
 
 ev::Status RedisDatabase::Open(const RedisOptions& options,
@@ -158,7 +161,33 @@ ev::Status RedisDatabase::OpenTable(const std::string& tag, int width,
   return ev::Status::OK();
 }
 
+ev::Status RedisDatabase::ReadNote(const std::string& tag,
+                                   const std::string& name,
+                                   std::string* value) {
+  RedisCall get({"HGET", NotesOf(tag), name});
+  EV_RETURN_IF_ERROR(Named(tag, client_->Run(&get)));
+  *value = get.reply().is_nil() ? "" : get.reply().text;
+  return ev::Status::OK();
+}
+
+ev::Status RedisDatabase::WriteNotes(
+    const std::string& tag, const std::map<std::string, std::string>& notes) {
+  std::vector<std::string> words = {"HSET", NotesOf(tag)};
+  for (const auto& note : notes) {
+    words.push_back(note.first);
+    words.push_back(note.second);
+  }
+  RedisCall set(words);
+  return notes.empty() ? ev::Status::OK() : Named(tag, client_->Run(&set));
+}
+
+ev::Status RedisDatabase::RemoveNotes(const std::string& tag) {
+  RedisCall unlink({"UNLINK", NotesOf(tag)});
+  return Named(tag, client_->Run(&unlink));
+}
+
 ev::Status RedisDatabase::DropTable(const std::string& tag) {
+  EV_RETURN_IF_ERROR(RemoveNotes(tag));
   RedisCall known({"HGET", kTables, tag});
   EV_RETURN_IF_ERROR(Named(tag, client_->Run(&known)));
   int width = 0, partitions = 0;

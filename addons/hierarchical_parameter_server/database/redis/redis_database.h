@@ -7,6 +7,7 @@
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_DATABASE_REDIS_REDIS_DATABASE_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,12 @@ class RedisDatabase : public Database {
   // number of partitions. DataLoss: the server has lost part of it.
   ev::Status OpenTable(const std::string& tag, int width,
                        std::shared_ptr<Table>* table) override;
+  ev::Status ReadNote(const std::string& tag, const std::string& name,
+                      std::string* value) override;
+  ev::Status WriteNotes(
+      const std::string& tag,
+      const std::map<std::string, std::string>& notes) override;
+  ev::Status RemoveNotes(const std::string& tag) override;
   ev::Status DropTable(const std::string& tag) override;
   ev::Status ListTables(std::vector<TableInfo>* tables) override;
 

@@ -28,6 +28,7 @@ constexpr int64_t kLookAgainMs = 10;
 constexpr size_t kPendingBytes = size_t{64} << 20;
 constexpr int64_t kLockMs = 30000;
 constexpr char kLockFile[] = ".lock";
+constexpr char kStream[] = "directory";  // of marks
 
 bool IsGroup(const std::string& group) {
   if (group.empty() || group.size() > 120) return false;
@@ -166,8 +167,26 @@ ev::Status DirectorySource::Next(bool* is_one,
     statistics_.last_malformed = path + " " + good.message();
     return ev::Status::OK();
   }
+  std::map<std::string, ReadMark> marks;
+  for (const UpdateBatch& section : sections) {
+    if (options_.marks == nullptr || !filter_.Matches(section.tag) ||
+        marks.count(section.tag) > 0) {
+      continue;
+    }
+    ReadMark mark;
+    EV_RETURN_IF_ERROR(options_.marks->Load(section.tag, kStream, &mark));
+    // A mark behind the last file is one of a folder that was replaced.
+    if (mark.next > numbers.back() + 1) mark.next = 0;
+    marks[section.tag] = mark;
+  }
   for (UpdateBatch& section : sections) {
     if (!filter_.Matches(section.tag) || section.keys.empty()) continue;
+    if (options_.marks != nullptr) {
+      ReadMark mark = marks[section.tag];
+      if (number < mark.next) continue;  // the database has these rows
+      mark.next = number + 1;
+      marks_[section.tag] = mark;
+    }
     const int64_t count = static_cast<int64_t>(section.keys.size());
     statistics_.rows += count;
     for (int64_t begin = 0; begin < count; begin += options_.max_batch_size) {
@@ -207,6 +226,11 @@ ev::Status DirectorySource::Poll(int64_t timeout_ms,
 }
 
 ev::Status DirectorySource::Commit() {
+  for (const auto& mark : marks_) {
+    EV_RETURN_IF_ERROR(options_.marks->Store(mark.first, kStream, mark.second));
+  }
+  marks_.clear();
+  if (!options_.commits) return ev::Status::OK();
   if (given_ == committed_) return ev::Status::OK();
   EV_RETURN_IF_ERROR(WriteWholeFile(options_.path, PositionFile(options_.group),
                                     std::to_string(given_) + "\n"));

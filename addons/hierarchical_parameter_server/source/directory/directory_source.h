@@ -10,6 +10,7 @@
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SOURCE_DIRECTORY_DIRECTORY_SOURCE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,6 +28,10 @@ struct DirectorySourceOptions {
   std::vector<std::string> filters = {".+"};
   // Rows of a batch.
   int64_t max_batch_size = 8192;
+  // Whether Commit stores the group's position.
+  bool commits = true;
+  // Of the database that gets the updates, if several processes share it.
+  std::shared_ptr<ReadMarks> marks;
 };
 
 class DirectorySource : public UpdateSource {
@@ -55,6 +60,8 @@ class DirectorySource : public UpdateSource {
   TagFilter filter_;
   int64_t given_ = 0;      // number of the last file returned
   int64_t committed_ = 0;  // number stored in the position file
+  // With marks, for each tag: those to be stored.
+  std::map<std::string, ReadMark> marks_;
   SourceStatistics statistics_;
 };
 

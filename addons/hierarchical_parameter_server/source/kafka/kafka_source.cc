@@ -138,6 +138,11 @@ ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
   // Only now: without memory the message is read again, and Commit must not
   // include it.
   next_[{tag, message.partition}] = message.offset + 1;
+  if (options_.marks != nullptr) {
+    Stream& stream = streams_[{tag, message.partition}];
+    stream.mark.next = message.offset + 1;
+    stream.is_changed = true;
+  }
   if (!status.ok()) {
     ++statistics_.malformed;
     statistics_.last_malformed =
@@ -150,6 +155,44 @@ ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
   return ev::Status::OK();
 }
 
+ev::Status KafkaSource::CheckMark(const KafkaLibrary::Message& message,
+                                  bool* is_stored) {
+  *is_stored = false;
+  if (options_.marks == nullptr || message.error != KafkaLibrary::kOk) {
+    return ev::Status::OK();
+  }
+  const std::string tag = library_->topic_name(message.topic);
+  Stream& stream = streams_[{tag, message.partition}];
+  if (stream.position < 0 || message.offset < stream.position) {
+    ReadMark mark;
+    EV_RETURN_IF_ERROR(
+        options_.marks->Load(tag, std::to_string(message.partition), &mark));
+    int64_t low = 0, high = 0;
+    // A mark beyond the partition's end is one of a topic that was replaced.
+    if (library_->watermarks(client_, tag.c_str(), message.partition, &low,
+                             &high) == KafkaLibrary::kOk &&
+        high >= 0 && mark.next > high) {
+      mark.next = 0;
+    }
+    stream.mark = mark;
+    stream.is_changed = false;
+  }
+  *is_stored = message.offset < stream.mark.next;
+  stream.position = message.offset + 1;
+  return ev::Status::OK();
+}
+
+ev::Status KafkaSource::StoreMarks() {
+  for (auto& entry : streams_) {
+    Stream& stream = entry.second;
+    if (!stream.is_changed) continue;
+    EV_RETURN_IF_ERROR(options_.marks->Store(
+        entry.first.first, std::to_string(entry.first.second), stream.mark));
+    stream.is_changed = false;
+  }
+  return ev::Status::OK();
+}
+
 ev::Status KafkaSource::Poll(int64_t timeout_ms,
                              std::vector<UpdateBatch>* batches) {
   const int64_t end = statistics_.rows + options_.max_batch_size;
@@ -159,7 +202,11 @@ ev::Status KafkaSource::Poll(int64_t timeout_ms,
       unread_ = library_->consumer_poll(client_, wait_ms);
     }
     if (unread_ == nullptr) break;
-    const ev::Status status = Take(*unread_, batches);
+    bool is_stored = false;
+    // After an error the next poll tries this message again.
+    EV_RETURN_IF_ERROR(CheckMark(*unread_, &is_stored));
+    const ev::Status status =
+        is_stored ? ev::Status::OK() : Take(*unread_, batches);
     library_->message_destroy(unread_);
     unread_ = nullptr;
     EV_RETURN_IF_ERROR(status);
@@ -195,6 +242,8 @@ int64_t KafkaSource::CountWaiting() const {
 }
 
 ev::Status KafkaSource::Commit() {
+  if (options_.marks != nullptr) EV_RETURN_IF_ERROR(StoreMarks());
+  if (!options_.commits) return ev::Status::OK();
   if (next_.empty()) return ev::Status::OK();
   KafkaLibrary::PartitionList* const list =
       library_->list_new(static_cast<int>(next_.size()));

@@ -35,6 +35,10 @@ struct KafkaSourceOptions {
   int64_t session_timeout_ms = 10000;
   // Longest time that a commit may take.
   int64_t commit_timeout_ms = 10000;
+  // Whether Commit stores the group's position.
+  bool commits = true;
+  // Of the database that gets the updates, if several processes share it.
+  std::shared_ptr<ReadMarks> marks;
 };
 
 class KafkaSource : public UpdateSource {
@@ -63,6 +67,10 @@ class KafkaSource : public UpdateSource {
   int64_t CountWaiting() const;
   static void OnError(KafkaLibrary::Client* client, int error,
                       const char* reason, void* opaque);
+  // *is_stored: the database has this message's rows. Partitions are read from
+  // the group's position whenever they are assigned anew.
+  ev::Status CheckMark(const KafkaLibrary::Message& message, bool* is_stored);
+  ev::Status StoreMarks();
   // Adds a message's rows to *batches, or returns the error it carries.
   ev::Status Take(const KafkaLibrary::Message& message,
                   std::vector<UpdateBatch>* batches);
@@ -75,6 +83,13 @@ class KafkaSource : public UpdateSource {
   KafkaLibrary::Message* unread_ = nullptr;
   // Next offset for each partition of a topic.
   std::map<std::pair<std::string, int32_t>, int64_t> next_;
+  // With marks, for each partition of a topic.
+  struct Stream {
+    int64_t position = -1;  // after the last message
+    ReadMark mark;
+    bool is_changed = false;  // the mark is to be stored
+  };
+  std::map<std::pair<std::string, int32_t>, Stream> streams_;
   SourceStatistics statistics_;
   std::string told_;  // error text set by the callback during a poll
 };
