@@ -184,6 +184,56 @@ TEST(MemoryCarrierTest, AKilledProcessIsNoticed) {
   EXPECT_EQ(0, how);
 }
 
+TEST(MemoryCarrierTest, ARankThatDiesIsNoticedWhileItsChildRuns) {
+  std::string id;
+  ASSERT_OK(MakeCarrierId("memory", 2, &id));
+  CarrierOptions options;
+  options.id = id;
+  options.num_ranks = 2;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    options.rank = 1;
+    std::unique_ptr<Carrier> carrier;
+    if (!MakeCarrier("memory", options, &carrier).ok()) _exit(1);
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      // Runs until the test ends, and then drops what it inherited.
+      close(ends[1]);
+      char none;
+      const bool has_ended = read(ends[0], &none, 1) == 0;
+      carrier.reset();
+      _exit(has_ended ? 0 : 1);
+    }
+    const std::vector<int64_t> to = {1, 0}, from = {0, 0};
+    char byte = 'x';
+    _exit(grandchild > 0 && carrier->AllToAll(&byte, to, nullptr, from).ok()
+              ? 0
+              : 1);
+  }
+  std::unique_ptr<Carrier> carrier;
+  ASSERT_OK(MakeCarrier("memory", options, &carrier));
+  char byte = ' ';
+  const std::vector<int64_t> none = {0, 0}, one = {0, 1};
+  ASSERT_OK(carrier->AllToAll(nullptr, none, &byte, one));
+  EXPECT_EQ('x', byte);
+  int how = 0;
+  waitpid(child, &how, 0);
+  EXPECT_EQ(0, how);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto look = [&] { return carrier->CheckRanks(-1); };
+  ev::Status status = look();
+  while (status.ok() &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds(5)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    status = look();
+  }
+  EXPECT_EQ("rank 1 is gone", status.message());
+  close(ends[0]);
+  close(ends[1]);  // ends the grandchild
+}
+
 // Runs body in a process that then ends as if it were killed.
 void InAProcess(const std::function<bool()>& body) {
   const pid_t child = fork();

@@ -21,7 +21,9 @@
 // is left behind however they end later. Each rank locks one byte of the file,
 // and the system releases the lock with the process. A rank that waits too long
 // checks the lock, and so detects a death within a tenth of a second. A rank
-// that fails records it in the header.
+// that fails records it in the header. A lock lasts as long as any copy of its
+// file descriptor or mapping, and a forked process inherits both. So the locked
+// descriptor is not the mapped one, and a forked process closes it.
 //
 // The process that creates the file locks another byte until it has opened the
 // file as a rank. So a file without any lock belongs to ranks that died before
@@ -30,6 +32,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -151,6 +154,63 @@ struct flock LockOf(int64_t first, int64_t bytes) {
   return lock;
 }
 
+// The files that ranks of this process lock. A forked process closes its copies.
+class LockedFiles {
+ public:
+  // Never destroyed: threads may end while the process does.
+  static LockedFiles& Global() {
+    static LockedFiles* const files = new LockedFiles;
+    return *files;
+  }
+  // Returns a descriptor, or a negative number and sets errno.
+  int Open(const std::string& path) {
+    std::lock_guard<std::mutex> lock(mu_);
+    numbers_.reserve(numbers_.size() + 1);
+    const int number = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (number >= 0) numbers_.push_back(number);
+    return number;
+  }
+  void Close(int number) {
+    std::lock_guard<std::mutex> lock(mu_);
+    const auto at = std::find(numbers_.begin(), numbers_.end(), number);
+    if (at == numbers_.end()) return;  // in a forked process
+    close(number);
+    numbers_.erase(at);
+  }
+
+ private:
+  LockedFiles() {
+    pthread_atfork([] { Global().mu_.lock(); }, [] { Global().mu_.unlock(); },
+                   [] { Global().CloseInChild(); });
+  }
+  void CloseInChild() {
+    for (const int number : numbers_) close(number);
+    numbers_.clear();
+    mu_.unlock();
+  }
+
+  std::mutex mu_;
+  std::vector<int> numbers_;
+};
+
+// A file that a rank locks.
+class LockedFile {
+ public:
+  explicit LockedFile(const std::string& path)
+      : number_(LockedFiles::Global().Open(path)) {}
+  ~LockedFile() {
+    if (number_ >= 0) LockedFiles::Global().Close(number_);
+  }
+  LockedFile(LockedFile&& other) : number_(other.number_) {
+    other.number_ = -1;
+  }
+  LockedFile& operator=(const LockedFile&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
 // Beyond the byte of any rank.
 constexpr int64_t kMakersByte = int64_t{1} << 40;
 
@@ -243,7 +303,7 @@ ev::Status MakeId(int num_ranks, std::string* id) {
 
 class MemoryCarrier : public Carrier {
  public:
-  MemoryCarrier(const CarrierOptions& options, int file, char* memory)
+  MemoryCarrier(const CarrierOptions& options, LockedFile locked, char* memory)
       : rank_(options.rank),
         num_ranks_(options.num_ranks),
         num_lanes_(NumLanes(options.num_ranks)),
@@ -251,21 +311,20 @@ class MemoryCarrier : public Carrier {
                                              : NumThreads(options.num_ranks)),
         ring_bytes_(RingBytes(options.num_ranks)),
         longest_nap_(options.longest_nap_us),
-        file_(file),
+        locked_(std::move(locked)),
         memory_(memory) {}
 
   // Bytes already sent stay readable. A rank that waits for more detects that
   // this rank is gone.
-  ~MemoryCarrier() override {
-    munmap(memory_, FileBytes(num_ranks_));
-    close(file_);
-  }
+  ~MemoryCarrier() override { munmap(memory_, FileBytes(num_ranks_)); }
 
   static ev::Status Make(const CarrierOptions& options,
                          std::unique_ptr<Carrier>* carrier) {
-    File file(open(options.id.c_str(), O_RDWR | O_CLOEXEC));
+    const File file(open(options.id.c_str(), O_RDWR | O_CLOEXEC));
+    LockedFile locked(options.id);
     struct stat about;
-    if (file.number() < 0 || fstat(file.number(), &about) != 0) {
+    if (file.number() < 0 || locked.number() < 0 ||
+        fstat(file.number(), &about) != 0) {
       return ev::FailedPrecondition(
           "rank " + std::to_string(options.rank) +
           " does not see the memory that rank 0 shares, " + options.id +
@@ -281,7 +340,7 @@ class MemoryCarrier : public Carrier {
     }
     // On systems without such locks only the time limit detects a death.
     struct flock lock = LockOf(options.rank, 1);
-    fcntl(file.number(), F_OFD_SETLK, &lock);
+    fcntl(locked.number(), F_OFD_SETLK, &lock);
     if (options.rank == 0) MadeFile::Global().Keep(-1);
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                         file.number(), 0);
@@ -289,8 +348,8 @@ class MemoryCarrier : public Carrier {
       return ev::ResourceExhausted("mapping " + std::to_string(bytes) +
                                    " bytes of shared memory" + Because());
     }
-    std::unique_ptr<MemoryCarrier> made(
-        new MemoryCarrier(options, file.Release(), static_cast<char*>(memory)));
+    std::unique_ptr<MemoryCarrier> made(new MemoryCarrier(
+        options, std::move(locked), static_cast<char*>(memory)));
     // Fresh pages are zero, the initial value of all counters.
     const uint32_t attached = made->header()->attached.fetch_add(1) + 1;
     if (attached == static_cast<uint32_t>(options.num_ranks)) {
@@ -466,7 +525,11 @@ class MemoryCarrier : public Carrier {
     }
     // Waits a little. Returns an error if there is nothing left to wait for.
     ev::Status Lose(const std::vector<Stream>& streams) {
-      if (++looks_ < kLooksAtOnce) return ev::Status::OK();
+      // Counts no further: a wait without a time limit may last for days.
+      if (looks_ < kLooksAtOnce) {
+        ++looks_;
+        return ev::Status::OK();
+      }
       const uint32_t failed = carrier_->header()->failed.load();
       if (failed != 0) return Ended(failed);
       const auto now = std::chrono::steady_clock::now();
@@ -531,7 +594,8 @@ class MemoryCarrier : public Carrier {
       return false;
     }
     struct flock lock = LockOf(other, 1);
-    return fcntl(file_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+    return fcntl(locked_.number(), F_OFD_GETLK, &lock) == 0 &&
+           lock.l_type == F_UNLCK;
   }
 
   // Copies as much as possible now. Returns whether any byte was copied.
@@ -574,7 +638,7 @@ class MemoryCarrier : public Carrier {
   const int num_lanes_, num_threads_;
   const int64_t ring_bytes_;
   const std::chrono::microseconds longest_nap_;
-  const int file_;
+  const LockedFile locked_;
   char* const memory_;
 };
 
