@@ -3,12 +3,14 @@
 """Tests of `sok.layers.Embedding` and of the layers of SOK 1.x in Keras models."""
 
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.integration import keras_ranks_patch
 import sparse_operation_kit as sok
 
 keras = tf.keras
@@ -112,6 +114,59 @@ class CallTest(parameterized.TestCase):
       layer([tf.constant([[1]])])
     with self.assertRaisesRegex(ValueError, "weights need a combiner"):
       sok.layers.Embedding(2)(tf.constant([[1]]), weights=tf.constant([[1.]]))
+
+
+class OverRanksTest(absltest.TestCase):
+  """Errors for models of which each rank would train its own; in one process."""
+
+  def setUp(self):
+    super(OverRanksTest, self).setUp()
+    ids, labels = _data()
+    self.model, self.data = _functional(), (_columns(ids[:64]), labels[:64])
+    for name, value in (("num_ranks", 2), ("is_spread", True)):
+      replaced = mock.patch.object(keras_ranks_patch, name, return_value=value)
+      replaced.start()
+      self.addCleanup(replaced.stop)
+
+  def test_fit_with_a_plain_optimizer(self):
+    self.model.compile(keras.optimizers.Adam(.02), "binary_crossentropy")
+    for call in (self.model.fit, self.model.train_on_batch):
+      with self.assertRaisesRegex(
+          RuntimeError, "Adam does not average the gradients of '.*' over the 2 ranks that "
+          "share the table '.*; use hvd.Distributed"):
+        call(*self.data)
+    with mock.patch.object(keras_ranks_patch, "num_ranks", return_value=1):
+      self.model.fit(*self.data, verbose=0)
+
+  def test_a_model_that_fit_builds(self):
+    model = Subclassed()
+    model.compile(keras.optimizers.Adam(.02), "binary_crossentropy")
+    ids = np.concatenate(self.data[0], 1)
+    with self.assertRaisesRegex(RuntimeError, "does not average the gradients of"):
+      model.fit(ids, self.data[1], verbose=0)
+    with mock.patch.object(keras_ranks_patch, "num_ranks", return_value=1):
+      model.compile(keras.optimizers.Adam(.02), "binary_crossentropy")
+      model.fit(ids, self.data[1], verbose=0)
+
+  def test_models_that_average_or_share_everything(self):
+    self.model.compile(keras.optimizers.Adam(.02), "binary_crossentropy")
+    for layer in self.model.layers:
+      layer.trainable = isinstance(layer, sok.layers.Embedding)
+    self.model.compile(keras.optimizers.Adam(.02), "binary_crossentropy")
+    self.model.fit(*self.data, verbose=0)
+
+  def test_what_horovod_can_wrap(self):
+    optimizer = keras.optimizers.SGD(.1)
+    if hasattr(optimizer, "apply"):
+      for what in ("hvd.DistributedOptimizer", "sok.DistributedOptimizer"):
+        with self.assertRaisesRegex(
+            NotImplementedError, what + ": Horovod does not average the gradients of SGD of "
+            "Keras 3.*; use hvd.DistributedGradientTape"):
+          keras_ranks_patch.check_wrapped(optimizer, what)
+    else:
+      keras_ranks_patch.check_wrapped(optimizer)
+    with mock.patch.object(keras_ranks_patch, "num_ranks", return_value=1):
+      keras_ranks_patch.check_wrapped(optimizer)
 
 
 class SavingTest(absltest.TestCase):

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras models with tables over ranks, trained by `fit`; every rank runs this program."""
 
+import contextlib
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable import tf_names
 import ranks_models as models
 import sparse_operation_kit as sok
 
@@ -124,6 +127,51 @@ class FitTest(parameterized.TestCase):
     for table in layer.embedding_variables:
       keys, _ = models.contents(table, hvd.size() > 1)
       self.assertEqual(sorted(set(ids.flatten().tolist())), keys.tolist())
+
+
+class WrongUseTest(absltest.TestCase):
+
+  def setUp(self):
+    super(WrongUseTest, self).setUp()
+    self.model, self.data = _functional(_layer()), [_mine(a) for a in _data()]
+
+  def _error(self, kind, words):
+    """Returns the context of an error on several ranks, of none on one."""
+    return (self.assertRaisesRegex(kind, words) if hvd.size() > 1 else
+            contextlib.suppress())
+
+  def test_a_plain_optimizer(self):
+    before = self.model.layers[-1].get_weights()
+    self.model.compile(tf.keras.optimizers.SGD(.1), "mse")
+    with self._error(RuntimeError, "SGD does not average the gradients of '.*; use hvd.Dis"):
+      self.model.fit(*self.data, batch_size=_BATCH, verbose=0)
+    if hvd.size() > 1:
+      np.testing.assert_array_equal(before[0], self.model.layers[-1].get_weights()[0])
+    self.model.compile(hvd.DistributedOptimizer(tf.keras.optimizers.SGD(.1)), "mse")
+    self.model.fit(*self.data, batch_size=_BATCH, verbose=0)
+
+  def test_a_loop_that_does_not_average(self):
+    optimizer = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(.1))
+    variables = self.model.trainable_variables
+    ids = tf.constant(self.data[0][:_BATCH])
+    loss = lambda: tf.reduce_sum(self.model(ids) ** 2)
+    with tf.GradientTape() as tape:
+      value = loss()
+    gradients = tape.gradient(value, variables)
+    with self._error(RuntimeError, "SGD.apply_gradients does not average gradients over"):
+      optimizer.apply_gradients(zip(gradients, variables))
+    optimizer.minimize(loss, variables)
+
+  def test_an_optimizer_of_keras_3(self):
+    optimizers = tf_names.find("keras").optimizers
+    if not hasattr(optimizers.Optimizer, "apply"):
+      return
+    wraps = [sok.DistributedOptimizer]
+    if tf.keras.optimizers.SGD is optimizers.SGD:
+      wraps.append(hvd.DistributedOptimizer)
+    for wrap in wraps:
+      with self._error(NotImplementedError, r"\.DistributedOptimizer: Horovod does not "):
+        wrap(optimizers.SGD(.1))
 
 
 if __name__ == "__main__":

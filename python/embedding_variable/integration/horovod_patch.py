@@ -28,7 +28,7 @@ import threading
 from tensorflow.python.platform import tf_logging as logging
 from tensorflow.python.util import nest
 
-from embedding_variable.checkpoint import job
+from embedding_variable.integration import keras_ranks_patch
 from embedding_variable.integration import patching
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
@@ -106,13 +106,6 @@ def _sums(function, args, kwargs):
   return arguments.arguments.get("op") == hvd.Sum
 
 
-def _is_spread(var):
-  """Returns whether other ranks hold other rows of an embedding variable."""
-  if taped.is_eager(var.handle) and job.current().placement(var) is not None:
-    return True  # before its first lookup
-  return handle_ops.is_spread_over_ranks(var.handle)
-
-
 def _register(register, variables):
   """Registers the variables that are not a copy on every rank.
 
@@ -122,7 +115,7 @@ def _register(register, variables):
   """
   import horovod.tensorflow as hvd  # pylint: disable=g-import-not-at-top
   for var in variables:
-    if ev.is_embedding_variable(var) and (hvd.size() == 1 or _is_spread(var)):
+    if ev.is_embedding_variable(var) and (hvd.size() == 1 or keras_ranks_patch.is_spread(var)):
       register(var)
 
 
@@ -169,14 +162,26 @@ def _registering(optimizer):
 def _create_distributed_optimizer(stock):
 
   def create_distributed_optimizer(*args, **kwargs):
+    arguments = inspect.signature(stock).bind(*args, **kwargs).arguments
+    keras_ranks_patch.check_wrapped(arguments["optimizer"])
     optimizer = stock(*args, **kwargs)
     if _sums(stock, args, kwargs):
       optimizer.scale_local_gradients = False
     # The class was made for this object, and gradients reach it in two ways.
     patching.wrap(type(optimizer), "_allreduce", _allreduce)
+    patching.wrap(type(optimizer), "apply_gradients", _apply_gradients, layer="_of_horovod")
     return optimizer
 
   return create_distributed_optimizer
+
+
+def _apply_gradients(stock):
+
+  def apply_gradients(self, *args, **kwargs):
+    keras_ranks_patch.check_apply(self)
+    return stock(self, *args, **kwargs)
+
+  return apply_gradients
 
 
 def _allreduce(stock):
@@ -225,7 +230,7 @@ def _broadcast_variables(stock):
     variables = [_of_tensorflow(v) for v in variables]
     dense = [v for v in variables if not ev.is_embedding_variable(v)]
     copies = [v for v in variables if ev.is_embedding_variable(v) and
-              not _is_spread(v)]
+              not keras_ranks_patch.is_spread(v)]
     broadcast = [stock(dense, root_rank, *args, **kwargs)] if dense else []
     return control_flow_ops.group(
         *(broadcast + [_broadcast_table(v, root_rank) for v in copies]))

@@ -21,6 +21,7 @@ from embedding_variable.integration import group_columns_patch
 from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
 from embedding_variable.integration import keras_patch
+from embedding_variable.integration import keras_ranks_patch
 from embedding_variable.integration import keras_saving_patch
 from embedding_variable.integration import keras_step_patch
 from embedding_variable.integration import loss_scale_patch
@@ -63,8 +64,8 @@ def install():
                   keras_step_patch, keras_saving_patch, saver_patch, incremental_patch,
                   checkpoint_utils_patch, meta_graph_patch, device_setter_patch,
                   feature_column_patch, group_columns_patch, contrib_layers_patch,
-                  estimator_patch, horovod_patch, monitored_session_patch,
-                  session_patch, sync_replicas_patch, graph_util_patch, numerics_patch,
+                  estimator_patch, horovod_patch, keras_ranks_patch,
+                  monitored_session_patch, session_patch, sync_replicas_patch, graph_util_patch, numerics_patch,
                   clip_patch, dense_gradients_patch, loss_scale_patch, tape_patch):
       patch.install()
     _installed = True

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """sok.DistributedOptimizer: averages dense gradients over ranks and divides those of tables."""
 
+import inspect
+
 from embedding_variable import tf_names
+from embedding_variable.integration import keras_ranks_patch
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import taped
 from embedding_variable.tf_names import tf
@@ -10,6 +13,13 @@ from embedding_variable.tf_names import tf
 from sparse_operation_kit import communication
 from sparse_operation_kit import dense_gradients
 from sparse_operation_kit import exchange
+
+# Arguments of `hvd.DistributedOptimizer`, where Horovod is not imported.
+_ARGUMENTS = frozenset((
+    "average_aggregated_gradients", "backward_passes_per_step", "compression",
+    "device_dense", "device_sparse", "gradient_predivide_factor", "groups", "name",
+    "num_groups", "op", "process_set", "scale_local_gradients", "sparse_as_dense",
+    "use_locking"))
 
 
 def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
@@ -43,19 +53,28 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
     **kwargs: arguments of `hvd.DistributedOptimizer`.
 
   Returns:
-    The wrapped optimizer. With one rank, `optimizer` itself; then `optimizer` and
-    `backward_passes_per_step` are checked, and other arguments are not.
+    The wrapped optimizer. With one rank, `optimizer` itself; then the names of arguments
+    and `backward_passes_per_step` are checked, and the values of others are not.
 
   Raises:
-    TypeError: `optimizer` is not an optimizer.
+    TypeError: `optimizer` is not an optimizer, or an argument is unknown.
     ValueError: `op=hvd.Adasum` or `backward_passes_per_step` above 1, which are not
       defined for the rows of a table.
+    NotImplementedError: an optimizer of Keras 3 over several ranks, for which Horovod
+      averages nothing.
   """
   keras_classes = tf_names.keras_optimizer_classes()
   if not isinstance(optimizer, (tf.compat.v1.train.Optimizer,) + keras_classes):
     raise TypeError(
         "sok.DistributedOptimizer: expected a tf.train or tf.keras optimizer, got %r" %
         (optimizer,))
+  hvd = communication.horovod()
+  known = _ARGUMENTS if hvd is None else frozenset(
+      inspect.signature(hvd.DistributedOptimizer).parameters) - {"optimizer"}
+  unknown = sorted(set(kwargs) - known)
+  if unknown:
+    raise TypeError("sok.DistributedOptimizer: unknown arguments %s; it takes %s" %
+                    (", ".join(unknown), ", ".join(sorted(known))))
   if kwargs.get("backward_passes_per_step", 1) != 1:
     raise ValueError(
         "sok.DistributedOptimizer: backward_passes_per_step must be 1, got %r: the "
@@ -63,10 +82,10 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
         (kwargs["backward_passes_per_step"],))
   if communication.num_ranks() == 1:
     return optimizer
-  hvd = communication.horovod()
   if kwargs.get("op") == hvd.Adasum:
     raise ValueError("sok.DistributedOptimizer: op must be hvd.Average or hvd.Sum; "
                      "Adasum has no meaning for the rows of a table")
+  keras_ranks_patch.check_wrapped(optimizer, "sok.DistributedOptimizer")
   wrapped = hvd.DistributedOptimizer(optimizer, **kwargs)
   _name_in_errors(wrapped)
   if dense_gradients.takes(kwargs):

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of sok.layers.Embedding in graph mode; tests/eager has those of TensorFlow 2.x."""
 
+from unittest import mock
+
 from absl.testing import absltest
 import numpy as np
 import tensorflow as tf
 
+from embedding_variable.integration import keras_ranks_patch
 from sparse_operation_kit import layers
 
 
@@ -32,6 +35,20 @@ class EmbeddingTest(absltest.TestCase):
       rows = layers.Embedding(3, initializer="ones")(tf.constant([[1, 2], [3, 4]]))
       session.run(tf.compat.v1.global_variables_initializer())
       self.assertEqual([[[1.] * 3] * 2] * 2, session.run(rows).tolist())
+
+  def test_fit_over_ranks_with_a_plain_optimizer(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session().as_default():
+      given = tf.keras.Input((1,), dtype="int64")
+      rows = layers.Embedding(2, combiner="sum", initializer="ones", name="users")(given)
+      model = tf.keras.Model(given, tf.keras.layers.Dense(1)(rows))
+      data = np.ones([4, 1], np.int64), np.zeros([4, 1], np.float32)
+      model.compile(tf.keras.optimizers.SGD(.1), "mse")
+      with mock.patch.object(keras_ranks_patch, "num_ranks", return_value=2), \
+          mock.patch.object(keras_ranks_patch, "is_spread", return_value=True), \
+          self.assertRaisesRegex(RuntimeError, "SGD does not average the gradients of "
+                                 "'.*kernel.* over the 2 ranks that share the table 'users"):
+        model.fit(*data, verbose=0)
+      model.fit(*data, verbose=0)
 
   def test_wrong_use(self):
     with self.assertRaisesRegex(ValueError, "2 tables got the combiners"):
