@@ -243,6 +243,15 @@ def keras_optimizers(name):
                        "optimizers.legacy." + name)
 
 
+def keras_of_mode():
+  """Returns `tf.keras` in eager execution, and in a graph `tf.compat.v1.keras`.
+
+  The optimizers of the latter train tables in a graph.
+  """
+  tf = __getattr__("tf")
+  return importlib.import_module("tensorflow").keras if tf.executing_eagerly() else tf.keras
+
+
 def _keras_step_packages():
   """Returns the `keras.optimizers` of each installed Keras from 2.11 on."""
   if not has_eager_tables():

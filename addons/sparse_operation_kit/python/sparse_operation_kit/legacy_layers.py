@@ -9,6 +9,7 @@
 """
 
 import contextlib
+import functools
 
 from embedding_variable.eager import keras_variable
 from embedding_variable.lookup import combiners
@@ -70,7 +71,7 @@ def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
   """Marks variables as embedding variables for SOK 1.x; has no effect.
 
   SOK 1.x used this scope to keep TensorFlow from changing their gradients. Now every
-  optimizer updates tables, with or without this scope.
+  optimizer updates tables, with or without this scope, which the first use logs.
 
   Example:
 
@@ -90,7 +91,14 @@ def OptimizerScope(trainable_variables):  # pylint: disable=invalid-name
   for variable in trainable_variables:
     if not isinstance(variable, kinds) and not variables.parts(variable):
       raise TypeError("sok.OptimizerScope: expected variables, got %r" % (variable,))
+  _log_scope()
   yield
+
+
+@functools.lru_cache(maxsize=None)
+def _log_scope():
+  tf.compat.v1.logging.warning(
+      "sok.OptimizerScope has no effect, since every optimizer updates tables. Leave it out.")
 
 
 def _check_size(what, name, value):

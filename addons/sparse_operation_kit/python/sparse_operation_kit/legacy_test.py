@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from sparse_operation_kit import experiment as sok
+from sparse_operation_kit import legacy_layers
 from sparse_operation_kit import testing
 from sparse_operation_kit import legacy_saver
 
@@ -124,6 +125,11 @@ class LayersTest(_GraphTest):
     v = sok.All2AllDenseEmbedding(10, 2, 1, 1).embedding_variable
     optimizer = tf.compat.v1.train.GradientDescentOptimizer(1.)
     gradient = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([3], tf.int64))
+    legacy_layers._log_scope.cache_clear()
+    with sok.OptimizerScope([v]), self.assertLogs(level="WARNING") as logs:
+      with sok.OptimizerScope([v]):
+        tf.compat.v1.logging.warning("inside")
+    self.assertLen(logs.output, 1)
     with sok.OptimizerScope([v]):
       train = optimizer.apply_gradients([(gradient, v)])
     with sok.OptimizerScope(v):

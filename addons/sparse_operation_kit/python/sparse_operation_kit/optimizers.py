@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""sok.OptimizerWrapper and sok.SGD.
+"""sok.OptimizerWrapper, sok.SGD and sok.optimizers.Adam.
 
 Stock optimizers already work on embedding variables, so these classes only provide the
 names and methods that scripts use.
@@ -194,6 +194,19 @@ class OptimizerWrapper(object):
     if name in ("_optimizer", "_counters"):  # copying reads attributes before __init__
       raise AttributeError(name)
     return getattr(self._optimizer, name)
+
+
+def Adam(learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, **kwargs):  # pylint: disable=invalid-name
+  """Returns `tf.keras.optimizers.Adam`, for scripts of SOK before 2.0.
+
+  Only rows with a gradient change, as with any optimizer of tables.
+
+  Args:
+    learning_rate, beta_1, beta_2, epsilon: as for `tf.keras.optimizers.Adam`.
+    **kwargs: its other arguments.
+  """
+  return tf_names.keras_of_mode().optimizers.Adam(
+      learning_rate=learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, **kwargs)
 
 
 class SGD(_train.GradientDescentOptimizer):

@@ -328,6 +328,34 @@ class SlotsAsVariablesTest(parameterized.TestCase):
         self.assertEqual([x.shape for x in session.run(slots)], [(0, 2)] * len(slots))
 
 
+class DistributedOptimizerTest(absltest.TestCase):
+
+  def test_one_process_checks_the_names_of_arguments(self):
+    optimizer = _train.GradientDescentOptimizer(.1)
+    with self.assertRaisesRegex(TypeError, "unknown arguments sparse_as_dens; it takes "
+                                ".*compression, .*sparse_as_dense"):
+      sok.DistributedOptimizer(optimizer, sparse_as_dens=True)
+    self.assertIs(optimizer, sok.DistributedOptimizer(optimizer, sparse_as_dense=True,
+                                                      compression=None))
+
+
+class AdamTest(absltest.TestCase):
+
+  def test_steps_like_adam_of_keras(self):
+    rows = []
+    for make in (sok.optimizers.Adam, tf.compat.v1.keras.optimizers.Adam):
+      with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        v = sok.DynamicVariable(1, "1")
+        optimizer = make(learning_rate=.1, beta_1=.8)
+        train = optimizer.apply_gradients([(_slices([[1.]], [3]), v)])
+        session.run(tf.compat.v1.global_variables_initializer())
+        for _ in range(3):
+          session.run(train)
+        rows.append(session.run(sok.export(v))[1])
+    np.testing.assert_array_equal(*rows)
+    self.assertLess(rows[0][0, 0], 1.)
+
+
 class SgdTest(absltest.TestCase):
 
   def test_the_rate_is_a_variable(self):
