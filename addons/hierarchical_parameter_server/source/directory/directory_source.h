@@ -30,7 +30,8 @@ struct DirectorySourceOptions {
   int64_t max_batch_size = 8192;
   // Whether Commit stores the group's position.
   bool commits = true;
-  // Of the database that gets the updates, if several processes share it.
+  // Marks of the database that stores the updates; null unless processes share
+  // it.
   std::shared_ptr<ReadMarks> marks;
 };
 

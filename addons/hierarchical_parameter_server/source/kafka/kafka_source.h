@@ -37,7 +37,8 @@ struct KafkaSourceOptions {
   int64_t commit_timeout_ms = 10000;
   // Whether Commit stores the group's position.
   bool commits = true;
-  // Of the database that gets the updates, if several processes share it.
+  // Marks of the database that stores the updates; null unless processes share
+  // it.
   std::shared_ptr<ReadMarks> marks;
 };
 
