@@ -178,6 +178,27 @@ TEST_F(RedisFailureTest, AReplicaThatIsReadOnlyIsNamedInTheError) {
   ExpectAll(Keys(0, 100), 2);
 }
 
+TEST_F(RedisFailureTest, APartitionHasMoreThan32BitsOfChanges) {
+  RedisServer server;
+  ASSERT_TRUE(server.Start());
+  options_.num_partitions = 1;
+  Open({server.address()});
+  ASSERT_TRUE(Insert(Keys(0, 10), 1).ok());
+  const std::string hash = "hps_et{hps_et.m.t/p0}v";
+  const int64_t changes =
+      std::stoll(server.Call({"HGET", hash, "n"}).text) | 0xFFFFFFF0;
+  server.Call({"HSET", hash, "n", std::to_string(changes)});
+  for (int version = 2; version < 40; ++version) {
+    ASSERT_TRUE(Insert(Keys(0, 10), version).ok()) << version;
+    ExpectAll(Keys(0, 10), version);
+  }
+  // A loss is noticed as before.
+  server.Call({"UNLINK", hash});
+  int64_t num_missing = 0;
+  EXPECT_EQ(Fetch(Keys(0, 10), 1, &num_missing).code(),
+            ev::StatusCode::kDataLoss);
+}
+
 TEST_F(RedisFailureTest, AServerThatIsGoneIsNotReached) {
   RedisServer server;
   ASSERT_TRUE(server.Start());

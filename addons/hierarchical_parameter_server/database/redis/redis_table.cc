@@ -20,8 +20,6 @@ using Requests = std::vector<std::unique_ptr<RedisRequest>>;
 
 constexpr int64_t kRowsOfAScan = 4096;
 
-int64_t Second(int64_t changes) { return changes >> 32; }
-
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -175,7 +173,7 @@ ev::Status RedisTable::CheckChanges(Partition* partition, int64_t seen,
                                     int64_t changes, int64_t connection,
                                     const Deadline& deadline, bool* is_lost) {
   *is_lost = false;
-  if (changes >= seen && Second(changes) == Second(seen)) {
+  if (Continues(seen, changes)) {
     Raise(&partition->seen, changes);
     partition->known.Add(connection);
     return ev::Status::OK();

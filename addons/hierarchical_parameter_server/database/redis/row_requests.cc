@@ -53,7 +53,7 @@ ev::Status FetchRows::Take(const RespHead& head, RespReader* reader) {
   changes_ = IntegerOf(changes, -1);
   // Same condition as RedisTable::CheckChanges; the upper half is the creation
   // time.
-  const bool is_usable = changes_ >= seen_ && changes_ >> 32 == seen_ >> 32;
+  const bool is_usable = Continues(seen_, changes_);
   const int64_t row_bytes = int64_t{4} * width_;
   RespHead value;
   for (int64_t i = 0; i < count; ++i) {

@@ -19,6 +19,18 @@ namespace hps {
 
 extern const char kChangesField[];  // "n"
 
+// Second in which a partition with this number of changes was created.
+inline int64_t Second(int64_t changes) { return changes >> 32; }
+
+// Whether a partition with `seen` changes can have come to `changes` without
+// being emptied. After 2^32 changes, which take days, their number reaches the
+// bits of the second in which the partition was created. A partition that is
+// created again gets the second of that time, which is far ahead then.
+inline bool Continues(int64_t seen, int64_t changes) {
+  return changes >= seen &&
+         (Second(changes) == Second(seen) || changes - seen < int64_t{1} << 31);
+}
+
 // HMGET of rows together with the change count, read atomically.
 class FetchRows : public RedisRequest {
  public:
