@@ -65,8 +65,9 @@ def install():
                   checkpoint_utils_patch, meta_graph_patch, device_setter_patch,
                   feature_column_patch, group_columns_patch, contrib_layers_patch,
                   estimator_patch, horovod_patch, keras_ranks_patch,
-                  monitored_session_patch, session_patch, sync_replicas_patch, graph_util_patch, numerics_patch,
-                  clip_patch, dense_gradients_patch, loss_scale_patch, tape_patch):
+                  monitored_session_patch, session_patch, sync_replicas_patch,
+                  graph_util_patch, numerics_patch, clip_patch, dense_gradients_patch,
+                  loss_scale_patch, tape_patch):
       patch.install()
     _installed = True
     logging.debug("embedding_variable: installed")

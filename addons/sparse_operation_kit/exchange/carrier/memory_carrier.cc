@@ -154,7 +154,8 @@ struct flock LockOf(int64_t first, int64_t bytes) {
   return lock;
 }
 
-// The files that ranks of this process lock. A forked process closes its copies.
+// The files that ranks of this process lock. A forked process closes its
+// copies.
 class LockedFiles {
  public:
   // Never destroyed: threads may end while the process does.
