@@ -39,13 +39,22 @@ bool IsLocal(const std::string& path) {
   return path.find("://") == std::string::npos;
 }
 
+// Returns a path without "file://" and a host.
+std::string WithoutFileScheme(const std::string& path) {
+  static constexpr char kScheme[] = "file://";
+  if (path.compare(0, std::strlen(kScheme), kScheme) != 0) return path;
+  const size_t begin = path.find('/', std::strlen(kScheme));
+  return begin == std::string::npos ? path : path.substr(begin);
+}
+
 std::string DirectoryOf(const std::string& path) {
   const std::string directory(tensorflow::io::Dirname(path));
   return directory.empty() ? "." : directory;
 }
 
 // Waits until a file's contents, or a directory's entries, are on the disk.
-Status Sync(const std::string& path) {
+Status Sync(const std::string& path_or_uri) {
+  const std::string path = WithoutFileScheme(path_or_uri);
   if (!IsLocal(path)) return Status();
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
@@ -62,6 +71,18 @@ Status Sync(const std::string& path) {
   }
   return tensorflow::errors::Internal("cannot write ", path, ": ",
                                       std::strerror(error));
+}
+
+// Syncs the entries of a directory's parents, which a save may have created. A
+// parent that cannot be opened existed before.
+void SyncParents(std::string directory) {
+  directory = WithoutFileScheme(directory);
+  while (IsLocal(directory)) {
+    const std::string parent = DirectoryOf(directory);
+    Sync(parent).IgnoreError();
+    if (parent == directory || parent == "." || parent == "/") return;
+    directory = parent;
+  }
 }
 
 // Returns the suffixes of the data files of `prefix`: ".data-00000-of-00001".
@@ -105,6 +126,7 @@ Status Publish(const std::string& staged, const std::string& prefix) {
     TF_RETURN_IF_ERROR(Sync(staged + suffix));
   }
   TF_RETURN_IF_ERROR(Sync(staged + ".index"));
+  SyncParents(DirectoryOf(prefix));
   if (!env->FileExists(prefix + ".index").ok()) return Move(staged, prefix);
   TF_RETURN_IF_ERROR(DataSuffixes(commit, &leftovers));
   for (const std::string& suffix : leftovers) {

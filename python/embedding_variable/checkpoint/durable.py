@@ -5,6 +5,9 @@
 A saver writes to `<prefix>.partial` and renames the files once they are on disk
 (`delta_ops.publish_checkpoint`). This module has the rest: finishing a replacement that
 a process left unfinished, or reading it without write access, and the state file.
+
+Other files, and folders whose files belong together, are written to `begin(path)` and
+get their name by `replace(path)`. `current(path)` is the path to read.
 """
 
 import atexit
@@ -21,6 +24,11 @@ from embedding_variable.tf_names import string_ops
 
 _STAGED = ".partial"
 _COMMIT = ".commit"
+# A new file or folder before it has its name, and the one that it replaces.
+_PART = ".part"
+_OLD = ".old"
+
+_FILE = re.compile("^file://[^/]*")
 
 
 def add_save_ops(prefix, make):
@@ -54,7 +62,12 @@ def add_part_ops(prefix, make):
 
 def is_local(path):
   """Returns False if `path` is not in one of this machine's file systems."""
-  return "://" not in path
+  return "://" not in local(path)
+
+
+def local(path):
+  """Returns a path without "file://", which TensorFlow's functions take too."""
+  return _FILE.sub("", path)
 
 
 def finish_interrupted(prefix):
@@ -107,14 +120,14 @@ def readable(prefix):
   exits.
 
   Args:
-    prefix: string. Returned as it is on file systems without links (`hdfs://`).
+    prefix: string. Returned as it is on other machines' file systems (`hdfs://`).
   """
   for _ in range(10):
     if not is_local(prefix) or not file_io.file_exists(prefix + _COMMIT + ".index"):
       return prefix
     folder = tempfile.mkdtemp(prefix="embedding_variable_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    if _link_to_parts(os.path.abspath(prefix), folder):
+    if _link_to_parts(os.path.abspath(local(prefix)), folder):
       return os.path.join(folder, os.path.basename(prefix))
   # The checkpoint is being replaced again and again.
   return prefix
@@ -160,7 +173,7 @@ def sync(path):
   """Waits until a file's content, or a directory's entries, are on disk."""
   if not is_local(path):
     return
-  descriptor = os.open(path, os.O_RDONLY)
+  descriptor = os.open(local(path), os.O_RDONLY)
   try:
     os.fsync(descriptor)
   finally:
@@ -172,7 +185,7 @@ def sync_state(directory, latest_filename=None):
   if not is_local(directory):
     return
   path = os.path.join(directory, latest_filename or "checkpoint")
-  if os.path.exists(path):
+  if os.path.exists(local(path)):
     sync(path)
     sync(directory or ".")
 
@@ -184,3 +197,76 @@ def remove_interrupted(prefix):
   if is_local(prefix):
     for path in file_io.get_matching_files(prefix + _COMMIT + ".*"):
       file_io.delete_file(path)
+
+
+def make_folder(path):
+  """Creates a folder and its parents if necessary, and syncs the entries of new ones."""
+  path = os.path.abspath(path)
+  new = []
+  while not os.path.isdir(path):
+    new.append(path)
+    path = os.path.dirname(path)
+  if new:
+    os.makedirs(new[0], exist_ok=True)
+    for folder in new:
+      sync(os.path.dirname(folder))
+
+
+def begin(path):
+  """Returns the path to write a new file or folder to, before `replace`.
+
+  Finishes an interrupted replacement first, and removes what a failed write left.
+
+  Args:
+    path: string, the final path; its parent folder must exist.
+  """
+  path = os.path.normpath(path)
+  if current(path) != path:
+    _give_name(path)
+  _remove(path + _PART)
+  return path + _PART
+
+
+def replace(path):
+  """Gives what was written to `begin(path)` its final path, in place of the previous.
+
+  The new files are on disk before the previous ones lose their name, and a file or folder
+  is removed only after the new one has the name. If the process ends at any point,
+  `current` returns either the previous or the new one, complete.
+
+  Args:
+    path: string, a file or a folder.
+  """
+  path = os.path.normpath(path)
+  part = path + _PART
+  for folder, _, names in os.walk(part):
+    for name in names:
+      sync(os.path.join(folder, name))
+    sync(folder)
+  if not os.path.isdir(part):
+    sync(part)
+  # A rename replaces a file by a file only.
+  if os.path.isdir(path) or (os.path.isdir(part) and os.path.lexists(path)):
+    _remove(path + _OLD)
+    os.rename(path, path + _OLD)
+  _give_name(path)
+
+
+def current(path):
+  """Returns the path to read a file or folder of `replace` from; writes nothing."""
+  path = os.path.normpath(path)
+  is_replaced = not os.path.lexists(path) and os.path.lexists(path + _OLD)
+  return path + _PART if is_replaced and os.path.lexists(path + _PART) else path
+
+
+def _give_name(path):
+  os.replace(path + _PART, path)
+  sync(os.path.dirname(path) or ".")
+  _remove(path + _OLD)
+
+
+def _remove(path):
+  if os.path.isdir(path) and not os.path.islink(path):
+    shutil.rmtree(path)
+  elif os.path.lexists(path):
+    os.remove(path)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests finishing a checkpoint's replacement that another process started."""
 
+import contextlib
 import os
 import threading
 
@@ -102,6 +103,99 @@ class DurableTest(absltest.TestCase):
       with self.assertRaises(errors.NotFoundError):
         durable.finish_interrupted(prefix)
     self.assertTrue(os.path.exists(prefix + ".commit.index"))
+
+  def test_uris_of_local_files(self):
+    prefix = self._interrupted()
+    self.assertTrue(durable.is_local("file://" + prefix))
+    self.assertFalse(durable.is_local("hdfs:///a"))
+    self.assertEqual(durable.local("file://host/a"), "/a")
+    found = durable.readable("file://" + prefix)
+    self._assert_finished(found)
+    with absltest.mock.patch.object(os, "fsync") as synced:
+      durable.sync("file://" + os.path.dirname(prefix))
+    synced.assert_called_once()
+    durable.finish_interrupted("file://" + prefix)
+    self._assert_finished(prefix)
+
+
+class ReplaceTest(absltest.TestCase):
+
+  def _write(self, path, kind, content):
+    """Writes a file, or a folder with two files, of a content."""
+    part = durable.begin(path)
+    names = [part]
+    if kind == "folder":
+      durable.make_folder(part)
+      names = [os.path.join(part, name) for name in "ab"]
+    for name in names:
+      with open(name, "w") as f:
+        f.write(content)
+    durable.replace(path)
+
+  def _read(self, path):
+    """Returns the contents of a file, or of a folder's files."""
+    path = durable.current(path)
+    names = [path]
+    if os.path.isdir(path):
+      names = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    found = []
+    for name in names:
+      with open(name) as f:
+        found.append(f.read())
+    return found
+
+  def test_an_end_at_any_point_leaves_the_old_or_the_new(self):
+    for before in ("file", "folder"):
+      for after in ("file", "folder"):
+        for last in range(20):
+          path = self.create_tempdir().full_path + "/x"
+          self._write(path, before, "old")
+          steps = []
+
+          def limited(function, steps=steps, last=last):
+            def call(*args, **kwargs):
+              steps.append(function)
+              if len(steps) > last:
+                raise KeyboardInterrupt()  # no handler sees it, as the end of a process
+              return function(*args, **kwargs)
+            return call
+
+          ended = False
+          with contextlib.ExitStack() as stack:
+            for name in ("rename", "replace", "fsync", "remove", "rmdir"):
+              stack.enter_context(absltest.mock.patch.object(
+                  os, name, limited(getattr(os, name))))
+            try:
+              self._write(path, after, "new")
+            except KeyboardInterrupt:
+              ended = True
+          found = set(self._read(path))
+          self.assertIn(found, [{"old"}, {"new"}], (before, after, last))
+          self._write(path, before, "newer")
+          self.assertEqual(set(self._read(path)), {"newer"})
+          self.assertEqual(os.listdir(os.path.dirname(path)), ["x"])
+          if not ended:
+            break
+        self.assertFalse(ended)
+
+  def test_files_are_synced_before_they_get_their_name(self):
+    folder = self.create_tempdir().full_path
+    path = folder + "/new/parent/x/"
+    with absltest.mock.patch.object(durable, "sync", wraps=durable.sync) as sync:
+      with absltest.mock.patch.object(os, "replace", wraps=os.replace) as replace:
+        calls = absltest.mock.Mock()
+        calls.attach_mock(sync, "sync")
+        calls.attach_mock(replace, "replace")
+        durable.make_folder(folder + "/new/parent")
+        self._write(path, "folder", "new")
+    found = [(name, args[0]) for name, args, _ in calls.mock_calls]
+    named = found.index(("replace", folder + "/new/parent/x.part"))
+    before = [p for _, p in found[:named]]
+    for expected in (folder, folder + "/new", folder + "/new/parent/x.part/a",
+                     folder + "/new/parent/x.part/b", folder + "/new/parent/x.part"):
+      self.assertIn(expected, before)
+    self.assertEqual(found[-1], ("sync", folder + "/new/parent"))
+    self.assertEqual(self._read(path), ["new", "new"])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import os
 from hugectr.api import enums
 from hugectr.api import printing
 from hugectr.config import errors
+from hugectr.training import sparse_files
 from hugectr.training import tables
 
 _ETC = "hugectr.CreateETC"
@@ -76,7 +77,7 @@ class EtcParams(object):
     if self.loaded is not None:
       return dict(zip(names, self.loaded))
     return {name: path for name, path in zip(names, self.saved)
-            if os.path.exists(os.path.join(path, "key"))}
+            if os.path.exists(os.path.join(sparse_files.current(path), "key"))}
 
 
 def _has_gpu():

@@ -86,6 +86,7 @@ def served(path, embedding, has_i64_keys, folder):
     ValueError: the rows are of another embedding, or there are none.
     OSError: the files cannot be read.
   """
+  path = sparse_files.current(path)
   is_folder, slot_num = os.path.isdir(path), embedding.bottom.slot_num
   rows = None
   if is_folder:

@@ -15,6 +15,8 @@ import re
 
 import numpy as np
 
+import embedding_variable
+
 from hugectr.training import sparse_files
 
 _MODEL = re.compile(r"^[A-Za-z0-9_-]{1,120}$")
@@ -111,7 +113,7 @@ def write(folder, model, found, batch_size):
     OSError: a file cannot be written.
   """
   folder = os.path.abspath(folder)
-  os.makedirs(folder, exist_ok=True)
+  embedding_variable.durable.make_folder(folder)
   for table in found:
     sparse_files.write_folder(os.path.join(folder, table.name), table.rows,
                               [sparse_files.VECTOR])
@@ -128,8 +130,6 @@ def write(folder, model, found, batch_size):
       "max_batch_size": batch_size,
   }, **_CACHE)
   path = os.path.join(folder, model + ".json")
-  with open(path + ".part", "w") as f:
-    json.dump({"supportlonglong": True, "models": [clause]}, f, indent=2)
-    f.write("\n")
-  os.replace(path + ".part", path)
+  text = json.dumps({"supportlonglong": True, "models": [clause]}, indent=2) + "\n"
+  sparse_files.write_bytes(path, text.encode())
   return path

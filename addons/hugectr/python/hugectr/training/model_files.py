@@ -15,6 +15,7 @@ import os
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+import embedding_variable
 import sparse_operation_kit as sok
 
 from hugectr.training import ranks as rank_jobs
@@ -23,11 +24,7 @@ from hugectr.training import tables as embedding_tables
 
 FLAT, FOLDER = "flat", "directory"
 
-
-def _write_bytes(path, data):
-  with open(path + ".part", "wb") as f:
-    f.write(data)
-  os.replace(path + ".part", path)
+_durable = embedding_variable.durable
 
 
 def _flattened(arrays):
@@ -325,21 +322,27 @@ class ModelFiles(object):
   def write_tables(self, folder, names):
     """Writes rows of embeddings to a folder: `key<t>`, `weight<t>`, `meta_data`.
 
+    If the process ends before all files are complete, `read_tables` reads the previous
+    folder.
+
     Args:
-      folder: string; rank 0 creates it and writes.
-      names: list of names of embeddings.
+      folder: string; rank 0 creates it, or replaces it, and writes.
+      names: list of names of embeddings, at least one.
     """
     described = []
     for t, name in enumerate(names):
       rows, _ = self.rows_of(self._layer(name))
       described.append({"name": name, "ev_size": self._layer(name).embedding.vec_size})
       if self._ranks.rank == 0:
-        os.makedirs(folder, exist_ok=True)
-        _write_bytes(os.path.join(folder, "key%d" % t), rows.keys.astype("<i8").tobytes())
-        _write_bytes(os.path.join(folder, "weight%d" % t), _flattened(rows.arrays))
+        if not t:
+          part = _durable.begin(folder)
+          _durable.make_folder(part)
+        rows.keys.astype("<i8").tofile(os.path.join(part, "key%d" % t))
+        rows.arrays[0].astype("<f4").tofile(os.path.join(part, "weight%d" % t))
     if self._ranks.rank == 0:
-      _write_bytes(os.path.join(folder, "meta_data"),
-                   json.dumps({"tables": described}, indent=1).encode() + b"\n")
+      with open(os.path.join(part, "meta_data"), "w") as f:
+        f.write(json.dumps({"tables": described}, indent=1) + "\n")
+      _durable.replace(folder)
 
   def read_tables(self, folder, names):
     """Loads rows that `write_tables` wrote.
@@ -348,6 +351,7 @@ class ModelFiles(object):
       ValueError: the files are of other tables. Then nothing has changed.
       OSError: they cannot be read.
     """
+    folder = _durable.current(folder)
     path = os.path.join(folder, "meta_data")
     try:
       described = _read_json(path)
@@ -389,6 +393,8 @@ class ModelFiles(object):
     end = "_%d.model" % number
     dense, states = prefix + "_dense" + end, prefix + "_opt_dense" + end
     writes = self._ranks.rank == 0
+    if writes:
+      _durable.make_folder(os.path.dirname(prefix) or ".")
     for i, layer in enumerate(self._graph.embeddings):
       values, row_states = self.rows_of(layer)
       for what, rows, names in (("_sparse", values, [sparse_files.VECTOR]),
@@ -404,14 +410,14 @@ class ModelFiles(object):
           sparse_files.write_folder(path, rows, names)
     if not writes:
       return
-    _write_bytes(dense, _flattened(self._session.run(self._graph.parameters.trained)))
+    sparse_files.write_bytes(dense, _flattened(self._session.run(self._graph.parameters.trained)))
     if self._graph.parameters.running:
-      _write_bytes(dense + ".ntp.json", self._running_json())
+      sparse_files.write_bytes(dense + ".ntp.json", self._running_json())
     if self._graph.optimizers[0].slots:
-      _write_bytes(states, _flattened(self._session.run(self._dense_states())))
+      sparse_files.write_bytes(states, _flattened(self._session.run(self._dense_states())))
     counted = self._session.run(self._counted())
     if counted:
-      _write_bytes(states + ".ntp.json", json.dumps(
+      sparse_files.write_bytes(states + ".ntp.json", json.dumps(
           {k: float(v) for k, v in counted.items()}, sort_keys=True).encode() + b"\n")
 
 

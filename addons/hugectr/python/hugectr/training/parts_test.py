@@ -4,11 +4,14 @@
 
 import itertools
 import math
+import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 
+import embedding_variable
 from hugectr.config import errors
 from hugectr.training import learning_rate
 from hugectr.training import metrics
@@ -263,6 +266,22 @@ class SparseFilesTest(parameterized.TestCase):
       sparse_files.write_folder(path, self.rows(), ["emb_vector"])
       sparse_files.write_flat(path, self.rows(), 4)
       self.same(sparse_files.read(path, 4, True, 2, ["emb_vector"]), self.rows())
+
+  def test_a_folder_is_replaced_as_a_whole(self):
+    path = self.create_tempdir().full_path + "/f"
+    sparse_files.write_folder(path, self.rows(), ["emb_vector"])
+    newer = self.rows()._replace(keys=self.rows().keys + 1)
+    with mock.patch.object(os, "replace", side_effect=OSError("ended")):
+      with self.assertRaises(OSError):
+        sparse_files.write_folder(path, newer, ["emb_vector"])
+    self.same(sparse_files.read(path, 4, True, 2, ["emb_vector"]), newer)
+    with mock.patch.object(embedding_variable.durable, "sync", side_effect=OSError("full")):
+      with self.assertRaises(OSError):
+        sparse_files.write_folder(path, self.rows(), ["emb_vector"])
+    self.same(sparse_files.read(path, 4, True, 2, ["emb_vector"]), newer)
+    sparse_files.write_folder(path, self.rows(), ["emb_vector"])
+    self.same(sparse_files.read(path, 4, True, 2, ["emb_vector"]), self.rows())
+    self.assertEqual(os.listdir(os.path.dirname(path)), ["f"])
 
   def test_keys_that_do_not_fit(self):
     for key in (-1, 1 << 32):

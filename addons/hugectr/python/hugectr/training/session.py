@@ -509,9 +509,6 @@ class Session(object):
       raise ValueError("hugectr.Session.download_params_to_files: sparse_format must be "
                        "'%s' or '%s', got %r" %
                        (model_files.FLAT, model_files.FOLDER, sparse_format))
-    folder = os.path.dirname(prefix)
-    if folder:
-      os.makedirs(folder, exist_ok=True)
     self._files.write(prefix, int(iter), sparse_format)
 
   def init_params(self, model_file):

@@ -15,14 +15,18 @@ the states' names.
 
 import collections
 import os
-import shutil
 
 import numpy as np
+
+import embedding_variable
 
 # keys: int64 [N]. slots: int64 [N] or None. arrays: list of float32 [N, floats].
 Rows = collections.namedtuple("Rows", ["keys", "slots", "arrays"])
 
 VECTOR = "emb_vector"
+
+_durable = embedding_variable.durable
+current = _durable.current  # the path to read a written file or folder from
 
 
 def record_type(key_bytes, has_slots, floats, count):
@@ -47,7 +51,7 @@ def _check_keys(path, keys, key_bytes):
 
 
 def write_flat(path, rows, key_bytes):
-  """Writes one flat file; replaces an existing one atomically.
+  """Writes one flat file; replaces an existing one atomically and durably.
 
   Raises:
     ValueError: a key does not fit the key size.
@@ -62,34 +66,35 @@ def write_flat(path, rows, key_bytes):
     records["slot"] = rows.slots
   for k, array in enumerate(rows.arrays):
     records["array_%d" % k] = array
-  part = path + ".part"
-  records.tofile(part)
-  if os.path.isdir(path):
-    shutil.rmtree(path)
-  os.replace(part, path)
+  records.tofile(_durable.begin(path))
+  _durable.replace(path)
+
+
+def write_bytes(path, data):
+  """Writes a file; replaces an existing one atomically and durably."""
+  with open(_durable.begin(path), "wb") as f:
+    f.write(data)
+  _durable.replace(path)
 
 
 def write_folder(path, rows, names):
-  """Writes a folder of arrays, replacing an existing one.
+  """Writes a folder of arrays; replaces an existing one durably.
+
+  If the process ends before all files are complete, `read` reads the previous folder.
 
   Args:
     path: string.
     rows: Rows.
     names: list of strings, file names of the arrays.
   """
-  part = path + ".part"
-  shutil.rmtree(part, ignore_errors=True)
-  os.makedirs(part)
+  part = _durable.begin(path)
+  _durable.make_folder(part)
   rows.keys.astype("<i8").tofile(os.path.join(part, "key"))
   if rows.slots is not None:
     rows.slots.astype("<i8").tofile(os.path.join(part, "slot_id"))
   for name, array in zip(names, rows.arrays):
     array.astype("<f4").tofile(os.path.join(part, name))
-  if os.path.isdir(path):
-    shutil.rmtree(path)
-  elif os.path.exists(path):
-    os.remove(path)
-  os.replace(part, path)
+  _durable.replace(path)
 
 
 def _read_array(path, dtype):
@@ -129,6 +134,7 @@ def read(path, key_bytes, has_slots, floats, names):
     ValueError: the size does not match such rows.
     OSError: it cannot be read.
   """
+  path = current(path)
   if os.path.isdir(path):
     return _read_folder(path, has_slots, floats, names)
   kind = record_type(key_bytes, has_slots, floats, len(names))
