@@ -203,6 +203,51 @@ class ModelTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "no embedding 'row'; embeddings are rows"):
       model.freeze_embedding("row")
 
+  @parameterized.parameters("MomentumSGD", "Adam")
+  def test_rows_do_not_catch_up_on_steps_in_which_they_were_frozen(self, kind):
+    model = self.dcn(batchsize=10, optimizer=hugectr.CreateOptimizer(
+        getattr(hugectr.Optimizer_t, kind), hugectr.Update_t.LazyGlobal,
+        momentum_factor=.9))
+    prefix = self.create_tempdir().full_path + "/m"
+    model.start_data_reading()
+
+    def trained(number, steps):
+      """Trains; returns {key: (row, momentum, time)}."""
+      for _ in range(steps):
+        model.train()
+      model.save_params_to_files(prefix, number)
+      state = "momentum" if kind == "MomentumSGD" else "m"
+      found = [np.fromfile("%s0_%s" % (prefix, name % number), np.float32).reshape([-1, 4])
+               for name in ("sparse_%d.model/emb_vector", "opt_sparse_%d.model/" + state,
+                            "opt_sparse_%d.model/time")]
+      keys = np.fromfile(prefix + "0_sparse_%d.model/key" % number, np.int64).tolist()
+      return dict(zip(keys, zip(*found)))
+
+    before = trained(0, 7)
+    model.freeze_embedding("rows")
+    frozen = trained(1, 5)
+    for key, (row, momentum, time) in before.items():
+      np.testing.assert_array_equal(frozen[key][:2], (row, momentum))
+      np.testing.assert_array_equal(frozen[key][2], time + 5)
+    frozen = trained(2, 4)  # the save has not counted steps twice
+    model.unfreeze_embedding()
+    model.set_learning_rate(0.)
+    found = trained(3, 1)
+    moved = 0
+    for key, (row, momentum, time) in frozen.items():
+      np.testing.assert_array_equal(time, before[key][2] + 9)
+      if found[key][2][0] != 17:  # not in the batch
+        np.testing.assert_array_equal(found[key], frozen[key])
+        continue
+      missed = 7 - before[key][2][0]
+      if kind == "MomentumSGD":
+        # The missed steps before the freezing, and the step itself, without a gradient.
+        powers = sum(.9 ** k for k in range(1, int(missed) + 2))
+        np.testing.assert_allclose(found[key][0], row - powers * momentum, rtol=1e-4,
+                                   atol=1e-6)
+      moved += missed > 0
+    self.assertGreater(moved, 0)
+
   def test_low_level_calls(self):
     model = self.dcn(repeat_dataset=False)
     with self.assertRaisesRegex(RuntimeError, "no data is being read"):

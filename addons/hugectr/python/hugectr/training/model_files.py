@@ -118,6 +118,7 @@ class ModelFiles(object):
     self._ranks = ranks
     self._key_bytes = 8 if has_i64_keys else 4
     self._ops = {}
+    self._frozen = {}  # {name of a frozen embedding: its optimizer's step, or None}
 
   @property
   def embeddings(self):
@@ -153,6 +154,45 @@ class ModelFiles(object):
                      for name, variable in optimizer.counted().items())
     return found
 
+  # Frozen embeddings.
+
+  def freeze(self, names):
+    """Sets the embeddings that training leaves as they are, before the next step.
+
+    Args:
+      names: collection of names.
+    """
+    self.count_frozen_steps()
+    self._frozen = dict.fromkeys(names)
+    self.forget_frozen_steps()
+
+  def count_frozen_steps(self):
+    """Removes steps in which a table was frozen from those that its rows catch up on.
+
+    For this it adds their number to the time of each row, with update_type LazyGlobal.
+    """
+    for layer in self._graph.embeddings:
+      began = self._frozen.get(layer.embedding.name)
+      steps = 0. if began is None else self._step_of(layer.embedding.name) - began
+      if not steps:
+        continue
+      for ops in [self._table_ops(layer, table) for table in layer.tables]:
+        keys, times = self._session.run(ops.exports[-1])  # the last slot
+        self._session.run(ops.assigns[-1], {ops.keys: keys, ops.values: times + steps})
+    self.forget_frozen_steps()
+
+  def forget_frozen_steps(self):
+    """Makes `count_frozen_steps` count from now on, after files have been loaded."""
+    self._frozen = {name: self._step_of(name) for name in self._frozen}
+
+  def _step_of(self, name):
+    """Returns the number of an embedding's last step; None if its rows have no time."""
+    optimizer = self._graph.optimizer_of[name]
+    if "time" not in [slot for slot, _ in optimizer.row_slots]:
+      return None
+    with self._session.graph.as_default():
+      return float(self._session.run(optimizer.counted()["step"]))
+
   # Dense.
 
   def _running_json(self):
@@ -180,6 +220,7 @@ class ModelFiles(object):
 
   def read_dense_states(self, path):
     """Loads optimizer states of dense parameters; raises errors like `read_dense`."""
+    self.count_frozen_steps()
     states = self._dense_states()
     pairs = list(zip(states, _read_floats(path, states)))
     counted, beside = self._counted(), path + ".ntp.json"
@@ -191,6 +232,7 @@ class ModelFiles(object):
             "'%s'" % name for name in sorted(counted))))
       pairs += [(counted[name], found[name]) for name in counted]
     self._load(pairs)
+    self.forget_frozen_steps()
 
   # Rows.
 
@@ -312,6 +354,7 @@ class ModelFiles(object):
 
   def read_row_states_of(self, paths):
     """Loads optimizer states of some embeddings' rows, as `read_rows_of`."""
+    self.count_frozen_steps()
     self._read_all(paths, 1, self._state_names)
 
   # Tables by name.
@@ -390,6 +433,7 @@ class ModelFiles(object):
       sparse_format: "flat" or "directory".
       row_paths: list of paths for the rows of embeddings; None: names with the prefix.
     """
+    self.count_frozen_steps()
     end = "_%d.model" % number
     dense, states = prefix + "_dense" + end, prefix + "_opt_dense" + end
     writes = self._ranks.rank == 0

@@ -369,6 +369,7 @@ class Session(object):
             frozen.update(layer.tables)
         self._steps[key] = self._session.make_callable(
             [self._graph.train[0], self._graph.updated(frozen)], feed_list=self._graph.feeds)
+    self._files.freeze(embeddings)
     self._train = self._steps[key]
     self._frozen = frozenset(embeddings)
 
@@ -539,6 +540,7 @@ class Session(object):
     Returns:
       The checkpoint's path.
     """
+    self._files.count_frozen_steps()
     return self._saver().save(self._session, prefix, global_step=step)
 
   def restore_checkpoint(self, path):
@@ -550,6 +552,7 @@ class Session(object):
     """
     self._rate = None  # the checkpoint may have another rate
     self._saver().restore(self._session, path)
+    self._files.forget_frozen_steps()
 
   def export_saved_model(self, export_dir):
     """Writes a SavedModel of the evaluation graph; single process only.
