@@ -14,6 +14,7 @@ import os
 import numpy as np
 
 from hugectr.api import enums
+from hugectr.api import printing
 from hugectr.config import model as models
 from hugectr.data import batches
 from hugectr.data import writing
@@ -28,6 +29,8 @@ _CHUNK = 65536
 
 class DataGeneratorParams(object):
   """Shape and number of the samples that DataGenerator writes.
+
+  The arguments are attributes too, so that a script can give them to DataReaderParams.
 
   Args:
     format: member of DataReaderType_t: Norm, Parquet or Raw.
@@ -51,7 +54,7 @@ class DataGeneratorParams(object):
     num_samples: int, samples of Raw.
     eval_num_samples: int.
     float_label_dense: bool, whether labels and dense features of Raw are float32.
-    num_threads: int, without effect.
+    num_threads: int, without effect, which is reported once.
     seed: int, an argument of this package; None: a random one.
 
   Raises:
@@ -64,15 +67,17 @@ class DataGeneratorParams(object):
                power_law_type=enums.PowerLaw_t.Specific, alpha=1.2, num_files=128,
                eval_num_files=32, num_samples_per_file=40960, num_samples=5242880,
                eval_num_samples=1310720, float_label_dense=False, num_threads=1, seed=None):
-    del num_threads
-    self.format = enums.check(_WHERE, "format", format, enums.DataReaderType_t)
-    if self.format == "RawAsync":
+    vars(self).update((k, v) for k, v in locals().items() if k != "self")
+    self.slot_size_array, self.nnz_array = list(slot_size_array), list(nnz_array)
+    printing.without_effect(_WHERE, {"num_threads": (num_threads, 1)})
+    self.file_format = enums.check(_WHERE, "format", format, enums.DataReaderType_t)
+    if self.file_format == "RawAsync":
       raise ValueError("%s: format must be Norm, Parquet or Raw, got RawAsync" % _WHERE)
     enums.check(_WHERE, "check_type", check_type, enums.Check_t)
     kind = enums.check(_WHERE, "dist_type", dist_type, enums.Distribution_t)
     law = enums.check(_WHERE, "power_law_type", power_law_type, enums.PowerLaw_t)
-    self.sizes = list(slot_size_array)
-    self.counts = list(nnz_array) or [1] * num_slot
+    self.sizes = self.slot_size_array
+    self.counts = self.nnz_array or [1] * num_slot
     for name, values in (("slot_size_array", self.sizes), ("nnz_array", self.counts)):
       if len(values) != num_slot:
         raise ValueError("%s: %s must have %d numbers, one per slot, got %d" %
@@ -80,25 +85,24 @@ class DataGeneratorParams(object):
       if not all(isinstance(v, numbers.Integral) and v >= 1 for v in values):
         raise ValueError("%s: %s must have integers of at least 1, got %r" %
                          (_WHERE, name, values))
-    if self.format == "Raw" and max(self.counts) > 1:
+    if self.file_format == "Raw" and max(self.counts) > 1:
       raise ValueError("%s: nnz_array: Raw files have one key per slot" % _WHERE)
-    alpha = _ALPHAS.get(law, alpha)
-    if not alpha > 0 or alpha == 1:
+    exponent = _ALPHAS.get(law, alpha)
+    if not exponent > 0 or exponent == 1:
       raise ValueError("%s: alpha must be above 0 and not 1, got %r" % (_WHERE, alpha))
-    self.alpha = alpha if kind == "PowerLaw" else None
+    self.exponent = exponent if kind == "PowerLaw" else None
     each = num_samples_per_file
-    self.parts = [(source, num_samples if self.format == "Raw" else num_files * each, each),
-                  (eval_source, eval_num_samples if self.format == "Raw" else
-                   eval_num_files * each, each)]
+    is_raw = self.file_format == "Raw"
+    self.parts = [(source, num_samples if is_raw else num_files * each, each),
+                  (eval_source, eval_num_samples if is_raw else eval_num_files * each, each)]
     for path, rows, _ in self.parts:
       if rows < 1 or not path:
         raise ValueError("%s: expected a path and at least 1 sample, got %r and %d" %
                          (_WHERE, path, rows))
-    self.is_whole = self.format == "Raw" and not float_label_dense
+    self.is_whole = is_raw and not float_label_dense
     self.key_type = "I64" if i64_input_key else "I32"
-    self.seed = seed
     self.data = models.Data(
-        "data", self.format, "", None, "label", label_dim, "dense", dense_dim,
+        "data", self.file_format, "", None, "label", label_dim, "dense", dense_dim,
         [models.SparseInput("keys", False, 0, num_slot, None, None)], self.sizes, 1,
         {"check": "Sum" if check_type == enums.Check_t.Sum else "None",
          "float_label_dense": float_label_dense})
@@ -147,7 +151,7 @@ class DataGenerator(object):
     """Returns a Slot of `count` samples with up to `most` keys below `size`."""
     if most == 1:
       return batches.Slot(self._keys(random, count, size), None)
-    lengths = np.full([count], most) if self._params.format == "Norm" else (
+    lengths = np.full([count], most) if self._params.file_format == "Norm" else (
         random.randint(1, most + 1, count))
     offsets = np.zeros([count + 1], np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -155,7 +159,7 @@ class DataGenerator(object):
 
   def _keys(self, random, count, size):
     """Returns keys; with a power law key k has a density of (k + 1)^-alpha."""
-    alpha, drawn = self._params.alpha, random.rand(count)
+    alpha, drawn = self._params.exponent, random.rand(count)
     if alpha is None:
       return (drawn * size).astype(np.int64)
     # The inverse of the distribution function of x^-alpha over [1, size + 1).

@@ -64,6 +64,41 @@ class ToolsTest(parameterized.TestCase):
     lengths = np.concatenate([np.diff(c.slots[2].offsets) for c in chunks])
     self.assertCountEqual(np.unique(lengths), [4] if kind == _KIND.Norm else [1, 2, 3, 4])
 
+  @parameterized.parameters(_KIND.Norm, _KIND.Parquet, _KIND.Raw)
+  def test_arguments_are_attributes(self, kind):
+    folder = self.create_tempdir().full_path
+    given = dict(
+        format=kind, label_dim=1, dense_dim=2, num_slot=3, i64_input_key=True,
+        source=folder + "/a/list", eval_source=folder + "/b/list",
+        slot_size_array=[10, 5, 50], nnz_array=[1, 1, 1], check_type=hugectr.Check_t.Non,
+        dist_type=hugectr.Distribution_t.Uniform, power_law_type=hugectr.PowerLaw_t.Long,
+        alpha=1.5, num_files=2, eval_num_files=1, num_samples_per_file=40, num_samples=50,
+        eval_num_samples=30, float_label_dense=True, num_threads=2)
+    params = tools.DataGeneratorParams(**given)
+    self.assertEqual({name: getattr(params, name) for name in given}, given)
+    tools.DataGenerator(params).generate()
+    # A script of upstream's: a reader of what the generator has written.
+    reader = hugectr.DataReaderParams(
+        params.format, [params.source], eval_source=params.eval_source,
+        check_type=params.check_type, num_samples=params.num_samples,
+        eval_num_samples=params.eval_num_samples, slot_size_array=params.slot_size_array,
+        float_label_dense=params.float_label_dense)
+    model = hugectr.Model(
+        hugectr.CreateSolver(batchsize=20, batchsize_eval=10, max_eval_batches=2,
+                             i64_input_key=params.i64_input_key), reader,
+        hugectr.CreateOptimizer())
+    self.addCleanup(model.close)
+    model.add(hugectr.Input(params.label_dim, "label", params.dense_dim, "dense", [
+        hugectr.DataReaderSparseParam("keys", 1, True, params.num_slot)]))
+    model.add(hugectr.SparseEmbedding(
+        hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash, 1, 4, "sum", "rows", "keys"))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.Reshape, ["rows"], ["flat"], leading_dim=12))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.InnerProduct, ["flat"], ["logit"]))
+    model.add(hugectr.DenseLayer(hugectr.Layer_t.BinaryCrossEntropyLoss,
+                                 ["logit", "label"], ["loss"]))
+    model.compile()
+    model.fit(max_iter=2, display=0, eval_interval=2, snapshot=0)
+
   def test_distributions(self):
     random = np.random.RandomState(1)
 
