@@ -36,6 +36,7 @@ PAGES = {
     "embedding_variables.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "training_test"),
     "gpu.md": Page(_SOK, "tests/on_gpu", _CONFORMANCE, "gpu_test"),
     "hugectr.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
+    "hugectr_arguments.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_beyond_memory.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_files.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_inference.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),

@@ -49,7 +49,7 @@ class CacheTest(parameterized.TestCase):
     self.enter_context(mock.patch.object(printing, "_reported", set()))
 
   def model(self, etc=None, kind=_EMBEDDING.DistributedSlotSparseEmbeddingHash, **reader):
-    found = dict(source=self.sources, keyset=self.keysets)
+    found = {} if etc is None else dict(source=self.sources, keyset=self.keysets)
     found.update(reader)
     model = hugectr.Model(
         small_scripts.solver(repeat_dataset=False), small_scripts.reader(self.folder, **found),

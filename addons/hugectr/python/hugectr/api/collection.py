@@ -131,8 +131,9 @@ class EmbeddingCollectionConfig(object):
     """Sets which ranks hold which tables.
 
     A table of strategy "mp" that the matrix has on one rank is on that rank; the rows of
-    others are spread over all ranks. A matrix for another number of ranks than the job
-    has is not used, which is reported once.
+    others are spread over all ranks, also those of strategy "dp", which is reported once.
+    A matrix for another number of ranks than the job has is not used, which is reported
+    once.
 
     Args:
       shard_matrix: for each rank, a list of names of tables.
@@ -150,6 +151,9 @@ class EmbeddingCollectionConfig(object):
       if strategy not in ("mp", "dp"):
         raise errors.ConfigError("%s.shard: expected \"mp\" or \"dp\", got %r" %
                                  (_COLLECTION, strategy))
+      if strategy == "dp" and names:
+        printing.once("%s.shard: the strategy \"dp\" has no effect: no rank has a copy of a "
+                      "table, rows are spread over all ranks" % _COLLECTION)
       for name in names:
         name = name[0] if isinstance(name, (list, tuple)) else name
         holders = [r for r, tables in enumerate(shard_matrix) if name in tables]

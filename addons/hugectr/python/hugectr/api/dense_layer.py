@@ -34,9 +34,6 @@ _ARGUMENTS.update(
     regularizer_type=enums.Regularizer_t, pos_type=enums.FcPosition_t,
     act_type=enums.Activation_t)
 
-# Arguments that tune upstream's kernels.
-_WITHOUT_EFFECT = ("dense_layer_switches", "compute_config", "pos_type")
-
 
 class DenseLayer(object):
   """A layer, between embeddings and losses, or a loss.
@@ -67,12 +64,11 @@ class DenseLayer(object):
       if kind is not None and not isinstance(value, (list, tuple)):
         value = enums.check(where, name, value, kind)
       self._given[name] = list(value) if isinstance(value, tuple) else value
-    self._used = set(_WITHOUT_EFFECT)
+    self._used = set()
     self._clause = {}
     _OF_TYPE.get(self.type, lambda layer: None)(self)
     for name in self._given:
-      if name not in self._used or (name in _WITHOUT_EFFECT and
-                                    name != "pos_type"):
+      if name not in self._used:
         printing.once("%s: %s has no effect" % (where, name))
 
   def get(self, name, default):
@@ -190,11 +186,9 @@ def _sequence_mask(layer):
 
 
 def _loss(layer):
-  weight = layer.get("lambda", 0)
-  kind = layer.get("regularizer_type", "L1")
   if layer.get("use_regularizer", False):
-    layer.put("regularizer", kind)
-    layer.put("lambda", weight)
+    layer.put("regularizer", layer.get("regularizer_type", "L1"))
+    layer.put("lambda", layer.get("lambda", 0))
   if layer.type == "MultiCrossEntropyLoss":
     layer.put("target_weight", layer.get("target_weight_vec", []))
 

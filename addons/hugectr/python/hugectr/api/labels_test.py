@@ -75,15 +75,12 @@ class LabelsTest(parameterized.TestCase):
     with self.assertRaisesRegex(RuntimeError, "2 labels, expected 1"):
       model.export_predictions("a", "b")
 
-  @parameterized.parameters(([.25, 2.],), (None,))
-  def test_weights_of_losses(self, weights):
+  @parameterized.parameters((["b", "a"], [.25, 2.], [.25, 2.]), (None, None, [5., 7.]),
+                            (["a"], [.5], [5., .5]))
+  def test_weights_of_losses(self, names, new, weights):
     model = self.model(label_weights=[5., 7.])
     prefix = self.create_tempdir().full_path + "/m"
-    if weights is None:
-      weights = [5., 7.]
-      model.compile()
-    else:
-      model.compile(["b", "a"], weights)
+    model.compile(names, new)
     model.save_params_to_files(prefix, 0)
     labels, predictions, found = self.evaluated(model)
     crossed = -np.mean(np.log(np.where(labels > 0, predictions, 1 - predictions)), axis=0)

@@ -17,6 +17,7 @@ from hugectr.api import solver as solvers
 from hugectr.api import summary as summaries
 from hugectr.config import errors
 from hugectr.config import model as models
+from hugectr.training import handles
 from hugectr.training import learning_rate
 from hugectr.training import model_files
 from hugectr.training import ranks as rank_jobs
@@ -59,7 +60,8 @@ class Model(object):
     Raises:
       TypeError: an argument is of another type.
       ConfigError: opt_params is an optimizer for rows only.
-      ValueError: etc_params is given, and there is not one keyset per source.
+      ValueError: etc_params is given, and there is not one keyset per source; or it is
+        not given, and there are several sources.
       RuntimeError: the number of processes is not that of devices in vvgpu; or etc_params
         is given, and the solver repeats the data.
     """
@@ -80,6 +82,15 @@ class Model(object):
       if solver.repeat_dataset:
         raise RuntimeError("%s: etc_params: the solver's repeat_dataset must be False" % _WHERE)
       _check_keysets(_WHERE, reader_params.source, reader_params.keyset)
+    elif len(reader_params.source) > 1:
+      raise ValueError(
+          "%s: reader_params: expected one source, got %d: %s; several need an embedding "
+          "training cache, hugectr.CreateETC. Without one, give the first source, and the "
+          "others to set_source" % (_WHERE, len(reader_params.source),
+                                    ", ".join(reader_params.source)))
+    elif reader_params.keyset:
+      printing.once("hugectr.DataReaderParams: keyset has no effect without an embedding "
+                    "training cache, hugectr.CreateETC")
     self._etc = etc_params
     self._solver = solver
     self._reader = reader_params
@@ -137,6 +148,9 @@ class Model(object):
 
   def _set_loss_weights(self, names, weights):
     if names is None:
+      if weights is not None:
+        raise errors.ConfigError("%s.compile: loss_weights need loss_names, the labels that "
+                                 "they belong to" % _WHERE)
       self._loss_weights = dict(self._blueprint.label_weights)
       return
     labels = [name for name, _ in self._blueprint.labels]
@@ -148,15 +162,15 @@ class Model(object):
       if name not in labels:
         raise errors.ConfigError("%s.compile: loss_names: there is no label '%s'; labels are "
                                  "%s" % (_WHERE, name, ", ".join(labels)))
-    self._loss_weights = dict(zip(names, weights))
+    self._loss_weights = dict(self._blueprint.label_weights, **dict(zip(names, weights)))
 
   def compile(self, loss_names=None, loss_weights=None):
     """Builds and initializes the model; an embedding training cache loads its rows.
 
     Args:
-      loss_names: list of names of labels; None: every loss has the weight of Input's
-        label_weights, or 1.
-      loss_weights: list of numbers, the weights of these labels' losses.
+      loss_names: list of names of labels.
+      loss_weights: list of numbers, the weights of these labels' losses; None: 1. Other
+        losses have the weight of Input's label_weights, or 1.
 
     Raises:
       ConfigError: the layers are no whole model, a name is no label, or the embedding
@@ -330,7 +344,7 @@ class Model(object):
       RuntimeError: the solver's repeat_dataset is True, or the model is not compiled.
       ValueError: several sources or a keyset are given without an embedding training
         cache, or there is not one keyset per source.
-      DataError: files are missing or damaged.
+      DataError: files are missing or damaged. Then the previous data stays in use.
     """
     session = self._compiled("set_source")
     if self._solver.repeat_dataset:
@@ -343,11 +357,14 @@ class Model(object):
       raise ValueError("%s.set_source: expected one source, got %d, and %d keysets; several "
                        "need an embedding training cache, hugectr.CreateETC" %
                        (_WHERE, len(sources), len(keysets)))
-    session.get_data_reader_train().set_source(sources[0])
+    readers, paths = [session.get_data_reader_train()], sources[:1]
+    if eval_source is not None:
+      readers.append(session.get_data_reader_eval())
+      paths.append(eval_source)
+    handles.restart_all(readers, paths)
     self._reader.keyset = keysets
     self._reader.source = sources
     if eval_source is not None:
-      session.get_data_reader_eval().set_source(eval_source)
       self._reader.eval_source = eval_source
 
   def start_data_reading(self):
@@ -366,21 +383,21 @@ class Model(object):
     """Trains on the next batch; returns False at the end of the data.
 
     Args:
-      is_first_batch: bool, without effect.
+      is_first_batch: bool, without effect; False is reported once.
 
     Raises:
       RuntimeError: reading has not started.
     """
-    del is_first_batch
+    printing.without_effect(_WHERE + ".train", {"is_first_batch": (is_first_batch, True)})
     return self._compiled("train").train()
 
   def eval(self, is_first_batch=True):
     """Evaluates the next batch; returns False at the end of the data.
 
     Args:
-      is_first_batch: bool, without effect.
+      is_first_batch: bool, without effect; False is reported once.
     """
-    del is_first_batch
+    printing.without_effect(_WHERE + ".eval", {"is_first_batch": (is_first_batch, True)})
     return self._compiled("eval").eval()
 
   def get_current_loss(self):
@@ -512,8 +529,6 @@ class Model(object):
       OSError: a file cannot be written.
     """
     session = self._compiled("save_params_to_files")
-    if os.path.dirname(prefix):
-      os.makedirs(os.path.dirname(prefix), exist_ok=True)
     session.files.write(prefix, iter, model_files.FOLDER,
                         None if self._etc is None else self._etc.saved)
     self._print("Model files %s*_%d.model have been written" % (prefix, iter))

@@ -23,6 +23,7 @@ from hugectr.data import batches
 from hugectr.data import writing
 
 _SLOTS = small_scripts.SLOTS
+_LAYER, _READER = hugectr.Layer_t, hugectr.DataReaderType_t
 
 
 class PartsTest(parameterized.TestCase):
@@ -321,6 +322,62 @@ class PartsTest(parameterized.TestCase):
                  hugectr.DataReaderParams, hugectr.Input, hugectr.SparseEmbedding):
       with self.assertRaisesRegex(TypeError, "no_such_argument"):
         call(no_such_argument=1)
+
+  @parameterized.parameters(
+      (hugectr.DenseLayer, (_LAYER.InnerProduct, ["a"], ["c"]), dict(
+          pos_type=hugectr.FcPosition_t.Head)),
+      (hugectr.DenseLayer, (_LAYER.BinaryCrossEntropyLoss, ["a", "b"], ["d"]), {
+          "lambda": .1, "regularizer_type": hugectr.Regularizer_t.L2}),
+      (hugectr.DataReaderParams, (_READER.Norm, "a", "", "b", hugectr.Check_t.Sum), dict(
+          cache_eval_data=2, num_samples=5, eval_num_samples=5, slot_size_array=[2],
+          float_label_dense=True, async_param=hugectr.AsyncParam())),
+      (hugectr.DataReaderParams, (_READER.Parquet, "a", "", "b"), dict(
+          check_type=hugectr.Check_t.Sum)),
+      (hugectr.AsyncParam, (), dict(num_threads=1, shuffle=True, io_depth=2)),
+      (hugectr.CreateSolver, (), dict(use_embedding_collection=True)))
+  def test_each_argument_without_effect_is_named(self, call, required, arguments):
+    self.assertEmpty(self.printed(call, *required))
+    text = self.printed(lambda: [call(*required, **arguments) for _ in "ab"])
+    for name in arguments:
+      self.assertRegex(text, r": %s has no effect" % name)
+    self.assertEqual(text.count("has no effect"), len(arguments), text)
+
+  def test_arguments_with_an_effect_are_not_reported(self):
+    loss = (_LAYER.BinaryCrossEntropyLoss, ["a", "b"], ["d"])
+    raw = dict(cache_eval_data=2, num_samples=5, eval_num_samples=5, slot_size_array=[2])
+    for call in (
+        lambda: hugectr.DenseLayer(*loss, use_regularizer=True, regularizer_type=hugectr.L2,
+                                   **{"lambda": .1}),
+        lambda: hugectr.DataReaderParams(_READER.Raw, "a", "", "b", float_label_dense=True,
+                                         **raw),
+        lambda: hugectr.DataReaderParams(
+            _READER.RawAsync, "a", "", "b", hugectr.Check_t.Non, async_param=hugectr.AsyncParam(
+                is_dense_float=False, multi_hot_reader=True), **raw),
+        lambda: hugectr.DataReaderParams(_READER.Parquet, "a", "", "b", hugectr.Check_t.Non,
+                                         slot_size_array=[2])):
+      self.assertEmpty(self.printed(call))
+
+  def test_other_settings_without_effect_are_reported(self):
+    spec = {hugectr.MetricsType.HitRate: .8, hugectr.MetricsType.AUC: 1.}
+    text = self.printed(hugectr.CreateSolver, metrics_spec=spec)
+    self.assertRegex(text, "the threshold of HitRate has no effect; only AUC's ends fit")
+    self.assertNotIn("threshold of AUC", text)
+    collection = hugectr.EmbeddingCollectionConfig()
+    collection.embedding_lookup(self.tables()[0], "k0", "x", "sum")
+    self.assertEmpty(self.printed(collection.shard, [["t0"]], [("mp", ["t0"]), ("dp", [])]))
+    self.assertRegex(self.printed(collection.shard, [["t0"]], [("dp", ["t0"])]),
+                     '"dp" has no effect')
+    made = []
+    text = self.printed(lambda: made.append(small_scripts.dcn(
+        self.folder, reader_arguments={"keyset": ["a"]})))
+    self.assertIn("keyset has no effect without an embedding training cache", text)
+    model, = made
+    self.addCleanup(model.close)
+    model.compile()
+    model.start_data_reading()
+    self.assertEmpty(self.printed(lambda: (model.train(True), model.eval(True))))
+    text = self.printed(lambda: (model.train(False), model.train(False), model.eval(False)))
+    self.assertEqual(text.count("is_first_batch has no effect"), 2, text)
 
   def test_forms_of_all_versions(self):
     hybrid = hugectr.HybridEmbeddingParam(

@@ -15,6 +15,18 @@ _INPUT = "hugectr.Input"
 # Name of the tensor that holds several labels side by side.
 COMBINED = "combined_multi_label"
 
+# Arguments of DataReaderParams with an effect in some formats only: their formats, and
+# their defaults.
+_OF_FORMATS = {
+    "async_param": (("RawAsync",), None),
+    "cache_eval_data": (("Raw", "RawAsync"), 0),
+    "check_type": (("Norm",), enums.Check_t.Non),
+    "eval_num_samples": (("Raw", "RawAsync"), 0),
+    "float_label_dense": (("Raw",), False),
+    "num_samples": (("Raw", "RawAsync"), 0),
+    "slot_size_array": (("Parquet", "Raw", "RawAsync"), []),
+}
+
 _AsyncParam = collections.namedtuple(
     "AsyncParam", ["num_threads", "num_batches_per_thread", "max_num_requests_per_thread",
                    "io_depth", "io_alignment", "shuffle", "aligned_type", "is_dense_float",
@@ -27,7 +39,8 @@ def AsyncParam(  # pylint: disable=invalid-name
     multi_hot_reader=False, is_dense_float=True, max_num_requests_per_thread=None):
   """Returns settings of the reader RawAsync.
 
-  Only multi_hot_reader and is_dense_float have an effect.
+  Only multi_hot_reader and is_dense_float have an effect. A value of the others that is
+  not the default is reported once.
 
   Args:
     num_threads: int.
@@ -42,6 +55,12 @@ def AsyncParam(  # pylint: disable=invalid-name
     is_dense_float: bool, whether labels and dense features of the file are float32.
     max_num_requests_per_thread: int; None: io_block_size.
   """
+  printing.without_effect("hugectr.AsyncParam", {
+      "num_threads": (num_threads, 16), "io_depth": (io_depth, 4),
+      "num_batches_per_thread": (num_batches_per_thread, 4),
+      "io_block_size": (io_block_size, 512000), "io_alignment": (io_alignment, 512),
+      "shuffle": (shuffle, False), "aligned_type": (aligned_type, enums.Alignment_t.Non),
+      "max_num_requests_per_thread": (max_num_requests_per_thread, None)})
   requests = (io_block_size if max_num_requests_per_thread is None else
               max_num_requests_per_thread)
   return _AsyncParam(num_threads, num_batches_per_thread, requests, io_depth, io_alignment,
@@ -72,12 +91,16 @@ class DataSourceParams(object):
 class DataReaderParams(object):
   """Location and format of samples.
 
+  An argument that has no effect in the format is reported once.
+
   Args:
     data_reader_type: member of DataReaderType_t.
-    source: path of a file list (Norm, Parquet) or file (Raw), or a list of paths.
-    keyset: path or list of paths of files with a source's keys.
+    source: path of a file list (Norm, Parquet) or file (Raw); with an embedding training
+      cache, a list of paths.
+    keyset: with an embedding training cache, a path or list of paths of files with a
+      source's keys.
     eval_source: path.
-    check_type: member of Check_t.
+    check_type: member of Check_t, of Norm files.
     cache_eval_data: int, evaluation batches of a Raw file to keep in memory.
     num_samples: int, samples of a Raw file.
     eval_num_samples: int, samples of a Raw evaluation file.
@@ -87,7 +110,7 @@ class DataReaderParams(object):
     slot_size_array: list of the number of keys per slot, of Parquet and Raw: the sizes of
       the previous slots are added to keys.
     data_source_params: DataSourceParams.
-    async_param: AsyncParam.
+    async_param: AsyncParam, of RawAsync.
 
   Raises:
     ValueError, TypeError: an argument is invalid.
@@ -122,6 +145,10 @@ class DataReaderParams(object):
     self.async_param = async_param or AsyncParam()
     printing.without_effect(_READER, {"read_file_sequentially": (read_file_sequentially,
                                                                  False)})
+    for name, (kinds, default) in sorted(_OF_FORMATS.items()):
+      value = async_param if name == "async_param" else getattr(self, name)
+      if self._kind not in kinds and value != default:
+        printing.once("%s: %s has no effect on %s" % (_READER, name, self._kind))
 
   def clause(self):
     """Returns keys of a configuration's Data."""
@@ -214,8 +241,8 @@ class Input(object):
     data_reader_sparse_param_array: list of DataReaderSparseParam.
     label_dims: list of ints.
     label_names: list of strings.
-    label_weights: list of numbers, weights of the labels' losses; the weights given to
-      `Model.compile` replace them.
+    label_weights: list of numbers, weights of the labels' losses; `Model.compile` can
+      replace some of them.
     sparse_names: list of strings, names of sparse inputs in version 3.0's form.
 
   Raises:

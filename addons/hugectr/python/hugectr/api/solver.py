@@ -109,12 +109,12 @@ def CreateSolver(  # pylint: disable=invalid-name
     enable_tf32_compute: bool, without effect.
     scaler: number, factor of the loss in mixed precision.
     metrics_spec: dict from MetricsType to threshold; None: {MetricsType.AUC: 1.0}. `fit`
-      ends when the AUC is above its threshold.
+      ends when the AUC is above its threshold. Thresholds of other metrics have no effect.
     i64_input_key: bool, whether keys in data have 64 bits; False: unsigned 32 bits.
     gen_loss_summary: bool; False: iteration mode shows a loss of 0.
     kafka_brockers: string "host:port;host:port", brokers of
       `Model.dump_incremental_model_2kafka`.
-    use_embedding_collection: bool, whether embedding collections will be added.
+    use_embedding_collection: bool, without effect: collections can be added in any case.
     drop_incomplete_batch: bool; in epoch mode, whether an epoch ends before a batch that
       has fewer samples.
     training_callbacks: list of TrainingCallback.
@@ -150,11 +150,16 @@ def CreateSolver(  # pylint: disable=invalid-name
       async_mlp_wgrad=(async_mlp_wgrad, False), overlap_lr=(overlap_lr, False),
       overlap_init_wgrad=(overlap_init_wgrad, False),
       overlap_ar_a2a=(overlap_ar_a2a, False), eval_overlap=(eval_overlap, False),
+      use_embedding_collection=(use_embedding_collection, False),
       perf_logging=(perf_logging, False),
       train_intra_iteration_overlap=(train_intra_iteration_overlap, False),
       train_inter_iteration_overlap=(train_inter_iteration_overlap, False),
       eval_intra_iteration_overlap=(eval_intra_iteration_overlap, False),
       eval_inter_iteration_overlap=(eval_inter_iteration_overlap, False)))
+  for metric in values["metrics_spec"]:
+    if metric != enums.MetricsType.AUC:
+      printing.once("%s: metrics_spec: the threshold of %s has no effect; only AUC's ends fit" %
+                    (_WHERE, metric.name))
   values["vvgpu"] = [list(node) for node in vvgpu]
   values["training_callbacks"] = list(training_callbacks)
   solver = Solver(values)

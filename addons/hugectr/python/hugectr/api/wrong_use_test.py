@@ -94,6 +94,8 @@ class WrongUseTest(parameterized.TestCase):
       model.compile(["lable"], [1.])
     with self.assertRaisesRegex(hugectr.ConfigError, "expected 1 loss_weights.*got 2"):
       model.compile(["label"], [1., 2.])
+    with self.assertRaisesRegex(hugectr.ConfigError, "loss_weights need loss_names"):
+      model.compile(loss_weights=[1.])
     model.compile()
     with self.assertRaisesRegex(RuntimeError, "the model is compiled"):
       model.add(_layer("ReLU", ["a"], ["b"]))
@@ -171,6 +173,28 @@ class WrongUseTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "label_weights must have 2 numbers"):
       hugectr.Input(label_dims=[1, 1], label_names=["a", "b"], label_weights=[1.],
                     dense_dim=1, dense_name="d", data_reader_sparse_param_array=[])
+
+  def test_several_sources_need_a_training_cache(self):
+    with self.assertRaisesRegex(ValueError, "expected one source, got 2: a, b; several need "
+                                "an embedding training cache"):
+      self.model(source=["a", "b"])
+    model = self.model(source=["a"])
+    small_scripts.add_inputs(model)
+
+  def test_a_wrong_eval_source_leaves_both_sources(self):
+    model = small_scripts.dcn(self.folder, repeat_dataset=False)
+    self.addCleanup(model.close)
+    model.compile()
+    train, val = (self.folder + "/" + part + "/_file_list.txt" for part in ("train", "val"))
+    model.start_data_reading()
+    with self.assertRaises(hugectr.DataError):
+      model.set_source(val, self.folder + "/none")
+    batches = 0
+    while model.train():
+      batches += 1
+    self.assertEqual(batches, 8)  # of the training data
+    model.set_source(val, train)
+    self.assertTrue(model.train())
 
   def test_solver_is_read_only(self):
     solver = hugectr.CreateSolver()

@@ -75,17 +75,21 @@ class DataReader(object):
       self._reader = None
 
 
-def restart_all(readers):
-  """Restarts the current file lists of DataReaders.
+def restart_all(readers, paths=None):
+  """Starts file lists of DataReaders from their beginning.
+
+  Args:
+    readers: list of DataReaders.
+    paths: list of paths, one per reader; None: the current ones.
 
   Raises:
     ValueError, DataError: as in `set_source`, for any of them. Then none has changed.
   """
   opened = []
   try:
-    for reader in readers:
-      # pylint: disable=protected-access
-      opened.append((reader, reader._path, reader._opened(reader._path)))
+    # pylint: disable=protected-access
+    for reader, path in zip(readers, paths or [r._path for r in readers]):
+      opened.append((reader, path, reader._opened(path)))
   except Exception:
     for _, _, source in opened:
       source.close()
