@@ -39,7 +39,8 @@ def features(numbers, categories):
 
 
 def _parse(lines):
-  """Parses a batch by a few ops, whatever the number of columns."""
+  """Parses a batch by a few ops, whatever the number of columns; skips empty lines."""
+  lines = tf.boolean_mask(lines, tf.not_equal(lines, ""))
   fields = tf.strings.split(lines, sep="\t", result_type="RaggedTensor")
   complete = tf.debugging.assert_equal(
       fields.row_lengths(), tf.constant(criteo.NUM_FIELDS, tf.int64),
@@ -85,9 +86,9 @@ def dataset(path, batch_size, take=None, skip=0, repeat=False):
     path: a text file in Criteo's format, a Parquet file with its columns, or a folder of
       such Parquet files.
     batch_size: int. The last batch of a dataset that does not repeat may be
-      smaller.
-    take: number of samples to use; None uses all.
-    skip: number of samples to skip first.
+      smaller, and so may one with empty lines of a text file.
+    take: number of samples, or lines of a text file, to use; None uses all.
+    skip: number of them to skip first.
     repeat: whether to start over at the end.
 
   Returns:
@@ -104,8 +105,9 @@ def dataset(path, batch_size, take=None, skip=0, repeat=False):
     rows = rows.take(take)
   if repeat:
     rows = rows.repeat()
-  batches = rows.batch(batch_size)
-  return batches.map(parse, num_parallel_calls=2).prefetch(2)
+  batches = rows.batch(batch_size).map(parse, num_parallel_calls=2)
+  # A batch of empty lines only would have no mean loss.
+  return batches.filter(lambda numeric, ids, label: tf.size(label) > 0).prefetch(2)
 
 
 def unpack(element):

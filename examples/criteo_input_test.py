@@ -66,6 +66,19 @@ class CriteoInputTest(absltest.TestCase):
     first = self._read(lines, skip=3)[0]
     np.testing.assert_allclose(first.numeric[:, 0], np.log1p([3, 4]), rtol=1e-6)
 
+  def test_empty_lines_are_skipped(self):
+    lines = [_line(1, ["%d" % i] * 13, _CATEGORIES) for i in range(4)]
+    for given in (lines + ["\n"], lines + ["\r\n", "\n", "\n"],
+                  lines[:1] + ["\n"] + lines[1:]):
+      batches = self._read(given)
+      np.testing.assert_allclose(np.concatenate([b.numeric[:, 0] for b in batches]),
+                                 np.log1p(range(4)), rtol=1e-6)
+      self.assertNotIn(0, [len(b.label) for b in batches])
+
+  def test_a_byte_0_makes_another_category(self):
+    batch, = self._read([_line(1, _NUMERIC, ["12", "1\0002", "12\0"] + _CATEGORIES[3:])])
+    self.assertLen(set(ids[0] for ids in batch.ids[:3]), 3)
+
   def test_wrong_number_of_fields(self):
     with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
                                 "does not have 40 tab-separated fields"):

@@ -72,7 +72,7 @@ def _mistake(line):
 
 
 def check(path, lines=None):
-  """Raises DataError for the first mistake in the data of a path.
+  """Raises DataError for the first mistake in the data of a path. Skips empty lines.
 
   Args:
     path: a text file, a Parquet file, or a folder of Parquet files.
@@ -86,15 +86,18 @@ def check(path, lines=None):
         for _ in criteo_parquet.chunks(path):
           pass
       return
-    number = 0
+    found = False
     with open(path, "rb") as f:
       for number, line in enumerate(f, 1):
         if lines is not None and number > lines:
           break
+        if not line.rstrip(b"\r\n"):
+          continue
+        found = True
         mistake = _mistake(line)
         if mistake:
           raise criteo.DataError("%s: line %d: %s" % (path, number, mistake))
-    if not number:
+    if not found:
       raise criteo.DataError("%s: the file is empty" % path)
   except OSError as e:
     raise criteo.DataError("%s: %s" % (path, e.strerror or e))

@@ -122,12 +122,19 @@ class CtrDataTest(parameterized.TestCase):
       (0, lambda line: "label" + line[1:], "line 1: .*number as the label.*A header line"),
       (2, lambda line: line.replace("\t", "\tx", 1),
        "line 3: expected a number in field 2, got 'x"),
-      (3, lambda line: "\n", "line 4: expected 40 fields.*, got 1: ''"),
+      (3, lambda line: "\n \n", "line 5: expected 40 fields.*, got 1: ' '"),
       (4, lambda line: "\u20ac" * 99 + "\n", "line 5: .*, got 1: '.u20ac"))
   def test_a_wrong_line(self, at, change, message):
     lines = list(self.lines)
     lines[at] = change(lines[at])
     self.assertRegex(self.error(self.file("".join(lines))), message)
+
+  def test_empty_lines_are_no_samples(self):
+    path = self.file("".join(self.lines[:5]) + "\r\n" + "".join(self.lines[5:]) + "\n\n")
+    ctr_data.check(path)
+    for found, expected in zip(self.read(path), self.read(self.file("".join(self.lines)))):
+      np.testing.assert_array_equal(found, expected)
+    self.assertEndsWith(self.error(self.file("\n\n")), "the file is empty")
 
   def test_lines_limits_the_check(self):
     path = self.file("".join(self.lines) + "x\n")

@@ -273,7 +273,7 @@ class CommandsTest(parameterized.TestCase):
     lines = ["\t".join(["1"] + ["7", "", "-2"] + ["0"] * 10 + ["68fd1e64", "", "F"] +
                        ["a"] * 23), "\t".join(["0"] + [""] * 39)]
     with open(folder + "/a.tsv", "w") as f:
-      f.write("\n".join(lines) + "\n")
+      f.write("\n\n".join(lines) + "\n\n")  # empty lines are skipped
     status, _, error = _run("convert", path, folder + "/a.tsv", folder + "/c/list.txt",
                             "--from", "tsv", "--to", "parquet")
     self.assertEqual((status, error), (0, ""))
@@ -287,8 +287,17 @@ class CommandsTest(parameterized.TestCase):
     for wrong, expected in (
         (lines[0].replace("68fd1e64", "68fd1e6g"), "line 1, column C1: expected up to 8 hex"),
         (lines[0].replace("68fd1e64", "168fd1e64"), "line 1, column C1: expected up to 8"),
-        ("1\t2", "after line 0: "), (lines[0].replace("7", "x", 1), "after line 0: ")):
-      with open(folder + "/a.tsv", "w") as f:
+        (lines[0].replace("68fd1e64", "68\0fd1e6"), "line 1, column C1: .*got '68.x00fd1e6'"),
+        (lines[0].replace("68fd1e64", "68fd1e64\0"), "line 1, column C1: .*4.x00'"),
+        (lines[0].replace("\tF\t", "\tF\0\t"), "line 1, column C3: expected up to 8"),
+        (lines[0].replace("\tF\t", "\t\0\t"), "line 1, column C3: .*got '.x00'"),
+        (lines[0].replace("68fd1e64", "\u20ac"), "line 1, column C1: expected up to 8"),
+        ("1\t2", "line 1: expected 40 fields separated by tabs, got 2"),
+        (lines[0].replace("7", "x", 1), "line 1, column I1: expected an integer, or nothing, "
+         "got 'x'"),
+        (lines[0].replace("-2", "1.5"), "line 1, column I3: expected an integer"),
+        (lines[0] + "\n\n" + lines[1][1:], "line 3, column label: expected a number, got ''")):
+      with open(folder + "/a.tsv", "w", encoding="utf-8") as f:
         f.write(wrong + "\n")
       status, _, error = _run("convert", path, folder + "/a.tsv", folder + "/d/list.txt",
                               "--from", "tsv", "--to", "parquet")
