@@ -541,7 +541,9 @@ class Session(object):
       The checkpoint's path.
     """
     self._files.count_frozen_steps()
-    return self._saver().save(self._session, prefix, global_step=step)
+    # Outside of a graph, TensorFlow 2.x would save eager variables.
+    with self._session.graph.as_default():
+      return self._saver().save(self._session, prefix, global_step=step)
 
   def restore_checkpoint(self, path):
     """Loads a checkpoint of `save_checkpoint`, written by any number of ranks.
@@ -551,7 +553,8 @@ class Session(object):
       tf.errors.OpError: it is of another model.
     """
     self._rate = None  # the checkpoint may have another rate
-    self._saver().restore(self._session, path)
+    with self._session.graph.as_default():
+      self._saver().restore(self._session, path)
     self._files.forget_frozen_steps()
 
   def export_saved_model(self, export_dir):
