@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from embedding_variable import tf_names
+from embedding_variable.checkpoint import durable
 from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
@@ -204,7 +205,7 @@ def _describe(path, tables):
 
 def _begin_dump(path, tables):
   """Creates the folder, or completes an interrupted dump into it."""
-  os.makedirs(path, exist_ok=True)
+  durable.make_folder(path)
   for table in tables:
     replaced_together.finish(dump_format.sums_path(path, table.name))
     _check_files(path, table, "sok.dump", writes=True)

@@ -13,6 +13,7 @@ import os
 
 import numpy as np
 
+from embedding_variable.checkpoint import durable
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import taped
 from embedding_variable.tf_names import tf
@@ -58,7 +59,7 @@ class Saver(object):
       all_values = np.concatenate(channel.gather(vectors[mine]))
       try:
         if communication.rank() == 0:
-          os.makedirs(filepath, exist_ok=True)
+          durable.make_folder(filepath)
           _write(filepath, var, _keys_in_file(var, all_keys), all_values)
       except Exception as e:  # pylint: disable=broad-except
         error = e
