@@ -113,7 +113,7 @@ def _sequences(full):
   directory, name = os.path.split(delta_prefix(full, 0))
   if not file_io.is_directory(directory):
     return set()
-  pattern = re.compile(re.escape(name[:-5]) + r"(\d{5})\.index$")
+  pattern = re.compile(re.escape(name[:-5]) + r"(\d{5,})\.index$")
   matches = [pattern.match(f) for f in file_io.list_directory(directory)]
   return {int(m.group(1)) for m in matches if m}
 
@@ -171,11 +171,11 @@ def remove(full_prefix):
   directory = os.path.join(directory, DIRECTORY)
   if not file_io.is_directory(directory):
     return
-  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-(\d{5})(\..*)$")
+  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-(\d{5,})(\..*)$")
   found = list(filter(None, map(pattern.match, file_io.list_directory(directory))))
   # Removes the last delta first, so that an interruption leaves a shorter chain; and of
   # each delta the index first, since without it the files are no checkpoint.
-  order = lambda m: (m.group(1), m.group(2), m.group(3) == ".index",
+  order = lambda m: (m.group(1), int(m.group(2)), m.group(3) == ".index",
                      m.group(3).endswith(".index"))
   for match in sorted(found, key=order, reverse=True):
     leftovers.delete(os.path.join(directory, match.group(0)))

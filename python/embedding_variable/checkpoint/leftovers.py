@@ -27,7 +27,7 @@ _PART_OF_RANK = r"(\.partial)?_part_rank%05d_tables\d+" + _FILE + "$"
 _STEP = r"(-\d+)?"
 # The folder of deltas, and the part of a delta's name after the full checkpoint's.
 DELTAS = ".incremental_checkpoint"
-_DELTA = r"-[0-9a-f]{8}-\d{5}"
+_DELTA = r"-[0-9a-f]{8}-\d{5,}"
 
 _lock = threading.Lock()
 _saving = {}  # save path -> number of running saves of this process

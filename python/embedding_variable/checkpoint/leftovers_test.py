@@ -70,7 +70,7 @@ class LeftoversTest(absltest.TestCase):
     self.assertEqual(self._files(), sorted(others))
 
   def test_those_of_deltas_go_with_the_next_full_save(self):
-    deltas = ".incremental_checkpoint/m.ckpt%s-0123abcd-00002%s"
+    deltas = ".incremental_checkpoint/m.ckpt%s-0123abcd-100002%s"
     kept = [deltas % (step, end) for step in ("", "-7")
             for end in (".index", ".data-00000-of-00001", ".commit.index")]
     kept += [deltas % ("-7-of-mine", ".partial.index")]

@@ -5,6 +5,7 @@
 import contextlib
 import io
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -211,6 +212,24 @@ class DeltasTest(parameterized.TestCase):
     for path in (".index", ".data-00000-of-00001"):
       os.replace(second + path, first + path)
     both_refuse("continues something else")
+
+  def test_a_number_of_six_digits_is_no_other_file(self):
+    self.trained()
+    first, second = [link.prefix for link in delta_chain.find(self.prefix)]
+    last = second[:-5] + "100000"
+    for end in (".index", ".data-00000-of-00001"):
+      os.rename(second + end, last + end)
+    self.assertEqual(delta_chain.count(self.prefix), 2)
+    with self.assertRaisesRegex(tf.errors.DataLossError,
+                                "%s is missing, but %s continues it" % (second, last)):
+      delta_chain.find(self.prefix)
+    removed = []
+    with mock.patch.object(delta_chain.leftovers, "delete", removed.append):
+      delta_chain.remove(self.prefix)
+    self.assertEqual(removed, [prefix + end for prefix in (last, first)
+                               for end in (".index", ".data-00000-of-00001")])
+    delta_chain.remove(self.prefix)
+    self.assertEqual(delta_chain.find(self.prefix), [])
 
   def test_a_checkpoint_that_is_saved_again_has_other_deltas(self):
     model, _ = self.trained()

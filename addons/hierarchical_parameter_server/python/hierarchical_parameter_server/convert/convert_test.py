@@ -370,6 +370,8 @@ class DeltasTest(parameterized.TestCase):
     with open(first + ".index", "wb") as f:
       f.write(index)
     refused("cannot be read")
+    os.rename(first + ".index", first[:-5] + "100000.index")
+    refused("is missing, but .*100000 continues it")
 
   def test_an_older_checkpoint_is_converted_as_it_was_saved(self):
     self.trained()

@@ -87,7 +87,7 @@ def _numbers(folder, stem):
   """Returns the set of numbers of the deltas in a folder."""
   if not tf.io.gfile.isdir(folder):
     return set()
-  pattern = re.compile(re.escape(stem) + r"(\d{5})\.index$")
+  pattern = re.compile(re.escape(stem) + r"(\d{5,})\.index$")
   matches = [pattern.match(f) for f in tf.io.gfile.listdir(folder)]
   return {int(m.group(1)) for m in matches if m}
 
