@@ -17,6 +17,7 @@
 //   Arrive  called when a row enters the tier, which counts as a use. 'brought'
 //           is the rank that the row had when it left the tier, 0 if it is new.
 //   Use     called when a row in the tier is used again.
+//   Age     called now and then for every row in the tier, since times wrap.
 //   Visit   called when the eviction hand (storage/tiered/victim_hand.h), a
 //           clock hand, reaches a row. Returns whether the row may leave, and
 //           sets *worth: of the rows visited in one search that may leave,

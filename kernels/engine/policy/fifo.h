@@ -35,6 +35,7 @@ struct FifoStrategy {
     rank->store(now & kTierRankBits, std::memory_order_relaxed);
   }
   static void Use(TierRank*, uint32_t) {}
+  static void Age(TierRank* rank, uint32_t now) { LimitAge(rank, now); }
   static bool Visit(TierRank* rank, uint32_t now, uint32_t* worth) {
     *worth = WorthByTime(rank->load(std::memory_order_relaxed), now);
     return true;

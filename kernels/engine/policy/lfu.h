@@ -40,6 +40,7 @@ struct LfuStrategy {
     uses = (uses < kMostUses ? uses : +kMostUses) + kUse;
     rank->store(uses | kUsedSinceVisit, std::memory_order_relaxed);
   }
+  static void Age(TierRank*, uint32_t) {}  // has no times
   // Passes over a row once if it was used since the last visit.
   static bool Visit(TierRank* rank, uint32_t, uint32_t* worth) {
     const uint32_t seen = rank->load(std::memory_order_relaxed);

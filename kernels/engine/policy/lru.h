@@ -30,6 +30,7 @@ struct LruStrategy {
   static void Use(TierRank* rank, uint32_t now) {
     rank->store(now | kUsedSinceVisit, std::memory_order_relaxed);
   }
+  static void Age(TierRank* rank, uint32_t now) { LimitAge(rank, now); }
   // Passes over a row once if it was used since the last visit.
   static bool Visit(TierRank* rank, uint32_t now, uint32_t* worth) {
     const uint32_t seen = rank->load(std::memory_order_relaxed);

@@ -19,9 +19,32 @@ using TierRank = std::atomic<uint32_t>;
 constexpr uint32_t kUsedSinceVisit = 0x80000000u;
 constexpr uint32_t kTierRankBits = ~kUsedSinceVisit;
 
+// LimitAge must be called for every rank once in that many times.
+constexpr uint32_t kTimesPerAging = uint32_t{1} << 29;
+
+// Returns the age of a row that was last used at 'time'. It is 0 for times
+// ahead of 'now', which another thread has advanced meanwhile.
+inline uint32_t AgeByTime(uint32_t time, uint32_t now) {
+  constexpr uint32_t kLeastAhead = kTierRankBits - (uint32_t{1} << 28);
+  const uint32_t age = (now - time) & kTierRankBits;
+  return age < kLeastAhead ? age : 0;
+}
+
 // Returns the worth of a row that was last used at 'time': the older, the less.
 inline uint32_t WorthByTime(uint32_t time, uint32_t now) {
-  return kTierRankBits - ((now - time) & kTierRankBits);
+  return kTierRankBits - AgeByTime(time, now);
+}
+
+// Makes a row that is older than 2^30 times that old, so that its age does not
+// wrap until the next call.
+inline void LimitAge(TierRank* rank, uint32_t now) {
+  constexpr uint32_t kMostAge = uint32_t{1} << 30;
+  uint32_t seen = rank->load(std::memory_order_relaxed);
+  if (AgeByTime(seen, now) <= kMostAge) return;
+  // Fails if the row is used meanwhile.
+  rank->compare_exchange_strong(
+      seen, (seen & kUsedSinceVisit) | ((now - kMostAge) & kTierRankBits),
+      std::memory_order_relaxed);
 }
 
 }  // namespace ev

@@ -92,6 +92,12 @@ Status DeviceCache::Hold(Span<const RowHandle> handles, Use use, Place* places,
   std::vector<size_t> pending;
   pending.reserve(size);
   ranks_.Advance();
+  if (ranks_.IsTimeToAge(&aged_)) {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    for (int64_t place = 0; place < made_; ++place) {
+      ranks_.Age(&entry(static_cast<Place>(place))->rank);
+    }
+  }
   while (size > 0) {
     pending.clear();
     int64_t hits = 0;

@@ -177,7 +177,8 @@ class DeviceCache {
 
   HandleWords words_;
   const std::shared_ptr<UseRanks> shared_ranks_;
-  UseRanks& ranks_;  // *shared_ranks_
+  UseRanks& ranks_;                // *shared_ranks_
+  std::atomic<uint32_t> aged_{0};  // of UseRanks::IsTimeToAge
   std::atomic<int64_t> live_{0};
 
   mutable std::mutex places_mu_;

@@ -103,6 +103,15 @@ class TieredRows::Incoming {
   size_t arrived_ = 0;
 };
 
+void TieredRows::AdvanceTime() {
+  ranks_.Advance();
+  if (!ranks_.IsTimeToAge(&aged_)) return;
+  std::lock_guard<std::mutex> lock(places_mu_);
+  for (int64_t place = 0; place < used_; ++place) {
+    ranks_.Age(&entry(static_cast<Place>(place))->rank);
+  }
+}
+
 void TieredRows::Enter(Holding* holding) {
   holding->Release();
   holding->number_ = briefly_.Enter();
@@ -290,7 +299,7 @@ Status TieredRows::Hold(Span<const RowHandle> handles, bool is_reserved,
                         float** rows, Place* places, size_t* held,
                         Holding* holding) {
   *held = 0;
-  ranks_.Advance();
+  AdvanceTime();
   // More rows than places can never be held at once.
   for (size_t size = std::min<size_t>(handles.size(), capacity_); size > 0;
        size = (size + 1) / 2) {
@@ -319,7 +328,7 @@ Status TieredRows::Keep(Span<const RowHandle> handles, const float** rows,
     return Status::OK();
   }
   holding->numbers_ = &kept_;
-  ranks_.Advance();
+  AdvanceTime();
   // While waiting for room, this call waits only for calls that hold rows
   // briefly.
   size_t at_once = size;

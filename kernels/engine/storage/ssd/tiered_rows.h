@@ -240,6 +240,7 @@ class TieredRows {
   std::atomic<RowHandle>* handle_of(Place place) const;
   float* row(Place place) const;
 
+  void AdvanceTime();
   void Enter(Holding* holding);
   void Stamp(const Holding& holding, Place place);
   bool MayBeHeld(const Entry& in) const;
@@ -281,7 +282,8 @@ class TieredRows {
 
   HandleWords words_;
   const std::shared_ptr<UseRanks> shared_ranks_;
-  UseRanks& ranks_;  // *shared_ranks_
+  UseRanks& ranks_;                // *shared_ranks_
+  std::atomic<uint32_t> aged_{0};  // of UseRanks::IsTimeToAge
   HoldNumbers briefly_, kept_;
 
   mutable std::mutex places_mu_;

@@ -49,12 +49,15 @@
 namespace ev {
 
 // Thread-safe. Numbers wrap around: an object last used 2^32 numbers ago counts
-// as held for a moment.
+// as held for a moment, until E is kAhead numbers further.
 class HoldNumbers {
  public:
   using Number = uint32_t;
-  // Stamp of an object that was never held. No call has this number.
+  // Stamp of an object that was never held.
   static constexpr Number kNever = 0;
+
+  // newest: the first E.
+  explicit HoldNumbers(Number newest = 3) : newest_(newest) {}
 
   // Starts a call that holds up to 'things' objects. Returns false and starts
   // nothing if these and the objects that may be held already exceed 'most'.
@@ -65,17 +68,18 @@ class HoldNumbers {
   void Publish() { turns_.fetch_add(1, std::memory_order_seq_cst); }
   void Observe() const { turns_.load(std::memory_order_seq_cst); }
   bool MayBeHeld(Number stamp) const {
-    // Below zero if this thread has not seen the current E yet.
-    return static_cast<int32_t>(newest_.load(std::memory_order_acquire) -
-                                stamp) <= 2;
+    // The stamp is above E if this thread has not seen the current E yet.
+    return newest_.load(std::memory_order_acquire) - stamp + kAhead <=
+           kAhead + 2;
   }
 
  private:
+  static constexpr Number kAhead = 1 << 16;
   void Advance(Number by);
 
   std::mutex mu_;
-  std::atomic<Number> newest_{3};  // E; written under mu_
-  int64_t calls_[2] = {0, 0};      // in flight, by number
+  std::atomic<Number> newest_;  // E; written under mu_
+  int64_t calls_[2] = {0, 0};   // in flight, by number
   int64_t things_[4] = {0, 0, 0, 0};
   char apart_[64];  // separates what every call reads from what each writes
   std::atomic<uint32_t> turns_{0};

@@ -28,7 +28,7 @@ TEST(HoldNumbersTest, NothingIsHeldWithoutCalls) {
 }
 
 TEST(HoldNumbersTest, WhatAnEarlierCallWroteOverIsStillHeld) {
-  HoldNumbers numbers;
+  HoldNumbers numbers(0xFFFFFFFFu);
   const Number first = numbers.Enter();
   const Number second = numbers.Enter();
   ASSERT_NE(first, second);
@@ -45,6 +45,38 @@ TEST(HoldNumbersTest, WhatAnEarlierCallWroteOverIsStillHeld) {
   numbers.Leave(second);
   EXPECT_FALSE(numbers.MayBeHeld(stamp));
   EXPECT_FALSE(numbers.MayBeHeld(second));
+}
+
+// Numbers near the end of their range, and halfway.
+const Number kStarts[] = {3, 0x7FFFFFF0u, 0x80000002u, 0xFFFFFFF0u};
+
+TEST(HoldNumbersTest, OldStampsAreFreeWhateverTheNumberIs) {
+  constexpr Number kHalf = 0x80000000u;
+  for (const Number start : kStarts) {
+    HoldNumbers numbers(start);
+    for (int i = 0; i < 20; ++i) {
+      const Number number = numbers.Enter();
+      EXPECT_TRUE(numbers.MayBeHeld(number));
+      for (const Number age : {3u, 1000u, kHalf - 1, kHalf, kHalf + 1,
+                               kHalf + 100000, 0xFFFE0000u}) {
+        ASSERT_FALSE(numbers.MayBeHeld(number - age)) << number << " " << age;
+      }
+      numbers.Leave(number);
+      EXPECT_FALSE(numbers.MayBeHeld(number));
+    }
+  }
+}
+
+TEST(HoldNumbersTest, ThingsAreCountedAcrossTheEnd) {
+  HoldNumbers numbers(0xFFFFFFF0u);
+  for (int i = 0; i < 40; ++i) {
+    Number first, second;
+    ASSERT_TRUE(numbers.TryEnter(60, 100, &first));
+    ASSERT_FALSE(numbers.TryEnter(41, 100, &second));
+    ASSERT_TRUE(numbers.TryEnter(40, 100, &second));
+    numbers.Leave(first);
+    numbers.Leave(second);
+  }
 }
 
 // Calls that always overlap: objects of calls that ended some calls ago are
@@ -94,7 +126,7 @@ TEST(HoldNumbersTest, AHeldThingIsNeverTaken) {
     // plain: written only by the thread that has taken the object
     int64_t taken = 0;
   } things[kThings];
-  HoldNumbers numbers;
+  HoldNumbers numbers(0u - 1000);  // the numbers wrap during the test
   std::atomic<int> failures{0}, holders{kHolders};
   std::atomic<int64_t> taken{0};
   const auto hold = [&](int t) {

@@ -18,10 +18,27 @@ namespace ev {
 // Thread-safe.
 class UseRanks {
  public:
-  explicit UseRanks(CacheStrategy strategy) : strategy_(strategy) {}
+  // now: the first time.
+  explicit UseRanks(CacheStrategy strategy, uint32_t now = 0)
+      : strategy_(strategy), now_(now) {}
 
   // Advances the time. Call it before a group of uses.
-  void Advance() { now_.fetch_add(1, std::memory_order_relaxed); }
+  void Advance(uint32_t by = 1) {
+    now_.fetch_add(by, std::memory_order_relaxed);
+  }
+  // Times wrap around. Returns whether the caller must call Age for each of its
+  // ranks now, so that the oldest does not become the newest. Call it after
+  // Advance. last: the time when it last returned true.
+  bool IsTimeToAge(std::atomic<uint32_t>* last) const {
+    uint32_t before = last->load(std::memory_order_relaxed);
+    return now() - before >= kTimesPerAging &&
+           last->compare_exchange_strong(before, now());
+  }
+  void Age(TierRank* rank) const {
+    VisitCacheStrategy(strategy_, [&](auto strategy) {
+      decltype(strategy)::Age(rank, now());
+    });
+  }
   // The row was moved to the faster memory and is used. brought: the result of
   // Kept when it left, or 0.
   void Arrive(TierRank* rank, uint32_t brought) const {
@@ -53,7 +70,7 @@ class UseRanks {
   uint32_t now() const { return now_.load(std::memory_order_relaxed); }
 
   const CacheStrategy strategy_;
-  std::atomic<uint32_t> now_{0};
+  std::atomic<uint32_t> now_;
 };
 
 }  // namespace ev

@@ -61,8 +61,11 @@ TEST(UseRanksTest, UsesDoNotOverflow) {
   EXPECT_GT(UseRanks::Kept(rank), 0x70000000u);
 }
 
-TEST(UseRanksTest, LruTakesTheLongestUnused) {
-  UseRanks ranks(CacheStrategy::kLru);
+// Times near the end of their range, and of the 31 bits of a rank.
+class UseRanksTimesTest : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(UseRanksTimesTest, LruTakesTheLongestUnused) {
+  UseRanks ranks(CacheStrategy::kLru, GetParam());
   Rank first{0}, second{0};
   uint32_t a, b;
   ranks.Use(&first);
@@ -75,8 +78,8 @@ TEST(UseRanksTest, LruTakesTheLongestUnused) {
   EXPECT_LT(a, b);
 }
 
-TEST(UseRanksTest, FifoTakesWhatCameFirst) {
-  UseRanks ranks(CacheStrategy::kFifo);
+TEST_P(UseRanksTimesTest, FifoTakesWhatCameFirst) {
+  UseRanks ranks(CacheStrategy::kFifo, GetParam());
   Rank first{0}, second{0};
   uint32_t a, b;
   ranks.Advance();
@@ -93,6 +96,48 @@ TEST(UseRanksTest, FifoTakesWhatCameFirst) {
   ASSERT_TRUE(ranks.Visit(&first, &a) && ranks.Visit(&second, &b));
   EXPECT_GT(a, b);
 }
+
+TEST_P(UseRanksTimesTest, ARowUnusedForAllTimesStaysTheOldest) {
+  for (const CacheStrategy strategy :
+       {CacheStrategy::kLru, CacheStrategy::kFifo}) {
+    UseRanks ranks(strategy, GetParam());
+    std::atomic<uint32_t> aged{GetParam()};
+    Rank old{0}, young{0};
+    uint32_t a, b;
+    ranks.Arrive(&old, 0);
+    ranks.Visit(&old, &a);
+    int agings = 0;
+    // Twice the range of the times.
+    for (int i = 0; i < 64; ++i) {
+      ranks.Advance(kTimesPerAging / 4);
+      if (ranks.IsTimeToAge(&aged)) {
+        ++agings;
+        ranks.Age(&old);
+        ranks.Age(&young);
+      }
+      ranks.Arrive(&young, 0);
+      ranks.Visit(&young, &b);
+      ASSERT_TRUE(ranks.Visit(&old, &a));
+      ranks.Visit(&young, &b);
+      ASSERT_LT(a, b) << i;
+    }
+    EXPECT_EQ(agings, 16);
+  }
+}
+
+TEST_P(UseRanksTimesTest, AUseAheadOfThisThreadsTimeIsTheNewest) {
+  const UseRanks ranks(CacheStrategy::kLru, GetParam());
+  UseRanks other(CacheStrategy::kLru, GetParam() + 5);
+  Rank rank{0};
+  uint32_t worth;
+  other.Use(&rank);
+  ranks.Age(&rank);
+  ranks.Visit(&rank, &worth);
+  EXPECT_EQ(worth, kTierRankBits);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UseRanksTimesTest,
+                         ::testing::Values(0u, 0x7FFFFFFBu, 0xFFFFFFFBu));
 
 }  // namespace
 }  // namespace ev
