@@ -148,7 +148,9 @@ def _embedding(layer):
             None if all(w is None for w in weights) else [
                 None if w is None else self._ragged(w, "weights") for w in weights],
             combiners=self._combiners)
-      dtype = getattr(self, "compute_dtype", "float32")  # TensorFlow 1.15 has none
+      # TensorFlow 1.15 has none, and 2.x without its own behavior takes that of the ids.
+      dtype = tf.as_dtype(getattr(self, "compute_dtype", None) or "float32")
+      dtype = dtype if dtype.is_floating else tf.float32
       outputs = [tf.cast(x, dtype) for x in outputs]
       return outputs if self._is_list else outputs[0]
 

@@ -33,6 +33,7 @@ class EmbeddingTest(absltest.TestCase):
   def test_a_row_per_id(self):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
       rows = layers.Embedding(3, initializer="ones")(tf.constant([[1, 2], [3, 4]]))
+      self.assertEqual(tf.float32, rows.dtype)
       session.run(tf.compat.v1.global_variables_initializer())
       self.assertEqual([[[1.] * 3] * 2] * 2, session.run(rows).tolist())
 
