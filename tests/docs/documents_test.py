@@ -17,7 +17,7 @@ from absl.testing import absltest
 import preloaded
 
 _FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_COMMAND = re.compile(r'`python -c "([^"`]*)"`')
+_COMMAND = re.compile(r'^python -c "([^"`]*)"$', re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
