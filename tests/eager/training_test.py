@@ -472,6 +472,47 @@ class LifeTest(absltest.TestCase):
     with self.assertRaisesRegex(ValueError, "'t'.*evict.* needs step"):
       table.evict()
 
+  def test_rows_get_the_step_in_a_function(self):
+    option = embedding_variable.EmbeddingVariableOption(
+        evict_option=embedding_variable.GlobalStepEvict(steps_to_live=2))
+    steps = tf.compat.v1.train.get_or_create_global_step
+    for name, optimizer, kwargs in (
+        ("Keras's", tf.keras.optimizers.SGD(.1), lambda: {}),
+        ("v1's", tf.compat.v1.train.GradientDescentOptimizer(.1),
+         lambda: {"global_step": steps()})):
+      table = tf.compat.v1.get_embedding_variable("t", 2, ev_option=option)
+
+      @tf.function
+      def step(key):
+        with tf.GradientTape() as tape:
+          loss = tf.reduce_sum(tf.nn.embedding_lookup(table, key))
+        optimizer.apply_gradients([(tape.gradient(loss, table), table)], **kwargs())
+
+      with self.subTest(name):
+        if kwargs():
+          tf.compat.v1.train.get_global_step().assign(0)
+        for key in (1, 2, 3):
+          step(tf.constant([key], tf.int64))
+        versions = table.get_version(tf.constant([1, 2, 3], tf.int64))
+        self.assertEqual([0, 1, 2], versions.numpy().tolist())
+
+  def test_a_table_that_evicts_needs_a_step(self):
+    option = embedding_variable.EmbeddingVariableOption(
+        evict_option=embedding_variable.GlobalStepEvict(steps_to_live=2))
+    table = tf.compat.v1.get_embedding_variable("t", 2, ev_option=option)
+
+    def step(optimizer):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, tf.constant([7], tf.int64)))
+      optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+
+    if tf.compat.v1.train.get_global_step() is None:
+      with self.assertRaisesRegex(ValueError, "'t' evicts rows by step: expected a global"):
+        step(tf.compat.v1.train.GradientDescentOptimizer(.1))
+      self.assertEqual(0, table.total_count().numpy()[0])
+    step(tf.keras.optimizers.SGD(.1))
+    self.assertEqual(1, table.total_count().numpy()[0])
+
   def test_rows_are_erased_and_exported(self):
     model = models.Model(tf.keras.optimizers.SGD(.1))
     model.train("eager", 1)

@@ -53,23 +53,40 @@ class ApplyScope(object):
   def step(self):
     """Returns int64 scalar: the global step before its increment.
 
-    0 without a global step. If a variable evicts by step, the global step is created if
-    needed, as in DeepRec's optimizers. Otherwise all rows would have version 0, and a
-    saver that finds a global step created later would treat all of them as old.
+    0 without a global step. If a variable evicts by step, it is the `iterations` of a Keras
+    optimizer, which increments no other step; with another optimizer a graph gets a global
+    step, as in DeepRec's optimizers. Otherwise all rows would have version 0, and a saver
+    that finds a global step created later would treat all of them as old.
+
+    Raises:
+      ValueError: a variable evicts by step in eager execution, and there is no step.
     """
     key = ("step", ops.get_default_graph())
     if key not in self.cache:
-      needs_step = any(getattr(var, "steps_to_live", None) for _, var in self.pairs)
-      self.cache[key] = _global_step(needs_step)
+      evicting = [var for _, var in self.pairs if getattr(var, "steps_to_live", None)]
+      self.cache[key] = _global_step(evicting, self.optimizer)
     return self.cache[key]
 
 
-def _global_step(make):
+def _global_step(evicting, optimizer):
   """Reads the global step. Its increment waits for the updates, so this is the old
   value.
+
+  Args:
+    evicting: list of the variables that evict by step.
+    optimizer: the optimizer that updates them.
   """
   step = training_util.get_global_step()
-  if step is None and make:
+  if step is None and evicting:
+    if hasattr(optimizer, "iterations"):
+      return math_ops.cast(ops.convert_to_tensor(optimizer.iterations), dtypes.int64)
+    if taped.is_eager(evicting[0].handle):
+      raise ValueError(
+          "embedding variable '%s' evicts rows by step: expected a global step or an "
+          "optimizer with iterations, got %s and no global step. Call "
+          "tf.compat.v1.train.get_or_create_global_step() before the first step and pass "
+          "it to apply_gradients(global_step=...), or use a tf.keras optimizer" %
+          (evicting[0].op.name, type(optimizer).__name__))
     root = variable_scope.VariableScope(reuse=False, name="")
     with variable_scope.variable_scope(root, auxiliary_name_scope=False), \
         ops.init_scope():
