@@ -160,4 +160,4 @@ def register():
       AdagradDecayOptimizer, "AdagradDecay",
       lambda opt, var: opt._slots_of(var), _hyper,  # pylint: disable=protected-access
       # DeepRec counts this optimizer's steps from 1, in the rows' versions too.
-      step=lambda opt, step: step + 1)
+      step=lambda opt, step: step() + 1)

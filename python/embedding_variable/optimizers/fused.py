@@ -32,9 +32,8 @@ def update(optimizer, rule, grad, var, **kwargs):
   if rule.finish is not None:
     group = group[:1]
   slots = [rule.slots(optimizer, v) for _, v, _ in group]
-  step = scope.step()
-  if rule.step is not None:
-    step = rule.step(optimizer, step)
+  # A rule that does not need the global step must not create it: in a function it cannot.
+  step = scope.step() if rule.step is None else rule.step(optimizer, scope.step)
   step = var.version_of_update(step)
   pooled = _pooled_grads(group, plan)
   counts = None

@@ -23,8 +23,8 @@ class FusedRule(object):
       must use generic.py.
     finish: None, or a function (optimizer, variable, update op) -> op, for state that
       the optimizer keeps per variable. Such variables are not updated together.
-    step: None for the global step before its increment, or a function (optimizer, that
-      step) -> the version that rows get.
+    step: None for the global step before its increment, or a function (optimizer,
+      function that returns that step) -> the version that rows get.
   """
 
   def __init__(self, rule, slots, hyper, finish=None, step=None):
