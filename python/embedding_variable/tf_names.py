@@ -230,6 +230,23 @@ def keras_modules(*names):
   return [module for module in found if module is not None]
 
 
+def keras_3():
+  """Returns the package of Keras 3, or None."""
+  package = find("keras") if has_eager_tables() else None
+  return package if hasattr(package, "Variable") else None
+
+
+def keras_serializable(package):
+  """Returns a decorator that registers a class for Keras's files by the package's name.
+
+  TensorFlow 1.15 has no such registry, and the class stays as it is.
+  """
+  utils = __getattr__("tf").keras.utils
+  if hasattr(utils, "register_keras_serializable"):
+    return utils.register_keras_serializable(package)
+  return lambda cls: cls
+
+
 def keras_optimizers(name):
   """Returns a module of the graph-mode optimizers of each installed Keras 2.
 

@@ -90,6 +90,24 @@ class HpsTest(absltest.TestCase):
     np.testing.assert_array_equal(self.expected,
                                   model.predict(np.array(_IDS), verbose=0))
 
+  def test_a_sequential_model_without_an_input_layer(self):
+    model = keras.Sequential([self.layer()])
+    np.testing.assert_array_equal(self.expected,
+                                  model.predict(np.array(_IDS), verbose=0))
+
+  def test_a_model_file_after_the_import_alone(self):
+    for layer in (self.layer(), self.layer(hps.SparseLookupLayer)):
+      config = keras.layers.serialize(layer)
+      self.assertIs(type(layer), type(keras.layers.deserialize(config)))
+    if not hasattr(keras.layers.Layer, "save_own_variables"):
+      self.skipTest("Keras 2.11 has no files that layers write themselves")
+    given = keras.Input((2,), dtype="int64")
+    path = os.path.join(self.folder, "m.keras")
+    keras.Model(given, self.layer()(given)).save(path)
+    model = keras.models.load_model(path)
+    np.testing.assert_array_equal(self.expected,
+                                  model.predict(np.array(_IDS), verbose=0))
+
   def test_ids_and_rows_on_a_gpu_in_eager_execution(self):
     with mock.patch.object(layers, "_gpu_of", return_value="/device:GPU:0"):
       got = self.layer()(tf.constant(_IDS, tf.int64))

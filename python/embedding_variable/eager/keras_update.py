@@ -17,7 +17,8 @@ _REFUSED = (
     ("clipnorm", "call tf.clip_by_norm on its gradient"),
     ("global_clipnorm", "call tf.clip_by_global_norm on all gradients"),
     ("clipvalue", "call tf.clip_by_value on its gradient"),
-    ("weight_decay", "give the table an optimizer without it"),
+    ("weight_decay", "call exclude_from_weight_decay(var_list=[table]) of the optimizer "
+     "before training, or give the table an optimizer without it"),
     ("use_ema", "give the table an optimizer without it"),
     ("gradient_accumulation_steps", "give the table an optimizer without it"),
     ("loss_scale_factor", "scale the loss, and the gradients back, in the script"),
@@ -25,24 +26,25 @@ _REFUSED = (
 
 
 def split(pairs):
-  """Returns (pairs of gradients and eager tables, the other pairs)."""
+  """Returns (pairs whose variable is or holds an eager table, the other pairs)."""
   tables, others = [], []
   for grad, var in pairs:
-    table = eager_variable.table_of(var)
-    if table is None:
-      others.append((grad, var))
-    else:
-      tables.append((grad, table))
+    (others if eager_variable.table_of(var) is None else tables).append((grad, var))
   return tables, others
 
 
-def check(optimizer, table):
+def check(optimizer, variable):
   """Returns the rule by which an optimizer updates a table.
+
+  Args:
+    optimizer: optimizer of Keras whose update is `update_step`.
+    variable: eager table, or Keras's holder of it.
 
   Raises:
     TypeError: its formula is no rule of the engine.
     ValueError: it has an argument that has no meaning for a table.
   """
+  table = eager_variable.table_of(variable)
   rule = keras_step_rules.find(optimizer)
   kind = "%s of %s" % (type(optimizer).__name__, type(optimizer).__module__)
   if rule is None:
@@ -52,11 +54,17 @@ def check(optimizer, table):
         "tf.keras.optimizers, or an optimizer of tf.compat.v1.train" %
         (table.op.name, kind))
   for name, remedy in _REFUSED:
-    if getattr(optimizer, name, None):
+    if getattr(optimizer, name, None) and not (
+        name == "weight_decay" and _is_excluded(optimizer, variable, table)):
       raise ValueError(
           "embedding variable '%s': %s=%r of the optimizer %s does not work on a table: "
           "%s" % (table.op.name, name, getattr(optimizer, name), kind, remedy))
   return rule
+
+
+def _is_excluded(optimizer, *variables):
+  """Returns whether the optimizer's weight decay leaves out one of the variables."""
+  return not all(optimizer._use_weight_decay(var) for var in variables)  # pylint: disable=protected-access
 
 
 def step(optimizer, tables, others, stock):
@@ -67,8 +75,8 @@ def step(optimizer, tables, others, stock):
 
   Args:
     optimizer: optimizer of Keras whose update is `update_step`.
-    tables: non-empty list of (gradient, table). A table whose gradient is None is left
-      out.
+    tables: non-empty list of (gradient, table or Keras's holder of it). A table whose
+      gradient is None is left out.
     others: list of (gradient, variable). Stock optimizers leave out variables whose
       gradient is None, and raise an error if all gradients are None.
     stock: function without arguments: the stock method for `others`. It increments the
@@ -108,14 +116,17 @@ def _updates(optimizer, pairs):
 
   Args:
     optimizer: optimizer of Keras whose update is `update_step`.
-    pairs: list of (gradient, table).
+    pairs: as `tables` of `step`.
 
   Raises:
     TypeError: a gradient is no IndexedSlices, or as for `check`.
     ValueError: as for `check`.
   """
-  pairs = [(grad, table) for grad, table in pairs if grad is not None]
-  rules = [check(optimizer, table) for _, table in pairs]
+  for _, var in pairs:
+    keras_step_rules.remember(optimizer, eager_variable.table_of(var))
+  pairs = [(grad, var) for grad, var in pairs if grad is not None]
+  rules = [check(optimizer, var) for _, var in pairs]
+  pairs = [(grad, eager_variable.table_of(var)) for grad, var in pairs]
   for grad, table in pairs:
     if not isinstance(grad, ops.IndexedSlices):
       raise TypeError("embedding variable '%s': its gradient must be an IndexedSlices as "

@@ -11,14 +11,23 @@ import functools
 from embedding_variable.tf_names import tf
 
 
-def tracked(table):
-  """Returns the object to set as an attribute of a layer; the table itself for Keras 2.
+def track(layer, attribute, table):
+  """Makes a table a weight of a layer, which trains it while the layer is trainable.
 
   Args:
-    table: eager embedding variable.
+    layer: layer of Keras.
+    attribute: string, the attribute of the layer that holds the table, or Keras 3's
+      variable that holds it.
+    table: embedding variable.
   """
+  # Keras looks once whether a weight can be trained. Later only the layer's `trainable`
+  # counts, which a script may change.
+  table._trainable = True  # pylint: disable=protected-access
   bases = classes()
-  return _class(bases[0])(table) if bases else table
+  variable = _class(bases[0])(table) if bases else table
+  setattr(layer, attribute, variable)
+  if bases:
+    variable.trainable = layer.trainable
 
 
 def classes():
@@ -60,6 +69,10 @@ def _class(base):
     def _initialize_with_initializer(self, initializer):
       del initializer  # the table is initialised
       self._value = self.embedding_variable
+
+    def assign(self, value):
+      """Replaces all rows, see `EagerEmbeddingVariable.assign`."""
+      self.embedding_variable.assign(value)
 
     # In a SavedModel there is a table in place of this object.
 

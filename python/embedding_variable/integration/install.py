@@ -20,10 +20,12 @@ from embedding_variable.integration import graph_util_patch
 from embedding_variable.integration import group_columns_patch
 from embedding_variable.integration import horovod_patch
 from embedding_variable.integration import incremental_patch
+from embedding_variable.integration import keras_model_patch
 from embedding_variable.integration import keras_patch
 from embedding_variable.integration import keras_ranks_patch
 from embedding_variable.integration import keras_saving_patch
 from embedding_variable.integration import keras_step_patch
+from embedding_variable.integration import keras_weights_patch
 from embedding_variable.integration import loss_scale_patch
 from embedding_variable.integration import meta_graph_patch
 from embedding_variable.integration import monitored_session_patch
@@ -61,7 +63,8 @@ def install():
     own.register()
     for patch in (namespace_patch, checkpoint_patch, embedding_ops_patch,
                   control_flow_patch, optimizer_patch, slot_creator_patch, keras_patch,
-                  keras_step_patch, keras_saving_patch, saver_patch, incremental_patch,
+                  keras_step_patch, keras_saving_patch, keras_weights_patch,
+                  keras_model_patch, saver_patch, incremental_patch,
                   checkpoint_utils_patch, meta_graph_patch, device_setter_patch,
                   feature_column_patch, group_columns_patch, contrib_layers_patch,
                   estimator_patch, horovod_patch, keras_ranks_patch,

@@ -6,25 +6,30 @@ Why: they keep a dense slot variable of each variable's shape, and update it by 
 arithmetic. All updates go through `apply_gradients` (Keras 2) or `apply` (Keras 3) of
 the base class, which get tables and other variables in one list, and slots are created
 in `build`. These methods get the list without tables; eager/keras_update.py updates
-those.
+those. Their slots are in files of Keras by the optimizer's methods for that.
 """
 
 import inspect
 
 from embedding_variable import tf_names
 from embedding_variable.eager import keras_update
+from embedding_variable.eager import keras_weights
 from embedding_variable.integration import patching
+from embedding_variable.optimizers import keras_step_rules
 from embedding_variable.variables import eager_variable
 from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces `build`, `apply_gradients` and `apply` of the optimizers."""
+  """Replaces methods that build, update, save and load, of the optimizers."""
   for base in tf_names.keras_step_bases():
     if hasattr(base, "apply"):
       patching.wrap(base, "apply", _apply)
     else:
       patching.wrap(base, "apply_gradients", _apply_gradients)
+    if hasattr(base, "save_own_variables"):  # not in Keras 2.11
+      patching.wrap(base, "save_own_variables", _save_own_variables)
+      patching.wrap(base, "load_own_variables", _load_own_variables)
   for cls in _classes():
     if "build" in vars(cls):
       patching.wrap(cls, "build", _build)
@@ -64,7 +69,8 @@ def _build(stock):
       if table is None:
         others.append(var)
       else:
-        keras_update.check(self, table)
+        keras_update.check(self, var)
+        keras_step_rules.remember(self, table)
     return stock(self, others, *args, **kwargs)
 
   return build
@@ -100,3 +106,20 @@ def _apply(stock):
         self, [grad for grad, _ in others], [var for _, var in others]))
 
   return apply
+
+
+def _save_own_variables(stock):
+
+  def save_own_variables(self, store):
+    stock(self, store)
+    keras_weights.save_slots(self, store)
+
+  return save_own_variables
+
+
+def _load_own_variables(stock):
+
+  def load_own_variables(self, store):
+    return stock(self, keras_weights.load_slots(self, store))
+
+  return load_own_variables

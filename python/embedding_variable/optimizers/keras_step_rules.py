@@ -6,8 +6,7 @@ Their update of a variable is the method `update_step`. The formulas below are t
 a dense gradient in it, applied to the touched rows only.
 
 The following differ from every rule and are refused: SGD with momentum (its velocity
-includes the learning rate), Adam with amsgrad, AdamW, Adamax, Nadam, Lion and
-Adafactor.
+includes the learning rate), Adam with amsgrad, Adamax, Nadam, Lion and Adafactor.
 """
 
 import weakref
@@ -105,6 +104,9 @@ def _rmsprop_slots(optimizer, var):
   return _slots(**names)(optimizer, var)
 
 
+_ADAM = (lambda opt: None if opt.amsgrad else "Adam", _slots(momentum=0.0, velocity=0.0),
+         _adam_hyper)
+
 # Class -> (rule or function, slots, hyperparameters).
 _RULES = {
     "SGD": (lambda opt: None if opt.momentum else "SGD", _slots(), _numbers()),
@@ -112,8 +114,8 @@ _RULES = {
     # initial sum.
     "Adagrad": ("Adagrad", _slots(accumulator=lambda opt: (
         opt.initial_accumulator_value + opt.epsilon)), _numbers()),
-    "Adam": (lambda opt: None if opt.amsgrad else "Adam",
-             _slots(momentum=0.0, velocity=0.0), _adam_hyper),
+    "Adam": _ADAM,
+    "AdamW": _ADAM,  # a table has no decay, see eager/keras_update.py
     "Adadelta": ("Adadelta", _slots(accumulated_grad=0.0, accumulated_delta_var=0.0),
                  _numbers("rho", "epsilon")),
     "RMSprop": (lambda opt: "CenteredRMSProp" if opt.centered else "RMSProp",
@@ -121,6 +123,16 @@ _RULES = {
     "Ftrl": ("Ftrl", _slots(accumulator=lambda opt: opt.initial_accumulator_value,
                             linear=0.0), _ftrl_hyper),
 }
+
+
+def remember(optimizer, table):
+  """Records that an optimizer trains a table, for `tables`."""
+  _slots_of.setdefault(optimizer, {}).setdefault(table, {})
+
+
+def tables(optimizer):
+  """Returns a list of the tables that an optimizer trains, in the order of its variables."""
+  return list(_slots_of.get(optimizer, {}))
 
 
 def existing_slots(optimizer, var):

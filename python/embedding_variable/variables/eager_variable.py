@@ -23,6 +23,7 @@ from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import tensor_shape
 from embedding_variable.variables import strategies
+from embedding_variable.variables import table_contents
 from embedding_variable.variables import variable as ev
 
 # A container per table, so that tables of the same name are different tables.
@@ -182,6 +183,29 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     checkpoint_ops.import_table(
         self.handle, keys, ops.convert_to_tensor(values, dtypes.float32), none, none,
         clear=True)
+
+  # Dense values, for Keras.
+
+  def numpy(self):
+    """Returns the rows, an array `[N, dim]` that also has their keys.
+
+    It is a `TableRows` (table_contents.py), of which `assign` takes the keys again.
+    """
+    return table_contents.rows_of(self)
+
+  def assign(self, value, *unused_args, **unused_kwargs):
+    """Replaces all rows by a result of `numpy`; keys that exist keep their slots.
+
+    Raises:
+      TypeError: `value` has no keys.
+      ValueError: its rows have another length.
+    """
+    table_contents.replace_rows(self, value)
+
+  def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
+    if table_contents.reads_dense() and not as_ref:
+      return self.export().values
+    return super(EagerEmbeddingVariable, self)._dense_var_to_tensor(dtype, name, as_ref)
 
   # SavedModel.
 

@@ -39,6 +39,16 @@ def _positive(value, what):
   return value
 
 
+def _serializable(cls):
+  """Registers a layer, so that Keras loads models with it; TensorFlow 1.15 cannot."""
+  register = getattr(tf.keras.utils, "register_keras_serializable", lambda package: _same)
+  return register("hierarchical_parameter_server")(cls)
+
+
+def _same(cls):
+  return cls
+
+
 class _TableLayer(tf.keras.layers.Layer):
   """Base of both layers: identifies the table."""
 
@@ -48,6 +58,11 @@ class _TableLayer(tf.keras.layers.Layer):
   def __init__(self, model_name, table_id, emb_vec_size, emb_vec_dtype=tf.float32,
                ps_config_file="", global_batch_size=1, **kwargs):
     kwargs.setdefault("trainable", False)
+    if hasattr(tf.keras, "Variable"):
+      # Keras 3 converts the input of a Sequential to the type of its first layer, unless
+      # an Input layer has another.
+      kwargs.setdefault("dtype", "int64")
+      kwargs.setdefault("autocast", False)  # of weights to that type
     super(_TableLayer, self).__init__(**kwargs)
     # Otherwise Keras 3 compiles the model by XLA on a GPU, which has no kernel for it.
     self.supports_jit = False
@@ -112,6 +127,7 @@ class _TableLayer(tf.keras.layers.Layer):
     return config
 
 
+@_serializable
 class LookupLayer(_TableLayer):
   """tf.nn.embedding_lookup in a table of the parameter server.
 
@@ -125,7 +141,8 @@ class LookupLayer(_TableLayer):
     ps_config_file: path of the configuration, used to start the server with the first
       lookup; "" if hps.Init or the environment variable HPS_PS_CONFIG_FILE gives it.
     global_batch_size: int, as for hps.Init.
-    **kwargs: those of tf.keras.layers.Layer.
+    **kwargs: those of tf.keras.layers.Layer. The output is float32. In Keras 3, dtype is
+      the type of the ids that a Sequential without an Input passes on: int64.
 
   Raises:
     TypeError, ValueError: an argument is wrong; the message names it.
@@ -163,6 +180,7 @@ class LookupLayer(_TableLayer):
     return self._rows(ids, max_norm)
 
 
+@_serializable
 class SparseLookupLayer(_TableLayer):
   """tf.nn.embedding_lookup_sparse in a table of the parameter server.
 

@@ -13,6 +13,7 @@ import functools
 
 from embedding_variable.eager import keras_variable
 from embedding_variable.lookup import combiners
+from embedding_variable.tf_names import keras_serializable
 from embedding_variable.tf_names import tf
 from embedding_variable.tf_names import variables as tf_variables
 from embedding_variable.variables import number_checks
@@ -109,9 +110,14 @@ def _check_size(what, name, value):
 class _Embedding(tf.keras.layers.Layer):
   """A layer that owns one table."""
 
+  # Type of the Input that Keras 3 puts before this layer in a Sequential.
+  ids_dtype = "int64"
+
   def __init__(self, max_vocabulary_size_per_gpu, embedding_vec_size, slot_num,
                use_hashtable, key_dtype, embedding_initializer, kwargs):
     super(_Embedding, self).__init__(**kwargs)
+    layers.report_dtype(self, kwargs.get("dtype"))
+    self.supports_jit = False
     what = type(self).__name__
     for name, value in (("max_vocabulary_size_per_gpu", max_vocabulary_size_per_gpu),
                         ("embedding_vec_size", embedding_vec_size),
@@ -121,21 +127,26 @@ class _Embedding(tf.keras.layers.Layer):
     if key_dtype not in (tf.int64, tf.int32, tf.uint32):
       raise ValueError("sok.%s: key_dtype must be int64, int32 or uint32, got %s" %
                        (what, key_dtype.name))
+    self._initializer = tf.keras.initializers.get(embedding_initializer)
+    # Not a dict, which Keras would make a part of checkpoints.
+    self._arguments = functools.partial(
+        dict, max_vocabulary_size_per_gpu=max_vocabulary_size_per_gpu,
+        embedding_vec_size=embedding_vec_size, slot_num=slot_num,
+        use_hashtable=use_hashtable, key_dtype=key_dtype.name)
     self._slot_num = slot_num
     self._vec_size = embedding_vec_size
     # int64 holds every uint32.
     table = self._make(max_vocabulary_size_per_gpu, use_hashtable,
                        tf.int64 if key_dtype == tf.uint32 else key_dtype,
-                       embedding_initializer)
+                       self._initializer)
     # sok.Saver writes such keys as uint32.
     table.has_uint32_keys = key_dtype == tf.uint32
     if kwargs.get("name") is None:
       number = tf.keras.backend.get_uid(_UPSTREAM_NAME) - 1
       table.upstream_name = _UPSTREAM_NAME + ("_%d" % number if number else "")
-    self._variable = keras_variable.tracked(table)
+    keras_variable.track(self, "_variable", table)
 
   def _make(self, rows_per_gpu, use_hashtable, key_dtype, initializer):
-    initializer = tf.keras.initializers.get(initializer)
     if initializer is None:
       initializer = tf.random_uniform_initializer(-.05, .05)
     name = self.name + "/embedding"
@@ -148,7 +159,12 @@ class _Embedding(tf.keras.layers.Layer):
         initializer=initializer, name=name, trainable=self.trainable)
 
   def _with_signed_ids(self, inputs):
-    """Returns ids (tensor, SparseTensor or RaggedTensor) with uint32 cast to int64."""
+    """Returns ids (tensor, SparseTensor or RaggedTensor) with uint32 cast to int64.
+
+    Raises:
+      TypeError: ids are floats.
+    """
+    layers.check_ids(self, inputs)
     ids = inputs if isinstance(inputs, tf.Tensor) else inputs.values
     if ids.dtype != tf.uint32:
       return inputs
@@ -166,8 +182,14 @@ class _Embedding(tf.keras.layers.Layer):
     """The table: a `sok.DynamicVariable`, or a `sok.Variable` without hash table."""
     return keras_variable.held(self._variable)
 
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    return self._arguments(
+        super(_Embedding, self).get_config(),
+        embedding_initializer=tf.keras.initializers.serialize(self._initializer))
+
   def save_own_variables(self, store):
-    """Writes keys and rows, for files of Keras 3.
+    """Writes the contents of the table, for files of Keras.
 
     Raises:
       NotImplementedError: the table is spread over ranks.
@@ -175,10 +197,11 @@ class _Embedding(tf.keras.layers.Layer):
     layers.save_tables([self.embedding_variable], store)
 
   def load_own_variables(self, store):
-    """Replaces the rows by those of a file; slots of optimizers start anew."""
+    """Replaces the contents of the table by those of a file."""
     layers.load_tables([self.embedding_variable], store)
 
 
+@keras_serializable("sparse_operation_kit")
 class DistributedEmbedding(_Embedding):
   """Pooled lookup of several slots in one table.
 
@@ -198,8 +221,9 @@ class DistributedEmbedding(_Embedding):
     use_hashtable: bool.
     key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
-    **kwargs: arguments of `tf.keras.layers.Layer`. With trainable=False the table is
-      not trained. The output is float32, whatever `dtype` is.
+    **kwargs: arguments of `tf.keras.layers.Layer`. With trainable=False the table is not
+      trained until `layer.trainable` is True. The output is float32; another `dtype` is
+      reported once.
 
   Raises:
     ValueError: an invalid size, combiner or key type.
@@ -217,6 +241,9 @@ class DistributedEmbedding(_Embedding):
         max_vocabulary_size_per_gpu, embedding_vec_size, slot_num, use_hashtable,
         key_dtype, embedding_initializer, kwargs)
     self._combiner = combiner
+    self._arguments = functools.partial(
+        self._arguments, combiner=combiner, max_nnz=max_nnz,
+        max_feature_num=max_feature_num)
 
   def call(self, inputs, training=None):
     """Looks up and pools the ids of a batch.
@@ -239,6 +266,7 @@ class DistributedEmbedding(_Embedding):
     return tf.reshape(pooled, [-1, self._slot_num, self._vec_size])
 
 
+@keras_serializable("sparse_operation_kit")
 class All2AllDenseEmbedding(_Embedding):
   """Looks up one row for each id.
 
@@ -257,8 +285,9 @@ class All2AllDenseEmbedding(_Embedding):
     use_hashtable: bool.
     key_dtype: `tf.int64`, `tf.int32` or `tf.uint32`; None: int64.
     embedding_initializer: initializer or its name; None: uniform in [-0.05, 0.05).
-    **kwargs: arguments of `tf.keras.layers.Layer`. With trainable=False the table is
-      not trained. The output is float32, whatever `dtype` is.
+    **kwargs: arguments of `tf.keras.layers.Layer`. With trainable=False the table is not
+      trained until `layer.trainable` is True. The output is float32; another `dtype` is
+      reported once.
 
   Raises:
     ValueError: an invalid size or key type.
@@ -273,6 +302,8 @@ class All2AllDenseEmbedding(_Embedding):
         key_dtype, embedding_initializer, kwargs)
     self._nnz_per_slot = nnz_per_slot
     self._dynamic_input = dynamic_input
+    self._arguments = functools.partial(
+        self._arguments, nnz_per_slot=nnz_per_slot, dynamic_input=dynamic_input)
 
   def call(self, inputs, training=None):
     """Looks up the rows of a batch.

@@ -71,7 +71,7 @@ class LayersTest(_GraphTest):
     each = sok.All2AllDenseEmbedding(8, 2, slot_num=1, nnz_per_slot=1,
                                      use_hashtable=use_hashtable, trainable=False)
     for layer in (pooled, each):
-      self.assertFalse(layer.embedding_variable.trainable)
+      self.assertEmpty(layer.trainable_weights)
     self.assertEmpty(tf.compat.v1.trainable_variables())
 
   def test_all2all_dense_embedding(self):
