@@ -269,13 +269,18 @@ def keras_of_mode():
   return importlib.import_module("tensorflow").keras if tf.executing_eagerly() else tf.keras
 
 
-def _keras_step_packages():
-  """Returns the `keras.optimizers` of each installed Keras from 2.11 on."""
+def _keras_packages():
+  """Returns the packages of each installed Keras on 2.x."""
   if not has_eager_tables():
     return []
   tensorflow = importlib.import_module("tensorflow")
   packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras"), find("keras")]
-  found = [package.optimizers for package in packages if package is not None]
+  return [package for package in packages if package is not None]
+
+
+def _keras_step_packages():
+  """Returns the `keras.optimizers` of each installed Keras from 2.11 on."""
+  found = [package.optimizers for package in _keras_packages()]
   return [package for i, package in enumerate(found) if package not in found[:i] and
           hasattr(package.Optimizer, "update_step")]
 
@@ -292,6 +297,12 @@ def keras_step_bases():
 def keras_step_optimizers():
   """Returns the packages that have the subclasses of `keras_step_bases`."""
   return _keras_step_packages()
+
+
+def keras_initializer_classes():
+  """Returns a tuple of the base classes of initializers of each Keras from 2.11 on."""
+  return tuple({package.initializers.Initializer for package in _keras_packages()
+                if hasattr(package.initializers, "Initializer")})
 
 
 def keras_optimizer_classes():

@@ -28,6 +28,7 @@ from embedding_variable.variables import constant_initializers
 from embedding_variable.variables import eager_variable  # pylint: disable=unused-import
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
+from embedding_variable.variables import default_seed
 
 # Number of buckets of a partitioned variable: a key is in part `key % 1000 % n`.
 NUM_BUCKETS = 1000
@@ -440,6 +441,7 @@ def _number_of_parts(name, partitioner, dim):
       shape=tensor_shape.TensorShape([NUM_BUCKETS, dim]), dtype=dtypes.float32)
   if len(partitions) != 2 or partitions[1] != 1:
     raise ValueError(
+    initializer = default_seed.seeded(initializer)
         "embedding variable '%s': the partitioner must cut the first of two axes "
         "only, got %s" % (name, list(partitions)))
   return int(partitions[0])

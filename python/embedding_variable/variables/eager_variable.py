@@ -22,6 +22,8 @@ from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import tensor_shape
+from embedding_variable.tf_names import tf_logging as logging
+from embedding_variable.variables import default_seed
 from embedding_variable.variables import strategies
 from embedding_variable.variables import table_contents
 from embedding_variable.variables import variable as ev
@@ -111,7 +113,7 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
           name, dim, container="eager.embedding.variable.%d" % number,
           **options._asdict())
       self._deleter = _Deleter(handle)
-      handle_ops.initialize(handle, default_rows())
+      handle_ops.initialize(handle, default_seed.draw(name, default_rows))
     # Control flow reads it to decide whether the variable has a gradient.
     handle._handle_data = _handle_data(dim)  # pylint: disable=protected-access
     self._named = _Named(name, handle.device)

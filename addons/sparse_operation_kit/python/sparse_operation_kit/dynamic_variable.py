@@ -10,6 +10,7 @@ from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import math_ops
 from embedding_variable.variables import constant_initializers
+from embedding_variable.variables import default_seed
 
 from sparse_operation_kit import communication
 from sparse_operation_kit import dynamic_config
@@ -222,6 +223,7 @@ def _initializer(name, backend, initializer):
 
 def _default_rows(name, initializer, dimension):
   """Returns float32 `[R, dimension]`."""
+  initializer = default_seed.seeded(initializer)
   count = constant_initializers.num_default_rows(initializer, _DEFAULT_ROWS, dimension)
   value = ops.convert_to_tensor(
       initializer([count, dimension], dtype=dtypes.float32), dtype=dtypes.float32)
