@@ -6,10 +6,13 @@ Variables are created by stock `tf.get_variable` with a variable creator of our 
 names, scopes, reuse, custom getters and collections work as in TensorFlow.
 """
 
+import collections as collections_lib
 import contextlib
 import copy
 import inspect
 import os
+
+import numpy as np
 
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable import graph_state
@@ -25,10 +28,10 @@ from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.tf_names import variable_scope
 from embedding_variable.tf_names import variables
 from embedding_variable.variables import constant_initializers
+from embedding_variable.variables import default_seed
 from embedding_variable.variables import eager_variable  # pylint: disable=unused-import
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
-from embedding_variable.variables import default_seed
 
 # Number of buckets of a partitioned variable: a key is in part `key % 1000 % n`.
 NUM_BUCKETS = 1000
@@ -57,7 +60,8 @@ def get_embedding_variable(name,
   """Gets an existing embedding variable, or creates one.
 
   If the variable exists, `ev_option`, `initializer`, `trainable` and `collections` of this
-  call have no effect. In eager execution every call creates a new table.
+  call have no effect, and a warning reports those that differ from the variable's. In
+  eager execution every call creates a new table.
 
   An embedding variable is a hash table from integer keys to rows of floats. A lookup
   inserts nothing: a key without a row reads a default row, and gets a row of its own
@@ -81,7 +85,7 @@ def get_embedding_variable(name,
     regularizer: must be None. A scope's regularizer is not applied, with a warning.
     trainable: bool.
     collections: list of collections, or None for GLOBAL_VARIABLES. The variable is also
-      in `embedding_variables`. No effect in eager execution.
+      in `embedding_variables`. No effect in eager execution, with a warning.
     caching_device: must be None.
     partitioner: None (then the variable scope's), or a partitioner such as
       `tf.fixed_size_partitioner(n)`, which creates n tables `name/part_i`; a key is in
@@ -122,6 +126,7 @@ def get_embedding_variable(name,
     if value is not None:
       raise ValueError("embedding variable '%s': %s has no meaning for a table "
                        "and must be None" % (full_name, argument))
+  has_option = bool(ev_option or steps_to_live)
   ev_option = ev_option or options.EmbeddingVariableOption()
   ev_option = with_old_arguments(full_name, steps_to_live, init_data_source, ev_option)
   options.check_supported(full_name, ev_option)
@@ -131,7 +136,8 @@ def get_embedding_variable(name,
         "is not applied; a table has no dense value", 1, full_name)
   table = _Table(full_name, dim, key_dtype,
                  _choose_initializer(full_name, scope, initializer, ev_option),
-                 ev_option)
+                 ev_option,
+                 _Asked(has_option, initializer is not None, trainable, collections))
 
   def get(part_name):
     with _no_partitioner(scope):
@@ -191,7 +197,9 @@ def make_getter(ev_option, partition_num=None, key_dtype=dtypes.int64):
     scope = variable_scope.get_variable_scope()
     table = _Table(name, dim, key_dtype,
                    _choose_initializer(name, scope, initializer, ev_option),
-                   ev_option)
+                   ev_option,
+                   _Asked(True, initializer is not None, kwargs.get("trainable", True),
+                          kwargs.get("collections")))
 
     def get(part_name):
       return getter(
@@ -221,10 +229,17 @@ def _partitioned_variables():
   return graph_state.of(ops.get_default_graph()).setdefault(_PARTITIONED, {})
 
 
+# Arguments of a call that gets a table. The first two are whether it has such an argument.
+_Asked = collections_lib.namedtuple(
+    "_Asked", ["ev_option", "initializer", "trainable", "collections"])
+
+
 class _Table(object):
   """A table to get or create, whole or in parts."""
 
-  def __init__(self, full_name, dim, key_dtype, initializer, ev_option):
+  def __init__(self, full_name, dim, key_dtype, initializer, ev_option, asked):
+    self._asked = asked
+    self._created = None
     self._full_name = full_name
     self._dim = dim
     self._key_dtype = key_dtype
@@ -278,7 +293,37 @@ class _Table(object):
           "Trying to share embedding variable %s, but specified key_dtype %s and "
           "found %s" %
           (variable.op.name, self._key_dtype.name, variable.key_dtype.name))
+    if variable is not self._created:
+      self._report_without_effect(variable)
     return variable
+
+  def _report_without_effect(self, variable):
+    """Logs, once for a variable, which arguments differ from those that created it."""
+    # pylint: disable=protected-access
+    asked, first = self._asked, variable._created_by
+    differ = []
+    if first is not None and asked.ev_option and not self._has_options_of(first):
+      differ.append("ev_option")
+    if first is not None and (asked.initializer or self._ev_option.init.initializer) and (
+        not self.make_rows.has_initializer_of(first.make_rows)):
+      differ.append("initializer")
+    if variable.trainable and not asked.trainable:
+      differ.append("trainable=False")
+    if any(all(v is not variable for v in ops.get_collection_ref(c))
+           for c in asked.collections or ()):
+      differ.append("collections")
+    if differ and not variable._reported_without_effect:
+      variable._reported_without_effect = True
+      logging.warning(
+          "embedding variable '%s' exists, so %s of another call that gets it has no "
+          "effect. Give the same arguments in all calls", variable.op.name,
+          " and ".join(differ))
+
+  def _has_options_of(self, other):
+    mine, others = self._ev_option, other._ev_option
+    return (mine.init.default_value_dim == others.init.default_value_dim and
+            options.to_table_options(self._full_name, mine) ==
+            options.to_table_options(self._full_name, others))
 
   def _create(self, unused_next_creator, **kwargs):
     """Variable creator: creates a table in place of a stock variable."""
@@ -298,7 +343,11 @@ class _Table(object):
             record_version=_env_flag("TF_RECORD_VERSION")),
         trainable=kwargs.get("trainable", True),
         collections=kwargs.get("collections"))
-    variable._ev_option = self._ev_option  # pylint: disable=protected-access
+    # pylint: disable=protected-access
+    variable._ev_option = self._ev_option
+    if not context.executing_eagerly():  # where no later call gets it
+      variable._created_by = self
+    self._created = variable
     return variable
 
 
@@ -392,6 +441,7 @@ class _DefaultRows(object):
       initializer = initializer()
     if not callable(initializer):
       return self.to_row(initializer)
+    initializer = default_seed.seeded(initializer)
     rows = constant_initializers.num_default_rows(
         initializer, self._num_rows, self._dim)
     value = ops.convert_to_tensor(
@@ -401,6 +451,17 @@ class _DefaultRows(object):
           "embedding variable '%s': the initializer must return shape %s, got %s" %
           (self._name, [rows, self._dim], value.shape))
     return value
+
+  def has_initializer_of(self, other):
+    """Returns whether two initializers are the same, or of one kind and configuration."""
+    mine, others = self._initializer, other._initializer
+    if mine is others or type(mine) is not type(others):
+      return mine is others
+    if hasattr(mine, "get_config"):
+      return repr(mine.get_config()) == repr(others.get_config())
+    if hasattr(mine, "__code__"):
+      return mine.__code__ is others.__code__
+    return isinstance(mine, ops.Tensor) or np.array_equal(mine, others)
 
   def to_row(self, value):
     """Returns a constant as the only default row, `[1, dim]`."""
@@ -441,7 +502,6 @@ def _number_of_parts(name, partitioner, dim):
       shape=tensor_shape.TensorShape([NUM_BUCKETS, dim]), dtype=dtypes.float32)
   if len(partitions) != 2 or partitions[1] != 1:
     raise ValueError(
-    initializer = default_seed.seeded(initializer)
         "embedding variable '%s': the partitioner must cut the first of two axes "
         "only, got %s" % (name, list(partitions)))
   return int(partitions[0])

@@ -3,12 +3,14 @@
 
 import inspect
 import os
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 from embedding_variable.tf_names import context
+from embedding_variable.tf_names import tf_logging
 from embedding_variable.tf_names import variable_scope
 from embedding_variable.tf_names import variables
 
@@ -306,6 +308,36 @@ class CreationTest(parameterized.TestCase):
 
 def _central(*devices):
   return tf.distribute.experimental.CentralStorageStrategy(list(devices), "/cpu:0")
+
+
+class LaterGetTest(parameterized.TestCase):
+  """Arguments of a call that gets an existing variable."""
+
+  @parameterized.parameters(
+      ({}, None), ({"initializer": tf.ones_initializer()}, None),
+      ({"initializer": tf.zeros_initializer()}, "initializer"),
+      ({"ev_option": ev.EmbeddingVariableOption()}, None),
+      ({"ev_option": ev.EmbeddingVariableOption(
+          filter_option=ev.CounterFilter(filter_freq=3))}, "ev_option"),
+      ({"steps_to_live": 5}, "ev_option"),
+      ({"collections": ["c"]}, "collections"),
+      ({"collections": [tf.GraphKeys.GLOBAL_VARIABLES]}, None),
+      ({"collections": ["c"], "trainable": False}, "trainable=False and collections"))
+  def test_what_has_no_effect_is_reported_once(self, arguments, reported):
+    def get(**kwargs):
+      with tf.variable_scope("s", reuse=tf.AUTO_REUSE):
+        return tf.get_embedding_variable("t", 2, **kwargs)
+
+    with tf.Graph().as_default():
+      table = get(initializer=tf.ones_initializer())
+      with mock.patch.object(tf_logging, "warning") as log:
+        self.assertIs(table, get(**arguments))
+        self.assertIs(table, get(**arguments))
+    messages = [call[0][0] % call[0][1:] for call in log.call_args_list]
+    messages = [m for m in messages if "no effect" in m]
+    self.assertLen(messages, 0 if reported is None else 1)
+    if reported is not None:
+      self.assertIn("'s/t' exists, so %s of another" % reported, messages[0])
 
 
 class StrategiesTest(parameterized.TestCase):

@@ -89,7 +89,7 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
                default_rows,
                options=handle_ops.TableOptions(),
                trainable=True,
-               collections=None):  # pylint: disable=unused-argument
+               collections=None):
     """Creates and initialises the table.
 
     Args:
@@ -98,7 +98,7 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
       default_rows: function without arguments that returns float32 `[R, dim]`.
       options: as for `EmbeddingVariable`.
       trainable: bool.
-      collections: ignored.
+      collections: has no effect and is reported.
 
     Raises:
       NotImplementedError: in the scope of a `tf.distribute` strategy that mirrors
@@ -121,6 +121,10 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     resource_variable_ops.BaseResourceVariable.__init__(
         self, shape=[dim], dtype=dtypes.float32, handle=handle, name=name,
         unique_id="%s_%d" % (name, number), handle_name=name, trainable=trainable,
+    if collections is not None:
+      logging.log_first_n(
+          logging.WARN, "embedding variable '%s': collections has no effect in eager "
+          "execution, which has none", 1, name)
         distribute_strategy=strategies.current(), initial_value=None,
         initializer_op=None, is_initialized_op=None, graph_element=None)
     self._set_options(dim, options)

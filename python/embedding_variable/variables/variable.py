@@ -242,6 +242,9 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     self._caching_device = None
     self.target_gpu = -1
     self._ev_option = None
+    # The `_Table` that created it, for a warning if a later call has other arguments.
+    self._created_by = None
+    self._reported_without_effect = False
 
   @classmethod
   def from_definition(cls, variable_def, import_scope=None):
