@@ -501,6 +501,22 @@ class PartitionedTest(parameterized.TestCase):
     self._check(lambda v: ev.lookup_sparse(
         [v], [tf.RaggedTensor.from_row_splits(ids, splits)], combiners=["mean"])[0])
 
+  @parameterized.product(safe=(False, True), weighted=(False, True), max_norm=(None, .7))
+  def test_ragged_in_stock_lookups(self, safe, weighted, max_norm):
+    splits = [0, 2, 2, 5, 6]
+    ids = np.array([1, 2, 3, 3, 1, 9], np.int64)
+    weights = np.array([.5, 2., 1., 3., 4., 1.5], np.float32)
+
+    def use(v):
+      given = [tf.RaggedTensor.from_row_splits(x, splits) for x in (ids, weights)]
+      if ev.is_embedding_variable(v):  # compared with ragged ids on parts
+        given = [x.to_sparse() for x in given]
+      look_up = tf.nn.safe_embedding_lookup_sparse if safe else tf.nn.embedding_lookup_sparse
+      return look_up(v, given[0], given[1] if weighted else None, combiner="mean",
+                     max_norm=max_norm)
+
+    self._check(use)
+
   def test_safe(self):
     ids, _ = _sparse(4, 9, 4, low=-4)
     self._check(lambda v: tf.nn.safe_embedding_lookup_sparse(

@@ -17,6 +17,7 @@ from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import embedding_ops
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
+from embedding_variable.tf_names import ragged_tensor
 from embedding_variable.tf_names import sparse_ops
 from embedding_variable.tf_names import sparse_tensor
 from embedding_variable.tf_names import tensor_shape
@@ -29,8 +30,8 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
 
   Args:
     parts: list of embedding variables.
-    sp_ids: SparseTensor `[B, ...]` of int32 or int64 ids.
-    sp_weights: None, or a floating point SparseTensor of the same indices.
+    sp_ids: SparseTensor `[B, ...]` or RaggedTensor of int32 or int64 ids.
+    sp_weights: None, or floating point weights of the same kind and indices.
     combiner: name of a combiner (combiners.py); None: "mean".
     max_norm: length to which each row is clipped before it is pooled; or None.
     name: name of the op.
@@ -39,7 +40,7 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
     float32 `[B, dim]`.
 
   Raises:
-    TypeError: `sp_ids` or `sp_weights` is not a SparseTensor.
+    TypeError: `sp_ids` or `sp_weights` is neither a SparseTensor nor a RaggedTensor.
     ValueError: the combiner is unknown.
   """
   variable = parts[0].op.name
@@ -51,9 +52,11 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
   for what, value in (("sp_ids", sp_ids), ("sp_weights", sp_weights)):
     if value is None and what == "sp_weights":
       continue
-    if not isinstance(value, sparse_tensor.SparseTensor):
-      raise TypeError("embedding_lookup_sparse of '%s': %s must be a SparseTensor, "
-                      "got %r" % (variable, what, value))
+    if not isinstance(value, (sparse_tensor.SparseTensor, ragged_tensor.RaggedTensor)):
+      raise TypeError("embedding_lookup_sparse of '%s': %s must be a SparseTensor or a "
+                      "RaggedTensor, got %r" % (variable, what, value))
+  if sp_ids.shape.ndims != 2:
+    sp_ids, sp_weights = _sparse(sp_ids), _sparse(sp_weights)
   with ops.name_scope(name, "embedding_lookup_sparse"):
     if max_norm is not None:
       # The fused op cannot clip single rows.
@@ -64,6 +67,11 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
     return pooled.lookup_sparse(
         [as_params(parts)], [sp_ids],
         None if sp_weights is None else [sp_weights], [combiner])[0]
+
+
+def _sparse(ids):
+  """Returns ids or weights of any kind as a SparseTensor; other things unchanged."""
+  return ids.to_sparse() if isinstance(ids, ragged_tensor.RaggedTensor) else ids
 
 
 def as_params(parts):
@@ -90,8 +98,8 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
 
   Args:
     parts: list of embedding variables.
-    sparse_ids: SparseTensor `[d_0, ..., d_n]` of int32 or int64 ids.
-    sparse_weights: None, or a floating point SparseTensor of the same shape.
+    sparse_ids: SparseTensor `[d_0, ..., d_n]` or RaggedTensor of int32 or int64 ids.
+    sparse_weights: None, or floating point weights of the same kind and shape.
     combiner: name of a combiner (combiners.py).
     default_id: int or None.
     max_norm: as in `lookup_sparse`.
@@ -102,6 +110,7 @@ def safe_lookup_sparse(parts, sparse_ids, sparse_weights, combiner, default_id,
     float32 `[d_0, ..., d_{n-1}, dim]`.
   """
   variable = parts[0].op.name
+  sparse_ids, sparse_weights = _sparse(sparse_ids), _sparse(sparse_weights)
   check_sparse(variable, sparse_ids)
   parts[0].convert_ids(sparse_ids.values)
 
@@ -141,8 +150,8 @@ def check_sparse(variable, sparse_ids):
   """Raises TypeError unless the ids of a safe lookup are a SparseTensor."""
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
     raise TypeError(
-        "safe_embedding_lookup_sparse of '%s': sparse_ids must be a SparseTensor, "
-        "got %r" % (variable, sparse_ids))
+        "safe_embedding_lookup_sparse of '%s': sparse_ids must be a SparseTensor or a "
+        "RaggedTensor, got %r" % (variable, sparse_ids))
 
 
 def safe_pool(variable, dim, pool, sparse_ids, sparse_weights, combiner, default_id,
