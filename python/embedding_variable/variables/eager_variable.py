@@ -62,6 +62,20 @@ class _Named(object):
 
 class _Deleter(object):
   """Destroys the table when the last reference to its variable is gone."""
+class _Handle(object):
+  """The handle of an eager table, for code that reads the attribute `_handle`.
+
+  TensorFlow's C++ code reads a variable as a tensor if its `_handle` is a tensor. Else it
+  leaves the conversion to Python, where the error has the table's name.
+  """
+
+  def __init__(self, tensor):
+    self.tensor = tensor
+
+  def __getattr__(self, name):
+    return getattr(self.tensor, name)
+
+
 
   def __init__(self, handle):
     self._handle = handle
@@ -142,6 +156,19 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
 
   @property
   def op(self):
+  @property
+  def handle(self):
+    return self._shown_handle.tensor
+
+  # Set by the base class.
+  @property
+  def _handle(self):
+    return self._shown_handle
+
+  @_handle.setter
+  def _handle(self, tensor):
+    self._shown_handle = _Handle(tensor)
+
     """An object with this variable's name and device."""
     return self._named
 

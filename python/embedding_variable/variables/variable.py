@@ -294,13 +294,13 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def _find_imported_slots(self):
     """Finds the slots in the update ops of an imported graph."""
-    for op in self._handle.consumers():
+    for op in self.handle.consumers():
       if op.type in ("EvReadRows", "EvWriteRows"):
         first, count = 0, None
       elif op.type in ("EvApply", "EvApplyPooled"):
         tables = list(op.inputs)[:op.get_attr("num_tables")]
         per_table = len(op.get_attr("slot_names")) // len(tables)
-        first = [t is self._handle for t in tables].index(True) * per_table
+        first = [t is self.handle for t in tables].index(True) * per_table
         count = per_table
       else:
         continue
@@ -353,8 +353,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Keys that a filter counts and has not admitted have no row, so they are not
     included.
     """
-    with ops.device(self._handle.device):
-      return handle_ops.shape(self._handle)
+    with ops.device(self.handle.device):
+      return handle_ops.shape(self.handle)
 
   def get_dynamic_shape(self):
     """Returns int64 `[2]`: the number of keys that have a row, and dim.
@@ -366,8 +366,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def stats(self):
     """Returns int64 `[4]`: rows, index bytes, row bytes, rows inserted so far."""
-    with ops.device(self._handle.device):
-      return handle_ops.stats(self._handle)
+    with ops.device(self.handle.device):
+      return handle_ops.stats(self.handle)
 
   def get_frequency(self, ids):
     """Returns int64 of the shape of `ids`: occurrences of each id in training batches.
@@ -377,7 +377,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     with a capacity that evicts by frequency, and with `TF_RECORD_FREQ=1` in the
     environment at creation. Inserts nothing.
     """
-    return gather_ops.get_meta(self._handle, self.convert_ids(ids))[0]
+    return gather_ops.get_meta(self.handle, self.convert_ids(ids))[0]
 
   def get_version(self, ids):
     """Returns int64 of the shape of `ids`: the global step of each id's last update.
@@ -387,7 +387,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     `GlobalStepEvict`, with a capacity, with `TF_RECORD_VERSION=1` in the environment
     at creation, and if `versions_are_times`. Inserts nothing.
     """
-    return gather_ops.get_meta(self._handle, self.convert_ids(ids))[1]
+    return gather_ops.get_meta(self.handle, self.convert_ids(ids))[1]
 
   def export(self):
     """Returns an `Exported` snapshot: (keys, values, versions, freqs) at one moment.
@@ -395,8 +395,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Keys `[N]` of `key_dtype` in ascending order of (floormod(key, 1000), key), values
     float32 `[N, dim]`, versions and freqs int64 `[N]` (`[0]` if not recorded).
     """
-    with ops.device(self._handle.device):
-      table = checkpoint_ops.export_table(self._handle)
+    with ops.device(self.handle.device):
+      table = checkpoint_ops.export_table(self.handle)
       keys = math_ops.cast(table.keys, self._key_dtype)
     return Exported(keys, table.values, table.versions, table.frequencies)
 
@@ -417,7 +417,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def erase(self, keys):
     """Removes `keys` with their slots; returns int64 scalar, the number of keys found."""
     keys = math_ops.cast(self.convert_ids(keys), dtypes.int64)
-    return row_ops.erase(self._handle, keys)
+    return row_ops.erase(self.handle, keys)
 
   def evict(self, steps_to_live=None, l2_weight_threshold=None, step=None):
     """Evicts rows with their slots now; returns int64 scalar, their number.
@@ -459,10 +459,10 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
         raise ValueError("embedding variable '%s': evict() by steps_to_live needs a "
                          "global step" % self.op.name)
       step = 0 if step is None else step
-    with ops.device(self._handle.device), \
+    with ops.device(self.handle.device), \
         ops.colocate_with(None, ignore_existing=True):
       return handle_ops.evict(
-          self._handle, math_ops.cast(step, dtypes.int64),
+          self.handle, math_ops.cast(step, dtypes.int64),
           steps_to_live=steps_to_live, l2_weight_threshold=l2_weight_threshold)
 
   def evicted_count(self):
@@ -471,8 +471,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def policy_stats(self):
     """Returns int64 `[3]`: keys counted but not admitted, filter bytes, rows evicted."""
-    with ops.device(self._handle.device):
-      return handle_ops.policy_stats(self._handle)
+    with ops.device(self.handle.device):
+      return handle_ops.policy_stats(self.handle)
 
   def tier_stats(self):
     """Returns int64 `[6]`, see `handle_ops.tier_stats`: rows in the faster and in the
@@ -480,8 +480,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     rows were found. `[12]` for a table in three memories.
     """
     pairs = storages.pairs_of_tiers(storages.of_name(self._options.storage))
-    with ops.device(self._handle.device):
-      return handle_ops.tier_stats(self._handle, pairs=pairs)
+    with ops.device(self.handle.device):
+      return handle_ops.tier_stats(self.handle, pairs=pairs)
 
   def prefetch(self, ids):
     """Returns the op that moves the rows of ids from the SSD to memory, or from CPU
@@ -493,8 +493,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     Args:
       ids: int32 or int64 of any shape.
     """
-    with ops.device(self._handle.device):
-      return presence_ops.prefetch(self._handle, self.convert_ids(ids))
+    with ops.device(self.handle.device):
+      return presence_ops.prefetch(self.handle, self.convert_ids(ids))
 
   def convert_ids(self, ids):
     """Returns `ids` as an int32 or int64 tensor.
@@ -556,7 +556,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
       if counts is not None:
         counts = ops.convert_to_tensor(counts, name="counts")
         self._check_goes_with_ids("counts", counts, ids.shape)
-      rows = gather_ops.gather(self._handle, ids, counts=counts, name=name)
+      rows = gather_ops.gather(self.handle, ids, counts=counts, name=name)
       if ev_init_value is None:
         return rows
       if self._options.filter != "none":
@@ -566,7 +566,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                                       name="ev_init_value")
       self._check_goes_with_ids("ev_init_value", initial,
                                 ids.shape.concatenate([self._dim]))
-      return presence_ops.with_initial_rows(self._handle, ids, rows, initial)
+      return presence_ops.with_initial_rows(self.handle, ids, rows, initial)
 
   def _check_goes_with_ids(self, what, value, shape):
     """Raises ValueError unless a tensor can have the shape that the ids require."""
@@ -615,8 +615,8 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
 
   def is_initialized(self, name=None):
     """Returns a bool scalar."""
-    with ops.device(self._handle.device):
-      return handle_ops.is_initialized(self._handle, name=name)
+    with ops.device(self.handle.device):
+      return handle_ops.is_initialized(self.handle, name=name)
 
   def _as_graph_element(self):
     """Returns the tensor that `session.run(variable)` fetches: the number of keys, and
@@ -649,7 +649,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def _dense_var_to_tensor(self, dtype=None, name=None, as_ref=False):
     del dtype, name
     if as_ref:
-      return self._handle  # needed by colocate_with
+      return self.handle  # needed by colocate_with
     return self._no_dense_value()
 
   def _no_dense_value(self, *unused_args, **unused_kwargs):
