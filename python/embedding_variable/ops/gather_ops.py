@@ -42,8 +42,13 @@ def gather(resource, ids, counts=None, name=None):
         math_ops.cast(counts, dtypes.int64), dtypes.int32.max)
   if taped.is_eager(resource):
     return _on_tape(resource, ids, counts, name)
+  return _rows(resource, ids, counts, name)
+
+
+def _rows(resource, ids, counts, name):
+  """Creates the op, and records the counts for its registered gradient."""
   rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
-  if counts is not None:
+  if counts is not None and not taped.is_eager(rows):
     graph_state.of(rows.graph).setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
         counts, [-1])
   return rows
@@ -52,7 +57,7 @@ def gather(resource, ids, counts=None, name=None):
 def _on_tape(resource, ids, counts, name):
   """`gather` of an eager table."""
   with taped.unrecorded():
-    rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
+    rows = _rows(resource, ids, counts, name)
 
   def gradient(grads):
     handle_ops.check_not_spread(resource, "tf.nn.embedding_lookup")
@@ -123,10 +128,14 @@ def _ev_gather_grad(op, grad):
     values = array_ops.reshape(grad, row_shape)
   ids = array_ops.reshape(op.inputs[1], [-1])
   counts = graph_state.of(op.graph).get(_COUNTS, {})
+  keys = math_ops.cast(ids, dtypes.int64)
   if op.name in counts:
     counts[ids.name] = counts[op.name]
-  slices = ops.IndexedSlices(values, math_ops.cast(ids, dtypes.int64))
-  return table_gradients.record(slices, op.inputs[0]), None
+    if op.graph is not ops.get_default_graph() and handle_ops.records_frequency(
+        op.inputs[0]):
+      keys, values = table_gradients.repeated(
+          keys, values, math_ops.maximum(counts[op.name], 1))
+  return table_gradients.record(ops.IndexedSlices(values, keys), op.inputs[0]), None
 
 
 ops.NotDifferentiable("EvGetMeta")

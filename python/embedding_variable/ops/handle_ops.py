@@ -49,6 +49,19 @@ def options_of(resource):
   return TableOptions(*[_value(attributes[name]) for name in TableOptions._fields])
 
 
+def records_frequency(resource):
+  """Returns whether a table records frequencies, as a filter requires; False if unknown.
+
+  Args:
+    resource: any resource scalar.
+  """
+  op = handle_op_of(resource)
+  if op is None:
+    return False
+  options = getattr(op, "table_options", None) or options_of(op.outputs[0])
+  return options.record_frequency
+
+
 def handle(shared_name, dim, container="", name=None, **options):
   """Creates the handle of a table; running it creates the (empty) table.
 

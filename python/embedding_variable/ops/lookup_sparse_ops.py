@@ -297,6 +297,25 @@ def plan_counts(plan, table, name=None):
     return _gen.ev_plan_counts(plan, table=table, name=name)
 
 
+def gradient_of(op, resource, keys, values, plan, table):
+  """Returns a table's gradient as IndexedSlices, for the registered gradient of a lookup.
+
+  In another graph, as for a tape around a `tf.function`, the update finds no plan. If
+  the table records frequencies, such a gradient has an index for each occurrence.
+
+  Args:
+    op: the lookup.
+    resource: resource scalar, the table's handle.
+    keys: int64 `[U]`, distinct.
+    values: float32 `[U, D]`.
+    plan: plan that has the counts of the keys.
+    table: int, number of the table in it.
+  """
+  if op.graph is not ops.get_default_graph() and handle_ops.records_frequency(resource):
+    keys, values = table_gradients.repeated(keys, values, plan_counts(plan, table))
+  return table_gradients.record(ops.IndexedSlices(values, keys), resource)
+
+
 @contextlib.contextmanager
 def _beside(op):
   """Context in which new ops run where an op of this graph runs, despite device scopes.
@@ -350,8 +369,7 @@ def _ev_lookup_sparse_grad(op, *grads):
     keys, values = _gen.ev_lookup_sparse_grad(
         plan, dense, weights, tables=tables, dims=[dims[t] for t in tables])
   for k, t in enumerate(tables):
-    result[t] = table_gradients.record(
-        ops.IndexedSlices(values[k], keys[k]), op.inputs[t])
+    result[t] = gradient_of(op, op.inputs[t], keys[k], values[k], plan, t)
   if op.get_attr("num_weights"):
     for k, t in enumerate(tables):
       output = op.outputs[t]

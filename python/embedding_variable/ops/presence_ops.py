@@ -4,6 +4,7 @@
 
 from embedding_variable import _lib
 from embedding_variable import graph_state
+from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
@@ -79,24 +80,43 @@ def with_initial_rows(resource, ids, rows, initial_rows):
   flat = array_ops.reshape(rows, [-1, dim])
   initial = array_ops.reshape(initial_rows, [-1, dim])
   absent = array_ops.reshape(lookup_tier(resource, ids) < 0, [-1])
-  with ops.get_default_graph().gradient_override_map({"Select": _SELECT_GRADIENT}):
-    chosen = array_ops.where(absent, initial, flat)
-  # Inputs of the gradient that are not inputs of the op.
-  graph_state.of(chosen.graph).setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
-      resource, array_ops.reshape(math_ops.cast(ids, dtypes.int64), [-1]))
+  keys = array_ops.reshape(math_ops.cast(ids, dtypes.int64), [-1])
+  chosen = _select(resource, keys, absent, initial, flat)
   result = array_ops.reshape(chosen, array_ops.shape(rows))
   result.set_shape(rows.shape)
   return result
 
 
+def _select(resource, keys, absent, initial, rows):
+  """Returns `where(absent, initial, rows)`, whose gradient inserts the absent keys."""
+  # A tape does not apply the map. It is for tf.gradients, and for the gradient of a whole
+  # function, taken by a tape outside of it.
+  with ops.get_default_graph().gradient_override_map({"Select": _SELECT_GRADIENT}), \
+      taped.unrecorded():
+    chosen = array_ops.where(absent, initial, rows)
+  if not taped.is_eager(chosen):
+    # Inputs of the gradient that are not inputs of the op.
+    graph_state.of(chosen.graph).setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
+        resource, keys)
+  return taped.differentiable(
+      _SELECT_GRADIENT, [chosen], [rows],
+      lambda grads: [_after_insert(resource, keys, initial, grads[0])])[0]
+
+
+def _after_insert(resource, keys, initial, grad):
+  """Returns the gradient, formed after the absent keys are inserted."""
+  with ops.control_dependencies([insert_absent(resource, keys, initial)]):
+    return array_ops.identity(grad)
+
+
 @ops.RegisterGradient(_SELECT_GRADIENT)
 def _select_grad(op, grad):
   """Inserts the absent keys after the lookup, before anything uses the gradient."""
-  resource, ids = graph_state.of(op.graph)[_SELECT_GRADIENT][op.name]
-  with ops.control_dependencies([op]):
-    inserted = insert_absent(resource, ids, op.inputs[1])
-  with ops.control_dependencies([inserted]):
-    return None, None, array_ops.identity(grad)
+  resource, keys = graph_state.of(op.graph)[_SELECT_GRADIENT][op.name]
+  # No control dependency on an op of another graph (a tf.function).
+  wait_for = [op] if op.graph is ops.get_default_graph() else []
+  with ops.control_dependencies(wait_for):
+    return None, None, _after_insert(resource, keys, op.inputs[1], grad)
 
 
 for _op_type in ("EvLookupTier", "EvPrefetch", "EvInsertAbsent"):

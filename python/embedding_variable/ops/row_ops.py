@@ -113,7 +113,14 @@ def read_and_evict(resource, keys, step, name=None):
     (values, evicted_keys, evicted_values): float32 `[M, D]` as read before the
       eviction; int64 `[E]` and float32 `[E, D]`, the rows evicted by this op.
   """
-  return _gen.ev_read_and_evict(resource, keys, step, name=name)
+  if not taped.is_eager(resource):
+    return _gen.ev_read_and_evict(resource, keys, step, name=name)
+  with taped.unrecorded():
+    rows, evicted, values = _gen.ev_read_and_evict(resource, keys, step, name=name)
+  rows, = taped.differentiable("EvReadAndEvict", [rows], [resource],
+                               lambda grads: [ops.IndexedSlices(
+                                   ops.convert_to_tensor(grads[0]), array_ops.identity(keys))])
+  return rows, evicted, values
 
 
 def erase(resource, keys, name=None):
@@ -134,7 +141,8 @@ def _ev_read_and_evict_grad(op, grad, *unused_grads):
   wait_for = [op] if op.graph is ops.get_default_graph() else []
   with ops.control_dependencies(wait_for):
     values = array_ops.identity(ops.convert_to_tensor(grad))
-  slices = ops.IndexedSlices(values, op.inputs[1])
+    keys = array_ops.identity(op.inputs[1])  # in the default graph, like the values
+  slices = ops.IndexedSlices(values, keys)
   return table_gradients.record(slices, op.inputs[0]), None, None
 
 

@@ -8,6 +8,9 @@ lead back to the table's handle, so each gradient function records the handle's 
 
 from embedding_variable import graph_state
 from embedding_variable.ops import handle_ops
+from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 
 # Attribute of a graph: name of a gradient's indices -> name of the table.
@@ -26,6 +29,25 @@ def record(slices, resource):
   if handle_op is not None:
     tables[slices.indices.name] = handle_op.name
   return slices
+
+
+def repeated(keys, values, counts):
+  """Returns (keys, values) in which each key is repeated as often as it occurred.
+
+  Its first row is its gradient, the other ones are zeros. For code that cannot find the
+  counts, and so counts one occurrence per index.
+
+  Args:
+    keys: int64 `[U]`.
+    values: float32 `[U, D]`.
+    counts: int64 `[U]`, at least 1 each.
+  """
+  total = math_ops.reduce_sum(counts, keepdims=True)
+  first = array_ops.expand_dims(math_ops.cumsum(counts, exclusive=True), 1)
+  starts = array_ops.scatter_nd(first, array_ops.ones_like(counts), total)
+  number = math_ops.cumsum(starts) - 1
+  shape = array_ops.concat([total, array_ops.shape(values, out_type=dtypes.int64)[1:]], 0)
+  return array_ops.gather(keys, number), array_ops.scatter_nd(first, values, shape)
 
 
 def table_of(slices):

@@ -29,9 +29,10 @@ def of(slices):
 def _of_indices(indices):
   if taped.is_eager(indices):
     return _of_eager(indices)
-  while indices.op.type in ("Identity", "Cast"):
-    indices = indices.op.inputs[0]
   given = gather_ops.counts_of(indices)
+  while given is None and indices.op.type in ("Identity", "Cast"):
+    indices = indices.op.inputs[0]
+    given = gather_ops.counts_of(indices)
   if given is not None:
     return given
   found = lookup_sparse_ops.plan_of(ops.IndexedSlices(indices, indices))

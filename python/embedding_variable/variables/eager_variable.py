@@ -46,22 +46,22 @@ class _Named(object):
 
   Attributes:
     is_spread: bool, whether other ranks hold rows of the table.
+    table_options: `handle_ops.TableOptions`.
   """
 
   type = handle_ops.HANDLE_OP
   is_spread = False
 
-  def __init__(self, name, device):
+  def __init__(self, name, device, options):
     self.name = name
     self.device = device
+    self.table_options = options
 
   @property
   def graph(self):
     return self
 
 
-class _Deleter(object):
-  """Destroys the table when the last reference to its variable is gone."""
 class _Handle(object):
   """The handle of an eager table, for code that reads the attribute `_handle`.
 
@@ -76,6 +76,8 @@ class _Handle(object):
     return getattr(self.tensor, name)
 
 
+class _Deleter(object):
+  """Destroys the table when the last reference to its variable is gone."""
 
   def __init__(self, handle):
     self._handle = handle
@@ -119,6 +121,10 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
         variables.
     """
     strategies.check(name)
+    if collections is not None:
+      logging.log_first_n(
+          logging.WARN, "embedding variable '%s': collections has no effect in eager "
+          "execution, which has none", 1, name)
     options = ev.with_needed_records(options)
     self._maybe_initialize_trackable()
     number = next(_numbers)
@@ -130,15 +136,11 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
       handle_ops.initialize(handle, default_seed.draw(name, default_rows))
     # Control flow reads it to decide whether the variable has a gradient.
     handle._handle_data = _handle_data(dim)  # pylint: disable=protected-access
-    self._named = _Named(name, handle.device)
+    self._named = _Named(name, handle.device, options)
     handle_ops.set_eager_op(handle, self._named)
     resource_variable_ops.BaseResourceVariable.__init__(
         self, shape=[dim], dtype=dtypes.float32, handle=handle, name=name,
         unique_id="%s_%d" % (name, number), handle_name=name, trainable=trainable,
-    if collections is not None:
-      logging.log_first_n(
-          logging.WARN, "embedding variable '%s': collections has no effect in eager "
-          "execution, which has none", 1, name)
         distribute_strategy=strategies.current(), initial_value=None,
         initializer_op=None, is_initialized_op=None, graph_element=None)
     self._set_options(dim, options)
@@ -155,8 +157,6 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
     return self is not other
 
   @property
-  def op(self):
-  @property
   def handle(self):
     return self._shown_handle.tensor
 
@@ -169,6 +169,8 @@ class EagerEmbeddingVariable(ev.EmbeddingVariable):
   def _handle(self, tensor):
     self._shown_handle = _Handle(tensor)
 
+  @property
+  def op(self):
     """An object with this variable's name and device."""
     return self._named
 

@@ -389,7 +389,8 @@ def _sok_pool_grad(op, *grads):
         fingerprint=op.get_attr("fingerprint"),
         name="serve_grad")
     for k, t in enumerate(tables):
-      result[t] = _gradient_of(op.inputs[t], values[k], unique[k])
+      result[t] = lookup_sparse_ops.gradient_of(
+          op, op.inputs[t], unique[k], values[k], served, t)
       if num_weights:
         result[num_tables + t] = _gen.sok_pool_weight_grad(
             route, rows, dense[k], op.outputs[t], table=t, wire=wire,
