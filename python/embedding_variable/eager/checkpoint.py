@@ -16,13 +16,18 @@ from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import taped
 from embedding_variable.tf_names import compat
-from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import errors
+from embedding_variable.tf_names import gen_resource_variable_ops
+from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import pywrap_tensorflow
 from embedding_variable.variables import eager_variable
 
 _PACKAGE = "embedding_variable"
 _NAME = "tables"
+
+# The container of the table of `_check`.
+_CHECKED = "eager.embedding.variable.checked.%d"
 
 
 def register(registration):
@@ -32,13 +37,14 @@ def register(registration):
     registration: TensorFlow's module of registered savers.
   """
   registration.register_checkpoint_saver(
-      _PACKAGE, _NAME, predicate=_is_table, save_fn=save, restore_fn=restore_all)
+      _PACKAGE, _NAME, predicate=is_table, save_fn=save, restore_fn=restore_all)
   # A SavedModel creates its tables by this class, then restores them.
-  registration.register_serializable(_PACKAGE, predicate=_is_table)(
+  registration.register_serializable(_PACKAGE, predicate=is_table)(
       eager_variable.EagerEmbeddingVariable)
 
 
-def _is_table(trackable):
+def is_table(trackable):
+  """Returns whether an object is an eager table or Keras's holder of one."""
   return eager_variable.table_of(trackable) is not None
 
 
@@ -69,12 +75,22 @@ def save(trackables, file_prefix):
 def restore_all(trackables, merged_prefix):
   """Replaces the contents of tables by those of a checkpoint.
 
+  If the checkpoint lacks one of the tables, or has another shape or size, no table
+  changes.
+
   Args:
     trackables: dict {name in the checkpoint: table, or Keras's holder of it}.
     merged_prefix: string scalar.
   """
-  for name, trackable in sorted(trackables.items()):
-    restore(eager_variable.table_of(trackable), merged_prefix, name)
+  tables = [(name, eager_variable.table_of(trackable))
+            for name, trackable in sorted(trackables.items())]
+  if not taped.is_eager(ops.convert_to_tensor(merged_prefix)):
+    for name, table in tables:
+      _restore_in_graph(table, merged_prefix, name)
+    return
+  slots = [_check(table, merged_prefix, name) for name, table in tables]
+  for (name, table), columns in zip(tables, slots):
+    _replace(table, merged_prefix, name, columns)
 
 
 def restore(table, prefix, name):
@@ -82,7 +98,11 @@ def restore(table, prefix, name):
 
   Slots that no optimizer of this process has used yet are restored too, for the
   optimizer that will use them. A table that was saved in parts is found, by any number of
-  ranks; each takes the rows that it owns. On an error the table is empty.
+  ranks; each takes the rows that it owns.
+
+  An error of the checkpoint that is found before its rows are read leaves the table
+  unchanged. After a later one, such as a wrong checksum, the table is empty, as the
+  message reports.
 
   Args:
     table: eager embedding variable.
@@ -93,29 +113,65 @@ def restore(table, prefix, name):
     TypeError: `table` is no eager embedding variable.
     tf.errors.NotFoundError: the checkpoint has no table of that name.
     tf.errors.InvalidArgumentError: its rows have another length.
+    tf.errors.DataLossError: the checkpoint is damaged.
   """
   if eager_variable.table_of(table) is None:
     raise TypeError(
         "embedding_variable.restore: table must be an embedding variable of eager "
         "execution, got %r. tf.train.Saver restores a graph's" % (table,))
-  prefix = ops.convert_to_tensor(prefix)
-  if taped.is_eager(prefix):
-    known = table.slot_columns
-    table.restored_columns.clear()
-    for slot in _slots_in(compat.as_str(prefix.numpy()), name):
-      if slot not in known:
-        table.restored_columns[slot] = 0.0
-  slots = _columns(table)
-  first = []
-  if not taped.is_eager(prefix):
-    # In the graph of a SavedModel, whose table is not initialized. The checkpoint has
-    # the default rows.
-    first = [handle_ops.initialize(table.handle, array_ops.zeros([1, table.dim]))]
-  with ops.control_dependencies(first):
-    checkpoint_ops.restore_table(
-        table.handle, prefix, name, list(slots), list(slots.values()),
-        placement=job.current().placement(table) or (), rank=job.current().rank(),
-        custom_dim=saveable.restores_custom_dim())
+  restore_all({name: table}, ops.convert_to_tensor(prefix))
+
+
+def _restore_in_graph(table, prefix, name):
+  """Restores in the graph of a SavedModel, whose table is not initialized."""
+  # The checkpoint has the default rows.
+  first = handle_ops.initialize(table.handle, array_ops.zeros([1, table.dim]))
+  with ops.control_dependencies([first]):
+    _restore_op(table, table.handle, prefix, name, _columns(table))
+
+
+def _check(table, prefix, name):
+  """Raises an error if a checkpoint does not have a table as its index describes it.
+
+  Restores no row, into another table: that opens all tensors and compares their sizes.
+
+  Returns:
+    {slot: initial value} of all slots that the table has after the restore.
+  """
+  slots = {slot: 0.0 for slot in _slots_in(compat.as_str(prefix.numpy()), name)}
+  slots.update(table.slot_columns)
+  other = handle_ops.handle(table.op.name, table.dim, container=_CHECKED % id(table),
+                            key_dtype=table.key_dtype)
+  try:
+    handle_ops.initialize(other, array_ops.zeros([1, table.dim]))
+    _restore_op(table, other, prefix, name, slots, placement=[0], rank=1)
+  finally:
+    gen_resource_variable_ops.destroy_resource_op(other)
+  return slots
+
+
+def _replace(table, prefix, name, slots):
+  """Restores a table that `_check` has checked."""
+  default_rows = checkpoint_ops.default_rows(table.handle)
+  table.restored_columns.clear()
+  try:
+    _restore_op(table, table.handle, prefix, name, slots)
+  except errors.OpError as e:
+    handle_ops.initialize(table.handle, default_rows)
+    raise type(e)(e.node_def, e.op, "%s. The table is empty now: restore another "
+                  "checkpoint. Other variables may be restored" % e.message)
+  table.restored_columns.update(
+      (slot, initial) for slot, initial in slots.items() if slot not in table.slot_columns)
+
+
+def _restore_op(table, handle, prefix, name, slots, placement=None, rank=None):
+  """Restores this rank's rows of a table into the table of a handle."""
+  if placement is None:
+    placement = job.current().placement(table) or ()
+    rank = job.current().rank()
+  return checkpoint_ops.restore_table(
+      handle, prefix, name, list(slots), list(slots.values()), placement=placement,
+      rank=rank, custom_dim=saveable.restores_custom_dim())
 
 
 def _columns(table):
