@@ -231,7 +231,7 @@ class ConvertTest(parameterized.TestCase):
       writers[1].write(np.full([3, 2], k, "<f4").tobytes())
       for writer in writers:
         writer.close()
-      replaced_together.commit([(paths[2], writers)])
+      replaced_together.commit([(paths[2], "v", writers)])
       if not k:
         os.rename(paths[1], paths[1] + ".old")
     # The process was killed after it had replaced the sums.

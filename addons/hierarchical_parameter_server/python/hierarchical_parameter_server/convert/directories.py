@@ -105,7 +105,7 @@ def write_pieces(folder, pieces):
     for writer in writers:
       writer.discard()
     raise
-  replaced_together.commit([(sums, writers)])
+  replaced_together.commit([(sums, os.path.basename(os.path.abspath(folder)), writers)])
   return count, width
 
 
