@@ -70,6 +70,9 @@ class SparseEmbedding(object):
       if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
         raise ValueError("%s: '%s': %s must be an integer of at least 0, got %r" %
                          (_WHERE, sparse_embedding_name, name, value))
+    if self.type != "HybridSparseEmbedding":
+      printing.without_effect("%s '%s'" % (_WHERE, sparse_embedding_name), {
+          "hybrid_embedding_param": (hybrid_embedding_param, None)})
     self.workspace = workspace_size_per_gpu_in_mb
     self.rows = max_vocabulary_size_per_gpu
     self.vec_size, self.combiner = embedding_vec_size, combiner

@@ -24,6 +24,10 @@ _HPARAMS = {
     "RMSProp": ("rmsprop_hparam", {"beta": "beta", "epsilon": "epsilon"}),
 }
 
+# Arguments of an optimizer, with their defaults.
+_DEFAULTS = dict(atomic_update=True, beta=None, beta1=0.9, beta2=0.999, epsilon=1e-7,
+                 initial_accu_value=0.0, lambda1=0.0, lambda2=0.0, momentum_factor=0.0)
+
 # beta unless it is given.
 _BETA = {"Ftrl": 0.0, "RMSProp": 0.9}
 
@@ -33,6 +37,8 @@ def CreateOptimizer(  # pylint: disable=invalid-name
     beta2=0.999, epsilon=1e-7, initial_accu_value=0.0, momentum_factor=0.0,
     atomic_update=True, beta=None, lambda1=0.0, lambda2=0.0):
   """Returns an optimizer for `Model` or SparseEmbedding; the Solver has the rate.
+
+  An argument of another optimizer is reported once.
 
   Args:
     optimizer_type: member of Optimizer_t. RMSProp updates rows of embeddings only.
@@ -51,12 +57,14 @@ def CreateOptimizer(  # pylint: disable=invalid-name
   Raises:
     TypeError: a type is no member of its enumeration.
   """
+  given = {name: value for name, value in locals().items() if name in _DEFAULTS}
   kind = enums.check(_WHERE, "optimizer_type", optimizer_type, enums.Optimizer_t)
   update = enums.check(_WHERE, "update_type", update_type, enums.Update_t)
-  given = dict(beta1=beta1, beta2=beta2, epsilon=epsilon, momentum_factor=momentum_factor,
-               initial_accu_value=initial_accu_value, lambda1=lambda1, lambda2=lambda2,
-               beta=_BETA.get(kind) if beta is None else beta)
-  printing.without_effect(_WHERE, {"atomic_update": (atomic_update, True)})
+  printing.without_effect(_WHERE, {
+      name: (value, _DEFAULTS[name]) for name, value in given.items()
+      if name not in _HPARAMS[kind][1]})
+  if beta is None:
+    given["beta"] = _BETA.get(kind)
   return OptParams(kind, update, {key: given[name] for name, key in
                                   _HPARAMS[kind][1].items()})
 

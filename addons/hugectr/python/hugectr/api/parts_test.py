@@ -23,6 +23,7 @@ from hugectr.data import batches
 from hugectr.data import writing
 
 _SLOTS = small_scripts.SLOTS
+_EMBEDDING = hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash
 _LAYER, _READER = hugectr.Layer_t, hugectr.DataReaderType_t
 
 
@@ -334,6 +335,10 @@ class PartsTest(parameterized.TestCase):
       (hugectr.DataReaderParams, (_READER.Parquet, "a", "", "b"), dict(
           check_type=hugectr.Check_t.Sum)),
       (hugectr.AsyncParam, (), dict(num_threads=1, shuffle=True, io_depth=2)),
+      (hugectr.CreateOptimizer, (hugectr.Optimizer_t.SGD,), dict(
+          beta1=.5, momentum_factor=.9, beta=1., atomic_update=False)),
+      (hugectr.SparseEmbedding, (_EMBEDDING, 1, 4, "sum", "rows", "keys"), dict(
+          hybrid_embedding_param=hugectr.HybridEmbeddingParam())),
       (hugectr.CreateSolver, (), dict(use_embedding_collection=True)))
   def test_each_argument_without_effect_is_named(self, call, required, arguments):
     self.assertEmpty(self.printed(call, *required))
@@ -346,6 +351,8 @@ class PartsTest(parameterized.TestCase):
     loss = (_LAYER.BinaryCrossEntropyLoss, ["a", "b"], ["d"])
     raw = dict(cache_eval_data=2, num_samples=5, eval_num_samples=5, slot_size_array=[2])
     for call in (
+        lambda: hugectr.CreateOptimizer(hugectr.Optimizer_t.Ftrl, beta=1., lambda1=.1),
+        lambda: hugectr.CreateOptimizer(beta1=.5, beta2=.6, epsilon=1e-4),
         lambda: hugectr.DenseLayer(*loss, use_regularizer=True, regularizer_type=hugectr.L2,
                                    **{"lambda": .1}),
         lambda: hugectr.DataReaderParams(_READER.Raw, "a", "", "b", float_label_dense=True,

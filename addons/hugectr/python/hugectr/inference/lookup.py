@@ -7,6 +7,7 @@ import json
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from hugectr.api import printing
 from hugectr.config import loading
 from hugectr.inference import params
 from hugectr.inference import server
@@ -79,7 +80,7 @@ class HPS(object):
       ValueError: there is no such table, or keys are no vector of integers.
       tf.errors.OpError: the server cannot answer.
     """
-    del device_id
+    printing.without_effect("hugectr.inference.HPS.lookup", {"device_id": (device_id, 0)})
     call = self._calls.get((model_name, table_id))
     if call is None:
       raise ValueError("%s.lookup: there is no table %r of model %r; models and their numbers "
