@@ -13,6 +13,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
@@ -140,11 +141,15 @@ Status GpuRows::NewKeyedRow(int64_t key, RowHandle handle,
 
 Status GpuRows::AddNew(const int64_t* key, RowHandle handle,
                        int64_t default_row) {
-  if (key == nullptr) return AddReserved(nullptr, handle, default_row);
-  EV_RETURN_IF_ERROR(known_->Reserve());
-  const Status status = AddReserved(key, handle, default_row);
-  if (!status.ok()) known_->Unreserve();
-  return status;
+  // The caller may hold a lock of the index, which no exception may pass.
+  return CatchBadAlloc([&] {
+    if (key == nullptr) return AddReserved(nullptr, handle, default_row);
+    EV_RETURN_IF_ERROR(known_->Reserve());
+    const Status status =
+        CatchBadAlloc([&] { return AddReserved(key, handle, default_row); });
+    if (!status.ok()) known_->Unreserve(1);
+    return status;
+  });
 }
 
 Status GpuRows::AddReserved(const int64_t* key, RowHandle handle,
@@ -178,22 +183,22 @@ Status GpuRows::RenewRow(RowHandle handle, int64_t default_row) {
 
 Status GpuRows::Flush() {
   if (!new_rows_.has_any()) return Status::OK();
-  NewRows::Queue queue;
-  const std::unique_lock<std::mutex> lock = new_rows_.Take(&queue);
-  if (queue.empty()) return Status::OK();
-  const Status status =
-      WithDevice([&](TransferLane* lane) { return WriteQueued(queue, lane); });
-  if (!status.ok()) {
-    new_rows_.GiveBack(queue);
-    return status;
-  }
-  new_rows_.Done();
-  return Status::OK();
+  return CatchBadAlloc([&] {
+    NewRows::Writing writing(&new_rows_);
+    if (writing.queue().empty()) return Status::OK();
+    // If it fails, the lane's destructor waits for what was enqueued.
+    return WithDevice(
+        [&](TransferLane* lane) { return WriteQueued(&writing, lane); });
+  });
 }
 
-Status GpuRows::WriteQueued(const NewRows::Queue& queue, TransferLane* lane) {
-  const std::vector<NewRows::Row>& rows = queue.rows;
-  const std::vector<NewRows::Key>& keys = queue.keys;
+Status GpuRows::WriteQueued(NewRows::Writing* writing, TransferLane* lane) {
+  EV_RETURN_IF_ERROR(WriteQueuedRows(writing, lane));
+  return WriteQueuedKeys(writing, lane);
+}
+
+Status GpuRows::WriteQueuedKeys(NewRows::Writing* writing, TransferLane* lane) {
+  const std::vector<NewRows::Key>& keys = writing->queue().keys;
   const int64_t keys_per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
   const int64_t num_keys = keys.size();
@@ -216,8 +221,14 @@ Status GpuRows::WriteQueued(const NewRows::Queue& queue, TransferLane* lane) {
         reinterpret_cast<const int64_t*>(turn->device),
         reinterpret_cast<const RowHandle*>(turn->device + handles_at), n,
         lane->stream()));
+    writing->WroteKeys(n);
     EV_RETURN_IF_ERROR(lane->End(turn));
   }
+  return Status::OK();
+}
+
+Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane) {
+  const std::vector<NewRows::Row>& rows = writing->queue().rows;
   const int64_t total = rows.size();
   const int64_t per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
@@ -245,6 +256,7 @@ Status GpuRows::WriteQueued(const NewRows::Queue& queue, TransferLane* lane) {
         batch, reinterpret_cast<const int64_t*>(turn->device + defaults_at),
         defaults_.as<float>(), initial_values_.as<float>(), num_slots_,
         lane->stream()));
+    writing->WroteRows(n);
     EV_RETURN_IF_ERROR(lane->End(turn));
   }
   return Status::OK();
@@ -505,18 +517,18 @@ Status GpuRows::TakeTally(const TakeRowTally& take) {
 }
 
 void GpuRows::ForgetKeys(Span<const int64_t> keys) {
-  Status status = Flush();  // some of the keys may be queued
   WaitForSteps();
-  if (status.ok()) status = known_->Erase(keys);
-  // A key left in the table would lead to another key's row.
+  known_->Unreserve(new_rows_.ForgetKeys(keys));
+  const Status status = CatchBadAlloc([&] { return known_->Erase(keys); });
+  // Only an error of the GPU itself, since Erase needs no memory. A key left in
+  // the table would lead to another key's row.
   if (!status.ok() && broken_.ok()) broken_ = status;
 }
 
 void GpuRows::Forget(Span<const RowHandle> handles) {
-  // Flushed so that a reused handle is not in the queue twice. If that fails,
-  // the next call fails too and returns the error.
-  if (!Flush().ok()) return;
   WaitForSteps();
+  // A reused handle must not be in the queue twice.
+  new_rows_.ForgetRows(handles);
   for (RowHandle handle : handles) {
     const size_t piece = handle >> pieces_->rows_log2();
     if (--live_[piece] == 0) pieces_->Free(piece);

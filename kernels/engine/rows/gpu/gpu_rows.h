@@ -123,7 +123,10 @@ class GpuRows : public GpuRowHome {
   // for the lane. WithDevice does the same without writing queued rows.
   Status WithLane(const std::function<Status(TransferLane*)>& body);
   Status WithDevice(const std::function<Status(TransferLane*)>& body);
-  Status WriteQueued(const NewRows::Queue& queue, TransferLane* lane);
+  // Writes the rows, then the keys.
+  Status WriteQueued(NewRows::Writing* writing, TransferLane* lane);
+  Status WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane);
+  Status WriteQueuedKeys(NewRows::Writing* writing, TransferLane* lane);
   Status UploadInitialValues(Span<const float> values, TransferLane* lane);
   // Computes bytes_per_row for each row on the device and copies them to the
   // host, in chunks. Per chunk, work(batch, out) enqueues the computation; out

@@ -11,6 +11,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"
@@ -24,6 +25,8 @@ constexpr int64_t kMinSlots = 1024;
 constexpr int64_t kMaxSlots = int64_t{1} << 31;
 constexpr size_t kKeysPerErase = 1 << 20;
 constexpr size_t kMinKeysPerErase = 1 << 10;
+// Keys in the parameters of a kernel, which have 4 KiB.
+constexpr size_t kFewKeys = 256;
 constexpr int kOwnSlots = 2;
 constexpr int kNumCounters = 2;
 
@@ -71,20 +74,35 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__device__ void EraseKnown(const KnownKeysView& known, int64_t key) {
+  const uint64_t slot = FindSlot(known, key);
+  if (slot == kNoSlot) return;
+  known.handles[slot] = kNoRow;
+  if (HasOwnSlot(key)) return;
+  // Counts a key once if several threads erase it.
+  if (atomicCAS(reinterpret_cast<unsigned long long*>(known.keys + slot),
+                static_cast<unsigned long long>(key),
+                static_cast<unsigned long long>(kErasedKey)) ==
+      static_cast<unsigned long long>(key)) {
+    atomicSub(known.counters + kKeysKnown, 1u);
+  }
+}
+
 __global__ void __launch_bounds__(kThreads)
     EraseKernel(KnownKeysView known, const int64_t* keys, int64_t num_keys) {
   for (int64_t i = FirstIndex(); i < num_keys; i += IndexStep()) {
-    const uint64_t slot = FindSlot(known, keys[i]);
-    if (slot == kNoSlot) continue;
-    known.handles[slot] = kNoRow;
-    if (HasOwnSlot(keys[i])) continue;
-    // Counts a key once if it is in 'keys' twice.
-    if (atomicCAS(reinterpret_cast<unsigned long long*>(known.keys + slot),
-                  static_cast<unsigned long long>(keys[i]),
-                  static_cast<unsigned long long>(kErasedKey)) ==
-        static_cast<unsigned long long>(keys[i])) {
-      atomicSub(known.counters + kKeysKnown, 1u);
-    }
+    EraseKnown(known, keys[i]);
+  }
+}
+
+struct FewKeys {
+  int64_t keys[kFewKeys];
+};
+
+__global__ void __launch_bounds__(kThreads)
+    EraseFewKernel(KnownKeysView known, FewKeys few, int64_t num_keys) {
+  for (int64_t i = FirstIndex(); i < num_keys; i += IndexStep()) {
+    EraseKnown(known, few.keys[i]);
   }
 }
 
@@ -100,9 +118,9 @@ Status KnownKeys::Reserve() {
   return Status::OK();
 }
 
-void KnownKeys::Unreserve() {
+void KnownKeys::Unreserve(int64_t num_keys) {
   std::lock_guard<std::mutex> lock(mu_);
-  --reserved_;
+  reserved_ -= num_keys;
 }
 
 Status KnownKeys::Put(const int64_t* keys, const RowHandle* handles,
@@ -187,13 +205,17 @@ Status KnownKeys::Erase(Span<const int64_t> keys) {
   size_t at_once = kKeysPerErase;
   for (size_t begin = 0; begin < keys.size();) {
     const size_t n = std::min(keys.size() - begin, at_once);
-    const Status status = EraseSome(keys.subspan(begin, n));
-    if (status.code() == StatusCode::kResourceExhausted &&
-        at_once > kMinKeysPerErase) {
-      at_once /= 4;
-      continue;
+    const Status status =
+        CatchBadAlloc([&] { return EraseSome(keys.subspan(begin, n)); });
+    if (status.code() == StatusCode::kResourceExhausted) {
+      if (at_once > kMinKeysPerErase) {
+        at_once /= 4;
+        continue;
+      }
+      EV_RETURN_IF_ERROR(EraseFew(keys.subspan(begin, n)));
+    } else {
+      EV_RETURN_IF_ERROR(status);
     }
-    EV_RETURN_IF_ERROR(status);
     begin += n;
   }
   return Status::OK();
@@ -215,6 +237,17 @@ Status KnownKeys::EraseSome(Span<const int64_t> keys) {
   Shrink(lane->stream());
   WorkLane::Release(std::move(lane));
   return Status::OK();
+}
+
+Status KnownKeys::EraseFew(Span<const int64_t> keys) {
+  FewKeys few;
+  for (size_t begin = 0; begin < keys.size(); begin += kFewKeys) {
+    const size_t n = std::min(kFewKeys, keys.size() - begin);
+    std::copy_n(keys.data() + begin, n, few.keys);
+    EraseFewKernel<<<1, kThreads>>>(view_, few, static_cast<int64_t>(n));
+    EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseFewKernel");
+  }
+  return ReadCounters(StreamView(cudaStreamLegacy));
 }
 
 void KnownKeys::Shrink(StreamView stream) {

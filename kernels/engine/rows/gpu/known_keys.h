@@ -80,8 +80,8 @@ class KnownKeys {
   // meanwhile. ResourceExhausted: no memory, or too many keys; nothing has
   // changed.
   Status Reserve();
-  // Cancels the reservation of a key that will not be put.
-  void Unreserve();
+  // Cancels the reservations of keys that will not be put.
+  void Unreserve(int64_t num_keys);
   // Inserts reserved keys [K] with their rows' handles [K], both in GPU memory.
   // Enqueues one kernel.
   Status Put(const int64_t* keys, const RowHandle* handles, int64_t num_keys,
@@ -89,7 +89,7 @@ class KnownKeys {
 
   // --- Must run alone, without kernels of the other calls in flight ---
 
-  // Removes keys, and waits for the GPU.
+  // Removes keys, and waits for the GPU. Needs no memory.
   Status Erase(Span<const int64_t> keys);
   // Removes all keys and reservations, and frees the memory.
   void Clear();
@@ -103,6 +103,7 @@ class KnownKeys {
   Status Rebuild(int64_t num_keys, StreamView stream);
   Status ReadCounters(StreamView stream);
   Status EraseSome(Span<const int64_t> keys);
+  Status EraseFew(Span<const int64_t> keys);
   void Shrink(StreamView stream);
 
   const int device_;

@@ -201,19 +201,20 @@ StepCall::~StepCall() {
     if (uploads_ != nullptr) {
       has_failed_ |= !uploads_->Join(lane_->stream()).ok();
     }
-    lanes_.push_back(std::move(lane_));
   }
   if (uploads_ != nullptr) {
     SideStreams::Get()->Release(device_, std::move(uploads_));
   }
-  for (std::unique_ptr<WorkLane>& lane : lanes_) {
+  const auto release = [this](std::unique_ptr<WorkLane>* lane) {
     // A lane whose state is unknown is not reused; its destructor waits.
-    if (has_failed_ ||
-        (end_ != nullptr && !end_->Before(lane->stream()).ok())) {
-      continue;
+    if (*lane == nullptr || has_failed_ ||
+        (end_ != nullptr && !end_->Before((*lane)->stream()).ok())) {
+      return;
     }
-    WorkLane::ReleaseBusy(std::move(lane));
-  }
+    WorkLane::ReleaseBusy(std::move(*lane));
+  };
+  for (std::unique_ptr<WorkLane>& lane : lanes_) release(&lane);
+  release(&lane_);
 }
 
 std::unique_ptr<DeviceDistinct> StepCall::Distinct(int t) {

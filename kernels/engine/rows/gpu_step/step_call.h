@@ -36,6 +36,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -245,8 +246,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Writes the queued new rows and keys of these tables, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
-                     const std::vector<NewRows::Queue>& queues,
-                     StreamView stream, BegunEvents* followed);
+                     std::list<NewRows::Writing>* writings, StreamView stream,
+                     BegunEvents* followed);
   // Makes later work of the stream wait for 'events'. Skips events in
   // 'followed', which the stream already waits for, and adds the others to it.
   static Status FollowAll(const BegunEvents& events, StreamView stream,

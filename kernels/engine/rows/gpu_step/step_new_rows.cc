@@ -7,13 +7,14 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <list>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 #include "kernels/engine/rows/gpu_step/step_call.h"
 
@@ -28,36 +29,37 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
   if (all.empty()) return Status::OK();
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::vector<NewRows::Queue> queues(all.size());
-  std::vector<std::unique_lock<std::mutex>> locks;
-  for (size_t k = 0; k < all.size(); ++k) {
-    locks.push_back(all[k]->new_rows().Take(&queues[k]));
-  }
+  std::list<NewRows::Writing> queues;
   std::shared_ptr<DeviceEvent> written;
   BegunEvents followed;
-  Status status = WriteQueues(all, queues, stream, &followed);
-  if (status.ok()) status = DeviceEvent::Record(stream, &written);
-  // The lane's memory is in use until 'written', even if the step fails later.
-  if (status.ok()) status = written->Before(lanes_.back()->stream());
-  for (size_t k = 0; k < all.size(); ++k) {
-    if (status.ok()) {
-      all[k]->events().AddKeys(written, followed);
-      all[k]->new_rows().Done();
-    } else {
-      all[k]->new_rows().GiveBack(queues[k]);
-    }
+  const Status status = CatchBadAlloc([&] {
+    for (GpuRows* rows : all) queues.emplace_back(&rows->new_rows());
+    EV_RETURN_IF_ERROR(WriteQueues(all, &queues, stream, &followed));
+    EV_RETURN_IF_ERROR(DeviceEvent::Record(stream, &written));
+    // The lane's memory is in use until 'written', even if the step fails
+    // later.
+    return written->Before(lanes_.back()->stream());
+  });
+  if (status.ok()) {
+    for (GpuRows* rows : all) rows->events().AddKeys(written, followed);
+  } else if (std::any_of(queues.begin(), queues.end(),
+                         [](const NewRows::Writing& queue) {
+                           return queue.wrote_any();
+                         })) {
+    // Other streams do not wait for what was enqueued.
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream.get()));
   }
   return status;
 }
 
 // Sends all queues in one copy, then launches two kernels per table.
 Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
-                             const std::vector<NewRows::Queue>& queues,
+                             std::list<NewRows::Writing>* writings,
                              StreamView stream, BegunEvents* followed) {
   size_t num_rows = 0, num_keys = 0;
-  for (const NewRows::Queue& queue : queues) {
-    num_rows += queue.rows.size();
-    num_keys += queue.keys.size();
+  for (const NewRows::Writing& writing : *writings) {
+    num_rows += writing.queue().rows.size();
+    num_keys += writing.queue().keys.size();
   }
   Parts both;
   const size_t defaults_at = both.AddBytes(num_rows * sizeof(int64_t));
@@ -73,12 +75,12 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
   RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);
   RowHandle* handles = reinterpret_cast<RowHandle*>(here + handles_at);
-  for (const NewRows::Queue& queue : queues) {
-    for (const NewRows::Row& row : queue.rows) {
+  for (const NewRows::Writing& writing : *writings) {
+    for (const NewRows::Row& row : writing.queue().rows) {
       *rows++ = row.handle;
       *defaults++ = row.default_row;
     }
-    for (const NewRows::Key& key : queue.keys) {
+    for (const NewRows::Key& key : writing.queue().keys) {
       *keys++ = key.key;
       *handles++ = key.handle;
     }
@@ -86,25 +88,30 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
   size_t row = 0, key = 0;
-  for (size_t k = 0; k < all.size(); ++k) {
-    EV_RETURN_IF_ERROR(FollowAll(all[k]->events().begun(), stream, followed));
+  auto writing = writings->begin();
+  for (GpuRows* table : all) {
+    const NewRows::Queue& queue = writing->queue();
+    EV_RETURN_IF_ERROR(FollowAll(table->events().begun(), stream, followed));
     RowBatch batch;
-    batch.rows = all[k]->pieces();
+    batch.rows = table->pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
-    batch.num_rows = queues[k].rows.size();
-    batch.dim = all[k]->dim();
+    batch.num_rows = queue.rows.size();
+    batch.dim = table->dim();
     if (batch.num_rows != 0) {
       EV_RETURN_IF_ERROR(LaunchNewRows(
           batch, reinterpret_cast<const int64_t*>(there + defaults_at) + row,
-          all[k]->default_rows(), all[k]->initial_values(), all[k]->num_slots(),
+          table->default_rows(), table->initial_values(), table->num_slots(),
           stream));
+      writing->WroteRows(queue.rows.size());
     }
-    EV_RETURN_IF_ERROR(all[k]->known()->Put(
+    EV_RETURN_IF_ERROR(table->known()->Put(
         reinterpret_cast<const int64_t*>(there + keys_at) + key,
         reinterpret_cast<const RowHandle*>(there + handles_at) + key,
-        queues[k].keys.size(), stream));
-    row += queues[k].rows.size();
-    key += queues[k].keys.size();
+        queue.keys.size(), stream));
+    writing->WroteKeys(queue.keys.size());
+    row += queue.rows.size();
+    key += queue.keys.size();
+    ++writing;
   }
   return Status::OK();
 }

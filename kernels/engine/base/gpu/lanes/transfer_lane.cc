@@ -4,6 +4,7 @@
 #include "kernels/engine/base/gpu/lanes/transfer_lane.h"
 
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,10 @@ Idle* IdleLanes() {
 }  // namespace
 
 TransferLane::~TransferLane() {
-  if (stream_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
+  if (stream_ != nullptr) {
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
+    EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
+  }
   for (Turn& turn : turns_) {
     if (turn.done != nullptr) EV_CUDA_LOG_IF_ERROR(cudaEventDestroy(turn.done));
     if (turn.host != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(turn.host));
@@ -80,7 +84,12 @@ Status TransferLane::Acquire(size_t bytes,
 void TransferLane::Release(std::unique_ptr<TransferLane> lane) {
   Idle* const idle = IdleLanes();
   std::lock_guard<std::mutex> lock(idle->mu);
-  if (idle->lanes.size() < kMaxIdle) idle->lanes.push_back(std::move(lane));
+  if (idle->lanes.size() >= kMaxIdle) return;
+  try {
+    idle->lanes.push_back(std::move(lane));
+  } catch (const std::bad_alloc&) {
+    // The lane is freed. The call that had it has succeeded.
+  }
 }
 
 Status TransferLane::Next(Turn** turn) {

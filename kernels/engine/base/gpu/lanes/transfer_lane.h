@@ -31,7 +31,7 @@ class TransferLane {
   };
 
   TransferLane() {}
-  ~TransferLane();
+  ~TransferLane();  // waits for the lane's work
   TransferLane(const TransferLane&) = delete;
   TransferLane& operator=(const TransferLane&) = delete;
 

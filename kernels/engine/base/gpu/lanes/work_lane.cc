@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -138,7 +139,12 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
 void WorkLane::Release(std::unique_ptr<WorkLane> lane) {
   Idle* const idle = IdleLanes();
   std::lock_guard<std::mutex> lock(idle->mu);
-  if (idle->lanes.size() < kMaxIdle) idle->lanes.push_back(std::move(lane));
+  if (idle->lanes.size() >= kMaxIdle) return;
+  try {
+    idle->lanes.push_back(std::move(lane));
+  } catch (const std::bad_alloc&) {
+    // The lane is freed. The call that had it has succeeded.
+  }
 }
 
 void WorkLane::ReleaseBusy(std::unique_ptr<WorkLane> lane) {
