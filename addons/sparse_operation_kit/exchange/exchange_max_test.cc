@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace sok {
 namespace testing {
@@ -106,7 +107,7 @@ class ExchangeMaxTest : public ::testing::TestWithParam<WireType> {
     }
     size_t found = 0;
     for (int r = 0; r < 2; ++r) {
-      const auto keys = job_->plan(r).unique_keys(1);
+      const auto keys = ev::testing::UniqueKeys(job_->plan(r), 1);
       for (size_t u = 0; u < keys.size(); ++u, ++found) {
         for (int64_t c = 0; c < kDim; ++c) {
           EXPECT_NEAR(expected.at(keys[u])[c],

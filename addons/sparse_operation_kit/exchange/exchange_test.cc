@@ -16,6 +16,7 @@
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace sok {
 namespace testing {
@@ -195,7 +196,7 @@ TEST_P(ExchangeTest, TrainsAsOneTableDoes) {
                                     ev::Span<float* const>(outs, 1), nullptr,
                                     &plan)
                       .ok());
-      const ev::Span<const int64_t> keys = plan->unique_keys(0);
+      const ev::Span<const int64_t> keys = ev::testing::UniqueKeys(*plan, 0);
       std::vector<float> unique_grads(keys.size() * specs[t].dim);
       const float* in_grads[] = {grad.data()};
       float* out_grads[] = {unique_grads.data()};
@@ -250,10 +251,10 @@ TEST(ExchangeGradient, IsSummedInRankOrder) {
   ASSERT_TRUE(
       job.Backward({0}, {{{1, 1, 0}}, {{big, 1, 0}}, {{-big, 1, 0}}}).ok());
   const float expected = ((1.0f + 1.0f) + (big + 1.0f)) + (-big + 1.0f);
-  ASSERT_EQ(job.plan(0).unique_keys(0).size(), 1u);
+  ASSERT_EQ(ev::testing::UniqueKeys(job.plan(0), 0).size(), 1u);
   EXPECT_EQ(job.unique_grads(0, 0)[0], expected);
-  EXPECT_EQ(job.plan(1).unique_keys(0)[0], 7);
-  EXPECT_EQ(job.plan(2).unique_keys(0).size(), 0u);
+  EXPECT_EQ(ev::testing::UniqueKeys(job.plan(1), 0)[0], 7);
+  EXPECT_EQ(ev::testing::UniqueKeys(job.plan(2), 0).size(), 0u);
 }
 
 TEST(ExchangeThreads, GiveTheSameBits) {
@@ -320,7 +321,7 @@ TEST(ExchangeThreads, ManyKeysForOneOwner) {
   std::vector<PerRank<float>> outputs;
   for (int step = 0; step < 2; ++step) {
     ASSERT_TRUE(job.Forward(bags, &outputs).ok());
-    const auto keys = job.plan(0).unique_keys(0);
+    const auto keys = ev::testing::UniqueKeys(job.plan(0), 0);
     ASSERT_EQ(sums.size(), keys.size());
     for (int r = 0; r < 2; ++r) {
       for (int64_t i = 0; i < kKeys; ++i) {
@@ -357,7 +358,7 @@ TEST(ExchangeWire, NarrowTypesRoundOnceEachWay) {
     const auto grads = RandomGrads(outputs, 5);
     ASSERT_TRUE(job.Backward({0}, grads).ok());
     // Key 1 is owned by rank 1 and occurs in samples 1 and 4 of both ranks.
-    const auto keys = job.plan(1).unique_keys(0);
+    const auto keys = ev::testing::UniqueKeys(job.plan(1), 0);
     for (size_t u = 0; u < keys.size(); ++u) {
       if (keys[u] != 1) continue;
       for (int c = 0; c < 9; ++c) {

@@ -122,8 +122,10 @@ Status ServeGradient(const MessageLayout& layout, const ev::LookupPlan& plan,
     if (divisor == 1) return Status::OK();
     for (int t : tables) {
       float* const sums = out[t];
-      ev::ForRanges(parallel, plan.num_unique(t) * served[t].dim,
-                    kFloatsPerTask, [&](int64_t begin, int64_t end) {
+      Span<const int64_t> keys;
+      EV_RETURN_IF_ERROR(plan.UniqueKeys(t, &keys));
+      ev::ForRanges(parallel, keys.size() * served[t].dim, kFloatsPerTask,
+                    [&](int64_t begin, int64_t end) {
                       for (int64_t i = begin; i < end; ++i) {
                         sums[i] = sums[i] / static_cast<float>(divisor);
                       }

@@ -41,7 +41,7 @@ ev::Status Serve(const MessageLayout& layout, const int64_t* message,
 
 // gradients: num_floats numbers of type 'wire' for the keys of tables[0],
 // tables[1], ... (table numbers, each once), by rank, table, key.
-// unique_grads[k]: [U, dim], in the order of plan.unique_keys(tables[k]): the
+// unique_grads[k]: [U, dim], in the order of plan.UniqueKeys(tables[k]): the
 // sums over ranks divided by 'divisor'. InvalidArgument if num_floats does not
 // match these keys.
 ev::Status ServeGradient(const MessageLayout& layout,
@@ -51,7 +51,7 @@ ev::Status ServeGradient(const MessageLayout& layout,
                          ev::Parallel* parallel, int divisor = 1);
 
 // The transpose of ServeGradient, for gradients of gradients. given[k]: [U,
-// dim], in the order of plan.unique_keys(tables[k]). values: num_floats numbers
+// dim], in the order of plan.UniqueKeys(tables[k]). values: num_floats numbers
 // of type 'wire': the given row of each key of tables[0], tables[1], ...
 // divided by 'divisor', by rank, table, key. InvalidArgument as for
 // ServeGradient.

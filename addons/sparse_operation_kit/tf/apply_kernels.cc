@@ -139,6 +139,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     EV_RETURN_IF_ERROR(gradients.ToHost(device, &on_host));
     std::vector<ev::TransferScratch> memory(tables_.size());
     std::vector<float*> sums(tables_.size());
+    std::vector<ev::Span<const int64_t>> keys(tables_.size());
     try {
       for (size_t k = 0; k < tables_.size(); ++k) {
         const int t = tables_[k];
@@ -147,7 +148,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
                                      " of a lookup of " +
                                      std::to_string(plan.num_tables()));
         }
-        sums[k] = memory[k].ReserveOf<float>(plan.num_unique(t) *
+        EV_RETURN_IF_ERROR(plan.UniqueKeys(t, &keys[k]));
+        sums[k] = memory[k].ReserveOf<float>(keys[k].size() *
                                              plan.table(t)->options().dim);
       }
     } catch (const std::bad_alloc&) {
@@ -157,9 +159,7 @@ class ApplyServedOp : public embedding_variable::RuleOp {
                                           on_host.count, on_host.wire, sums,
                                           parallel, divisor_));
     for (int k = 0; k < num_tables_; ++k) {
-      const int t = plan_tables_[k];
-      EV_RETURN_IF_ERROR(plan.Fetch(t));
-      (*inputs)[k].keys = plan.unique_keys(t);
+      (*inputs)[k].keys = keys[numbers_[k]];
       (*inputs)[k].grads = sums[numbers_[k]];
     }
     return ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);

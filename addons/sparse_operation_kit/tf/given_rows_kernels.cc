@@ -79,11 +79,11 @@ class ServeGivenRowsOp : public OpKernel {
       OP_REQUIRES_OK(context, CheckTable(t, plan->num_tables()));
       const ev::TableOptions& options = plan->table(t)->options();
       dims[t] = options.dim;
-      OP_REQUIRES_OK(context, ToTf(plan->Fetch(t)));
+      ev::Span<const int64_t> keys;
+      OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(t, &keys)));
       const Tensor& rows = context->input(4 + k);
-      OP_REQUIRES_OK(context,
-                     CheckMatrix(rows, plan->num_unique(t), options.dim,
-                                 options.name, "the given rows"));
+      OP_REQUIRES_OK(context, CheckMatrix(rows, keys.size(), options.dim,
+                                          options.name, "the given rows"));
       given.push_back(Data<float>(rows));
     }
     Tensor* splits = nullptr;

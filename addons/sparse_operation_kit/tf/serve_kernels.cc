@@ -145,8 +145,8 @@ class ServeGradOp : public OpKernel {
           context, t >= 0 && t < plan->num_tables(),
           InvalidArgument("table ", t, " of a lookup of ", plan->num_tables()));
       const ev::TableOptions& options = plan->table(t)->options();
-      OP_REQUIRES_OK(context, ToTf(plan->Fetch(t)));
-      const ev::Span<const int64_t> keys = plan->unique_keys(t);
+      ev::Span<const int64_t> keys;
+      OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(t, &keys)));
       const int64_t num_keys = static_cast<int64_t>(keys.size());
       Tensor* out_keys = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(

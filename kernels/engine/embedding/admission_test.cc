@@ -24,9 +24,12 @@
 #include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -95,12 +98,12 @@ void Train(const std::shared_ptr<EmbeddingTable>& table, const Keys& keys,
   std::shared_ptr<const LookupPlan> plan;
   ASSERT_OK(PooledForward(std::vector<PooledInput>{in}, {table},
                           std::vector<float*>{output.data()}, parallel, &plan));
-  std::vector<float> sums(plan->unique_keys(0).size() * dim);
+  std::vector<float> sums(UniqueKeys(*plan, 0).size() * dim);
   ASSERT_OK(PooledBackward(*plan, std::vector<const float*>{ones.data()},
                            std::vector<float*>{sums.data()}, parallel));
   UpdateInput update;
   update.table = table.get();
-  update.keys = plan->unique_keys(0);
+  update.keys = UniqueKeys(*plan, 0);
   update.grads = sums.data();
   update.plan = plan.get();
   ASSERT_OK(ApplyRule("SGD", std::vector<float>{1.0f},

@@ -24,9 +24,12 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -79,7 +82,7 @@ void Train(const std::vector<std::shared_ptr<EmbeddingTable>>& tables,
     outputs[t].assign(outputs[t].size(), -1.0f);
     UpdateInput update;
     update.table = tables[t].get();
-    update.keys = plan->unique_keys(static_cast<int>(t));
+    update.keys = UniqueKeys(*plan, static_cast<int>(t));
     update.grads = outputs[t].data();
     update.plan = plan.get();
     update.plan_table = static_cast<int>(t);

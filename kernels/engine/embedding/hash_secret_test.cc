@@ -17,9 +17,12 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -97,14 +100,14 @@ void Step(const std::shared_ptr<EmbeddingTable>& table, const Keys& ids,
                           std::vector<float*>{output.data()}, parallel, &plan));
   record->Add(output);
   for (size_t i = 0; i < output.size(); ++i) output[i] = 1 + i % 5 - output[i];
-  std::vector<float> sums(plan->unique_keys(0).size() * 2);
+  std::vector<float> sums(UniqueKeys(*plan, 0).size() * 2);
   ASSERT_OK(PooledBackward(*plan, std::vector<const float*>{output.data()},
                            std::vector<float*>{sums.data()}, parallel));
-  record->Add(Keys(plan->unique_keys(0).begin(), plan->unique_keys(0).end()));
+  record->Add(Keys(UniqueKeys(*plan, 0).begin(), UniqueKeys(*plan, 0).end()));
   record->Add(sums);
   UpdateInput update;
   update.table = table.get();
-  update.keys = plan->unique_keys(0);
+  update.keys = UniqueKeys(*plan, 0);
   update.grads = sums.data();
   update.plan = plan.get();
   const std::vector<std::vector<SlotSpec>> slots = {{{"Adagrad", 0.1f}}};

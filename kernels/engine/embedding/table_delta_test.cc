@@ -14,6 +14,7 @@
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/presence.h"
 #include "kernels/engine/embedding/update/row_update.h"
+#include "kernels/engine/ids/key_partition.h"
 #include "kernels/engine/testing/storage_under_test.h"
 
 namespace ev {
@@ -30,6 +31,19 @@ using Filter = AdmissionOptions::Filter;
 
 const std::vector<std::string> kSlots = {"Adagrad"};
 const std::vector<SlotSpec> kSpecs = {{"Adagrad", 0.5f}};
+
+// Each partition's keys are those from its offset up to the next one.
+void ExpectOffsets(const Keys& keys, const std::vector<int32_t>& offsets) {
+  ASSERT_EQ(1001u, offsets.size());
+  EXPECT_EQ(0, offsets[0]);
+  EXPECT_EQ(static_cast<int32_t>(keys.size()), offsets[1000]);
+  for (int64_t p = 0; p < 1000; ++p) {
+    ASSERT_LE(offsets[p], offsets[p + 1]) << p;
+    for (int32_t i = offsets[p]; i < offsets[p + 1]; ++i) {
+      EXPECT_EQ(p, KeyPartition(keys[i])) << keys[i];
+    }
+  }
+}
 
 TableOptions Options() {
   TableOptions options;
@@ -91,6 +105,9 @@ class Table {
     TableDelta delta;
     const Status status = table_->ExportChanges(cut, kSlots, &delta);
     EXPECT_TRUE(status.ok()) << status.message();
+    ExpectOffsets(delta.changed.keys, delta.changed.partition_offset);
+    ExpectOffsets(delta.changed.filtered_keys,
+                  delta.changed.filtered_partition_offset);
     return delta;
   }
 

@@ -47,6 +47,7 @@ def _cases(name, srcs, deps):
             _TESTING + "erased",
             _TESTING + "storage_under_test",
             _TESTING + "thread_pool",
+            _TESTING + "unique_keys",
         ],
     )
 

@@ -18,6 +18,7 @@
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
+#include "kernels/engine/testing/device_shortage.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_gradients.h"
 #include "kernels/engine/testing/host_device_memory.h"
@@ -111,6 +112,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
       return ResourceExhausted("another row needs memory of the device, " +
                                std::to_string(limit) + " rows are all it has");
     }
+    EV_RETURN_IF_ERROR(AllocateOnDevice("another row"));
     rows_[handle].default_row = default_row;
     queue_.push_back(handle);
     ++live;
@@ -134,6 +136,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   Status NewKeyedRow(int64_t key, RowHandle handle,
                      int64_t default_row) override {
     if (no_keys) return ResourceExhausted("no memory for another key");
+    EV_RETURN_IF_ERROR(AllocateOnDevice("another key"));
     EV_RETURN_IF_ERROR(NewRow(handle, default_row));
     const Call call(this);
     std::lock_guard<std::mutex> lock(mu_);
@@ -143,13 +146,12 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
 
   Status Flush() override {
     const Call call(this);
-    FillQueued();
-    return Status::OK();
+    return StartTransfer();
   }
 
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     CheckColumn(column);
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
@@ -166,6 +168,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override {
     if (no_steps) return ResourceExhausted("no memory for a step");
+    EV_RETURN_IF_ERROR(AllocateOnDevice("a step"));
     std::vector<HostStepTable> all;
     for (const GpuStepTable& table : tables) {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
@@ -214,7 +217,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
 
   Status Update(const HostPooledUpdate& update) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     Check((update.put_grads == nullptr) == (update.stream != nullptr),
           "gradients come twice or never", update.num_samples);
     const Writing writing(this, update.rows);
@@ -255,13 +258,14 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
                         std::unique_ptr<DeviceGradients>* put) override {
     Check(Reach(grads) == nullptr, "gradients that are there are to be put",
           num_samples);
+    EV_RETURN_IF_ERROR(AllocateOnDevice("gradients"));
     put->reset(new HostDeviceGradients(dim_, num_samples));
     return Status::OK();
   }
 
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     std::lock_guard<std::mutex> lock(mu_);
     for (size_t i = 0; i < handles.size(); ++i) {
       out[i] = SumOfSquares(At(handles[i])->floats.data(), dim_);
@@ -272,7 +276,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     CheckColumn(column);
     for (RowHandle handle : handles) {
       Check(handle < kFirstReservedHandle, "what is written is no row", handle);
@@ -289,7 +293,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   Status WriteWhole(Span<const RowHandle> handles,
                     const FillRows& fill) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     const Writing writing(this, handles);
     const size_t floats = dim_ * (1 + initial_.size());
     for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
@@ -309,7 +313,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   Status ReadWhole(Span<const RowHandle> handles,
                    const TakeRows& take) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     const size_t floats = dim_ * (1 + initial_.size());
     for (size_t begin = 0; begin < handles.size(); begin += kStretch) {
       const size_t n = std::min(kStretch, handles.size() - begin);
@@ -329,7 +333,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override {
     const Call call(this);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     const Writing writing(this, handles);
     return ApplyMarked(rule, handles, slot_columns, grads);
   }
@@ -360,7 +364,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
 
   Status Relayout(Span<const float> initial_values) override {
     const Call call(this, /*alone=*/true);
-    FillQueued();
+    EV_RETURN_IF_ERROR(StartTransfer());
     Check(initial_values.size() >= initial_.size(), "slots are taken away",
           initial_values.size());
     const size_t before = initial_.size();
@@ -443,6 +447,13 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   void CheckColumn(int column) const {
     Check(column >= 0 && column <= static_cast<int>(initial_.size()),
           "there is no such column", column);
+  }
+
+  // Like FillQueued, for a call that copies through buffers on the device.
+  Status StartTransfer() {
+    EV_RETURN_IF_ERROR(AllocateOnDevice("a transfer"));
+    FillQueued();
+    return Status::OK();
   }
 
   void FillQueued() {

@@ -26,6 +26,7 @@
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace testing {
@@ -178,8 +179,8 @@ TEST(HostDeviceRowsTest, KeysOfOtherRanksNeedMemoryForAStep) {
   const int64_t before = HostDeviceSteps();
   ASSERT_OK(served.Serve({200, 0, 31}));
   EXPECT_EQ(1, HostDeviceSteps() - before);
-  EXPECT_EQ(100, served.plan().num_unique(0));
-  EXPECT_EQ(16, served.plan().num_unique(2));
+  EXPECT_EQ(100u, UniqueKeys(served.plan(), 0).size());
+  EXPECT_EQ(16u, UniqueKeys(served.plan(), 2).size());
   ASSERT_OK(served.Update());
   std::vector<float> values(4);
   ASSERT_OK(served.table(0)->Gather(std::vector<int64_t>{7, 105}, values.data(),
@@ -468,9 +469,12 @@ TEST(HostDeviceRowsTest, WhatCannotBeFetchedIsAnErrorAndChangesNothing) {
   EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
   EXPECT_EQ(0, table->size());
   FailNextHostDeviceFetch();
-  EXPECT_TRUE(plan->unique_keys(0).empty());
-  ASSERT_OK(plan->Fetch(0));
-  EXPECT_EQ(120u, plan->unique_keys(0).size());
+  const int64_t none = 0;
+  Span<const int64_t> keys(&none, 1);
+  Span<const int32_t> counts;
+  EXPECT_EQ(StatusCode::kInternal, plan->UniqueKeys(0, &keys, &counts).code());
+  EXPECT_EQ(&none, keys.data());
+  EXPECT_EQ(120u, UniqueKeys(*plan, 0).size());
   ASSERT_OK(apply());
   EXPECT_EQ(120, table->size());
 }

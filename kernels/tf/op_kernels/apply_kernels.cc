@@ -29,16 +29,24 @@ using tensorflow::OpKernelContext;
 using tensorflow::Status;
 using tensorflow::Tensor;
 
-// Returns whether the plan's table `t` is `table` and has exactly these keys.
+// Sets in->plan if its table `t` is in->table and has exactly the keys of `in`.
 // The Python code has matched them already, but a mistake would silently train
 // wrong rows, and the comparison costs a thousandth of the update.
-bool PlanFits(const ev::LookupPlan& plan, int t,
-              const ev::EmbeddingTable* table, ev::Span<const int64_t> keys) {
-  if (t < 0 || t >= plan.num_tables() || plan.table(t) != table) return false;
-  const ev::Span<const int64_t> planned = plan.unique_keys(t);
-  return planned.size() == keys.size() &&
-         (keys.empty() || std::memcmp(planned.data(), keys.data(),
-                                      keys.size() * sizeof(int64_t)) == 0);
+Status SetPlanThatFits(const ev::LookupPlan& plan, int t, ev::UpdateInput* in) {
+  if (t < 0 || t >= plan.num_tables() || plan.table(t) != in->table) {
+    return Status();
+  }
+  ev::Span<const int64_t> planned;
+  TF_RETURN_IF_ERROR(ToTf(plan.UniqueKeys(t, &planned)));
+  if (planned.size() == in->keys.size() &&
+      (planned.empty() || std::memcmp(planned.data(), in->keys.data(),
+                                      planned.size() * sizeof(int64_t)) == 0)) {
+    in->plan = &plan;
+    in->plan_table = t;
+    // The plan's own copy, which the engine need not compare again.
+    in->keys = planned;
+  }
+  return Status();
 }
 
 class ApplyOp : public RuleOp {
@@ -100,14 +108,8 @@ class ApplyOp : public RuleOp {
     in->grads = Data<float>(grads);
     // Other keys than the plan's are deduplicated and looked up again, which is
     // correct for any keys.
-    if (plan != nullptr &&
-        PlanFits(*plan, plan_tables_[k], in->table, in->keys)) {
-      in->plan = plan;
-      in->plan_table = plan_tables_[k];
-      // The plan's own copy, which the engine need not compare again.
-      in->keys = plan->unique_keys(in->plan_table);
-    }
-    return Status();
+    if (plan == nullptr) return Status();
+    return SetPlanThatFits(*plan, plan_tables_[k], in);
   }
 
   int num_plans_ = 0;

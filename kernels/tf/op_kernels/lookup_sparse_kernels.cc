@@ -234,8 +234,8 @@ class LookupSparseGradOp : public OpKernel {
                                  options.name, "the gradient of the lookup"));
       grads[t] = Data<float>(grad);
 
-      OP_REQUIRES_OK(context, ToTf(plan->Fetch(t)));
-      const ev::Span<const int64_t> keys = plan->unique_keys(t);
+      ev::Span<const int64_t> keys;
+      OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(t, &keys)));
       const int64_t num_keys = static_cast<int64_t>(keys.size());
       Tensor* out_keys = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(
@@ -288,10 +288,11 @@ class LookupSparseWeightGradOp : public OpKernel {
                                "the output of the lookup"));
     const float* rows = nullptr;
     if (has_rows_) {
-      OP_REQUIRES_OK(context, ToTf(plan->Fetch(table_)));
+      ev::Span<const int64_t> keys;
+      OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(table_, &keys)));
       OP_REQUIRES_OK(context,
-                     CheckMatrix(context->input(3), plan->num_unique(table_),
-                                 options.dim, options.name, "the given rows"));
+                     CheckMatrix(context->input(3), keys.size(), options.dim,
+                                 options.name, "the given rows"));
       rows = Data<float>(context->input(3));
     }
     Tensor* weight_grad = nullptr;
@@ -331,11 +332,11 @@ class PoolGivenRowsOp : public OpKernel {
                   tensorflow::errors::InvalidArgument(
                       "table ", t, " of a lookup of ", plan->num_tables()));
       const ev::TableOptions& options = plan->table(t)->options();
-      OP_REQUIRES_OK(context, ToTf(plan->Fetch(t)));
+      ev::Span<const int64_t> keys;
+      OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(t, &keys)));
       const Tensor& rows = context->input(1 + k);
-      OP_REQUIRES_OK(context,
-                     CheckMatrix(rows, plan->num_unique(t), options.dim,
-                                 options.name, "the given rows"));
+      OP_REQUIRES_OK(context, CheckMatrix(rows, keys.size(), options.dim,
+                                          options.name, "the given rows"));
       TensorShape shape;
       OP_REQUIRES_OK(context, MatrixShape(plan->batch_size(t), options.dim,
                                           options.name, &shape));
@@ -363,8 +364,9 @@ class PlanCountsOp : public OpKernel {
     OP_REQUIRES(context, table_ < plan->num_tables(),
                 tensorflow::errors::InvalidArgument(
                     "table ", table_, " of a lookup of ", plan->num_tables()));
-    OP_REQUIRES_OK(context, ToTf(plan->Fetch(table_)));
-    const auto counts = plan->counts(table_);
+    ev::Span<const int64_t> keys;
+    ev::Span<const int32_t> counts;
+    OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(table_, &keys, &counts)));
     Tensor* output = nullptr;
     OP_REQUIRES_OK(
         context,

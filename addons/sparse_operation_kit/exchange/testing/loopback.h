@@ -184,7 +184,7 @@ class LoopbackJob {
   }
 
   // grads[r][k]: gradient of outputs[r][tables[k]]. Fills unique_grads_[r][k],
-  // in the order of plan(r).unique_keys(tables[k]).
+  // in the order of plan(r).UniqueKeys(tables[k]).
   ev::Status Backward(const std::vector<int>& tables,
                       const std::vector<PerRank<float>>& grads) {
     const int num_ranks = options_.num_ranks;
@@ -217,8 +217,9 @@ class LoopbackJob {
     for (int r = 0; r < num_ranks; ++r) {
       std::vector<float*> out;
       for (size_t k = 0; k < tables.size(); ++k) {
-        unique_grads_[r][k].resize(plans_[r]->unique_keys(tables[k]).size() *
-                                   specs_[tables[k]].dim);
+        ev::Span<const int64_t> keys;
+        EV_RETURN_IF_ERROR(plans_[r]->UniqueKeys(tables[k], &keys));
+        unique_grads_[r][k].resize(keys.size() * specs_[tables[k]].dim);
         out.push_back(unique_grads_[r][k].data());
       }
       EV_RETURN_IF_ERROR(
@@ -230,7 +231,7 @@ class LoopbackJob {
   }
 
   // The transpose of the last Backward. given[r][k]: in the order of
-  // plan(r).unique_keys of Backward's k-th table. pooled[r][k]: [B, dim].
+  // plan(r).UniqueKeys of Backward's k-th table. pooled[r][k]: [B, dim].
   ev::Status PoolGiven(const std::vector<PerRank<float>>& given,
                        std::vector<PerRank<float>>* pooled) {
     const int num_ranks = options_.num_ranks;
@@ -278,7 +279,7 @@ class LoopbackJob {
       for (size_t k = 0; k < inputs.size(); ++k) {
         const int t = grad_tables_[k];
         inputs[k].table = tables_[r][t].get();
-        inputs[k].keys = plans_[r]->unique_keys(t);
+        EV_RETURN_IF_ERROR(plans_[r]->UniqueKeys(t, &inputs[k].keys));
         inputs[k].grads = unique_grads_[r][k].data();
         inputs[k].plan = plans_[r].get();
         inputs[k].plan_table = t;

@@ -17,11 +17,13 @@
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
 
 using testing::StreamUnderTest;
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -78,7 +80,7 @@ UpdateInput UpdateOf(EmbeddingTable* table, const LookupPlan& plan,
                      const float* grads) {
   UpdateInput update;
   update.table = table;
-  update.keys = plan.unique_keys(0);
+  update.keys = UniqueKeys(plan, 0);
   update.plan = &plan;
   update.pooled_grads = grads;
   return update;

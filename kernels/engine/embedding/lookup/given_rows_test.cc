@@ -15,9 +15,12 @@
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -80,7 +83,7 @@ class GivenRowsTest : public ::testing::TestWithParam<Combiner> {
   }
 
   std::vector<float> UniqueGrads(const std::vector<float>& grads) {
-    std::vector<float> sums(plan_->unique_keys(0).size() * kDim, -77.0f);
+    std::vector<float> sums(UniqueKeys(*plan_, 0).size() * kDim, -77.0f);
     const float* in[] = {grads.data()};
     float* out[] = {sums.data()};
     EXPECT_TRUE(PooledBackward(*plan_, Span<const float* const>(in, 1),
@@ -113,7 +116,7 @@ TEST_P(GivenRowsTest, IsTheTransposeOfTheGradient) {
   for (bool weighted : {false, true}) {
     if (weighted && Selects(GetParam())) continue;
     ASSERT_NO_FATAL_FAILURE(Run(weighted));
-    const int64_t num_keys = plan_->unique_keys(0).size();
+    const int64_t num_keys = UniqueKeys(*plan_, 0).size();
     const std::vector<float> grads = Random(kBatch * kDim);
     const std::vector<float> given = Random(num_keys * kDim);
     const double expected = Product(UniqueGrads(grads), given);
@@ -124,7 +127,7 @@ TEST_P(GivenRowsTest, IsTheTransposeOfTheGradient) {
 
 TEST_P(GivenRowsTest, TheTablesOwnRowsGiveTheOutput) {
   ASSERT_NO_FATAL_FAILURE(Run(false));
-  const Span<const int64_t> keys = plan_->unique_keys(0);
+  const Span<const int64_t> keys = UniqueKeys(*plan_, 0);
   std::vector<float> rows(keys.size() * kDim);
   ASSERT_OK(table_->Gather(std::vector<int64_t>(keys.begin(), keys.end()),
                            rows.data(), nullptr));
@@ -135,7 +138,7 @@ TEST_P(GivenRowsTest, WeightsHaveGradients) {
   if (Selects(GetParam())) return;
   ASSERT_NO_FATAL_FAILURE(Run(true));
   const std::vector<float> grads = Random(kBatch * kDim);
-  const std::vector<float> given = Random(plan_->unique_keys(0).size() * kDim);
+  const std::vector<float> given = Random(UniqueKeys(*plan_, 0).size() * kDim);
   const std::vector<float> pooled = Pooled(given);
   std::vector<float> found(ids_.size(), -77.0f);
   ASSERT_OK(PooledWeightGrad(*plan_, 0, grads.data(), pooled.data(),

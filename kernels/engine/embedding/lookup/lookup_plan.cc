@@ -18,13 +18,6 @@ EmbeddingTable* LookupPlan::table(int t) const { return tables_[t]->table; }
 int64_t LookupPlan::batch_size(int t) const { return tables_[t]->batch_size; }
 int64_t LookupPlan::num_ids(int t) const { return tables_[t]->num_ids; }
 
-int64_t LookupPlan::num_unique(int t) const {
-  const PlannedTable& planned = *tables_[t];
-  // Only an upper bound until Fetch deduplicates.
-  if (planned.distinct != nullptr && !Fetch(t).ok()) return 0;
-  return planned.num_unique;
-}
-
 bool LookupPlan::sums_on_cpu(int t) const {
   return Selects(tables_[t]->combiner);
 }
@@ -77,17 +70,16 @@ Status LookupPlan::Fetch(int t) const {
   return Status::OK();
 }
 
-Span<const int64_t> LookupPlan::unique_keys(int t) const {
-  if (!Fetch(t).ok()) return Span<const int64_t>();
-  return Span<const int64_t>(tables_[t]->unique, tables_[t]->num_unique);
-}
-
-Span<const int32_t> LookupPlan::counts(int t) const {
-  if (!Fetch(t).ok()) return Span<const int32_t>();
+Status LookupPlan::UniqueKeys(int t, Span<const int64_t>* keys,
+                              Span<const int32_t>* counts) const {
+  EV_RETURN_IF_ERROR(Fetch(t));
   const PlannedTable& planned = *tables_[t];
-  return Span<const int32_t>(
+  *keys = Span<const int64_t>(planned.unique, planned.num_unique);
+  if (counts == nullptr) return Status::OK();
+  *counts = Span<const int32_t>(
       planned.occurrences != nullptr ? planned.occurrences : planned.counts,
       planned.num_unique);
+  return Status::OK();
 }
 
 size_t LookupPlan::bytes() const {

@@ -37,9 +37,6 @@ class LookupPlan {
   EmbeddingTable* table(int t) const;
   int64_t batch_size(int t) const;  // B of the forward
   int64_t num_ids(int t) const;     // N of the forward
-  // Number of distinct ids. For a table of a step (rows/gpu_step.h) it fetches
-  // them, and is 0 if that fails.
-  int64_t num_unique(int t) const;
   // Whether the gradients of table t's samples are summed on the CPU, and so
   // must be in CPU memory, because its combiner selects (combiner.h).
   bool sums_on_cpu(int t) const;
@@ -51,13 +48,12 @@ class LookupPlan {
   // distinct id. No-op if they are not on a device, or have been fetched.
   // Thread-safe.
   Status Fetch(int t) const;
-  // Distinct ids in order of first occurrence, or by shard if they were
-  // deduplicated in shards (sharded_ids.h). The order depends on the batch
-  // alone. Fetches first; empty if that fails, and then Fetch returns the
-  // error.
-  Span<const int64_t> unique_keys(int t) const;
-  // Occurrences of each distinct id. Fetches first, like unique_keys.
-  Span<const int32_t> counts(int t) const;
+  // Fetches, then sets *keys to the distinct ids in order of first occurrence,
+  // or by shard if they were deduplicated in shards (sharded_ids.h). The order
+  // depends on the batch alone. Unless 'counts' is null, *counts is set to the
+  // occurrences of each distinct id. If Fetch fails, nothing is set.
+  Status UniqueKeys(int t, Span<const int64_t>* keys,
+                    Span<const int32_t>* counts = nullptr) const;
 
   // Returns an empty plan, recycled if possible. It is recycled again when it
   // is released.

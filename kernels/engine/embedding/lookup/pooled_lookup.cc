@@ -280,7 +280,10 @@ Status PooledForward(Span<const PooledInput> inputs,
                            " outputs and " + std::to_string(owners.size()) +
                            " owners");
   }
-  return NoThrow("a lookup of " + std::to_string(num_tables) + " tables", [&] {
+  const auto who = [num_tables] {
+    return "a lookup of " + std::to_string(num_tables) + " tables";
+  };
+  return NoThrow(who, [&] {
     std::vector<EmbeddingTable::Impl*> impls;
     for (int t = 0; t < num_tables; ++t) {
       if (inputs[t].table == nullptr ||

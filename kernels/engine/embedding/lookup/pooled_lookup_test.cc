@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
@@ -131,7 +132,7 @@ Step RunStep(const std::vector<PooledInput>& inputs, const Tables& tables,
   for (size_t t = 0; t < inputs.size(); ++t) {
     grads.emplace_back(step.outputs[t].size());
     for (size_t i = 0; i < grads[t].size(); ++i) grads[t][i] = GradAt(i);
-    step.unique_grads.emplace_back(step.plan->unique_keys(t).size() *
+    step.unique_grads.emplace_back(testing::UniqueKeys(*step.plan, t).size() *
                                    inputs[t].table->options().dim);
   }
   for (size_t t = 0; t < inputs.size(); ++t) {
@@ -187,7 +188,8 @@ void ExpectStep(const PooledInput& in, const Features& f,
   for (int64_t id : f.ids) {
     if (first.emplace(id, unique.size()).second) unique.push_back(id);
   }
-  const Span<const int64_t> keys = plan.unique_keys(t);
+  Span<const int32_t> got_counts;
+  const auto keys = testing::UniqueKeys(plan, t, &got_counts);
   if (f.ids.size() > 100000) {  // in shards: another order of the same keys
     ASSERT_EQ(unique.size(), keys.size());
     unique.assign(keys.begin(), keys.end());
@@ -199,7 +201,6 @@ void ExpectStep(const PooledInput& in, const Features& f,
   ASSERT_EQ(unique, std::vector<int64_t>(keys.begin(), keys.end()));
   std::vector<int32_t> counts(unique.size());
   for (int64_t id : f.ids) ++counts[first[id]];
-  const Span<const int32_t> got_counts = plan.counts(t);
   ASSERT_EQ(counts, std::vector<int32_t>(got_counts.begin(), got_counts.end()));
   EXPECT_EQ(in.batch_size, plan.batch_size(t));
   EXPECT_EQ(in.num_ids, plan.num_ids(t));
@@ -308,7 +309,7 @@ TEST_P(PooledLookupTest, ALongBatchOfDistinctIdsKeepsItsOrder) {
   const PooledInput in = f.Input(table.get(), GetParam());
   const Step step = RunStep({in}, {table}, &pool_);
   ASSERT_OK(step.status);
-  const Span<const int64_t> keys = step.plan->unique_keys(0);
+  const Span<const int64_t> keys = testing::UniqueKeys(*step.plan, 0);
   EXPECT_EQ(f.ids, std::vector<int64_t>(keys.begin(), keys.end()));
   ExpectStep(in, f, step.outputs[0], step.unique_grads[0], *step.plan, 0);
 }
@@ -436,7 +437,7 @@ TEST_F(PooledInputTest, NegativeNarrowIdsAreNegativeKeys) {
   const Step step = RunStep({in}, {table_}, &pool_);
   ASSERT_OK(step.status);
   EXPECT_EQ(std::vector<float>(4, 9.0f), step.outputs[0]);
-  EXPECT_EQ(-5, step.plan->unique_keys(0)[0]);
+  EXPECT_EQ(-5, testing::UniqueKeys(*step.plan, 0)[0]);
 }
 
 TEST_F(PooledInputTest, ExtremeKeysAndAbsentOnesAreNotInserted) {
@@ -465,7 +466,7 @@ TEST_F(PooledInputTest, EmptySamplesAndEmptyBatches) {
   ASSERT_OK(step.status);
   EXPECT_EQ(std::vector<float>(8, 0.0f), step.outputs[0]);
   EXPECT_TRUE(step.outputs[1].empty());
-  EXPECT_EQ(0u, step.plan->unique_keys(0).size());
+  EXPECT_EQ(0u, testing::UniqueKeys(*step.plan, 0).size());
   // The same as a SparseTensor of no ids, whose tensors may have no memory.
   PooledInput in;
   in.table = table_.get();
@@ -514,7 +515,7 @@ TEST_F(PooledInputTest, WeightGradientsAreOfTheRowsThatTheForwardRead) {
   const Step step = RunStep({in}, {table_}, &pool_);
   ASSERT_OK(step.status);
   // The update runs before the gradient of the weights is computed.
-  const Span<const int64_t> keys = step.plan->unique_keys(0);
+  const Span<const int64_t> keys = testing::UniqueKeys(*step.plan, 0);
   const std::vector<float> changed(keys.size() * 4, 1e6f);
   ASSERT_OK(
       table_->WriteRows(keys, {}, changed.data(), {}, nullptr, 0, &pool_));
@@ -531,7 +532,7 @@ TEST_F(PooledInputTest, TheGradientOfMaxIsOfTheRowsThatWereRead) {
   const PooledInput in = f.Input(table_.get(), Combiner::kMax);
   const Step step = RunStep({in}, {table_}, &pool_);
   ASSERT_OK(step.status);
-  const Span<const int64_t> keys = step.plan->unique_keys(0);
+  const Span<const int64_t> keys = testing::UniqueKeys(*step.plan, 0);
   const std::vector<float> others(keys.size() * 4, 9.0f);
   ASSERT_OK(table_->Import(keys, others.data(), {}, {}, {}, {}, 0, 1));
   std::vector<float> grad(200 * 4), sums(keys.size() * 4);
@@ -551,7 +552,8 @@ TEST_F(PooledInputTest, NullLeavesATablesGradientOut) {
   const std::vector<const float*> grads = {nullptr, grad.data()};
   const std::vector<float*> uniques = {nullptr, unique.data()};
   ASSERT_OK(PooledBackward(*step.plan, grads, uniques, &pool_));
-  EXPECT_EQ(static_cast<float>(step.plan->counts(1)[0]), unique[0]);
+  EXPECT_EQ(static_cast<float>(testing::UniqueCounts(*step.plan, 1)[0]),
+            unique[0]);
 }
 
 TEST_F(PooledInputTest, APlanKeepsItsTablesAlive) {

@@ -23,11 +23,14 @@
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/stream_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
 
 using testing::StreamUnderTest;
+using testing::UniqueCounts;
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -156,7 +159,7 @@ Status Apply(const Rule& rule, const Tables& tables, const LookupPlan& plan,
     updates[t].plan = &plan;
     updates[t].plan_table = static_cast<int>(t);
     if (stream == nullptr) {
-      updates[t].keys = plan.unique_keys(static_cast<int>(t));
+      updates[t].keys = UniqueKeys(plan, static_cast<int>(t));
       updates[t].grads = grads[t];
     } else {
       updates[t].pooled_grads = grads[t];
@@ -237,7 +240,7 @@ class RowGatherTest : public ::testing::Test {
     std::vector<const float*> in;
     std::vector<float> all;
     for (size_t t = 0; t < cpu_tables_.size(); ++t) {
-      const Span<const int64_t> keys = plan->unique_keys(static_cast<int>(t));
+      const Span<const int64_t> keys = UniqueKeys(*plan, static_cast<int>(t));
       unique_.emplace_back(keys.begin(), keys.end());
       sums_.emplace_back(keys.size() * dims_[t]);
       out.push_back(sums_[t].data());
@@ -445,10 +448,10 @@ TEST_F(RowGatherTest, CountsMayBeInCpuMemory) {
                 ExpectAStep(plan);
                 for (size_t t = 0; t < device_tables_.size(); ++t) {
                   const int number = static_cast<int>(t);
-                  const auto keys = plan.unique_keys(number);
+                  const auto keys = UniqueKeys(plan, number);
                   std::map<int64_t, int64_t> found;
                   for (size_t u = 0; u < keys.size(); ++u) {
-                    found[keys[u]] = plan.counts(number)[u];
+                    found[keys[u]] = UniqueCounts(plan, number)[u];
                   }
                   EXPECT_EQ(counts[t], found) << t;
                 }
@@ -507,7 +510,7 @@ TEST_F(RowGatherTest, SumsAreFormedOnTheCpuToo) {
     std::vector<float*> out;
     for (size_t t = 0; t < device_tables_.size(); ++t) {
       const int number = static_cast<int>(t);
-      EXPECT_EQ(static_cast<int64_t>(keys[t].size()), plan.num_unique(number));
+      EXPECT_EQ(keys[t].size(), UniqueKeys(plan, number).size());
       grads[t].starts = {0, static_cast<int64_t>(batch.keys[t].size())};
       grads[t].pieces = {batch.grads[t].data()};
       formed.emplace_back(sums[t].size());
@@ -517,7 +520,7 @@ TEST_F(RowGatherTest, SumsAreFormedOnTheCpuToo) {
     EXPECT_EQ(sums, formed);
     for (size_t t = 0; t < device_tables_.size(); ++t) {
       const Span<const int64_t> device_keys =
-          plan.unique_keys(static_cast<int>(t));
+          UniqueKeys(plan, static_cast<int>(t));
       EXPECT_EQ(keys[t],
                 std::vector<int64_t>(device_keys.begin(), device_keys.end()));
     }

@@ -13,9 +13,13 @@
 #include "kernels/engine/embedding/lookup/step_under_test.h"
 #include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/testing/erased.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueCounts;
+using testing::UniqueKeys;
 
 // Parameter: ids in CPU memory, pinned or not, or in device memory.
 class StepIdsTest : public StepLookupTest,
@@ -90,8 +94,8 @@ TEST_P(StepIdsTest, OneIdAmongManyMayBeWide) {
     LookUpBoth(batches, &cpu_plan, &device_plan);
     if (step == 1) {
       // Later use of the ids.
-      EXPECT_EQ(cpu_plan->unique_keys(5).size(),
-                device_plan->unique_keys(5).size());
+      EXPECT_EQ(UniqueKeys(*cpu_plan, 5).size(),
+                UniqueKeys(*device_plan, 5).size());
     }
     UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
   }
@@ -150,8 +154,8 @@ TEST_P(StepIdsTest, TablesMayShareTheirSamples) {
                             &device_plan));
     ExpectSameOutputs(cpu_out, device_out);
     if (step == 1) {
-      EXPECT_EQ(cpu_plan->unique_keys(7).size(),
-                device_plan->unique_keys(7).size());
+      EXPECT_EQ(UniqueKeys(*cpu_plan, 7).size(),
+                UniqueKeys(*device_plan, 7).size());
     }
     UpdateBoth(Adagrad(), batches, *cpu_plan, *device_plan);
   }
@@ -186,12 +190,12 @@ TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
   LookUpOnDevice(batches, &plan, &outputs);
   const TierStats before = device_tables_[1]->tier_stats();
   ASSERT_OK(plan->Fetch(1));
-  const std::vector<float> grads(plan->num_unique(1) * Shapes()[1].dim);
+  const std::vector<float> grads(UniqueKeys(*plan, 1).size() * Shapes()[1].dim);
   UpdateInput update;
   update.table = device_tables_[1].get();
   update.plan = plan.get();
   update.plan_table = 1;
-  update.keys = plan->unique_keys(1);
+  update.keys = UniqueKeys(*plan, 1);
   update.grads = grads.data();
   ASSERT_OK(ApplyRule("Adagrad", Adagrad().hyper, {&update, 1},
                       {&Adagrad().slots, 1}, 0, &pool_));
@@ -216,18 +220,19 @@ TEST_P(StepIdsTest, KeysAreMadeDistinctWhenTheyAreAskedFor) {
     const LookupPlan& plan = on_device ? *device_plan : *cpu_plan;
     std::vector<float*> pointers;
     for (size_t t = 0; t < n; ++t) {
-      sums[on_device].emplace_back(plan.num_unique(t) * Shapes()[t].dim);
+      sums[on_device].emplace_back(UniqueKeys(plan, t).size() *
+                                   Shapes()[t].dim);
     }
     for (auto& sum : sums[on_device]) pointers.push_back(sum.data());
     ASSERT_OK(PooledBackward(plan, grads, pointers, &pool_));
   }
   for (size_t t = 0; t < n; ++t) {
-    const auto cpu_keys = cpu_plan->unique_keys(t);
-    const auto device_keys = device_plan->unique_keys(t);
+    const auto cpu_keys = UniqueKeys(*cpu_plan, t);
+    const auto device_keys = UniqueKeys(*device_plan, t);
     ASSERT_EQ(std::vector<int64_t>(cpu_keys.begin(), cpu_keys.end()),
               std::vector<int64_t>(device_keys.begin(), device_keys.end()));
-    const auto cpu_counts = cpu_plan->counts(t);
-    const auto device_counts = device_plan->counts(t);
+    const auto cpu_counts = UniqueCounts(*cpu_plan, t);
+    const auto device_counts = UniqueCounts(*device_plan, t);
     EXPECT_EQ(std::vector<int32_t>(cpu_counts.begin(), cpu_counts.end()),
               std::vector<int32_t>(device_counts.begin(), device_counts.end()));
     EXPECT_EQ(sums[0][t], sums[1][t]) << t;

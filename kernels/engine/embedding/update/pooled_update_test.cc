@@ -20,9 +20,12 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -129,10 +132,11 @@ std::vector<float> Step(const std::vector<Table>& tables, const Batch& batch,
     updates[t].table = tables[t].get();
     updates[t].plan = plan.get();
     updates[t].plan_table = number;
-    sums.emplace_back(plan->num_unique(number) * tables[t]->options().dim);
+    sums.emplace_back(UniqueKeys(*plan, number).size() *
+                      tables[t]->options().dim);
     sum_outs.push_back(sums.back().data());
     if (how == How::kSums) {
-      updates[t].keys = plan->unique_keys(number);
+      updates[t].keys = UniqueKeys(*plan, number);
       updates[t].grads = sums.back().data();
     } else {
       updates[t].pooled_grads = batch.grads.data();

@@ -22,9 +22,9 @@ struct UpdateInput {
   EmbeddingTable* table = nullptr;
   Span<const int64_t> keys;      // M; may be left out with pooled_grads
   const float* grads = nullptr;  // [M, dim]; null with pooled_grads
-  // If set, the keys must be exactly plan->unique_keys(plan_table); they are
-  // neither deduplicated nor looked up again. If null, gradients of duplicate
-  // keys are summed first, in order of occurrence.
+  // If set, the keys must be exactly those of plan->UniqueKeys(plan_table);
+  // they are neither deduplicated nor looked up again. If null, gradients of
+  // duplicate keys are summed first, in order of occurrence.
   const LookupPlan* plan = nullptr;
   int plan_table = 0;
   // With a plan, instead of grads: d loss / d output of the plan's lookup, [B,

@@ -17,9 +17,12 @@
 #include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -152,7 +155,7 @@ class RowUpdateTest : public ::testing::Test {
   UpdateInput Planned(const LookupPlan& plan, const std::vector<float>& grads) {
     UpdateInput in;
     in.table = plan.table(0);
-    in.keys = plan.unique_keys(0);
+    in.keys = UniqueKeys(plan, 0);
     in.grads = grads.data();
     in.plan = &plan;
     return in;
@@ -202,7 +205,7 @@ TEST_F(RowUpdateTest, WithAPlanAndWithoutGiveTheSameBits) {
   for (int step = 0; step < 4; ++step) {
     Draw(5000, 16, 3000);
     const auto plan = Look(planned);
-    const Span<const int64_t> keys = plan->unique_keys(0);
+    const Span<const int64_t> keys = UniqueKeys(*plan, 0);
     ASSERT_LT(keys.size(), keys_.size());
     const std::vector<float> grads(grads_.begin(),
                                    grads_.begin() + keys.size() * 16);
@@ -225,7 +228,7 @@ TEST_F(RowUpdateTest, APlanFromBeforeAnEraseFindsRowsAnew) {
   ASSERT_OK(Adagrad({Input(table.get(), keys_, grads_)}, &pool_));
   model.Update(keys_, grads_);
   const auto plan = Look(table);
-  const Span<const int64_t> unique = plan->unique_keys(0);
+  const Span<const int64_t> unique = UniqueKeys(*plan, 0);
   const std::vector<int64_t> keys(unique.begin(), unique.end());
   // Other keys get the erased rows before the update.
   std::vector<int64_t> erased(keys.begin(), keys.begin() + keys.size() / 2);
@@ -255,7 +258,7 @@ TEST_F(RowUpdateTest, APlanFromBeforeInitializeOrClearFindsRowsAnew) {
     } else {
       ASSERT_OK(table->Clear());
     }
-    const Span<const int64_t> unique = plan->unique_keys(0);
+    const Span<const int64_t> unique = UniqueKeys(*plan, 0);
     const std::vector<int64_t> keys(unique.begin(), unique.end());
     const std::vector<float> grads(keys.size() * 4, 0.25f);
     ASSERT_OK(Adagrad({Planned(*plan, grads)}, &pool_));
@@ -393,7 +396,7 @@ TEST_F(RowUpdateTest, ASecondOptimizerWidensRowsOfALiveTable) {
   model.Update(keys_, grads_);
   // A plan made before the rows move is valid for the update after it.
   const auto plan = Look(table);
-  const Span<const int64_t> unique = plan->unique_keys(0);
+  const Span<const int64_t> unique = UniqueKeys(*plan, 0);
   const std::vector<float> zeros(unique.size() * 3, 0.0f);
   const std::vector<UpdateInput> inputs = {Planned(*plan, zeros)};
   const std::vector<Slots> slots = {{{"m", 0.0f}, {"v", 0.5f}}};
@@ -587,7 +590,7 @@ TEST_F(RowUpdateTest, WithoutMemoryThePlansUpdateChangesNothing) {
     ASSERT_OK(Adagrad({Input(table.get(), old_keys, ones)}, &pool_, 5));
     Draw(6000, 8, 5000);
     const auto plan = Look(table);
-    const std::vector<float> grads(plan->unique_keys(0).size() * 8, 0.5f);
+    const std::vector<float> grads(UniqueKeys(*plan, 0).size() * 8, 0.5f);
     TableSnapshot before, after;
     const std::vector<std::string> slots = {"Adagrad"};
     ASSERT_OK(table->Export(slots, &before));

@@ -113,7 +113,7 @@ Status SumDuplicates(Span<const UpdateInput> inputs, LookupPlan* plan,
     grads[k] = owners[k]->grads;
     sums[k] = planned->row_copies.ReserveOf<float>(planned->num_unique *
                                                    planned->dim);
-    owners[k]->keys = plan->unique_keys(static_cast<int>(k));
+    owners[k]->keys = Span<const int64_t>(planned->unique, planned->num_unique);
     owners[k]->num_keys = owners[k]->keys.size();
     owners[k]->counts = occurrences != nullptr ? occurrences : planned->counts;
     owners[k]->grads = sums[k];
@@ -203,17 +203,16 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
   EV_RETURN_IF_ERROR(
       RunTasksWithStatus(parallel, static_cast<int64_t>(settled.size() - done),
                          [&](int64_t k) { return settle(done + k); }));
-  return RunTasksWithStatus(
-      parallel, static_cast<int64_t>(fetched.size()), [&](int64_t k) {
-        const size_t i = fetched[k];
-        Update& update = (*updates)[i];
-        const PlannedTable& planned = *update.planned;
-        EV_RETURN_IF_ERROR(inputs[i].plan->Fetch(inputs[i].plan_table));
-        update.keys = Span<const int64_t>(planned.unique, planned.num_unique);
-        update.counts = planned.occurrences != nullptr ? planned.occurrences
-                                                       : planned.counts;
-        return Status::OK();
-      });
+  return RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
+                            [&](int64_t k) {
+                              const size_t i = fetched[k];
+                              Update& update = (*updates)[i];
+                              Span<const int32_t> counts;
+                              EV_RETURN_IF_ERROR(inputs[i].plan->UniqueKeys(
+                                  inputs[i].plan_table, &update.keys, &counts));
+                              update.counts = counts.data();
+                              return Status::OK();
+                            });
 }
 
 }  // namespace ev

@@ -26,9 +26,12 @@
 #include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 #define ASSERT_OK(expression)                             \
   do {                                                    \
@@ -99,7 +102,7 @@ Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
   std::shared_ptr<const LookupPlan> plan;
   EV_RETURN_IF_ERROR(PooledForward({&in, 1}, {}, outputs, parallel, &plan));
   for (size_t i = 0; i < pooled.size(); ++i) pooled[i] = pooled[i] - 0.3f;
-  const Span<const int64_t> keys = plan->unique_keys(0);
+  const Span<const int64_t> keys = UniqueKeys(*plan, 0);
   const std::vector<std::vector<SlotSpec>> all = {slots};
   UpdateInput update;
   update.table = table;
@@ -262,7 +265,7 @@ TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
     });
     UpdateInput update;
     update.table = table.get();
-    update.keys = plan->unique_keys(0);
+    update.keys = UniqueKeys(*plan, 0);
     update.plan = plan.get();
     update.pooled_grads = pooled.data();
     const Status status =
@@ -521,7 +524,7 @@ TEST_F(HbmDramRowsTest, LookupsUpdatesSavesAndEvictionsAtOnce) {
         std::vector<UpdateInput> updates(3);
         for (int k = 0; k < 3; ++k) {
           updates[k].table = tables[(t + k) % 2].get();
-          updates[k].keys = plan->unique_keys(k);
+          updates[k].keys = UniqueKeys(*plan, k);
           updates[k].plan = plan.get();
           updates[k].plan_table = k;
           updates[k].pooled_grads = pooled[k].data();

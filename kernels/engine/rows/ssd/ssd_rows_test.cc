@@ -26,9 +26,12 @@
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/testing/erased.h"
 #include "kernels/engine/testing/thread_pool.h"
+#include "kernels/engine/testing/unique_keys.h"
 
 namespace ev {
 namespace {
+
+using testing::UniqueKeys;
 
 constexpr int64_t kDim = 8;
 
@@ -84,7 +87,7 @@ Status Step(EmbeddingTable* table, const std::vector<int64_t>& ids,
   std::shared_ptr<const LookupPlan> plan;
   EV_RETURN_IF_ERROR(PooledForward({&in, 1}, {}, outputs, parallel, &plan));
   for (size_t i = 0; i < pooled.size(); ++i) pooled[i] = pooled[i] - 0.3f;
-  const Span<const int64_t> keys = plan->unique_keys(0);
+  const Span<const int64_t> keys = UniqueKeys(*plan, 0);
   std::vector<float> sums(keys.size() * kDim);
   std::vector<const float*> grads = {pooled.data()};
   std::vector<float*> to = {sums.data()};
