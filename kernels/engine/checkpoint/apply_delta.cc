@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/checkpoint/stored_columns.h"
 #include "kernels/engine/checkpoint/stored_delta.h"
 #include "kernels/engine/checkpoint/tensor_names.h"
@@ -86,12 +87,21 @@ Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
     });
     EV_RETURN_IF_ERROR(stored[i].CheckKeys(*table));
   }
-  EV_RETURN_IF_ERROR(RemoveReplaced(stored, part_of, wanted, table));
-  for (const StoredDelta& part : stored) {
-    EV_RETURN_IF_ERROR(part.Apply(table));
-  }
-  return SetTableTensors(stored[wanted.place() % stored.size()].tensors(),
-                         /*fixed=*/false, table);
+  const Status status = CatchBadAlloc([&] {
+    EV_RETURN_IF_ERROR(RemoveReplaced(stored, part_of, wanted, table));
+    for (const StoredDelta& part : stored) {
+      EV_RETURN_IF_ERROR(part.Apply(table));
+    }
+    return SetTableTensors(stored[wanted.place() % stored.size()].tensors(),
+                           /*fixed=*/false, table);
+  });
+  if (status.ok()) return status;
+  // A table with half a delta must not be used.
+  table->Uninitialize();
+  return Status(status.code(),
+                status.message() + "; table '" + table->options().name +
+                    "' is uninitialized now, since it may have a part of the "
+                    "changes: restore a full checkpoint");
 }
 
 }  // namespace ev

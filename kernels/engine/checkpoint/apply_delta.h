@@ -21,8 +21,9 @@ namespace ev {
 // and that the filter takes. All parts are read and checked before the table
 // changes; they must fit in memory. REQUIRES: an initialized table. On
 // NotFound, InvalidArgument and errors of the checkpoint the table is
-// unchanged. After any other error (no memory, an SSD, a GPU) the delta may be
-// applied in part. May throw std::bad_alloc.
+// unchanged. After any other error (no memory, an SSD, a GPU) the table is
+// uninitialized, since the delta may be applied in part. May throw
+// std::bad_alloc before the table changes.
 Status ApplyDelta(TensorReader* checkpoint, const std::string& name,
                   const std::vector<SlotSpec>& slots, const KeyFilter& wanted,
                   EmbeddingTable* table);

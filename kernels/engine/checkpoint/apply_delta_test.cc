@@ -3,10 +3,12 @@
 
 #include "kernels/engine/checkpoint/apply_delta.h"
 
+#include <new>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/failing_allocations.h"
 #include "kernels/engine/testing/memory_checkpoint.h"
 
 namespace ev {
@@ -225,6 +227,46 @@ TEST_F(ApplyDeltaTest, WhatDoesNotFitIsRefusedBeforeTheTableChanges) {
       "float [R,1] (the variable's embedding_dim is 1), got float [1,2]");
   checkpoint_.set_damaged("user/m-sparse_incr_values");
   refused("tensor user/m-sparse_incr_values is damaged");
+}
+
+// Lets the first, second, ... allocation fail until none does.
+TEST_F(ApplyDeltaTest, WithoutMemoryTheTableIsUnchangedOrUninitialized) {
+  Put("user", {2, 9});
+  PutOwn("user", {0, 1}, false);
+  int unchanged = 0, uninitialized = 0;
+  bool ended = false;
+  for (int64_t at = 0; !ended; ++at) {
+    SCOPED_TRACE(at);
+    table_.Uninitialize();
+    SetUp();
+    Status status;
+    testing::allocations_left = at;
+    try {
+      status = Apply();
+    } catch (const std::bad_alloc&) {
+      status = ResourceExhausted("thrown");
+    }
+    ended = testing::allocations_left >= 0;
+    testing::allocations_left = -1;
+    if (!status.ok()) {
+      if (table_.initialized()) {
+        ++unchanged;
+        ASSERT_EQ(Exported().values, Floats(6, 1));
+        ASSERT_EQ(Exported().filtered_keys, Ints{6});
+      } else {
+        ++uninitialized;
+        ASSERT_NE(status.message().find("restore a full checkpoint"),
+                  std::string::npos);
+        SetUp();
+      }
+      ASSERT_OK(Apply());
+    }
+    ASSERT_EQ(Exported().keys, Ints({2, 4, 5, 9}));
+    ASSERT_EQ(Exported().values, Floats({2, 1, 1, 2}));
+    ASSERT_EQ(Exported().filtered_keys, Ints({3, 6}));
+  }
+  EXPECT_GT(unchanged, 0);
+  EXPECT_GT(uninitialized, 0);
 }
 
 }  // namespace

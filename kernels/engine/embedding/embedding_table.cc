@@ -256,10 +256,15 @@ void EmbeddingTable::Uninitialize() {
 }
 
 Status EmbeddingTable::Clear() {
-  ExclusiveGate alone(&impl_->gate);
-  EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-  impl_->Clear();
-  return Status::OK();
+  return NoThrow(*impl_, [&] {
+    ExclusiveGate alone(&impl_->gate);
+    EV_RETURN_IF_ERROR(impl_->CheckInitialized());
+    // Without memory the table stays uninitialized.
+    impl_->initialized.store(false, std::memory_order_release);
+    impl_->Clear();
+    impl_->initialized.store(true, std::memory_order_release);
+    return Status::OK();
+  });
 }
 
 }  // namespace ev

@@ -15,18 +15,23 @@
 
 namespace ev {
 
-template <typename Body>  // Status()
-Status NoThrow(const std::string& who, const Body& body) {
+inline std::string Described(const char* who) { return who; }
+inline std::string Described(const EmbeddingTable::Impl& table) {
+  return table.QuotedName();
+}
+template <typename Describe>  // std::string()
+auto Described(const Describe& describe) -> decltype(describe()) {
+  return describe();
+}
+
+// who: described in the error only, since a string needs memory, too.
+template <typename Who, typename Body>  // Status()
+Status NoThrow(const Who& who, const Body& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return ResourceExhausted("out of memory, " + who);
+    return ResourceExhausted("out of memory, " + Described(who));
   }
-}
-
-template <typename Body>
-Status NoThrow(const EmbeddingTable::Impl& table, const Body& body) {
-  return NoThrow(table.QuotedName(), body);
 }
 
 }  // namespace ev

@@ -55,18 +55,19 @@ void RankAll(const EmbeddingTable::Impl& table, const UpdateCall& call,
 }  // namespace
 
 int64_t EmbeddingTable::Impl::EraseRows(Span<const int64_t> keys) {
-  ++generation;
+  // First everything that can fail.
   std::vector<RowHandle> handles;
   std::vector<int64_t> gone;
   handles.reserve(keys.size());
   GpuTableCompute* const gpu = home->gpu_table();
   const bool names_keys = changes != nullptr || gpu != nullptr;
   if (names_keys) gone.reserve(keys.size());
+  rows->ReserveFree(keys.size());
+  ++generation;
   const int64_t erased = index.Erase(keys, [&](int64_t key, RowHandle handle) {
     handles.push_back(handle);
     if (names_keys) gone.push_back(key);
   });
-  // Before what may throw: the next delta must list these keys.
   if (changes != nullptr) changes->Erased(gone, index.size());
   if (gpu != nullptr) gpu->ForgetKeys(gone);
   FreeRows(handles);

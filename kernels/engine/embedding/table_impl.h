@@ -129,8 +129,8 @@ class EmbeddingTable::Impl : public RowSource {
   // initial values.
   Status NewRow(int64_t key, RowHandle* handle) override;
 
-  // Erases the rows of keys; returns how many there were. REQUIRES: alone in
-  // the gate.
+  // Erases the rows of keys; returns how many there were. Throws
+  // std::bad_alloc, and erases none then. REQUIRES: alone in the gate.
   int64_t EraseRows(Span<const int64_t> keys);
 
   // Must be called before existing rows are changed in any way; handles without
@@ -207,8 +207,9 @@ class EmbeddingTable::Impl : public RowSource {
   using BeforeEviction = std::function<Status(Span<const int64_t> keys,
                                               Span<const RowHandle> handles)>;
   Status EvictExcessAlone(const UpdateCall& call, const BeforeEviction& before);
-  // Like TakeBack.
-  void TakeBackAlone(const TableJournal& journal);
+  // Like TakeBack. only_untouched: false to erase the inserted keys whatever
+  // their rows contain.
+  void TakeBackAlone(const TableJournal& journal, bool only_untouched = true);
 
   // --- REQUIRE: this thread is not in the gate ---
 

@@ -64,11 +64,15 @@ std::vector<int64_t> Untouched(const EmbeddingTable::Impl& table,
   return untouched;
 }
 
-void EraseInserted(const JournalPart& part, EmbeddingTable::Impl* table) {
+void EraseInserted(const JournalPart& part, bool only_untouched,
+                   EmbeddingTable::Impl* table) {
   const Span<const int64_t> keys(part.inserted);
   for (size_t i = 0; i < keys.size(); i += kKeysAtOnce) {
-    const std::vector<int64_t> gone = Untouched(
-        *table, keys.subspan(i, std::min(kKeysAtOnce, keys.size() - i)));
+    const Span<const int64_t> some =
+        keys.subspan(i, std::min(kKeysAtOnce, keys.size() - i));
+    const std::vector<int64_t> gone =
+        only_untouched ? Untouched(*table, some)
+                       : std::vector<int64_t>(some.begin(), some.end());
     if (gone.empty()) continue;
     table->inserted_rows.fetch_sub(table->EraseRows(gone),
                                    std::memory_order_relaxed);
@@ -124,7 +128,8 @@ void EmbeddingTable::Impl::ForgetAdmitted(Span<const int64_t> keys) {
   }
 }
 
-void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal) {
+void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal,
+                                         bool only_untouched) {
   if (rows == nullptr) return;
   try {
     // Metadata shows whether another call has updated a row since; if it cannot
@@ -133,7 +138,7 @@ void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal) {
     // In reverse order: a table may have been updated several times.
     const std::list<JournalPart>& parts = journal.parts();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-      if (is_known) EraseInserted(*part, this);
+      if (is_known) EraseInserted(*part, only_untouched, this);
       RestoreCounters(*part, this);
     }
     if (!unused_handles.empty()) rows->Free(unused_handles);

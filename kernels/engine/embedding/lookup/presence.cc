@@ -4,7 +4,7 @@
 #include "kernels/engine/embedding/lookup/presence.h"
 
 #include <algorithm>
-#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "kernels/engine/embedding/guard.h"
@@ -14,24 +14,6 @@ namespace ev {
 namespace {
 
 constexpr size_t kKeysAtOnce = 1024;
-
-// Creates a row with given values, which are written before the row can be
-// found.
-class GivenRow : public RowSource {
- public:
-  GivenRow(EmbeddingTable::Impl* table, const float* values)
-      : table_(table), values_(values) {}
-
-  Status NewRow(int64_t key, RowHandle* handle) override {
-    EV_RETURN_IF_ERROR(table_->NewRow(key, handle));
-    // One call per new key: its row must not be found before.
-    return table_->home->Write(Span<const RowHandle>(handle, 1), 0, values_);
-  }
-
- private:
-  EmbeddingTable::Impl* const table_;
-  const float* const values_;
-};
 
 }  // namespace
 
@@ -77,25 +59,37 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
   EmbeddingTable::Impl* const impl = table->impl();
   *inserted = 0;
   return NoThrow(*impl, [&] {
-    UpdatingGate updating(&impl->gate);
+    // Alone, so that no call finds a row before its values are written.
+    ExclusiveGate alone(&impl->gate);
     EV_RETURN_IF_ERROR(impl->CheckInitialized());
     EV_RETURN_IF_ERROR(impl->CheckKeys(keys));
+    const int64_t dim = impl->dim();
     std::vector<RowHandle> handles(keys.size());
     impl->index.Find(keys, handles.data());
+    std::vector<int64_t> absent;
+    std::vector<float> given;
+    std::unordered_set<int64_t> seen;
     for (size_t i = 0; i < keys.size(); ++i) {
-      if (handles[i] < kFirstReservedHandle) continue;
-      GivenRow source(impl, values + i * impl->dim());
-      int64_t is_new = 0;
-      const Status status = impl->index.FindOrInsert(
-          keys.subspan(i, 1), &source, &handles[i], &is_new);
-      impl->inserted_rows.fetch_add(is_new, std::memory_order_relaxed);
-      *inserted += is_new;
-      impl->ForgetCounted(keys.subspan(i, 1));
-      if (!status.ok()) {
-        return Status(status.code(),
-                      status.message() + ", " + impl->QuotedName());
+      if (handles[i] < kFirstReservedHandle || !seen.insert(keys[i]).second) {
+        continue;
       }
+      absent.push_back(keys[i]);
+      given.insert(given.end(), values + i * dim, values + (i + 1) * dim);
     }
+    handles.resize(absent.size());
+    TableJournal journal;
+    const Status status = NoThrow(*impl, [&] {
+      TableJournal::Writer writer(&journal);
+      EV_RETURN_IF_ERROR(
+          impl->FindOrInsert(absent, handles.data(), writer.part()));
+      return impl->WithName(impl->home->Write(handles, 0, given.data()));
+    });
+    if (!status.ok()) {
+      impl->TakeBackAlone(journal, /*only_untouched=*/false);
+      return status;
+    }
+    *inserted = absent.size();
+    impl->ForgetCounted(absent);
     return Status::OK();
   });
 }

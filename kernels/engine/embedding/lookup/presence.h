@@ -37,7 +37,8 @@ Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys);
 // Inserts a row for each absent key, with its values [N, dim] instead of its
 // default row; if a key occurs twice, the first one counts. Slots start at
 // their initial values; frequency and version stay unset. Existing rows do not
-// change. *inserted: number of new rows, also after ResourceExhausted.
+// change. *inserted: number of new rows. Runs alone. After an error it has
+// inserted none.
 // FailedPrecondition: not initialized.
 Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
                     const float* values, int64_t* inserted);

@@ -65,8 +65,8 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
         table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.keys.empty()) return Status::OK();
-  EV_RETURN_IF_ERROR(in.plan->Fetch(in.plan_table));
-  const Span<const int64_t> planned = in.plan->unique_keys(in.plan_table);
+  Span<const int64_t> planned;
+  EV_RETURN_IF_ERROR(in.plan->UniqueKeys(in.plan_table, &planned));
   if (planned.size() != in.keys.size() ||
       (planned.data() != in.keys.data() && !planned.empty() &&
        std::memcmp(planned.data(), in.keys.data(),
@@ -115,7 +115,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
                  Span<const UpdateInput> inputs,
                  Span<const std::vector<SlotSpec>> slots, int64_t step,
                  Parallel* parallel) {
-  return NoThrow("rule " + rule_name, [&] {
+  const auto who = [&] { return "rule " + rule_name; };
+  return NoThrow(who, [&] {
     std::unique_ptr<const RowRule> rule;
     EV_RETURN_IF_ERROR(MakeRowRule(rule_name, hyper, &rule));
     if (slots.size() != inputs.size()) {
@@ -219,12 +220,16 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         return Status::OK();
       }
     };
-    const Status status = NoThrow("rule " + rule_name, apply);
-    if (!status.ok() && !rows_change) {
+    const Status status = NoThrow(who, apply);
+    if (!status.ok()) {
       // In reverse order, as a table may occur several times. Outside of the
       // gates.
       for (size_t i = updates.size(); i > 0; --i) {
-        updates[i - 1].table->TakeBack(journals[i - 1]);
+        EmbeddingTable::Impl* const table = updates[i - 1].table;
+        // The counters of a filter are gone when rows change; without one, new
+        // keys whose rows were not reached can still be taken back.
+        if (rows_change && table->options.admission.filters()) continue;
+        table->TakeBack(journals[i - 1]);
       }
     }
     EV_RETURN_IF_ERROR(status);

@@ -33,14 +33,14 @@ RowHandles::RowHandles(bool with_meta) : RowHandles(kMetaRowsLog2, with_meta) {}
 
 RowHandles::RowHandles(int rows_log2, bool with_meta)
     : rows_log2_(rows_log2), stripes_(new Stripe[kStripes]) {
-  if (with_meta) MakeMeta();
+  if (with_meta) meta_ = MakeMeta(rows_log2);
 }
 
 RowHandles::~RowHandles() {}
 
-void RowHandles::MakeMeta() {
-  meta_.reset(
-      new SlabArray(sizeof(RowMeta), std::max(rows_log2_, kMetaRowsLog2)));
+std::unique_ptr<SlabArray> RowHandles::MakeMeta(int rows_log2) {
+  return std::unique_ptr<SlabArray>(
+      new SlabArray(sizeof(RowMeta), std::max(rows_log2, kMetaRowsLog2)));
 }
 
 Status RowHandles::Allocate(RowHandle* handle) {
@@ -134,7 +134,22 @@ void RowHandles::DropSlab(size_t slab) {
   if (--meta_users_[meta_slab] == 0) meta_->DropSlab(meta_slab);
 }
 
+void RowHandles::ReserveFree(size_t handles) {
+  std::lock_guard<std::mutex> lock(mu_);
+  ReserveFreeLocked(handles);
+}
+
+void RowHandles::ReserveFreeLocked(size_t handles) {
+  size_t needed = free_.size() + handles;
+  for (unsigned s = 0; s < kStripes; ++s) needed += stripes_[s].count;
+  if (needed > free_.capacity()) {
+    free_.reserve(std::max(needed, 2 * free_.capacity()));
+  }
+}
+
 void RowHandles::DrainStripes() {
+  // First: a handle must not be in a stripe and in the free list.
+  ReserveFreeLocked(0);
   for (unsigned s = 0; s < kStripes; ++s) {
     Stripe& stripe = stripes_[s];
     for (int i = 0; i < stripe.count; ++i) {
@@ -148,8 +163,8 @@ void RowHandles::DrainStripes() {
 
 void RowHandles::Free(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> lock(mu_);
+  ReserveFreeLocked(handles.size());
   DrainStripes();
-  free_.reserve(free_.size() + handles.size());
   for (RowHandle handle : handles) {
     if (meta_ != nullptr) *Meta(handle) = RowMeta();
     free_.push_back(handle);
@@ -160,7 +175,13 @@ void RowHandles::Free(Span<const RowHandle> handles) {
 }
 
 void RowHandles::ReleaseEmptySlabs() {
-  std::vector<bool> empty(free_in_slab_.size(), false);
+  std::vector<bool> empty;
+  try {
+    empty.resize(free_in_slab_.size(), false);
+    dropped_slabs_.reserve(free_in_slab_.size());
+  } catch (const std::bad_alloc&) {
+    return;  // a later call releases the slabs
+  }
   bool any = false;
   ForEachSlab([&](size_t slab, uint64_t begin, uint64_t end) {
     if (free_in_slab_[slab] != end - begin) return;
@@ -187,8 +208,8 @@ std::vector<bool> RowHandles::FreeRows() const {
 }
 
 void RowHandles::Restart(int rows_log2) {
+  if (meta_ != nullptr) meta_ = MakeMeta(rows_log2);
   rows_log2_ = rows_log2;
-  if (meta_ != nullptr) MakeMeta();
   free_.clear();
   free_in_slab_.clear();
   dropped_slabs_.clear();

@@ -46,8 +46,12 @@ class RowHandles {
   // memory or the table has 2^31 rows already; nothing has changed then.
   Status Allocate(RowHandle* handle);
 
+  // Allocates what a Free of that many handles needs, so that it cannot fail.
+  // Throws std::bad_alloc.
+  void ReserveFree(size_t handles);
   // Frees handles for reuse. The memory of a slab without a live row is
-  // returned to the system. Each handle must be live and occur once.
+  // returned to the system, unless there is no memory to list it. Each handle
+  // must be live and occur once. Throws std::bad_alloc, and frees none then.
   void Free(Span<const RowHandle> handles);
 
   // Returns null without meta.
@@ -83,9 +87,11 @@ class RowHandles {
 
   // --- Helpers for such a store. REQUIRE mu_ or being the only user ---
 
-  // Starts over with slabs of another size. No handle may be live.
+  // Starts over with slabs of another size. No handle may be live. Throws
+  // std::bad_alloc, and changes nothing then.
   void Restart(int rows_log2);
-  // Moves the handles in stripes to the free list.
+  // Moves the handles in stripes to the free list. Throws std::bad_alloc, and
+  // moves none then.
   void DrainStripes();
   void ReleaseEmptySlabs();
   // By handle, for all slabs that were ever started.
@@ -119,7 +125,8 @@ class RowHandles {
   bool NextRange();
   bool AddSlab(size_t slab);
   void DropSlab(size_t slab);
-  void MakeMeta();
+  static std::unique_ptr<SlabArray> MakeMeta(int rows_log2);
+  void ReserveFreeLocked(size_t handles);
 
   int rows_log2_;
   std::unique_ptr<SlabArray> meta_;  // null without meta

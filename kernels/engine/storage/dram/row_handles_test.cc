@@ -6,10 +6,15 @@
 
 #include "kernels/engine/storage/dram/row_handles.h"
 
+#include <algorithm>
+#include <map>
+#include <new>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/failing_allocations.h"
 
 namespace ev {
 namespace {
@@ -83,8 +88,12 @@ class FewSlabs : public RowHandles {
   explicit FewSlabs(int most)
       : RowHandles(/*rows_log2=*/4, true), left_(most) {}
   int dropped = 0;
+  std::map<size_t, size_t> used;  // rows that may be used, by slab
 
  private:
+  void UseRows(size_t slab, size_t rows) override {
+    used[slab] = std::max(used[slab], rows);
+  }
   bool AddRows(size_t) override { return left_ > 0 && left_-- > 0; }
   void DropRows(size_t) override {
     ++left_;
@@ -108,6 +117,50 @@ TEST(RowHandlesTest, WithoutMemoryForRowsAllocateFails) {
   handles.Free(given);
   EXPECT_EQ(handles.dropped, 2);
   EXPECT_EQ(Allocate(&handles, 32).size(), given.size());
+}
+
+TEST(RowHandlesTest, ARowMayBeUsedBeforeItsHandleIsGiven) {
+  FewSlabs handles(100);
+  for (int i = 0; i < 300; ++i) {
+    const RowHandle handle = Allocate(&handles, 1)[0];
+    EXPECT_LT(handle % 16, handles.used[handle / 16]) << handle;
+    // Not much more than the handles given, and no slab that has no rows.
+    EXPECT_LE(handles.used.size(), static_cast<size_t>(i) / 16 + 2);
+  }
+  for (const auto& slab_rows : handles.used) EXPECT_LE(slab_rows.second, 16u);
+}
+
+TEST(RowHandlesTest, WithoutHostMemoryFreeHandsNoHandleToTwo) {
+  bool ended = false;
+  for (int64_t at = 0; !ended; ++at) {
+    FewSlabs handles(100);
+    std::vector<RowHandle> live = Allocate(&handles, 40);
+    const std::vector<RowHandle> gone(live.begin() + 10, live.end());
+    live.resize(10);
+    testing::allocations_left = at;
+    try {
+      handles.Free(gone);
+      ended = testing::allocations_left >= 0;
+    } catch (const std::bad_alloc&) {
+      EXPECT_EQ(handles.live_rows(), 40);
+    }
+    testing::allocations_left = -1;
+    if (handles.live_rows() == 40) handles.Free(gone);
+    for (const RowHandle handle : Allocate(&handles, 100)) {
+      live.push_back(handle);
+    }
+    EXPECT_EQ(std::set<RowHandle>(live.begin(), live.end()).size(), 110u) << at;
+  }
+}
+
+TEST(RowHandlesTest, AFreeWithReservedMemoryAllocatesNoneThatItNeeds) {
+  RowHandles handles(/*with_meta=*/true);
+  const std::vector<RowHandle> given = Allocate(&handles, 5000);
+  handles.ReserveFree(given.size());
+  testing::allocations_left = 0;
+  handles.Free(given);
+  testing::allocations_left = -1;
+  EXPECT_EQ(handles.live_rows(), 0);
 }
 
 }  // namespace

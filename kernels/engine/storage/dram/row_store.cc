@@ -46,8 +46,8 @@ Status RowStore::Relayout(int64_t floats_per_row,
     std::unique_ptr<SlabArray> fresh(
         new SlabArray(stride, keep ? rows_log2() : SlabRowsLog2(stride)));
     if (!keep) {
+      Restart(fresh->rows_log2());
       rows_ = std::move(fresh);
-      Restart(rows_->rows_log2());
       floats_per_row_ = floats_per_row;
       return Status::OK();
     }
