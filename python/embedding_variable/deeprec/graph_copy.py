@@ -13,11 +13,21 @@ from embedding_variable.tf_names import graph_pb2
 from embedding_variable.tf_names import importer
 from embedding_variable.tf_names import ops
 
-# Types of ops that deliver another batch in each run.
-_SOURCES = re.compile(
-    r"^(IteratorGetNext.*|QueueDequeue.*|Unstage|MapUnstage.*|OrderedMapUnstage.*|"
-    r"ReaderRead.*|BarrierTakeMany|PyFunc|PyFuncStateless|"
-    r"Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial)$")
+# Types of ops that deliver another batch in each run. Copies run in the order of the micro
+# batches, since they share what they read: an iterator, a queue, a Python function.
+_SHARED_SOURCES = re.compile(
+    r"^(IteratorGetNext.*|MultiDeviceIteratorGetNextFromShard|QueueDequeue.*|Unstage|"
+    r"MapUnstage.*|OrderedMapUnstage.*|ReaderRead.*|RecordInput|BarrierTakeMany|PyFunc|"
+    r"PyFuncStateless|EagerPyFunc|RngReadAndSkip|"
+    r"Stateful(Uniform|StandardNormal|TruncatedNormal|RandomBinomial).*)$")
+
+# Types of ops that draw other numbers in each run, from a generator of their own.
+_DRAWS = re.compile(r"^(Random(?!ShuffleQueue|Dataset).*|TruncatedNormal|"
+                    r"ParameterizedTruncatedNormal|Multinomial|NonDeterministicInts)$")
+
+# Types of ops that may deliver another batch in each run and are not copied.
+_FED = re.compile(r"^Placeholder.*$")
+_CALLS = re.compile(r"^((Stateful)?PartitionedCall|RemoteCall|(Stateless)?(If|While|Case))$")
 
 # Types of ops that make the memory of a run, which copies must not share: a loop pushes
 # what its gradient needs to stacks.
@@ -41,7 +51,7 @@ def batch_ops(tensors):
     tensors: list of Tensors.
 
   Returns:
-    A set of Operations.
+    A set of Operations; empty if no op that can be copied delivers a batch.
 
   Raises:
     NotImplementedError: an op cannot be copied.
@@ -52,8 +62,13 @@ def batch_ops(tensors):
       raise NotImplementedError(
           "micro batches: op '%s' of type %s cannot run several times in a step; "
           "SyncReplicasOptimizer needs micro_batch_num=0" % (op.name, op.type))
+    if op.type == "EagerPyFunc" and any(c.type == op.type for c in op.control_inputs):
+      raise NotImplementedError(
+          "micro batches: the gradients go through '%s', a tf.py_function, which keeps "
+          "what its gradient needs of one call only; write it with TensorFlow's ops, or "
+          "wrap its result in tf.stop_gradient" % op.control_inputs[0].name)
   found = set()
-  waiting = [op for op in ancestors if _SOURCES.match(op.type)]
+  waiting = [op for op in ancestors if _is_source(op)]
   loops = {}
   for op in ancestors:
     loop = _outermost_loop(op)
@@ -70,6 +85,26 @@ def batch_ops(tensors):
     waiting += [c for t in op.outputs for c in t.consumers() if c in ancestors]
     waiting += [c for c in op._control_outputs if c in ancestors]  # pylint: disable=protected-access
   return found
+
+
+def _is_source(op):
+  return bool(_SHARED_SOURCES.match(op.type) or _DRAWS.match(op.type))
+
+
+def inputs_not_copied(tensors, with_calls=False):
+  """Returns the ops behind the tensors that may be a batch and are not copied.
+
+  Args:
+    tensors: list of Tensors.
+    with_calls: bool, whether to return calls of functions too.
+
+  Returns:
+    A list of Operations in the order of their creation: placeholders that are no
+      scalars, and the calls.
+  """
+  return sorted([op for op in _ancestors([t.op for t in tensors])
+                 if _FED.match(op.type) and op.outputs[0].shape.ndims != 0 or
+                 with_calls and _CALLS.match(op.type)], key=lambda op: op._id)  # pylint: disable=protected-access
 
 
 def _ancestors(found):
@@ -96,25 +131,58 @@ def _outermost_loop(op):
   return loop
 
 
-def copy(tensors, copied, number):
-  """Copies ops for a micro batch.
+def copies(tensors, copied, count):
+  """Copies ops for further micro batches.
+
+  The ops that deliver batches run in the order of the copies, after those of the graph
+  itself, so micro batch k has batch k and equal runs have equal results.
 
   Args:
     tensors: list of Tensors.
     copied: set of Operations, from `batch_ops`.
-    number: int >= 1, of this copy.
+    count: int, number of copies.
 
   Returns:
-    A list of Tensors: the copies of `tensors`. Those that are not outputs of the copied
-      ops are returned as they are.
+    A list with, for each copy, the list of the copies of `tensors`. Those that are not
+      outputs of the copied ops are returned as they are.
+
+  Raises:
+    NotImplementedError: the order of an iterator's or queue's batches cannot be fixed.
   """
-  made, prefix, controls = _import(tensors, copied, {}, "micro_batch_%d" % number,
-                                   lambda node, names: _change_attributes(node, names,
-                                                                          number))
-  graph = tensors[0].graph
-  for name, outside in controls:
-    graph.get_operation_by_name(prefix + name)._add_control_inputs(outside)  # pylint: disable=protected-access
-  return made
+  graph, result = tensors[0].graph, []
+  in_order = [op for op in copied if _SHARED_SOURCES.match(op.type) and
+              _can_be_ordered(op, copied)]
+  previous = {op.name: op for op in in_order}
+  # pylint: disable=protected-access
+  for number in range(1, count + 1):
+    made, prefix, controls = _import(
+        tensors, copied, {}, "micro_batch_%d" % number,
+        lambda node, names: _change_attributes(node, names, number))  # pylint: disable=cell-var-from-loop
+    for name, outside in controls:
+      graph.get_operation_by_name(prefix + name)._add_control_inputs(outside)
+    for name, before in list(previous.items()):
+      previous[name] = graph.get_operation_by_name(prefix + name)
+      previous[name]._add_control_inputs([before])
+    result.append(made)
+  return result
+
+
+def _can_be_ordered(op, copied):
+  """Returns whether all copies of a source run in the same steps, outside of loops.
+
+  A control input from a branch that is not taken would stop the op.
+  """
+  context = op._get_control_flow_context()  # pylint: disable=protected-access
+  while context is not None:
+    if context.IsWhileContext() or context.IsCondContext() and context.pred.op in copied:
+      if "PyFunc" in op.type or op.type.startswith("Stateful"):
+        return False
+      raise NotImplementedError(
+          "micro batches: op '%s' of type %s is in a loop or in a branch that depends on "
+          "the batch, so which micro batch takes which batch is not fixed; take the batch "
+          "outside" % (op.name, op.type))
+    context = context.outer_context
+  return True
 
 
 def copy_with_inputs(tensors, copied, inputs, name):

@@ -6,7 +6,8 @@
   pairs = optimizer.compute_gradients(loss)
   train_op = optimizer.apply_gradients(micro_batch.add_up(pairs, 4))
 
-A step takes four batches from the iterator and applies the sum of their gradients once.
+A step takes four batches from the iterator, in order, and applies the sum of their
+gradients once. Placeholders are shared: all batches of a step have the value that is fed.
 As in DeepRec, gradients are summed, not averaged: with a loss that is a mean they are
 four times as large. The tensor `loss` is that of the first batch, and so are metrics and
 what `tf.GraphKeys.UPDATE_OPS` has, such as moving averages.
@@ -47,7 +48,8 @@ def add_up(grads_and_vars, num_micro_batches):
 
   Raises:
     ValueError: `num_micro_batches` is below 1.
-    NotImplementedError: a gradient depends on an op that cannot be copied.
+    NotImplementedError: a gradient depends on an op that cannot be copied, or no op that
+      delivers batches is behind the gradients, so all micro batches would be one batch.
   """
   if not number_checks.is_int(num_micro_batches, 1):
     raise ValueError("add_up: num_micro_batches must be an integer of at least 1, got %r" %
@@ -58,8 +60,8 @@ def add_up(grads_and_vars, num_micro_batches):
     return pairs
   tensors = [t for g in gradients for t in _tensors(g)]
   copied = graph_copy.batch_ops(tensors)
-  batches = [tensors] + [graph_copy.copy(tensors, copied, k)
-                         for k in range(1, num_micro_batches)]
+  _check_batches(pairs, tensors, copied)
+  batches = [tensors] + graph_copy.copies(tensors, copied, num_micro_batches - 1)
   sums, at = [], 0
   with ops.name_scope("sum_of_micro_batches"):
     for gradient in gradients:
@@ -68,6 +70,32 @@ def add_up(grads_and_vars, num_micro_batches):
       at += count
   sums = iter(sums)
   return [(None if g is None else next(sums), v) for g, v in pairs]
+
+
+def _check_batches(pairs, tensors, copied):
+  """Raises if a sum would have the gradient of one batch several times."""
+  if not copied:
+    fed = graph_copy.inputs_not_copied(tensors, with_calls=True)
+    raise NotImplementedError(
+        "micro batches: expected an iterator, a queue or another op that delivers batches "
+        "behind the gradients of '%s', got %s; read the batches with tf.data, or use "
+        "micro_batch_num=0" % ([v.name for g, v in pairs if g is not None][0],
+                               _named(fed)))
+  for gradient, variable in pairs:
+    parts = [] if gradient is None else _tensors(gradient)
+    if not any(t.op in copied for t in parts):
+      fed = graph_copy.inputs_not_copied(parts)
+      if fed:
+        raise NotImplementedError(
+            "micro batches: the gradient of '%s' depends on %s and on no op that delivers "
+            "batches, so each micro batch would add the same gradient; read its input "
+            "with tf.data, or use micro_batch_num=0" % (variable.name, _named(fed)))
+
+
+def _named(inputs):
+  """Returns text with the names and types of ops."""
+  return ", ".join("'%s' (%s)" % (op.name, op.type)
+                   for op in inputs[:3]) or "constants and variables only"
 
 
 def _tensors(gradient):

@@ -34,6 +34,12 @@ def _data(batch_size):
   return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(batch_size)
 
 
+def _counter():
+  """Returns a function that returns 0, 1, 2 and so on."""
+  numbers = iter(range(800))
+  return lambda: next(numbers)
+
+
 def _tables(ids):
   """Looks up an embedding variable and a dense variable."""
   table = tf.get_embedding_variable("table", 4, initializer=tf.ones_initializer())
@@ -150,10 +156,98 @@ class MicroBatchTest(parameterized.TestCase):
 
   def test_a_gradient_without_a_batch_is_counted_for_each(self):
     with tf.Graph().as_default():
-      a = tf.get_variable("a", initializer=0.)
-      (gradient, _), = micro_batch.add_up([(tf.constant(2.), a)], 3)
+      a, b = (tf.get_variable(n, initializer=0.) for n in "ab")
+      number = tf.data.make_one_shot_iterator(tf.data.Dataset.range(8)).get_next()
+      pairs = micro_batch.add_up([(tf.constant(2.), a), (tf.cast(number, tf.float32), b)],
+                                 3)
       with tf.Session() as session:
-        self.assertEqual(session.run(gradient), 6.)
+        self.assertEqual(session.run([g for g, _ in pairs]), [6., 3.])
+
+  @parameterized.named_parameters(
+      ("placeholder", lambda: tf.placeholder(tf.float32, [None], "fed"), "'fed' .Placeh"),
+      ("default", lambda: tf.placeholder_with_default([3.], [None], "fed"), "'fed' .Pla"),
+      ("function", lambda: tf.compat.v1.wrap_function(
+          lambda: tf.random.uniform([2]), [])(), "PartitionedCall"),
+      ("constant", lambda: tf.constant([2.]), "constants and variables only"),
+      ("py_function", lambda: tf.py_function(
+          lambda x: x * x, [tf.get_variable("a", initializer=2.) + 1.], tf.float32),
+       "'EagerPyFunc', a tf.py_function"))
+  def test_refuses_one_batch_several_times(self, source, message):
+    with tf.Graph().as_default():
+      values = source()
+      with tf.variable_scope("", reuse=tf.AUTO_REUSE):
+        a = tf.get_variable("a", initializer=2.)
+      opt = tf.train.GradientDescentOptimizer(1.)
+      number = tf.cast(tf.data.make_one_shot_iterator(
+          tf.data.Dataset.range(8)).get_next(), tf.float32)
+      with self.assertRaisesRegex(NotImplementedError, message):
+        micro_batch.add_up(opt.compute_gradients(tf.reduce_sum(a * values), [a]), 2)
+      if "'fed'" in message:
+        b = tf.get_variable("b", initializer=2.)
+        loss = tf.reduce_sum(a * values) + b * number
+        with self.assertRaisesRegex(NotImplementedError, "gradient of 'a:0'.*" + message):
+          micro_batch.add_up(opt.compute_gradients(loss, [a, b]), 2)
+      values = tf.stop_gradient(values)
+      loss = tf.reduce_sum(a * values * number)
+      (gradient, _), = micro_batch.add_up(opt.compute_gradients(loss, [a]), 2)
+      with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        feed = {values: [3.]} if "'fed'" in message else {}
+        self.assertEqual(session.run([gradient / tf.reduce_sum(values)], feed), [1.])
+
+  @parameterized.named_parameters(
+      ("iterator", lambda: tf.data.make_one_shot_iterator(
+          tf.data.Dataset.range(800)).get_next()),
+      ("branch", lambda: tf.cond(
+          tf.placeholder_with_default(True, []),
+          tf.data.make_one_shot_iterator(tf.data.Dataset.range(800)).get_next,
+          tf.data.make_one_shot_iterator(tf.data.Dataset.range(1)).get_next)),
+      ("py_func", lambda: tf.py_func(_counter(), [], tf.int64)),
+      ("py_function", lambda: tf.py_function(_counter(), [], tf.int64)))
+  def test_batches_are_taken_in_order(self, source):
+    with tf.Graph().as_default():
+      number = source()
+      a = tf.get_variable("a", initializer=0.)
+      # The first copy's gradient takes longest.
+      work = tf.cond(number % 8 < 2, lambda: tf.reduce_sum(tf.matmul(
+          *[tf.ones([300, 300]) * tf.cast(number, tf.float32)] * 2)), lambda: 0.)
+      gradient = tf.IndexedSlices(tf.reshape(
+          tf.cast(number, tf.float32) + 0. * work, [1]), tf.constant([0]))
+      (gradient, _), = micro_batch.add_up([(gradient, a)], 8)
+      with tf.Session() as session:
+        for step in range(30):
+          first, all_ = session.run([number, gradient.values])
+          self.assertEqual(first, 8 * step)
+          self.assertEqual(all_.tolist(), list(range(8 * step, 8 * step + 8)))
+
+  def test_refuses_a_batch_whose_order_is_not_fixed(self):
+    with tf.Graph().as_default():
+      iterator = tf.data.make_one_shot_iterator(tf.data.Dataset.range(8))
+      number, a = iterator.get_next(), tf.get_variable("a", initializer=0.)
+      taken = tf.cond(number > 2, iterator.get_next, lambda: number)
+      with self.assertRaisesRegex(NotImplementedError, "IteratorGetNext.*take the batch"):
+        micro_batch.add_up([(tf.cast(taken, tf.float32), a)], 2)
+      (gradient, _), = micro_batch.add_up([(tf.cast(number, tf.float32), a)], 2)
+      with tf.Session() as session:
+        self.assertEqual(session.run(gradient), 1.)
+
+  def test_shuffled_queue(self):
+    with tf.Graph().as_default():
+      numbers = tf.train.shuffle_batch([tf.constant(2.)], 2, 8, 4)
+      a = tf.get_variable("a", initializer=0.)
+      (gradient, _), = micro_batch.add_up([(tf.reduce_sum(numbers), a)], 2)
+      with tf.train.SingularMonitoredSession() as session:
+        self.assertEqual(session.run(gradient), 8.)
+
+  def test_generator_with_state(self):
+    with tf.Graph().as_default():
+      drawn = tf.random.experimental.Generator.from_seed(3).uniform([])
+      a = tf.get_variable("a", initializer=0.)
+      (gradient, _), = micro_batch.add_up([(drawn, a)], 2)
+      with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        total, first = session.run([gradient, drawn])
+        self.assertGreater(abs(total - 2 * first), 1e-4)
 
   def test_copies_draw_other_numbers(self):
     with tf.Graph().as_default():
