@@ -20,6 +20,7 @@ from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import training_util
 from embedding_variable.tf_names import writer
 from embedding_variable.tf_names import writer_cache
+from embedding_variable.variables import variable as ev
 
 _CHANNEL = "save"
 
@@ -121,6 +122,25 @@ def check_hooks(hooks):
     _separate_events(hook._checkpoint_dir)
     hook._timer = _shared(hook._timer, "timer_%d" % i)
     hook._ev_timer = _shared(hook._ev_timer, "incremental_timer_%d" % i)
+
+
+def on_any_rank(graph, hook, value):
+  """Returns whether `value` is true on a rank whose saving hook must do the same.
+
+  Must be called by every rank, for each of its hooks in the same order.
+
+  Args:
+    graph: Graph of the session.
+    hook: CheckpointSaverHook.
+    value: bool.
+  """
+  current = job.current()
+  with graph.as_default():
+    if current.size() == 1 or not _saves_together(hook) or not any(
+        ev.is_embedding_variable(v) and current.placement(v) is not None
+        for v in ev.all_in_graph()):
+      return value
+  return any(current.channel("checkpoint_hooks").gather_text("yes" if value else ""))
 
 
 def _saves_together(hook):

@@ -241,6 +241,11 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
     with ops.name_scope(self._name + "_finish"):
       return self._state.finish()
 
+  def held(self):
+    """Returns the number of unfinished works that this worker has taken, a scalar."""
+    with ops.name_scope(self._name + "_held_works"):
+      return self._state.held()
+
   def finish_consumed(self):
     """Like `finish`, but a no-op if the queue of `input_producer` still has a work.
 

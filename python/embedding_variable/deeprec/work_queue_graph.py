@@ -144,6 +144,10 @@ class GraphState(object):
     """Returns an op: all works that this worker has taken are finished."""
     return self._finish(self._held.size())
 
+  def held(self):
+    """Returns the number of works that this worker has taken and not finished."""
+    return self._held.size()
+
   def _finish(self, count):
     """Marks this worker's first `count` held works as finished."""
     fills, numbers = self._held.dequeue_many(count)

@@ -31,6 +31,9 @@ from embedding_variable.tf_names import session as session_lib
 # Seconds that a rank waits for rank 0 to create the queue, and again to fill it.
 _WAIT_LIMIT = 300
 
+# Methods of `_Works` that other ranks call with their number.
+_CALLS_OF_A_RANK = ("take", "finish", "held")
+
 _lock = threading.Lock()
 # The queues of this process, which is rank 0: {(name, number): _Works}.
 _states = {}
@@ -93,6 +96,10 @@ class _Works(object):
       for number in self._held.pop(rank, ()):
         self._done[number] = True
 
+  def held(self, rank):
+    with self._changed:
+      return len(self._held.get(rank, ()))
+
   def left(self, at_most_once):
     with self._changed:
       if self._works is None:
@@ -138,9 +145,9 @@ class _Handler(socketserver.StreamRequestHandler):
           return
         state = _state((request["queue"], request["number"]))
         call = request["call"]
-        if call not in ("take", "finish", "size", "is_initialized"):
+        if call not in _CALLS_OF_A_RANK + ("size", "is_initialized"):
           return
-        arguments = [int(request["rank"])] if call in ("take", "finish") else []
+        arguments = [int(request["rank"])] if call in _CALLS_OF_A_RANK else []
         answer = {"value": getattr(state, call)(*arguments)}
       except RuntimeError as e:
         answer = {"error": str(e)}
@@ -250,7 +257,7 @@ class RanksState(object):
     """Calls rank 0's method that needs at most this rank's number."""
     if self._works is None:
       return self._client.call(self._key, call)
-    arguments = [self._rank] if call in ("take", "finish") else []
+    arguments = [self._rank] if call in _CALLS_OF_A_RANK else []
     return getattr(self._works, call)(*arguments)
 
   def _op(self, function, inputs, dtype):
@@ -295,6 +302,9 @@ class RanksState(object):
       left = [] if self._works is None else self._works.left(at_most_once)
       return np.array([compat.as_bytes(w) for w in left], dtype=object)
     return self._op(function, [], dtypes.string)
+
+  def held(self):
+    return self._op(lambda: np.int64(self._call("held")), [], dtypes.int64)
 
   def size(self):
     return self._op(lambda: np.int64(self._call("size")), [], dtypes.int64)

@@ -200,7 +200,7 @@ class InputTest(parameterized.TestCase):
       self.assertEqual(_all(session, work), ["a", "b", "c"])
       coord.request_stop()
 
-  def _train(self, files, folder, steps=None, num_epochs=2):
+  def _train(self, files, folder, steps=None, num_epochs=2, save_steps=100):
     """Reads lines in a monitored session; returns them."""
     with tf.Graph().as_default():
       queue = work_queue.WorkQueue(files, num_epochs=num_epochs, shuffle=False)
@@ -215,7 +215,7 @@ class InputTest(parameterized.TestCase):
       lines = []
       with tf.train.MonitoredTrainingSession(
           checkpoint_dir=folder, scaffold=scaffold, hooks=hooks,
-          save_checkpoint_steps=100) as session:
+          save_checkpoint_steps=save_steps) as session:
         while not session.should_stop():
           _, text = session.run([train_op, line])
           lines.append(text.decode())
@@ -226,6 +226,16 @@ class InputTest(parameterized.TestCase):
     folder = self.create_tempdir().full_path
     self.assertEqual(self._train(files, folder), ["1", "2", "3", "1", "2", "3"])
     self.assertEqual(self._train(files, folder), [])
+
+  @parameterized.parameters(1, 2, 3)
+  def test_the_last_step_is_a_save(self, save_steps):
+    files = self._files([["1", "2"], ["3", "4", "5"]])
+    folder = self.create_tempdir().full_path
+    self.assertEqual(self._train(files, folder, num_epochs=1, save_steps=save_steps),
+                     ["1", "2", "3", "4", "5"])
+    for _ in range(2):
+      self.assertEqual(
+          self._train(files, folder, num_epochs=1, save_steps=save_steps), [])
 
   def test_files_that_no_one_has_read_stay(self):
     folder = self.create_tempdir().full_path
