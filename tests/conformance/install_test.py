@@ -14,6 +14,7 @@ import tensorflow as tf
 import embedding_variable as ev
 # The package adds this module to TensorFlow.
 from tensorflow.core.framework.embedding import config_pb2
+from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import patching
 import pairs
 
@@ -173,6 +174,58 @@ assert tf.compat.v1.get_embedding_variable is not mine
       dense = tf.get_variable("dense", [3, 4])
       with self.assertRaisesRegex(ValueError, "counts"):
         tf.nn.embedding_lookup(dense, [1], counts=[1])
+      self.assertEqual(tf.nn.embedding_lookup(dense, [1]).shape, [1, 4])
+
+  def test_blocknums_of_an_ordinary_variable(self):
+    with tf.Graph().as_default(), absltest.mock.patch.object(
+        embedding_ops_patch, "_reported", []), absltest.mock.patch.object(
+            embedding_ops_patch.logging, "warning") as warning:
+      sparse = tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 1])
+      for v in (tf.get_embedding_variable("v", 4), tf.get_variable("dense", [3, 4])):
+        self.assertEqual(tf.nn.embedding_lookup(v, [1], blocknums=[1]).shape[-1], 4)
+        self.assertEqual(tf.nn.embedding_lookup_sparse(
+            v, sparse, None, combiner="sum", blocknums=[1]).shape[-1], 4)
+      self.assertEqual(warning.call_count, 1)
+
+  def test_names_that_were_bound_before_the_import(self):
+    folder = self.create_tempdir()
+    folder.create_file("ev_users_module.py", """
+import functools
+from tensorflow.python.ops.embedding_ops import safe_embedding_lookup_sparse
+partial = functools.partial(safe_embedding_lookup_sparse, combiner="sum")
+def look_up(*args):
+  return safe_embedding_lookup_sparse(*args, combiner="sum")
+def look_up_by_partial(*args):
+  return partial(*args)
+""")
+    program = """
+import sys
+sys.path.insert(0, %r)
+import ev_users_module
+import embedding_variable
+import tensorflow as tf
+tf = tf.compat.v1
+with tf.Graph().as_default(), tf.Session() as session:
+  ids = tf.SparseTensor([[1, 0]], tf.constant([5], tf.int64), [3, 1])
+  v = tf.get_embedding_variable("v", 2, initializer=tf.ones_initializer())
+  dense = tf.get_variable("dense", [9, 2], initializer=tf.ones_initializer())
+  rows = ev_users_module.look_up(v, ids)
+  train = tf.train.GradientDescentOptimizer(1.).minimize(tf.reduce_sum(rows))
+  try:
+    ev_users_module.look_up_by_partial(v, ids)
+  except ValueError as e:
+    print(e)
+  session.run(tf.global_variables_initializer())
+  print(session.run([rows, ev_users_module.look_up_by_partial(dense, ids)[1]]))
+  session.run(train)
+  print(session.run(v.export()[0]))
+""" % folder.full_path
+    lines = " ".join(subprocess.run(
+        [sys.executable, "-c", program], check=True,
+        stdout=subprocess.PIPE).stdout.decode().split())
+    self.assertRegex(lines, "'v': module ev_users_module calls TensorFlow's own safe_emb")
+    self.assertIn("[[0., 0.], [1., 1.], [0., 0.]]", lines)
+    self.assertTrue(lines.endswith("[5]"), lines)
 
 
 class HorovodTest(absltest.TestCase):

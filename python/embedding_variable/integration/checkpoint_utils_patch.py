@@ -36,13 +36,13 @@ def install():
   patching.wrap(checkpoint_utils, "_init_from_checkpoint", _init_from_checkpoint)
   patching.wrap(checkpoint_utils, "_set_checkpoint_initializer",
                 _set_checkpoint_initializer)
-  patching.replace_exports(*patching.wrap(warm_starting_util, "warm_start", _warm_start))
+  patching.wrap(warm_starting_util, "warm_start", _warm_start)
 
 
 def _get_checkpoint_filename(stock):
 
-  def get_checkpoint_filename(ckpt_dir_or_file):
-    found = stock(ckpt_dir_or_file)
+  def get_checkpoint_filename(ckpt_dir_or_file, *args, **kwargs):
+    found = stock(ckpt_dir_or_file, *args, **kwargs)
     return found and durable.readable(compat.as_str(found))
 
   return get_checkpoint_filename
@@ -95,7 +95,8 @@ class _ReaderWithTables(object):
 def _warm_start(stock):
 
   def warm_start(ckpt_to_initialize_from, vars_to_warm_start=".*",
-                 var_name_to_vocab_info=None, var_name_to_prev_var_name=None):
+                 var_name_to_vocab_info=None, var_name_to_prev_var_name=None, *args,
+                 **kwargs):
     # Stock code uses the name without the part for other partitioned variables.
     previous = dict(var_name_to_prev_var_name or {})
     of_tables = set()
@@ -109,14 +110,14 @@ def _warm_start(stock):
     for name in of_tables:
       del previous[name]
     return stock(ckpt_to_initialize_from, vars_to_warm_start, var_name_to_vocab_info,
-                 previous or None)
+                 previous or None, *args, **kwargs)
 
   return warm_start
 
 
 def _init_from_checkpoint(stock):
 
-  def init_from_checkpoint(ckpt_dir_or_file, assignment_map):
+  def init_from_checkpoint(ckpt_dir_or_file, assignment_map, *args, **kwargs):
     ckpt_dir_or_file = os.fspath(ckpt_dir_or_file)
     # Stock code, with a reader that also lists tables.
     names = dict(stock.__globals__)
@@ -125,7 +126,7 @@ def _init_from_checkpoint(stock):
     with_tables = types.FunctionType(stock.__code__, names, stock.__name__,
                                      stock.__defaults__, stock.__closure__)
     _warn_of_deltas(ckpt_dir_or_file)
-    return with_tables(ckpt_dir_or_file, assignment_map)
+    return with_tables(ckpt_dir_or_file, assignment_map, *args, **kwargs)
 
   return init_from_checkpoint
 

@@ -24,11 +24,10 @@ from embedding_variable.tf_names import ops
 
 
 def install():
-  """Replaces the functions, wherever TensorFlow holds them."""
+  """Replaces the functions."""
   for name, make in (("global_norm", _global_norm), ("clip_by_norm", _clip_by_norm),
                      ("clip_by_average_norm", _clip_by_average_norm)):
-    stock, replacement = patching.wrap(clip_ops, name, make)
-    patching.replace_exports(stock, replacement)
+    patching.wrap(clip_ops, name, make)
 
 
 def _half_squares(values):
@@ -49,32 +48,32 @@ def _norm(gradients):
 
 def _global_norm(stock):
 
-  def global_norm(t_list, name=None):
+  def global_norm(t_list, name=None, *args, **kwargs):
     if not isinstance(t_list, collections_abc.Sequence):
-      return stock(t_list, name)
+      return stock(t_list, name, *args, **kwargs)
     spread, rest = [], []
     for t in t_list:
       (spread if spread_gradients.sources(t) else rest).append(t)
     if not spread:
-      return stock(t_list, name)
+      return stock(t_list, name, *args, **kwargs)
     with ops.name_scope(name, "global_norm"):
       norm = _norm(spread)
     # The norm of a scalar is its absolute value.
-    return stock(rest + [norm], name)
+    return stock(rest + [norm], name, *args, **kwargs)
 
   return global_norm
 
 
 def _clip_by_norm(stock):
 
-  def clip_by_norm(t, clip_norm, axes=None, name=None):
+  def clip_by_norm(t, clip_norm, axes=None, name=None, *args, **kwargs):
     if not spread_gradients.sources(t):
-      return stock(t, clip_norm, axes, name)
+      return stock(t, clip_norm, axes, name, *args, **kwargs)
     values = spread_gradients.values_of(t)
     columns = _is_of_columns(values, axes)
     if columns is None:
       # Norms of rows: every row is whole on its rank.
-      return stock(t, clip_norm, axes, name)
+      return stock(t, clip_norm, axes, name, *args, **kwargs)
     with ops.name_scope(name, "clip_by_norm", [clip_norm]) as scope:
       norm = _column_norms(t) if columns else _norm([t])
       clipped = array_ops.identity(
@@ -112,10 +111,10 @@ def _column_norms(t):
 
 def _clip_by_average_norm(stock):
 
-  def clip_by_average_norm(t, clip_norm, name=None):
+  def clip_by_average_norm(t, clip_norm, name=None, *args, **kwargs):
     if not spread_gradients.sources(t) or isinstance(t, ops.IndexedSlices):
       # TensorFlow rejects IndexedSlices.
-      return stock(t, clip_norm, name)
+      return stock(t, clip_norm, name, *args, **kwargs)
 
     def squares_and_size(values):
       return math_ops.cast(

@@ -15,6 +15,7 @@ from tensorflow.python.ops import init_ops
 from tensorflow.python.training import checkpoint_utils
 
 from embedding_variable.feature_column import categorical
+from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import feature_column_patch
 from embedding_variable.integration import patching
 from embedding_variable.lookup import combiners
@@ -32,18 +33,17 @@ def install():
 
 def _patch_framework(unused_module):
   from tensorflow.contrib.framework.python.framework import checkpoint_utils as contrib  # pylint: disable=g-import-not-at-top
-  stock, replacement = patching.wrap(contrib, "init_from_checkpoint",
-                                     _init_from_checkpoint)
-  patching.replace_exports(stock, replacement, prefix="tensorflow.contrib")
+  patching.wrap(contrib, "init_from_checkpoint", _init_from_checkpoint)
+  patching.replace_exports()
 
 
 def _init_from_checkpoint(stock):
   """Calls core's function for embedding variables: it takes the same arguments."""
 
-  def init_from_checkpoint(checkpoint_dir, assignment_map):
+  def init_from_checkpoint(checkpoint_dir, assignment_map, *args, **kwargs):
     if ev.all_in_graph():
       return checkpoint_utils.init_from_checkpoint(checkpoint_dir, assignment_map)
-    return stock(checkpoint_dir, assignment_map)
+    return stock(checkpoint_dir, assignment_map, *args, **kwargs)
 
   return init_from_checkpoint
 
@@ -58,24 +58,26 @@ def _patch_layers(contrib_layers):
   for owner in (contrib_layers, feature_column):
     if not hasattr(owner, "sparse_column_with_embedding"):
       owner.sparse_column_with_embedding = contrib_columns.sparse_column_with_embedding
-  stock, replacement = patching.wrap(contrib_embedding, "safe_embedding_lookup_sparse",
-                                     _safe_embedding_lookup_sparse)
-  patching.replace_exports(stock, replacement, prefix="tensorflow.contrib")
+  patching.wrap(contrib_embedding, "safe_embedding_lookup_sparse",
+                _safe_embedding_lookup_sparse)
   patching.wrap(feature_column._EmbeddingColumn, "__new__", _new_embedding_column)
   patching.wrap(feature_column, "_embeddings_from_arguments", _embeddings_from_arguments)
   patching.wrap(feature_column_ops, "_create_embedding_lookup", _create_embedding_lookup)
   patching.wrap(feature_column_ops, "_create_joint_embedding_lookup",
                 _create_joint_embedding_lookup)
+  patching.replace_exports()
 
 
 def _safe_embedding_lookup_sparse(stock):
+  embedding_ops_patch.refuse_stock_of(stock)
 
   def safe_embedding_lookup_sparse(embedding_weights, sparse_ids, sparse_weights=None,
                                    combiner=None, default_id=None, name=None,
-                                   partition_strategy="div", max_norm=None):
+                                   partition_strategy="div", max_norm=None, *args,
+                                   **kwargs):
     if embedding_weights is None or ev.parts_of(embedding_weights) is None:
       return stock(embedding_weights, sparse_ids, sparse_weights, combiner, default_id,
-                   name, partition_strategy, max_norm)
+                   name, partition_strategy, max_norm, *args, **kwargs)
     return embedding_ops.safe_embedding_lookup_sparse(
         embedding_weights, sparse_ids, sparse_weights, combiner or combiners.DEFAULT, default_id,
         name, partition_strategy, max_norm)
@@ -101,9 +103,10 @@ def _embeddings_from_arguments(stock):
   """Handles embedding columns in `input_from_feature_columns` and its sequence variant."""
 
   def embeddings_from_arguments(column, args, weight_collections, trainable,
-                                output_rank=2):
+                                output_rank=2, *rest, **kwargs):
     if not isinstance(args.vocab_size, categorical.TableSize):
-      return stock(column, args, weight_collections, trainable, output_rank)
+      return stock(column, args, weight_collections, trainable, output_rank, *rest,
+                   **kwargs)
     from tensorflow.contrib.layers.python.layers import layers  # pylint: disable=g-import-not-at-top
     ids, weights = [
         t if t is None else layers._inner_flatten(t, output_rank)

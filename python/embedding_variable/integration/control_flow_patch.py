@@ -50,12 +50,12 @@ _TAKES_NONE = "EvLookupSparse"
 
 def _zeros_like_outside_loop(stock):
 
-  def zeros_like_outside_loop(op, index):
+  def zeros_like_outside_loop(op, index, *args, **kwargs):
     if op.type == _TAKES_NONE:
       return None
     handle_op = handle_ops.handle_op_of(op.outputs[index])
     if handle_op is None:
-      return stock(op, index)
+      return stock(op, index, *args, **kwargs)
     dim = handle_op.get_attr("shape").dim[-1].size
 
     def nothing(pivot):
@@ -76,16 +76,16 @@ def _zeros_like_outside_loop(stock):
 def _zeros_like_in_loop(stock):
   """Returns zeros for unused outputs of an op in a loop; None for a plan."""
 
-  def zeros_like(self, op, index):
-    return None if op.type == _TAKES_NONE else stock(self, op, index)
+  def zeros_like(self, op, index, *args, **kwargs):
+    return None if op.type == _TAKES_NONE else stock(self, op, index, *args, **kwargs)
 
   return zeros_like
 
 
 def _accumulator(stock):
 
-  def add_backprop_indexed_slices_accumulator(self, op, grad):
-    result = stock(self, op, grad)
+  def add_backprop_indexed_slices_accumulator(self, op, grad, *args, **kwargs):
+    result = stock(self, op, grad, *args, **kwargs)
     if handle_ops.handle_op_of(op.inputs[0]) is None:
       return result
     # The loop's context has been exited; the first row is the start value.
@@ -101,9 +101,9 @@ def _accumulator(stock):
 def _branches_match(stock):
   """Wraps the function that gives the gradients of all branches the same type."""
 
-  def make_output_composite_tensors_match(op_type, branch_graphs):
+  def make_output_composite_tensors_match(op_type, branch_graphs, *args, **kwargs):
     _check_branches(branch_graphs[0]._forward_graph, branch_graphs)  # pylint: disable=protected-access
-    return stock(op_type, branch_graphs)
+    return stock(op_type, branch_graphs, *args, **kwargs)
 
   return make_output_composite_tensors_match
 
@@ -111,9 +111,9 @@ def _branches_match(stock):
 def _zeros_in_branches(stock):
   """Wraps the function that gives zeros to branches that do not use an input."""
 
-  def create_zeros_for_none_grads(forward_graphs, grad_graphs):
+  def create_zeros_for_none_grads(forward_graphs, grad_graphs, *args, **kwargs):
     _check_branches(forward_graphs[0], grad_graphs)
-    return stock(forward_graphs, grad_graphs)
+    return stock(forward_graphs, grad_graphs, *args, **kwargs)
 
   return create_zeros_for_none_grads
 

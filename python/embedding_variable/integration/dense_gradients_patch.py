@@ -42,13 +42,13 @@ def _patch_contrib(optimizers):
 
 def _add_scaled_noise_to_gradients(stock):
 
-  def add_scaled_noise_to_gradients(grads_and_vars, gradient_noise_scale):
+  def add_scaled_noise_to_gradients(grads_and_vars, *args, **kwargs):
     for grad, var in grads_and_vars:
       if ev.is_embedding_variable(var) and table_gradients.has_no_dense_value(grad):
         table_gradients.refuse_dense(
             var.op.name, "gradient_noise_scale cannot add noise to every row. Pass a "
             "function as clip_gradients that adds noise to the gradients that should "
             "have it")
-    return stock(grads_and_vars, gradient_noise_scale)
+    return stock(grads_and_vars, *args, **kwargs)
 
   return add_scaled_noise_to_gradients

@@ -33,11 +33,11 @@ def install():
 
 def _compute_fraction_of_zero(stock):
 
-  def compute_fraction_of_zero(variables):
+  def compute_fraction_of_zero(variables, *args, **kwargs):
     flat = nest.flatten(variables)
     dense = [v for v in flat if not ev.is_embedding_variable(v)]
     if len(dense) == len(flat):
-      return stock(variables)
-    return stock(dense) if dense else constant_op.constant(0.0)
+      return stock(variables, *args, **kwargs)
+    return stock(dense, *args, **kwargs) if dense else constant_op.constant(0.0)
 
   return compute_fraction_of_zero

@@ -42,8 +42,7 @@ def install():
       (fc_v1, "input_layer", _input_layer), (fc, "embedding_column", _embedding_column),
       (fc_v1, "linear_model", _without_fusion),
       (fc, "shared_embedding_columns", _without_fusion)):
-    stock, replacement = patching.wrap(module, name, wrapper)
-    patching.replace_exports(stock, replacement)
+    patching.wrap(module, name, wrapper)
   patching.wrap(fc.EmbeddingColumn, "_old_get_dense_tensor_internal",
                 _under_getter)
   patching.wrap(fc.IndicatorColumn, "_transform_id_weight_pair", _transform_indicator)
@@ -63,14 +62,14 @@ def install():
 
 def _transform_indicator(stock):
 
-  def transform_id_weight_pair(self, id_weight_pair, *args):
+  def transform_id_weight_pair(self, id_weight_pair, *args, **kwargs):
     column = categorical.find(self.categorical_column)
     if column is not None:
       raise ValueError(
           "indicator_column of '%s': its ids are unbounded, so the indicator would have "
           "no width. Use embedding_column, or a categorical column with a number of "
           "buckets" % column.name)
-    return stock(self, id_weight_pair, *args)
+    return stock(self, id_weight_pair, *args, **kwargs)
 
   return transform_id_weight_pair
 
@@ -171,17 +170,17 @@ def init_from_checkpoint(column, weights):
 def _under_getter(stock):
   """Handles embedding columns in `tf.feature_column.input_layer`."""
 
-  def method(self, sparse_tensors, weight_collections, trainable):
+  def method(self, sparse_tensors, weight_collections, trainable, *args, **kwargs):
     column = categorical.find(self)
     if multihash_column.find(self) is not None:
       return self._get_dense_tensor_internal_helper(
           sparse_tensors, _multihash_weights(self, weight_collections, trainable))
     if column is None:
-      return stock(self, sparse_tensors, weight_collections, trainable)
+      return stock(self, sparse_tensors, weight_collections, trainable, *args, **kwargs)
     if column.hash_bucket_size is not None:
       return _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable)
     with getter_scope(column):
-      return stock(self, sparse_tensors, weight_collections, trainable)
+      return stock(self, sparse_tensors, weight_collections, trainable, *args, **kwargs)
 
   return method
 
@@ -237,15 +236,15 @@ def _adaptive_tensor(self, column, sparse_tensors, weight_collections, trainable
 def _build_linear(stock):
   """Handles categorical columns in `tf.feature_column.linear_model`."""
 
-  def build(self, input_shape):
+  def build(self, *args, **kwargs):
     column = self._feature_column
     column = categorical.find(column) if isinstance(
         column, fc_v1._CategoricalColumn) else None
     if column is None:
-      return stock(self, input_shape)
+      return stock(self, *args, **kwargs)
     # The layer reopens its own scope for each variable.
     with getter_scope(column, self._scope):
-      return stock(self, input_shape)
+      return stock(self, *args, **kwargs)
 
   return build
 
@@ -336,10 +335,11 @@ def _shared_dense_tensor(stock):
   one.
   """
 
-  def get_dense_tensor(self, inputs, weight_collections=None, trainable=None):
+  def get_dense_tensor(self, inputs, weight_collections=None, trainable=None, *args,
+                       **kwargs):
     column = categorical.find(self)
     if column is None:
-      return stock(self, inputs, weight_collections, trainable)
+      return stock(self, inputs, weight_collections, trainable, *args, **kwargs)
     with ops.name_scope(None, default_name=self.name):
       tensors = self.categorical_column._get_sparse_tensors(
           inputs, weight_collections=weight_collections, trainable=trainable)

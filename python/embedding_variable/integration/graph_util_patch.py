@@ -13,19 +13,18 @@ from embedding_variable.variables import variable as ev
 
 
 def install():
-  """Replaces the function, wherever TensorFlow holds it."""
+  """Replaces the function."""
   name = "convert_variables_to_constants"
   owner = patching.module_with(name, graph_util_impl.__name__,
                                "tensorflow.python.framework.convert_to_constants")
-  stock, replacement = patching.wrap(owner, name, _convert_variables_to_constants)
-  patching.replace_exports(stock, replacement)
+  patching.wrap(owner, name, _convert_variables_to_constants)
 
 
 def _convert_variables_to_constants(stock):
 
   def convert_variables_to_constants(sess, input_graph_def, output_node_names,
                                      variable_names_whitelist=None,
-                                     variable_names_blacklist=None):
+                                     variable_names_blacklist=None, *args, **kwargs):
     if any(node.op == ev.HANDLE_OP for node in input_graph_def.node):
       wanted = graph_util_impl.extract_sub_graph(input_graph_def, output_node_names)
       tables = [
@@ -40,6 +39,6 @@ def _convert_variables_to_constants(stock):
             "(variable_names_blacklist) and restore them from a checkpoint" %
             ", ".join("'%s'" % name for name in sorted(tables)))
     return stock(sess, input_graph_def, output_node_names, variable_names_whitelist,
-                 variable_names_blacklist)
+                 variable_names_blacklist, *args, **kwargs)
 
   return convert_variables_to_constants

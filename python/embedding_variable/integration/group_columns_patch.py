@@ -85,7 +85,8 @@ def _scope_of(scope, parent, name):
 def _get_dense_tensor(stock):
   """Handles embedding columns in `tf.feature_column.input_layer`."""
 
-  def get_dense_tensor(self, inputs, weight_collections=None, trainable=None):
+  def get_dense_tensor(self, inputs, weight_collections=None, trainable=None, *args,
+                       **kwargs):
     members = groups.members(self, getattr(_calls, "columns", []))
     scope = variable_scope.get_variable_scope()
     parent, _, name = scope.name.rpartition("/")
@@ -93,7 +94,7 @@ def _get_dense_tensor(stock):
     # If stock code has made this scope's name unique, it will do so for the others, so
     # the names of their variables are not known yet.
     if len(members) < _fewest() or (self not in results and name != self._var_scope_name):
-      return stock(self, inputs, weight_collections, trainable)
+      return stock(self, inputs, weight_collections, trainable, *args, **kwargs)
     if self not in results:
       weights, ids = [], []
       for member in members:
@@ -116,11 +117,11 @@ def _get_dense_tensor(stock):
 def _get_dense_tensor_v2(stock):
   """Handles embedding columns in `DenseFeatures` layers."""
 
-  def get_dense_tensor(self, transformation_cache, state_manager):
+  def get_dense_tensor(self, transformation_cache, state_manager, *args, **kwargs):
     layer = getattr(state_manager, "_layer", None)
     members = groups.members(self, getattr(layer, "_feature_columns", None) or [])
     if len(members) < _fewest():
-      return stock(self, transformation_cache, state_manager)
+      return stock(self, transformation_cache, state_manager, *args, **kwargs)
     results = transformation_cache.__dict__.setdefault(_RESULTS, {})
     if self not in results:
       weights = [state_manager.get_variable(m, name="embedding_weights")

@@ -61,17 +61,12 @@ def install():
     patching.wrap(optimizer, "compute_gradients", _compute_gradients)
   _install_keras()
   if hasattr(hvd, "DistributedGradientTape"):
-    stock, replacement = patching.wrap(hvd, "DistributedGradientTape",
-                                       _distributed_gradient_tape)
-    patching.replace_exports(stock, replacement, prefix="horovod")
+    patching.wrap(hvd, "DistributedGradientTape", _distributed_gradient_tape)
   if hasattr(hvd, "broadcast_variables"):
-    stock, replacement = patching.wrap(hvd, "broadcast_variables",
-                                       _broadcast_variables)
-    patching.replace_exports(stock, replacement, prefix="horovod")
+    patching.wrap(hvd, "broadcast_variables", _broadcast_variables)
   if inspect.ismethod(getattr(hvd, "shutdown", None)):
     basics = type(hvd.shutdown.__self__)
-    stock, replacement = patching.wrap(hvd, "shutdown", _shutdown)
-    patching.replace_exports(stock, replacement, prefix="horovod")
+    patching.wrap(hvd, "shutdown", _shutdown)
     # Called at exit; hvd.init() registers it.
     patching.wrap(basics, "shutdown", _shutdown)
   return True
@@ -186,9 +181,9 @@ def _apply_gradients(stock):
 
 def _allreduce(stock):
 
-  def allreduce(self, grads, variables):
+  def allreduce(self, grads, variables, *args, **kwargs):
     _register(self.register_local_var, variables)
-    return stock(self, grads, variables)
+    return stock(self, grads, variables, *args, **kwargs)
 
   return allreduce
 

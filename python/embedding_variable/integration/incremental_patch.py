@@ -52,14 +52,16 @@ def install():
   patching.wrap(checkpoint_management, "remove_checkpoint", _remove_checkpoint)
   patching.wrap(monitored_session.Scaffold, "__init__", _init_with_incremental)
   hook = basic_session_run_hooks.CheckpointSaverHook
+  # For hooks that were created before, or by a subclass that does not call `__init__`.
+  hook._ev_timer = None
   patching.wrap(hook, "__init__", _init_hook)
   patching.wrap(hook, "begin", _begin_hook)
   patching.wrap(hook, "after_create_session", _after_create_session)
   patching.wrap(hook, "after_run", _after_run)
   for name in ("add_meta_graph", "add_meta_graph_and_variables"):
     patching.wrap(builder_impl.SavedModelBuilder, name, patching.with_save_incr_model)
-  patching.replace_exports(*patching.wrap(
-      monitored_session, "MonitoredTrainingSession", _monitored_training_session))
+  patching.wrap(monitored_session, "MonitoredTrainingSession",
+                _monitored_training_session)
 
 
 # Building savers.
@@ -110,32 +112,34 @@ def _is_durable(saveables):
 
 def _add_save_ops(stock):
 
-  def add_save_ops(self, filename_tensor, saveables):
+  def add_save_ops(self, filename_tensor, saveables, *args, **kwargs):
     # A shard becomes part of a checkpoint that is published as a whole.
     if getattr(self, "_ev_sharding", False) or not _is_durable(saveables):
-      return stock(self, filename_tensor, saveables)
+      return stock(self, filename_tensor, saveables, *args, **kwargs)
     add = durable.add_save_ops
     if saving.spread_tables(saveables) and job.current().rank():
       # Rank 0 publishes the checkpoint that includes this rank's part.
       add = durable.add_part_ops
-    return add(filename_tensor, lambda staged: stock(self, staged, saveables))
+    return add(filename_tensor,
+               lambda staged: stock(self, staged, saveables, *args, **kwargs))
 
   return add_save_ops
 
 
 def _add_sharded_save_ops(stock):
 
-  def add_sharded_save_ops(self, checkpoint_prefix, per_device):
+  def add_sharded_save_ops(self, checkpoint_prefix, per_device, *args, **kwargs):
     if not any(_is_durable(saveables) for _, saveables in per_device):
-      return stock(self, checkpoint_prefix, per_device)
+      return stock(self, checkpoint_prefix, per_device, *args, **kwargs)
     everything = [s for _, saveables in per_device for s in saveables]
     if saving.spread_tables(everything):
       # The folder in which stock code collects shards has another name on each rank.
       return self._AddSaveOps(checkpoint_prefix, everything)
     self._ev_sharding = True
     try:
-      return durable.add_save_ops(checkpoint_prefix,
-                                  lambda staged: stock(self, staged, per_device))
+      return durable.add_save_ops(
+          checkpoint_prefix,
+          lambda staged: stock(self, staged, per_device, *args, **kwargs))
     finally:
       self._ev_sharding = False
 
@@ -188,7 +192,7 @@ def _save(stock):
 
 def _restore(stock):
 
-  def restore(self, sess, save_path):
+  def restore(self, sess, save_path, *args, **kwargs):
     links = []
     if save_path is not None and not context.executing_eagerly() and _has_tables(
         self, sess):
@@ -198,7 +202,7 @@ def _restore(stock):
         save_path = readable
       links = incremental.deltas_of(self, sess.graph, path,
                                     getattr(self, incremental.WANTED, None))
-    stock(self, sess, save_path)
+    stock(self, sess, save_path, *args, **kwargs)
     incremental.restore_deltas(self, sess, links)
 
   return restore
@@ -242,8 +246,8 @@ def _init_hook(stock):
 
 def _begin_hook(stock):
 
-  def begin(self):
-    stock(self)
+  def begin(self, *args, **kwargs):
+    stock(self, *args, **kwargs)
     if self._ev_timer is None:
       return
     delta_graph.request(ops.get_default_graph())
@@ -283,8 +287,8 @@ def _check_has_tables(saver):
 
 def _after_create_session(stock):
 
-  def after_create_session(self, session, coord):
-    stock(self, session, coord)
+  def after_create_session(self, session, coord, *args, **kwargs):
+    stock(self, session, coord, *args, **kwargs)
     if self._ev_timer is not None:
       self._ev_timer.update_last_triggered_step(self._timer.last_triggered_step())
 
@@ -293,12 +297,12 @@ def _after_create_session(stock):
 
 def _after_run(stock):
 
-  def after_run(self, run_context, run_values):
-    last_full = self._timer.last_triggered_step()
-    stock(self, run_context, run_values)
+  def after_run(self, run_context, run_values, *args, **kwargs):
     timer = self._ev_timer
     if timer is None:
-      return
+      return stock(self, run_context, run_values, *args, **kwargs)
+    last_full = self._timer.last_triggered_step()
+    stock(self, run_context, run_values, *args, **kwargs)
     if self._timer.last_triggered_step() != last_full:
       timer.update_last_triggered_step(self._timer.last_triggered_step())
       return

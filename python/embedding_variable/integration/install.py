@@ -32,6 +32,7 @@ from embedding_variable.integration import monitored_session_patch
 from embedding_variable.integration import namespace_patch
 from embedding_variable.integration import numerics_patch
 from embedding_variable.integration import optimizer_patch
+from embedding_variable.integration import patching
 from embedding_variable.integration import saver_patch
 from embedding_variable.integration import session_patch
 from embedding_variable.integration import slot_creator_patch
@@ -72,5 +73,6 @@ def install():
                   graph_util_patch, numerics_patch, clip_patch, dense_gradients_patch,
                   loss_scale_patch, tape_patch):
       patch.install()
+    patching.replace_exports()
     _installed = True
     logging.debug("embedding_variable: installed")

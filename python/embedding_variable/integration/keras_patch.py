@@ -41,9 +41,9 @@ def install():
 
 def _add_slot(stock):
 
-  def add_slot(self, var, slot_name, initializer="zeros", **kwargs):
+  def add_slot(self, var, slot_name, initializer="zeros", *args, **kwargs):
     if not ev.is_embedding_variable(var):
-      return stock(self, var, slot_name, initializer, **kwargs)
+      return stock(self, var, slot_name, initializer, *args, **kwargs)
     if slot_name not in self._slot_names:
       self._slot_names.append(slot_name)
     slots = self._slots.setdefault(var._unique_id, {})

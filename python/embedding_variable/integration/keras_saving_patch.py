@@ -25,9 +25,17 @@ def install():
     patching.wrap(module, "save_model", _save_model_of_layers)
 
 
+def _weights(model):
+  """Returns the weights of a model, or of its built layers if it is not built yet."""
+  try:
+    return model.weights
+  except ValueError:
+    return [w for layer in getattr(model, "layers", ()) for w in _weights(layer)]
+
+
 def _check(model, eager=True):
   """Raises if the model has tables that are in a graph or, if `eager`, eager."""
-  for var in model.weights:
+  for var in _weights(model):
     if ev.is_embedding_variable(var) and (
         eager or eager_variable.table_of(var) is None):
       raise NotImplementedError(
@@ -39,18 +47,18 @@ def _check(model, eager=True):
 
 def _save_weights(stock):
 
-  def save_weights(self, filepath, overwrite=True, save_format=None, **kwargs):
-    if save_format is None:
-      is_hdf5 = str(filepath).endswith((".h5", ".keras", ".hdf5"))
+  def save_weights(self, filepath, *args, **kwargs):
+    check(self, str(filepath), *args, **kwargs)
+    return stock(self, filepath, *args, **kwargs)
+
+  def check(model, path, unused_overwrite=True, save_format=None, *unused_args,
+            **unused_kwargs):
+    if save_format is not None:
+      if save_format.lower().strip() in _HDF5:
+        _check(model)
+    elif path.endswith((".h5", ".keras", ".hdf5")):
       # Newer Keras 2 lets each layer write its own variables there.
-      if str(filepath).endswith(".weights.h5") and _layers_write():
-        _check(self, eager=False)
-        return stock(self, filepath, overwrite, save_format, **kwargs)
-    else:
-      is_hdf5 = save_format.lower().strip() in _HDF5
-    if is_hdf5:
-      _check(self)
-    return stock(self, filepath, overwrite, save_format, **kwargs)
+      _check(model, eager=not (path.endswith(".weights.h5") and _layers_write()))
 
   return save_weights
 

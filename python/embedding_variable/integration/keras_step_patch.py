@@ -59,9 +59,13 @@ def _refuse_graph_tables(optimizer, variables):
 
 
 def _build(stock):
+  # Keras 2 and 3 name it differently.
+  name = list(inspect.signature(stock).parameters)[1]
 
-  def build(self, variables, *args, **kwargs):
-    variables = list(variables)
+  def build(self, *args, **kwargs):
+    if name in kwargs:
+      args = (kwargs.pop(name),) + args
+    variables = list(args[0])
     _refuse_graph_tables(self, variables)
     others = []
     for var in variables:
@@ -71,7 +75,7 @@ def _build(stock):
       else:
         keras_update.check(self, var)
         keras_step_rules.remember(self, table)
-    return stock(self, others, *args, **kwargs)
+    return stock(self, others, *args[1:], **kwargs)
 
   return build
 
@@ -94,24 +98,25 @@ def _apply_gradients(stock):
 def _apply(stock):
   """For Keras 3, whose `apply_gradients` calls it."""
 
-  def apply(self, grads, trainable_variables=None):
+  def apply(self, grads, trainable_variables=None, *args, **kwargs):
     if trainable_variables is None:
-      return stock(self, grads)
+      return stock(self, grads, *args, **kwargs)
     pairs = list(zip(grads, trainable_variables))
     _refuse_graph_tables(self, [var for _, var in pairs])
     tables, others = keras_update.split(pairs)
     if not tables:
-      return stock(self, grads, trainable_variables)
+      return stock(self, grads, trainable_variables, *args, **kwargs)
     keras_update.step(self, tables, others, lambda: stock(
-        self, [grad for grad, _ in others], [var for _, var in others]))
+        self, [grad for grad, _ in others], [var for _, var in others], *args,
+        **kwargs))
 
   return apply
 
 
 def _save_own_variables(stock):
 
-  def save_own_variables(self, store):
-    stock(self, store)
+  def save_own_variables(self, store, *args, **kwargs):
+    stock(self, store, *args, **kwargs)
     keras_weights.save_slots(self, store)
 
   return save_own_variables
@@ -119,7 +124,7 @@ def _save_own_variables(stock):
 
 def _load_own_variables(stock):
 
-  def load_own_variables(self, store):
-    return stock(self, keras_weights.load_slots(self, store))
+  def load_own_variables(self, store, *args, **kwargs):
+    return stock(self, keras_weights.load_slots(self, store), *args, **kwargs)
 
   return load_own_variables

@@ -80,17 +80,17 @@ def _not_finite(values):
 
 def _is_all_finite(stock):
 
-  def is_all_finite(grads):
-    return stock(_values_to_check([g for g in grads if g is not None]))
+  def is_all_finite(grads, *args, **kwargs):
+    return stock(_values_to_check([g for g in grads if g is not None]), *args, **kwargs)
 
   return is_all_finite
 
 
 def _get_unscaled_gradients(stock):
 
-  def get_unscaled_gradients(self, grads):
+  def get_unscaled_gradients(self, grads, *args, **kwargs):
     grads = list(grads)
-    unscaled = stock(self, [_values(g) for g in grads])
+    unscaled = stock(self, [_values(g) for g in grads], *args, **kwargs)
     return [_with_values(g, values) for g, values in zip(grads, unscaled)]
 
   return get_unscaled_gradients
@@ -98,9 +98,9 @@ def _get_unscaled_gradients(stock):
 
 def _down_scale(stock):
 
-  def down_scale(self, grads_vars, scale):
+  def down_scale(self, grads_vars, *args, **kwargs):
     grads_vars = list(grads_vars)
-    scaled = stock(self, [(_values(g), v) for g, v in grads_vars], scale)
+    scaled = stock(self, [(_values(g), v) for g, v in grads_vars], *args, **kwargs)
     return [(_with_values(g, values), v)
             for (g, v), (values, _) in zip(grads_vars, scaled)]
 

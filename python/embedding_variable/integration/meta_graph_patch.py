@@ -27,11 +27,11 @@ def install():
 
 def _from_proto(stock):
 
-  def from_proto(variable_def, import_scope=None):
+  def from_proto(variable_def, import_scope=None, *args, **kwargs):
     name = ops.prepend_name_scope(variable_def.variable_name, import_scope)
     handle = ops.get_default_graph().as_graph_element(name)
     if handle.op.type == ev.HANDLE_OP:
       return ev.EmbeddingVariable.from_definition(variable_def, import_scope)
-    return stock(variable_def, import_scope=import_scope)
+    return stock(variable_def, import_scope, *args, **kwargs)
 
   return from_proto

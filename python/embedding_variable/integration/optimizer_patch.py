@@ -84,10 +84,10 @@ def _runner(optimizer):
 
 def _get_processor(stock):
 
-  def get_processor(v):
+  def get_processor(v, *args, **kwargs):
     if ev.is_embedding_variable(v):
       return _EmbeddingVariableProcessor(v)
-    return stock(v)
+    return stock(v, *args, **kwargs)
 
   return get_processor
 

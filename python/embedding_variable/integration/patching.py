@@ -14,6 +14,9 @@ from embedding_variable import tf_names
 
 _MARK = "_embedding_variable_stock"
 
+# Calls of `wrap`, in order: tuples of owner, name, stock function, replacement.
+replaced = []
+
 
 def first_name(owner, *names):
   """Returns the first of the names that the owner has: one for each TensorFlow."""
@@ -37,6 +40,8 @@ def module_with(attribute, *modules):
 def wrap(owner, name, make, layer=""):
   """Replaces attribute `name` of a module or class.
 
+  The replacement must accept every call that the stock function accepts.
+
   Args:
     owner: module or class.
     name: string.
@@ -56,6 +61,7 @@ def wrap(owner, name, make, layer=""):
   replacement = functools.wraps(function)(make(function))
   setattr(replacement, mark, function)
   setattr(owner, name, staticmethod(replacement) if is_static else replacement)
+  replaced.append((owner, name, function, replacement))
   logging.debug("embedding_variable: patched %s.%s", owner.__name__, name)
   return function, replacement
 
@@ -119,20 +125,24 @@ class _AfterImport(object):
     loader.exec_module = exec_module
 
 
-def replace_exports(stock, replacement, prefix="tensorflow"):
-  """Replaces the function `stock` in every module under `prefix` that refers to it.
+def replace_exports():
+  """Replaces functions of modules in every module that refers to them.
 
-  A public name such as `tf.nn.embedding_lookup_sparse` is a separate reference, in
-  several modules, so a replacement in the defining module does not affect it.
+  These are the functions that `wrap` has replaced. A public name such as
+  `tf.nn.embedding_lookup_sparse` is a separate reference, in several modules, and so is a
+  name that a script has imported from a module before.
   """
-  for module_name, module in sorted(sys.modules.items()):
-    if module is None or not module_name.startswith(prefix):
+  following = {id(stock): replacement for owner, _, stock, replacement in replaced
+               if isinstance(owner, types.ModuleType)}
+  for module in list(sys.modules.values()):
+    if not isinstance(module, types.ModuleType):
       continue
-    members = getattr(module, "__dict__", None)
-    if not members:
-      continue
-    for key in [k for k, v in list(members.items()) if v is stock]:
-      setattr(module, key, replacement)
+    for key, value in list(vars(module).items()):
+      current = value
+      while id(current) in following:
+        current = following[id(current)]
+      if current is not value:
+        setattr(module, key, current)
 
 
 def add_name(owner, name, value):

@@ -58,9 +58,9 @@ def install():
 
 def _op_list_to_dict(stock):
 
-  def op_list_to_dict(op_list, convert_variable_to_tensor=True):
+  def op_list_to_dict(op_list, convert_variable_to_tensor=True, *args, **kwargs):
     if not isinstance(op_list, (list, tuple, set)):
-      return stock(op_list, convert_variable_to_tensor)
+      return stock(op_list, convert_variable_to_tensor, *args, **kwargs)
     tables, others, slots = {}, [], []
     for var in op_list:
       if isinstance(var, slot_view.SlotView):
@@ -83,7 +83,7 @@ def _op_list_to_dict(stock):
         raise ValueError(
             "%s is saved and restored with the embedding variable '%s', which is not "
             "among the variables given" % (slot.name, slot.primary.op.name))
-    names_to_saveables = stock(others, convert_variable_to_tensor)
+    names_to_saveables = stock(others, convert_variable_to_tensor, *args, **kwargs)
     for name, var in sorted(tables.items()):
       if name in names_to_saveables:
         raise ValueError("At least two variables have the same name: %s" % name)
@@ -95,7 +95,7 @@ def _op_list_to_dict(stock):
 
 def _saveable_objects_for_op(stock):
 
-  def saveable_objects_for_op(op, name):
+  def saveable_objects_for_op(op, name, *args, **kwargs):
     parts = None
     if ev.is_embedding_variable(op):
       parts = [op]
@@ -103,8 +103,9 @@ def _saveable_objects_for_op(stock):
       parts = ev.parts_of(op)
     if parts is None:
       number = numbers_saveable.saveable_of(
-          op, name, lambda: [spec for s in stock(op, name) for spec in s.specs])
-      for found in stock(op, name) if number is None else [number]:
+          op, name, lambda: [spec for s in stock(op, name, *args, **kwargs)
+                             for spec in s.specs])
+      for found in stock(op, name, *args, **kwargs) if number is None else [number]:
         yield found
       return
     for i, part in enumerate(parts):
@@ -127,13 +128,13 @@ def _reads_itself(item):
 
 def _save_op(stock):
 
-  def save_op(self, filename_tensor, saveables):
+  def save_op(self, filename_tensor, saveables, *args, **kwargs):
     tables = [s for s in saveables if _is_table(s)]
     if not tables:
       if saving.spread_tables(saveables):
-        return saving.save_of_ranks(filename_tensor,
-                                    lambda prefix: stock(self, prefix, saveables))
-      return stock(self, filename_tensor, saveables)
+        return saving.save_of_ranks(
+            filename_tensor, lambda prefix: stock(self, prefix, saveables, *args, **kwargs))
+      return stock(self, filename_tensor, saveables, *args, **kwargs)
     if self._write_version != saver_pb2.SaverDef.V2:  # pylint: disable=protected-access
       raise ValueError(
           "embedding variable '%s' can be saved in checkpoints of version V2 only: "
@@ -141,36 +142,36 @@ def _save_op(stock):
           "tf.contrib.framework.assign_from_checkpoint_fn, which makes a Saver of version "
           "V1 only to restore, call tf.train.Saver(var_list).restore" % tables[0].name)
     return saving.save(filename_tensor, saveables,
-                       lambda prefix, rest: stock(self, prefix, rest))
+                       lambda prefix, rest: stock(self, prefix, rest, *args, **kwargs))
 
   return save_op
 
 
 def _object_based_save(stock):
 
-  def save(self, file_prefix):
+  def save(self, file_prefix, *args, **kwargs):
     saveables = self._saveable_objects  # pylint: disable=protected-access
     if not any(map(_is_table, saveables)):
-      return stock(self, file_prefix)
+      return stock(self, file_prefix, *args, **kwargs)
     for item in saving.spread_tables(saveables):
       raise ValueError(
           "embedding variable '%s' is spread over ranks, which all save it together by "
           "tf.train.Saver; tf.train.Checkpoint cannot save it" % item.name)
     return saving.save(
         file_prefix, saveables,
-        lambda prefix, rest: stock(type(self)(rest), prefix))
+        lambda prefix, rest: stock(type(self)(rest), prefix, *args, **kwargs))
 
   return save
 
 
 def _object_based_restore(stock):
 
-  def restore(self, file_prefix):
+  def restore(self, file_prefix, *args, **kwargs):
     saveables = self._saveable_objects  # pylint: disable=protected-access
     others = [s for s in saveables if not _is_table(s)]
     if len(others) == len(saveables):
-      return stock(self, file_prefix)
-    restores = stock(type(self)(others), file_prefix) if others else {}
+      return stock(self, file_prefix, *args, **kwargs)
+    restores = stock(type(self)(others), file_prefix, *args, **kwargs) if others else {}
     file_prefix = ops.convert_to_tensor(file_prefix)
     for item in saveables:
       if _is_table(item):
@@ -183,19 +184,19 @@ def _object_based_restore(stock):
 def _bulk_restore(stock):
 
   def bulk_restore(self, filename_tensor, saveables, preferred_shard,
-                   restore_sequentially):
+                   restore_sequentially, *args, **kwargs):
     # Only stock code reads checkpoints of version 1.
     if self._write_version != saver_pb2.SaverDef.V2:  # pylint: disable=protected-access
       return stock(self, filename_tensor, saveables, preferred_shard,
-                   restore_sequentially)
+                   restore_sequentially, *args, **kwargs)
     others = [s for s in saveables if not _reads_itself(s)]
     if len(others) == len(saveables):
       return stock(self, filename_tensor, saveables, preferred_shard,
-                   restore_sequentially)
+                   restore_sequentially, *args, **kwargs)
     restored = []
     if others:
       restored = list(stock(self, filename_tensor, others, preferred_shard,
-                            restore_sequentially))
+                            restore_sequentially, *args, **kwargs))
     result = []
     for item in saveables:
       count = len(item.specs)
@@ -242,14 +243,14 @@ def _save(stock):
 
 def _restore(stock):
 
-  def restore(self, sess, save_path):
+  def restore(self, sess, save_path, *args, **kwargs):
     tables = _tables_of(sess)
     if tables:
       saveable.check_spread_is_known(tables)
       delta_graph.check_built_by_this_rank(sess.graph, self.saver_def, tables)
       if save_path and self.saver_def is not None:
         left_out_slots.warn_of_restore(sess.graph, self.saver_def, tables, save_path)
-    return stock(self, sess, save_path)
+    return stock(self, sess, save_path, *args, **kwargs)
 
   return restore
 

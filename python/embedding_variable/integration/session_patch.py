@@ -23,9 +23,9 @@ def install():
 
 def _do_call(stock):
 
-  def do_call(self, *args):
+  def do_call(self, *args, **kwargs):
     try:
-      return stock(self, *args)
+      return stock(self, *args, **kwargs)
     except errors.OpError as e:
       start = handle_ops.start_of_errors(e.op)
       if start is None:

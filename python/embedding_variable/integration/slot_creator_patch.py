@@ -55,15 +55,15 @@ def _create_slot(stock):
   """Creates a slot that starts with a value."""
 
   def create_slot(primary, val, name, colocate_with_primary=True,
-                  **kwargs):
+                  *args, **kwargs):
     if not ev.is_embedding_variable(primary):
       if slot_view.wants_ordinary():
         with _unsliced(primary):
-          return stock(primary, val, name, colocate_with_primary, **kwargs)
-      return stock(primary, val, name, colocate_with_primary, **kwargs)
+          return stock(primary, val, name, colocate_with_primary, *args, **kwargs)
+      return stock(primary, val, name, colocate_with_primary, *args, **kwargs)
     if not _is_column(primary, val.get_shape()):
       with _unsliced(primary):
-        return stock(primary, val, name, colocate_with_primary, **kwargs)
+        return stock(primary, val, name, colocate_with_primary, *args, **kwargs)
     return slot_view.create(primary, name,
                             slot_view.constant_of(primary, val, name))
 
@@ -75,14 +75,14 @@ def _create_slot_with_initializer(stock):
 
   def create_slot_with_initializer(primary, initializer, shape, dtype, name,
                                    colocate_with_primary=True,
-                                   **kwargs):
+                                   *args, **kwargs):
     if not ev.is_embedding_variable(primary):
       return stock(primary, initializer, shape, dtype, name, colocate_with_primary,
-                   **kwargs)
+                   *args, **kwargs)
     if not _is_column(primary, shape):
       with _unsliced(primary):
         return stock(primary, initializer, shape, dtype, name,
-                     colocate_with_primary, **kwargs)
+                     colocate_with_primary, *args, **kwargs)
     return slot_view.create(primary, name,
                             slot_view.constant_of(primary, initializer, name))
 
@@ -93,9 +93,9 @@ def _create_zeros_slot(stock):
   """Creates a slot that starts with zeros."""
 
   def create_zeros_slot(primary, name, dtype=None, colocate_with_primary=True,
-                        **kwargs):
+                        *args, **kwargs):
     if not ev.is_embedding_variable(primary):
-      return stock(primary, name, dtype, colocate_with_primary, **kwargs)
+      return stock(primary, name, dtype, colocate_with_primary, *args, **kwargs)
     return slot_view.create(primary, name, 0.0)
 
   return create_zeros_slot

@@ -46,9 +46,9 @@ def install():
   if horovod_class is not None:
     patching.wrap(horovod_class, "compute_gradients", _count_calls, layer=_LAYER)
   patching.wrap(saver_lib.Saver, "__init__", _init_saver, layer=_LAYER)
-  patching.replace_exports(*patching.wrap(
-      monitored_session, "MonitoredTrainingSession", _monitored_training_session,
-      layer=_LAYER))
+  patching.wrap(monitored_session, "MonitoredTrainingSession",
+                _monitored_training_session, layer=_LAYER)
+  patching.replace_exports()
 
 
 def _count_calls(stock):

@@ -54,9 +54,9 @@ def install():
     patching.wrap(creator, "create_session", _create_session, layer="_deeprec")
   patching.wrap(basic_session_run_hooks.CheckpointSaverHook, "__init__", _init_saver_hook,
                 layer="_deeprec")
-  patching.replace_exports(*patching.wrap(
-      monitored_session, "MonitoredTrainingSession", _monitored_training_session,
-      layer="_deeprec"))
+  patching.wrap(monitored_session, "MonitoredTrainingSession",
+                _monitored_training_session, layer="_deeprec")
+  patching.replace_exports()
 
 
 def _prepare(graph, config):
