@@ -352,7 +352,8 @@ class IncrementalTest(parameterized.TestCase):
     model = _Model(saver=tf.train.Saver)
     with model.graph.as_default():
       deltas = incremental_saver.IncrementalSaver(
-          sharded=True, saver_def=model.saver.saver_def, defer_build=True, allow_empty=True)
+          sharded=True, saver_def=model.saver.saver_def, defer_build=True, allow_empty=True,
+          incremental_include_normal_var=True)
       deltas.build(model.saver._builder.filename_tensor)
       same = incremental_saver.IncrementalSaver(saver_def=model.saver.saver_def)
       self.assertIs(same._saver, model.saver)

@@ -190,10 +190,22 @@ def estimates(strategy, folder):
   config = tf.estimator.RunConfig(os.path.join(folder, "estimator"),
                                   log_step_count_steps=None, save_summary_steps=None)
   estimator = strategy.estimator(model_fn, config=config)
+
+  def receiver():
+    ids = {c: tf.placeholder(tf.int64, [None, 1], c) for c in _COLUMNS}
+    return tf.estimator.export.ServingInputReceiver(ids, ids)
+
   history = []
+  exporters = [tf.estimator.LatestExporter("latest", receiver),
+               tf.estimator.FinalExporter("final", receiver)]
   last = estimator.train_and_evaluate(
       tf.estimator.TrainSpec(input_fn, max_steps=_STEPS),
-      tf.estimator.EvalSpec(input_fn, steps=2), eval_every_n_iter=2, eval_history=history)
+      tf.estimator.EvalSpec(input_fn, steps=2, exporters=exporters), eval_every_n_iter=2,
+      eval_history=history)
+  _gathered(None)
+  for name, count in (("latest", 2), ("final", 1)):
+    exports = tf.gfile.Glob(os.path.join(config.model_dir, "export", name, "*"))
+    assert len(exports) == count, exports
   assert [h["global_step"] for h in history] == [2, _STEPS], history
   assert last is history[-1] and last["loss"] < history[0]["loss"], history
   found = estimator.evaluate(input_fn, steps=2)
@@ -203,10 +215,6 @@ def estimates(strategy, folder):
   assert len(predictions) == _STEPS * _BATCH // hvd.size(), len(predictions)
   check("predicted", np.mean([p["logits"] for p in predictions[:len(predictions) // 2]]),
         found["mean"])
-
-  def receiver():
-    ids = {c: tf.placeholder(tf.int64, [None, 1], c) for c in _COLUMNS}
-    return tf.estimator.export.ServingInputReceiver(ids, ids)
 
   path = estimator.export_saved_model(os.path.join(folder, "estimator_export"), receiver)
   assert (path is None) == (hvd.rank() > 0)

@@ -30,7 +30,7 @@ class IncrementalSaver(object):
   """Saves and restores deltas with the ops of a `tf.train.Saver`."""
 
   def __init__(self, saver=None, sharded=False, saver_def=None, defer_build=False,
-               allow_empty=False):
+               allow_empty=False, incremental_include_normal_var=None):
     """Finds the saver, and builds the ops unless that is deferred.
 
     Args:
@@ -41,11 +41,13 @@ class IncrementalSaver(object):
         the graph's only saver.
       defer_build: bool; True: the caller calls `build` before the graph is final.
       allow_empty: accepted for compatibility.
+      incremental_include_normal_var: accepted for compatibility: every delta contains
+        all other variables.
 
     Raises:
       ValueError: no such saver, or several; not if `defer_build` is true.
     """
-    del sharded, allow_empty
+    del sharded, allow_empty, incremental_include_normal_var
     self._own_saver = saver
     self._saver_def = saver_def
     if saver is None and not defer_build:

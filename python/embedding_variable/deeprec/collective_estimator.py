@@ -6,7 +6,9 @@ tensorflow_estimator is imported only if a script makes such an Estimator.
 """
 
 import importlib
+import os
 
+from embedding_variable.deeprec import notices
 from embedding_variable.tf_names import basic_session_run_hooks
 
 
@@ -65,7 +67,9 @@ def _class(base):
 
       Args:
         train_spec: `tf.estimator.TrainSpec`.
-        eval_spec: `tf.estimator.EvalSpec`; its delays and exporters are not used.
+        eval_spec: `tf.estimator.EvalSpec`. Its exporters run on rank 0, after each
+          evaluation; `start_delay_secs` and `throttle_secs` have no effect, since every
+          checkpoint is evaluated by all ranks.
         eval_every_n_iter: int >= 1: save and evaluate every so many steps, and after the
           last one; None: as often as `config` saves.
         eval_history: None, or a list to which each evaluation's dict of metrics is
@@ -76,7 +80,11 @@ def _class(base):
       """
       history = [] if eval_history is None else eval_history
       known = len(history)
-      listener = _Evaluate(self, eval_spec, history)
+      notices.ignored("EvalSpec", "all ranks evaluate every checkpoint",
+                      start_delay_secs=(eval_spec.start_delay_secs, 120),
+                      throttle_secs=(eval_spec.throttle_secs, 600))
+      listener = _Evaluate(self, eval_spec, history, train_spec.max_steps,
+                           is_exporter=not self._strategy.rank())
       config = self._config
       if eval_every_n_iter is not None:
         self._config = config.replace(save_checkpoints_secs=None,
@@ -101,8 +109,10 @@ def _class(base):
 class _Evaluate(basic_session_run_hooks.CheckpointSaverListener):
   """Evaluates each checkpoint, except that of the first step of a session."""
 
-  def __init__(self, estimator, spec, history):
+  def __init__(self, estimator, spec, history, max_steps, is_exporter):
     self._estimator = estimator
+    self._max_steps = max_steps
+    self._exporters = list(spec.exporters or ()) if is_exporter else []
     self._spec = spec
     self._history = history
     self._evaluated = None
@@ -119,3 +129,11 @@ class _Evaluate(basic_session_run_hooks.CheckpointSaverListener):
     self._history.append(self._estimator.evaluate(
         self._spec.input_fn, steps=self._spec.steps, hooks=list(self._spec.hooks),
         name=self._spec.name))
+    for exporter in self._exporters:
+      exporter.export(
+          estimator=self._estimator,
+          export_path=os.path.join(self._estimator.model_dir, "export", exporter.name),
+          checkpoint_path=self._estimator.latest_checkpoint(),
+          eval_result=self._history[-1],
+          is_the_final_export=bool(self._max_steps) and
+          global_step_value >= self._max_steps)

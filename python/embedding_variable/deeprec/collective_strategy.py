@@ -92,8 +92,15 @@ class CollectiveStrategy(object):
       group.set_lookup(previous)
 
   @contextlib.contextmanager
-  def embedding_scope(self, **unused_options):
-    """Context for tables and lookups; the same as `scope`. Options have no effect."""
+  def embedding_scope(self, **options):
+    """Context for tables and lookups; the same as `scope`.
+
+    Args:
+      **options: no effect; each is reported once.
+    """
+    notices.ignored("CollectiveStrategy.embedding_scope",
+                    "the scope has no options; give a table's to the function that makes it",
+                    **{name: (value, None) for name, value in options.items()})
     with self.scope():
       yield self
 

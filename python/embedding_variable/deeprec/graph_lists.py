@@ -6,7 +6,9 @@ Graph collections are not used for them, because every collection is serialized 
 graphs, which these objects cannot be.
 """
 
-_ATTRIBUTE = "_embedding_variable_deeprec"
+from embedding_variable import graph_state
+
+_LISTS = "deeprec"
 
 STAGES = "stages"
 WORK_QUEUES = "work_queues"
@@ -20,5 +22,5 @@ def of(graph, name):
     graph: Graph.
     name: one of this module's constants.
   """
-  lists = graph.__dict__.setdefault(_ATTRIBUTE, {})
+  lists = graph_state.of(graph).setdefault(_LISTS, {})
   return lists.setdefault(name, [])

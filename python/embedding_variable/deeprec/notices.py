@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines on standard error about stand-ins, each printed once per process.
 
-The launcher enables them. Without it the functions of this module do nothing.
+The launcher enables them. Without it only arguments without effect are reported, by
+TensorFlow's log.
 """
 
 import sys
 import threading
+
+from embedding_variable.tf_names import tf_logging as logging
 
 _lock = threading.Lock()
 _printed = set()
@@ -39,10 +42,26 @@ def no_effect(name, why):
   _print(name, "no effect: " + why)
 
 
-def _print(name, text):
+def ignored(function, why, **arguments):
+  """Reports arguments that a function accepts and ignores, with or without the launcher.
+
+  Args:
+    function: string, DeepRec's name of the function.
+    why: string, the reason.
+    **arguments: by name, (value, default): reported if the value is another one.
+  """
+  for name, (value, default) in sorted(arguments.items()):
+    if value != default:
+      _print("%s(%s=%r)" % (function, name, value), "no effect: " + why, always=True)
+
+
+def _print(name, text, always=False):
   with _lock:
-    if not _enabled or name in _printed:
+    if not (_enabled or always) or name in _printed:
       return
     _printed.add(name)
+  if not _enabled:
+    logging.warning("%s: %s", name, text)
+    return
   sys.stderr.write("deeprec: %s: %s\n" % (name, text))
   sys.stderr.flush()

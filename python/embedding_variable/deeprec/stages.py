@@ -11,6 +11,7 @@ dropped. If the input ends, the batches in the queue are delivered, then OutOfRa
 """
 
 from embedding_variable.deeprec import graph_lists
+from embedding_variable.deeprec import notices
 from embedding_variable.deeprec import stage_runner
 from embedding_variable.deeprec.patches import stage_sessions
 from embedding_variable.tf_names import data_flow_ops
@@ -34,16 +35,16 @@ def staged(features, feed_dict=None, capacity=1, num_threads=1, num_clients=1,
       their values to the placeholders that `features` depend on.
     capacity: int >= 1, batches in the queue.
     num_threads: int >= 1. With several, the order of batches is not fixed.
-    num_clients: accepted without effect.
-    timeout_millis: accepted without effect: a thread waits until there is room.
+    num_clients: no effect; another value than the default is reported once, as of the
+      other arguments without effect.
+    timeout_millis: no effect: a thread waits until there is room.
     closed_exception_types: error classes or codes that end a thread; the last thread
       closes the queue. Default: OutOfRangeError and StopIteration.
     ignored_exception_types: error classes or codes after which a thread goes on, with a
       warning.
-    use_stage_subgraph_thread_pool: accepted without effect, as the two arguments after
-      it.
-    stage_subgraph_thread_pool_id: see above.
-    stage_subgraph_stream_id: see above.
+    use_stage_subgraph_thread_pool: no effect.
+    stage_subgraph_thread_pool_id: no effect.
+    stage_subgraph_stream_id: no effect.
     name: name of the ops.
     feed_list: list of placeholders, of DeepRec's releases before 2306.
     feed_generator: function of a session that yields a tuple of values for `feed_list`.
@@ -55,8 +56,12 @@ def staged(features, feed_dict=None, capacity=1, num_threads=1, num_clients=1,
     ValueError: `capacity` or `num_threads` is below 1, or there is no tensor.
     TypeError: `feed_dict` has a value that is no Tensor.
   """
-  del num_clients, timeout_millis, use_stage_subgraph_thread_pool
-  del stage_subgraph_thread_pool_id, stage_subgraph_stream_id
+  _report("tf.staged", num_clients, timeout_millis)
+  notices.ignored(
+      "tf.staged", "sessions have TensorFlow's own threads and streams",
+      use_stage_subgraph_thread_pool=(use_stage_subgraph_thread_pool, False),
+      stage_subgraph_thread_pool_id=(stage_subgraph_thread_pool_id, 0),
+      stage_subgraph_stream_id=(stage_subgraph_stream_id, 0))
   if not number_checks.is_int(num_threads, 1):
     raise ValueError("staged: num_threads must be an integer of at least 1, got %r" %
                      (num_threads,))
@@ -75,7 +80,7 @@ def prefetch_join(thread_to_features, feed_dict=None, capacity=1, num_clients=1,
   Raises:
     ValueError: the list is empty, or entries differ in structure.
   """
-  del num_clients, timeout_millis
+  _report("tf.prefetch_join", num_clients, timeout_millis)
   entries = list(thread_to_features)
   if not entries:
     raise ValueError("prefetch_join: thread_to_features is empty")
@@ -83,6 +88,14 @@ def prefetch_join(thread_to_features, feed_dict=None, capacity=1, num_clients=1,
     nest.assert_same_structure(entries[0], entry, expand_composites=True)
   return _staged(entries, capacity, closed_exception_types, ignored_exception_types, name,
                  feed_dict, feed_list, feed_generator)
+
+
+def _report(function, num_clients, timeout_millis):
+  """Reports arguments without effect that both functions have."""
+  notices.ignored(function, "every thread of a process uses the same queue",
+                  num_clients=(num_clients, 1))
+  notices.ignored(function, "a thread waits until there is room; no batch is dropped",
+                  timeout_millis=(timeout_millis, 300000))
 
 
 def _staged(entries, capacity, closed, ignored, name, feed_dict, feed_list,

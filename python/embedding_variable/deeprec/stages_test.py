@@ -11,7 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from embedding_variable.deeprec import graph_lists
+from embedding_variable.deeprec import notices
 from embedding_variable.deeprec import stages
+from embedding_variable.deeprec import work_queue
 
 _Pair = collections.namedtuple("_Pair", ["a", "b"])
 
@@ -42,6 +44,27 @@ class StagesTest(parameterized.TestCase):
   def setUp(self):
     super(StagesTest, self).setUp()
     self.enter_context(tf.Graph().as_default())
+
+  @parameterized.parameters(
+      (lambda **kwargs: stages.staged(tf.constant(1), **kwargs), dict(
+          num_clients=2, timeout_millis=9, use_stage_subgraph_thread_pool=True,
+          stage_subgraph_thread_pool_id=1, stage_subgraph_stream_id=1)),
+      (lambda **kwargs: stages.prefetch_join([tf.constant(1)], **kwargs), dict(
+          num_clients=2, timeout_millis=9)),
+      (lambda **kwargs: work_queue.WorkQueue(["a"], **kwargs), dict(
+          num_clients=2, num_slices=3)))
+  def test_arguments_without_effect_are_reported_once(self, function, arguments):
+    notices._printed.clear()  # pylint: disable=protected-access
+    for _ in range(2):
+      with absltest.mock.patch.object(notices, "logging") as log:
+        function()
+        self.assertFalse(log.warning.called)
+        function(**arguments)
+      lines = [call[0][1] for call in log.warning.call_args_list]
+      for name, value in arguments.items():
+        self.assertTrue(any("(%s=%r)" % (name, value) in line for line in lines), name)
+      # Reported already.
+      arguments = {}
 
   @parameterized.parameters((1, 1), (1, 40), (4, 3))
   def test_delivers_every_batch_then_ends(self, num_threads, capacity):

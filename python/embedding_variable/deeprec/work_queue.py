@@ -14,6 +14,7 @@ out, and those that were and are unfinished, so no work is lost when a worker di
 """
 
 from embedding_variable.deeprec import graph_lists
+from embedding_variable.deeprec import notices
 from embedding_variable.deeprec import work_queue_graph
 from embedding_variable.deeprec import work_queue_ranks
 from embedding_variable.deeprec.patches import work_queue_sessions
@@ -32,7 +33,6 @@ from embedding_variable.tf_names import saver as saver_lib
 from embedding_variable.tf_names import string_ops
 from embedding_variable.tf_names import summary
 from embedding_variable.tf_names import tensor_shape
-from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import number_checks
 
 # The last works of a worker that are unfinished: one in the pipeline's queue, one that
@@ -70,8 +70,8 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
       shuffle: bool.
       seed: int or None. With it, or the graph's seed, the order is the same in every run.
       prefix: string that is put before each work by the worker, or None.
-      num_slices: accepted without effect: files are never sliced.
-      num_clients: accepted without effect.
+      num_slices: no effect: files are never sliced; reported once.
+      num_clients: no effect; reported once.
       name: string or None. Workers that share a queue use the same name.
       local_work_mgr: None; DeepRec's LocalWorkMgr is not supported.
       at_most_once: bool; True: a restored queue leaves out unfinished works, as
@@ -99,9 +99,10 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
       raise NotImplementedError(
           "WorkQueue: local_work_mgr is not supported; unfinished works are in the "
           "checkpoint")
-    if num_slices is not None:
-      logging.warning("WorkQueue: num_slices=%r has no effect: works are files, which "
-                      "are not sliced", num_slices)
+    notices.ignored("WorkQueue", "works are files, which are not sliced",
+                    num_slices=(num_slices, None))
+    notices.ignored("WorkQueue", "a take that waits holds no thread of a pool",
+                    num_clients=(num_clients, 1))
     self._prefix = prefix
     self._num_clients = num_clients
     self._at_most_once = (_defaults["at_most_once"] if at_most_once is None else
