@@ -281,6 +281,55 @@ def keras_models(folder):
 
 
 @case
+def keras_training(folder):
+  results = []
+
+  def use(keras, name):
+    model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile(keras.optimizers.SGD(.1), "mse")
+    board = keras.callbacks.TensorBoard(os.path.join(folder, name), histogram_freq=1)
+    callbacks = [keras.callbacks.EarlyStopping("loss", restore_best_weights=True)]
+    if _module("tensorboard"):
+      callbacks.append(board)
+    board = tf.compat.v2.keras.callbacks.TensorBoard(folder)
+    _outcome(board._log_weights, 0)  # pylint: disable=protected-access
+    for _ in range(2):
+      history = model.fit(_ROWS, _ROWS[:, :1], 4, 2, 0, callbacks, validation_data=(
+          _ROWS, _ROWS[:, :1]), shuffle=False)
+    weights = model.get_weights()
+    model.layers[0].set_weights(weights)
+    model.set_weights(weights)
+    path = os.path.join(folder, name + (".h5" if _IS_1 else ".keras"))
+    model.save(path)
+    loaded = keras.models.load_model(path)
+    results.append([weights, loaded.get_weights(), history.history["loss"],
+                    keras.backend.batch_get_value(model.weights) if hasattr(
+                        keras.backend, "batch_get_value") else None])
+
+  def old(keras):
+    legacy = getattr(keras.optimizers, "legacy", keras.optimizers)
+    if not hasattr(getattr(legacy, "SGD", None), "get_updates"):
+      return
+    with tf.Graph().as_default(), tf1.Session() as session:
+      v, w = (tf1.get_variable(n, initializer=_ROWS, use_resource=True) for n in "vw")
+      train = [legacy.SGD(.1).minimize(lambda: tf.reduce_sum(v), [v]),
+               legacy.SGD(.1).get_updates(tf.reduce_sum(w), [w])]
+      session.run(tf1.global_variables_initializer())
+      session.run(train)
+      results.append(session.run([v, w]))
+
+  found = [tf.keras] + [k for k in [_module("tf_keras")] if k is not None]
+  for i, keras in enumerate(found):
+    if _IS_1:
+      with tf.Graph().as_default(), tf1.Session().as_default():
+        use(keras, "training%d" % i)
+    else:
+      use(keras, "training%d" % i)
+    _outcome(old, keras)
+  return results
+
+
+@case
 def savers(folder):
 
   def build(sharded):
@@ -601,10 +650,9 @@ def horovod(unused_folder):
   def build_keras():
     v = tf1.get_variable("v", initializer=_ROWS, use_resource=True)
     opt = _module("horovod.tensorflow.keras").DistributedOptimizer(_sgd(tf.keras))
-    if _IS_1:
-      return opt.get_gradients(tf.reduce_sum(v), [v])
+    gradients = opt.get_gradients(tf.reduce_sum(v), [v]) if _IS_1 else []
     with tf1.control_dependencies([opt.apply_gradients([(tf.ones_like(v), v)])]):
-      return tf.identity(v)
+      return gradients + [tf.identity(v)]
 
   results = [_run(build), _run(build_tape)]
   if hasattr(tf.keras, "__version__") and tf.keras.__version__ < "3":

@@ -25,7 +25,7 @@ def install():
 
 def _build(stock):
 
-  def build(self, input_shape=None):
+  def build(self, input_shape=None, *args, **kwargs):
     # pylint: disable=protected-access
     dtype = getattr(self._layers[0], "ids_dtype", None) if self._layers else None
     is_shape = isinstance(input_shape, (tuple, list)) and all(
@@ -34,7 +34,7 @@ def _build(stock):
       given = tf_names.keras_3().layers.InputLayer(
           batch_shape=tuple(input_shape), dtype=dtype)
       self._layers = [given] + self._layers
-    return stock(self, input_shape)
+    return stock(self, input_shape, *args, **kwargs)
 
   return build
 

@@ -159,9 +159,9 @@ def _minimize(stock):
 
 def _get_updates(stock):
 
-  def get_updates(self, loss, params):
+  def get_updates(self, loss, params, *args, **kwargs):
     _check_averaged("Model.fit", self, params, _KERAS_2)
-    return stock(self, loss, params)
+    return stock(self, loss, params, *args, **kwargs)
 
   return get_updates
 

@@ -49,7 +49,7 @@ class _Weights(object):
 
 def _set_weights(stock):
 
-  def set_weights(self, weights):
+  def set_weights(self, weights, *args, **kwargs):
     tables, others, count = {}, [], 0
     for var in self.weights:
       table = eager_variable.table_of(var)
@@ -59,7 +59,7 @@ def _set_weights(stock):
         tables[count] = table
       count += getattr(var, "num_tensors", 1)  # of a lookup layer in Keras 2
     if not tables or count != len(weights):
-      return stock(self, weights)
+      return stock(self, weights, *args, **kwargs)
     contents = [(table, table_contents.contents_of(table, weights[i]))
                 for i, table in tables.items()]
     stock(_Weights(self, others),
@@ -131,8 +131,8 @@ def _on_train_begin(stock):
 
 def _batch_get_value(stock):
 
-  def batch_get_value(tensors):
+  def batch_get_value(tensors, *args, **kwargs):
     _refuse_graph_tables(tensors)
-    return stock(tensors)
+    return stock(tensors, *args, **kwargs)
 
   return batch_get_value
