@@ -47,7 +47,7 @@ keras=()
 [[ "${version}" == 2.21 ]] && keras=(--test_env=TF_USE_LEGACY_KERAS=1)
 if [[ $# -eq 0 ]]; then
   tools/setup/bazel_for.sh "${version}" test --keep_going //tests/eager/... \
-    "${on_ranks}:"eager_{faults,guide}_test "${on_ranks}:ranks_utest_on_2_ranks_by_"{memory,nccl_in_hbm} \
+    "${on_ranks}:"eager_{default_rows,faults,guide}_test "${on_ranks}:ranks_utest_on_2_ranks_by_"{memory,nccl_in_hbm} \
     "${on_ranks}:"{ranks,ranks_files}_utest_on_{1,2,4}_ranks || failed=1
   tools/setup/bazel_for.sh "${version}" test --keep_going "${keras[@]}" \
     "${on_ranks}:"ranks_keras_utest_on_{1,2,4}_ranks || failed=1
