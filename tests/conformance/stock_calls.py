@@ -651,11 +651,14 @@ def horovod(unused_folder):
     v = tf1.get_variable("v", initializer=_ROWS, use_resource=True)
     opt = _module("horovod.tensorflow.keras").DistributedOptimizer(_sgd(tf.keras))
     gradients = opt.get_gradients(tf.reduce_sum(v), [v]) if _IS_1 else []
-    with tf1.control_dependencies([opt.apply_gradients([(tf.ones_like(v), v)])]):
+    train = [opt.apply_gradients([(tf.ones_like(v), v)])]
+    if not _IS_1:
+      train.append(opt.minimize(lambda: tf.reduce_sum(v), [v]))
+    with tf1.control_dependencies(train):
       return gradients + [tf.identity(v)]
 
   results = [_run(build), _run(build_tape)]
-  if hasattr(tf.keras, "__version__") and tf.keras.__version__ < "3":
+  if not hasattr(tf.keras, "Variable"):  # Keras 2
     results.append(_run(build_keras))
   # Horovod calls the first at exit, scripts call the second.
   _module("horovod.tensorflow.mpi_ops")._basics.shutdown()  # pylint: disable=protected-access

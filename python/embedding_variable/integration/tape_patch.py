@@ -35,12 +35,12 @@ def install():
 def _gradient(stock):
 
   def gradient(self, target, sources, output_gradients=None,
-               unconnected_gradients=_NONE, **kwargs):
+               unconnected_gradients=_NONE, *args, **kwargs):
     tables = [eager_variable.table_of(source) for source in nest.flatten(sources)]
     zero = (any(table is not None for table in tables) and
             getattr(unconnected_gradients, "value", unconnected_gradients) == "zero")
     result = stock(self, target, sources, output_gradients,
-                   _NONE if zero else unconnected_gradients, **kwargs)
+                   _NONE if zero else unconnected_gradients, *args, **kwargs)
     if zero:
       result = nest.map_structure(_zeros_if_none, sources, result)
     for table, grad in zip(tables, nest.flatten(result)):
