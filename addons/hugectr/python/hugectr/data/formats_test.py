@@ -221,7 +221,7 @@ class RawTest(parameterized.TestCase):
     self.assertEqual(found.labels.tolist(), [[1.], [0.], [1.]])
     np.testing.assert_allclose(found.dense, np.log([[1, 8], [2, 3], [6, 6]]), rtol=1e-6)
     np.testing.assert_array_equal(
-        found.dense, np.log1p(np.array([[0, 7], [1, 2], [5, 5]], np.float32)))
+        found.dense, numpy_readers.log1p([[0, 7], [1, 2], [5, 5]]))
     self.assertEqual([s.keys.tolist() for s in found.slots], [[3, 0, 1], [14, 19, 11]])
 
   def test_floats(self):
