@@ -223,7 +223,9 @@ class ShortageTest : public ::testing::TestWithParam<Fault> {
       if (HasFailure()) return;
     }
     // Some calls need no device memory, and no home refuses to forget rows.
-    if (GetParam() == Fault::kHostMemory) EXPECT_GT(faults, 0);
+    if (GetParam() == Fault::kHostMemory) {
+      EXPECT_GT(faults, 0);
+    }
   }
 
   // Ids of rows, new ids, and repeated ids.
@@ -331,7 +333,9 @@ TEST_P(ShortageTest, Erase) {
     start();
     const Status status = table->Erase(keys, &erased);
     failed_ = End();
-    if (status.ok()) EXPECT_EQ(34, erased);
+    if (status.ok()) {
+      EXPECT_EQ(34, erased);
+    }
     return status;
   });
 }
@@ -342,7 +346,9 @@ TEST_P(ShortageTest, EvictWeak) {
     start();
     const Status status = table->EvictWeak(200.0f, &evicted);
     failed_ = End();
-    if (status.ok()) EXPECT_GT(evicted, 5);
+    if (status.ok()) {
+      EXPECT_GT(evicted, 5);
+    }
     return status;
   });
 }

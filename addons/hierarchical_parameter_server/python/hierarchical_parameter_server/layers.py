@@ -225,9 +225,10 @@ class SparseLookupLayer(_TableLayer):
     if sp_ids.shape.ndims not in (2, None):
       raise ValueError("hps.SparseLookupLayer: sp_ids: want the shape [batch, ids], got rank "
                        "%d: %s" % (sp_ids.shape.ndims, sp_ids.shape))
-    # Fails when it runs, if the rank is known only then.
-    sp_ids = tf.SparseTensor(tf.ensure_shape(sp_ids.indices, [None, 2]), sp_ids.values,
-                             sp_ids.dense_shape)
+    if sp_ids.shape.ndims is None:
+      with tf.device("/cpu:0"):  # fails when it runs, where TensorFlow has the kernel
+        sp_ids = tf.SparseTensor(tf.ensure_shape(sp_ids.indices, [None, 2]), sp_ids.values,
+                                 sp_ids.dense_shape)
     if isinstance(sp_weights, tf.RaggedTensor):
       sp_weights = self._sparse(sp_weights, "sp_weights")
     if sp_weights is not None:
