@@ -214,7 +214,9 @@ class Job {
     for (int t = 0; t < c_.tables; ++t) {
       for (int r = 0; r < c_.ranks; ++r)
         keys += ranks_[0].route->num_keys(r, t);
-      served += ranks_[0].plan->unique_keys(t).size();
+      ev::Span<const int64_t> keys_of_table;
+      Check(ranks_[0].plan->UniqueKeys(t, &keys_of_table));
+      served += keys_of_table.size();
     }
     std::printf("  %.0f ids, %.0f keys sent, %.0f distinct keys served\n",
                 static_cast<double>(ids_) * c_.tables, keys, served);
@@ -384,7 +386,7 @@ class Job {
     std::vector<ev::UpdateInput> updates(c_.tables);
     for (int t = 0; t < c_.tables; ++t) {
       updates[t].table = tables[t].get();
-      updates[t].keys = plan.unique_keys(t);
+      EV_RETURN_IF_ERROR(plan.UniqueKeys(t, &updates[t].keys));
       updates[t].grads = sums[t];
       updates[t].plan = &plan;
       updates[t].plan_table = t;
@@ -400,7 +402,9 @@ class Job {
   std::vector<int64_t> GradientSizes(const ev::LookupPlan& plan) const {
     std::vector<int64_t> sizes;
     for (int t = 0; t < c_.tables; ++t) {
-      sizes.push_back(plan.unique_keys(t).size() * c_.dim);
+      ev::Span<const int64_t> keys;
+      Check(plan.UniqueKeys(t, &keys));
+      sizes.push_back(keys.size() * c_.dim);
     }
     return sizes;
   }

@@ -186,7 +186,7 @@ StepTimes Pass(const Config& c, const std::vector<std::vector<int64_t>>& keys,
     std::vector<ev::UpdateInput> updates(tables.size());
     for (size_t t = 0; t < tables.size(); ++t) {
       updates[t].table = tables[t].get();
-      updates[t].keys = plan->unique_keys(static_cast<int>(t));
+      Check(plan->UniqueKeys(static_cast<int>(t), &updates[t].keys));
       updates[t].grads = sum_pointers[t];
       updates[t].plan = plan.get();
       updates[t].plan_table = static_cast<int>(t);

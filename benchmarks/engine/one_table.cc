@@ -71,7 +71,7 @@ void OneTable::Step(const std::vector<int64_t>& ids) {
   lookup_seconds_ += Now() - begin;
   UpdateInput update;
   update.table = table_.get();
-  update.keys = plan->unique_keys(0);
+  Check(plan->UniqueKeys(0, &update.keys));
   update.pooled_grads = grads_->data();
   update.plan = plan.get();
   const std::vector<float> rate = {0.01f};

@@ -113,7 +113,7 @@ class Bench {
     Check(ev::PooledBackward(*plan, grads, sums, &pool_));
     ev::UpdateInput update;
     update.table = table_.get();
-    update.keys = plan->unique_keys(0);
+    Check(plan->UniqueKeys(0, &update.keys));
     update.grads = sums_.data();
     update.plan = plan.get();
     const std::vector<float> rate = {0.01f};

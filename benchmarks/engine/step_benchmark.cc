@@ -297,7 +297,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
     std::vector<ev::UpdateInput> updates(c.tables);
     for (int t = 0; t < c.tables; ++t) {
       updates[t].table = tables[t].get();
-      if (!c.by_samples) updates[t].keys = plan->unique_keys(t);
+      if (!c.by_samples) Check(plan->UniqueKeys(t, &updates[t].keys));
       updates[t].grads = c.by_samples ? nullptr : unique_grads[t];
       updates[t].pooled_grads = c.by_samples ? grads[t] : nullptr;
       updates[t].plan = plan.get();
@@ -306,7 +306,11 @@ void Run(const Config& c, ev::Parallel* parallel) {
     Check(ev::ApplyRule("Adagrad", hyper, updates, slots, step, parallel));
     const double t3 = Now(), c3 = ProcessSeconds();
     if (step < 0) continue;
-    for (int t = 0; t < c.tables; ++t) unique += plan->num_unique(t);
+    for (int t = 0; t < c.tables; ++t) {
+      ev::Span<const int64_t> keys;
+      Check(plan->UniqueKeys(t, &keys));
+      unique += keys.size();
+    }
     forward.push_back(t1 - t0);
     backward.push_back(t2 - t1);
     update.push_back(t3 - t2);

@@ -24,7 +24,8 @@ auto Described(const Describe& describe) -> decltype(describe()) {
   return describe();
 }
 
-// who: described in the error only, since a string needs memory, too.
+// Runs body(). An error describes the first argument, whose string is made only
+// then, since a string needs memory too.
 template <typename Who, typename Body>  // Status()
 Status NoThrow(const Who& who, const Body& body) {
   try {

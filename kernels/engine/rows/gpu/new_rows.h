@@ -89,7 +89,7 @@ class NewRows {
   std::mutex writer_mu_;
   std::mutex mu_;
   Queue queue_;  // what was added since the last Writing
-  // What the current writer has, or what the last one left. Guarded by
+  // Rows of the current writer, or those that the last one left. Guarded by
   // writer_mu_.
   Queue taken_;
   std::atomic<bool> has_any_{false};
