@@ -64,14 +64,6 @@ Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
     has_grown = taken->size() > before;
     has_any = made_ > 0;
   }
-  if (has_grown) {
-    const Status flushed = CatchBadAlloc([&] { return device_->Flush(); });
-    if (!flushed.ok()) {
-      GiveBack(*taken);
-      taken->clear();
-      return flushed;
-    }
-  }
   // Even if the device has no more memory, its existing places can be used.
   if (!has_any) return status;
   const auto take = [&] {
@@ -87,7 +79,26 @@ Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
         [&] { return Evict(n - taken->size(), use == Use::kWrites, &freed); });
     if (take() == 0 && freed == 0) break;
   }
+  const Status flushed = FlushMade(has_grown);
+  if (!flushed.ok()) {
+    GiveBack(*taken);
+    taken->clear();
+    return flushed;
+  }
   return status;
+}
+
+// Writes the rows of new places to the device. If that fails, the next call
+// tries again, since the places will be free.
+Status DeviceCache::FlushMade(bool has_grown) {
+  {
+    std::lock_guard<std::mutex> lock(places_mu_);
+    if (!has_grown && !has_unflushed_) return Status::OK();
+  }
+  const Status flushed = CatchBadAlloc([&] { return device_->Flush(); });
+  std::lock_guard<std::mutex> lock(places_mu_);
+  has_unflushed_ = !flushed.ok();
+  return flushed;
 }
 
 void DeviceCache::GiveBack(Span<const Place> places) {
@@ -112,7 +123,7 @@ Status DeviceCache::Reserve(int64_t rows) {
     if (status.ok()) reserved_ += rows;
   }
   if (!places.empty()) {
-    const Status flushed = CatchBadAlloc([&] { return device_->Flush(); });
+    const Status flushed = FlushMade(/*has_grown=*/true);
     GiveBack(places);
     if (status.ok() && !flushed.ok()) {
       Unreserve(rows);
