@@ -652,9 +652,7 @@ class LookupSparseTest(parameterized.TestCase):
       (lambda a, b, s: tf.nn.embedding_lookup_sparse(a, 3, None), TypeError,
        "'a': sp_ids must be a SparseTensor"),
       (lambda a, b, s: tf.nn.embedding_lookup_sparse(a, s, None, combiner="x"),
-       ValueError, "'a': combiner must be"),
-      (lambda a, b, s: tf.nn.embedding_lookup(a, [1], blocknums=[1]),
-       ValueError, "'a': blocknums applies only to variables of dynamic"))
+       ValueError, "'a': combiner must be"))
   def test_wrong_arguments(self, use, error, message):
     a, b = self._tables()
     ids, _ = _sparse(1, 6, 3)

@@ -19,8 +19,7 @@ import traceback
 import numpy as np
 import tensorflow as tf
 
-_ROWS = np.arange(24, dtype=np.float32).reshape(8, 3) / 8 + .5
-_IS_1 = tf.__version__.startswith("1.")
+import stock_call_parts as parts
 
 tf1 = tf.compat.v1
 _cases = []
@@ -31,71 +30,20 @@ def case(function):
   return function
 
 
-def _module(name):
-  try:
-    return importlib.import_module(name)
-  except ImportError:
-    return None
-
-
-def _kerases():
-  """Returns the installed Keras packages; the first is `tf.keras`."""
-  found = [tf.keras, tf1.keras] + [_module(n) for n in ("tf_keras", "keras")]
-  return [k for k in found if k is not None and hasattr(k, "optimizers")]
-
-
-def _run(build, *inits):
-  """Returns the values of what `build` returns in a new graph."""
-  with tf.Graph().as_default(), tf1.Session() as session:
-    fetches = build()
-    session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
-    for op in inits:
-      session.run(op)
-    return session.run(fetches)
-
-
-def _sgd(keras):
-  """Returns an optimizer for graphs, if the Keras has one."""
-  legacy = getattr(keras.optimizers, "legacy", keras.optimizers)
-  try:
-    return legacy.SGD(.1)
-  except ImportError:
-    return keras.optimizers.SGD(.1)
-
-
-def _outcome(function, *args, **kwargs):
-  """Returns the result of a call, or the name of what it raises."""
-  try:
-    return function(*args, **kwargs)
-  except Exception as e:  # pylint: disable=broad-except
-    return tf.constant(type(e).__name__)
-
-
-def _ids():
-  return tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 4, 2], tf.int64), [4, 2])
-
-
-def _weights():
-  return tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [1., 2., 3.], [4, 2])
-
-
-def _variable(name="v"):
-  return tf1.get_variable(name, initializer=_ROWS)
-
 
 @case
 def lookups(unused_folder):
 
   def build():
-    v, ids, weights = _variable(), _ids(), _weights()
-    parts = tf1.get_variable("parts", [8, 3], initializer=tf1.ones_initializer(),
-                             partitioner=tf1.fixed_size_partitioner(3))
+    v, ids, weights = parts.variable(), parts.ids(), parts.weights()
+    params = tf1.get_variable("parts", [8, 3], initializer=tf1.ones_initializer(),
+                              partitioner=tf1.fixed_size_partitioner(3))
     nn, nn2 = tf1.nn, tf.compat.v2.nn
     return [
         nn.embedding_lookup(v, [1, 4], "mod", None, True, 1.),
-        nn.embedding_lookup(params=parts, ids=[1], partition_strategy="div", max_norm=.5),
+        nn.embedding_lookup(params=params, ids=[1], partition_strategy="div", max_norm=.5),
         nn.embedding_lookup_sparse(v, ids, weights, "mod", None, "sum", 1.),
-        nn.embedding_lookup_sparse(params=parts, sp_ids=ids, sp_weights=None,
+        nn.embedding_lookup_sparse(params=params, sp_ids=ids, sp_weights=None,
                                    combiner="mean"),
         nn.safe_embedding_lookup_sparse(v, ids, weights, "sqrtn", 3, None, "div", 2.),
         nn.safe_embedding_lookup_sparse(embedding_weights=v, sparse_ids=ids),
@@ -104,7 +52,7 @@ def lookups(unused_folder):
         nn2.safe_embedding_lookup_sparse(v, ids, weights, "sum", 1, 2., "name"),
     ]
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
@@ -112,23 +60,23 @@ def gather(unused_folder):
 
   def build():
     ragged = tf1.ragged.constant([[1], [2, 0]])
-    v = _variable()
+    v = parts.variable()
     deep = tf.constant(np.arange(24).reshape(2, 4, 3))
-    calls = [_outcome(tf.gather, v, ragged), _outcome(tf.gather, deep, ragged, batch_dims=1),
-             _outcome(tf.gather, v, ragged, name="a"), _outcome(tf.gather, ragged, [1]),
-             _outcome(tf.gather, deep, ragged, axis=1, batch_dims=1),
-             _outcome(tf.gather, deep, [1, 0], axis=1),
-             _outcome(tf.gather, params=v, indices=ragged, axis=1)]
+    calls = [parts.outcome(tf.gather, v, ragged), parts.outcome(tf.gather, deep, ragged, batch_dims=1),
+             parts.outcome(tf.gather, v, ragged, name="a"), parts.outcome(tf.gather, ragged, [1]),
+             parts.outcome(tf.gather, deep, ragged, axis=1, batch_dims=1),
+             parts.outcome(tf.gather, deep, [1, 0], axis=1),
+             parts.outcome(tf.gather, params=v, indices=ragged, axis=1)]
     return [c.to_tensor() if hasattr(c, "to_tensor") else c for c in calls]
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
 def control_flow(unused_folder):
 
   def build():
-    v, w = _variable(), _variable("w")
+    v, w = parts.variable(), parts.variable("w")
     flag = tf1.placeholder_with_default(True, [])
     picked = tf1.cond(flag, lambda: tf.gather(v, [1]) * 2., lambda: tf.gather(w, [2]))
 
@@ -143,8 +91,8 @@ def control_flow(unused_folder):
   results = []
   for choose in (tf1.disable_control_flow_v2, tf1.enable_control_flow_v2):
     choose()
-    results.append(_run(build))
-  if _IS_1:
+    results.append(parts.run(build))
+  if parts.IS_1:
     tf1.disable_control_flow_v2()
   return results
 
@@ -158,7 +106,7 @@ def optimizers(unused_folder):
     step = train.get_or_create_global_step()
     for i, opt in enumerate([train.AdagradOptimizer(.1), train.AdamOptimizer(.1),
                              train.MomentumOptimizer(.1, .9)]):
-      v = _variable("v%d" % i)
+      v = parts.variable("v%d" % i)
       loss = tf.reduce_sum(tf.square(tf.gather(v, [1, 3]))) + tf.reduce_sum(v)
       pairs = opt.compute_gradients(loss, [v])
       applied = opt.apply_gradients(pairs, step, "applied%d" % i)
@@ -168,26 +116,26 @@ def optimizers(unused_folder):
           fetches.append([tf.identity(v), tf.identity(average.average(v))])
     return fetches
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
 def sync_replicas(unused_folder):
 
   def build():
-    v = _variable()
+    v = parts.variable()
     opt = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(.1), 1)
     op = opt.minimize(tf.reduce_sum(tf.gather(v, [1])),
                       global_step=tf1.train.get_or_create_global_step())
     return tf.constant(op.name)
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
 def keras_optimizers_of_graphs(unused_folder):
   found = {}
-  for keras in _kerases():
+  for keras in parts.kerases():
     optimizers = getattr(keras.optimizers, "legacy", keras.optimizers)
     if not hasattr(getattr(optimizers, "SGD", None), "add_slot"):
       continue
@@ -196,23 +144,23 @@ def keras_optimizers_of_graphs(unused_folder):
       continue
 
     def build(optimizers=optimizers):
-      v = tf1.get_variable("v", initializer=_ROWS, use_resource=True)
+      v = tf1.get_variable("v", initializer=parts.ROWS, use_resource=True)
       opt = optimizers.SGD(.1, momentum=.9)
       pairs = [(tf.ones_like(v), v)]
       with tf1.control_dependencies([opt.apply_gradients(pairs, "name"),
                                      opt.add_slot(v, "own", "ones").initializer]):
         return tf.identity(v)
 
-    found[base.__module__] = _run(build)
+    found[base.__module__] = parts.run(build)
   return sorted(found.items())
 
 
 @case
 def keras_optimizers(unused_folder):
-  if _IS_1:
+  if parts.IS_1:
     return None
   results, seen = {}, set()
-  for keras in _kerases():
+  for keras in parts.kerases():
     base = keras.optimizers.Optimizer
     if not hasattr(base, "update_step"):
       continue
@@ -224,12 +172,12 @@ def keras_optimizers(unused_folder):
       inner = keras.optimizers.SGD(.1)
       arguments = {"LossScaleOptimizer": [inner],
                    "MultiOptimizer": [lambda unused_var, inner=inner: inner]}
-      opt = _outcome(cls, *arguments.get(name, []))
+      opt = parts.outcome(cls, *arguments.get(name, []))
       if not isinstance(opt, cls):
         continue
-      v = (keras.Variable if hasattr(keras, "Variable") else tf.Variable)(_ROWS, name="v")
+      v = (keras.Variable if hasattr(keras, "Variable") else tf.Variable)(parts.ROWS, name="v")
       value = lambda: np.asarray(tf.convert_to_tensor(v))
-      _outcome(opt.build, [v])
+      parts.outcome(opt.build, [v])
       opt.apply_gradients([(tf.ones([8, 3]), v)])
       first = value()
       if hasattr(opt, "apply"):
@@ -237,7 +185,7 @@ def keras_optimizers(unused_folder):
         opt.apply([tf.ones([8, 3])])
       results["%s.%s" % (cls.__module__, name)] = [first, value()]
     if hasattr(base, "build"):
-      _outcome(base.build, opt, [v])
+      parts.outcome(base.build, opt, [v])
   return sorted(results.items())
 
 
@@ -246,7 +194,7 @@ def keras_models(folder):
   results = []
 
   def outcome(what, function, *args, **kwargs):
-    value = _outcome(function, *args, **kwargs)
+    value = parts.outcome(function, *args, **kwargs)
     results.append([what, value.numpy() if hasattr(value, "numpy") and hasattr(
         value, "dtype") and value.dtype == tf.string else str(type(value).__name__)])
 
@@ -270,13 +218,13 @@ def keras_models(folder):
               else None)
       outcome("h5", model.save_weights, path + "x", True, "h5")
 
-  if _IS_1:
+  if parts.IS_1:
     with tf.Graph().as_default(), tf1.Session().as_default():
       use(tf.keras, "graph")
   else:
     use(tf.keras, "eager")
-    if _module("tf_keras"):
-      use(_module("tf_keras"), "old")
+    if parts.module("tf_keras"):
+      use(parts.module("tf_keras"), "old")
   return results
 
 
@@ -289,17 +237,17 @@ def keras_training(folder):
     model.compile(keras.optimizers.SGD(.1), "mse")
     board = keras.callbacks.TensorBoard(os.path.join(folder, name), histogram_freq=1)
     callbacks = [keras.callbacks.EarlyStopping("loss", restore_best_weights=True)]
-    if _module("tensorboard"):
+    if parts.module("tensorboard"):
       callbacks.append(board)
     board = tf.compat.v2.keras.callbacks.TensorBoard(folder)
-    _outcome(board._log_weights, 0)  # pylint: disable=protected-access
+    parts.outcome(board._log_weights, 0)  # pylint: disable=protected-access
     for _ in range(2):
-      history = model.fit(_ROWS, _ROWS[:, :1], 4, 2, 0, callbacks, validation_data=(
-          _ROWS, _ROWS[:, :1]), shuffle=False)
+      history = model.fit(parts.ROWS, parts.ROWS[:, :1], 4, 2, 0, callbacks, validation_data=(
+          parts.ROWS, parts.ROWS[:, :1]), shuffle=False)
     weights = model.get_weights()
     model.layers[0].set_weights(weights)
     model.set_weights(weights)
-    path = os.path.join(folder, name + (".h5" if _IS_1 else ".keras"))
+    path = os.path.join(folder, name + (".h5" if parts.IS_1 else ".keras"))
     model.save(path)
     loaded = keras.models.load_model(path)
     results.append([weights, loaded.get_weights(), history.history["loss"],
@@ -311,21 +259,21 @@ def keras_training(folder):
     if not hasattr(getattr(legacy, "SGD", None), "get_updates"):
       return
     with tf.Graph().as_default(), tf1.Session() as session:
-      v, w = (tf1.get_variable(n, initializer=_ROWS, use_resource=True) for n in "vw")
+      v, w = (tf1.get_variable(n, initializer=parts.ROWS, use_resource=True) for n in "vw")
       train = [legacy.SGD(.1).minimize(lambda: tf.reduce_sum(v), [v]),
                legacy.SGD(.1).get_updates(tf.reduce_sum(w), [w])]
       session.run(tf1.global_variables_initializer())
       session.run(train)
       results.append(session.run([v, w]))
 
-  found = [tf.keras] + [k for k in [_module("tf_keras")] if k is not None]
+  found = [tf.keras] + [k for k in [parts.module("tf_keras")] if k is not None]
   for i, keras in enumerate(found):
-    if _IS_1:
+    if parts.IS_1:
       with tf.Graph().as_default(), tf1.Session().as_default():
         use(keras, "training%d" % i)
     else:
       use(keras, "training%d" % i)
-    _outcome(old, keras)
+    parts.outcome(old, keras)
   return results
 
 
@@ -333,7 +281,7 @@ def keras_training(folder):
 def savers(folder):
 
   def build(sharded):
-    v, w = _variable(), _variable("w")
+    v, w = parts.variable(), parts.variable("w")
     saver = tf1.train.Saver({"v": v, "other": w}, True, sharded, 5)
     return v, w, saver
 
@@ -352,7 +300,7 @@ def savers(folder):
       tf1.train.remove_checkpoint(path, tf1.train.SaverDef.V2, "meta")
       results.append(tf1.train.checkpoint_exists(path))
   with tf.Graph().as_default(), tf1.Session() as session:
-    v = _variable()
+    v = parts.variable()
     old = tf1.train.Saver([v], write_version=tf1.train.SaverDef.V1)
     session.run(tf1.global_variables_initializer())
     path = old.save(session, os.path.join(folder, "old"))
@@ -360,7 +308,7 @@ def savers(folder):
     results.append(session.run(v))
   from tensorflow.python.training import saver as saver_lib  # pylint: disable=g-import-not-at-top
   with tf.Graph().as_default(), tf1.Session() as session:
-    v = _variable()
+    v = parts.variable()
     builder = saver_lib.BaseSaverBuilder()
     saver = tf1.train.Saver([v], builder=builder)
     session.run(tf1.global_variables_initializer())
@@ -373,11 +321,11 @@ def savers(folder):
 def object_checkpoints(folder):
 
   def use():
-    v = tf.Variable(_ROWS, name="v")
+    v = tf.Variable(parts.ROWS, name="v")
     checkpoint = tf.train.Checkpoint(v=v)
     return v, checkpoint
 
-  if not _IS_1:
+  if not parts.IS_1:
     v, checkpoint = use()
     path = checkpoint.save(os.path.join(folder, "object"))
     v.assign(v * 2)
@@ -415,7 +363,7 @@ def _hooks(folder):
 def sessions(folder):
   with tf.Graph().as_default():
     step = tf1.train.get_or_create_global_step()
-    v = _variable()
+    v = parts.variable()
     train = tf.group(step.assign_add(1), v.assign_add(tf.ones([8, 3])))
     scaffold = tf1.train.Scaffold(None, None)
     later = tf1.train.CheckpointSaverHook(os.path.join(folder, "later"), None, 2, None,
@@ -437,7 +385,7 @@ def sessions(folder):
 def starts_from_checkpoints(folder):
   path = os.path.join(folder, "start")
   with tf.Graph().as_default(), tf1.Session() as session:
-    v = _variable()
+    v = parts.variable()
     session.run(tf1.global_variables_initializer())
     path = tf1.train.Saver().save(session, path)
   results = []
@@ -458,7 +406,7 @@ def starts_from_checkpoints(folder):
 @case
 def meta_graphs(folder):
   with tf.Graph().as_default():
-    tf1.get_variable("r", initializer=_ROWS, use_resource=True)
+    tf1.get_variable("r", initializer=parts.ROWS, use_resource=True)
     definition = tf1.train.export_meta_graph(os.path.join(folder, "meta"))
   with tf.Graph().as_default(), tf1.Session() as session:
     tf1.train.import_meta_graph(definition, import_scope="scope")
@@ -483,43 +431,43 @@ def feature_columns(unused_folder):
     outputs = [fc.input_layer(features, columns, None, True),
                fc.input_layer(features=features, feature_columns=columns[:2]),
                fc.linear_model(features, [a, b], 2, "mean")]
-    for keras in _kerases() + [tf.compat.v2.keras]:
+    for keras in parts.kerases() + [tf.compat.v2.keras]:
       if hasattr(keras.layers, "DenseFeatures"):
         outputs.append(keras.layers.DenseFeatures([one, fc.indicator_column(a)])(features))
     for package in ("keras", "tf_keras"):
-      module = _module(package + ".src.feature_column.dense_features")
+      module = parts.module(package + ".src.feature_column.dense_features")
       if module is not None:
         outputs.append(module.DenseFeatures([one, fc.indicator_column(a)])(features))
     return outputs
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
 def contrib(folder):
-  if not _IS_1:
+  if not parts.IS_1:
     return None
   from tensorflow.contrib import framework, layers, mixed_precision  # pylint: disable=g-import-not-at-top,g-multiple-import
   path = os.path.join(folder, "contrib")
   with tf.Graph().as_default(), tf1.Session() as session:
-    _variable()
+    parts.variable()
     session.run(tf1.global_variables_initializer())
     path = tf1.train.Saver().save(session, path)
 
   def build():
     a, b = (layers.sparse_column_with_integerized_feature(n, 8) for n in "ab")
-    features = {"a": _ids(), "b": _ids()}
+    features = {"a": parts.ids(), "b": parts.ids()}
     ones = tf1.ones_initializer()
-    v = _variable()
+    v = parts.variable()
     step = tf1.train.get_or_create_global_step()
     loss = tf.reduce_sum(tf.square(v))
     noisy = layers.optimize_loss(loss, step, .1, "SGD", gradient_noise_scale=0.)
     scaled = mixed_precision.LossScaleOptimizer(
         tf1.train.GradientDescentOptimizer(.1), mixed_precision.FixedLossScaleManager(8.))
-    w = _variable("w")
+    w = parts.variable("w")
     framework.init_from_checkpoint(path, {"v": w})
     outputs = [
-        layers.safe_embedding_lookup_sparse(v, _ids(), _weights(), "sum", 1, None, "div"),
+        layers.safe_embedding_lookup_sparse(v, parts.ids(), parts.weights(), "sum", 1, None, "div"),
         layers.input_from_feature_columns(
             features, [layers.embedding_column(a, 3, "sum", ones)]),
         layers.weighted_sum_from_feature_columns(features, [a], 2)[0],
@@ -528,18 +476,18 @@ def contrib(folder):
     with tf1.control_dependencies(outputs + [noisy, train]):
       return outputs + [tf.identity(w)]
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
 def estimators(folder):
   name = "tensorflow_estimator.python.estimator.estimator_lib"
-  lib = _module(name)
+  lib = parts.module(name)
   if lib is None:
     return None
   fc = tf1.feature_column
   column = fc.categorical_column_with_identity("a", 8)
-  linear = _module("tensorflow_estimator.python.estimator.canned.linear")
+  linear = parts.module("tensorflow_estimator.python.estimator.canned.linear")
   estimator = getattr(linear, "LinearClassifier")([column], os.path.join(folder, "est"))
   data = lambda: tf1.data.Dataset.from_tensors(
       ({"a": tf.constant([[1], [2]])}, tf.constant([[0], [1]]))).repeat(3)
@@ -560,7 +508,7 @@ def estimators(folder):
 @case
 def saved_models(folder):
   with tf.Graph().as_default(), tf1.Session() as session:
-    v = _variable()
+    v = parts.variable()
     session.run(tf1.global_variables_initializer())
     builder = tf1.saved_model.builder.SavedModelBuilder(os.path.join(folder, "model"))
     builder.add_meta_graph_and_variables(session, ["serve"], None)
@@ -575,7 +523,7 @@ def saved_models(folder):
 def checks_and_norms(unused_folder):
 
   def build():
-    v = _variable()
+    v = parts.variable()
     slices = tf.IndexedSlices(tf.ones([2, 3]), tf.constant([1, 2]), [8, 3])
     check = tf1.add_check_numerics_ops()
     with tf1.control_dependencies([check]):
@@ -585,7 +533,7 @@ def checks_and_norms(unused_folder):
               tf1.clip_by_average_norm(v, .1, "name"),
               tf.clip_by_global_norm([v, slices], 1., None, "name")[1]]
 
-  return _run(build)
+  return parts.run(build)
 
 
 @case
@@ -597,29 +545,29 @@ def loss_scales(unused_folder):
     scale = experimental.DynamicLossScale(8., 2)
     _, finite = scale.update([tf.ones([2]), tf.constant([np.inf])])
     outputs = [finite]
-    for keras in _kerases():
+    for keras in parts.kerases():
       scaling = getattr(keras, "mixed_precision", None)
       scaling = getattr(scaling, "experimental", scaling)
       cls = getattr(scaling, "LossScaleOptimizer", None)
-      arguments = ("dynamic",) if _IS_1 else ()
-      opt = _outcome(lambda: cls(_sgd(keras), *arguments))
+      arguments = ("dynamic",) if parts.IS_1 else ()
+      opt = parts.outcome(lambda: cls(parts.sgd(keras), *arguments))
       if hasattr(opt, "get_unscaled_gradients"):
-        v = tf1.get_variable("v%d" % len(outputs), initializer=_ROWS, use_resource=True)
+        v = tf1.get_variable("v%d" % len(outputs), initializer=parts.ROWS, use_resource=True)
         outputs.append(opt.get_unscaled_gradients([tf.ones([2])]))
         applied = opt.apply_gradients([(tf.ones_like(v), v)])
         if applied is not None:
           outputs.append(tf.group(applied))
     return outputs
 
-  with_keras = _run(build)
+  with_keras = parts.run(build)
   return [np.shape(r) if r is not None else None for r in with_keras]
 
 
 @case
 def tapes(unused_folder):
-  if _IS_1:
+  if parts.IS_1:
     return None
-  v = tf.Variable(_ROWS)
+  v = tf.Variable(parts.ROWS)
   with tf.GradientTape(True) as tape:
     y = tf.reduce_sum(tf.square(v))
   return [tape.gradient(y, v, None, tf.UnconnectedGradients.ZERO),
@@ -628,13 +576,13 @@ def tapes(unused_folder):
 
 @case
 def horovod(unused_folder):
-  hvd = _module("horovod.tensorflow")
+  hvd = parts.module("horovod.tensorflow")
   if hvd is None:
     return None
   hvd.init()
 
   def build():
-    v = _variable()
+    v = parts.variable()
     opt = hvd.DistributedOptimizer(tf1.train.GradientDescentOptimizer(.1))
     pairs = opt.compute_gradients(tf.reduce_sum(v), [v])
     with tf1.control_dependencies([opt.apply_gradients(pairs),
@@ -642,26 +590,26 @@ def horovod(unused_folder):
       return tf.identity(v)
 
   def build_tape():
-    v = tf1.get_variable("v", initializer=_ROWS, use_resource=True)
+    v = tf1.get_variable("v", initializer=parts.ROWS, use_resource=True)
     with tf.GradientTape() as tape:
       y = tf.reduce_sum(v)
     return hvd.DistributedGradientTape(tape).gradient(y, [v], None)
 
   def build_keras():
-    v = tf1.get_variable("v", initializer=_ROWS, use_resource=True)
-    opt = _module("horovod.tensorflow.keras").DistributedOptimizer(_sgd(tf.keras))
-    gradients = opt.get_gradients(tf.reduce_sum(v), [v]) if _IS_1 else []
+    v = tf1.get_variable("v", initializer=parts.ROWS, use_resource=True)
+    opt = parts.module("horovod.tensorflow.keras").DistributedOptimizer(parts.sgd(tf.keras))
+    gradients = opt.get_gradients(tf.reduce_sum(v), [v]) if parts.IS_1 else []
     train = [opt.apply_gradients([(tf.ones_like(v), v)])]
-    if not _IS_1:
+    if not parts.IS_1:
       train.append(opt.minimize(lambda: tf.reduce_sum(v), [v]))
     with tf1.control_dependencies(train):
       return gradients + [tf.identity(v)]
 
-  results = [_run(build), _run(build_tape)]
+  results = [parts.run(build), parts.run(build_tape)]
   if not hasattr(tf.keras, "Variable"):  # Keras 2
-    results.append(_run(build_keras))
+    results.append(parts.run(build_keras))
   # Horovod calls the first at exit, scripts call the second.
-  _module("horovod.tensorflow.mpi_ops")._basics.shutdown()  # pylint: disable=protected-access
+  parts.module("horovod.tensorflow.mpi_ops")._basics.shutdown()  # pylint: disable=protected-access
   hvd.shutdown()
   return results
 
@@ -709,7 +657,7 @@ def main():
     replaced = []
     if sys.argv[1] == "patched":
       replaced = importlib.import_module("embedding_variable.integration.patching").replaced
-    if _IS_1:
+    if parts.IS_1:
       importlib.import_module("tensorflow.contrib.mixed_precision")
       importlib.import_module("tensorflow.contrib.layers")
 

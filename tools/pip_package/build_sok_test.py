@@ -103,7 +103,7 @@ class BuildSokTest(absltest.TestCase):
           name,
           r"^(embedding_variable|sparse_operation_kit)/.*\.py$|^%s$|"
           r"^embedding_variable/deeprec/names\.json$|"
-          r"^embedding_variable/tensorflow_version\.txt$|"
+          r"^embedding_variable/tensorflow_version(s\.json|\.txt)$|"
           r"^sok_stock_tf-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
           "|".join(map(re.escape, [_LIBRARY] + _OTHER_LIBRARIES)))
 
