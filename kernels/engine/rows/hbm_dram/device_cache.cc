@@ -256,7 +256,9 @@ Status DeviceCache::CopyUp(const std::vector<Load>& loads, uint32_t* ranks) {
   }
   // Flush even if no row follows, or after an error: a row must not be renewed
   // twice before a Flush.
-  if (places.size() < loads.size()) EV_RETURN_IF_ERROR(device_->Flush());
+  if (places.size() < loads.size()) {
+    EV_RETURN_IF_ERROR(FlushMade(/*has_new=*/true));
+  }
   EV_RETURN_IF_ERROR(renewed);
   if (places.empty()) return Status::OK();
   std::vector<uint32_t> brought(rows.size());

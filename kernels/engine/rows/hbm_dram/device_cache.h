@@ -155,7 +155,7 @@ class DeviceCache {
   // Gives the caller up to n places, marked busy.
   Status TakePlaces(size_t n, Use use, std::vector<Place>* taken);
   Status Grow(int64_t n, std::vector<Place>* places);
-  Status FlushMade(bool has_grown);
+  Status FlushMade(bool has_new);
   void GiveBack(Span<const Place> places);
   // Frees up to n places; *freed: how many. is_reserved: see HostRows.
   Status Evict(size_t n, bool is_reserved, size_t* freed);
@@ -187,9 +187,10 @@ class DeviceCache {
   SlabArray entries_;                 // by place
   int64_t made_ = 0;                  // rows that the device has
   std::vector<Place> free_;           // has room for all places
-  // Places may be free whose rows the device has not written. Guarded by
-  // places_mu_.
-  bool has_unflushed_ = false;
+  // Failed flushes, and how many of them a later flush has made up for. Unless
+  // they are equal, places may be free whose rows the device has not written.
+  // Guarded by places_mu_.
+  int64_t failed_flushes_ = 0, mended_flushes_ = 0;
   int64_t reserved_ = 0;
   int64_t demand_ = 0;  // decaying maximum of places per call
 

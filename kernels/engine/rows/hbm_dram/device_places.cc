@@ -88,16 +88,22 @@ Status DeviceCache::TakePlaces(size_t n, Use use, std::vector<Place>* taken) {
   return status;
 }
 
-// Writes the rows of new places to the device. If that fails, the next call
-// tries again, since the places will be free.
-Status DeviceCache::FlushMade(bool has_grown) {
+// Writes the rows of new places to the device. If that fails, the caller frees
+// the places, and the next call tries again.
+Status DeviceCache::FlushMade(bool has_new) {
+  int64_t failed = 0;
   {
     std::lock_guard<std::mutex> lock(places_mu_);
-    if (!has_grown && !has_unflushed_) return Status::OK();
+    failed = failed_flushes_;
+    if (!has_new && failed == mended_flushes_) return Status::OK();
   }
   const Status flushed = CatchBadAlloc([&] { return device_->Flush(); });
   std::lock_guard<std::mutex> lock(places_mu_);
-  has_unflushed_ = !flushed.ok();
+  if (flushed.ok()) {
+    mended_flushes_ = std::max(mended_flushes_, failed);
+  } else {
+    ++failed_flushes_;
+  }
   return flushed;
 }
 
@@ -123,7 +129,7 @@ Status DeviceCache::Reserve(int64_t rows) {
     if (status.ok()) reserved_ += rows;
   }
   if (!places.empty()) {
-    const Status flushed = FlushMade(/*has_grown=*/true);
+    const Status flushed = FlushMade(/*has_new=*/true);
     GiveBack(places);
     if (status.ok() && !flushed.ok()) {
       Unreserve(rows);
