@@ -62,7 +62,8 @@ def gather(unused_folder):
     ragged = tf1.ragged.constant([[1], [2, 0]])
     v = parts.variable()
     deep = tf.constant(np.arange(24).reshape(2, 4, 3))
-    calls = [parts.outcome(tf.gather, v, ragged), parts.outcome(tf.gather, deep, ragged, batch_dims=1),
+    calls = [parts.outcome(tf.gather, v, ragged),
+             parts.outcome(tf.gather, deep, ragged, batch_dims=1),
              parts.outcome(tf.gather, v, ragged, name="a"), parts.outcome(tf.gather, ragged, [1]),
              parts.outcome(tf.gather, deep, ragged, axis=1, batch_dims=1),
              parts.outcome(tf.gather, deep, [1, 0], axis=1),
