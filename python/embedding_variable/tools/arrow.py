@@ -102,7 +102,7 @@ def opened(path):
 
 
 def _without_dictionary(kind):
-  """Returns a type with that of the values in place of a dictionary, also in lists."""
+  """Returns a type in which each dictionary, in lists too, is its values' type."""
   pa = _loaded()
   if not is_list(kind):
     return kind.value_type if pa.types.is_dictionary(kind) else kind
