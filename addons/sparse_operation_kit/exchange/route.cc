@@ -380,7 +380,7 @@ std::shared_ptr<RoutePlan> RoutePlan::Make(const RouteOptions& options) {
   const auto plan = ev::RecycledPlan<RoutePlan>();
   plan->options_ = options;
   while (plan->tables_.size() < static_cast<size_t>(plan->num_tables())) {
-    plan->tables_.emplace_back(new RoutedTable);
+    plan->tables_.push_back(std::make_unique<RoutedTable>());
   }
   return plan;
 }

@@ -114,7 +114,8 @@ Status FrozenRows::Keep(Span<const RowHandle> handles) {
     if (free_.empty()) {
       const uint32_t first =
           static_cast<uint32_t>(copies_.size() * copies_at_once_);
-      copies_.emplace_back(new float[copies_at_once_ * copy_floats_]);
+      copies_.push_back(
+          std::unique_ptr<float[]>(new float[copies_at_once_ * copy_floats_]));
       // Places are taken from the end of the list.
       for (size_t k = copies_at_once_; k > 0; --k) {
         free_.push_back(first + static_cast<uint32_t>(k - 1));

@@ -52,7 +52,8 @@ HashMapTable::HashMapTable(const std::string& tag, int width,
       with_use_(NeedsUse(options)),
       placing_(ev::KeyedHash::OfProcess(), options.num_partitions) {
   for (int p = 0; p < options.num_partitions; ++p) {
-    partitions_.emplace_back(new Partition(p, width, with_use_, &placing_));
+    partitions_.push_back(
+        std::make_unique<Partition>(p, width, with_use_, &placing_));
   }
 }
 

@@ -100,7 +100,7 @@ void LookupPlan::GiveBack() {
 std::shared_ptr<LookupPlan> LookupPlan::Make(int num_tables) {
   const std::shared_ptr<LookupPlan> plan = RecycledPlan<LookupPlan>();
   while (plan->tables_.size() < static_cast<size_t>(num_tables)) {
-    plan->tables_.emplace_back(new PlannedTable);
+    plan->tables_.push_back(std::make_unique<PlannedTable>());
   }
   plan->num_tables_ = num_tables;
   return plan;

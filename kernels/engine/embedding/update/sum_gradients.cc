@@ -42,7 +42,8 @@ Status BringGradients(const UpdateInput& input, const Update& update,
                       std::vector<std::unique_ptr<SumBuffer>>* buffers,
                       const float** grads) {
   const PlannedTable& planned = *update.planned;
-  buffers->emplace_back(new SumBuffer(planned.batch_size * planned.dim));
+  buffers->push_back(
+      std::make_unique<SumBuffer>(planned.batch_size * planned.dim));
   *grads = buffers->back()->data();
   return update.table->WithName(update.table->home->gpu_table()->BringGradients(
       input.pooled_grads, planned.batch_size, *input.stream,
@@ -159,7 +160,8 @@ Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
         EV_RETURN_IF_ERROR(
             BringGradients(inputs[j], other, buffers, &grads[t]));
       }
-      buffers->emplace_back(new SumBuffer(other.num_keys * other.table->dim()));
+      buffers->push_back(
+          std::make_unique<SumBuffer>(other.num_keys * other.table->dim()));
       sums[t] = buffers->back()->data();
       other.grads = sums[t];
     }

@@ -51,7 +51,8 @@ Status GpuDistinct::Make(
   EV_RETURN_IF_ERROR(DistinctGroup::Make(device, requests, &group));
   distincts->clear();
   for (size_t t = 0; t < requests.size(); ++t) {
-    distincts->emplace_back(new GpuDistinct(device, group, t));
+    distincts->push_back(
+        std::unique_ptr<GpuDistinct>(new GpuDistinct(device, group, t)));
   }
   return Status::OK();
 }

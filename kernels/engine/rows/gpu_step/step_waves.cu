@@ -56,7 +56,7 @@ Status StepCall::CutIntoWaves() {
   int64_t ids = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (t == 0 || (in_waves && ids >= MinIdsOfWave())) {
-      waves_.emplace_back(new Wave);
+      waves_.push_back(std::make_unique<Wave>());
       waves_.back()->begin = static_cast<int>(t);
       ids = 0;
     }

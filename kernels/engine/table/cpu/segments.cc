@@ -80,9 +80,9 @@ void Segments::FreeAll() {
 }
 
 void Segments::Reset() {
-  segments_.emplace_back(new Segment);
+  segments_.push_back(std::make_unique<Segment>());
   segments_.back()->array = EmptyArray();
-  directories_.emplace_back(new Directory(0));
+  directories_.push_back(std::make_unique<Directory>(0));
   Publish(*directories_.back(), segments_.back().get());
   directory_.store(directories_.back().get(), std::memory_order_release);
 }
