@@ -23,7 +23,7 @@ help:
 	@echo 'make wheel     leaves the wheel in dist/; make wheels: the addons'"'"' wheels too'
 	@echo 'make demo TF=2.15 (also wheel, wheels, test): the same on TensorFlow 2.11, 2.15 or 2.21'
 	@echo 'make bench     measures against stock TensorFlow, into benchmarks/results/'
-	@echo 'make lint      format and style; make format: mends the C++ format'
+	@echo 'make lint      format and style; make format: mends the format'
 	@echo 'make sanitize  the engine under AddressSanitizer and ThreadSanitizer'
 	@echo 'make setup     all that the others need, once; make clean, make distclean: remove it'
 

@@ -76,8 +76,8 @@ def _check_file(pa, path, schema):
   missing = [name for name in _NAMES if name not in schema.names]
   if missing:
     raise criteo.DataError("%s: expected columns label, I1 to I13 and C1 to C26; missing: %s; the "
-                    "file has: %s" % (path, ", ".join(missing),
-                                      ", ".join(schema.names) or "none"))
+                           "file has: %s" % (path, ", ".join(missing),
+                                             ", ".join(schema.names) or "none"))
   kinds = {name: _kind(pa, schema.field(name).type) for name in _NAMES}
   for name in ["label"] + NUMERIC:
     if kinds[name] not in ("integer", "number"):
@@ -86,7 +86,7 @@ def _check_file(pa, path, schema):
   for name in CATEGORICAL:
     if kinds[name] not in ("text", "integer") or kinds[name] != wanted:
       raise criteo.DataError("%s: column %s: expected text or integers, the same in all of C1 to "
-                      "C26; C1 is %s, %s is %s" % (path, name, wanted, name, kinds[name]))
+                             "C26; C1 is %s, %s is %s" % (path, name, wanted, name, kinds[name]))
   return wanted == "integer"
 
 
@@ -119,7 +119,7 @@ def check(path):
     rows += opened.metadata.num_rows
   if len(kinds) > 1:
     raise criteo.DataError("%s has categories of text and %s has integers: they must be the same "
-                    "in all files" % (kinds[False], kinds[True]))
+                           "in all files" % (kinds[False], kinds[True]))
   if not rows:
     raise criteo.DataError("%s: no rows" % path)
   return Facts(rows, True in kinds)
@@ -166,7 +166,7 @@ def chunks(path):
         columns = {n: batch.column(batch.schema.get_field_index(n)) for n in _NAMES}
         if columns["label"].null_count:
           raise criteo.DataError("%s: a label in rows %d to %d is null" %
-                          (name, done, done + batch.num_rows - 1))
+                                 (name, done, done + batch.num_rows - 1))
         yield (_numbers(columns["label"]),
                np.stack([_numbers(columns[n]) for n in NUMERIC], axis=1),
                np.stack([_categories(pa, columns[n], ids) for n in CATEGORICAL], axis=1))

@@ -130,7 +130,7 @@ def of_files(path, eval_path, eval_samples):
     # Text files and Parquet strings are hashed to the same ids.
     if kinds[0] != kinds[1]:
       raise criteo.DataError("%s and %s must both have categories of text, or both integers" %
-                      (path, eval_path))
+                             (path, eval_path))
     return Data({"path": path}, {"path": eval_path, "take": eval_samples}, number, None)
   if number <= eval_samples:
     raise criteo.DataError(

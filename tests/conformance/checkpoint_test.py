@@ -195,7 +195,7 @@ class CheckpointTest(parameterized.TestCase):
     one.run(2, seed=1)
     path = self._save(one)
     two = saved_model.Model(dim=_DIM + 1, train=False,
-                 saver=lambda: tf.train.Saver(tf.get_collection(
+                            saver=lambda: tf.train.Saver(tf.get_collection(
                      "embedding_variables")))
     with self.assertRaisesRegex(
         Exception, r"embedding variable 'v': .*v-values.*model.ckpt.*"
@@ -434,6 +434,7 @@ class CheckpointTest(parameterized.TestCase):
   def test_object_based_checkpoint(self):
     if pairs.is_tensorflow_2():
       self.skipTest("tf.train.Checkpoint refuses tables: tensorflow_2_test")
+
     def build():
       v = tf.get_embedding_variable("v", _DIM)
       optimizer = tf.train.AdamOptimizer()

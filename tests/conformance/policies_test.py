@@ -161,7 +161,6 @@ class FilterTest(parameterized.TestCase):
         self.assertEqual(session.run(net).tolist(), expected)
         session.run(train)
 
-
   def test_initial_values_of_its_own_exclude_a_filter(self):
     with tf.Graph().as_default():
       v = tf.get_embedding_variable("v", _DIM, ev_option=_filtered(_counter(2)))

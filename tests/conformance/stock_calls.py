@@ -30,7 +30,6 @@ def case(function):
   return function
 
 
-
 @case
 def lookups(unused_folder):
 

@@ -66,7 +66,7 @@ class WarmStartTest(parameterized.TestCase):
     self.assertEqual(two.contents(), one.contents())
     # Restores from another name.
     three = saved_model.Model(parts=restored, train=False, name="scope/w",
-                   saver=warm("scope/w", None, {"scope/w": "v"})).start()
+                              saver=warm("scope/w", None, {"scope/w": "v"})).start()
     self.assertEqual(three.contents(), one.contents())
     with self.assertRaisesRegex(ValueError, "Tensor w/part_0 is not found"):
       saved_model.Model(parts=restored, train=False, name="w", saver=warm("w"))
@@ -107,10 +107,10 @@ class WarmStartTest(parameterized.TestCase):
     path = self._save(one)
     with self.assertRaisesRegex(ValueError, r"v:0 \(\(4,\)\) doesn't match.*\[3\]"):
       saved_model.Model(dim=4, train=False,
-             saver=lambda: tf.train.init_from_checkpoint(path, {"v": "v"}))
+                        saver=lambda: tf.train.init_from_checkpoint(path, {"v": "v"}))
     with self.assertRaisesRegex(ValueError, "Tensor w is not found"):
       saved_model.Model(train=False,
-             saver=lambda: tf.train.init_from_checkpoint(path, {"w": "v"}))
+                        saver=lambda: tf.train.init_from_checkpoint(path, {"w": "v"}))
 
   def test_init_from_checkpoint_of_another_dim_on_demand(self):
     one = saved_model.Model().start()
@@ -128,7 +128,7 @@ class WarmStartTest(parameterized.TestCase):
                      {key: row[:_DIM - 1] for key, row in one.contents().items()})
     with self.assertRaisesRegex(ValueError, r"dense:0 \(\(2,\)\) doesn't match.*\[3\]"):
       saved_model.Model(dim=_DIM - 1, train=False,
-             saver=lambda: tf.train.init_from_checkpoint(path, {"dense": "dense"}))
+                        saver=lambda: tf.train.init_from_checkpoint(path, {"dense": "dense"}))
 
 
 if __name__ == "__main__":

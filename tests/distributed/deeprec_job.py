@@ -91,7 +91,7 @@ def group_lookups():
     a = tf.get_embedding_variable("a", 2, initializer=tf.ones_initializer())
     b = tf.get_embedding_variable("b", 2, initializer=tf.ones_initializer())
     ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 2, 3 + rank],
-                                                               tf.int64), [2, 2])
+                                                                tf.int64), [2, 2])
     weights = tf.SparseTensor(ids.indices, tf.constant([1., 3., 5.]), [2, 2])
     outputs = tf.nn.group_embedding_lookup_sparse(
         [a, b], [ids, ids], ["sum", "mean"], [weights, weights])

@@ -405,7 +405,6 @@ class FilterTest(parameterized.TestCase):
     self.assertEqual([[2, 1], [4, 2], [6, 3]], counts)
     self.assertEqual(2, table.total_count().numpy()[0])
 
-
   def test_counts_are_in_a_checkpoint(self):
     option = embedding_variable.EmbeddingVariableOption(
         filter_option=embedding_variable.CounterFilter(filter_freq=3))

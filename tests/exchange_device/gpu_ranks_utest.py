@@ -389,8 +389,8 @@ class LookupsTest(model.DistributedTestCase):
         return _lookup_of_ids_on_gpu(params, ids, weights, combiners)
       with tf.device("/cpu:0"):
         on_cpu = [tf.SparseTensor(x.indices, tf.identity(x.values), x.dense_shape)
-                if isinstance(x, tf.SparseTensor) else
-                x.with_values(tf.identity(x.values)) for x in ids]
+                  if isinstance(x, tf.SparseTensor) else
+                  x.with_values(tf.identity(x.values)) for x in ids]
       return sok.lookup_sparse(params, on_cpu, weights, combiners)
 
     counts = self._run_both([_HBM], _OPTIMIZERS["adagrad"], lookup=lookup)

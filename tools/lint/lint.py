@@ -4,13 +4,15 @@
 
   tools/lint/lint.py [--fix] [FILE ...]        # default: the whole tree
 
---fix corrects C++ format and whitespace.
+--fix corrects the format of C++ and Python, and whitespace.
 """
 
 import argparse
 import os
 import subprocess
 import sys
+
+import autopep8
 
 import commit_rules
 import prose_rules
@@ -33,21 +35,29 @@ def _listed():
   return [f for f in out.splitlines() if os.path.isfile(f)]
 
 
-def _clang_format(files, fix):
-  """Returns a line for each badly formatted C++ file."""
+def _clang_format(path):
   tool = os.path.join(os.path.dirname(sys.executable), "clang-format")
+  return subprocess.check_output([tool, "--style=file", path], universal_newlines=True)
+
+
+def _autopep8(path):
+  # Its options stand in pyproject.toml.
+  return autopep8.fix_file(path, autopep8.parse_args([path], apply_config=True))
+
+
+def _format(files, fix, formatted):
+  """Returns a line for each file that `formatted`, a function of its path, would change."""
   found = []
   for path in files:
     with open(path) as f:
       text = f.read()
-    formatted = subprocess.check_output([tool, "--style=file", path],
-                                        universal_newlines=True)
-    if formatted != text:
+    made = formatted(path)
+    if made != text:
       if fix:
         with open(path, "w") as f:
-          f.write(formatted)
+          f.write(made)
       else:
-        found.append("%s: not in clang-format's format (make format corrects it)" % path)
+        found.append("%s: not in the project's format (make format corrects it)" % path)
   return found
 
 
@@ -96,7 +106,8 @@ def main():
         content = mended
     for rules in (text_rules, word_rules, prose_rules):
       found += rules.violations(path, content)
-  found += _clang_format(cpp, arguments.fix)
+  found += _format(cpp, arguments.fix, _clang_format)
+  found += _format([f for f in python if not f.endswith("_pb2.py")], arguments.fix, _autopep8)
   found += _pyflakes(python)
   found += _shell([f for f in files if f.endswith(_SHELL)])
   found += commit_rules.violations()

@@ -10,6 +10,7 @@ from absl.testing import parameterized
 
 import not_on_tensorflow_2 as exemptions
 
+
 class NotOnTensorflow2Test(parameterized.TestCase):
 
   @parameterized.parameters(

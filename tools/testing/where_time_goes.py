@@ -54,7 +54,7 @@ def table(sums):
   for kind, (count, seconds) in sorted(sums.items(), key=lambda item: -item[1][1]):
     lines.append("| %s | %d | %.0f |" % (kind, count, seconds))
   lines.append("| all | %d | %.0f |" % (sum(c for c, _ in sums.values()),
-                                       sum(s for _, s in sums.values())))
+                                        sum(s for _, s in sums.values())))
   return lines
 
 

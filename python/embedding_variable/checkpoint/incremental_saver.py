@@ -135,7 +135,6 @@ class IncrementalSaver(object):
     incremental.restore_exactly(saver, sess, save_path)
     incremental.restore_deltas(saver, sess, links[:places[0] + 1])
 
-
   def recover_incr_checkpoints(self, sess, checkpoint_dir):
     """Applies the deltas of a folder's newest full checkpoint, which must be restored
     already.

@@ -13,7 +13,6 @@ from embedding_variable.tf_names import ragged_tensor
 from embedding_variable.tf_names import tensor_shape
 
 
-
 class _Field(object):
   """A column: its name, type, and number of nested lists.
 

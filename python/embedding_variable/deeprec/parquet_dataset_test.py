@@ -316,7 +316,7 @@ class ParquetTest(parameterized.TestCase):
 
   def test_nulls_are_an_error_of_their_batch(self):
     for column in ([1, 2, 3, None], [["a"], [], ["b"], None], [["a"], [], ["b", None],
-                                                              ["c"]]):
+                                                               ["c"]]):
       path = self._write("a", x=self._pa.array(column))
       iterator = tf.data.make_initializable_iterator(
           parquet_dataset.ParquetDataset(path, 2))

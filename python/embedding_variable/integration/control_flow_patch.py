@@ -25,6 +25,7 @@ from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
 from embedding_variable.tf_names import ops
 
+
 def install():
   """Patches the creation of zeros, the loop's accumulator and the gradients of v2's
   functions.

@@ -158,7 +158,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
         tables, [np.zeros([0], np.int64)] * 2,
         [_rows([], layout).reshape([1] if layout == "splits" else [0, 2]),
          _rows([0, 0, 0], layout).reshape([4] if layout == "splits" else [0, 2])
-        ], [0, 3], ["mean", "sqrtn"])
+         ], [0, 3], ["mean", "sqrtn"])
     grads = tf.gradients(
         tf.reduce_sum(outputs[0]) + tf.reduce_sum(outputs[1]),
         [t.handle for t in tables])

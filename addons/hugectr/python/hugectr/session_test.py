@@ -20,6 +20,7 @@ from hugectr.training import metrics
 from hugectr.training import ranks
 from hugectr.training import tables
 
+
 class SessionTest(parameterized.TestCase):
 
   @classmethod

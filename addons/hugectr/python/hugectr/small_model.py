@@ -29,7 +29,7 @@ def optimizer(kind, update_type="Local"):
 
 
 def configuration(folder, kind="Adam", update_type="Local", localized=False,
-                   combiner=0, more=(), **data):
+                  combiner=0, more=(), **data):
   """Returns the configuration of a linear model over rows and dense features."""
   word = "Localized" if localized else "Distributed"
   layers = [

@@ -192,6 +192,7 @@ class DynamicVariableTest(parameterized.TestCase):
     session = self._session()
     now = [1000]
     # Timestamps of rows are seconds, so the test uses its own clock to avoid waiting.
+
     def clock(step):
       del step
       with tf.device("/cpu:0"):

@@ -64,7 +64,7 @@ class _Run(object):
     self._summaries.add(self._step, [("loss", loss), ("learning_rate", rate),
                                      ("samples_per_second", speed)])
     self._print("iter %d; loss %.6g; learning rate %.6g; samples/s %.0f" %
-              (self._step, loss, rate, speed))
+                (self._step, loss, rate, speed))
 
   def _evaluate(self):
     """Evaluates; returns whether all metrics with a threshold have reached it."""
@@ -99,7 +99,7 @@ class _Run(object):
     if self._is_due(self._solver.snapshot):
       self._session.download_params_to_files(self._solver.snapshot_prefix, self._step)
       self._print("iter %d; wrote model files %s*_%d.model" %
-                (self._step, self._solver.snapshot_prefix, self._step))
+                  (self._step, self._solver.snapshot_prefix, self._step))
     return self._is_due(self._solver.eval_interval) and self._evaluate()
 
   def _train(self, limit):

@@ -184,7 +184,7 @@ class _Parser(object):
     for k, part in enumerate(clause["sparse"]):
       if part["top"] in self.shapes or part["top"] in self._sparse:
         self._report("%s.sparse[%d]" % (path, k),
-                  "there is already a tensor '%s'" % part["top"])
+                     "there is already a tensor '%s'" % part["top"])
       max_nnz, max_keys = self._most_keys("%s.sparse[%d]" % (path, k), part)
       found = SparseInput(part["top"], self._is_localized(part), slot, part["slot_num"],
                           max_nnz, max_keys)
@@ -194,7 +194,7 @@ class _Parser(object):
     sizes = clause.get("slot_size_array")
     if sizes is not None and len(sizes) != slot:
       self._report(path + ".slot_size_array", "expected %d numbers, one per slot of the "
-                "sparse inputs, got %d" % (slot, len(sizes)))
+                   "sparse inputs, got %d" % (slot, len(sizes)))
     kind = clause.get("format", "Norm")
     if kind == "Raw":
       for key, needed in (("num_samples", True),
@@ -228,7 +228,7 @@ class _Parser(object):
       return each, each * part["slot_num"]
     if len(each) != part["slot_num"]:
       self._report(path + ".nnz_per_slot", "expected %d numbers, one per slot, got %d" %
-                (part["slot_num"], len(each)))
+                   (part["slot_num"], len(each)))
     return most_of_a_slot(part), sum(each)
 
   def _one_name(self, clause, key, path):
@@ -245,7 +245,7 @@ class _Parser(object):
       return
     if name in self._taken:
       self._report(path + ".bottom", "layer '%s' has taken the sparse input '%s'" %
-                (self._taken[name], name))
+                   (self._taken[name], name))
       return
     if name not in self._sparse:
       self._report(path + ".bottom", "there is no sparse input '%s'%s" % (
@@ -256,7 +256,7 @@ class _Parser(object):
     localized = clause["type"].startswith("Localized")
     if localized != bottom.is_localized:
       self._report(path + ".bottom", "'%s' is of type %s, which this layer does not take" %
-                (name, "LocalizedSlot" if bottom.is_localized else "DistributedSlot"))
+                   (name, "LocalizedSlot" if bottom.is_localized else "DistributedSlot"))
     hparam = clause["sparse_embedding_hparam"]
     sizes = self._slot_sizes(path, clause, bottom, data)
     if clause["type"].endswith("OneHot"):
@@ -264,7 +264,7 @@ class _Parser(object):
         self._report(path, "'slot_size_array' is missing, in this layer or in the data layer")
       if (bottom.max_nnz or 1) != 1:
         self._report(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
-                  (name, bottom.max_nnz))
+                     (name, bottom.max_nnz))
     found = Embedding(
         clause["name"], clause["type"], bottom, top, hparam["embedding_vec_size"],
         {0: "sum", 1: "mean"}.get(hparam["combiner"], hparam["combiner"]), sizes,
@@ -317,7 +317,7 @@ class _Parser(object):
         continue
       if len(sizes) != bottom.slot_num:
         self._report("%s%s.slot_size_array" % (path, place), "expected %d numbers, one per "
-                  "slot of '%s', got %d" % (bottom.slot_num, bottom.top, len(sizes)))
+                     "slot of '%s', got %d" % (bottom.slot_num, bottom.top, len(sizes)))
       return list(sizes)
     if data.slot_sizes is None:
       return None
@@ -330,7 +330,7 @@ class _Parser(object):
     for later, clause in enumerate(self._layers[k:], k):
       if name in _as_list(clause.get("top", [])):
         self._report(path, "'%s' is the top of %s: a layer must follow those whose tensors "
-                  "it takes, without cycles" % (name, self._path(later)))
+                     "it takes, without cycles" % (name, self._path(later)))
         return None
     if name in self._sparse or name in self._taken:
       self._report(path, "'%s' is a sparse input: only an embedding takes it" % name)

@@ -139,7 +139,7 @@ class _Check(object):
   def _minLength(self, value, least, path, _):  # pylint: disable=invalid-name
     if isinstance(value, str) and len(value) < least:
       self.report(path, "expected a string of at least %d characters, got %s" %
-               (least, shown(value)))
+                  (least, shown(value)))
 
   def _pattern(self, value, pattern, path, _):
     if isinstance(value, str) and not re.search(pattern, value):

@@ -104,7 +104,7 @@ def chunks(path, data):
         path, read_options=csv.ReadOptions(column_names=_NAMES, block_size=1 << 24),
         parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
         convert_options=csv.ConvertOptions(column_types=kinds, null_values=[""],
-                                          strings_can_be_null=False))
+                                           strings_can_be_null=False))
     for batch in reader:
       columns = [batch.column(k) for k in range(len(_NAMES))]
       if columns[0].null_count:

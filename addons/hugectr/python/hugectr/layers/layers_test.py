@@ -30,7 +30,6 @@ def _layer(kind, bottoms, clause):
   return models.Layer("a layer", kind, [], [], found, out, clause)
 
 
-
 # type, axes of the bottoms, clause, reference function
 _CASES = (
     ("InnerProduct", [[5]], {"fc_param": {"num_output": 3}}, oracle.inner_product),

@@ -36,13 +36,13 @@ def gru(context, layer, bottom):
   weight_init, bias_init = (clause.get("weight_init", "XavierNorm"),
                             clause.get("bias_init", "Zero"))
   weight = context.parameter(layer.name, "weight", [floats, 3 * width],
-                                  initializers.named(weight_init, floats, width))
+                             initializers.named(weight_init, floats, width))
   recurrent = context.parameter(layer.name, "recurrent_weight", [width, 3 * width],
-                                     initializers.named(weight_init, width, width))
+                                initializers.named(weight_init, width, width))
   # The fan-in of a bias is 0.
   bias, recurrent_bias = (
       context.parameter(layer.name, name, [3 * width],
-                             initializers.named(bias_init, 0, width))
+                        initializers.named(bias_init, 0, width))
       for name in ("bias", "recurrent_bias"))
   inputs = context.add_bias(tf.matmul(tf.reshape(bottom, [-1, floats]), weight), bias)
   inputs = tf.unstack(tf.reshape(inputs, [-1, steps, 3 * width]), axis=1)

@@ -131,10 +131,10 @@ def log_devices(session, solver):
   found = has_gpu(session)
   if not found:
     warn_once("cpu", "hugectr.Session: TensorFlow has no GPU in this process, so layers run on "
-             "the CPU, although vvgpu=%r" % (solver.vvgpu,))
+              "the CPU, although vvgpu=%r" % (solver.vvgpu,))
     if solver.use_mixed_precision:
       warn_once("float16", "hugectr.Session: use_mixed_precision: layers run in float32, "
-               "since float16 needs a GPU in TensorFlow")
+                "since float16 needs a GPU in TensorFlow")
   return found
 
 

@@ -75,6 +75,7 @@ def beyond_of(beyond, embedding):
   """
   return beyond.get(embedding.name) if isinstance(beyond, dict) else beyond
 
+
 # Smallest number of rows per table in GPU memory.
 _LEAST_IN_GPU_MEMORY = 64
 
