@@ -72,15 +72,9 @@ ifdef TF
 	@$(STEP) keras $(tf_py) examples/train_keras.py
 endif
 
-ifndef TF
-test: setup
-	@$(PY) tools/testing/run_tests.py test $(if $(MORE),--more $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN)))
-else
-test: setup-tf
-	@$(STEP) setup tools/setup/test_packages_for.sh $(TF)
-	@$(STEP) setup tools/setup/horovod_for.sh $(TF)
-	@$(STEP) test tools/testing/test_on_tensorflow_2.sh $(TF)
-endif
+# ALSO=2.15: also the tests of eager execution and Keras on that TensorFlow.
+test: $(if $(TF),setup-tf,setup)
+	@$(tf_py) tools/testing/run_tests.py test $(if $(TF),--tensorflow=$(TF)) $(if $(ALSO),--also_eager_on=$(ALSO)) $(if $(MORE),--more $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN)))
 
 # The versions of the list but 1.15.
 others = $(shell sed -n 's/^  "\(2[0-9.]*\)".*/\1/p' python/embedding_variable/tensorflow_versions.json)

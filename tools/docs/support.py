@@ -16,7 +16,7 @@ import os
 import sys
 
 VERSIONS = "python/embedding_variable/tensorflow_versions.json"
-TESTS_ON_2 = "tools/testing/test_on_tensorflow_2.sh"
+TESTS_ON_2 = "tools/testing/tensorflow_2.py"
 EAGER_TESTS = "tests/eager"
 BEGIN = "*Works with* "
 
@@ -48,15 +48,15 @@ PAGES = {
     "inference_parameter_server.md": Page(
         _HPS, "addons/hierarchical_parameter_server/python", _OF_HPS, "hps_test"),
     "many_processes.md": Page(_SOK, "tests/distributed",
-                              "${on_ranks}:distributed_lookup_utest_on_2_ranks",
+                              "distributed_lookup_utest_on_2_ranks",
                               "ranks_utest"),
     "optimizers.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "training_test"),
     "parameter_servers.md": Page(_SOK, "tests/distributed", None, None),
     "serving.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "saved_model_test"),
     "sok_api.md": Page(_SOK, "addons/sparse_operation_kit/python",
-                       "${on_ranks}:sok_variables_utest_on_2_ranks", "sok_test"),
+                       "sok_variables_utest_on_2_ranks", "sok_test"),
     "sok_files.md": Page(_SOK, "addons/sparse_operation_kit/python",
-                         "${on_ranks}:dump_load_utest_on_2_ranks", "sok_test"),
+                         "dump_load_utest_on_2_ranks", "sok_test"),
     "ssd.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "checkpoint_test"),
     "tools.md": Page(_SOK, "python/embedding_variable/checkpoint",
                      "//python/embedding_variable/checkpoint/...", "checkpoint_test"),

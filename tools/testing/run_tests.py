@@ -16,6 +16,7 @@ import time
 
 import installed
 import steps
+import tensorflow_2
 import test_log
 
 _BUILD_DIR = ".build"
@@ -38,42 +39,43 @@ _EXTENSIVE_GROUPS = (("of_ranks", ["//tests/distributed/..."], 0.2),
                      ("of_the_rest",
                       ["//...", "-//tests/distributed/...", "-//tests/on_gpu/..."], 0.25))
 
-# Likewise the estimated time of each sanitizer, most of which is compilation.
-_SANITIZER_SHARE = 0.4
+# Likewise the estimated time of each sanitizer, most of which is compilation, and of the
+# tests of graph mode on a TensorFlow of 2.x.
+_SANITIZER_SHARE, _GRAPH_SHARE = 0.4, 0.6
 
 
-def bazel_test(name, targets, flags=()):
-  """Runs `bazel test`; returns its Counts.
+def bazel_test(name, targets, flags=(), bazel=("bazel",)):
+  """Runs `bazel test`, or what `bazel` has instead; returns its Counts.
 
   If only one or two targets failed a check, they run again, three times and one at a
   time. If they pass all three runs they count as passed and are listed as UNSTABLE at the
   end.
   """
-  counts = _bazel_test(name, targets, flags)
+  counts = _bazel_test(name, targets, flags, bazel)
   labels = counts.worth_another_run()
   if labels:
     with steps.step("once more, alone: " + " ".join(labels)):
       again = _bazel_test(
           name + "_again", labels, list(flags) + [
               "--runs_per_test=3", "--local_test_jobs=1", "--nocache_test_results"
-          ])
+          ], bazel)
     counts.excuse(again)
   return counts
 
 
-def _bazel_test(name, targets, flags):
+def _bazel_test(name, targets, flags, bazel):
   events = os.path.join(_BUILD_DIR, "%s_events.json" % name)
   if os.path.exists(events):
     os.remove(events)
   profile = os.path.join(_BUILD_DIR, "%s_profile.gz" % name)
   terminal = sys.stdout.isatty()
   code = steps.run(
-      ["bazel", "test", "--keep_going", "--build_event_json_file=" + events,
-       "--profile=" + profile,
-       "--color=" + ("yes" if terminal else "no"),
-       "--curses=" + ("yes" if terminal else "no"),
-       "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] +
-      list(flags) + ["--"] + list(targets))
+      list(bazel) + [
+          "test", "--keep_going", "--build_event_json_file=" + events,
+          "--profile=" + profile,
+          "--color=" + ("yes" if terminal else "no"),
+          "--curses=" + ("yes" if terminal else "no"),
+          "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] + list(flags) + ["--"] + list(targets))
   counts = test_log.Counts()
   if os.path.exists(events):
     counts = test_log.count_build_events(events)
@@ -197,6 +199,29 @@ def sanitize(limit=TimeLimit()):
   return counts
 
 
+def on_tensorflow_2(version, more=True, limit=TimeLimit()):
+  """Runs the tests of eager execution, and if `more` those of graph mode, on TensorFlow 2.x.
+
+  Args:
+    version: such as "2.15".
+    more: whether to run the tests of graph mode.
+    limit: TimeLimit of these.
+  """
+  counts = test_log.Counts()
+  for script in tensorflow_2.SET_UP:
+    with steps.step("%s %s" % (script, version)):
+      if steps.run([script, version]) != 0:
+        counts.failed.append("%s %s failed" % (script, version))
+        return counts
+  runs = tensorflow_2.eager(version)
+  if more and not limit.skips("graph_" + version, _GRAPH_SHARE, counts, "make test TF=" + version):
+    runs += tensorflow_2.graph(version)
+  for name, targets, flags in runs:
+    with steps.step("the tests " + name):
+      counts.add(bazel_test(name, targets, flags, tensorflow_2.command(version)))
+  return counts
+
+
 _MODES = {"test": usual, "check": fast, "extensive": extensive, "sanitize": sanitize}
 
 
@@ -210,14 +235,26 @@ def main():
       "--more_within", type=float, metavar="MINUTES", default=float("inf"),
       help="with --more: a sanitizer or a group of extensive tests that would end later "
       "than this after the start is skipped")
+  parser.add_argument(
+      "--tensorflow", metavar="VERSION",
+      help="make test: on this TensorFlow of 2.x instead of 1.15")
+  parser.add_argument(
+      "--also_eager_on", metavar="VERSION",
+      help="make test: also the tests of eager execution and Keras on this TensorFlow of 2.x; "
+      "those of graph mode count as --more")
   arguments = parser.parse_args()
   start = time.time()
   os.makedirs(_BUILD_DIR, exist_ok=True)
-  counts = _MODES[arguments.mode]()
-  if arguments.more and arguments.mode == "test":
+  if arguments.tensorflow:
+    counts = on_tensorflow_2(arguments.tensorflow)
+  else:
+    counts = _MODES[arguments.mode]()
     limit = TimeLimit(time.time() - start, start + 60 * arguments.more_within)
-    counts.add(sanitize(limit))
-    counts.add(extensive(limit))
+    if arguments.also_eager_on:
+      counts.add(on_tensorflow_2(arguments.also_eager_on, arguments.more, limit))
+    if arguments.more:
+      counts.add(sanitize(limit))
+      counts.add(extensive(limit))
   steps.print_times()
   for line in counts.skipped_programs():
     print("SKIPPED " + line)
