@@ -49,6 +49,14 @@ _RUN_BY = {
     "pip install .": "//tools/pip_package:pip_backend_test; .ci/run runs pip wheel",
     "pip wheel .": _CI + ", as the wheel's step",
     "python setup.py bdist_wheel": "//tools/pip_package:pip_backend_test",
+    "make wheels TF=2.15": "nothing: likewise",
+    "python3.7 -m venv env": "nothing: Python's own",
+    ". env/bin/activate": "nothing: likewise",
+    "pip uninstall …": "nothing: it would change the environment of the tests",
+    "pip install tensorflow==1.15.5 dist/sok_stock_tf-*.whl": _CI + " installs both",
+    "pip install dist/sok_stock_tf-*.whl": _CI + " installs the wheel",
+    "pip install dist/tf2.15/sok_stock_tf-*.whl":
+        "nothing: the wheel for TensorFlow 2.15 takes too long to build",
     "pip install dist/*.whl": _CI + " installs the wheels",
     "pip install dist/sok_stock_tf_hps-*.whl": _CI + " installs the wheel",
     "bazel run //addons/hierarchical_parameter_server/database/redis:redis_benchmark":

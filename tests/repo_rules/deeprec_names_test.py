@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""docs/migration.md has the list of DeepRec's names as it is."""
+"""docs/deeprec_names.md has the list of DeepRec's names as it is."""
 
 import json
 

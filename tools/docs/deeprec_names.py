@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the table of DeepRec's names into docs/migration.md.
+"""Writes the table of DeepRec's names into docs/deeprec_names.md.
 
   bazel run //tools/docs:deeprec_names
 """
@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-PAGE = "docs/migration.md"
+PAGE = "docs/deeprec_names.md"
 NAMES = "python/embedding_variable/deeprec/names.json"
 COMMAND = "bazel run //tools/docs:deeprec_names"
 

@@ -34,6 +34,7 @@ PAGES = {
     "checkpoints.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "checkpoint_test"),
     "deeprec.md": Page(_SOK, "tests/deeprec_models", None, None),
     "embedding_variables.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "training_test"),
+    "filters.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "training_test"),
     "gpu.md": Page(_SOK, "tests/on_gpu", _CONFORMANCE, "gpu_test"),
     "hugectr.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_arguments.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
@@ -43,6 +44,8 @@ PAGES = {
     "hugectr_json.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_layers.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "incremental_checkpoints.md": Page(_SOK, "tests/conformance", _CONFORMANCE, None),
+    "inference_configuration.md": Page(
+        _HPS, "addons/hierarchical_parameter_server/python", _OF_HPS, "hps_test"),
     "inference_databases.md": Page(_HPS, "addons/hierarchical_parameter_server/python",
                                    _OF_HPS, "hps_test"),
     "inference_parameter_server.md": Page(
@@ -55,6 +58,8 @@ PAGES = {
     "serving.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "saved_model_test"),
     "sok_api.md": Page(_SOK, "addons/sparse_operation_kit/python",
                        "sok_variables_utest_on_2_ranks", "sok_test"),
+    "sok_before_2.md": Page(_SOK, "addons/sparse_operation_kit/python",
+                            "sok_variables_utest_on_2_ranks", "sok_test"),
     "sok_files.md": Page(_SOK, "addons/sparse_operation_kit/python",
                          "dump_load_utest_on_2_ranks", "sok_test"),
     "ssd.md": Page(_SOK, "tests/conformance", _CONFORMANCE, "checkpoint_test"),
@@ -63,8 +68,9 @@ PAGES = {
 }
 
 # Pages that are not a guide to one feature.
-OTHER_PAGES = ("architecture.md", "environment_variables.md", "glossary.md", "migration.md",
-               "tensorflow_2.md", "tensorflow_gpu_build.md", "troubleshooting.md")
+OTHER_PAGES = ("architecture.md", "deeprec_names.md", "environment_variables.md", "glossary.md",
+               "keras.md", "migration.md", "migration_hps.md", "tensorflow_2.md",
+               "tensorflow_gpu_build.md", "troubleshooting.md")
 
 
 def supported(text):

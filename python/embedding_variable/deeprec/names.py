@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The list of DeepRec's names and what each one does, from names.json.
 
-docs/migration.md has the same list, written by //tools/docs:deeprec_names.
+docs/deeprec_names.md has the same list, written by //tools/docs:deeprec_names.
 """
 
 import io
