@@ -22,7 +22,7 @@ import tensorflow as tf
 
 import embedding_variable
 from embedding_variable.variables import config_pb2
-from sparse_operation_kit import exchange
+from sparse_operation_kit.exchange import spread_lookup
 import sparse_operation_kit as sok
 
 import defaults
@@ -107,7 +107,7 @@ def sok_lookup(variables, ids, hotness):
 
   def sent():
     parts = []
-    for call in exchange.exchanges():
+    for call in spread_lookup.exchanges():
       width = 4 if call.wire == "float32" else 2
       parts += [(call.key_splits, 8), (call.row_splits, width)]
       parts += [(grads, width) for grads in call.grad_splits]

@@ -5,7 +5,7 @@
 import collections as collections_lib
 
 from embedding_variable.checkpoint import tensor_names
-from embedding_variable.ops import taped
+from embedding_variable.eager import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
 from embedding_variable.tf_names import dtypes

@@ -14,8 +14,8 @@ import tensorflow as tf
 import embedding_variable as ev
 # The package adds this module to TensorFlow.
 from tensorflow.core.framework.embedding import config_pb2
-from embedding_variable.integration import embedding_ops_patch
 from embedding_variable.integration import patching
+from embedding_variable.integration.lookups import embedding_ops_patch
 import pairs
 
 _NAMES = (

@@ -10,7 +10,7 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from embedding_variable.integration import keras_ranks_patch
+from embedding_variable.eager.patches import keras_ranks_patch
 import sparse_operation_kit as sok
 
 keras = tf.keras

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import ranks_models as models
 import sparse_operation_kit as sok
-from sparse_operation_kit import collectives
+from sparse_operation_kit.exchange import collectives
 
 
 def _train(model, batches, optimizer, reduce=models.sum_over_ranks):

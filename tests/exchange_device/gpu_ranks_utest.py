@@ -27,9 +27,9 @@ else:
 
 from embedding_variable import _lib
 from embedding_variable.variables import config_pb2
-from sparse_operation_kit import dense_gradients
 from sparse_operation_kit import experiment as sok
 from sparse_operation_kit import settings
+from sparse_operation_kit.exchange import dense_gradients
 
 import distributed_model as model
 

@@ -32,5 +32,6 @@ SUITES = tuple(
         (_PACKAGE + "optimizers/", _BOTH, ("slot_view",)),
         (_PACKAGE + "variables/", _BOTH, ("creation", "options", "variable")),
         (_SOK, _BOTH, (
-            "dump_load", "dynamic_variable", "lookup", "low_frequency", "optimizers")),
+            "exchange/lookup", "exchange/low_frequency", "files/dump_load", "optimizers",
+            "variables/dynamic_variable")),
     ) for stem in stems)

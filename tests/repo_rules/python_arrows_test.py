@@ -13,6 +13,8 @@ _EV = "python/embedding_variable/"
 _INTEGRATION = _EV + "integration/"
 # Patches that only the launcher of DeepRec's scripts, or the use of a stand-in, installs.
 _DEEPREC_PATCHES = _EV + "deeprec/patches/"
+# Patches for tables of eager execution and for Keras.
+_EAGER_PATCHES = _EV + "eager/patches/"
 _SOK = "addons/sparse_operation_kit/"
 _HUGECTR = "addons/hugectr/"
 # Predicts with tables that the parameter server holds; imports its package late.
@@ -185,7 +187,7 @@ def violations(path, text):
               for node in _outside_functions(module)
               if any(_is(name, "hierarchical_parameter_server") for name in imported(node))]
   if path.startswith((_EV, _SOK, _HUGECTR, _HPS)) and not is_test(path):
-    if not path.startswith((_INTEGRATION, _DEEPREC_PATCHES)):
+    if not path.startswith((_INTEGRATION, _DEEPREC_PATCHES, _EAGER_PATCHES)):
       found += [
           "%s:%d: patches TensorFlow: belongs into %s" % (path, line, _INTEGRATION)
           for line in patches(module)
@@ -255,6 +257,7 @@ class PythonArrowsTest(parameterized.TestCase):
       (_INFERENCE + "a_test.py", "import hierarchical_parameter_server as hps"),
       (_INTEGRATION + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_DEEPREC_PATCHES + "a.py", "import tensorflow as tf\ntf.gather = None"),
+      (_EAGER_PATCHES + "a.py", "import tensorflow as tf\ntf.gather = None"),
       (_LOADER, "import tensorflow as tf\ntf.load_op_library('a.so')"),
       (_SOK + "python/a.py", "import sparse_operation_kit"),
       ("examples/a.py", "import sparse_operation_kit"),

@@ -25,7 +25,7 @@ _ROOTS = ("python/", "addons/", "tools/")
 _OTHER_FORMATS = {
     "addons/hierarchical_parameter_server/python/hierarchical_parameter_server/convert/"
     "checkpoints.py",
-    "addons/sparse_operation_kit/python/sparse_operation_kit/dump_format.py",
+    "addons/sparse_operation_kit/python/sparse_operation_kit/files/dump_format.py",
 }
 
 _SPELLED = re.compile(

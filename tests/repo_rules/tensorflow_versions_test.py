@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that few files know the versions of TensorFlow.
 
-In Python these are integration/ and tf_names.py, in C++ kernels/tf/bridge/compat.h. All
-other code is the same for TensorFlow 1.15 and 2.x.
+In Python these are integration/, eager/patches/ and tf_names.py, in C++
+kernels/tf/bridge/compat.h. All other code is the same for TensorFlow 1.15 and 2.x.
 """
 
 import ast
@@ -21,8 +21,8 @@ _PYTHON = ("python/", "addons/", "examples/", "benchmarks/")
 
 # gpu/ is about one build of TensorFlow 1.15; examples/deeprec has the imports that scripts
 # for DeepRec have.
-_KNOWS = (_EV + "integration/", _EV + "deeprec/patches/", _EV + "gpu/", _NAMES,
-          "examples/deeprec/")
+_KNOWS = (_EV + "integration/", _EV + "deeprec/patches/", _EV + "eager/patches/",
+          _EV + "gpu/", _NAMES, "examples/deeprec/")
 
 # Modules with the same name in all versions: of DeepRec, which this product adds, and one
 # of tools for measuring.

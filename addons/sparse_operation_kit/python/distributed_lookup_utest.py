@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from sparse_operation_kit import experiment as sok
-from sparse_operation_kit import exchange
 from sparse_operation_kit import settings
+from sparse_operation_kit.exchange import spread_lookup
 
 import distributed_model as model
 
@@ -257,7 +257,7 @@ class DistributedLookupTest(model.DistributedTestCase):
         # Key 3 was in every rank's batch, the other key in this rank's only, except if
         # 4 + rank is another rank's key: still one sample each.
         np.testing.assert_allclose(output, [[1. - hvd.size() + 0.] * 2])
-      names = [e.name for e in exchange.exchanges()] if hvd.size() > 1 else []
+      names = [e.name for e in spread_lookup.exchanges()] if hvd.size() > 1 else []
       self.assertLen(set(names), len(names))
 
   def test_lookup_without_training_inserts_nothing(self):

@@ -16,11 +16,11 @@ import numpy as np
 import tensorflow as tf
 
 from embedding_variable.ops import checkpoint_ops
-from sparse_operation_kit import collectives
-from sparse_operation_kit import dump_format
-from sparse_operation_kit import dump_load
 from sparse_operation_kit import experiment as sok
-from sparse_operation_kit import table_files
+from sparse_operation_kit.exchange import collectives
+from sparse_operation_kit.files import dump_format
+from sparse_operation_kit.files import dump_load
+from sparse_operation_kit.files import table_files
 
 _train = tf.compat.v1.train
 _ROWS = 23

@@ -15,8 +15,8 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from sparse_operation_kit import collectives
 from sparse_operation_kit import experiment as sok
+from sparse_operation_kit.exchange import collectives
 
 _SLOTS = 3
 

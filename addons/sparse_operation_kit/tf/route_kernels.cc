@@ -187,7 +187,7 @@ class RouteOp : public OpKernel {
 const embedding_variable::RegisterKernel<RouteOp<false>> kRoute(
     "SokRoute",
     {"ids", "rows", "batch_sizes", "weights", "message", "splits", "plan"});
-// Selected by exchange.py.
+// Selected by spread_lookup.py.
 const embedding_variable::RegisterKernel<RouteOp<true>> kRouteOfIdsOnGpu(
     "SokRoute", {"batch_sizes", "weights", "message", "splits", "plan"},
     "ids_on_gpu");

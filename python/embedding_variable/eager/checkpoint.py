@@ -11,17 +11,17 @@ them too. Rows are written and read in pieces.
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.eager import eager_variable
 from embedding_variable.eager import saved_together
+from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
-from embedding_variable.ops import taped
-from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import errors
 from embedding_variable.tf_names import gen_resource_variable_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import pywrap_tensorflow
-from embedding_variable.variables import eager_variable
 
 _PACKAGE = "embedding_variable"
 _NAME = "tables"

@@ -4,12 +4,12 @@
 
 import contextlib
 
+from embedding_variable.eager import eager_variable
 from embedding_variable.optimizers import apply_scope
 from embedding_variable.optimizers import fused
 from embedding_variable.optimizers import keras_step_rules
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import tf_logging as logging
-from embedding_variable.variables import eager_variable
 
 # Arguments of the optimizers that change gradients or variables in ways that the update
 # of a table does not have -> what to do instead.

@@ -14,8 +14,8 @@ import threading
 
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
-from embedding_variable.ops import taped
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import file_io
 from embedding_variable.tf_names import ops

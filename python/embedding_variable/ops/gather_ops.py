@@ -4,9 +4,9 @@
 
 from embedding_variable import _lib
 from embedding_variable import graph_state
+from embedding_variable.eager import taped
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
-from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops

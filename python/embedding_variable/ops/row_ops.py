@@ -3,8 +3,8 @@
 """Whole rows (value and slots) by key, for optimizers/generic.py."""
 
 from embedding_variable import _lib
+from embedding_variable.eager import taped
 from embedding_variable.ops import table_gradients
-from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import dtypes

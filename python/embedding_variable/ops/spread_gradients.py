@@ -20,9 +20,9 @@ import collections
 import contextlib
 
 from embedding_variable import graph_state
-from embedding_variable.ops import taped
-from embedding_variable.tf_names import ops
+from embedding_variable.eager import taped
 from embedding_variable.tf_names import control_flow_util
+from embedding_variable.tf_names import ops
 
 # Types of ops whose outputs are rows that this rank owns -> the function that adds.
 _gradient_ops = {}

@@ -4,7 +4,7 @@
 
 from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import tensor_names
-from embedding_variable.ops import taped
+from embedding_variable.eager import taped
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense
 from embedding_variable.optimizers import slot_view

@@ -11,14 +11,14 @@ import contextlib
 import threading
 
 from embedding_variable import graph_state
-from embedding_variable.ops import taped
+from embedding_variable.eager import taped
+from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import dtypes
-from embedding_variable.tf_names import ops
-from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import math_ops
-from embedding_variable.tf_names import variable_scope
+from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import training_util
+from embedding_variable.tf_names import variable_scope
 
 _local = threading.local()
 

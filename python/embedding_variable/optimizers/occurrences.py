@@ -7,9 +7,9 @@ lookup's plan has the counts. If a variable is looked up several times, stock co
 concatenates the gradients, and this module concatenates the counts in the same way.
 """
 
+from embedding_variable.eager import taped
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import lookup_sparse_ops
-from embedding_variable.ops import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import ops

@@ -14,9 +14,9 @@ import os
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable import graph_state
 from embedding_variable import tf_names
+from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import dtypes
@@ -29,7 +29,6 @@ from embedding_variable.tf_names import variable_scope
 from embedding_variable.tf_names import variables
 from embedding_variable.variables import constant_initializers
 from embedding_variable.variables import default_seed
-from embedding_variable.variables import eager_variable  # pylint: disable=unused-import
 from embedding_variable.variables import options
 from embedding_variable.variables import variable as ev
 

@@ -13,34 +13,34 @@ import sys
 
 import embedding_variable
 
-from sparse_operation_kit import checkpoint_job
 from sparse_operation_kit import layers
 from sparse_operation_kit import version
 from sparse_operation_kit.communication import set_comm_tool
-from sparse_operation_kit.dense_lookup import all2all_dense_embedding
-from sparse_operation_kit.distributed_optimizer import DistributedOptimizer
-from sparse_operation_kit.dump_load import dump
-from sparse_operation_kit.dump_load import load
-from sparse_operation_kit.dynamic_variable import DynamicVariable
-from sparse_operation_kit.incremental_dump import incremental_model_dump
+from sparse_operation_kit.compat.layers import All2AllDenseEmbedding
+from sparse_operation_kit.compat.layers import DistributedEmbedding
+from sparse_operation_kit.compat.layers import Init
+from sparse_operation_kit.compat.layers import OptimizerScope
+from sparse_operation_kit.compat.layers import split_embedding_variable_from_others
+from sparse_operation_kit.compat.saver import Saver
+from sparse_operation_kit.exchange.dense_lookup import all2all_dense_embedding
+from sparse_operation_kit.exchange.distributed_optimizer import DistributedOptimizer
+from sparse_operation_kit.exchange.lookup import lookup_sparse
+from sparse_operation_kit.files import checkpoint_job
+from sparse_operation_kit.files.dump_load import dump
+from sparse_operation_kit.files.dump_load import load
+from sparse_operation_kit.files.incremental_dump import incremental_model_dump
+from sparse_operation_kit.files.saver_hook import CheckpointSaverHook
 from sparse_operation_kit.initialization import init
-from sparse_operation_kit.legacy_layers import All2AllDenseEmbedding
-from sparse_operation_kit.legacy_layers import DistributedEmbedding
-from sparse_operation_kit.legacy_layers import Init
-from sparse_operation_kit.legacy_layers import OptimizerScope
-from sparse_operation_kit.legacy_layers import split_embedding_variable_from_others
-from sparse_operation_kit.legacy_saver import Saver
-from sparse_operation_kit.lookup import lookup_sparse
 from sparse_operation_kit.optimizers import OptimizerWrapper
 from sparse_operation_kit.optimizers import SGD
-from sparse_operation_kit.rows import assign
-from sparse_operation_kit.rows import export
-from sparse_operation_kit.rows import sparse_read_and_evict
-from sparse_operation_kit.saver_hook import CheckpointSaverHook
-from sparse_operation_kit.static_variable import DistributedVariable
-from sparse_operation_kit.static_variable import LocalizedVariable
-from sparse_operation_kit.static_variable import Variable
-from sparse_operation_kit.variables import filter_variables
+from sparse_operation_kit.variables.dynamic_variable import DynamicVariable
+from sparse_operation_kit.variables.kinds import filter_variables
+from sparse_operation_kit.variables.rows import assign
+from sparse_operation_kit.variables.rows import export
+from sparse_operation_kit.variables.rows import sparse_read_and_evict
+from sparse_operation_kit.variables.static_variable import DistributedVariable
+from sparse_operation_kit.variables.static_variable import LocalizedVariable
+from sparse_operation_kit.variables.static_variable import Variable
 
 embedding_variable.install()
 checkpoint_job.register()

@@ -4,9 +4,9 @@
 
 from embedding_variable.tf_names import tf
 
-from sparse_operation_kit import carriers
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
+from sparse_operation_kit.exchange import carriers
 
 _initialized = False
 

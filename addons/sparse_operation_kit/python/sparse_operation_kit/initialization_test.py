@@ -16,13 +16,13 @@ import tensorflow as tf
 
 from embedding_variable.deeprec import distributed
 import sparse_operation_kit as sok
-from sparse_operation_kit import carriers
-from sparse_operation_kit import collectives
 from sparse_operation_kit import communication
 from sparse_operation_kit import initialization
-from sparse_operation_kit import sessions
 from sparse_operation_kit import settings
 from sparse_operation_kit import version
+from sparse_operation_kit.exchange import carriers
+from sparse_operation_kit.exchange import collectives
+from sparse_operation_kit.exchange import sessions
 
 _LAUNCHERS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 

@@ -15,7 +15,7 @@ from tensorflow.python.training import monitored_session
 from tensorflow.python.training import optimizer as optimizer_lib
 from tensorflow.python.training import saver as saver_lib
 
-from embedding_variable.deeprec import collective_state
+from embedding_variable.deeprec.collective import collective_state
 from embedding_variable.integration import patching
 from embedding_variable.ops import handle_ops
 from embedding_variable.variables import variable as ev

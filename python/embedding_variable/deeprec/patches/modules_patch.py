@@ -6,12 +6,12 @@ Why: a script imports `tensorflow.python.ops.work_queue`. A module is found thro
 `sys.modules` and through its parent's attribute.
 """
 
-from embedding_variable.deeprec import collective_strategy
 from embedding_variable.deeprec import dataframe
 from embedding_variable.deeprec import notices
 from embedding_variable.deeprec import parquet_dataset
 from embedding_variable.deeprec import stages
 from embedding_variable.deeprec import work_queue
+from embedding_variable.deeprec.collective import collective_strategy
 from embedding_variable.integration import patching
 
 _DATA = "tensorflow.python.data.experimental.ops."
