@@ -20,6 +20,9 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 flags.DEFINE_string("results", os.path.join(_HERE, "results"),
                     "Folder of the page and of the chart.")
 
+# Name of the column of a results page.
+_GOAL = "project's goal"
+
 # value, goal, peer: floats; goal and peer are None if there is none.
 Bar = collections.namedtuple("Bar", ["label", "value", "goal", "peer"])
 
@@ -65,9 +68,9 @@ def table_bars(page):
   """Returns bars of gpu_table.md: G keys/s of each row that has a goal."""
   name, peer = "what", "HierarchicalKV"
   return [
-      Bar(r[name], _number(r["G keys/s"]), _number(r["goal"]), _number(r[peer]))
-      for r in rows(page, name, "G keys/s", "goal", peer)
-      if _number(r["goal"]) is not None
+      Bar(r[name], _number(r["G keys/s"]), _number(r[_GOAL]), _number(r[peer]))
+      for r in rows(page, name, "G keys/s", _GOAL, peer)
+      if _number(r[_GOAL]) is not None
   ]
 
 

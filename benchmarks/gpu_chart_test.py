@@ -13,13 +13,13 @@ _TABLE = """
 | --- | --- |
 | 1 | 2 |
 
-| what | G keys/s | goal | HierarchicalKV |
+| what | G keys/s | project's goal | HierarchicalKV |
 | --- | --- | --- | --- |
 | find | 27.04 | 15.0 | 7.3 |
 | erase | 12.44 | - | - |
 | evict | **2.13** | 2.2 | - |
 
-| what | G keys/s | goal | HierarchicalKV |
+| what | G keys/s | project's goal | HierarchicalKV |
 | --- | --- | --- | --- |
 | another table | 1 | 1 | 1 |
 """
@@ -34,7 +34,7 @@ class GpuChartTest(absltest.TestCase):
 
   def test_a_page_without_the_table(self):
     with self.assertRaisesRegex(ValueError, "no table with the columns what, G keys/s"):
-      gpu_chart.table_bars("| what | goal |\n| --- | --- |\n| find | 1 |\n")
+      gpu_chart.table_bars("| what | project's goal |\n| --- | --- |\n| find | 1 |\n")
 
   def test_chart_is_a_png(self):
     path = os.path.join(tempfile.mkdtemp(), "chart.png")

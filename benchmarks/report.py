@@ -81,7 +81,7 @@ def _verdict(goal, reached):
 def _results_table(table):
   lines = [
       "| workload | unique ids per table | stock ms | sok ms | tf.nn on EVs ms | "
-      "sok / stock | tf.nn / stock | sok / stock, with input | goal |",
+      "sok / stock | tf.nn / stock | sok / stock, with input | project's goal |",
       "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
   ]
   for workload, variants in table.items():

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batch sizes that no batch can have are an error in every lookup.
+"""Batch sizes that no batch can have raise an error in every lookup.
 
 TensorFlow ends the process if it makes a shape of such a size, so a failing case may kill
 the test program.

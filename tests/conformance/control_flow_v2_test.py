@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lookups in conditions and loops of control flow v2.
 
-Lookups work. Their gradients are an error when the graph is built, except if every branch
+Lookups work. Their gradients raise an error when the graph is built, except if every branch
 of a condition looks up the table.
 """
 

@@ -10,10 +10,10 @@
 //                    rows of host_device_rows.h.
 //   Carrier "nccl"   The carrier "memory", with access to that memory.
 //
-// The stand-in checks its caller and ends the process with a message if, for
-// example, it gets host memory in place of device memory, or the reverse; if a
-// route is pooled twice; or if a route's arrays change after StartRoute. New
-// memory, and reused memory, is filled with NaN.
+// The stand-in checks its caller and ends the process with a message: for
+// example if it gets host memory in place of device memory, if a route is
+// pooled twice, or if a route's arrays change after StartRoute. New memory, and
+// reused memory, is filled with NaN.
 
 #ifndef TESTS_EXCHANGE_DEVICE_HOST_EXCHANGE_DEVICE_H_
 #define TESTS_EXCHANGE_DEVICE_HOST_EXCHANGE_DEVICE_H_

@@ -120,7 +120,7 @@ class Model(object):
 # Rows without an update for more steps than this are evicted.
 STEPS_TO_LIVE = 60
 
-# Rows with .5 * sum(w^2) below this are evicted. A new row of dim 16 has 3.75.
+# Rows with 0.5 * sum(w^2) below this are evicted. A new row of dim 16 has 3.75.
 WEAK = 2.0
 
 # Whether stock ops without a kernel for the device may run on the CPU: only with the

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of plain English for comments, docstrings, pages and names.
 
-A comment starts with its subject, code does not talk, a sentence has at most 40
-words, and no name ends in a place that only its author could see.
+A comment starts with its subject, code does not talk, a sentence or a cell of a table
+has at most 40 words, and no name ends in a place that only its author could see.
 
   tools/lint/prose_rules.py FILE ...
 """
@@ -30,7 +30,18 @@ _IDIOM = re.compile(
 _PLACE = re.compile(r"\b[A-Za-z_]*[a-z](There|Here|Told|Begun)(?=[A-Z_]|\b)"
                     r"|\b[a-z_]+_(there|here|told|begun)\b")
 
-_SENTENCE_END = re.compile(r"[.:;?!](?=\s|$)")
+# Words that pages and comments write in another way, and that way.
+_WORDING = (
+    (re.compile(r"(?<!there )\b(?:is|are) (?:an error|errors)\b"), "write 'raises ...'"),
+    (re.compile(r"\ban own\b"), "write 'its own' or 'a separate'"),
+    (re.compile(r"(?<![\w.\])\"'])\.\d+\b"), "a number starts with a digit, as 0.6"),
+)
+# A colon or semicolon does not end a sentence: two clauses are two sentences.
+_SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
+_CODE = re.compile(r"\([^()]*\)|`[^`]*`|\[[^\]]*\]")
+_CELL_END = re.compile(r"(?<!\\)\|")
+# A line of a list in a comment: it is indented, and what continues it is so further.
+_LISTED = re.compile(r" {2,8}\S")
 _LICENCE = re.compile(r"Copyright|SPDX-License-Identifier")
 
 
@@ -52,10 +63,10 @@ def _joined(lines):
     if not text.strip() or _LICENCE.search(text):
       last = None
       continue
-    if last == number - 1:
+    if last == number - 1 and not _LISTED.match(text):
       blocks[-1].text += " " + text.strip()
     else:
-      blocks.append(Block(number, text.strip()))
+      blocks.append(Block(number, text.strip(), is_opening=not _LISTED.match(text)))
     last = number
   return blocks
 
@@ -113,7 +124,7 @@ def _paragraphs(text, first=1):
     if is_code or not line.strip() or line.startswith(("|", "#", "    ", "<")):
       last = None
       continue
-    item = re.match(r"\s*([-*]|\d+\.)\s|\s{2,}\w+: ", line)
+    item = re.match(r"\s*([-*]|\d+\.)\s|\s{2,}\w+: |\s{2,}\S+\s{2,}\S", line)
     if last == number - 1 and not item:
       blocks[-1].text += " " + line.strip()
     else:
@@ -133,8 +144,25 @@ def blocks_of(path, text):
   return []
 
 
+def _cells(text):
+  """Returns Blocks: the cells of the tables of a page."""
+  return [Block(number, cell.strip()) for number, line in _prose_lines(text)
+          if line.startswith("|") for cell in _CELL_END.split(line)[1:-1]]
+
+
+def _prose_lines(text):
+  """Returns [(number, line)] of a page outside of blocks of code."""
+  found, is_code = [], False
+  for number, line in enumerate(text.splitlines(), 1):
+    if line.strip().startswith("```"):
+      is_code = not is_code
+    elif not is_code and not line.startswith("    "):
+      found.append((number, line))
+  return found
+
+
 def _longest_sentence(text):
-  text = re.sub(r"\([^()]*\)|`[^`]*`|\[[^\]]*\]", "x", text)
+  text = _CODE.sub("x", text)
   return max(len(s.split()) for s in _SENTENCE_END.split(text))
 
 
@@ -157,9 +185,20 @@ def violations(path, text):
         add(block.line, "'%s': code returns, stores, records, reads or checks" % word)
     for words in _IDIOM.findall(block.text):
       add(block.line, "'%s': write except, finished with, per-call, the previous" % words)
+    for pattern, remedy in _WORDING:
+      for words in pattern.findall(_CODE.sub("x", block.text)):
+        add(block.line, "'%s': %s" % (words, remedy))
     count = _longest_sentence(block.text)
     if count > _MAX_WORDS:
       add(block.line, "a sentence of %d words, at most %d" % (count, _MAX_WORDS))
+  for cell in [] if is_code else _cells(text):
+    plain = _CODE.sub("x", cell.text)
+    count = len(plain.split())
+    if count > _MAX_WORDS:
+      add(cell.line, "a cell of %d words, at most %d" % (count, _MAX_WORDS))
+    for pattern, remedy in _WORDING:
+      for words in pattern.findall(plain):
+        add(cell.line, "'%s': %s" % (words, remedy))
   if path.endswith(_CPP + (".py",)):
     for number, line in enumerate(text.splitlines(), 1):
       if line.lstrip().startswith(("//", "#")):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of wording: vague pronouns in text, and Markdown lines that are too long."""
+"""Rules of wording: vague pronouns in text, and the form of Markdown pages."""
 
 import re
 
@@ -15,6 +15,18 @@ _CPP = (".h", ".cc", ".cu", ".cuh", ".inc")
 _LEGAL = ("LICENSE",)
 
 _MAX_COLUMNS = 119
+_MAX_LINES = 250
+_MAX_WORDS = 2500
+_MAX_ROWS = 12
+# A goal without an owner, and a commit: pages of results name the commit that was measured.
+_NO_OWNER = re.compile(r"(?<!project's )\bgoals?\b", re.IGNORECASE)
+_COMMIT = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
+_RESULTS = "benchmarks/results/"
+# One generated page: the JSON's grammar.
+_LONG_GUIDES = ("docs/hugectr_json.md",)
+_GUIDE = re.compile(r"docs/\w+\.md$")
+_NOTE = re.compile(r"docs/design/\d+[\w-]*\.md$")
+_CODE = re.compile(r"`[^`]*`")
 _FENCE = re.compile(r"^\s*```")
 
 
@@ -53,6 +65,32 @@ def long_lines(path, text):
   return found
 
 
+def page_form(path, text):
+  """Returns a line for each breach of the form of a page: its length, tables and sources."""
+  if not path.endswith(".md") or path == "CHANGELOG.md":
+    return []
+  found = []
+  lines = text.splitlines()
+  words = len(text.split())
+  if _GUIDE.match(path) and path not in _LONG_GUIDES and (
+      len(lines) > _MAX_LINES or words > _MAX_WORDS):
+    found.append("%s: %d lines and %d words, at most %d and %d: split it" %
+                 (path, len(lines), words, _MAX_LINES, _MAX_WORDS))
+  rows = 0
+  for number, line in enumerate(lines, 1):
+    plain = _CODE.sub("x", line)
+    found += ["%s:%d: '%s': say whose goal it is" % (path, number, word)
+              for word in _NO_OWNER.findall(plain)]
+    if not path.startswith(_RESULTS):
+      found += ["%s:%d: commit %s: only pages of results name commits" % (path, number, commit)
+                for commit in _COMMIT.findall(plain)]
+    rows = rows + 1 if line.startswith("|") else 0
+    if _NOTE.match(path) and rows == _MAX_ROWS + 3:
+      found.append("%s:%d: a table of more than %d rows: split it by subject" %
+                   (path, number, _MAX_ROWS))
+  return found
+
+
 def violations(path, text):
   """Returns a line for each breach of these rules in a text file."""
-  return hidden_names(path, text) + long_lines(path, text)
+  return hidden_names(path, text) + long_lines(path, text) + page_form(path, text)

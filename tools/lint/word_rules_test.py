@@ -54,6 +54,26 @@ class WordRulesTest(parameterized.TestCase):
     text = "```\ncode\n```\n" + "a " * 70 + "\n"
     self.assertLen(word_rules.violations("a.md", text), 1)
 
+  @parameterized.parameters(
+      ("docs/a.md", "a\n" * 251, "split it"),
+      ("docs/a.md", ("a " * 50 + "\n") * 51, "split it"),
+      ("docs/design/0001-a.md", "| a |\n| - |\n" + "| b |\n" * 13, "split it by subject"),
+      ("docs/a.md", "The goal is 5 ms.\n", "whose goal"),
+      ("README.md", "Measured at d64b1b98.\n", "name commits"))
+  def test_refuses_forms_of_pages(self, path, text, message):
+    found = word_rules.violations(path, text)
+    self.assertLen(found, 1)
+    self.assertIn(message, found[0])
+
+  @parameterized.parameters(
+      ("docs/a.md", "a\n" * 250), ("docs/design/0001-a.md", "a\n" * 251),
+      ("docs/design/0001-a.md", "| a |\n| - |\n" + "| b |\n" * 12),
+      ("docs/a.md", "| a |\n| - |\n" + "| b |\n" * 13),
+      ("a.md", "The project's goal is 5 ms with 1234567 rows and `d64b1b98`.\n"),
+      ("benchmarks/results/a.md", "Measured at d64b1b98.\n"))
+  def test_allows_forms_of_pages(self, path, text):
+    self.assertEmpty(word_rules.violations(path, text))
+
 
 if __name__ == "__main__":
   absltest.main()

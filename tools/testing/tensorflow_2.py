@@ -62,7 +62,7 @@ _GRAPH = [
 
 _LEGACY_KERAS = ["--test_env=TF_USE_LEGACY_KERAS=1"]
 
-# What tools/setup runs before, each with the version.
+# Programs that tools/setup runs before, each with the version.
 SET_UP = ["tools/setup/other_tensorflow.sh", "tools/setup/test_packages_for.sh",
           "tools/setup/horovod_for.sh"]
 

@@ -4,8 +4,8 @@
 
 Compares the server, with its cache in GPU memory, with a variable in GPU memory and a
 variable in host memory, whose rows are copied. A step ends when the GPU has finished
-it. Soft placement is off by default: an op that TensorFlow's GPU build lacks is an
-error.
+it. Soft placement is off by default: an op that TensorFlow's GPU build lacks raises
+an error.
 """
 
 import os

@@ -5,7 +5,7 @@
 //
 // All of upstream's keys are accepted. A key that this server does not use
 // produces a note. A key that is unknown, has the wrong type or is out of range
-// is an error. One message holds all errors of a file, each with the key's
+// raises an error. One message holds all errors of a file, each with the key's
 // path, the expected value and the value found.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CONFIG_CONFIG_H_

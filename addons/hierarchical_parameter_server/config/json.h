@@ -3,7 +3,7 @@
 //
 // A small JSON reader. In addition to JSON it accepts // and /* */ comments and
 // trailing commas, which upstream's samples contain, and a leading byte-order
-// mark, which some editors write. A repeated key in an object is an error.
+// mark, which some editors write. A repeated key in an object raises an error.
 // Nesting depth is limited.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CONFIG_JSON_H_

@@ -24,7 +24,7 @@ struct Findings {
 class ObjectReader {
  public:
   // path: for example "models[0]"; "" for the whole file. If `json` is not an
-  // object, that is an error, and no member is found.
+  // object, the constructor reports an error, and no member is found.
   ObjectReader(const Json& json, const std::string& path, Findings* findings);
 
   // Each reads one member into *value. Returns false, and leaves *value

@@ -112,7 +112,7 @@ ev::Status MakeRedis(const Config& all, MadeDatabase* made) {
 
 ev::Status ReachRedis(const Config& config, std::string* where) {
   *where = config.volatile_db.redis.address;
-  // Redis as the only tier: lost rows are an error and change nothing.
+  // Redis as the only tier: lost rows raise an error and change nothing.
   Config alone;
   alone.volatile_db = config.volatile_db;
   MadeDatabase made;

@@ -5,8 +5,8 @@
 //
 // Its configuration is the file in the environment variable HPS_PS_CONFIG_FILE
 // if that is set, otherwise the path that the caller passes. Starting again
-// with the same configuration is a no-op; with another one it is an error that
-// names both.
+// with the same configuration is a no-op; with another one it raises an error
+// that names both.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_REGISTRY_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_SERVER_REGISTRY_H_

@@ -54,7 +54,7 @@ class Tiers {
   };
   // The purpose of a read. kLookup: the rows are returned to a client; an
   // unavailable tier may be skipped. kBringUp: the rows will be cached; an
-  // unavailable tier is an error. kRefresh: like kBringUp, but rows are not
+  // unavailable tier raises an error. kRefresh: like kBringUp, but rows are not
   // elevated.
   enum class Purpose { kLookup, kBringUp, kRefresh };
   // Reads rows: rows + i * width is the row of keys[i]. `missing` must have

@@ -5,7 +5,7 @@
 // may be writing.
 //
 // A forward pass does not block the updates of other threads. It may read a row
-// of which some elements are new and some old, but never a torn element: an
+// of which some elements are new and some old, but never a torn element. An
 // aligned 4-byte load or store is atomic on every machine that TensorFlow runs
 // on, and a vector load is a set of those. In C++ this is a data race, so
 // functions that read rows are marked EV_READS_LIVE_ROWS. ThreadSanitizer skips

@@ -23,8 +23,8 @@ namespace gpu {
 constexpr int kStepBlock = 256;
 
 // A group of lanes processes one row. Tables are divided into classes by the
-// group's size: classes 0 to 3 use 4, 8, 16 and 32 lanes of four floats each;
-// class 4, for dims that are not a multiple of 4, uses 32 lanes of one float.
+// group's size. Classes 0 to 3 use 4, 8, 16 and 32 lanes of four floats each.
+// Class 4, for dims that are not a multiple of 4, uses 32 lanes of one float.
 constexpr int kClasses = 5;
 
 // How a key's occurrences are sorted and summed depends on their number:

@@ -154,9 +154,9 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
   const auto keys_known = [&](int t, Parallel* within) {
     return options.keys_known ? options.keys_known(t, within) : Status::OK();
   };
-  // Items of the task list, for T tables: item t stands for the samples of
-  // table t, and for the keys too if it is small; T + t for its keys; 2 T + t
-  // for ids to copy to a device.
+  // Items of the task list, for T tables. Item t stands for the samples of
+  // table t, and for the keys too if it is small. Item T + t stands for its
+  // keys, item 2 T + t for ids to copy to a device.
   TaskList tasks(options.ids_per_task);
   // Work left for each table before its device can start: its samples (1) and
   // the ids to copy.

@@ -69,10 +69,10 @@ inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
 // copied to it, it is started and reported to 'queue', and each task for such a
 // table ends with a call of queue->Advance. Of the arrays, only offsets and
 // weights are then filled. has_offsets is false if the offsets are not filled
-// either: if the ids are in device memory, or if the table is in a step and
-// each of its samples is one id or an earlier table of the step has the same
-// samples. Samples of a step's tables (rows/gpu_step.h) are read once if
-// several tables share the same tensor, and not at all if they are in device
+// either. That is so if the ids are in device memory, or if the table is in a
+// step and each of its samples is one id or an earlier table of the step has
+// the same samples. Samples of a step's tables (rows/gpu_step.h) are read once
+// if several tables share the same tensor, and not at all if they are in device
 // memory.
 //
 // 'queue' may be null if no table has a 'distinct'; 'parallel' may always be

@@ -6,12 +6,14 @@
 // machine can test what a table does with rows on a GPU.
 //
 // It checks that its caller keeps the contract of the interface, and otherwise
-// aborts the process with a message: a row that was never created, or created
-// or forgotten twice; GPU memory (host_device_memory.h) without its stream, or
-// other memory with one; a row named twice by one write, or written by two
-// calls at once; Relayout, Forget or Clear beside another call; and what
-// host_device_distinct.h and host_device_step.h check. Results that a call
-// leaves unspecified are filled with NaN.
+// aborts the process with a message. It reports:
+//   a row that was never created, or created or forgotten twice
+//   GPU memory (host_device_memory.h) without its stream, or other memory with
+//     one
+//   a row named twice by one write, or written by two calls at once
+//   Relayout, Forget or Clear beside another call
+//   what host_device_distinct.h and host_device_step.h check
+// Results that a call leaves unspecified are filled with NaN.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_
 #define KERNELS_ENGINE_TESTING_HOST_DEVICE_ROWS_H_

@@ -66,7 +66,7 @@ inline tensorflow::Status CheckMatrix(const tensorflow::Tensor& tensor,
 }
 
 // Sets *shape to [rows, dim]. TensorShape would abort the process if the
-// product exceeded int64, so sizes that no memory can hold are an error.
+// product exceeded int64, so sizes that no memory can hold raise an error.
 inline tensorflow::Status MatrixShape(int64_t rows, int64_t dim,
                                       const std::string& variable,
                                       tensorflow::TensorShape* shape) {

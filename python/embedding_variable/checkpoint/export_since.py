@@ -162,7 +162,7 @@ def export_since(sess, version, path):
 def apply_export(sess, path):
   """Inserts or overwrites the rows of an export in all embedding variables of a graph.
 
-  Variables are found by name; a variable that the export lacks is an error. Lookups
+  Variables are found by name; a variable that the export lacks raises an error. Lookups
   that run meanwhile read each row before or after the change. A rank takes only the
   rows of its part, so every rank of a job must call it. Graph mode only.
 

@@ -5,7 +5,7 @@
 Every rank calls `Saver.save`, or `save_incremental`, with the same path, at the same
 step. The ranks first compare the path. All ranks except 0 write their rows. When they
 are done, rank 0 writes its own rows and all other variables and merges everything. Then
-all ranks continue. A failure on one rank is an error on all of them. This runs in
+all ranks continue. A failure on one rank raises an error on all of them. This runs in
 Python between steps: the graph has no collective op for it.
 """
 

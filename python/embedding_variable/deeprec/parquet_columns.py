@@ -102,7 +102,7 @@ class Shaped(object):
 
 
 class WithNulls(object):
-  """A column with nulls, which are an error of the batch that has them."""
+  """A column with nulls. Reading a batch with a null raises an error."""
 
   def __init__(self, column, inner, field):
     self._column = column

@@ -31,7 +31,7 @@ def num_default_rows(initializer, most, dim):
     dim: int, length of a row.
 
   Returns:
-    1 for a constant that is a number or a row, `most` for other initializers. A constant
-      of another size is an error of the initializer, also with 1.
+    1 for a constant that is a number or a row, `most` for other initializers. With a
+      constant of another size the initializer raises an error, also with 1.
   """
   return most if size(initializer) in (None, most * dim) else 1

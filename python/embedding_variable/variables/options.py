@@ -185,7 +185,7 @@ class StorageOption(object):
 class CheckpointOption(object):
   """DeepRec's option to load a variable from a checkpoint at creation.
 
-  Not supported: creating a variable with any of its values set is an error. Restore
+  Not supported: creating a variable with any of its values set raises an error. Restore
   with `tf.train.Saver` or `tf.train.init_from_checkpoint`.
   """
 

@@ -401,7 +401,7 @@ class GpuDeviceTest(parameterized.TestCase):
             tables.append(session.run(export))
     self._check_same(tables[:4], tables[4:])
     rows = [dict(zip(keys.tolist(), values)) for keys, values in [t[:2] for t in tables[:4]]]
-    # Adagrad's accumulator starts at .1 and grows by 2 * 2 per step, because the key
+    # Adagrad's accumulator starts at 0.1 and grows by 2 * 2 per step, because the key
     # occurs twice.
     np.testing.assert_allclose(rows[1][-4] - rows[0][-4],
                                np.full(_DIM, -.7 * 2 / np.sqrt(8.1)), rtol=1e-4)

@@ -23,7 +23,8 @@ class ByteStream {
   // Sends all bytes.
   virtual ev::Status Write(const char* from, size_t bytes,
                            const Deadline& deadline) = 0;
-  // Receives between 1 and `bytes` bytes. The end of the stream is an error.
+  // Receives between 1 and `bytes` bytes. The end of the stream raises an
+  // error.
   virtual ev::Status Read(char* to, size_t bytes, const Deadline& deadline,
                           size_t* got) = 0;
 };

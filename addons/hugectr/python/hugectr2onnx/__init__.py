@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HugeCTR's converter to ONNX, which this package does not have.
 
-Scripts that import it run; `hugectr2onnx.converter.convert` is an error that names what
+Scripts that import it run; `hugectr2onnx.converter.convert` raises an error that names what
 to use instead.
 """
 

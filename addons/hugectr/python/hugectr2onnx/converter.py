@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`convert`, which is an error."""
+"""`convert`, which raises an error."""
 
 
 def convert(onnx_model_path, graph_config, dense_model, convert_embedding=False,

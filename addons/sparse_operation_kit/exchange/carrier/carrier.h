@@ -102,8 +102,8 @@ class Carrier {
   // "nccl" on several hosts cannot detect another rank's end. From any thread,
   // also during a call. Costs a few system calls and never waits for a device.
   // call: number of the call that the caller waits for. A rank that took part
-  // in that call and then left is not an error; a rank that left before it is.
-  // With kEveryCall, every rank that has left is an error.
+  // in that call and then left raises no error; a rank that left before it
+  // does. With kEveryCall, every rank that has left raises an error.
   virtual ev::Status CheckRanks(int64_t call = kEveryCall) {
     (void)call;
     return ev::Status::OK();

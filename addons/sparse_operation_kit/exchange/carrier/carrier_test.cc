@@ -100,8 +100,8 @@ TEST(MemoryCarrierTest, ARankThatGoesEndsTheWaitOfTheOthers) {
   });
 }
 
-// A rank that has left is an error only for later calls, whether its process
-// still runs or not. Ranks that leave wait for the others.
+// A rank that has left raises an error only for later calls, whether its
+// process still runs or not. Ranks that leave wait for the others.
 TEST(MemoryCarrierTest, ARankThatHasLeftIsMissedByLaterCallsAlone) {
   std::atomic<int> left{0};
   OnRanks(3, [&](int rank, std::unique_ptr<Carrier> carrier) {

@@ -287,8 +287,8 @@ ev::Status MakeId(int num_ranks, std::string* id) {
           Because());
     }
   } while (!TakeAsMaker(file.number()));
-  // Allocate blocks, not only length: a lack of memory must be an error here,
-  // not a signal later.
+  // Allocate blocks, not only length: otherwise a lack of memory raises SIGBUS
+  // at the first write.
   const int error = posix_fallocate(file.number(), 0, FileBytes(num_ranks));
   if (error != 0) {
     unlink(path.c_str());

@@ -66,7 +66,7 @@ def init(comm_tool=communication.HOROVOD, use_legacy_optimizer=True, exchange_dt
       exchanges.
     RuntimeError: a rank cannot use the exchange (the error names the rank and the
       reason). Or this process already uses another one, which cannot be changed: after
-      "memory" or "nccl", a call with "horovod" or without `exchange` is an error too.
+      "memory" or "nccl", a call with "horovod" or without `exchange` raises an error too.
       Or a launcher started several processes, but the script has not called
       `hvd.init()`, so that each would train its own model.
   """

@@ -39,8 +39,8 @@
 //
 // A call on several tables takes first all gates, then all update locks, each
 // in the order of the tables' numbers. A thread that waits for a gate holds
-// only gates with lower numbers; a thread that waits for an update lock holds
-// all its gates; a thread that is alone, or keeps a table frozen or in a
+// only gates with lower numbers. A thread that waits for an update lock holds
+// all its gates. A thread that is alone, or keeps a table frozen or in a
 // snapshot, holds nothing else. So there is no deadlock. An update may wait for
 // a snapshot's reader. The reader waits for updates only at the end of the
 // snapshot, after it has released those that wait for it.

@@ -197,8 +197,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
           update.table->BeforeChange(
               Span<const RowHandle>(update.handles, update.keys.size()));
         }
-        // Reserves room first, so that a lack of it is an error before any row
-        // has changed.
+        // Reserves room first, so that a lack of it raises an error before any
+        // row has changed.
         std::vector<RowRoom> rooms(updates.size());
         for (size_t i = 0; i < updates.size(); ++i) {
           EV_RETURN_IF_ERROR(

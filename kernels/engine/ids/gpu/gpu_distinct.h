@@ -6,12 +6,15 @@
 // same memory. All other results stay on the GPU until they are fetched. Tables
 // of one call are deduplicated together (distinct_group.h).
 //
-// MEMORY, until all objects of the call are destroyed: on the GPU 44 bytes per
-// id, 8 less for ids that are in GPU memory, 4 more if keys are sorted; pinned
-// 8 bytes per id, 4 more if the inverse is copied back; 4 bytes per sample on
-// the GPU, and pinned unless the samples are in GPU memory; 12 pinned bytes per
-// distinct key when it is fetched. The memory is one lane's
-// (base/gpu/lanes/work_lane.h), which is reused.
+// MEMORY, until all objects of the call are destroyed:
+//   GPU, per id          44 bytes, 8 less for ids that are in GPU memory, 4
+//                        more if keys are sorted
+//   GPU, per sample      4 bytes
+//   pinned, per id       8 bytes, 4 more if the inverse is copied back
+//   pinned, per sample   4 bytes, unless the samples are in GPU memory
+//   pinned, per key      12 bytes, when distinct keys are fetched
+//
+// The memory is one lane's (base/gpu/lanes/work_lane.h), which is reused.
 
 #ifndef KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_

@@ -6,10 +6,10 @@
 // float4, then they add their sums, always in the same order.
 //
 // Reading is the limit. 65,536 samples of 27 vectors of 128 floats are 906 MB
-// read and 92 MB written: .30 ms at an H100's 3.35 TB/s. A tile reads 8 floats
+// read and 92 MB written: 0.30 ms at an H100's 3.35 TB/s. A tile reads 8 floats
 // of shared memory for 16 products. That is 115 KB per sample of this shape,
-// 900 cycles of a multiprocessor, or .26 ms, overlapped with the loads of other
-// blocks.
+// 900 cycles of a multiprocessor, or 0.26 ms, overlapped with the loads of
+// other blocks.
 
 #include <algorithm>
 #include <cstdint>

@@ -6,10 +6,10 @@
 // floats of the gradients of four vectors, going over the vectors in order.
 //
 // 65,536 samples of 27 vectors of 128 floats are 906 MB read and as much
-// written, plus 92 MB of slopes: .57 ms at an H100's 3.35 TB/s. A warp reads
+// written, plus 92 MB of slopes: 0.57 ms at an H100's 3.35 TB/s. A warp reads
 // 512 bytes of a vector from shared memory, and 16 bytes of the matrix for all
 // its threads, for 16 products per thread. That is some 950 cycles per sample
-// of this shape, or .28 ms, overlapped with the loads and stores of other
+// of this shape, or 0.28 ms, overlapped with the loads and stores of other
 // blocks.
 
 #include <cstdint>

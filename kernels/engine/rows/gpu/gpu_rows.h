@@ -8,10 +8,10 @@
 // calls use different lanes, so their copies overlap.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
-// to 8 MiB (row_pieces.h); the default rows; 4 MiB per call in flight; the
-// memory of lookups and updates in flight (rows/gpu_step/step_call.h,
-// ids/gpu/gpu_distinct.h); the key table (known_keys.h); and the tally
-// (row_tally.h).
+// to 8 MiB (row_pieces.h), and the default rows. Calls in flight use 4 MiB
+// each, and what lookups and updates need (rows/gpu_step/step_call.h,
+// ids/gpu/gpu_distinct.h). The key table (known_keys.h) and the tally
+// (row_tally.h) have memory of their own.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_

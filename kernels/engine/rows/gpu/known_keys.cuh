@@ -75,10 +75,10 @@ __device__ __forceinline__ RowHandle FindKnown(const KnownKeysView& known,
 
 // Inserts a key. REQUIRES a free slot.
 //
-// Threads that insert the same key at the same time end at the same slot: each
+// Threads that insert the same key at the same time end at the same slot. Each
 // takes the first free slot of the key's walk after it has seen that the key is
-// not further on; slots are only taken, never freed, while keys are inserted;
-// and a thread that loses a slot searches again.
+// not further on. While keys are inserted, slots are only taken, never freed. A
+// thread that loses a slot searches again.
 __device__ __forceinline__ void PutKnown(const KnownKeysView& known,
                                          int64_t key, RowHandle handle) {
   uint64_t slot = kNoSlot;

@@ -5,7 +5,7 @@
 // whose samples must be checked first.
 //
 // The tables of a step with many ids are split into waves, so that the GPU is
-// not idle during the copy of ids: the ids of a wave are looked up, and its
+// not idle during the copy of ids. The ids of a wave are looked up, and its
 // rows pooled, while the ids of the next wave are copied. wave_queue.h decides
 // which thread launches a wave.
 

@@ -8,8 +8,8 @@
 // mapping to a buffer (it writes them to a memory file). The pieces' lines are
 // prefetched first, which the kernel cannot do. No instruction of this process
 // loads from the mapping. So a page that cannot be read, or a file that another
-// process has truncated, is an error of that call and not a SIGBUS. (A prefetch
-// of an address that cannot be read does nothing.)
+// process has truncated, makes that call fail instead of raising SIGBUS. (A
+// prefetch of an address that cannot be read does nothing.)
 //
 // A page that is not in the page cache would block the caller for the disk, one
 // page after the other. So Read first queries whether pages are cached, until

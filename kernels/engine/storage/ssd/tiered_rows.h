@@ -78,7 +78,7 @@ struct TieredRowsOptions {
   int64_t memory_bytes = 0;  // for rows in memory; at least one row
   CacheStrategy strategy = CacheStrategy::kLfu;
   // If not null, the clock and the strategy of the cache above, instead of
-  // 'strategy' and an own clock. Ranks then mean the same in both.
+  // 'strategy' and its own clock. Ranks then mean the same in both.
   std::shared_ptr<UseRanks> ranks;
   bool direct = false;  // bypass the system's page cache
   bool compacts_in_thread = true;

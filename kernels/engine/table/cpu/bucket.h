@@ -18,7 +18,7 @@
 // empty slot (key first, then row), and an erase empties it (row first, then
 // the bucket's version). A key never moves. A reader loads version, key, row,
 // key, version. If both versions and both keys are equal, it has seen one state
-// of the slot: had the row belonged to another occupant than the key, an erase,
+// of the slot. Had the row belonged to another occupant than the key, an erase,
 // and with it a new version, would lie between two of the loads. On x86 each of
 // these is a plain load from a line that is already in the cache.
 //

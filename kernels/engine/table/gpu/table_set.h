@@ -62,12 +62,12 @@
 // the line, or one sector of it, is also written back. Measured on an H200 with
 // 128 Mi slots and 2^20 keys per call (benchmarks/results/gpu_table.md):
 //
-//   share of slots in use           .5      .75     .9      1.0
+//   share of slots in use           0.5     0.75    0.9     1.0
 //   buckets read per present key   1.001   1.02    1.05    1.08   (2 choices)
 //   buckets read per absent key    1.004   1.1     1.4     2
 //
-//   refused or evicted early       2e-6    .2 %    1.9 %   5.3 %  (2 choices)
-//   refused, never evicting        0       0       1e-6    .6 %   (16 choices)
+//   refused or evicted early       2e-6    0.2 %   1.9 %   5.3 %  (2 choices)
+//   refused, never evicting        0       0       1e-6    0.6 %  (16 choices)
 //
 //   memory accesses of one key                            limit  measured, G/s
 //
@@ -80,8 +80,8 @@
 //                           and written
 //   insert over old, LRU    2 lines; 1 line of keys, 1 of   4.7    3.1
 //                           scores, both written back
-//   (find at loads .5 / .75 / 1.0; inserts at .5 / .75, the last at 1.0, all
-//   keys new)
+//   (find at loads 0.5 / 0.75 / 1.0; inserts at 0.5 / 0.75, the last at 1.0,
+//   all keys new)
 //
 // Why not digests: a line of 1-byte digests shows where to look, but the key
 // itself is a second access. A line of 16 keys costs hardly more to read than
@@ -92,9 +92,9 @@
 // least two, and with a probe_limit above 2 to a prime number of pairs. Rows
 // need num_slots() slots. A table that evicts may be run full: it keeps 99.8 %
 // of distinct keys up to three quarters of its slots and 98 % up to nine
-// tenths. Keep a table that does not evict below .9: a key whose 16 buckets are
-// full gets no slot and is counted as rejected. Slot numbers are 64-bit: up to
-// 2^37 per table.
+// tenths. Keep a table that does not evict below 0.9: a key whose 16 buckets
+// are full gets no slot and is counted as rejected. Slot numbers are 64-bit: up
+// to 2^37 per table.
 //
 // MEMORY. 8 bytes of index per slot, 16 with eviction. Eviction also takes up
 // to 13 MB of marks and locks per set and 73 bytes per key of the largest call.

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: saving Keras models with embedding variables as HDF5 files is an error.
+"""Patch: saving Keras models with embedding variables as HDF5 files raises an error.
 
 Why: stock code writes the result of `session.run(variable)`, which for a table is its
 shape. It does so without an error, and may replace a good file.

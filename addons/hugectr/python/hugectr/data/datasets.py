@@ -13,8 +13,8 @@ An element is a dict:
       hugectr.data.parquet_dataset("train/_file_list.txt", 1, 13, 26, 4096)).get_next()
   rows = sok.lookup_sparse(table, batch["keys"], combiners="sum")
 
-Files are read when an iterator requests the first batch, so errors in them are errors
-of that step.
+Files are read when an iterator requests the first batch, so an error in a file is raised
+by that step.
 """
 
 import tensorflow as tf
@@ -110,7 +110,7 @@ def parquet_dataset(file_list, label_dim, dense_dim, slots, batch_size,
     batch_size: int.
     slot_size_array: list of the number of keys per slot; the sizes of the previous
       slots are added to the keys of each slot. None: nothing is added.
-    key_type: "I32" or "I64"; with I32 larger keys are errors.
+    key_type: "I32" or "I64"; with I32 larger keys raise an error.
     repeat: bool, whether the data starts again at its end.
     threads: int, row groups that are read concurrently.
   """

@@ -62,7 +62,7 @@ def start(kind):
   Raises:
     ValueError: ranks pass different kinds.
     RuntimeError: this process already has another exchange, or a rank cannot have this
-      one. Passing "horovod" after another kind is an error too: a call that forgets to
+      one. Passing "horovod" after another kind raises an error too: a call that forgets to
       name the carrier would otherwise change the carrier of later lookups on some ranks
       only.
   """

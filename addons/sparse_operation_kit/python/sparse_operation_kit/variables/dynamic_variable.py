@@ -54,7 +54,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         "random". Random rows are drawn once, 4096 of them; key k starts with row
         floormod(k, 4096).
       var_type: "hbm": rows are in the memory of this process's GPU; initializing the
-        table without a GPU is an error. "hybrid" (or None): rows are in host memory;
+        table without a GPU raises an error. "hybrid" (or None): rows are in host memory;
         with max_hbm_for_vectors the most used ones are in GPU memory. Only "hybrid"
         tables can have a max_capacity, record the time of each row's last change (for
         `sok.incremental_model_dump`) and filter rare keys. "auto": as "hbm" if the
@@ -79,7 +79,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
         max_hbm_for_vectors: GB (2^30 bytes) of GPU memory per rank for the most used
         rows with their optimizer slots; other rows are in host memory. Without it, or
         with 0, all rows are in host memory. With more than 0, initializing the table
-        without a GPU is an error. No effect unless var_type is "hybrid".
+        without a GPU raises an error. No effect unless var_type is "hybrid".
         init_capacity, max_load_factor, max_bucket_size, block_size, device_id and
         io_by_cpu are checked but have no effect: tables grow as needed.
 

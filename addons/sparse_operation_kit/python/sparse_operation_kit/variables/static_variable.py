@@ -195,7 +195,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
     return table_files.saver_name(self)
 
   def convert_ids(self, ids):
-    """Returns `ids` as integers; ids outside [0, R) are an error at run time."""
+    """Returns `ids` as integers; ids outside [0, R) raise an error at run time."""
     ids = super(_StaticVariable, self).convert_ids(ids)
     return self._checked(ids, self._global_shape.as_list()[0], "a row of the table")
 

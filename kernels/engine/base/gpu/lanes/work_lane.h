@@ -34,10 +34,10 @@ class WorkLane {
   // aligned to 256 bytes. Takes the smallest idle lane that fits, else grows
   // the largest idle one, else creates one.
   //
-  // Limit: if the memory of the lanes with work in flight, and this request,
-  // exceed 1/kInFlightShare of the device's memory, and no idle lane fits,
-  // Acquire waits for the oldest lane in flight that fits and has at most twice
-  // device_bytes. If there is none, it does not wait.
+  // Limit: the lanes with work in flight, and this request, may use
+  // 1/kInFlightShare of the device's memory. Beyond that, and if no idle lane
+  // fits, Acquire waits for the oldest lane in flight that fits and has at most
+  // twice device_bytes. If there is none, it does not wait.
   // ResourceExhausted: memory of the host or device cannot be allocated.
   static Status Acquire(size_t host_bytes, size_t device_bytes,
                         std::unique_ptr<WorkLane>* lane);
