@@ -392,18 +392,23 @@ class SessionsTest(parameterized.TestCase):
             TypeError, "'v': its gradient must be an IndexedSlices"):
           optimizer.apply_gradients([(tf.zeros([_DIM]), v)])
 
-  @parameterized.parameters(
-      (tf.convert_to_tensor,), (tf.identity,), (tf.stop_gradient,),
-      (lambda g: tf.check_numerics(g, "g"),),
-      (lambda g: tf.debugging.assert_all_finite(g, "g"),),
-      (tf.math.is_finite,), (tf.reduce_sum,), (lambda g: tf.constant(2.) * g,),
+  @parameterized.named_parameters(
+      ("_converted", tf.convert_to_tensor), ("_identity", tf.identity),
+      ("_stop_gradient", tf.stop_gradient),
+      ("_check_numerics", lambda g: tf.check_numerics(g, "g")),
+      ("_assert_all_finite", lambda g: tf.debugging.assert_all_finite(g, "g")),
+      ("_is_finite", tf.math.is_finite), ("_reduce_sum", tf.reduce_sum),
+      ("_product", lambda g: tf.constant(2.) * g),
       # Gradients averaged over towers.
-      (lambda g: tf.expand_dims(g, 0),), (lambda g: tf.stack([g, g]),),
-      (lambda g: tf.concat([g, g], 0),), (lambda g: tf.add_n([g, g]),),
+      ("_expand_dims", lambda g: tf.expand_dims(g, 0)),
+      ("_stack", lambda g: tf.stack([g, g])),
+      ("_concat", lambda g: tf.concat([g, g], 0)), ("_add_n", lambda g: tf.add_n([g, g])),
       # A gradient that passed through other ops.
-      (lambda g: tf.identity(tf.clip_by_norm(g, 1.)),),
-      (lambda g: tf.identity(tf.IndexedSlices(g.values, tf.unique(g.indices)[0])),),
-      (lambda g: tf.identity(tf.cond(tf.constant(True), lambda: g, lambda: g)),))
+      ("_identity_of_clipped", lambda g: tf.identity(tf.clip_by_norm(g, 1.))),
+      ("_identity_of_unique",
+       lambda g: tf.identity(tf.IndexedSlices(g.values, tf.unique(g.indices)[0]))),
+      ("_identity_of_cond",
+       lambda g: tf.identity(tf.cond(tf.constant(True), lambda: g, lambda: g))))
   def test_a_gradient_does_not_become_dense(self, use):
     with tf.Graph().as_default():
       v = tf.get_embedding_variable("scope/v", _DIM)
@@ -525,17 +530,20 @@ class LossScaleTest(parameterized.TestCase):
         sizes.append(session.run(size))
       return session.run([pairs.read_all(v, _ROWS), w]), sizes, session.run(step)
 
-  @parameterized.parameters(
-      *[(scaled, optimizer, pooled)
-        for scaled, optimizers in [
-            (_graph_rewrite, (lambda: tf.train.AdagradOptimizer(.1),
-                              tf.train.AdamOptimizer,
-                              lambda: tf.train.ProximalAdagradOptimizer(.1))),
-            (_graph_rewrite, (lambda: tf.keras.optimizers.Adagrad(.1),)),
-            (_contrib_dynamic, (lambda: tf.train.AdagradOptimizer(.1),)),
-            (_keras_dynamic, (lambda: tf.keras.optimizers.Adagrad(.1),
-                              lambda: tf.keras.optimizers.Adamax(.1))),
-        ] for optimizer in optimizers for pooled in (False, True)])
+  @parameterized.named_parameters(
+      *[("_%s_of_%s%s" % (scale, of, "_pooled" if pooled else ""), scaled, optimizer, pooled)
+        for scale, scaled, of, optimizer in [
+            ("rewrite", _graph_rewrite, "adagrad", lambda: tf.train.AdagradOptimizer(.1)),
+            ("rewrite", _graph_rewrite, "adam", tf.train.AdamOptimizer),
+            ("rewrite", _graph_rewrite, "proximal_adagrad",
+             lambda: tf.train.ProximalAdagradOptimizer(.1)),
+            ("rewrite", _graph_rewrite, "keras_adagrad",
+             lambda: tf.keras.optimizers.Adagrad(.1)),
+            ("contrib", _contrib_dynamic, "adagrad", lambda: tf.train.AdagradOptimizer(.1)),
+            ("keras", _keras_dynamic, "keras_adagrad",
+             lambda: tf.keras.optimizers.Adagrad(.1)),
+            ("keras", _keras_dynamic, "keras_adamax", lambda: tf.keras.optimizers.Adamax(.1)),
+        ] for pooled in (False, True)])
   def test_dynamic(self, scaled, optimizer, pooled):
     inf, nan = np.inf, np.nan
     factors = [inf, 1, 1, nan, 1]

@@ -140,15 +140,17 @@ def _train(kind, make, keras=False, all_rows=False, steps=4):
 
 class UserOptimizersTest(parameterized.TestCase):
 
-  @parameterized.parameters(
-      (WithSlots, "resource", False),
-      (lambda: ScaledAdagrad(.1), "resource", False),
-      (OnlyReference, "ref", False), (KerasSign, "resource", True),
-      (lambda: tf.contrib.opt.LazyAdamOptimizer(.1), "resource", False),
-      (SharedAdam, "resource", False), (ScatteringKeras, "resource", True, True),
-      (lambda: tf.contrib.opt.NadamOptimizer(.1), "resource", False, True),
+  @parameterized.named_parameters(
+      ("_slots", WithSlots, "resource", False),
+      ("_scaled", lambda: ScaledAdagrad(.1), "resource", False),
+      ("_reference", OnlyReference, "ref", False), ("_keras", KerasSign, "resource", True),
+      ("_contrib_lazy_adam", lambda: tf.contrib.opt.LazyAdamOptimizer(.1), "resource", False),
+      ("_shared", SharedAdam, "resource", False),
+      ("_scattering_keras", ScatteringKeras, "resource", True, True),
+      ("_contrib_nadam", lambda: tf.contrib.opt.NadamOptimizer(.1), "resource", False, True),
       # Also moves rows without a gradient, and supports reference variables only.
-      (lambda: tf.contrib.opt.PowerSignOptimizer(.1), "ref", False, True))
+      ("_contrib_power_sign", lambda: tf.contrib.opt.PowerSignOptimizer(.1), "ref", False,
+       True))
   def test_same_as_dense(self, make, kind, keras, all_rows=False):
     table = _train("table", make, keras, all_rows)
     np.testing.assert_array_equal(table, _train(kind, make, keras, all_rows))
@@ -161,9 +163,10 @@ class UserOptimizersTest(parameterized.TestCase):
         _train("resource", lambda: make(*args)), rtol=0, atol=1e-6)
     self.assertIsNotNone(registry.find(make(*args)))
 
-  @parameterized.parameters((ScaledAdagrad, .1), (WithSlots,), (OnlyReference,),
-                            (SharedAdam,), (ScatteringKeras,),
-                            (lambda: tf.contrib.opt.NadamOptimizer(),))
+  @parameterized.named_parameters(
+      ("_scaled", ScaledAdagrad, .1), ("_slots", WithSlots), ("_reference", OnlyReference),
+      ("_shared", SharedAdam), ("_scattering_keras", ScatteringKeras),
+      ("_contrib_nadam", lambda: tf.contrib.opt.NadamOptimizer()))
   def test_generic_if_the_update_is_not_stock(self, make, *args):
     self.assertIsNone(registry.find(make(*args)))
 

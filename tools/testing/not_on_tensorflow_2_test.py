@@ -14,11 +14,11 @@ import not_on_tensorflow_2 as exemptions
 class NotOnTensorflow2Test(parameterized.TestCase):
 
   @parameterized.parameters(
-      ("training_test", "LossScaleTest.test_dynamic6", True),
-      ("training_test", "LossScaleTest.test_dynamic13", True),
-      ("training_test", "LossScaleTest.test_dynamic5", False),
-      ("training_test", "SessionsTest.test_a_gradient_does_not_become_dense1", True),
-      ("training_test", "SessionsTest.test_a_gradient_does_not_become_dense10", False),
+      ("training_test", "LossScaleTest.test_dynamic_rewrite_of_keras_adagrad", True),
+      ("training_test", "LossScaleTest.test_dynamic_keras_of_keras_adamax_pooled", True),
+      ("training_test", "LossScaleTest.test_dynamic_rewrite_of_adam", False),
+      ("training_test", "SessionsTest.test_a_gradient_does_not_become_dense_identity", True),
+      ("training_test", "SessionsTest.test_a_gradient_does_not_become_dense_concat", False),
       ("creation_test", "CreationTest.test_eager_mode", True),
       ("other_test", "CreationTest.test_eager_mode", False))
   def test_which_cases(self, program, case, expected):

@@ -75,7 +75,8 @@ def _bazel_test(name, targets, flags, bazel):
           "--profile=" + profile,
           "--color=" + ("yes" if terminal else "no"),
           "--curses=" + ("yes" if terminal else "no"),
-          "--show_progress_rate_limit=" + ("0.2" if terminal else "30")] + list(flags) + ["--"] + list(targets))
+          "--show_progress_rate_limit=" + ("0.2" if terminal else "30")
+      ] + list(flags) + ["--"] + list(targets))
   counts = test_log.Counts()
   if os.path.exists(events):
     counts = test_log.count_build_events(events)

@@ -343,11 +343,14 @@ class LaterGetTest(parameterized.TestCase):
 class StrategiesTest(parameterized.TestCase):
   """Variables in the scope of strategies of tf.distribute."""
 
-  @parameterized.parameters(
-      (lambda: tf.distribute.MirroredStrategy(["/cpu:0"]), "MirroredStrategy"),
-      (lambda: tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]), "MirroredStrategy"),
-      (tf.distribute.experimental.MultiWorkerMirroredStrategy, "CollectiveAllReduce"),
-      (lambda: tf.contrib.distribute.MirroredStrategy(num_gpus=0), "MirroredStrategy"))
+  @parameterized.named_parameters(
+      ("_one_device", lambda: tf.distribute.MirroredStrategy(["/cpu:0"]), "MirroredStrategy"),
+      ("_two_devices", lambda: tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]),
+       "MirroredStrategy"),
+      ("_workers", tf.distribute.experimental.MultiWorkerMirroredStrategy,
+       "CollectiveAllReduce"),
+      ("_contrib", lambda: tf.contrib.distribute.MirroredStrategy(num_gpus=0),
+       "MirroredStrategy"))
   def test_mirrored_variables_are_refused(self, make, name):
     message = "^embedding variable 'v': tf.distribute's %s.*cannot be copied" % name
     with tf.Graph().as_default():
@@ -375,12 +378,14 @@ class StrategiesTest(parameterized.TestCase):
       run = getattr(strategy, "run", None) or strategy.experimental_run_v2
       return strategy.experimental_local_results(run(step))
 
-  @parameterized.parameters(
-      *[(strategy, optimizer)
-        for strategy in (lambda: tf.distribute.OneDeviceStrategy("/cpu:0"),
-                         lambda: _central("/cpu:0"),
-                         tf.distribute.experimental.ParameterServerStrategy)
-        for optimizer in (tf.train.AdagradOptimizer, tf.keras.optimizers.Adagrad)])
+  @parameterized.named_parameters(
+      *[("_%s%s" % (name, kind), strategy, optimizer)
+        for name, strategy in (
+            ("one_device", lambda: tf.distribute.OneDeviceStrategy("/cpu:0")),
+            ("central", lambda: _central("/cpu:0")),
+            ("parameter_server", tf.distribute.experimental.ParameterServerStrategy))
+        for kind, optimizer in (("", tf.train.AdagradOptimizer),
+                                ("_keras", tf.keras.optimizers.Adagrad))])
   def test_one_replica_trains(self, strategy, optimizer):
     with tf.Graph().as_default(), tf.Session() as session:
       results = self._train(strategy(), optimizer(.1),

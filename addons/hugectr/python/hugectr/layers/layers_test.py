@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares every layer with NumPy: outputs, and gradients of bottoms and parameters."""
 
+import re
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
@@ -152,7 +154,9 @@ class LayersTest(parameterized.TestCase):
     self.assertCountEqual({case[0] for case in _LOSSES}, losses.OF_TYPE)
     self.assertCountEqual(set(network.OF_TYPE) | set(losses.OF_TYPE), shapes.OF_TYPE)
 
-  @parameterized.parameters(*_CASES)
+  @parameterized.named_parameters(*[
+      (re.sub(r"\W+", "_", "_%s_%s_%s" % (kind, bottoms, sorted(clause.items()))).strip("_"),
+       kind, bottoms, clause, expected) for kind, bottoms, clause, expected in _CASES])
   def test_layer(self, kind, bottoms, clause, expected):
     self.check(kind, bottoms, clause, expected, False, (1e-4, 1e-5), (2e-3, 2e-4))
 
