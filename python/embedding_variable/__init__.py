@@ -20,7 +20,8 @@ _distribution.check_alone()
 # pylint: disable=wrong-import-position
 from embedding_variable._lib import library_path
 # Not part of the API: the addons write their files by it.
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import table_directories
 from embedding_variable.checkpoint.export_since import apply_export
 from embedding_variable.checkpoint.export_since import export_since
 from embedding_variable.checkpoint.export_since import prepare_export

@@ -31,6 +31,11 @@ _HPS_LOADER = _HPS + "python/hierarchical_parameter_server/_lib.py"
 # Parquet file could run code.
 _ARROW = (_HUGECTR + "python/hugectr/data/arrow.py", _EV + "tools/arrow.py")
 
+# The module that gives files and folders of users their names, durably. The other two
+# replace a link and a wheel, which need not survive a crash of the machine.
+_DURABLE = _EV + "checkpoint_format/durable.py"
+_RENAMES = (_DURABLE, _EV + "gpu/links.py", "tools/pip_package/build_wheel.py")
+
 # Functions of pandas that read files by pyarrow.
 _PANDAS_READERS = ("read_feather", "read_orc", "read_parquet")
 
@@ -151,11 +156,21 @@ def unsafe_readers(path, module):
       _base_name(node) != _OWN_READER]
 
 
+def renames(path, module):
+  """Returns a line for each file that is renamed or synced without `_DURABLE`."""
+  if path in _RENAMES or is_test(path) or path.startswith(_OUTSIDE) or "/benchmark/" in path:
+    return []
+  return ["%s:%d: os.%s: replace files by %s" % (path, node.lineno, node.attr, _DURABLE)
+          for node in ast.walk(module)
+          if isinstance(node, ast.Attribute) and _base_name(node) == "os" and
+          node.attr in ("fsync", "rename", "renames", "replace")]
+
+
 def violations(path, text):
   """Returns a line for each rule that a module breaks."""
   module = ast.parse(text, path)
   found = []
-  found += unsafe_readers(path, module)
+  found += unsafe_readers(path, module) + renames(path, module)
   names = set(imported(module))
   if any(_is(name, "tensorflow_core") for name in names):
     found.append("%s: imports tensorflow_core, a second copy of TensorFlow's modules: "
@@ -224,6 +239,7 @@ class PythonArrowsTest(parameterized.TestCase):
       "import sys\nsys.modules['tensorflow.python.ops.kv'] = None",
       "from embedding_variable.tf_names import math_ops\nmath_ops.add = None",
       "import tensorflow as tf\ntf.load_op_library('a.so')",
+      "import os\nos.replace('a.part', 'a')",
   )
   def test_refuses(self, text):
     self.assertLen(violations(_EV + "lookup/a.py", text), 1)

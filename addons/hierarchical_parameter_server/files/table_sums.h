@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sizes and checksums of a table's files. `convert` writes them to the file
-// `hps_sums` of the table directory (replaced_together.py describes how it
-// replaces the files); folders of other programs have no such file.
+// `hps_sums` of the table directory (checkpoint_format/replaced_together.py
+// describes how it replaces the files); folders of other programs have no such
+// file.
 //
 // hps_sums is JSON. Of {"files": {name: {"bytes": N, "crc32_of_mib": hex}}} the
 // hex digits are the CRC-32 of each MiB of the file, eight digits each.

@@ -20,7 +20,7 @@ import os
 import re
 
 from embedding_variable.checkpoint import bundle_sizes
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.tf_names import errors
 from embedding_variable.tf_names import file_io
@@ -35,7 +35,7 @@ Link = collections.namedtuple("Link", ["prefix", "identity"])
 
 def identity(prefix):
   """Returns the identity of a checkpoint: the SHA-256 of its index file."""
-  with file_io.FileIO(durable.index_of(prefix), "rb") as f:
+  with file_io.FileIO(interrupted.index_of(prefix), "rb") as f:
     return hashlib.sha256(f.read()).hexdigest()
 
 
@@ -78,7 +78,7 @@ def find(full_prefix, may_write=True):
   Args:
     full_prefix: string, of a checkpoint that exists.
     may_write: bool; False: do not finish an interrupted replacement, but read it
-      through links (`durable.readable`).
+      through links (`interrupted.readable`).
 
   Raises:
     tf.errors.DataLossError: a delta is missing or damaged; the message names it.
@@ -93,7 +93,7 @@ def find(full_prefix, may_write=True):
       raise _lost(full, prefix, sequence, "is missing, but %s continues it" %
                   delta_prefix(full, max(found)))
     try:
-      readable = (durable.finished if may_write else durable.readable)(prefix)
+      readable = (interrupted.finished if may_write else interrupted.readable)(prefix)
       _check(readable, json.loads(info(full, previous, sequence, None)))
       links.append(Link(readable, identity(prefix)))
     except errors.OpError as e:

@@ -7,10 +7,10 @@ import os
 import threading
 
 from absl.testing import absltest
+import tensorflow as tf
 
-from embedding_variable.checkpoint import durable
-from embedding_variable.tf_names import errors
-from embedding_variable.tf_names import file_io
+from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import interrupted
 
 _DATA = ".data-%05d-of-00003"
 
@@ -38,7 +38,7 @@ class DurableTest(absltest.TestCase):
   def test_finishes_and_then_does_nothing(self):
     prefix = self._interrupted()
     for _ in range(2):
-      durable.finish_interrupted(prefix)
+      interrupted.finish_interrupted(prefix)
       self._assert_finished(prefix)
 
   def test_reading_writes_nothing(self):
@@ -46,17 +46,17 @@ class DurableTest(absltest.TestCase):
     os.rename(prefix + ".commit" + _DATA % 1, prefix + _DATA % 1)
     directory = os.path.dirname(prefix)
     before = sorted(os.listdir(directory))
-    read_only = errors.PermissionDeniedError(None, None, "read-only")
-    with absltest.mock.patch.object(file_io, "rename", side_effect=read_only):
-      found = durable.finished(prefix)
-    for path in (found, durable.readable(prefix)):
+    read_only = tf.errors.PermissionDeniedError(None, None, "read-only")
+    with absltest.mock.patch.object(tf.io.gfile, "rename", side_effect=read_only):
+      found = interrupted.finished(prefix)
+    for path in (found, interrupted.readable(prefix)):
       self.assertNotEqual(os.path.dirname(path), directory)
       self._assert_finished(path)
     self.assertEqual(sorted(os.listdir(directory)), before)
-    self.assertEqual(durable.index_of(prefix), prefix + ".commit.index")
-    durable.finish_interrupted(prefix)
-    self.assertEqual(durable.readable(prefix), prefix)
-    self.assertEqual(durable.index_of(prefix), prefix + ".index")
+    self.assertEqual(interrupted.index_of(prefix), prefix + ".commit.index")
+    interrupted.finish_interrupted(prefix)
+    self.assertEqual(interrupted.readable(prefix), prefix)
+    self.assertEqual(interrupted.index_of(prefix), prefix + ".index")
 
   def test_by_many_at_once(self):
     for _ in range(20):
@@ -65,7 +65,7 @@ class DurableTest(absltest.TestCase):
 
       def finish(prefix=prefix, failures=failures):
         try:
-          durable.finish_interrupted(prefix)
+          interrupted.finish_interrupted(prefix)
         except Exception as e:  # pylint: disable=broad-except
           failures.append(e)
 
@@ -79,15 +79,15 @@ class DurableTest(absltest.TestCase):
 
   def test_another_moves_a_file_first(self):
     prefix = self._interrupted()
-    rename, moved = file_io.rename, []
+    rename, moved = tf.io.gfile.rename, []
 
     def after_another(path, new_path, overwrite=False):
       rename(path, new_path, overwrite)
       moved.append(path)
       rename(path, new_path, overwrite)  # NotFoundError: it is renamed already
 
-    with absltest.mock.patch.object(file_io, "rename", after_another):
-      durable.finish_interrupted(prefix)
+    with absltest.mock.patch.object(tf.io.gfile, "rename", after_another):
+      interrupted.finish_interrupted(prefix)
     self.assertLen(moved, 4)
     self._assert_finished(prefix)
 
@@ -96,12 +96,12 @@ class DurableTest(absltest.TestCase):
 
     def lose(path, new_path, overwrite=False):
       del new_path, overwrite
-      raise errors.NotFoundError(None, None, path)
+      raise tf.errors.NotFoundError(None, None, path)
 
     os.remove(prefix + _DATA % 0)
-    with absltest.mock.patch.object(file_io, "rename", lose):
-      with self.assertRaises(errors.NotFoundError):
-        durable.finish_interrupted(prefix)
+    with absltest.mock.patch.object(tf.io.gfile, "rename", lose):
+      with self.assertRaises(tf.errors.NotFoundError):
+        interrupted.finish_interrupted(prefix)
     self.assertTrue(os.path.exists(prefix + ".commit.index"))
 
   def test_uris_of_local_files(self):
@@ -109,12 +109,12 @@ class DurableTest(absltest.TestCase):
     self.assertTrue(durable.is_local("file://" + prefix))
     self.assertFalse(durable.is_local("hdfs:///a"))
     self.assertEqual(durable.local("file://host/a"), "/a")
-    found = durable.readable("file://" + prefix)
+    found = interrupted.readable("file://" + prefix)
     self._assert_finished(found)
     with absltest.mock.patch.object(os, "fsync") as synced:
       durable.sync("file://" + os.path.dirname(prefix))
     synced.assert_called_once()
-    durable.finish_interrupted("file://" + prefix)
+    interrupted.finish_interrupted("file://" + prefix)
     self._assert_finished(prefix)
 
 

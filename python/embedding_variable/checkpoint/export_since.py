@@ -14,7 +14,8 @@ takes the rows of its own part. Graph mode only.
 import os
 
 from embedding_variable.checkpoint import delta_saveable
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import publishing
+from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import saving
@@ -75,7 +76,7 @@ def prepare_export():
                                   [s.slice_spec for s in specs],
                                   [s.tensor for s in specs])
 
-      add = durable.add_part_ops if is_part else durable.add_save_ops
+      add = publishing.add_part_ops if is_part else publishing.add_save_ops
       written = add(prefix, lambda staged: saving.save_of_ranks(staged, write)
                     if spread else write(staged))
       array_ops.identity(written, name="export")
@@ -177,7 +178,7 @@ def apply_export(sess, path):
       one named in the message are changed already; that one and the rest are not.
   """
   _prepared(sess.graph)
-  sess.run(_SCOPE + "apply", {_SCOPE + "prefix:0": durable.readable(path)})
+  sess.run(_SCOPE + "apply", {_SCOPE + "prefix:0": interrupted.readable(path)})
 
 
 def _has(graph, name):

@@ -5,6 +5,7 @@
 import json
 import os
 
+from embedding_variable.checkpoint_format import durable
 from embedding_variable.gpu import errors
 
 _FORMAT = 1
@@ -36,12 +37,9 @@ def describe(build, driver, cuda):
 
 def write(path, facts):
   """Writes the facts atomically."""
-  with open(path + ".part", "w") as f:
+  with durable.replaced(path) as part, open(part, "w") as f:
     json.dump(facts, f, indent=2, sort_keys=True)
     f.write("\n")
-    f.flush()
-    os.fsync(f.fileno())
-  os.replace(path + ".part", path)
 
 
 def read(places):

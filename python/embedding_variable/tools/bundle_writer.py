@@ -8,7 +8,9 @@ import shutil
 
 import numpy as np
 
+from embedding_variable.checkpoint import publishing
 from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import errors as tf_errors
 from embedding_variable.tf_names import gen_io_ops
@@ -33,7 +35,7 @@ class BundleWriter(object):
     """Args: prefix, of the checkpoint; flush_bytes, most bytes kept in memory."""
     self._prefix = prefix
     self._flush_bytes = flush_bytes
-    # Next to the target, so that merging only renames files.
+    # Next to the target, so that publishing only renames files.
     self._directory = prefix + "_partial"
     self._pending = []
     self._pending_bytes = 0
@@ -51,13 +53,10 @@ class BundleWriter(object):
     try:
       if kind is None:
         self._flush()
-        self._run(lambda: (gen_io_ops.merge_v2_checkpoints(
-            self._parts, self._prefix, delete_old_dirs=False), {}))
-    except errors.ToolError:
-      for path in glob.glob(glob.escape(self._prefix) + ".data-*-of-*"):
-        os.remove(path)
-      raise
+        self._run(self._publish)
     finally:
+      for path in glob.glob(glob.escape(self._prefix) + ".partial.*"):
+        os.remove(path)
       shutil.rmtree(self._directory, ignore_errors=True)
 
   def add(self, name, array):
@@ -66,6 +65,11 @@ class BundleWriter(object):
     self._pending_bytes += getattr(array, "nbytes", 0)
     if self._pending_bytes >= self._flush_bytes:
       self._flush()
+
+  def _publish(self):
+    merge = lambda staged: gen_io_ops.merge_v2_checkpoints(
+        self._parts, staged, delete_old_dirs=False)
+    return publishing.add_save_ops(constant_op.constant(self._prefix), merge), {}
 
   def _flush(self):
     if not self._pending:

@@ -12,7 +12,7 @@ import os
 import numpy as np
 
 from embedding_variable.checkpoint import delta_chain
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import tensor_names
 from embedding_variable.tf_names import checkpoint_management
@@ -192,7 +192,7 @@ class Checkpoint(object):
         or continues another checkpoint.
     """
     self.prefix = _prefix_of(path)
-    self._full = bundle_reader.BundleReader(self.prefix, durable.readable(self.prefix))
+    self._full = bundle_reader.BundleReader(self.prefix, interrupted.readable(self.prefix))
     deltas = [] if full_only else _deltas_of(self.prefix)
     self.num_deltas = len(deltas)
     self.name = self.prefix + _text_of(deltas)

@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import durable
 from embedding_variable.tools import arrow
 from embedding_variable.tools import errors
 from embedding_variable.tools import progress
@@ -43,18 +44,14 @@ def export(table, file_format, path, with_slots=False, overwrite=False):
     raise errors.ToolError("%s exists; --force overwrites it" % path)
   pyarrow = _pyarrow() if file_format == "parquet" else None
   columns, slots = _read(table, with_slots)
-  partial = path + ".partial"
   try:
-    if pyarrow:
-      write(partial, columns, slots, pyarrow)
-    else:
-      write(partial, columns, slots)
-    os.replace(partial, path)
+    with durable.replaced(path) as part:
+      if pyarrow:
+        write(part, columns, slots, pyarrow)
+      else:
+        write(part, columns, slots)
   except OSError as e:
     raise errors.ToolError("%s cannot be written: %s" % (path, e))
-  finally:
-    if os.path.exists(partial):
-      os.remove(partial)
 
 
 def _pyarrow():

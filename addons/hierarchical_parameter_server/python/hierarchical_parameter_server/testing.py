@@ -7,6 +7,8 @@ import os
 
 import numpy as np
 
+from hierarchical_parameter_server.checkpoint_format import durable
+
 # Keys that every model gets unless a test sets them.
 IN_EVERY_MODEL = {}
 
@@ -16,8 +18,8 @@ def write_table(folder, keys, rows):
   os.makedirs(folder, exist_ok=True)
   for name, array, dtype in (("key", keys, "<i8"), ("emb_vector", rows, "<f4")):
     path = os.path.join(folder, name)
-    np.ascontiguousarray(array, dtype).tofile(path + ".part")
-    os.replace(path + ".part", path)
+    with durable.replaced(path) as part:
+      np.ascontiguousarray(array, dtype).tofile(part)
 
 
 def model(name, folders, widths, defaults=None, most=1000, **more):

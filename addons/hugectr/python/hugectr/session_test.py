@@ -368,7 +368,8 @@ class SessionTest(parameterized.TestCase):
     self.assertEqual((server["model"], server["max_batch_size"]), ("ctr", 500))
     keys = [np.fromfile(p + "/key", "<i8") for p in server["sparse_files"]]
     vectors = [np.fromfile(p + "/emb_vector", "<f4") for p in server["sparse_files"]]
-    self.assertEqual(sorted(os.listdir(server["sparse_files"][0])), ["emb_vector", "key"])
+    self.assertEqual(sorted(os.listdir(server["sparse_files"][0])),
+                     ["emb_vector", "hps_sums", "key"])
     np.testing.assert_array_equal(np.concatenate(keys), rows["key"])
     np.testing.assert_array_equal(np.concatenate(vectors), rows["row"].ravel())
     if by_slot:

@@ -20,7 +20,7 @@ from tensorflow.python.training import warm_starting_util
 from tensorflow.python.util import compat
 
 from embedding_variable.checkpoint import delta_chain
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import tensor_names
@@ -43,7 +43,7 @@ def _get_checkpoint_filename(stock):
 
   def get_checkpoint_filename(ckpt_dir_or_file, *args, **kwargs):
     found = stock(ckpt_dir_or_file, *args, **kwargs)
-    return found and durable.readable(compat.as_str(found))
+    return found and interrupted.readable(compat.as_str(found))
 
   return get_checkpoint_filename
 
@@ -136,7 +136,7 @@ def _warn_of_deltas(ckpt_dir_or_file):
   path = compat.as_str(ckpt_dir_or_file)
   if file_io.is_directory(path):
     path = checkpoint_management.latest_checkpoint(path)
-  if not path or not file_io.file_exists(durable.index_of(path)) or (
+  if not path or not file_io.file_exists(interrupted.index_of(path)) or (
       not incremental.is_newest(path)):
     return
   deltas = delta_chain.count(path)

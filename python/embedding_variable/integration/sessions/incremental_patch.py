@@ -21,7 +21,8 @@ from tensorflow.python.util import compat
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import delta_saveable
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint import publishing
+from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable as saveable_lib
@@ -116,10 +117,10 @@ def _add_save_ops(stock):
     # A shard becomes part of a checkpoint that is published as a whole.
     if getattr(self, "_ev_sharding", False) or not _is_durable(saveables):
       return stock(self, filename_tensor, saveables, *args, **kwargs)
-    add = durable.add_save_ops
+    add = publishing.add_save_ops
     if saving.spread_tables(saveables) and job.current().rank():
       # Rank 0 publishes the checkpoint that includes this rank's part.
-      add = durable.add_part_ops
+      add = publishing.add_part_ops
     return add(filename_tensor,
                lambda staged: stock(self, staged, saveables, *args, **kwargs))
 
@@ -137,7 +138,7 @@ def _add_sharded_save_ops(stock):
       return self._AddSaveOps(checkpoint_prefix, everything)
     self._ev_sharding = True
     try:
-      return durable.add_save_ops(
+      return publishing.add_save_ops(
           checkpoint_prefix,
           lambda staged: stock(self, staged, per_device, *args, **kwargs))
     finally:
@@ -182,7 +183,7 @@ def _save(stock):
     path = stock(self, sess, save_path, global_step, latest_filename, *args, **kwargs)
     if path is None:
       return path
-    durable.sync_state(os.path.dirname(path), latest_filename)
+    publishing.sync_state(os.path.dirname(path), latest_filename)
     if cuts is not None:
       incremental.begin_chain(self, sess, path, cuts)
     return path
@@ -197,7 +198,7 @@ def _restore(stock):
     if save_path is not None and not context.executing_eagerly() and _has_tables(
         self, sess):
       path = compat.as_text(save_path)
-      readable = durable.finished(path)
+      readable = interrupted.finished(path)
       if readable != path:
         save_path = readable
       links = incremental.deltas_of(self, sess.graph, path,
@@ -216,7 +217,7 @@ def _remove_checkpoint(stock):
       delta_chain.remove(compat.as_str(checkpoint_prefix))
     finally:
       stock(checkpoint_prefix, *args, **kwargs)
-      durable.remove_interrupted(compat.as_str(checkpoint_prefix))
+      interrupted.remove_interrupted(compat.as_str(checkpoint_prefix))
 
   return remove_checkpoint
 

@@ -12,9 +12,9 @@ files and then renames them, so a directory is never half written.
 SparseOperationKit need not be installed: its files and checkpoints are read directly.
 """
 
+from hierarchical_parameter_server.checkpoint_format.table_directories import write_table
 from hierarchical_parameter_server.convert.checkpoints import checkpoint_tables
 from hierarchical_parameter_server.convert.checkpoints import from_checkpoint
-from hierarchical_parameter_server.convert.directories import write_table
 from hierarchical_parameter_server.convert.sok_files import from_legacy
 from hierarchical_parameter_server.convert.sok_files import from_sok_dump
 

@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from hierarchical_parameter_server.convert import bundles
 from hierarchical_parameter_server.convert import deltas
-from hierarchical_parameter_server.convert import directories
+from hierarchical_parameter_server.checkpoint_format import table_directories
 
 _KEYS, _VALUES, _DEFAULTS = "-keys", "-values", "-default_rows"
 _PART = re.compile(r"^(.*)/part_(\d+)$")
@@ -160,14 +160,14 @@ class Checkpoint(object):
     for delta in reversed(self._deltas):
       changed = self._changed(table, parts, delta, later) + changed
     for stem in parts:
-      keys = directories.as_keys(self._reader.get_tensor(stem + _KEYS), stem)
+      keys = table_directories.as_keys(self._reader.get_tensor(stem + _KEYS), stem)
       rows = self._reader.get_tensor(stem + _VALUES) if with_rows else None
       if self._deltas:
         stay = later.stay(keys)
         keys, rows = keys[stay], rows[stay] if with_rows else None
       yield keys, rows
     for delta, stem, stay in changed:
-      keys = directories.as_keys(delta.reader.get_tensor(stem + _DELTA_KEYS), stem)
+      keys = table_directories.as_keys(delta.reader.get_tensor(stem + _DELTA_KEYS), stem)
       rows = delta.reader.get_tensor(stem + _DELTA_VALUES)[stay] if with_rows else None
       yield keys[stay], rows
 
@@ -204,11 +204,11 @@ class Checkpoint(object):
              shapes.get(stem + _DELTA_VALUES, "no tensor"), count or "no tensor"))
       own = lambda keys, number=number: (
           np.ones(len(keys), bool) if placement is None else part_of(keys) == number)
-      keys = directories.as_keys(delta.reader.get_tensor(stem + _DELTA_KEYS), stem)
+      keys = table_directories.as_keys(delta.reader.get_tensor(stem + _DELTA_KEYS), stem)
       found.insert(0, (delta, stem, own(keys) & later.stay(keys)))
       mentioned = [keys]
       for name in (_DELTA_ERASED, _DELTA_COUNTED):
-        mentioned.append(directories.as_keys(delta.reader.get_tensor(stem + name), stem))
+        mentioned.append(table_directories.as_keys(delta.reader.get_tensor(stem + name), stem))
       for some in mentioned:
         later.mention(some[own(some)])
       replaces[number] = bool(delta.reader.get_tensor(stem + _DELTA_REPLACES)[0])
@@ -279,8 +279,9 @@ def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False):
 
   Raises:
     ValueError: a checkpoint or table does not exist, a table has no rows, two names map
-      to one folder, or an incremental checkpoint is missing, damaged or continues
-      another checkpoint. The message names it.
+      to one folder, the folder of a table has another table's files, or an incremental
+      checkpoint is missing, damaged or continues another checkpoint. The message names
+      it.
   """
   checkpoint = Checkpoint(prefix, full_only)
   tf.compat.v1.logging.info("Converting %s", checkpoint.name)
@@ -317,10 +318,10 @@ def write(checkpoint, out, tables, dense):
           prefix, name, "" if shape is None else ", its shape is %s" % shape))
   written = {}
   for name in tables:
-    written[name] = directories.write_pieces(os.path.join(out, folder_name(name)),
-                                             checkpoint.pieces(name))
+    written[name] = table_directories.write_pieces(os.path.join(out, folder_name(name)),
+                                                   checkpoint.pieces(name), name)
   for name in dense:
     rows = checkpoint.dense(name)
-    written[name] = directories.write_pieces(
-        os.path.join(out, folder_name(name)), [(np.arange(len(rows)), rows)])
+    written[name] = table_directories.write_pieces(
+        os.path.join(out, folder_name(name)), [(np.arange(len(rows)), rows)], name)
   return written

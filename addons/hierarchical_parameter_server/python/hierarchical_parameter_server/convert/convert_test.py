@@ -15,7 +15,7 @@ import hierarchical_parameter_server as hps
 from hierarchical_parameter_server import convert
 from hierarchical_parameter_server import testing
 from hierarchical_parameter_server.commands import main
-from hierarchical_parameter_server.convert import replaced_together
+from hierarchical_parameter_server.checkpoint_format import replaced_together
 import embedding_variable
 from embedding_variable.checkpoint import delta_chain
 from embedding_variable.tools import testing as stored
@@ -135,6 +135,21 @@ class ConvertTest(parameterized.TestCase):
         convert.from_checkpoint(os.path.join(self.folder, "bare"), self.folder,
                                 ["user", "user/hist"]),
         {"user": (2, 2), "user/hist": (3, 3)})
+
+  def test_two_tables_with_one_folder_name(self):
+    prefix = os.path.join(self.folder, "model")
+    stored.write(prefix, dict(stored.table("a/b", [1], [[1., 2.]]),
+                              **stored.table("a_b", [2], [[3., 4.]])))
+    out = os.path.join(self.folder, "tables")
+    for first, other in (("a/b", "a_b"), ("a_b", "a/b")):
+      convert.from_checkpoint(prefix, out, [first])
+      with self.assertRaisesRegex(ValueError, "a_b/hps_sums are those of variable '%s', which "
+                                  "has the same file name as '%s'" % (first, other)):
+        convert.from_checkpoint(prefix, out, [other])
+      self.assertEqual(convert.from_checkpoint(prefix, out, [first]), {first: (1, 2)})
+      self.assertCountEqual(os.listdir(os.path.join(out, "a_b")),
+                            ["key", "emb_vector", "hps_sums"])
+      os.remove(os.path.join(out, "a_b", "hps_sums"))
 
   @parameterized.parameters("parallel_hash_map", "multi_process_hash_map")
   def test_a_killed_conversion_leaves_keys_with_their_rows(self, volatile):

@@ -16,8 +16,8 @@ import struct
 
 import numpy as np
 
-from hierarchical_parameter_server.convert import directories
-from hierarchical_parameter_server.convert import replaced_together
+from hierarchical_parameter_server.checkpoint_format import table_directories
+from hierarchical_parameter_server.checkpoint_format import replaced_together
 
 _HEADER = 296
 _KIND_AT, _TYPE_AT = 256, 292
@@ -120,7 +120,7 @@ def from_sok_dump(folder, out, tables=None):
     if paths:
       pieces = _pieces(_dumped(paths[0], "-key"), _dumped(paths[1], "-weight"),
                        os.path.join(folder, table))
-      written[table] = directories.write_pieces(os.path.join(out, table), pieces)
+      written[table] = table_directories.write_pieces(os.path.join(out, table), pieces)
   return written
 
 
@@ -156,5 +156,5 @@ def from_legacy(folder, out, key_dtype="int64"):
                          (path, os.path.getsize(path), size))
     pieces = _pieces(np.fromfile(paths[0], dtype), np.fromfile(paths[1], "<f4"),
                      os.path.join(folder, name))
-    written[name] = directories.write_pieces(os.path.join(out, name), pieces)
+    written[name] = table_directories.write_pieces(os.path.join(out, name), pieces)
   return written

@@ -22,6 +22,7 @@ from hugectr.training import learning_rate
 from hugectr.training import model_files
 from hugectr.training import ranks as rank_jobs
 from hugectr.training import session as sessions
+from hugectr.training import sparse_files
 
 _WHERE = "hugectr.Model"
 
@@ -231,8 +232,7 @@ class Model(object):
     """
     text = json.dumps(self._configuration(), indent=2, sort_keys=True) + "\n"
     if self._rank == 0:
-      with open(graph_config_file, "w") as f:
-        f.write(text)
+      sparse_files.write_bytes(graph_config_file, text.encode())
     self._print("Save the model graph to %s successfully" % graph_config_file)
 
   def construct_from_json(self, graph_config_file, include_dense_network=True):

@@ -6,6 +6,8 @@ import os
 
 import numpy as np
 
+import embedding_variable
+
 from hugectr.training import sparse_files
 
 # Stands for a key that `Numbered` cannot represent; no row has it.
@@ -116,6 +118,5 @@ def served(path, embedding, has_i64_keys, folder):
   if rows is None:
     rows = sparse_files.read(path, 8, False, embedding.vec_size, [sparse_files.VECTOR])
   keys = rows.keys if numbered is None else numbered.of_rows(*in_slots)
-  sparse_files.write_folder(folder, sparse_files.Rows(keys, None, rows.arrays),
-                            [sparse_files.VECTOR])
+  embedding_variable.table_directories.write_pieces(folder, [(keys, rows.arrays[0])])
   return folder, numbered

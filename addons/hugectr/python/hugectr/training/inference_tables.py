@@ -4,6 +4,7 @@
 
   <folder>/<table>/key          int64
   <folder>/<table>/emb_vector   float32, a row per key
+  <folder>/<table>/hps_sums     sizes and checksums of both
   <folder>/<model>.json         names the tables' folders, their widths and the rest
 
 The format is that of HugeCTR's hierarchical parameter server, version 24.06.
@@ -30,19 +31,21 @@ class Table(object):
   """One table of a model.
 
   Attributes:
-    name: string of letters, digits, _ and -.
+    full_name: string, the layer's name, and a suffix if it has a table per slot.
+    name: string, the full name with "_" for all but letters, digits, _ and -.
     rows: sparse_files.Rows without slots.
     floats: int, floats per row.
     max_keys: int, largest number of keys per sample.
   """
 
-  def __init__(self, name, rows, floats, max_keys):
-    self.name, self.rows, self.floats, self.max_keys = name, rows, floats, max_keys
+  def __init__(self, full_name, rows, floats, max_keys):
+    self.full_name, self.rows = full_name, rows
+    self.floats, self.max_keys = floats, max_keys
+    self.name = re.sub(r"[^A-Za-z0-9_-]", "_", full_name)
 
 
 def _tables_of(embedding, rows, by_slot):
   """Returns the Tables of an embedding layer; raises ValueError."""
-  name = re.sub(r"[^A-Za-z0-9_-]", "_", embedding.name)
   bottom = embedding.bottom
   if rows.slots is None or not by_slot:
     doubled = np.flatnonzero(np.diff(np.sort(rows.keys)) == 0)
@@ -51,13 +54,13 @@ def _tables_of(embedding, rows, by_slot):
           "hugectr.Session.export_inference_tables: key %d of embedding '%s' is in several "
           "slots: give by_slot=True, or slot_size_array in the configuration" %
           (np.sort(rows.keys)[doubled[0]], embedding.name))
-    found = [Table(name, rows._replace(slots=None), embedding.vec_size, bottom.max_keys)]
+    found = [Table(embedding.name, rows._replace(slots=None), embedding.vec_size, bottom.max_keys)]
   else:
     found = []
     for slot in range(bottom.slot_num):
       mine = rows.slots == slot
       found.append(Table(
-          "%s_slot_%d" % (name, slot),
+          "%s_slot_%d" % (embedding.name, slot),
           sparse_files.Rows(rows.keys[mine], None, [a[mine] for a in rows.arrays]),
           embedding.vec_size, bottom.max_nnz or bottom.max_keys))
   for table in found:
@@ -111,12 +114,14 @@ def write(folder, model, found, batch_size):
 
   Raises:
     OSError: a file cannot be written.
+    ValueError: a folder has the files of another table.
   """
   folder = os.path.abspath(folder)
   embedding_variable.durable.make_folder(folder)
   for table in found:
-    sparse_files.write_folder(os.path.join(folder, table.name), table.rows,
-                              [sparse_files.VECTOR])
+    embedding_variable.table_directories.write_pieces(
+        os.path.join(folder, table.name), [(table.rows.keys, table.rows.arrays[0])],
+        table.full_name)
   clause = dict({
       "model": model,
       "sparse_files": [os.path.join(folder, t.name) for t in found],

@@ -66,15 +66,14 @@ def write_flat(path, rows, key_bytes):
     records["slot"] = rows.slots
   for k, array in enumerate(rows.arrays):
     records["array_%d" % k] = array
-  records.tofile(_durable.begin(path))
-  _durable.replace(path)
+  with _durable.replaced(path) as part:
+    records.tofile(part)
 
 
 def write_bytes(path, data):
   """Writes a file; replaces an existing one atomically and durably."""
-  with open(_durable.begin(path), "wb") as f:
+  with _durable.replaced(path) as part, open(part, "wb") as f:
     f.write(data)
-  _durable.replace(path)
 
 
 def write_folder(path, rows, names):
@@ -87,14 +86,13 @@ def write_folder(path, rows, names):
     rows: Rows.
     names: list of strings, file names of the arrays.
   """
-  part = _durable.begin(path)
-  _durable.make_folder(part)
-  rows.keys.astype("<i8").tofile(os.path.join(part, "key"))
-  if rows.slots is not None:
-    rows.slots.astype("<i8").tofile(os.path.join(part, "slot_id"))
-  for name, array in zip(names, rows.arrays):
-    array.astype("<f4").tofile(os.path.join(part, name))
-  _durable.replace(path)
+  with _durable.replaced(path) as part:
+    os.mkdir(part)
+    rows.keys.astype("<i8").tofile(os.path.join(part, "key"))
+    if rows.slots is not None:
+      rows.slots.astype("<i8").tofile(os.path.join(part, "slot_id"))
+    for name, array in zip(names, rows.arrays):
+      array.astype("<f4").tofile(os.path.join(part, name))
 
 
 def _read_array(path, dtype):

@@ -13,14 +13,14 @@ import os
 
 import numpy as np
 
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import replaced_together
 from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit.exchange import collectives
-from sparse_operation_kit.files import replaced_together
 from sparse_operation_kit.files import table_files
 from sparse_operation_kit.variables import kinds
 from sparse_operation_kit.variables import rows

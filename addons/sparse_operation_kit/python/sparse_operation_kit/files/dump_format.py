@@ -26,7 +26,7 @@ import struct
 
 import numpy as np
 
-from sparse_operation_kit.files import replaced_together
+from embedding_variable.checkpoint_format import replaced_together
 
 HEADER_BYTES = 296
 KEYS, ROWS, SLOT = 0, 1, 2

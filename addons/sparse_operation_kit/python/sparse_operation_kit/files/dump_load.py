@@ -9,7 +9,8 @@ import os
 import numpy as np
 
 from embedding_variable import tf_names
-from embedding_variable.checkpoint import durable
+from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import replaced_together
 from embedding_variable.eager import keras_variable
 from embedding_variable.tf_names import tf
 
@@ -17,7 +18,6 @@ from sparse_operation_kit import communication
 from sparse_operation_kit import optimizers
 from sparse_operation_kit.exchange import collectives
 from sparse_operation_kit.files import dump_format
-from sparse_operation_kit.files import replaced_together
 from sparse_operation_kit.files import table_files
 from sparse_operation_kit.variables import kinds
 

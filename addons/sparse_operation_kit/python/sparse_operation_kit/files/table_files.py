@@ -12,6 +12,7 @@ import numpy as np
 
 from embedding_variable import graph_state
 from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import replaced_together
 from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
@@ -23,7 +24,6 @@ from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
 from sparse_operation_kit.exchange import spread_lookup
-from sparse_operation_kit.files import replaced_together
 
 _ACCESS = "_sok_table_access"
 

@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from hierarchical_parameter_server.convert import replaced_together
+from . import replaced_together
 
 # Rows written at once.
 _PIECE = 1 << 16
@@ -59,24 +59,28 @@ def as_keys(keys, what):
   return keys.astype("<i8", copy=False)
 
 
-def write_pieces(folder, pieces):
+def write_pieces(folder, pieces, table=None):
   """Writes a table directory from pieces.
 
   Args:
     folder: path; created if needed.
     pieces: iterable of (keys [n], rows [n, width]); at least one row in all.
+    table: string, the table's name. Two names may have one folder name, as "a/b" and
+      "a_b". None: unknown.
 
   Returns:
     (rows, width).
 
   Raises:
-    ValueError: there are no rows, or the pieces have different widths. Nothing has
-      changed.
+    ValueError: there are no rows, the pieces have different widths, or the folder is
+      another table's. Nothing has changed.
     OSError: the folder cannot be written to.
   """
   os.makedirs(folder, exist_ok=True)
   sums = os.path.join(folder, "hps_sums")
   replaced_together.finish(sums)
+  if table is not None:
+    replaced_together.check_variable(sums, table)
   writers = []
   count, width = 0, None
   try:
@@ -105,7 +109,7 @@ def write_pieces(folder, pieces):
     for writer in writers:
       writer.discard()
     raise
-  replaced_together.commit([(sums, os.path.basename(os.path.abspath(folder)), writers)])
+  replaced_together.commit([(sums, table, writers)])
   return count, width
 
 

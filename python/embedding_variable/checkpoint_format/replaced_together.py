@@ -21,7 +21,8 @@ import os
 import uuid
 import zlib
 
-_PART = ".part"
+from . import durable
+
 _PIECE_BYTES = 16 << 20
 
 
@@ -38,8 +39,8 @@ class Writer(object):
     self.sums = None
     self._bytes, self._crc32 = 0, 0
     # A new file: a server may have mapped the one that an earlier call left.
-    _remove(path + _PART)
-    self._file = open(path + _PART, "wb")
+    _remove(path + durable.PART)
+    self._file = open(path + durable.PART, "wb")
 
   def write(self, data):
     """Appends bytes."""
@@ -49,15 +50,14 @@ class Writer(object):
 
   def close(self):
     """Closes the file; raises an error if the bytes cannot be stored on disk."""
-    self._file.flush()
-    os.fsync(self._file.fileno())
     self._file.close()
+    durable.sync(self.path + durable.PART)
     self.sums = {"bytes": self._bytes, "crc32": self._crc32}
 
   def discard(self):
     """Removes the written file."""
     self._file.close()
-    _remove(self.path + _PART)
+    _remove(self.path + durable.PART)
 
 
 def commit(tables):
@@ -73,7 +73,7 @@ def commit(tables):
       the rest.
   """
   dump = uuid.uuid4().hex
-  names = [os.path.basename(path) for path, _, _ in tables]
+  names = [path for path, _, _ in tables]
   of_sums = []
   try:
     for path, variable, writers in tables:
@@ -83,23 +83,17 @@ def commit(tables):
         files = dict(before, **files)
       of_sums.append(Writer(path))
       of_sums[-1].write(json.dumps(
-          {"dump": dump, "tables": names, "variable": variable, "files": files},
-          indent=1, sort_keys=True).encode())
+          {"dump": dump, "tables": [os.path.basename(n) for n in names], "variable": variable,
+           "files": files}, indent=1, sort_keys=True).encode())
       of_sums[-1].close()
-    _sync_folder(tables[0][0])
-    os.replace(tables[0][0] + _PART, tables[0][0])
+    durable.sync(os.path.dirname(names[0]) or ".")
   except Exception:
     for writer in of_sums + [w for _, _, writers in tables for w in writers]:
       writer.discard()
     raise
-  _sync_folder(tables[0][0])
-  for path, _, _ in tables[1:]:
-    os.replace(path + _PART, path)
-  _sync_folder(tables[0][0])
-  for _, _, writers in tables:
-    for writer in writers:
-      os.replace(writer.path + _PART, writer.path)
-  _sync_folder(tables[0][0])
+  durable.give_names(names[:1])
+  durable.give_names(names[1:])
+  durable.give_names([w.path for _, _, writers in tables for w in writers])
 
 
 def finish(path):
@@ -108,7 +102,7 @@ def finish(path):
   Args:
     path: string, path of a table's sums. Does nothing if nothing was interrupted.
   """
-  waiting = _read(path + _PART, or_none=True) if _is_decided(path) else None
+  waiting = _read(path + durable.PART, or_none=True) if _is_decided(path) else None
   sums = waiting or _read(path, or_none=True) or {}
   for name in sums.get("tables", ()):
     _finish_table(os.path.join(os.path.dirname(path), name))
@@ -122,20 +116,20 @@ def check_variable(path, variable):
     path: string, path of a table's sums. Without sums, nothing is checked.
     variable: string, the name of the variable that is to read or replace the files.
   """
-  sums = _read(path + _PART if _is_decided(path) else path, or_none=True) or {}
+  sums = _read(path + durable.PART if _is_decided(path) else path, or_none=True) or {}
   if sums.get("variable") not in (None, variable):
     raise ValueError("the files of %s are those of variable '%s', which has the same file "
-                     "name; use another folder for each. If they do belong together, "
-                     "remove %s" % (path, sums["variable"], path))
+                     "name as '%s'; use another folder for each. If they do belong "
+                     "together, remove %s" % (path, sums["variable"], variable, path))
 
 
 def _finish_table(path):
   if _is_decided(path):
-    os.replace(path + _PART, path)
+    durable.give_names([path])
   for name, sums in (_read(path, or_none=True) or {}).get("files", {}).items():
     file = os.path.join(os.path.dirname(path), name)
-    if os.path.isfile(file + _PART) and _sums_of(file + _PART) == sums:
-      os.replace(file + _PART, file)
+    if os.path.isfile(file + durable.PART) and _sums_of(file + durable.PART) == sums:
+      durable.give_names([file])
 
 
 def current(path, choices):
@@ -152,7 +146,7 @@ def current(path, choices):
   Raises:
     ValueError: a file was not written together with the others, is damaged, or is lost.
   """
-  sums = _read(path + _PART if _is_decided(path) else path)
+  sums = _read(path + durable.PART if _is_decided(path) else path)
   listed = sums["files"] if sums else {}
   found = []
   for places in choices:
@@ -170,7 +164,7 @@ def current(path, choices):
 
 def _fitting(file, sums, path):
   """Returns the path of the file that matches the sums; ValueError if there is none."""
-  there = [f for f in (file, file + _PART) if os.path.isfile(f)]
+  there = [f for f in (file, file + durable.PART) if os.path.isfile(f)]
   if not there:
     raise ValueError("there is no %s, which %s lists" % (file, path))
   found = [_sums_of(f) for f in there]
@@ -185,7 +179,7 @@ def _fitting(file, sums, path):
 
 def _is_decided(path):
   """Whether new sums are valid that are still named `.part`."""
-  waiting = _read(path + _PART, or_none=True)
+  waiting = _read(path + durable.PART, or_none=True)
   if waiting is None:
     return False
   first = os.path.join(os.path.dirname(path), waiting["tables"][0])
@@ -223,14 +217,6 @@ def _sums_of(path):
     for data in iter(lambda: f.read(_PIECE_BYTES), b""):
       count, crc32 = count + len(data), zlib.crc32(data, crc32)
   return {"bytes": count, "crc32": crc32}
-
-
-def _sync_folder(path):
-  descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-  try:
-    os.fsync(descriptor)
-  finally:
-    os.close(descriptor)
 
 
 def _remove(path):

@@ -1,1 +1,0 @@
-../../../../sparse_operation_kit/python/sparse_operation_kit/replaced_together.py
