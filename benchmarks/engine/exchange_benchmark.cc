@@ -308,8 +308,7 @@ class Job {
     });
     ForEachRank("write message", [&](Rank* rank) {
       Grow(&rank->message, rank->route->message_size());
-      sok::WriteMessage(*rank->route, &pool_, rank->message.data());
-      return ev::Status::OK();
+      return sok::WriteMessage(*rank->route, &pool_, rank->message.data());
     });
     const auto key_size = [&](int r, int q) {
       return ranks_[r].route->message_size(q);

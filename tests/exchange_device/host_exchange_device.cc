@@ -24,6 +24,7 @@
 #include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/ids/device_distinct.h"
+#include "kernels/engine/testing/device_shortage.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
@@ -33,6 +34,7 @@ namespace {
 
 using ev::Span;
 using ev::Status;
+using ev::testing::AllocateOnDevice;
 using ev::testing::HostDeviceDistinct;
 using ev::testing::HostStream;
 using ev::testing::Reach;
@@ -150,6 +152,7 @@ class HostRoute : public DeviceRoute {
                    std::shared_ptr<StreamMark>* done) override {
     Check(!is_pooled_, "StartPool was called twice");
     is_pooled_ = true;
+    if (stream == nullptr) EV_RETURN_IF_ERROR(AllocateOnDevice("outputs"));
     if (ready != nullptr) {
       EV_RETURN_IF_ERROR(ready->Before(stream_.stream()));
     }
@@ -181,6 +184,7 @@ class HostRoute : public DeviceRoute {
                       char* message,
                       std::shared_ptr<StreamMark>* done) override {
     Check(is_pooled_, "SumGradients was called before StartPool");
+    EV_RETURN_IF_ERROR(AllocateOnDevice("sums"));
     ++summed_on_device;
     const std::shared_ptr<HostStream::Point> before =
         HostStream::Of(stream)->Record();
@@ -345,6 +349,7 @@ class HostExchangeDevice : public ExchangeDevice {
 
   Status Allocate(int64_t bytes, std::shared_ptr<char>* memory) override {
     GiveUpKept();
+    EV_RETURN_IF_ERROR(AllocateOnDevice("an exchange"));
     void* const made = ev::testing::AllocateHostDeviceMemory(bytes);
     if (made == nullptr) return ev::ResourceExhausted("no memory");
     ++live_blocks;
@@ -376,6 +381,7 @@ class HostExchangeDevice : public ExchangeDevice {
     }
     Check(num_ids >= min_ids_to_deduplicate(),
           "the tables together have too few ids for a device");
+    EV_RETURN_IF_ERROR(AllocateOnDevice("distinct ids"));
     if (num_ids % kNoRoomFor == 0) {
       ++without_room;
       return ev::ResourceExhausted("no memory");
@@ -394,7 +400,12 @@ class HostExchangeDevice : public ExchangeDevice {
   ev::DeviceStream stream() override { return stream_.stream(); }
   Status Mark(const ev::DeviceStream& stream,
               std::shared_ptr<StreamMark>* mark) override {
-    *mark = HostMark::At(stream);
+    mark->reset();
+    if (AllocateOnDevice("a mark").ok()) {
+      *mark = HostMark::At(stream);
+    } else {
+      HostStream::Wait(stream);
+    }
     return Status::OK();
   }
   void KeepUntil(std::shared_ptr<StreamMark> mark,
@@ -423,6 +434,7 @@ class HostExchangeDevice : public ExchangeDevice {
                   const std::shared_ptr<StreamMark>& ready,
                   Span<const WireChunk> chunks, float scale,
                   float* to) override {
+    EV_RETURN_IF_ERROR(AllocateOnDevice("chunks"));
     ++spread_gradients;
     if (ready != nullptr) EV_RETURN_IF_ERROR(ready->Before(stream()));
     const std::vector<WireChunk> given(chunks.begin(), chunks.end());
@@ -440,6 +452,7 @@ class HostExchangeDevice : public ExchangeDevice {
 
   Status StartRoute(std::shared_ptr<const RoutePlan> plan,
                     std::unique_ptr<DeviceRoute>* route) override {
+    EV_RETURN_IF_ERROR(AllocateOnDevice("a route"));
     route->reset(new HostRoute(std::move(plan)));
     return Status::OK();
   }

@@ -38,7 +38,8 @@ class DeviceRoute {
   // stream's work so far, and are complete for work that is enqueued on the
   // stream later.
   // Rows, outputs and the route must stay until *done is reached. *done is not
-  // set if no table is pooled, nor if 'stream' is null: call Wait then.
+  // set if no table is pooled, nor if 'stream' is null: call Wait then. On
+  // error no work is in flight.
   virtual ev::Status StartPool(const char* rows, WireType wire,
                                const std::shared_ptr<StreamMark>& ready,
                                ev::Span<const int64_t> chunk_starts,
@@ -51,7 +52,8 @@ class DeviceRoute {
   // Starts PoolGradient (pool.h); call it after StartPool, from any thread.
   // grads: in device memory, valid after the stream's work so far.
   // chunk_starts: of row_chunks.h for these tables. message: in device memory.
-  // Grads, message and the route must stay until *done is reached.
+  // Grads, message and the route must stay until *done is reached. On error no
+  // work is in flight.
   virtual ev::Status SumGradients(ev::Span<const int> tables,
                                   ev::Span<const float* const> grads,
                                   const ev::DeviceStream& stream,
@@ -82,7 +84,8 @@ class ExchangeDevice : public DistinctDevice {
   // A stream without work of its own, for calls that take one. The work that
   // such a call enqueues may go on after it returns.
   virtual ev::DeviceStream stream() = 0;
-  // Returns a mark for the work enqueued on 'stream' so far.
+  // Returns a mark for the work enqueued on 'stream' so far. If there is no
+  // memory for one, waits for that work and sets *mark to null.
   virtual ev::Status Mark(const ev::DeviceStream& stream,
                           std::shared_ptr<StreamMark>* mark) = 0;
   // Keeps 'what' alive until the mark is reached, or a little longer. Waits for

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "kernels/engine/base/tasks.h"
+
 namespace sok {
 namespace {
 
@@ -25,6 +27,14 @@ ev::Status MessageLayout::Parse(const MessageFormat& format,
                                 ev::Span<const int64_t> message,
                                 ev::Span<const int32_t> splits,
                                 MessageLayout* layout) {
+  return ev::CatchBadAlloc(
+      [&] { return ParseOrThrow(format, message, splits, layout); });
+}
+
+ev::Status MessageLayout::ParseOrThrow(const MessageFormat& format,
+                                       ev::Span<const int64_t> message,
+                                       ev::Span<const int32_t> splits,
+                                       MessageLayout* layout) {
   const int num_ranks = static_cast<int>(splits.size());
   const size_t cells = static_cast<size_t>(num_ranks) * format.num_tables;
   layout->format_ = format;

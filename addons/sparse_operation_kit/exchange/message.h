@@ -58,6 +58,7 @@ class MessageLayout {
  public:
   // splits: count of numbers received from each rank. InvalidArgument, naming
   // the rank, if sizes do not fit or the fingerprint differs from this rank's.
+  // ResourceExhausted: out of memory.
   static ev::Status Parse(const MessageFormat& format,
                           ev::Span<const int64_t> message,
                           ev::Span<const int32_t> splits,
@@ -79,6 +80,10 @@ class MessageLayout {
   }
 
  private:
+  static ev::Status ParseOrThrow(const MessageFormat& format,
+                                 ev::Span<const int64_t> message,
+                                 ev::Span<const int32_t> splits,
+                                 MessageLayout* layout);
   size_t Index(int r, int t) const {
     return static_cast<size_t>(r) * format_.num_tables + t;
   }

@@ -206,7 +206,7 @@ void CutKeys(int item, const RoutedTable& table, const Grouped& grouped,
 // InvalidArgument unless there are as many of 'what' as tables, and all tables
 // are in the plan.
 Status CheckTables(const RoutePlan& plan, Span<const int> tables, size_t count,
-                   const std::string& what) {
+                   const char* what) {
   if (count != tables.size()) {
     return ev::InvalidArgument(std::to_string(count) + " " + what +
                                " came for " + std::to_string(tables.size()) +

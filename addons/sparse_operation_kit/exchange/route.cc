@@ -431,73 +431,80 @@ Status Route(Span<const RouteInput> inputs, const RouteOptions& options,
 
 Status FetchInverse(const RoutePlan& plan, Span<const int> tables,
                     ev::Parallel* parallel) {
-  std::vector<int> on_device;
-  for (int t : tables) {
-    if (plan.routed(t).distinct != nullptr) on_device.push_back(t);
-  }
-  return ev::RunTasksWithStatus(
-      parallel, static_cast<int64_t>(on_device.size()), [&](int64_t i) {
-        const RoutedTable& table = plan.routed(on_device[i]);
-        std::lock_guard<std::mutex> lock(table.fetch);
-        if (table.is_fetched) return Status::OK();
-        EV_RETURN_IF_ERROR(FetchOffsets(table));
-        if (table.is_sorted_on_device) {
+  return ev::CatchBadAlloc([&] {
+    std::vector<int> on_device;
+    for (int t : tables) {
+      if (plan.routed(t).distinct != nullptr) on_device.push_back(t);
+    }
+    return ev::RunTasksWithStatus(
+        parallel, static_cast<int64_t>(on_device.size()), [&](int64_t i) {
+          const RoutedTable& table = plan.routed(on_device[i]);
+          std::lock_guard<std::mutex> lock(table.fetch);
+          if (table.is_fetched) return Status::OK();
+          EV_RETURN_IF_ERROR(FetchOffsets(table));
+          if (table.is_sorted_on_device) {
+            EV_RETURN_IF_ERROR(
+                NamedAfter(table.name, table.distinct->Places(table.places)));
+          }
+          const int64_t n = table.num_unique;
+          ev::ArrayLayout layout;
+          const size_t inverse_at = layout.Add<int32_t>(table.num_ids);
+          const size_t counts_at = layout.Add<int32_t>(n);
+          char* base =
+              static_cast<char*>(table.fetched.Reserve(layout.bytes()));
+          int32_t* const inverse =
+              reinterpret_cast<int32_t*>(base + inverse_at);
+          int32_t* const counts = reinterpret_cast<int32_t*>(base + counts_at);
           EV_RETURN_IF_ERROR(
-              NamedAfter(table.name, table.distinct->Places(table.places)));
-        }
-        const int64_t n = table.num_unique;
-        ev::ArrayLayout layout;
-        const size_t inverse_at = layout.Add<int32_t>(table.num_ids);
-        const size_t counts_at = layout.Add<int32_t>(n);
-        char* base = static_cast<char*>(table.fetched.Reserve(layout.bytes()));
-        int32_t* const inverse = reinterpret_cast<int32_t*>(base + inverse_at);
-        int32_t* const counts = reinterpret_cast<int32_t*>(base + counts_at);
-        EV_RETURN_IF_ERROR(
-            NamedAfter(table.name, table.distinct->Inverse(inverse, counts)));
-        for (int64_t i = 0; i < table.num_ids; ++i) {
-          inverse[i] = table.places[inverse[i]];
-        }
-        for (int64_t u = 0; u < n; ++u) {
-          table.counts[table.places[u]] = counts[u];
-        }
-        table.inverse = inverse;
-        table.is_fetched = true;
-        return Status::OK();
-      });
+              NamedAfter(table.name, table.distinct->Inverse(inverse, counts)));
+          for (int64_t i = 0; i < table.num_ids; ++i) {
+            inverse[i] = table.places[inverse[i]];
+          }
+          for (int64_t u = 0; u < n; ++u) {
+            table.counts[table.places[u]] = counts[u];
+          }
+          table.inverse = inverse;
+          table.is_fetched = true;
+          return Status::OK();
+        });
+  });
 }
 
-void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
-                  int64_t* message) {
-  const MessageFormat& format = plan.options().format;
-  const int num_tables = format.num_tables;
-  // Start of the keys of (rank r, table t) at [r * T + t].
-  std::vector<int64_t> begins;
-  begins.reserve(plan.num_ranks() * num_tables);
-  int64_t at = 0;
-  for (int r = 0; r < plan.num_ranks(); ++r) {
-    int64_t* header = message + at;
-    *header++ = format.fingerprint;
-    at += format.header();
-    const int64_t keys = at;
-    for (int t = 0; t < num_tables; ++t) {
-      *header++ = plan.num_keys(r, t);
-      begins.push_back(at);
-      at += plan.num_keys(r, t) * format.per_key();
+Status WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
+                    int64_t* message) {
+  return ev::CatchBadAlloc([&] {
+    const MessageFormat& format = plan.options().format;
+    const int num_tables = format.num_tables;
+    // Start of the keys of (rank r, table t) at [r * T + t].
+    std::vector<int64_t> begins;
+    begins.reserve(plan.num_ranks() * num_tables);
+    int64_t at = 0;
+    for (int r = 0; r < plan.num_ranks(); ++r) {
+      int64_t* header = message + at;
+      *header++ = format.fingerprint;
+      at += format.header();
+      const int64_t keys = at;
+      for (int t = 0; t < num_tables; ++t) {
+        *header++ = plan.num_keys(r, t);
+        begins.push_back(at);
+        at += plan.num_keys(r, t) * format.per_key();
+      }
+      *header++ = static_cast<int64_t>(format.traits.size());
+      // The last number may extend beyond the text: zero the rest.
+      if (!format.traits.empty()) message[keys - 1] = 0;
+      std::memcpy(header, format.traits.data(), format.traits.size());
     }
-    *header++ = static_cast<int64_t>(format.traits.size());
-    // The last number may extend beyond the text: zero the rest.
-    if (!format.traits.empty()) message[keys - 1] = 0;
-    std::memcpy(header, format.traits.data(), format.traits.size());
-  }
-  ev::RunTasks(parallel, plan.num_ranks() * num_tables, [&](int64_t task) {
-    const RoutedTable& table = plan.routed(task % num_tables);
-    const int64_t r = task / num_tables;
-    const int32_t begin = table.starts[r], end = table.starts[r + 1];
-    int64_t* to = message + begins[task];
-    to = std::copy(table.unique + begin, table.unique + end, to);
-    if (format.with_occurrences) {
-      std::copy(table.counts + begin, table.counts + end, to);
-    }
+    ev::RunTasks(parallel, plan.num_ranks() * num_tables, [&](int64_t task) {
+      const RoutedTable& table = plan.routed(task % num_tables);
+      const int64_t r = task / num_tables;
+      const int32_t begin = table.starts[r], end = table.starts[r + 1];
+      int64_t* to = message + begins[task];
+      to = std::copy(table.unique + begin, table.unique + end, to);
+      if (format.with_occurrences) {
+        std::copy(table.counts + begin, table.counts + end, to);
+      }
+    });
+    return Status::OK();
   });
 }
 

@@ -144,9 +144,9 @@ ev::Status FetchInverse(const RoutePlan& plan, ev::Span<const int> tables,
                         ev::Parallel* parallel);
 
 // Writes the messages to ranks 0, 1, ..., one after the other. message:
-// [plan.message_size()].
-void WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
-                  int64_t* message);
+// [plan.message_size()]. ResourceExhausted: out of memory.
+ev::Status WriteMessage(const RoutePlan& plan, ev::Parallel* parallel,
+                        int64_t* message);
 
 }  // namespace sok
 

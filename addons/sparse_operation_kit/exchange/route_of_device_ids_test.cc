@@ -247,7 +247,7 @@ TEST_P(RouteOfDeviceIds, SameMessagesAndPlan) {
   std::shared_ptr<const RoutePlan> expected;
   ASSERT_TRUE(Route(on_host, options_, &pool, &expected).ok());
   std::vector<int64_t> message(expected->message_size());
-  WriteMessage(*expected, &pool, message.data());
+  EXPECT_TRUE(WriteMessage(*expected, &pool, message.data()).ok());
   for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
                                  static_cast<ev::Parallel*>(&pool)}) {
     device_.num_on_device = 0;
@@ -264,7 +264,7 @@ TEST_P(RouteOfDeviceIds, SameMessagesAndPlan) {
     // Messages with occurrence counts need the places.
     EXPECT_EQ(TestDistinct::num_places_fetched, GetParam() ? 4 : 0);
     std::vector<int64_t> other(plan->message_size());
-    WriteMessage(*plan, parallel, other.data());
+    EXPECT_TRUE(WriteMessage(*plan, parallel, other.data()).ok());
     EXPECT_TRUE(message == other);
     std::vector<int> all;
     for (int t = 0; t < num_tables; ++t) all.push_back(t);
@@ -318,7 +318,9 @@ TEST_P(RouteOfDeviceIds, ManyRanks) {
                                 : batch.InDeviceMemory(&tensors_, &stream_);
       ASSERT_TRUE(Route({&in, 1}, options_, nullptr, &plans[on_device]).ok());
       messages[on_device].resize(plans[on_device]->message_size());
-      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
+      EXPECT_TRUE(
+          WriteMessage(*plans[on_device], nullptr, messages[on_device].data())
+              .ok());
     }
     EXPECT_TRUE(messages[0] == messages[1]);
     EXPECT_EQ(plans[1]->routed(0).is_sorted_on_device,
@@ -408,7 +410,9 @@ TEST_P(RouteOfDeviceIds, SomeTablesInHostMemory) {
                         &plans[on_device])
                       .ok());
       messages[on_device].resize(plans[on_device]->message_size());
-      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
+      EXPECT_TRUE(
+          WriteMessage(*plans[on_device], nullptr, messages[on_device].data())
+              .ok());
     }
     EXPECT_EQ(device_.num_on_device, 2);
     EXPECT_EQ(device_.num_put, 2);

@@ -223,7 +223,9 @@ TEST_P(RouteOnDeviceTest, SameMessages) {
     options.device = on_device == 0 ? nullptr : &device_;
     ASSERT_TRUE(Route(inputs, options, nullptr, &plans[on_device]).ok());
     messages[on_device].resize(plans[on_device]->message_size());
-    WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
+    EXPECT_TRUE(
+        WriteMessage(*plans[on_device], nullptr, messages[on_device].data())
+            .ok());
   }
   EXPECT_EQ(device_.num_started, 3);
   EXPECT_TRUE(messages[0] == messages[1]);
@@ -299,7 +301,7 @@ TEST_P(RouteOnDeviceTest, ManyTablesSortedOnDevice) {
   std::shared_ptr<const RoutePlan> expected;
   ASSERT_TRUE(Route(inputs, options, &pool, &expected).ok());
   std::vector<int64_t> message(expected->message_size());
-  WriteMessage(*expected, &pool, message.data());
+  EXPECT_TRUE(WriteMessage(*expected, &pool, message.data()).ok());
   options.device = &device_;
   for (ev::Parallel* parallel : {static_cast<ev::Parallel*>(nullptr),
                                  static_cast<ev::Parallel*>(&pool)}) {
@@ -309,7 +311,7 @@ TEST_P(RouteOnDeviceTest, ManyTablesSortedOnDevice) {
     EXPECT_EQ(device_.num_calls, 1);
     EXPECT_EQ(device_.num_started, num_tables);
     std::vector<int64_t> other(plan->message_size());
-    WriteMessage(*plan, parallel, other.data());
+    EXPECT_TRUE(WriteMessage(*plan, parallel, other.data()).ok());
     EXPECT_TRUE(message == other);
     // A pooling device needs nothing more from the host.
     for (int t = 0; t < num_tables; ++t) {
@@ -349,7 +351,9 @@ TEST_P(RouteOnDeviceTest, ManyRanks) {
       options.device = on_device == 0 ? nullptr : &device_;
       ASSERT_TRUE(Route(inputs, options, nullptr, &plans[on_device]).ok());
       messages[on_device].resize(plans[on_device]->message_size());
-      WriteMessage(*plans[on_device], nullptr, messages[on_device].data());
+      EXPECT_TRUE(
+          WriteMessage(*plans[on_device], nullptr, messages[on_device].data())
+              .ok());
     }
     EXPECT_TRUE(messages[0] == messages[1]) << num_ranks;
     EXPECT_EQ(plans[1]->routed(0).is_sorted_on_device,

@@ -131,7 +131,9 @@ class RouteOp : public OpKernel {
     const TensorShape message_shape({plan->message_size()});
     OP_REQUIRES_OK(context, embedding_variable::AllocateTransferOutput(
                                 context, 0, message_shape, &message));
-    sok::WriteMessage(*plan, &parallel, MutableData<int64_t>(&message));
+    OP_REQUIRES_OK(context,
+                   ToTf(sok::WriteMessage(*plan, &parallel,
+                                          MutableData<int64_t>(&message))));
     Tensor* splits = nullptr;
     const TensorShape splits_shape({options_.num_ranks});
     OP_REQUIRES_OK(context, context->allocate_output(1, splits_shape, &splits));

@@ -89,8 +89,10 @@ class Recycler {
     std::unique_ptr<T> object_;
   };
 
-  // Keeps at most max_idle objects.
-  explicit Recycler(size_t max_idle) : max_idle_(max_idle) {}
+  // Keeps at most max_idle objects. Throws std::bad_alloc; Release does not.
+  explicit Recycler(size_t max_idle) : max_idle_(max_idle) {
+    idle_.reserve(max_idle);
+  }
 
   Handle Acquire() {
     std::unique_ptr<T> object = Take();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 namespace ev {
@@ -84,35 +85,47 @@ void* AllocateTransferMemory(size_t bytes) {
   }
   void* const data = source.allocate(wanted);  // slow, so not under the lock
   if (data == nullptr) return nullptr;
-  std::lock_guard<std::mutex> lock(pool->mu);
-  pool->live[data] = Block{data, wanted, source.free};
-  pool->live_bytes += wanted;
+  try {
+    std::lock_guard<std::mutex> lock(pool->mu);
+    pool->live[data] = Block{data, wanted, source.free};
+    pool->live_bytes += wanted;
+  } catch (const std::bad_alloc&) {
+    source.free(data);
+    return nullptr;
+  }
   return data;
 }
 
 void FreeTransferMemory(void* data) {
   TransferMemoryPool* const pool = GetTransferMemoryPool();
-  std::deque<Block> surplus;
-  {
-    std::lock_guard<std::mutex> lock(pool->mu);
-    const auto found = pool->live.find(data);
-    if (found == pool->live.end()) return;
-    const Block block = found->second;
-    pool->live.erase(found);
-    pool->live_bytes -= block.bytes;
-    if (block.free != pool->source.free) {
-      surplus.push_back(block);  // its source was replaced
-    } else {
+  std::unique_lock<std::mutex> lock(pool->mu);
+  const auto found = pool->live.find(data);
+  if (found == pool->live.end()) return;
+  Block block = found->second;
+  pool->live.erase(found);
+  pool->live_bytes -= block.bytes;
+  bool is_surplus = block.free != pool->source.free;  // it was replaced
+  if (!is_surplus) {
+    try {
       pool->idle.push_back(block);
       pool->idle_bytes += block.bytes;
-    }
-    while (pool->idle_bytes > kMaxIdleTransferBytes) {
-      pool->idle_bytes -= pool->idle.front().bytes;
-      surplus.push_back(pool->idle.front());
-      pool->idle.pop_front();
+    } catch (const std::bad_alloc&) {
+      is_surplus = true;
     }
   }
-  for (const Block& block : surplus) block.free(block.data);
+  for (;;) {
+    if (!is_surplus) {
+      if (pool->idle_bytes <= kMaxIdleTransferBytes) return;
+      block = pool->idle.front();
+      pool->idle.pop_front();
+      pool->idle_bytes -= block.bytes;
+    }
+    // Slow, so not under the lock.
+    lock.unlock();
+    block.free(block.data);
+    lock.lock();
+    is_surplus = false;
+  }
 }
 
 TransferMemoryStats GetTransferMemoryStats() {

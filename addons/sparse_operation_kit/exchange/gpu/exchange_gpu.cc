@@ -30,6 +30,7 @@
 #include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/ids/gpu/gpu_distinct.h"
 
@@ -78,11 +79,16 @@ class Blocks {
     return status;
   }
 
+  // Frees the block if there is no host memory to record it.
   void GiveBack(std::unique_ptr<DeviceBuffer> block) {
-    std::lock_guard<std::mutex> lock(mu_);
-    idle_bytes_ += block->size_bytes();
-    idle_.push_back(std::move(block));
-    while (idle_bytes_ > kMaxIdleBytes) GiveUpFirst();
+    try {
+      std::lock_guard<std::mutex> lock(mu_);
+      const size_t bytes = block->size_bytes();
+      idle_.push_back(std::move(block));
+      idle_bytes_ += bytes;
+      while (idle_bytes_ > kMaxIdleBytes) GiveUpFirst();
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   // Frees the surplus blocks. cudaFree waits for the device, which may wait for
@@ -106,9 +112,9 @@ class Blocks {
  private:
   // REQUIRES that mu_ is held.
   void GiveUpFirst() {
-    idle_bytes_ -= idle_.front()->size_bytes();
     given_up_.push_back(std::move(idle_.front()));
     idle_.pop_front();
+    idle_bytes_ -= given_up_.back()->size_bytes();
   }
 
   std::mutex mu_;
@@ -184,8 +190,12 @@ class ExchangeGpu : public ExchangeDevice {
 
   Status Mark(const ev::DeviceStream& stream,
               std::shared_ptr<StreamMark>* mark) override {
-    return GpuMark::Make(device_, static_cast<cudaStream_t>(stream.native),
-                         mark);
+    mark->reset();
+    const auto native = static_cast<cudaStream_t>(stream.native);
+    const Status made =
+        ev::CatchBadAlloc([&] { return GpuMark::Make(device_, native, mark); });
+    if (!made.ok()) EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(native));
+    return Status::OK();
   }
 
   void KeepUntil(std::shared_ptr<StreamMark> mark,

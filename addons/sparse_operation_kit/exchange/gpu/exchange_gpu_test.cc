@@ -228,7 +228,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
   ASSERT_OK(PoolReceived(*expected, rows.ReserveOf<char>(1), count, GetParam(),
                          addresses, &pool_));
   std::vector<int64_t> message(expected->message_size());
-  WriteMessage(*expected, &pool_, message.data());
+  EXPECT_TRUE(WriteMessage(*expected, &pool_, message.data()).ok());
   // Later rounds reuse memory.
   for (int round = 0; round < 3; ++round) {
     for (Way way : {kOnCpu, kUploaded, kInDeviceMemory}) {
@@ -243,7 +243,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       }
       ASSERT_EQ(plan->message_size(), expected->message_size());
       std::vector<int64_t> other(plan->message_size());
-      WriteMessage(*plan, &pool_, other.data());
+      EXPECT_TRUE(WriteMessage(*plan, &pool_, other.data()).ok());
       EXPECT_TRUE(message == other);
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
@@ -360,8 +360,8 @@ TEST_P(ExchangeGpuTest, SortsKeysByOwner) {
           MakeRoute(way, /*brings_inverse=*/false);
       ASSERT_EQ(plan->message_size(), expected->message_size());
       std::vector<int64_t> one(plan->message_size()), other(one.size());
-      WriteMessage(*expected, &pool_, one.data());
-      WriteMessage(*plan, &pool_, other.data());
+      EXPECT_TRUE(WriteMessage(*expected, &pool_, one.data()).ok());
+      EXPECT_TRUE(WriteMessage(*plan, &pool_, other.data()).ok());
       EXPECT_TRUE(one == other) << num_ranks;
       for (int t = 0; t < plan->num_tables(); ++t) {
         EXPECT_EQ(expected->routed(t).starts, plan->routed(t).starts);
@@ -394,7 +394,7 @@ TEST_P(ExchangeGpuTest, ManyTablesInOneRoute) {
   std::shared_ptr<const RoutePlan> expected;
   ASSERT_OK(Route(inputs, options, &pool_, &expected));
   std::vector<int64_t> message(expected->message_size());
-  WriteMessage(*expected, &pool_, message.data());
+  EXPECT_TRUE(WriteMessage(*expected, &pool_, message.data()).ok());
   options.device = device_;
   for (bool brings_inverse : {false, true}) {
     options.brings_inverse = brings_inverse;
@@ -402,7 +402,7 @@ TEST_P(ExchangeGpuTest, ManyTablesInOneRoute) {
     ASSERT_OK(Route(inputs, options, &pool_, &plan));
     ASSERT_EQ(plan->message_size(), expected->message_size());
     std::vector<int64_t> other(plan->message_size());
-    WriteMessage(*plan, &pool_, other.data());
+    EXPECT_TRUE(WriteMessage(*plan, &pool_, other.data()).ok());
     EXPECT_TRUE(message == other);
     ASSERT_OK(FetchInverse(*plan, all, &pool_));
     int num_on_device = 0;

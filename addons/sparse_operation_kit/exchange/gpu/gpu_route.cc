@@ -14,6 +14,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/gpu/long_sums.h"
 #include "kernels/engine/ids/gpu/gpu_distinct.h"
 
@@ -82,6 +83,21 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
     return ev::Internal("StartPool was called twice for one route");
   is_pooled_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const Status begun = ev::CatchBadAlloc([&] {
+    return EnqueuePool(rows, wire, rows_ready, chunk_starts, outputs, stream,
+                       done);
+  });
+  // On error the caller keeps nothing alive.
+  if (!begun.ok()) static_cast<void>(lane_->Wait());
+  return begun;
+}
+
+Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
+                             const std::shared_ptr<StreamMark>& rows_ready,
+                             Span<const int64_t> chunk_starts,
+                             Span<float* const> outputs,
+                             const ev::DeviceStream* stream,
+                             std::shared_ptr<StreamMark>* done) {
   const int num_tables = plan_->num_tables();
   std::vector<float*> device_outputs(outputs.begin(), outputs.end());
   if (stream == nullptr) {
@@ -219,8 +235,10 @@ Status GpuRoute::SumGradients(Span<const int> tables,
            num_ids + plan_->num_ids(tables[end]) <= kMostIds) {
       num_ids += plan_->num_ids(tables[end++]);
     }
-    const Status begun = SumSome(tables, grads, stream, chunk_starts, wire,
-                                 begin, end, message, done);
+    const Status begun = ev::CatchBadAlloc([&] {
+      return SumSome(tables, grads, stream, chunk_starts, wire, begin, end,
+                     message, done);
+    });
     if (!begun.ok()) {
       // On error the caller keeps nothing alive.
       if (*done != nullptr) static_cast<void>((*done)->Wait());

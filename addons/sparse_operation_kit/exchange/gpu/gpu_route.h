@@ -57,6 +57,13 @@ class GpuRoute : public DeviceRoute {
     const int32_t* inverse;
     const int32_t* places;
   };
+  // StartPool, which may fail with work in flight.
+  ev::Status EnqueuePool(const char* rows, WireType wire,
+                         const std::shared_ptr<StreamMark>& ready,
+                         ev::Span<const int64_t> chunk_starts,
+                         ev::Span<float* const> outputs,
+                         const ev::DeviceStream* stream,
+                         std::shared_ptr<StreamMark>* done);
   // Table t's arrays in GPU memory.
   Samples SamplesOf(int t) const;
   size_t NumbersBytes() const;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -76,6 +77,12 @@ class LoopbackJob {
     ev::Parallel* parallel = nullptr;
     ev::RowStorage storage = ev::RowStorage::kDram;
     DistinctDevice* device = nullptr;  // of all ranks; may be null
+    // Apply makes a call per table: after a shortage of device memory a call
+    // may have updated some of its tables.
+    bool updates_tables_apart = false;
+    // Makes each call of the tested code, if it is not null. What the job
+    // itself allocates is outside of it.
+    std::function<ev::Status(const std::function<ev::Status()>&)> around;
   };
 
   LoopbackJob(const Options& options, const std::vector<TableSpec>& specs,
@@ -138,9 +145,13 @@ class LoopbackJob {
       route.num_ranks = num_ranks;
       route.format = format;
       route.device = options_.device;
-      EV_RETURN_IF_ERROR(Route(inputs, route, options_.parallel, &routes_[r]));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return Route(inputs, route, options_.parallel, &routes_[r]);
+      }));
       messages[r].resize(routes_[r]->message_size());
-      WriteMessage(*routes_[r], options_.parallel, messages[r].data());
+      EV_RETURN_IF_ERROR(Call([&] {
+        return WriteMessage(*routes_[r], options_.parallel, messages[r].data());
+      }));
       for (int q = 0; q < num_ranks; ++q) {
         splits[r].push_back(static_cast<int32_t>(routes_[r]->message_size(q)));
       }
@@ -155,8 +166,10 @@ class LoopbackJob {
     PerRank<char> rows(num_ranks);
     splits.assign(num_ranks, std::vector<int32_t>());
     for (int r = 0; r < num_ranks; ++r) {
-      EV_RETURN_IF_ERROR(
-          MessageLayout::Parse(format, keys[r], key_splits[r], &layouts_[r]));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return MessageLayout::Parse(format, keys[r], key_splits[r],
+                                    &layouts_[r]);
+      }));
       int64_t bytes = 0;
       for (int q = 0; q < num_ranks; ++q) {
         splits[r].push_back(static_cast<int32_t>(
@@ -164,9 +177,10 @@ class LoopbackJob {
         bytes += splits[r].back();
       }
       rows[r].resize(bytes);
-      EV_RETURN_IF_ERROR(Serve(layouts_[r], keys[r].data(), tables_[r],
-                               options_.wire, rows[r].data(), options_.parallel,
-                               &plans_[r]));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return Serve(layouts_[r], keys[r].data(), tables_[r], options_.wire,
+                     rows[r].data(), options_.parallel, &plans_[r]);
+      }));
     }
     AllToAll(rows, splits, &received_rows_);
     outputs->assign(num_ranks, PerRank<float>(num_tables));
@@ -176,9 +190,11 @@ class LoopbackJob {
         (*outputs)[r][t].resize(bags[r][t].batch_size() * specs_[t].dim);
         out.push_back((*outputs)[r][t].data());
       }
-      EV_RETURN_IF_ERROR(PoolReceived(*routes_[r], received_rows_[r].data(),
-                                      num_floats(r), options_.wire, out,
-                                      options_.parallel));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return PoolReceived(*routes_[r], received_rows_[r].data(),
+                            num_floats(r), options_.wire, out,
+                            options_.parallel);
+      }));
     }
     return ev::Status::OK();
   }
@@ -204,13 +220,16 @@ class LoopbackJob {
       // Half of the ranks pass a grouping, the others do not.
       std::shared_ptr<const RouteOccurrences> occurrences;
       if (r % 2 == 0) {
-        EV_RETURN_IF_ERROR(
-            GroupRoute(*routes_[r], options_.parallel, &occurrences));
+        EV_RETURN_IF_ERROR(Call([&] {
+          return GroupRoute(*routes_[r], options_.parallel, &occurrences);
+        }));
       }
-      EV_RETURN_IF_ERROR(
-          PoolGradient(*routes_[r], occurrences.get(), tables, in,
-                       options_.wire, messages[r].data(), options_.parallel,
-                       {received_rows_[r].data(), num_floats(r)}));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return PoolGradient(*routes_[r], occurrences.get(), tables, in,
+                            options_.wire, messages[r].data(),
+                            options_.parallel,
+                            {received_rows_[r].data(), num_floats(r)});
+      }));
     }
     AllToAll(messages, splits, &received);
     unique_grads_.assign(num_ranks, PerRank<float>(tables.size()));
@@ -218,14 +237,17 @@ class LoopbackJob {
       std::vector<float*> out;
       for (size_t k = 0; k < tables.size(); ++k) {
         ev::Span<const int64_t> keys;
-        EV_RETURN_IF_ERROR(plans_[r]->UniqueKeys(tables[k], &keys));
+        EV_RETURN_IF_ERROR(
+            Call([&] { return plans_[r]->UniqueKeys(tables[k], &keys); }));
         unique_grads_[r][k].resize(keys.size() * specs_[tables[k]].dim);
         out.push_back(unique_grads_[r][k].data());
       }
-      EV_RETURN_IF_ERROR(
-          ServeGradient(layouts_[r], *plans_[r], tables, received[r].data(),
-                        received[r].size() / WireBytes(options_.wire),
-                        options_.wire, out, options_.parallel));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return ServeGradient(layouts_[r], *plans_[r], tables,
+                             received[r].data(),
+                             received[r].size() / WireBytes(options_.wire),
+                             options_.wire, out, options_.parallel);
+      }));
     }
     return ev::Status::OK();
   }
@@ -250,9 +272,11 @@ class LoopbackJob {
       values[r].resize(floats * WireBytes(options_.wire));
       std::vector<const float*> in;
       for (const auto& rows : given[r]) in.push_back(rows.data());
-      EV_RETURN_IF_ERROR(ServeGivenRows(layouts_[r], *plans_[r], grad_tables_,
-                                        in, floats, options_.wire,
-                                        values[r].data(), options_.parallel));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return ServeGivenRows(layouts_[r], *plans_[r], grad_tables_, in, floats,
+                              options_.wire, values[r].data(),
+                              options_.parallel);
+      }));
     }
     AllToAll(values, splits, &received);
     pooled->assign(num_ranks, PerRank<float>(grad_tables_.size()));
@@ -264,30 +288,43 @@ class LoopbackJob {
         out.push_back((*pooled)[r][k].data());
       }
       const int64_t count = received[r].size() / WireBytes(options_.wire);
-      EV_RETURN_IF_ERROR(PoolGivenRows(
-          *routes_[r], grad_tables_, {received[r].data(), count}, options_.wire,
-          out, options_.parallel, {received_rows_[r].data(), num_floats(r)}));
+      EV_RETURN_IF_ERROR(Call([&] {
+        return PoolGivenRows(*routes_[r], grad_tables_,
+                             {received[r].data(), count}, options_.wire, out,
+                             options_.parallel,
+                             {received_rows_[r].data(), num_floats(r)});
+      }));
     }
     return ev::Status::OK();
   }
 
-  // Updates every rank's rows with the gradients of the last Backward.
+  // Updates every rank's rows with the gradients of the last Backward. After an
+  // error the next call goes on with the update that failed.
   ev::Status Apply(const std::string& rule, const std::vector<float>& hyper,
                    const std::vector<ev::SlotSpec>& slots, int64_t step) {
-    for (int r = 0; r < options_.num_ranks; ++r) {
-      std::vector<ev::UpdateInput> inputs(grad_tables_.size());
-      for (size_t k = 0; k < inputs.size(); ++k) {
+    const size_t at_once =
+        options_.updates_tables_apart ? 1 : grad_tables_.size();
+    const size_t all = options_.num_ranks * grad_tables_.size();
+    for (; num_updated_ < all; num_updated_ += at_once) {
+      const size_t r = num_updated_ / grad_tables_.size();
+      std::vector<ev::UpdateInput> inputs(at_once);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const size_t k = num_updated_ % grad_tables_.size() + i;
         const int t = grad_tables_[k];
-        inputs[k].table = tables_[r][t].get();
-        EV_RETURN_IF_ERROR(plans_[r]->UniqueKeys(t, &inputs[k].keys));
-        inputs[k].grads = unique_grads_[r][k].data();
-        inputs[k].plan = plans_[r].get();
-        inputs[k].plan_table = t;
+        inputs[i].table = tables_[r][t].get();
+        EV_RETURN_IF_ERROR(
+            Call([&] { return plans_[r]->UniqueKeys(t, &inputs[i].keys); }));
+        inputs[i].grads = unique_grads_[r][k].data();
+        inputs[i].plan = plans_[r].get();
+        inputs[i].plan_table = t;
       }
-      const std::vector<std::vector<ev::SlotSpec>> all(inputs.size(), slots);
-      EV_RETURN_IF_ERROR(
-          ev::ApplyRule(rule, hyper, inputs, all, step, options_.parallel));
+      const std::vector<std::vector<ev::SlotSpec>> all_slots(at_once, slots);
+      EV_RETURN_IF_ERROR(Call([&] {
+        return ev::ApplyRule(rule, hyper, inputs, all_slots, step,
+                             options_.parallel);
+      }));
     }
+    num_updated_ = 0;
     return ev::Status::OK();
   }
 
@@ -317,6 +354,10 @@ class LoopbackJob {
   int64_t sent_numbers() const { return sent_numbers_; }
 
  private:
+  ev::Status Call(const std::function<ev::Status()>& call) const {
+    return options_.around ? options_.around(call) : call();
+  }
+
   const Options options_;
   const std::vector<TableSpec> specs_;
   std::vector<Placement> placements_;
@@ -328,6 +369,7 @@ class LoopbackJob {
   std::vector<int> grad_tables_;
   std::vector<PerRank<float>> unique_grads_;
   int64_t sent_numbers_ = 0;
+  size_t num_updated_ = 0;  // tables of ranks that Apply has updated
 };
 
 }  // namespace testing
