@@ -18,6 +18,7 @@
 
 #include "addons/hierarchical_parameter_server/source/directory/update_file.h"
 #include "addons/hierarchical_parameter_server/source/update_message.h"
+#include "kernels/engine/base/locked_file.h"
 
 namespace hps {
 namespace {
@@ -58,17 +59,14 @@ int64_t MsSince(Clock::time_point start) {
 // Lets one producer at a time choose a file number.
 class FolderLock {
  public:
-  ~FolderLock() {
-    if (file_ >= 0) close(file_);
-  }
   ev::Status Take(const std::string& folder, int64_t timeout_ms) {
     const std::string path = folder + "/" + kLockFile;
-    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file_ < 0) {
+    file_ = ev::LockedFile(path, O_RDWR | O_CREAT, 0666);
+    if (file_.number() < 0) {
       return ev::Internal("create " + path + ": " + std::strerror(errno));
     }
     const Clock::time_point start = Clock::now();
-    while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    while (flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) {
         return ev::Internal("lock " + path + ": " + std::strerror(errno));
       }
@@ -82,7 +80,7 @@ class FolderLock {
   }
 
  private:
-  int file_ = -1;
+  ev::LockedFile file_;
 };
 
 }  // namespace

@@ -32,7 +32,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,10 +52,13 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
+#include "kernels/engine/base/locked_file.h"
 #include "kernels/engine/base/tasks.h"
 
 namespace sok {
 namespace {
+
+using ev::LockedFile;
 
 constexpr char kFolder[] = "/dev/shm";
 constexpr char kPrefix[] = "sok_exchange_";
@@ -153,64 +155,6 @@ struct flock LockOf(int64_t first, int64_t bytes) {
   lock.l_len = bytes;
   return lock;
 }
-
-// The files that ranks of this process lock. A forked process closes its
-// copies.
-class LockedFiles {
- public:
-  // Never destroyed: threads may end while the process does.
-  static LockedFiles& Global() {
-    static LockedFiles* const files = new LockedFiles;
-    return *files;
-  }
-  // Returns a descriptor, or a negative number and sets errno.
-  int Open(const std::string& path) {
-    std::lock_guard<std::mutex> lock(mu_);
-    numbers_.reserve(numbers_.size() + 1);
-    const int number = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (number >= 0) numbers_.push_back(number);
-    return number;
-  }
-  void Close(int number) {
-    std::lock_guard<std::mutex> lock(mu_);
-    const auto at = std::find(numbers_.begin(), numbers_.end(), number);
-    if (at == numbers_.end()) return;  // in a forked process
-    close(number);
-    numbers_.erase(at);
-  }
-
- private:
-  LockedFiles() {
-    pthread_atfork([] { Global().mu_.lock(); }, [] { Global().mu_.unlock(); },
-                   [] { Global().CloseInChild(); });
-  }
-  void CloseInChild() {
-    for (const int number : numbers_) close(number);
-    numbers_.clear();
-    mu_.unlock();
-  }
-
-  std::mutex mu_;
-  std::vector<int> numbers_;
-};
-
-// A file that a rank locks.
-class LockedFile {
- public:
-  explicit LockedFile(const std::string& path)
-      : number_(LockedFiles::Global().Open(path)) {}
-  ~LockedFile() {
-    if (number_ >= 0) LockedFiles::Global().Close(number_);
-  }
-  LockedFile(LockedFile&& other) : number_(other.number_) {
-    other.number_ = -1;
-  }
-  LockedFile& operator=(const LockedFile&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // Beyond the byte of any rank.
 constexpr int64_t kMakersByte = int64_t{1} << 40;
@@ -322,7 +266,7 @@ class MemoryCarrier : public Carrier {
   static ev::Status Make(const CarrierOptions& options,
                          std::unique_ptr<Carrier>* carrier) {
     const File file(open(options.id.c_str(), O_RDWR | O_CLOEXEC));
-    LockedFile locked(options.id);
+    LockedFile locked(options.id, O_RDWR);
     struct stat about;
     if (file.number() < 0 || locked.number() < 0 ||
         fstat(file.number(), &about) != 0) {

@@ -114,8 +114,8 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
   }
   // Do not follow a link: its target is not this table's and would be
   // truncated.
-  const int fd = open((canonical + "/LOCK").c_str(),
-                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  LockedFile file(canonical + "/LOCK", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  const int fd = file.number();
   if (fd < 0) return Unusable(path, "opening its file LOCK", errno);
   const std::string me = "'" + owner + "' of " + ThisProcess();
   for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++tries) {
@@ -126,11 +126,11 @@ Status RowDirectory::Open(const std::string& path, const std::string& owner,
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       continue;
     }
-    close(fd);
     if (error == EWOULDBLOCK) return InUse(path, holder, owner);
     return Unusable(path, "locking its file LOCK", error);
   }
-  std::shared_ptr<RowDirectory> opened(new RowDirectory(canonical, owner, fd));
+  std::shared_ptr<RowDirectory> opened(
+      new RowDirectory(canonical, owner, std::move(file)));
   if (ftruncate(fd, 0) != 0 || pwrite(fd, me.data(), me.size(), 0) < 0) {
     return Unusable(path, "writing its file LOCK", errno);
   }
@@ -163,8 +163,6 @@ Status RowDirectory::DeleteStaleFiles() {
   stale_files_ = static_cast<int64_t>(stale.size());
   return Status::OK();
 }
-
-RowDirectory::~RowDirectory() { close(lock_); }
 
 std::string RowDirectory::NewFile() const {
   static std::atomic<uint64_t> next{0};

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/engine/base/locked_file.h"
 #include "kernels/engine/base/status.h"
 
 namespace ev {
@@ -26,7 +27,6 @@ class RowDirectory {
   // or another table or process uses it; the message then names both.
   static Status Open(const std::string& path, const std::string& owner,
                      std::shared_ptr<RowDirectory>* directory);
-  ~RowDirectory();
   RowDirectory(const RowDirectory&) = delete;
   RowDirectory& operator=(const RowDirectory&) = delete;
 
@@ -37,13 +37,15 @@ class RowDirectory {
   int64_t stale_files() const { return stale_files_; }
 
  private:
-  RowDirectory(std::string path, std::string owner, int lock)
-      : path_(std::move(path)), owner_(std::move(owner)), lock_(lock) {}
+  RowDirectory(std::string path, std::string owner, LockedFile lock)
+      : path_(std::move(path)),
+        owner_(std::move(owner)),
+        lock_(std::move(lock)) {}
   Status DeleteStaleFiles();
 
   const std::string path_;  // canonical
   const std::string owner_;
-  const int lock_;  // lock on the file LOCK, held by this object
+  const LockedFile lock_;  // the file LOCK
   int64_t stale_files_ = 0;
 };
 

@@ -113,6 +113,29 @@ TEST_F(RowDirectoryTest, AnotherProcessIsNamed) {
   EXPECT_TRUE(RowDirectory::Open(path_, "items", &directory_).ok());
 }
 
+TEST_F(RowDirectoryTest, AForkedProcessKeepsNoLock) {
+  int ready[2], leave[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(leave), 0);
+  ASSERT_TRUE(RowDirectory::Open(path_, "users", &directory_).ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    char c = 'y';
+    if (write(ready[1], &c, 1) != 1 || read(leave[0], &c, 1) != 1) _exit(2);
+    _exit(0);
+  }
+  char c = 0;
+  ASSERT_EQ(read(ready[0], &c, 1), 1);
+  EXPECT_FALSE(RowDirectory::Open(path_, "items", &directory_).ok());
+  directory_.reset();
+  const Status status = RowDirectory::Open(path_, "items", &directory_);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(write(leave[1], "x", 1), 1);
+  int result = -1;
+  EXPECT_EQ(waitpid(child, &result, 0), child);
+  EXPECT_EQ(result, 0);
+}
+
 TEST_F(RowDirectoryTest, WhatADeadProcessLeftIsDeletedAndNothingElse) {
   ASSERT_EQ(mkdir(path_.c_str(), 0777), 0);
   Write("rows-1-0.evrows");
