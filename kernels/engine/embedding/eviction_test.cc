@@ -17,6 +17,7 @@
 #include "kernels/engine/base/hash.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/parts/eviction_hand.h"
+#include "kernels/engine/embedding/table_impl.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/testing/counting_row_source.h"
 #include "kernels/engine/testing/storage_under_test.h"
@@ -251,6 +252,33 @@ TEST(CapacityTest, FifoKeepsWhatCameLast) {
   // A row that was evicted and returns is new.
   Train(table.get(), {4}, 8);
   EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{4, 6, 7}));
+}
+
+// Calls are counted in 32 bits. Row 1 came 2^32 calls and a few ago.
+TEST(CapacityTest, TheOldestRowStaysTheOldestWhenCallNumbersWrap) {
+  for (const bool reads : {false, true}) {
+    const auto table = MakeTable(Rows(3, CacheStrategy::kFifo));
+    int64_t step = 0;
+    const auto use = [&](int64_t key) {
+      ++step;
+      if (!reads) return Train(table.get(), {key}, step);
+      std::vector<int64_t> gone;
+      std::vector<float> values, out(2);
+      ASSERT_OK(
+          table->ReadAndEvict(Keys{key}, step, out.data(), &gone, &values));
+    };
+    const auto pass = [&] {
+      table->impl()->calls += uint32_t{1} << 30;
+      use(1);
+    };
+    use(1);
+    for (int i = 0; i < 3; ++i) pass();
+    use(2);
+    use(3);
+    pass();
+    use(4);
+    EXPECT_EQ(KeysOf(*table), (std::set<int64_t>{2, 3, 4}));
+  }
 }
 
 // Model of a table with kFifo, built of maps.

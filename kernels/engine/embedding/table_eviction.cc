@@ -25,6 +25,8 @@ constexpr int64_t kCandidatesEach = 8;
 // Bytes of a row beside its floats: its metadata and its share of the index.
 constexpr int64_t kBytesBesideRow = sizeof(RowMeta) + 24;
 constexpr size_t kRowsAhead = 8;
+// Rows' calls are limited to this age, at least once in half as many calls.
+constexpr uint32_t kOldestCall = uint32_t{1} << 31;
 // Number of rows whose weight is computed at a time.
 constexpr size_t kNormsAtOnce = 65536;
 
@@ -88,11 +90,25 @@ int64_t EmbeddingTable::Impl::MaxRows() const {
   return most;
 }
 
+bool EmbeddingTable::Impl::CallsAreOld() const {
+  return calls.load(std::memory_order_relaxed) - last_aged >= kOldestCall / 2;
+}
+
+void EmbeddingTable::Impl::AgeCalls() {
+  const uint32_t now = calls.load(std::memory_order_relaxed);
+  last_aged = now;
+  index.ForEach([&](int64_t, RowHandle handle) {
+    RowMeta* const meta = rows->Meta(handle);
+    if (meta->call == 0 || now - meta->call <= kOldestCall) return;
+    meta->call = std::max<uint32_t>(1, now - kOldestCall);
+  });
+}
+
 void EmbeddingTable::Impl::EvictExcess(const UpdateCall& call) {
   if (!options.capacity.bounded()) return;
   {
     SharedGate shared(&gate);
-    if (index.size() <= MaxRows()) return;
+    if (index.size() <= MaxRows() && !CallsAreOld()) return;
   }
   ExclusiveGate alone(&gate);
   // Only 'before' could fail.
@@ -103,7 +119,9 @@ Status EmbeddingTable::Impl::EvictExcessAlone(const UpdateCall& call,
                                               const BeforeEviction& before) {
   const int64_t size = index.size();
   const int64_t excess = size - MaxRows();
-  if (!options.capacity.bounded() || excess <= 0) return Status::OK();
+  if (!options.capacity.bounded()) return Status::OK();
+  if (CallsAreOld()) AgeCalls();
+  if (excess <= 0) return Status::OK();
   try {
     std::vector<EvictionCandidate> candidates;
     hand.Next(index, excess * kCandidatesEach, &candidates);

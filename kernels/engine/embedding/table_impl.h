@@ -207,6 +207,10 @@ class EmbeddingTable::Impl : public RowSource {
   using BeforeEviction = std::function<Status(Span<const int64_t> keys,
                                               Span<const RowHandle> handles)>;
   Status EvictExcessAlone(const UpdateCall& call, const BeforeEviction& before);
+  // Rows that came, or were updated, too many calls ago would become the newest
+  // ones when call numbers wrap: AgeCalls gives them the oldest number.
+  bool CallsAreOld() const;  // may share the gate
+  void AgeCalls();
   // Like TakeBack. only_untouched: false to erase the inserted keys whatever
   // their rows contain.
   void TakeBackAlone(const TableJournal& journal, bool only_untouched = true);
@@ -234,7 +238,8 @@ class EmbeddingTable::Impl : public RowSource {
   std::atomic<int64_t> inserted_rows{0};
   mutable std::atomic<int64_t> ids_by_gpu{0}, ids_by_cpu{0};  // of CountIds
   std::atomic<uint32_t> calls{0};  // number of the last updating call; skips 0
-  uint32_t last_import = 0;        // of ImportCall
+  uint32_t last_aged = 0;    // 'calls' at the last AgeCalls; changed alone
+  uint32_t last_import = 0;  // of ImportCall
 
   // Changes whenever handles that were found before may have become invalid.
   uint64_t generation = 0;
