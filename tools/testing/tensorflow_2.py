@@ -14,7 +14,6 @@ _RANKS = "//tests/distributed:"
 _EAGER = [
     "//tests/eager/...",
     _RANKS + "eager_default_rows_test",
-    _RANKS + "eager_faults_test",
     _RANKS + "eager_guide_test",
     _RANKS + "ranks_files_utest_on_1_ranks",
     _RANKS + "ranks_files_utest_on_2_ranks",
@@ -27,7 +26,8 @@ _EAGER = [
 ]
 
 # Horovod has no optimizer for Keras 3.
-_KERAS_2 = [_RANKS + "ranks_keras_utest_on_%d_ranks" % n for n in (1, 2, 4)]
+_KERAS_2 = [_RANKS + "eager_faults_test"] + [
+    _RANKS + "ranks_keras_utest_on_%d_ranks" % n for n in (1, 2, 4)]
 
 # Keras 3 does not work in graph mode.
 _GRAPH = [
