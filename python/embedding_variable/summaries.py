@@ -4,7 +4,8 @@
 
 import collections as collections_lib
 
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import names as names_lib
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.eager import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops
@@ -14,7 +15,6 @@ from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import resource_variable_ops
 from embedding_variable.tf_names import state_ops
 from embedding_variable.tf_names import summary
-from embedding_variable.tools import names as names_lib
 from embedding_variable.variables import storages
 from embedding_variable.variables import variable as ev
 

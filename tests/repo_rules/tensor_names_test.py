@@ -13,18 +13,14 @@ from absl.testing import parameterized
 
 import tree
 
-_ONLY = "python/embedding_variable/checkpoint/tensor_names.py"
+_ONLY = "python/embedding_variable/checkpoint_format/tensor_names.py"
 _CPP_ONLY = "kernels/engine/checkpoint/tensor_names.h"
 
 # Folders of the checkpoint tools and of the rest of the wheel.
 _ROOTS = ("python/", "addons/", "tools/")
 
-# A folder in SOK's own format, whose files have similar names; and the server's
-# converter, whose wheel is installed without the others. Its test reads checkpoints that
-# a Saver wrote.
+# A folder in SOK's own format, whose files have similar names.
 _OTHER_FORMATS = {
-    "addons/hierarchical_parameter_server/python/hierarchical_parameter_server/convert/"
-    "checkpoints.py",
     "addons/sparse_operation_kit/python/sparse_operation_kit/files/dump_format.py",
 }
 

@@ -3,7 +3,7 @@
 //
 // Names of a table's tensors in a checkpoint. No other C++ file contains a
 // suffix; for Python it is
-// python/embedding_variable/checkpoint/tensor_names.py. The strings are
+// python/embedding_variable/checkpoint_format/tensor_names.py. The strings are
 // DeepRec's, except where a comment marks them as our own.
 //
 // The tensor names of table 'v' start with "v", those of its slot 's' with

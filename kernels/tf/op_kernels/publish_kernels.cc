@@ -9,8 +9,8 @@
 // existing checkpoint of the same name prevents this, because its index and its
 // data cannot be exchanged at once. So the new files first get the prefix
 // <prefix>.commit, the index last. From then on they are the checkpoint, and
-// any process may move them over the old ones (checkpoint/durable.py does so
-// before it restores).
+// any process may move them over the old ones (checkpoint_format/interrupted.py
+// does so before it restores).
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -24,11 +24,11 @@ the save ops of ranks other than 0 cover only these tables, and save/deltas/save
 the rank's part.
 """
 
-from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_saveable
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable as saveable_lib
 from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.ops import delta_ops
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops

@@ -9,7 +9,7 @@ placement of keys.
 
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import delta_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.tf_names import array_ops

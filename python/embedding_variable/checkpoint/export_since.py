@@ -14,13 +14,13 @@ takes the rows of its own part. Graph mode only.
 import os
 
 from embedding_variable.checkpoint import delta_saveable
-from embedding_variable.checkpoint import publishing
-from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint import publishing
 from embedding_variable.checkpoint import saving
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint import together
+from embedding_variable.checkpoint_format import interrupted
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import delta_ops
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import control_flow_ops

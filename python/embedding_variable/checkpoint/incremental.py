@@ -15,14 +15,13 @@ Either all ranks advance to the next link or none does (together.py).
 import os
 import weakref
 
-from embedding_variable.checkpoint import delta_chain
+from embedding_variable import graph_state
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
-from embedding_variable import graph_state
-from embedding_variable.tf_names import checkpoint_management
+from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import file_io
 from embedding_variable.tf_names import ops
@@ -106,7 +105,7 @@ def begin_chain(saver, sess, full_prefix, cuts):
   def begin():
     identity = delta_chain.identity(full_prefix)
     # Removes deltas of an earlier checkpoint with this name.
-    delta_chain.remove(full_prefix)
+    leftovers.remove_deltas(full_prefix)
     return identity
 
   is_together = saving.is_together(sess.graph, saver.saver_def)
@@ -223,17 +222,6 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
   return prefix
 
 
-def is_newest(full_prefix):
-  """Returns whether a full checkpoint is the last one saved to its folder."""
-  try:
-    state = checkpoint_management.get_checkpoint_state(os.path.dirname(full_prefix))
-  except UnicodeDecodeError:
-    # Stock code treats an undecodable file as no state.
-    state = None
-  return state is None or (os.path.basename(state.model_checkpoint_path) ==
-                           os.path.basename(full_prefix))
-
-
 def deltas_of(saver, graph, full_prefix, enabled=None):
   """Checks the deltas that follow a full checkpoint and returns their `Link`s.
 
@@ -252,7 +240,7 @@ def deltas_of(saver, graph, full_prefix, enabled=None):
     return []
   if not file_io.file_exists(full_prefix + ".index"):
     return []
-  if enabled is None and not is_newest(full_prefix):
+  if enabled is None and not delta_chain.is_newest(full_prefix):
     return []
   return delta_chain.find(full_prefix)
 

@@ -15,11 +15,11 @@ too.
 
 import os
 
-from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
+from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.tf_names import checkpoint_management
 from embedding_variable.tf_names import compat
 from embedding_variable.tf_names import errors

@@ -10,8 +10,8 @@ The slots of a Saver are read from the attributes of its ops, so this works for 
 graphs too.
 """
 
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable import graph_state
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import errors
 from embedding_variable.tf_names import pywrap_tensorflow

@@ -13,6 +13,7 @@ import os
 import re
 import threading
 
+from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.tf_names import errors
 from embedding_variable.tf_names import file_io
 
@@ -25,8 +26,7 @@ _PART = (r"((\.partial)?(_part_(rest|tables\d+|rank\d+_tables\d+)%s|_temp_[0-9a-
          r"|\.partial%s)/?$" % (_FILE, _FILE))
 _PART_OF_RANK = r"(\.partial)?_part_rank%05d_tables\d+" + _FILE + "$"
 _STEP = r"(-\d+)?"
-# The folder of deltas, and the part of a delta's name after the full checkpoint's.
-DELTAS = ".incremental_checkpoint"
+# The part of a delta's name after the full checkpoint's.
 _DELTA = r"-[0-9a-f]{8}-\d{5,}"
 
 _lock = threading.Lock()
@@ -89,6 +89,27 @@ def delete(path):
     pass
 
 
+def remove_deltas(full_prefix):
+  """Removes the deltas of all full checkpoints with a name, and leftovers of their
+  saves.
+
+  Args:
+    full_prefix: string.
+  """
+  directory, name = os.path.split(full_prefix)
+  directory = os.path.join(directory, delta_chain.DIRECTORY)
+  if not file_io.is_directory(directory):
+    return
+  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-(\d{5,})(\..*)$")
+  found = list(filter(None, map(pattern.match, file_io.list_directory(directory))))
+  # Removes the last delta first, so that an interruption leaves a shorter chain; and of
+  # each delta the index first, since without it the files are no checkpoint.
+  order = lambda m: (m.group(1), int(m.group(2)), m.group(3) == ".index",
+                     m.group(3).endswith(".index"))
+  for match in sorted(found, key=order, reverse=True):
+    delete(os.path.join(directory, match.group(0)))
+
+
 def _absolute(save_path):
   return os.path.abspath(save_path) if "://" not in save_path else save_path
 
@@ -97,7 +118,7 @@ def _remove(save_path, part=_PART):
   folder, base = os.path.split(save_path)
   series = re.escape(base) + _STEP
   _remove_matching(folder, "(%s)%s" % (series, part), save_path)
-  _remove_matching(os.path.join(folder, DELTAS), "(%s%s)%s" % (series, _DELTA, part),
+  _remove_matching(os.path.join(folder, delta_chain.DIRECTORY), "(%s%s)%s" % (series, _DELTA, part),
                    save_path)
 
 

@@ -11,9 +11,9 @@ unless TF_EV_SAVE_FILTERED_FEATURES=0.
 import collections
 import os
 
-from embedding_variable.checkpoint import job
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable import graph_state
+from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import row_ops
 from embedding_variable.tf_names import array_ops

@@ -4,13 +4,13 @@
 
 TensorFlow calls the two functions below with the tables of a checkpoint and the name
 that each has in it, such as "model/users". The tensors have the names and contents that
-a graph-mode checkpoint has (checkpoint/tensor_names.py), so graph mode and the tools read
-them too. Rows are written and read in pieces.
+a graph-mode checkpoint has (checkpoint_format/tensor_names.py), so graph mode and the
+tools read them too. Rows are written and read in pieces.
 """
 
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.eager import eager_variable
 from embedding_variable.eager import saved_together
 from embedding_variable.eager import taped

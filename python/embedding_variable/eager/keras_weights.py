@@ -7,7 +7,7 @@ writes all that its tables hold except the slots. The optimizer writes the slots
 keys again: Keras loads layers and optimizer in either order.
 """
 
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import gather_ops
 from embedding_variable.ops import handle_ops

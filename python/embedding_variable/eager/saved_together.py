@@ -13,7 +13,7 @@ import os
 import threading
 
 from embedding_variable.checkpoint import job
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.tf_names import compat

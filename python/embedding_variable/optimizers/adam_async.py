@@ -3,7 +3,7 @@
 """DeepRec's `AdamAsyncOptimizer`: Adam without scalars shared by all variables."""
 
 from embedding_variable.checkpoint import numbers_saveable
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.eager import taped
 from embedding_variable.optimizers import registry
 from embedding_variable.optimizers import rows_of_dense

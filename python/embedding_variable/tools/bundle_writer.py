@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 
 from embedding_variable.checkpoint import publishing
+from embedding_variable.checkpoint_format import errors
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import constant_op
 from embedding_variable.tf_names import dtypes
@@ -17,7 +18,6 @@ from embedding_variable.tf_names import gen_io_ops
 from embedding_variable.tf_names import io_ops
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import session as session_lib
-from embedding_variable.tools import errors
 
 # Tensors are written together up to this size: one file for a small checkpoint, little
 # memory for a large one.
@@ -46,7 +46,7 @@ class BundleWriter(object):
       os.makedirs(os.path.dirname(self._prefix), exist_ok=True)
       os.mkdir(self._directory)
     except OSError as e:
-      raise errors.ToolError("%s cannot be written: %s" % (self._prefix, e))
+      raise errors.CheckpointError("%s cannot be written: %s" % (self._prefix, e))
     return self
 
   def __exit__(self, kind, *unused):
@@ -99,4 +99,4 @@ class BundleWriter(object):
         with session_lib.Session(graph=graph) as session:
           session.run(op, feed)
     except tf_errors.OpError as e:
-      raise errors.ToolError("%s cannot be written: %s" % (self._prefix, e.message))
+      raise errors.CheckpointError("%s cannot be written: %s" % (self._prefix, e.message))

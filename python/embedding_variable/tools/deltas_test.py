@@ -13,10 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 import embedding_variable as ev
-from embedding_variable.checkpoint import delta_chain
-from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tools import checkpoint_tables
-from embedding_variable.tools import errors
+from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint_format import checkpoint_tables
+from embedding_variable.checkpoint_format import delta_chain
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tools import main
 from embedding_variable.tools import testing
 
@@ -224,11 +225,11 @@ class DeltasTest(parameterized.TestCase):
                                 "%s is missing, but %s continues it" % (second, last)):
       delta_chain.find(self.prefix)
     removed = []
-    with mock.patch.object(delta_chain.leftovers, "delete", removed.append):
-      delta_chain.remove(self.prefix)
+    with mock.patch.object(leftovers, "delete", removed.append):
+      leftovers.remove_deltas(self.prefix)
     self.assertEqual(removed, [prefix + end for prefix in (last, first)
                                for end in (".index", ".data-00000-of-00001")])
-    delta_chain.remove(self.prefix)
+    leftovers.remove_deltas(self.prefix)
     self.assertEqual(delta_chain.find(self.prefix), [])
 
   def test_a_checkpoint_that_is_saved_again_has_other_deltas(self):
@@ -311,7 +312,7 @@ class RanksTest(parameterized.TestCase):
       changed = dict(tensors)
       change(changed)
       testing.write(delta, changed)
-      with self.assertRaisesRegex(errors.ToolError, message):
+      with self.assertRaisesRegex(errors.CheckpointError, message):
         self.read()
 
 

@@ -4,8 +4,8 @@
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tools import checkpoint_tables
+from embedding_variable.checkpoint_format import checkpoint_tables
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tools import progress
 
 _NAMED_KEYS = 5

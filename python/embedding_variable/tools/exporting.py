@@ -6,10 +6,10 @@ import os
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tools import arrow
-from embedding_variable.tools import errors
 from embedding_variable.tools import progress
 
 FORMATS = ("csv", "npz", "parquet")
@@ -37,11 +37,11 @@ def export(table, file_format, path, with_slots=False, overwrite=False):
     overwrite: replace an existing file.
 
   Raises:
-    ToolError: the file exists or cannot be written, or the format's library is missing.
+    CheckpointError: the file exists or cannot be written, or the format's library is missing.
   """
   write = {"csv": _write_csv, "npz": _write_npz, "parquet": _write_parquet}[file_format]
   if os.path.exists(path) and not overwrite:
-    raise errors.ToolError("%s exists; --force overwrites it" % path)
+    raise errors.CheckpointError("%s exists; --force overwrites it" % path)
   pyarrow = _pyarrow() if file_format == "parquet" else None
   columns, slots = _read(table, with_slots)
   try:
@@ -51,14 +51,14 @@ def export(table, file_format, path, with_slots=False, overwrite=False):
       else:
         write(part, columns, slots)
   except OSError as e:
-    raise errors.ToolError("%s cannot be written: %s" % (path, e))
+    raise errors.CheckpointError("%s cannot be written: %s" % (path, e))
 
 
 def _pyarrow():
   try:
     return arrow.load()
   except ImportError as e:
-    raise errors.ToolError("--to parquet: %s, or --to npz" % e)
+    raise errors.CheckpointError("--to parquet: %s, or --to npz" % e)
 
 
 def _read(table, with_slots):
@@ -78,8 +78,8 @@ def _read(table, with_slots):
       slots[slot] = table.slot_values(slot, columns[0][1])
       bar.add(1, slot)
       if slots[slot] is None:
-        raise errors.ToolError("variable '%s': slot '%s' is not in all of its parts" %
-                               (table.name, slot))
+        raise errors.CheckpointError("variable '%s': slot '%s' is not in all of its parts" %
+                                     (table.name, slot))
   return columns, slots
 
 
@@ -112,8 +112,8 @@ def _write_npz(path, columns, slots):
   for slot, values in slots.items():
     name = slot.replace("/", "_")
     if name in arrays:
-      raise errors.ToolError("the name '%s' of the array of slot '%s' is another array's; "
-                             "use --to csv or parquet" % (name, slot))
+      raise errors.CheckpointError("the name '%s' of the array of slot '%s' is another array's; "
+                                   "use --to csv or parquet" % (name, slot))
     arrays[name] = values
   with open(path, "wb") as f:
     np.savez(f, **arrays)

@@ -4,7 +4,7 @@
 
 import collections
 
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tools import histogram
 
 _HEADINGS = ("variable", "parts", "rows", "filtered", "dim", "keys", "slots", "bytes",

@@ -4,9 +4,9 @@
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tools import checkpoint_tables
-from embedding_variable.tools import errors
+from embedding_variable.checkpoint_format import checkpoint_tables
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tools import progress
 
 
@@ -19,8 +19,8 @@ def _check_keys(table, keys):
   info = np.iinfo(table.key_dtype)
   for key in keys:
     if not info.min <= key <= info.max:
-      raise errors.ToolError("variable '%s' has %s keys, which cannot hold %d" %
-                             (table.name, table.key_dtype.name, key))
+      raise errors.CheckpointError("variable '%s' has %s keys, which cannot hold %d" %
+                                   (table.name, table.key_dtype.name, key))
   return np.array(keys, table.key_dtype)
 
 
@@ -39,7 +39,7 @@ def text(table, keys):
     keys: list of ints; may repeat.
 
   Raises:
-    ToolError: a key is out of the range of the table's type.
+    CheckpointError: a key is out of the range of the table's type.
   """
   wanted = _check_keys(table, keys)
   own = table.column(tensor_names.KEYS)

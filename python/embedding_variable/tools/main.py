@@ -7,13 +7,13 @@ import os
 import sys
 
 from embedding_variable import distribution
-from embedding_variable.tools import checkpoint_tables
+from embedding_variable.checkpoint_format import checkpoint_tables
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import names
 from embedding_variable.tools import diffing
-from embedding_variable.tools import errors
 from embedding_variable.tools import exporting
 from embedding_variable.tools import inspecting
 from embedding_variable.tools import looking_up
-from embedding_variable.tools import names
 from embedding_variable.tools import plotting
 from embedding_variable.tools import progress
 from embedding_variable.tools import shrinking
@@ -151,7 +151,7 @@ def main(argv=None):
   args = _parser().parse_args(argv)
   try:
     return args.function(args)
-  except errors.ToolError as e:
+  except errors.CheckpointError as e:
     sys.stderr.write("error: %s\n" % e)
     return _TROUBLE
   except BrokenPipeError:

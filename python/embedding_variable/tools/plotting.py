@@ -9,9 +9,9 @@ charts of each table's rows by frequency and by version, in a grid of limited he
 import collections
 import os
 
-from embedding_variable.tools import errors
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import names as names_lib
 from embedding_variable.tools import inspecting
-from embedding_variable.tools import names as names_lib
 
 # Most tables with their own charts; if there are more, the largest.
 _TABLES = 48
@@ -40,13 +40,13 @@ def _pyplot():
   """Imports and returns matplotlib.pyplot, configured to draw into files.
 
   Raises:
-    ToolError: it is not installed.
+    CheckpointError: it is not installed.
   """
   try:
     import matplotlib  # pylint: disable=g-import-not-at-top
   except ImportError as e:
-    raise errors.ToolError("--plot needs matplotlib, which cannot be imported (%s). "
-                           "Remedy: pip install matplotlib" % e)
+    raise errors.CheckpointError("--plot needs matplotlib, which cannot be imported (%s). "
+                                 "Remedy: pip install matplotlib" % e)
   matplotlib.use("Agg")
   from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
   return pyplot
@@ -189,10 +189,10 @@ def plot(checkpoint, all_facts, path):
     path: file to write.
 
   Raises:
-    ToolError: matplotlib is not installed, or there is nothing to draw.
+    CheckpointError: matplotlib is not installed, or there is nothing to draw.
   """
   if not all_facts:
-    raise errors.ToolError("there is no embedding variable to plot")
+    raise errors.CheckpointError("there is no embedding variable to plot")
   pyplot = _pyplot()
   figure = draw(pyplot, checkpoint, all_facts)
   figure.savefig(path, dpi=_DPI, format="png")

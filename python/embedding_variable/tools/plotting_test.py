@@ -9,9 +9,9 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import numpy as np
 
+from embedding_variable.checkpoint_format import names
 from embedding_variable.tools import histogram
 from embedding_variable.tools import inspecting
-from embedding_variable.tools import names
 from embedding_variable.tools import plotting
 
 _Table = collections.namedtuple("_Table", ["name", "rows", "nbytes"])
@@ -34,7 +34,7 @@ class PlottingTest(parameterized.TestCase):
     super().setUp()
     try:
       self.pyplot = plotting._pyplot()
-    except plotting.errors.ToolError as e:
+    except plotting.errors.CheckpointError as e:
       self.skipTest(str(e))
 
   @parameterized.parameters(

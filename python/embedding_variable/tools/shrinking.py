@@ -8,10 +8,10 @@ import shutil
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import checkpoint_tables
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tools import bundle_writer
-from embedding_variable.tools import checkpoint_tables
-from embedding_variable.tools import errors
 from embedding_variable.tools import progress
 
 # name: the variable; before, after: numbers of rows; filtered: number of removed keys
@@ -41,30 +41,30 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
     List of `Result`, one for each variable of `names`.
 
   Raises:
-    ToolError: nothing to do, no global step, no versions, or files that cannot be
+    CheckpointError: nothing to do, no global step, no versions, or files that cannot be
       written. No files are left then.
   """
   if steps is None and not drop_filtered:
-    raise errors.ToolError("shrink needs --evict-older-than or --drop-filtered")
+    raise errors.CheckpointError("shrink needs --evict-older-than or --drop-filtered")
   if steps is not None and steps < 0:
-    raise errors.ToolError("--evict-older-than must be at least 0, got %d" % steps)
+    raise errors.CheckpointError("--evict-older-than must be at least 0, got %d" % steps)
   out = os.path.abspath(out)
   if os.path.exists(out + ".index"):
-    raise errors.ToolError("%s exists; a checkpoint is never overwritten" % out)
+    raise errors.CheckpointError("%s exists; a checkpoint is never overwritten" % out)
   tables = [checkpoint.table(n) for n in names or checkpoint.tables]
   if not tables:
-    raise errors.ToolError("%s has no embedding variable" % checkpoint.prefix)
+    raise errors.CheckpointError("%s has no embedding variable" % checkpoint.prefix)
   if steps is not None and step is None:
     step = checkpoint.global_step()
     if step is None:
-      raise errors.ToolError(
+      raise errors.CheckpointError(
           "%s has no global_step; set --global-step to count ages from a step" %
           checkpoint.prefix)
   oldest = None if steps is None else step - steps
   judged = [t for t in tables if oldest is not None and
             t.column(tensor_names.VERSIONS) is not None]
   if oldest is not None and (len(judged) < len(tables) if names else not judged):
-    raise errors.ToolError(
+    raise errors.CheckpointError(
         "no versions were recorded for %s, so no row's age is known (TF_RECORD_VERSION=1 "
         "or GlobalStepEvict when the variable is made records them)" % ", ".join(
             "'%s'" % t.name for t in tables if t not in judged))
@@ -133,7 +133,7 @@ def _not_recorded(table, tensor, column):
   numbers = (tensor_names.VERSIONS, tensor_names.FREQS, tensor_names.VERSIONS_FILTERED,
              tensor_names.FREQS_FILTERED)
   if column not in numbers:
-    raise errors.ToolError(
+    raise errors.CheckpointError(
         "variable '%s': tensor '%s' of the full checkpoint is not in all of its incremental "
         "checkpoints" % (table.name, tensor))
   return np.zeros([0], np.int64)

@@ -9,8 +9,8 @@ import struct
 import numpy as np
 import tensorflow as tf
 
-from embedding_variable.checkpoint import delta_chain
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import delta_chain
+from embedding_variable.checkpoint_format import tensor_names
 
 _BUCKETS = 1000
 

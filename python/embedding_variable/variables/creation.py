@@ -16,7 +16,7 @@ import numpy as np
 
 from embedding_variable import graph_state
 from embedding_variable import tf_names
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
 from embedding_variable.tf_names import dtypes

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import row_ops

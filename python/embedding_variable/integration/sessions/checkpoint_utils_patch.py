@@ -19,11 +19,10 @@ from tensorflow.python.training import checkpoint_utils
 from tensorflow.python.training import warm_starting_util
 from tensorflow.python.util import compat
 
-from embedding_variable.checkpoint import delta_chain
-from embedding_variable.checkpoint_format import interrupted
-from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import saveable
-from embedding_variable.checkpoint import tensor_names
+from embedding_variable.checkpoint_format import delta_chain
+from embedding_variable.checkpoint_format import interrupted
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.integration import patching
 from embedding_variable.variables import variable as ev
 
@@ -137,7 +136,7 @@ def _warn_of_deltas(ckpt_dir_or_file):
   if file_io.is_directory(path):
     path = checkpoint_management.latest_checkpoint(path)
   if not path or not file_io.file_exists(interrupted.index_of(path)) or (
-      not incremental.is_newest(path)):
+      not delta_chain.is_newest(path)):
     return
   deltas = delta_chain.count(path)
   if deltas:

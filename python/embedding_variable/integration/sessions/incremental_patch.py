@@ -18,15 +18,15 @@ from tensorflow.python.training import monitored_session
 from tensorflow.python.training import saver as saver_lib
 from tensorflow.python.util import compat
 
-from embedding_variable.checkpoint import delta_chain
 from embedding_variable.checkpoint import delta_graph
 from embedding_variable.checkpoint import delta_saveable
-from embedding_variable.checkpoint import publishing
-from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.checkpoint import incremental
 from embedding_variable.checkpoint import job
+from embedding_variable.checkpoint import leftovers
+from embedding_variable.checkpoint import publishing
 from embedding_variable.checkpoint import saveable as saveable_lib
 from embedding_variable.checkpoint import saving
+from embedding_variable.checkpoint_format import interrupted
 from embedding_variable.integration import patching
 from embedding_variable.tf_names import checkpoint_management
 from embedding_variable.tf_names import ops
@@ -214,7 +214,7 @@ def _remove_checkpoint(stock):
   def remove_checkpoint(checkpoint_prefix, *args, **kwargs):
     try:
       # Before the rest: no later call removes deltas whose full checkpoint is gone.
-      delta_chain.remove(compat.as_str(checkpoint_prefix))
+      leftovers.remove_deltas(compat.as_str(checkpoint_prefix))
     finally:
       stock(checkpoint_prefix, *args, **kwargs)
       interrupted.remove_interrupted(compat.as_str(checkpoint_prefix))

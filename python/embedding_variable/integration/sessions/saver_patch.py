@@ -28,8 +28,8 @@ from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint import numbers_saveable
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import saving
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint import together
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.integration import patching
 from embedding_variable.optimizers import slot_view
 from embedding_variable.tf_names import functional_saver

@@ -17,7 +17,7 @@ from hierarchical_parameter_server import testing
 from hierarchical_parameter_server.commands import main
 from hierarchical_parameter_server.checkpoint_format import replaced_together
 import embedding_variable
-from embedding_variable.checkpoint import delta_chain
+from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.tools import testing as stored
 import sparse_operation_kit as sok
 
@@ -260,7 +260,7 @@ class ConvertTest(parameterized.TestCase):
       convert.from_legacy(self.folder, self.folder)
 
   @parameterized.parameters(
-      (lambda f: convert.from_checkpoint(f + "/none", f), "cannot be read"),
+      (lambda f: convert.from_checkpoint(f + "/none", f), "no checkpoint at"),
       (lambda f: convert.from_sok_dump(f, f), "no file <table>-key"),
       (lambda f: convert.from_legacy(f, f), "no file <variable>_keys.file"),
       (lambda f: convert.from_legacy(f, f, "int16"), "want int64 or uint32"),

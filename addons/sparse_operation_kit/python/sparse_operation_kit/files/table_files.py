@@ -11,8 +11,8 @@ import weakref
 import numpy as np
 
 from embedding_variable import graph_state
-from embedding_variable.checkpoint import tensor_names
 from embedding_variable.checkpoint_format import replaced_together
+from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
 from embedding_variable.ops import handle_ops

@@ -11,8 +11,8 @@ import collections
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tools import errors
+from . import errors
+from . import tensor_names
 
 _NUM_BUCKETS = 1000
 
@@ -93,7 +93,7 @@ def merge(name, prefixes, dim, deltas):
       that decides about the rows of the full checkpoint).
 
   Raises:
-    ToolError: a delta lacks the table, or its tensors do not fit; the message names
+    CheckpointError: a delta lacks the table, or its tensors do not fit; the message names
       both.
   """
   later = Later()
@@ -139,7 +139,7 @@ def _placement(name, parts, delta):
   placement = delta.read(tensor)
   if placement.ndim != 1 or not len(placement) or placement.dtype != np.int64 or (
       placement.min() < 0 or placement.max() >= parts):
-    raise errors.ToolError(
+    raise errors.CheckpointError(
         "incremental checkpoint %s: tensor '%s' must have int64 entries in [0, %d), got %s" %
         (delta.prefix, tensor, parts, placement.tolist()[:5]))
   return placement
@@ -150,7 +150,7 @@ def _check(name, prefix, dim, delta):
   n = delta.shapes.get(tensor_names.tensor(prefix, tensor_names.DELTA_KEYS))
   m = delta.shapes.get(tensor_names.tensor(prefix, tensor_names.DELTA_KEYS_FILTERED), [0])
   if n is None:
-    raise errors.ToolError(
+    raise errors.CheckpointError(
         "incremental checkpoint %s has no tensors '%s' of the variable '%s', which its "
         "full checkpoint has" %
         (delta.prefix, tensor_names.tensor(prefix, tensor_names.DELTA_KEYS), name))
@@ -177,7 +177,7 @@ def _check(name, prefix, dim, delta):
     if shape is None or not any(
         len(shape) == len(want) and all(w in (None, s) for w, s in zip(want, shape))
         for want in allowed):
-      raise errors.ToolError(
+      raise errors.CheckpointError(
           "incremental checkpoint %s: tensor '%s' must have the shape %s, got %s" %
           (delta.prefix, tensor, str(allowed[0]).replace("None", "N"),
            "no such tensor" if shape is None else shape))

@@ -35,7 +35,8 @@ Letters in shapes: N keys, F filtered keys, R default rows, dim floats in a row.
 import collections
 import re
 
-from embedding_variable.tf_names import dtypes
+import tensorflow as tf
+
 
 # One column of a full checkpoint.
 #   name: string, follows the table's or slot's name and a dash.
@@ -56,14 +57,14 @@ OFFSETS_FILTERED = "partition_filter_offset"  # [1001], like OFFSETS
 # Columns of a table, and again of each slot.
 COLUMNS = (
     Column(KEYS, None),
-    Column(VALUES, dtypes.float32),
-    Column(VERSIONS, dtypes.int64),
-    Column(FREQS, dtypes.int64),
-    Column(OFFSETS, dtypes.int32),
+    Column(VALUES, tf.float32),
+    Column(VERSIONS, tf.int64),
+    Column(FREQS, tf.int64),
+    Column(OFFSETS, tf.int32),
     Column(KEYS_FILTERED, None),
-    Column(VERSIONS_FILTERED, dtypes.int64),
-    Column(FREQS_FILTERED, dtypes.int64),
-    Column(OFFSETS_FILTERED, dtypes.int32),
+    Column(VERSIONS_FILTERED, tf.int64),
+    Column(FREQS_FILTERED, tf.int64),
+    Column(OFFSETS_FILTERED, tf.int32),
 )
 
 # Columns with an element per filtered key.
@@ -93,7 +94,7 @@ class TableTensor(
 # In the order of the C++ list (kernels/engine/embedding/table_tensors.cc), with the
 # default rows first. To add a tensor, add an entry to both.
 TABLE_TENSORS = (
-    TableTensor("default_rows", dtypes.float32, [None, DIM], fixed=True),
+    TableTensor("default_rows", tf.float32, [None, DIM], fixed=True),
 )
 
 DEFAULT_ROWS = TABLE_TENSORS[0]

@@ -6,9 +6,9 @@ import collections
 
 import numpy as np
 
-from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tools import errors
-from embedding_variable.tools import merged_deltas
+from . import errors
+from . import merged_deltas
+from . import tensor_names
 
 _OFFSETS = (tensor_names.OFFSETS, tensor_names.OFFSETS_FILTERED)
 
@@ -61,13 +61,30 @@ class Piece(object):
         there are keys).
 
     Raises:
-      ToolError: a file is damaged, or rows of a slot have different lengths.
+      CheckpointError: a file is damaged, or rows of a slot have different lengths.
     """
     if self._later is None or tensor_names.tensor(prefix, column) not in self._full.shapes:
       return self._read_full(prefix, column)
     if column in _OFFSETS:
       return merged_deltas.offsets(self._read_merged(prefix, _keys_of(column)))
     return self._read_merged(prefix, column)
+
+  def of_full(self, with_rows):
+    """Returns the full checkpoint's (keys, rows or None) that deltas leave, in its order."""
+    keys = self._full.read(self.tensor(tensor_names.KEYS))
+    rows = self._full.read(self.tensor(tensor_names.VALUES)) if with_rows else None
+    if not self._kept:
+      return keys, rows
+    stay = self._later.stay(keys)
+    return keys[stay], rows[stay] if with_rows else None
+
+  def of_delta(self, number, with_rows):
+    """Returns a delta's (keys, rows or None) that later ones leave; number: from 0."""
+    kept = self._kept[number]
+    keys, rows = (kept.delta.read(self.tensor(column)) if wanted else None
+                  for column, wanted in ((tensor_names.DELTA_KEYS, True),
+                                         (tensor_names.DELTA_VALUES, with_rows)))
+    return keys[kept.rows], rows[kept.rows] if with_rows else None
 
   def table_tensor(self, tensor):
     """Reads one of `tensor_names.TABLE_TENSORS`; None if the files do not have it."""
@@ -109,7 +126,7 @@ class Piece(object):
     if any(r is None for r in rows):
       return None
     if len({r.shape[1:] for r in rows}) > 1:
-      raise errors.ToolError(
+      raise errors.CheckpointError(
           "'%s' has rows of different lengths in %s and its incremental checkpoints: %s" %
           (tensor_names.tensor(prefix, column), self._full.prefix,
            [list(r.shape[1:]) for r in rows]))

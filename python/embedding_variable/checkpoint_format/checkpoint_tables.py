@@ -2,26 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the embedding variables among a checkpoint's tensors, and reads them.
 
-A table is recognised only by the names of its tensors (checkpoint/tensor_names.py).
+A table is recognised only by the names of its tensors (tensor_names.py).
 """
 
 import collections
 import json
-import os
 
 import numpy as np
+import tensorflow as tf
 
-from embedding_variable.checkpoint import delta_chain
-from embedding_variable.checkpoint_format import interrupted
-from embedding_variable.checkpoint import incremental
-from embedding_variable.checkpoint import tensor_names
-from embedding_variable.tf_names import checkpoint_management
-from embedding_variable.tf_names import errors as tf_errors
-from embedding_variable.tools import bundle_reader
-from embedding_variable.tools import errors
-from embedding_variable.tools import merged_deltas
-from embedding_variable.tools import names
-from embedding_variable.tools import table_piece
+from . import bundle_reader
+from . import delta_chain
+from . import errors
+from . import interrupted
+from . import merged_deltas
+from . import names
+from . import table_piece
+from . import tensor_names
 
 
 class Table(object):
@@ -30,6 +27,7 @@ class Table(object):
   Attributes:
     name: string, the variable's name.
     pieces: list of `Piece`, in order of their parts.
+    unmerged: the same; reading them may omit the deltas.
     slots: list of slot names, the same for all pieces unless the file is damaged.
     dim: length of a row.
     nbytes: int, bytes of all its tensors, those in deltas included.
@@ -41,12 +39,12 @@ class Table(object):
     self._deltas = deltas
     self._is_merged = not deltas
     self.name = name
-    self._pieces = pieces
+    self.unmerged = pieces
     self.slots = sorted({slot for piece in pieces for slot in piece.slots})
     dims = {full.shapes[p.tensor(tensor_names.VALUES)][1] for p in pieces}
     if len(dims) > 1:
-      raise errors.ToolError("variable '%s': its parts have rows of different "
-                             "lengths: %s" % (name, sorted(dims)))
+      raise errors.CheckpointError("variable '%s': its parts have rows of different "
+                                   "lengths: %s" % (name, sorted(dims)))
     self.dim, = dims
     columns = [c.name for c in tensor_names.COLUMNS + tensor_names.TABLE_TENSORS]
     prefixes = [prefix for piece in pieces for prefix in piece.prefixes()]
@@ -56,14 +54,20 @@ class Table(object):
         for t in _existing(delta, prefixes, tensor_names.DELTA_COLUMNS))
 
   @property
+  def unsure(self):
+    """Name prefixes of slots that may be tables: the files have no default rows."""
+    return [slot for piece in self.unmerged for slot in piece.slots.values()
+            if piece.tensor(tensor_names.DEFAULT_ROWS.name) not in self._full.shapes]
+
+  @property
   def pieces(self):
     if not self._is_merged:
-      prefixes = [piece.prefix for piece in self._pieces]
+      prefixes = [piece.prefix for piece in self.unmerged]
       kept, later = merged_deltas.merge(self.name, prefixes, self.dim, self._deltas)
-      for piece, its in zip(self._pieces, kept):
+      for piece, its in zip(self.unmerged, kept):
         piece.merge(its, later)
       self._is_merged = True
-    return self._pieces
+    return self.unmerged
 
   @property
   def rows(self):
@@ -78,7 +82,7 @@ class Table(object):
   @property
   def key_dtype(self):
     """NumPy's dtype of the keys."""
-    return self._full.dtype(self._pieces[0].tensor(tensor_names.KEYS))
+    return self._full.dtype(self.unmerged[0].tensor(tensor_names.KEYS))
 
   def column(self, column, slot=None):
     """Reads a column of all pieces, one after the other.
@@ -99,6 +103,20 @@ class Table(object):
       if found[-1] is None:
         return None
     return np.concatenate(found)
+
+  def pieces_of_rows(self, with_rows=True):
+    """Yields (keys, `[n, dim]` rows) as a restore leaves them, each key once.
+
+    Needs memory for one tensor of one file, and for the deltas' keys.
+
+    Args:
+      with_rows: bool; False: rows are None.
+    """
+    for piece in self.pieces:
+      yield piece.of_full(with_rows)
+    for number in range(len(self._deltas)):
+      for piece in self.pieces:
+        yield piece.of_delta(number, with_rows)
 
   def slot_values(self, slot, keys):
     """Reads a slot's rows in the order of `keys`.
@@ -188,7 +206,7 @@ class Checkpoint(object):
         read and checked. True: without deltas.
 
     Raises:
-      ToolError: it does not exist, it or a delta cannot be read, or a delta is missing
+      CheckpointError: it does not exist, it or a delta cannot be read, or a delta is missing
         or continues another checkpoint.
     """
     self.prefix = _prefix_of(path)
@@ -221,22 +239,45 @@ class Checkpoint(object):
     return self._bundle_of(other).nbytes(other)
 
   def read(self, other):
-    """Reads one of `others` as a NumPy array; ToolError: the file is damaged."""
+    """Reads one of `others` as a NumPy array; CheckpointError: the file is damaged."""
     return self._bundle_of(other).read(other)
+
+  def unsure(self):
+    """Returns names taken for slots although the checkpoint leaves it open."""
+    return sorted(slot for table in self.tables.values() for slot in table.unsure)
+
+  def slot_rows(self, prefix):
+    """Returns a list with the (keys, rows) of a slot, or None.
+
+    Args:
+      prefix: string, name prefix of the slot's tensors.
+
+    Raises:
+      CheckpointError: deltas are read, which would have to be merged.
+    """
+    if not any(prefix in piece.slots.values() for table in self.tables.values()
+               for piece in table.unmerged):
+      return None
+    if self.num_deltas:
+      raise errors.CheckpointError(
+          "%s: '%s' is an optimizer's slot, which can only be read without incremental "
+          "checkpoints (full_only=True, --full-only)" % (self.prefix, prefix))
+    return [tuple(self._full.read(tensor_names.tensor(prefix, column))
+                  for column in (tensor_names.KEYS, tensor_names.VALUES))]
 
   def table(self, name):
     """Returns the table with that name, or the only one that `names.matching` finds.
 
     Raises:
-      ToolError: there is none, or there are several; the message names some.
+      CheckpointError: there is none, or there are several; the message names some.
     """
     found = names.matching(name, self.tables)
     if len(found) > 1:
-      raise errors.ToolError("%s: '%s' may be any of %d embedding variables: %s" %
-                             (self.prefix, name, len(found), names.listed(found)))
+      raise errors.CheckpointError("%s: '%s' may be any of %d embedding variables: %s" %
+                                   (self.prefix, name, len(found), names.listed(found)))
     if not found:
       near = names.close(name, self.tables)
-      raise errors.ToolError(
+      raise errors.CheckpointError(
           "%s has no embedding variable '%s'; %s" %
           (self.prefix, name,
            "did you mean %s?" % names.listed(near) if near else
@@ -254,11 +295,12 @@ class Checkpoint(object):
 def _deltas_of(prefix):
   """Returns a `BundleReader` for each delta that a restore of a checkpoint applies."""
   try:
-    if not incremental.is_newest(prefix):
+    if not delta_chain.is_newest(prefix):
       return []
     links = delta_chain.find(prefix, may_write=False)
-  except tf_errors.OpError as e:
-    raise errors.ToolError("%s (--full-only reads the full checkpoint alone)" % e.message)
+  except tf.errors.OpError as e:
+    raise errors.CheckpointError(
+        "%s (full_only=True, --full-only: reads the full checkpoint alone)" % e.message)
   return [bundle_reader.BundleReader(link.prefix, link.prefix) for link in links]
 
 
@@ -275,19 +317,19 @@ def _prefix_of(path):
   """Converts a user's path to a checkpoint prefix."""
   if path.endswith(".index"):
     path = path[:-len(".index")]
-  if os.path.isdir(path):
+  if tf.io.gfile.isdir(path):
     try:
-      newest = checkpoint_management.latest_checkpoint(path)
+      newest = tf.train.latest_checkpoint(path)
     except UnicodeDecodeError as e:
-      raise errors.ToolError("the file 'checkpoint' of the directory %s cannot be read: %s"
-                             % (path, e))
+      raise errors.CheckpointError("the file 'checkpoint' of the directory %s cannot be read: %s"
+                                   % (path, e))
     if newest is None:
-      raise errors.ToolError("the directory %s has no checkpoint (its file "
-                             "'checkpoint' names no existing one)" % path)
+      raise errors.CheckpointError("the directory %s has no checkpoint (its file "
+                                   "'checkpoint' names no existing one)" % path)
     return newest
-  if not os.path.exists(path + ".index"):
-    raise errors.ToolError("no checkpoint at %s (there is no %s.index)" %
-                           (path, path))
+  if not tf.io.gfile.exists(interrupted.index_of(path)):
+    raise errors.CheckpointError("no checkpoint at %s (there is no %s.index)" %
+                                 (path, path))
   return path
 
 

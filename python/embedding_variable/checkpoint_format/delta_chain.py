@@ -19,14 +19,12 @@ import json
 import os
 import re
 
-from embedding_variable.checkpoint import bundle_sizes
-from embedding_variable.checkpoint_format import interrupted
-from embedding_variable.checkpoint import leftovers
-from embedding_variable.tf_names import errors
-from embedding_variable.tf_names import file_io
-from embedding_variable.tf_names import pywrap_tensorflow
+import tensorflow as tf
 
-DIRECTORY = leftovers.DELTAS
+from . import bundle_reader
+from . import interrupted
+
+DIRECTORY = ".incremental_checkpoint"
 INFO = "incremental_checkpoint"
 
 # prefix: string. identity: string, SHA-256 of its index.
@@ -35,7 +33,7 @@ Link = collections.namedtuple("Link", ["prefix", "identity"])
 
 def identity(prefix):
   """Returns the identity of a checkpoint: the SHA-256 of its index file."""
-  with file_io.FileIO(interrupted.index_of(prefix), "rb") as f:
+  with tf.io.gfile.GFile(interrupted.index_of(prefix), "rb") as f:
     return hashlib.sha256(f.read()).hexdigest()
 
 
@@ -70,6 +68,17 @@ def info(full, previous, sequence, global_step):
   }, sort_keys=True)
 
 
+def is_newest(full_prefix):
+  """Returns whether a full checkpoint is the last one saved to its folder."""
+  try:
+    state = tf.train.get_checkpoint_state(os.path.dirname(full_prefix))
+  except UnicodeDecodeError:
+    # Stock code treats an undecodable file as no state.
+    state = None
+  return state is None or (os.path.basename(state.model_checkpoint_path) ==
+                           os.path.basename(full_prefix))
+
+
 def find(full_prefix, may_write=True):
   """Checks a full checkpoint's deltas and returns their `Link`s, in order.
 
@@ -96,7 +105,7 @@ def find(full_prefix, may_write=True):
       readable = (interrupted.finished if may_write else interrupted.readable)(prefix)
       _check(readable, json.loads(info(full, previous, sequence, None)))
       links.append(Link(readable, identity(prefix)))
-    except errors.OpError as e:
+    except tf.errors.OpError as e:
       raise _lost(full, prefix, sequence, "cannot be read: %s" % e.message)
     except ValueError as e:
       raise _lost(full, prefix, sequence, str(e))
@@ -111,10 +120,10 @@ def count(full_prefix):
 def _sequences(full):
   """Returns the set of the numbers of a full checkpoint's deltas."""
   directory, name = os.path.split(delta_prefix(full, 0))
-  if not file_io.is_directory(directory):
+  if not tf.io.gfile.isdir(directory):
     return set()
   pattern = re.compile(re.escape(name[:-5]) + r"(\d{5,})\.index$")
-  matches = [pattern.match(f) for f in file_io.list_directory(directory)]
+  matches = [pattern.match(f) for f in tf.io.gfile.listdir(directory)]
   return {int(m.group(1)) for m in matches if m}
 
 
@@ -122,7 +131,7 @@ def _lost(full, prefix, sequence, why):
   before = "the full checkpoint %s" % full.prefix
   if sequence > 1:
     before += " and its first %d incremental checkpoints" % (sequence - 1)
-  return errors.DataLossError(
+  return tf.errors.DataLossError(
       None, None,
       "incremental checkpoint %s %s. Remove it and those that continue it to restore %s"
       % (prefix, why, before))
@@ -130,8 +139,7 @@ def _lost(full, prefix, sequence, why):
 
 def _check(prefix, expected):
   """Reads all of a delta; raises unless it is complete and continues the expected one."""
-  reader = pywrap_tensorflow.NewCheckpointReader(prefix)
-  bundle_sizes.check(prefix, reader)
+  reader = bundle_reader.open_bundle(prefix)
   names = reader.get_variable_to_shape_map()
   if INFO not in names:
     raise ValueError("has no tensor %s" % INFO)
@@ -158,24 +166,3 @@ def read_info(reader):
   if not isinstance(got, dict):
     raise ValueError("tensor %s holds no JSON object" % INFO)
   return got
-
-
-def remove(full_prefix):
-  """Removes the deltas of all full checkpoints with a name, and leftovers of their
-  saves.
-
-  Args:
-    full_prefix: string.
-  """
-  directory, name = os.path.split(full_prefix)
-  directory = os.path.join(directory, DIRECTORY)
-  if not file_io.is_directory(directory):
-    return
-  pattern = re.compile(re.escape(name) + r"-([0-9a-f]{8})-(\d{5,})(\..*)$")
-  found = list(filter(None, map(pattern.match, file_io.list_directory(directory))))
-  # Removes the last delta first, so that an interruption leaves a shorter chain; and of
-  # each delta the index first, since without it the files are no checkpoint.
-  order = lambda m: (m.group(1), int(m.group(2)), m.group(3) == ".index",
-                     m.group(3).endswith(".index"))
-  for match in sorted(found, key=order, reverse=True):
-    leftovers.delete(os.path.join(directory, match.group(0)))

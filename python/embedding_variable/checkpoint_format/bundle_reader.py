@@ -1,0 +1,103 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the tensors of a stock V2 checkpoint, full or incremental."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from . import errors
+
+
+def open_bundle(prefix):
+  """Returns TensorFlow's reader of a checkpoint, after a check of its files' sizes.
+
+  Raises:
+    tf.errors.OpError, ValueError: it cannot be read.
+  """
+  reader = tf.train.load_checkpoint(prefix)
+  _check_sizes(prefix, reader)
+  return reader
+
+
+def _check_sizes(prefix, reader):
+  """Checks that the files are as large as the index requires; reads no tensor.
+
+  TensorFlow's reader allocates memory for a tensor's shape before it checks the tensor's
+  size, and crashes the process if the allocation fails. So a manipulated index could
+  crash every program that opens the checkpoint.
+
+  Args:
+    prefix: string, of a V2 checkpoint.
+    reader: TensorFlow's checkpoint reader of it.
+
+  Raises:
+    tf.errors.DataLossError: a tensor's shape needs more bytes than all data files have;
+      the message names the tensor and both numbers.
+  """
+  directory, name = os.path.split(prefix)
+  stored = sum(
+      tf.io.gfile.stat(os.path.join(directory, f)).length
+      for f in tf.io.gfile.listdir(directory or ".")
+      if f.startswith(name + ".data-"))
+  types = reader.get_variable_to_dtype_map()
+  for tensor, shape in sorted(reader.get_variable_to_shape_map().items()):
+    # A string takes at least one byte, for its length.
+    needed = 1 if types[tensor] == tf.string else types[tensor].size
+    for size in shape:
+      needed *= size
+    if needed > stored:
+      raise tf.errors.DataLossError(
+          None, None, "%s: tensor %s of type %s and shape %s needs %d bytes, and the data "
+          "files have %d" % (prefix, tensor, types[tensor].name, shape, needed, stored))
+
+
+class BundleReader(object):
+  """The tensors of one checkpoint.
+
+  Attributes:
+    prefix: string, its name in messages.
+    shapes: dict: tensor name -> list of ints.
+  """
+
+  def __init__(self, prefix, readable):
+    """Opens a checkpoint.
+
+    Args:
+      prefix: string, the checkpoint's prefix.
+      readable: string, the prefix to read it under (`durable.readable`).
+
+    Raises:
+      CheckpointError: it cannot be read.
+    """
+    self.prefix = prefix
+    try:
+      self._reader = open_bundle(readable)
+    except (tf.errors.OpError, ValueError) as e:
+      raise errors.CheckpointError("%s cannot be read: %s" % (prefix, getattr(e, "message", e)))
+    self.shapes = self._reader.get_variable_to_shape_map()
+    self._dtypes = self._reader.get_variable_to_dtype_map()
+
+  def dtype(self, tensor):
+    """Returns NumPy's dtype of a tensor."""
+    return np.dtype(self._dtypes[tensor].as_numpy_dtype)
+
+  def nbytes(self, tensor):
+    """Returns the bytes of a tensor (0 for strings, whose length is not listed)."""
+    dtype = self.dtype(tensor)
+    if dtype == object:
+      return 0
+    return int(np.prod(self.shapes[tensor], dtype=np.int64)) * dtype.itemsize
+
+  def read(self, tensor):
+    """Reads a tensor as a NumPy array.
+
+    Raises:
+      CheckpointError: the file is damaged; the message names the tensor.
+    """
+    try:
+      return self._reader.get_tensor(tensor)
+    except tf.errors.OpError as e:
+      raise errors.CheckpointError("%s: tensor '%s' cannot be read: %s" %
+                                   (self.prefix, tensor, e.message))
