@@ -14,9 +14,34 @@ without a gradient at once:
 For momentum this equals the k steps exactly. Adam uses the rate of step t for all of
 them, and treats epsilon as if it shrank with the root. A lookup in between reads the
 row without these steps.
+
+Steps are float32 numbers, which are exact below 2^24. The step after 2^24 - 1 is 2^23:
+differences stay right for rows that were touched within the last 2^23 steps, and
+powers of beta at such steps are as good as zero.
 """
 
+import numpy as np
 import tensorflow.compat.v1 as tf
+
+_HALF = 2. ** 23
+
+
+def next_step(step):
+  """Returns the number of the step after a step."""
+  return tf.where_v2(step + 1. < 2. * _HALF, step + 1., _HALF)
+
+
+def later(times, began, step):
+  """Returns times of rows that miss no step from `began` to `step`, as float64.
+
+  Args:
+    times: float32 array, the rows' last steps.
+    began: float, step number.
+    step: float, later step number.
+  """
+  times = times.astype("float64") + (step - began if step >= began else
+                                     step - began + _HALF)
+  return np.where(times < 2. * _HALF, times, times - _HALF)
 
 
 def _sum_of_powers(ratio, count):
@@ -50,7 +75,7 @@ class _Catching(tf.train.Optimizer):
     return self._get_non_slot_variable("lazy_step", self._first.graph)
 
   def _prepare(self):
-    self._now = self.step_variable().read_value() + 1.
+    self._now = next_step(self.step_variable().read_value())
 
   def _finish(self, update_ops, name_scope):
     with tf.control_dependencies(update_ops):
@@ -77,6 +102,7 @@ class _Catching(tf.train.Optimizer):
     states = [s.sparse_read(indices) for s in slots]
     # A new row has zero states, so catching up does not change it.
     skipped = self._now - 1. - time.sparse_read(indices)
+    skipped = tf.where_v2(skipped < 0., tf.floormod(skipped, _HALF), skipped)
     row, states = self._catch_up(row, states, skipped)
     row, states = self._step(row, states, grad)
     updates = [handle.scatter_update(tf.IndexedSlices(row, indices)),

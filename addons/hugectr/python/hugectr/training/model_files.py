@@ -18,6 +18,7 @@ import tensorflow.compat.v1 as tf
 import embedding_variable
 import sparse_operation_kit as sok
 
+from hugectr.training import lazy_global
 from hugectr.training import ranks as rank_jobs
 from hugectr.training import sparse_files
 from hugectr.training import tables as embedding_tables
@@ -173,12 +174,13 @@ class ModelFiles(object):
     """
     for layer in self._graph.embeddings:
       began = self._frozen.get(layer.embedding.name)
-      steps = 0. if began is None else self._step_of(layer.embedding.name) - began
-      if not steps:
+      step = None if began is None else self._step_of(layer.embedding.name)
+      if step == began:
         continue
       for ops in [self._table_ops(layer, table) for table in layer.tables]:
         keys, times = self._session.run(ops.exports[-1])  # the last slot
-        self._session.run(ops.assigns[-1], {ops.keys: keys, ops.values: times + steps})
+        self._session.run(ops.assigns[-1], {
+            ops.keys: keys, ops.values: lazy_global.later(times, began, step)})
     self.forget_frozen_steps()
 
   def forget_frozen_steps(self):
