@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -113,8 +114,13 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
                                std::to_string(limit) + " rows are all it has");
     }
     EV_RETURN_IF_ERROR(AllocateOnDevice("another row"));
-    rows_[handle].default_row = default_row;
     queue_.push_back(handle);
+    try {
+      rows_[handle].default_row = default_row;
+    } catch (const std::bad_alloc&) {
+      queue_.pop_back();
+      throw;
+    }
     ++live;
     return Status::OK();
   }

@@ -238,6 +238,42 @@ TEST_F(PooledUpdateTest, SeveralTablesAndThoseInOtherMemoryAtOnce) {
   for (const Table& table : one) ExpectSame(*alone, *table);
 }
 
+// One lookup's table twice in a call: as in two calls, one after the other.
+TEST_F(PooledUpdateTest, OneTableOfALookupTwice) {
+  const RowStorage here = testing::StorageUnderTest();
+  const auto at_once = MakeTable(Options(4, here));
+  const auto apart = MakeTable(Options(4, here));
+  std::mt19937_64 random(11);
+  const Batch batch(300, 4, 400, 4, &random);
+  std::vector<float> others = batch.grads;
+  for (float& x : others) x = 2 - x;
+  for (const Table& table : {at_once, apart}) {
+    const std::vector<PooledInput> inputs = {
+        batch.Input(table.get(), Combiner::kMean, false)};
+    const std::vector<Table> owners = {table};
+    std::vector<float> out(batch.grads.size());
+    const std::vector<float*> outs = {out.data()};
+    std::shared_ptr<const LookupPlan> plan;
+    ASSERT_OK(PooledForward(inputs, owners, outs, &pool_, &plan));
+    std::vector<UpdateInput> updates(2);
+    for (UpdateInput& update : updates) {
+      update.table = table.get();
+      update.plan = plan.get();
+    }
+    updates[0].pooled_grads = batch.grads.data();
+    updates[1].pooled_grads = others.data();
+    const size_t in_a_call = table == at_once ? 2 : 1;
+    const std::vector<std::vector<SlotSpec>> slots(in_a_call,
+                                                   {{"Adagrad", 0.1f}});
+    for (size_t i = 0; i < updates.size(); i += in_a_call) {
+      ASSERT_OK(ApplyRule("Adagrad", std::vector<float>{0.5f},
+                          Span<const UpdateInput>(&updates[i], in_a_call),
+                          slots, 0, &pool_));
+    }
+  }
+  ExpectSame(*apart, *at_once);
+}
+
 TEST_F(PooledUpdateTest, KeysThatAreKeptOutAreCountedAndDropped) {
   TableOptions options = Options(4, testing::StorageUnderTest());
   options.admission.filter = AdmissionOptions::Filter::kCounter;

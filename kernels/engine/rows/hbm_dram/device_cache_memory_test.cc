@@ -167,11 +167,31 @@ TEST_F(DeviceCacheMemoryTest, ANewSlotThatFailsLeavesTheRows) {
   ASSERT_TRUE(rows_->Write(all_, 0, values.data()).ok());
   expected_ = values;
   const std::vector<float> initial = {0.25f};
-  FailEach(
-      5, [&](int64_t) { return rows_->Relayout(initial); }, [](int64_t) {});
+  const auto add = [&](int64_t at) {
+    const int64_t left = allocations_left;
+    allocations_left = -1;
+    // Rows that only the device has.
+    EXPECT_TRUE(rows_->Write(Some(at), 0, values.data()).ok());
+    allocations_left = left;
+    return rows_->Relayout(initial);
+  };
+  FailEach(5, add, [](int64_t) {});
   std::vector<float> slot(kRows * kDim);
   ASSERT_TRUE(rows_->Read(all_, 1, slot.data()).ok());
   EXPECT_EQ(slot, std::vector<float>(slot.size(), 0.25f));
+}
+
+TEST_F(DeviceCacheMemoryTest, AFirstReservationThatFailsLosesNoPlace) {
+  const auto reserve = [&](int64_t) {
+    const int64_t left = allocations_left;
+    allocations_left = -1;
+    SetUp();
+    allocations_left = left;
+    EV_RETURN_IF_ERROR(rows_->Reserve(kPlaces));
+    rows_->Unreserve(kPlaces);
+    return Status::OK();
+  };
+  FailEach(5, reserve, [](int64_t) {});
 }
 
 TEST_F(DeviceCacheMemoryTest, AReservationThatFailsKeepsNothing) {
