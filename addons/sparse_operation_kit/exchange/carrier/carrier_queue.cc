@@ -78,21 +78,25 @@ ev::Status CarrierQueue::Install(std::unique_ptr<Carrier> carrier) {
 void CarrierQueue::Add(Transfer transfer) {
   Pending pending;
   pending.name_hash = HashOf(transfer.name);
-  pending.wait = WaitRegistry::Global().Begin(transfer.name);
   pending.transfer = std::move(transfer);
-  ev::Status failed;
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    failed = failed_;
-    try {
-      if (failed.ok()) pending_.push_back(std::move(pending));
-    } catch (const std::bad_alloc&) {
-      WaitRegistry::Global().End(pending.wait);
-      throw;
-    }
+  ev::Status failed = ev::CatchBadAlloc([&] {
+    pending.wait = WaitRegistry::Global().Begin(pending.transfer.name);
+    return ev::Status::OK();
+  });
+  bool had_failed = false;
+  if (failed.ok()) {
+    failed = ev::CatchBadAlloc([&] {
+      std::lock_guard<std::mutex> lock(mu_);
+      had_failed = !failed_.ok();
+      if (had_failed) return failed_;
+      pending_.push_back(std::move(pending));
+      return ev::Status::OK();
+    });
+    wake_.notify_all();
   }
-  wake_.notify_all();
-  if (!failed.ok()) End(std::move(pending), failed, nullptr);
+  if (failed.ok()) return;
+  if (!had_failed) Fail(failed);  // other ranks would wait for this transfer
+  End(std::move(pending), failed, nullptr);
 }
 
 void CarrierQueue::Fail(const ev::Status& status) {

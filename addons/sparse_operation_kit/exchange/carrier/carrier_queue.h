@@ -109,8 +109,8 @@ class CarrierQueue {
   }
 
   // Adds a transfer. Transfers of the same name run in the order of their
-  // calls. After a failure every transfer fails at once with its status. Throws
-  // std::bad_alloc without adding the transfer.
+  // calls. After a failure every transfer fails at once with its status. A lack
+  // of memory ends the exchange of all ranks.
   void Add(Transfer transfer);
 
   // Ends all present and later transfers with this status. The first failure is
@@ -126,7 +126,7 @@ class CarrierQueue {
  private:
   struct Pending {
     uint64_t name_hash;
-    uint64_t wait;  // in the WaitRegistry
+    uint64_t wait = 0;  // in the WaitRegistry; 0: none
     Transfer transfer;
   };
 

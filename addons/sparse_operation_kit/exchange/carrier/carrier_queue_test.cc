@@ -21,6 +21,7 @@
 #include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
 #include "addons/sparse_operation_kit/exchange/wait_registry.h"
 #include "gtest/gtest.h"
+#include "kernels/engine/testing/failing_allocations.h"
 
 namespace sok {
 namespace {
@@ -175,6 +176,45 @@ TEST(CarrierQueueTest, AFailureIsEveryRanksAndStays) {
     EXPECT_EQ(why, first.status.message());
     EXPECT_EQ(why, second.status.message());
   });
+}
+
+TEST(CarrierQueueTest, ARankWithoutMemoryToAddItEndsItForAll) {
+  int failures = 0;
+  for (int at = 0; at < 4; ++at) {
+    std::atomic<bool> has_failed{false};
+    ev::Status ended[2];
+    OnRanks(2, [&](int rank, std::unique_ptr<Carrier> carrier) {
+      CarrierQueue queue(std::move(carrier));
+      Count count;
+      char out[2];
+      const std::string send = "ab";
+      Transfer transfer;
+      transfer.name = "a transfer with a long name";
+      transfer.send = send.data();
+      transfer.send_bytes = {1, 1};
+      transfer.allocate = [&](ev::Span<const int64_t>, char** to) {
+        *to = out;
+        return ev::Status::OK();
+      };
+      transfer.done = [&](const ev::Status& status,
+                          const std::shared_ptr<StreamMark>&) {
+        ended[rank] = status;
+        count.Add();
+      };
+      if (rank == 1) ev::testing::allocations_left = at;
+      queue.Add(std::move(transfer));
+      if (rank == 1) {
+        has_failed = ev::testing::allocations_left < 0;
+        ev::testing::allocations_left = -1;
+      }
+      count.WaitFor(1);
+    });
+    failures += has_failed;
+    EXPECT_EQ(!has_failed, ended[0].ok()) << ended[0].message();
+    EXPECT_EQ(has_failed ? "out of memory" : "", ended[1].message());
+  }
+  EXPECT_GE(failures, 1);
+  EXPECT_LT(failures, 4);
 }
 
 TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
