@@ -68,7 +68,8 @@ class SignaturesTest(absltest.TestCase):
 class StockCallsTest(absltest.TestCase):
 
   def _run(self, mode):
-    environment = {k: v for k, v in os.environ.items() if k != "EV_TEST_V1"}
+    environment = {k: v for k, v in os.environ.items()
+                   if k not in ("EV_TEST_V1", "TF_USE_LEGACY_KERAS")}
     done = subprocess.run([sys.executable, _PROGRAM, mode], env=environment,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     self.assertEqual(done.returncode, 0, done.stderr.decode()[-4000:])
