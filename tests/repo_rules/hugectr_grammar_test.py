@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""docs/hugectr_json.md shows the schema as it is."""
+"""The pages of HugeCTR's JSON show the schema as it is."""
 
 import json
 
@@ -12,12 +12,13 @@ import tree
 
 class HugectrGrammarTest(absltest.TestCase):
 
-  def test_the_page_shows_the_schema(self):
-    page = tree.read(hugectr_grammar.PAGE)
-    lines = hugectr_grammar.grammar(json.loads(tree.read(hugectr_grammar.SCHEMA)))
-    self.assertMultiLineEqual(
-        page, hugectr_grammar.with_grammar(page, lines),
-        "the schema has changed; run: " + hugectr_grammar.COMMAND)
+  def test_the_pages_show_the_schema(self):
+    found = hugectr_grammar.pages(json.loads(tree.read(hugectr_grammar.SCHEMA)))
+    for path, lines in found.items():
+      page = tree.read(path)
+      self.assertMultiLineEqual(
+          page, hugectr_grammar.with_grammar(page, lines),
+          "the schema has changed; run: " + hugectr_grammar.COMMAND)
 
   def test_describes_values(self):
     for schema, expected in (
@@ -25,7 +26,7 @@ class HugectrGrammarTest(absltest.TestCase):
         ({"type": ["string", "array"], "items": {"type": "string"}},
          "string or list of string"),
         ({"enum": [0, "sum"]}, '`0`, `"sum"`'),
-        ({"$ref": "#/definitions/solver"}, "[solver](#solver)")):
+        ({"$ref": "#/definitions/solver"}, "[solver](hugectr_json.md#solver)")):
       self.assertEqual(hugectr_grammar.kind(schema), expected)
 
   def test_a_page_without_markers(self):

@@ -42,6 +42,9 @@ PAGES = {
     "hugectr_files.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_inference.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_json.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
+    "hugectr_json_inputs.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
+    "hugectr_json_layers.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
+    "hugectr_json_more_layers.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "hugectr_layers.md": Page(_HUGECTR, "addons/hugectr/python", _OF_HUGECTR, None),
     "incremental_checkpoints.md": Page(_SOK, "tests/conformance", _CONFORMANCE, None),
     "inference_configuration.md": Page(

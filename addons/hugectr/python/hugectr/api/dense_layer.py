@@ -7,6 +7,7 @@ import collections
 from hugectr.api import enums
 from hugectr.api import printing
 from hugectr.config import schema_check
+from hugectr.layers import network
 
 _WHERE = "hugectr.DenseLayer"
 
@@ -19,20 +20,19 @@ DenseLayerSwitches = collections.namedtuple("DenseLayerSwitches", ["fuse_wb"])
 DenseLayerSwitches.__doc__ = """Version 3.7's DenseLayerComputeConfig, without effect."""
 DenseLayerSwitches.__new__.__defaults__ = (False,)
 
-# Every argument besides type and names, with the type of its enumeration.
-_ARGUMENTS = dict.fromkeys((
-    "factor", "eps", "dropout_rate", "elu_alpha", "num_output", "num_layers", "leading_dim",
-    "time_step", "batchsize", "SeqLength", "vector_size", "selected", "selected_slots",
-    "ranges", "indices", "weight_dims", "projection_dim", "out_dim", "axis",
-    "max_sequence_len", "max_sequence_len_from", "max_sequence_len_to",
-    "num_attention_heads", "transpose_b", "target_weight_vec", "use_regularizer", "lambda",
-    "num_outputs", "use_bias", "activations", "biases", "dense_layer_switches",
-    "compute_config", "shape", "dim", "index"))
-_ARGUMENTS.update(
+# Arguments with an enumeration.
+_ENUMERATIONS = dict(
     gamma_init_type=enums.Initializer_t, beta_init_type=enums.Initializer_t,
     weight_init_type=enums.Initializer_t, bias_init_type=enums.Initializer_t,
     regularizer_type=enums.Regularizer_t, pos_type=enums.FcPosition_t,
     act_type=enums.Activation_t)
+
+# Arguments of upstream's kernels, which no type uses.
+_WITHOUT_EFFECT = {"compute_config", "dense_layer_switches", "pos_type"}
+
+# Every argument besides type and names.
+_ARGUMENTS = sorted(_WITHOUT_EFFECT.union(
+    *[kind.all_arguments() for kind in network.OF_TYPE.values()]))
 
 
 class DenseLayer(object):
@@ -60,13 +60,13 @@ class DenseLayer(object):
             where, name, schema_check.suggestion(name, _ARGUMENTS)))
     self._given = {}
     for name, value in arguments.items():
-      kind = _ARGUMENTS[name]
+      kind = _ENUMERATIONS.get(name)
       if kind is not None and not isinstance(value, (list, tuple)):
         value = enums.check(where, name, value, kind)
       self._given[name] = list(value) if isinstance(value, tuple) else value
     self._used = set()
     self._clause = {}
-    _OF_TYPE.get(self.type, lambda layer: None)(self)
+    network.OF_TYPE[self.type].fill(self)
     for name in self._given:
       if name not in self._used:
         printing.once("%s: %s has no effect" % (where, name))
@@ -76,163 +76,28 @@ class DenseLayer(object):
     self._used.add(name)
     return self._given.get(name, default)
 
-  def put(self, key, value):
-    """Adds a key to the clause."""
-    self._clause[key] = value
+  def has(self, name):
+    """Returns whether an argument was given."""
+    return name in self._given
 
-  def put_initializers(self, into, **keys):
-    """Adds initializers to a dict: key=argument."""
-    for key, name in keys.items():
-      value = self.get(name, "Default")
-      if value != "Default":
-        into[key] = value
+  def get_activations(self):
+    """Returns the argument `activations`, checked."""
+    return [enums.check(_WHERE + " activations", "an item", a, enums.Activation_t)
+            for a in self.get("activations", [])]
+
+  def put(self, key, value):
+    """Adds a key to the clause, or "key.key" to a nested object."""
+    section, _, name = key.rpartition(".")
+    into = self._clause.setdefault(section, {}) if section else self._clause
+    into[name] = value
 
   def clause(self):
     """Returns the clause of a configuration."""
-    is_list = len(self.bottoms) != 1 or self.type.startswith("FusedReshapeConcat") or (
-        self.type.endswith("Loss"))
+    kind = network.OF_TYPE[self.type]
+    is_list = len(self.bottoms) != 1 or kind.least_bottoms == 1 or kind.is_loss
     bottom = self.bottoms if is_list else self.bottoms[0]
     top = self.tops if len(self.tops) > 1 else self.tops[0] if self.tops else []
     return dict(self._clause, type=self.type, bottom=bottom, top=top)
-
-
-def _inner_product(layer):
-  clause = {"num_output": layer.get("num_output", 1)}
-  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
-  layer.put("fc_param", clause)
-
-
-def _fused_inner_product(layer):
-  _inner_product(layer)
-  if layer.get("act_type", "Relu") == "Non":
-    layer.type = "InnerProduct"
-
-
-def _normalization(name):
-  def fill(layer):
-    clause = {"eps": layer.get("eps", 1e-5)}
-    if name == "bn_param":
-      clause["factor"] = layer.get("factor", 1.0)
-    layer.put_initializers(clause, gamma_init="gamma_init_type", beta_init="beta_init_type")
-    layer.put(name, clause)
-
-  return fill
-
-
-def _multi_cross(layer):
-  clause = {"num_layers": layer.get("num_layers", 0),
-            "projection_dim": layer.get("projection_dim", 0)}
-  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
-  layer.put("mc_param", clause)
-
-
-def _reshape(layer):
-  if layer.get("selected", False) or "selected_slots" in layer._given:  # pylint: disable=protected-access
-    layer.put("selected", layer.get("selected_slots", []))
-  elif layer.get("shape", []):
-    layer.put("shape", layer.get("shape", []))
-  else:
-    layer.put("leading_dim", layer.get("leading_dim", 1))
-    if layer.get("time_step", 0):
-      layer.put("time_step", layer.get("time_step", 0))
-
-
-def _weight_multiply(layer):
-  layer.put("weight_dims", layer.get("weight_dims", []))
-  layer.put_initializers(layer._clause, weight_init="weight_init_type")  # pylint: disable=protected-access
-
-
-def _gru(layer):
-  clause = {"num_output": layer.get("num_output", 1), "batchsize": layer.get("batchsize", 1),
-            "SeqLength": layer.get("SeqLength", 1),
-            "vector_size": layer.get("vector_size", 1), "gives": "last"}
-  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
-  layer.put("gru_param", clause)
-
-
-def _mlp(layer):
-  clause = {"num_outputs": layer.get("num_outputs", [])}
-  if layer.get("activations", []):
-    clause["activations"] = [
-        enums.check(_WHERE + " activations", "an item", a, enums.Activation_t)
-        for a in layer.get("activations", [])]
-  else:
-    clause["act_type"] = layer.get("act_type", "Relu")
-  if layer.get("biases", []):
-    clause["biases"] = [bool(b) for b in layer.get("biases", [])]
-  else:
-    clause["use_bias"] = bool(layer.get("use_bias", True))
-  layer.put_initializers(clause, weight_init="weight_init_type", bias_init="bias_init_type")
-  layer.put("mlp_param", clause)
-
-
-def _softmax(layer):
-  if len(layer.bottoms) > 1:
-    layer.put("factor", layer.get("factor", 1.0))
-
-
-def _attention(layer):
-  if layer.get("transpose_b", False):
-    layer.put("transpose_b", True)
-  layer.put("num_attention_heads", layer.get("num_attention_heads", 1))
-
-
-def _sequence_mask(layer):
-  if len(layer.bottoms) == 1:
-    layer.put("max_sequence_len", layer.get("max_sequence_len", 1))
-  else:
-    for name in ("max_sequence_len_from", "max_sequence_len_to"):
-      layer.put(name, layer.get(name, 1))
-
-
-def _loss(layer):
-  if layer.get("use_regularizer", False):
-    layer.put("regularizer", layer.get("regularizer_type", "L1"))
-    layer.put("lambda", layer.get("lambda", 0))
-  if layer.type == "MultiCrossEntropyLoss":
-    layer.put("target_weight", layer.get("target_weight_vec", []))
-
-
-def _copied(**keys):
-  """Returns a function that copies arguments: key=(argument, default)."""
-  def fill(layer):
-    for key, (name, default) in keys.items():
-      layer.put(key, layer.get(name, default))
-
-  return fill
-
-
-_OF_TYPE = {
-    "BatchNorm": _normalization("bn_param"),
-    "BinaryCrossEntropyLoss": _loss,
-    "Concat": _copied(axis=("axis", 1)),
-    "CrossEntropyLoss": _loss,
-    "Dropout": _copied(rate=("dropout_rate", 0.5)),
-    "ELU": lambda layer: layer.put("elu_param", {"alpha": layer.get("elu_alpha", 1.0)}),
-    "FmOrder2": _copied(out_dim=("out_dim", 0)),
-    "FusedInnerProduct": _fused_inner_product,
-    "GRU": _gru,
-    "Gather": _copied(indices=("indices", [])),
-    "InnerProduct": _inner_product,
-    "LayerNorm": _normalization("ln_param"),
-    "MLP": _mlp,
-    "MultiCross": _multi_cross,
-    "MultiCrossEntropyLoss": _loss,
-    "MultiHeadAttention": _attention,
-    "PReLU_Dice": lambda layer: layer.put("prelu_dice_param", {
-        "alpha": layer.get("elu_alpha", 1.0), "eps": layer.get("eps", 1e-5)}),
-    "ReduceMean": _copied(axis=("axis", 1)),
-    "ReduceSum": _copied(axis=("axis", 1)),
-    "Reshape": _reshape,
-    "Scale": lambda layer: layer.put("scale_param", {
-        "axis": layer.get("axis", 1), "factor": layer.get("factor", 1)}),
-    "Select": _copied(dim=("dim", 0), index=("index", [])),
-    "SequenceMask": _sequence_mask,
-    "Slice": lambda layer: layer.put("ranges", [
-        list(r) for r in layer.get("ranges", [])]),
-    "Softmax": _softmax,
-    "WeightMultiply": _weight_multiply,
-}
 
 
 class GroupDenseLayer(object):

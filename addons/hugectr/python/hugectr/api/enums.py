@@ -4,6 +4,8 @@
 
 import enum
 
+from hugectr.layers import network
+
 
 class _Named(enum.Enum):
   """Members print as `Layer_t.ReLU`."""
@@ -46,12 +48,8 @@ DataSourceType_t = FileSystemType_t
 GroupLayer_t = _enum("GroupLayer_t", "GroupFusedInnerProduct")
 HybridEmbeddingType = _enum("HybridEmbeddingType", "Distributed")
 Initializer_t = _enum("Initializer_t", "Default Uniform XavierNorm XavierUniform Zero")
-Layer_t = _enum("Layer_t", "Add BatchNorm BinaryCrossEntropyLoss Cast Concat CrossEntropyLoss "
-                "DotProduct Dropout ELU ElementwiseMultiply FmOrder2 FusedInnerProduct "
-                "FusedReshapeConcat FusedReshapeConcatGeneral GRU Gather InnerProduct "
-                "Interaction LayerNorm MLP MatrixMultiply MultiCross MultiCrossEntropyLoss "
-                "MultiHeadAttention PReLU_Dice ReLU ReduceMean ReduceSum Reshape Scale Select "
-                "SequenceMask Sigmoid Slice Softmax Sub WeightMultiply")
+Layer_t = _enum("Layer_t", " ".join(sorted(
+    name for name, kind in network.OF_TYPE.items() if kind.is_in_api)))
 LrPolicy_t = _enum("LrPolicy_t", "fixed")
 MetricsRawType = _enum("MetricsRawType", "Loss Pred Label")
 MetricsType = _enum("MetricsType", "AUC AverageLoss HitRate NDCG SMAPE")

@@ -3,7 +3,7 @@
 """The table that `Model.summary` prints."""
 
 from hugectr.config import model as models
-from hugectr.config import shapes as config_shapes
+from hugectr.layers import network
 
 _WIDTHS = (40, 30, 30, 30)
 _RULE = 130
@@ -21,7 +21,7 @@ def _rows(clause, shapes, batch):
   """Yields the rows of a layer: a line for each input and output."""
   bottoms, tops = ([v] if isinstance(v, str) else list(v)
                    for v in (clause["bottom"], clause["top"]))
-  is_loss = clause["type"] in config_shapes.LOSSES
+  is_loss = clause["type"] in network.LOSSES
   for k in range(max(len(bottoms), len(tops))):
     top = tops[k] if k < len(tops) else ""
     shape = "" if is_loss or not top else _shown(shapes[top], batch)

@@ -7,7 +7,8 @@ import collections
 from hugectr.config import errors
 from hugectr.config import loading
 from hugectr.config import schema_check
-from hugectr.config import shapes
+from hugectr.layers import network
+from hugectr.layers import shapes
 
 EMBEDDINGS = ("DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash",
               "LocalizedSlotSparseEmbeddingOneHot")
@@ -156,7 +157,7 @@ class _Parser(object):
       raise errors.ConfigError(self._mistakes)
     if not is_whole:
       return None
-    losses = [layer for layer in layers if layer.type in shapes.LOSSES]
+    losses = [layer for layer in layers if layer.type in network.LOSSES]
     return Model(data, embeddings, layers[:-len(losses)], losses,
                  parse_optimizer(self._configuration["optimizer"], self._schema),
                  self._label_columns(data, losses))
@@ -345,16 +346,17 @@ class _Parser(object):
       self._report(path, "'lambda' is missing, which a regularizer needs")
     bottoms, tops = _as_list(clause["bottom"]), _as_list(clause["top"])
     found = [self._bottom_shape(path + ".bottom", name, k) for name in bottoms]
-    expected = shapes.tops_of(clause)
+    kind = network.OF_TYPE[clause["type"]]
+    expected = kind.tops(clause)
     if len(tops) != expected:
       self._report(path + ".top", "expected %d, got %d names" % (expected, len(tops)))
       return
     out = None
-    if not shapes.takes_many(clause["type"]) and len(bottoms) != 1:
+    if not kind.has_several_bottoms() and len(bottoms) != 1:
       self._report(path + ".bottom", "expected one name, got %d" % len(bottoms))
     elif None not in found:
       try:
-        out = shapes.OF_TYPE[clause["type"]](found, clause)
+        out = kind.shape(found, clause)
       except shapes.ShapeError as e:
         self._report(path, str(e))
     for name, shape in zip(tops, out or [None] * len(tops)):
@@ -365,7 +367,7 @@ class _Parser(object):
 
   def _check_labels(self, layers):
     """Records layers that take labels and are no losses, or the reverse."""
-    losses = [layer for layer in layers if layer.type in shapes.LOSSES]
+    losses = [layer for layer in layers if layer.type in network.LOSSES]
     for layer in layers:
       if layer.type == "Slice" and layer.bottoms[0] in self._labels:
         columns = self._labels[layer.bottoms[0]]
@@ -373,7 +375,7 @@ class _Parser(object):
           self._labels[top] = columns[first:end]
         continue
       for position, name in enumerate(layer.bottoms):
-        is_label = layer.type in shapes.LOSSES and position == 1
+        is_label = layer.type in network.LOSSES and position == 1
         if (name in self._labels) != is_label:
           self._report("layer '%s'" % layer.name, "expected the label '%s' as the second "
                        "bottom of the loss, and nowhere else" % "' or '".join(self._labels))
@@ -388,7 +390,7 @@ class _Parser(object):
   def _check_end(self):
     """Records mistakes of the whole model: the losses, and unused inputs."""
     losses = [k for k, clause in enumerate(self._layers)
-              if clause["type"] in shapes.LOSSES]
+              if clause["type"] in network.LOSSES]
     if not losses or losses != list(range(losses[0], len(self._layers))):
       self._report("layers", "expected losses as the last layers, got %d, %s" % (
           len(losses), "and the last layer is of type " + self._layers[-1]["type"]))

@@ -4,14 +4,7 @@
 
 import tensorflow.compat.v1 as tf
 
-# Types of layers that run in float16 in float16 training: those with a float16 form
-# upstream, and those that only move numbers. All others run in float32: sums over many
-# numbers, norms, exponentials, and types that upstream has in float32 only.
-FLOAT16_TYPES = frozenset((
-    "Add", "Cast", "Concat", "DotProduct", "Dropout", "ElementwiseMultiply",
-    "FusedInnerProduct", "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather",
-    "InnerProduct", "Interaction", "MLP", "ReLU", "Reshape", "Scale", "Select", "Slice",
-    "Sub"))
+from hugectr.layers import layer
 
 
 class Context(object):
@@ -30,7 +23,7 @@ class Context(object):
     Args:
       parameters: Parameters, shared by the towers.
       is_training: bool.
-      has_float16: bool, whether layers of FLOAT16_TYPES compute in float16. Parameters
+      has_float16: bool, whether types with `runs_in_float16` compute in float16. Parameters
         and their gradients are float32 in any case.
       on_gpu: bool, whether layers run on a GPU.
     """
@@ -43,7 +36,8 @@ class Context(object):
 
   def begin(self, layer_type):
     """Sets `dtype` for a layer of a type."""
-    is_half = self._has_float16 and layer_type in FLOAT16_TYPES
+    is_half = self._has_float16 and layer_type in layer.OF_TYPE and (
+        layer.OF_TYPE[layer_type].runs_in_float16)
     self.dtype = tf.float16 if is_half else tf.float32
 
   def parameter(self, layer, what, shape, initializer):

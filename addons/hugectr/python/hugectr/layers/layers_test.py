@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares every layer with NumPy: outputs, and gradients of bottoms and parameters."""
 
+import json
 import re
 
 from absl.testing import absltest
@@ -11,13 +12,15 @@ import tensorflow as tf
 
 import deprecations
 from hugectr.config import model as models
-from hugectr.config import shapes
+from hugectr.config import schema_check
 from hugectr.layers import context as contexts
 from hugectr.layers import initializers
 from hugectr.layers import losses
 from hugectr.layers import network
 from hugectr.layers import oracle
 from hugectr.layers import parameters
+from hugectr.layers import shapes
+from hugectr.layers import write_schema
 
 deprecations.silence()
 
@@ -28,7 +31,7 @@ def _layer(kind, bottoms, clause):
   """Returns the Layer of a clause over bottoms of given axes after the batch."""
   clause = dict(clause, type=kind)
   found = [shapes.Shape(1, tuple(dims)) for dims in bottoms]
-  out = shapes.OF_TYPE[kind](found, clause)
+  out = network.OF_TYPE[kind].shape(found, clause)
   return models.Layer("a layer", kind, [], [], found, out, clause)
 
 
@@ -150,9 +153,14 @@ class LayersTest(parameterized.TestCase):
     self.addCleanup(self.session.close)
 
   def test_every_type_has_a_case(self):
-    self.assertCountEqual({case[0] for case in _CASES}, network.OF_TYPE)
-    self.assertCountEqual({case[0] for case in _LOSSES}, losses.OF_TYPE)
-    self.assertCountEqual(set(network.OF_TYPE) | set(losses.OF_TYPE), shapes.OF_TYPE)
+    self.assertCountEqual({case[0] for case in _CASES + _LOSSES}, network.OF_TYPE)
+    self.assertCountEqual({case[0] for case in _LOSSES}, network.LOSSES)
+
+  def test_the_schema_is_made_from_the_types(self):
+    schema = schema_check.load_schema()
+    self.assertEqual(
+        json.dumps(write_schema.with_layers(schema)), json.dumps(schema),
+        "run: bazel run //addons/hugectr/python/hugectr/layers:write_schema")
 
   @parameterized.named_parameters(*[
       (re.sub(r"\W+", "_", "_%s_%s_%s" % (kind, bottoms, sorted(clause.items()))).strip("_"),
@@ -165,7 +173,7 @@ class LayersTest(parameterized.TestCase):
   def test_layer_with_the_ops_of_a_gpu(self, kind, bottoms, clause, expected):
     self.check(kind, bottoms, clause, expected, False, (1e-4, 1e-5), (2e-3, 2e-4), True)
 
-  @parameterized.parameters(*[c for c in _CASES if c[0] in contexts.FLOAT16_TYPES])
+  @parameterized.parameters(*[c for c in _CASES if network.OF_TYPE[c[0]].runs_in_float16])
   def test_layer_in_float16(self, kind, bottoms, clause, expected):
     # float16 has 11 bits of precision, and sums lose a few of them.
     self.check(kind, bottoms, clause, expected, True, (1e-2, 1e-2), (2e-2, 2e-2), True)
@@ -188,7 +196,7 @@ class LayersTest(parameterized.TestCase):
       inputs = [tf.constant(a, tf.float32) for a in arrays]
       context = contexts.Context(params, True, has_float16, on_gpu)
       context.begin(kind)
-      tops = network.OF_TYPE[kind](context, layer, *map(context.cast, inputs))
+      tops = network.OF_TYPE[kind].build(context, layer, *map(context.cast, inputs))
       tops = tops if isinstance(tops, list) else [tops]
       self.assertEqual({t.dtype for t in tops}, {tf.float16 if has_float16 else tf.float32})
       # Random weights in the sum, so that all gradients differ.
@@ -230,7 +238,7 @@ class LayersTest(parameterized.TestCase):
         ("b", "BatchNorm", {"bn_param": {"factor": .5, "eps": 1e-3}}),
         ("c", "InnerProduct", {"fc_param": {"num_output": 1}})):
       clause = dict(clause, type=kind)
-      out = shapes.OF_TYPE[kind]([shape], clause)
+      out = network.OF_TYPE[kind].shape([shape], clause)
       layers.append(models.Layer(name, kind, [layers[-1].name if layers else "x"], [name],
                                  [shape], out, clause))
       shape = out[0]
@@ -257,7 +265,7 @@ class LayersTest(parameterized.TestCase):
       label[1, 2] = -1.
     with self.graph.as_default():
       given = tf.constant(logits, tf.float32)
-      loss = losses.OF_TYPE[kind](layer, given, tf.constant(label))
+      loss = network.OF_TYPE[kind].build(None, layer, given, tf.constant(label))
       mean = tf.reduce_mean(loss.per_sample)
       found, slope, predictions = self.session.run(
           [mean, tf.gradients(mean, given)[0], loss.predictions])
@@ -279,14 +287,14 @@ class LayersTest(parameterized.TestCase):
                shapes.flat(rows * each if has_own else each)]
     clause = dict(clause, type=kind)
     layer = models.Layer("a layer", kind, [], [], bottoms,
-                         shapes.OF_TYPE[kind](bottoms, clause), clause)
+                         network.OF_TYPE[kind].shape(bottoms, clause), clause)
     random = np.random.RandomState(width)
     logits = random.randn(rows * _BATCH, width).astype(np.float32).astype(np.float64)
     label = random.randint(0, 2, [_BATCH, bottoms[1].width]).astype(np.float32)
     of_rows = (label.reshape([-1, each]) if has_own else np.repeat(label, rows, axis=0))
     with self.graph.as_default():
       given = tf.constant(logits, tf.float32)
-      loss = losses.of(layer, given, tf.constant(label))
+      loss = losses.of(None, layer, given, tf.constant(label))
       mean = tf.reduce_mean(loss.per_sample)
       sizes, found, slope, predictions = self.session.run(
           [tf.shape(loss.per_sample), mean, tf.gradients(mean, given)[0], loss.predictions])
@@ -303,7 +311,7 @@ class LayersTest(parameterized.TestCase):
     layer = _layer("BinaryCrossEntropyLoss", [[1], [1]], {})
     with self.graph.as_default():
       given = tf.constant([[-200.], [200.]])
-      loss = losses.OF_TYPE[layer.type](layer, given, tf.constant([[1.], [0.]]))
+      loss = network.OF_TYPE[layer.type].build(None, layer, given, tf.constant([[1.], [0.]]))
       found, slope = self.session.run(
           [loss.per_sample, tf.gradients(loss.per_sample, given)[0]])
     np.testing.assert_allclose(found, [200., 200.])
@@ -324,7 +332,7 @@ class LayersTest(parameterized.TestCase):
     layer = _layer("Dropout", [[1000]], {"rate": 0.25})
     with self.graph.as_default():
       ones = tf.ones([_BATCH, 1000])
-      tops = [network.OF_TYPE["Dropout"](contexts.Context(None, t), layer, ones)
+      tops = [network.OF_TYPE["Dropout"].build(contexts.Context(None, t), layer, ones)
               for t in (True, False)]
       training, evaluation = self.session.run(tops)
     self.assertCountEqual(np.unique(training), [0., np.float32(1 / .75)])
@@ -338,8 +346,8 @@ class LayersTest(parameterized.TestCase):
       params = parameters.Parameters()
       given = tf.constant(x, tf.float32)
       training = contexts.Context(params, is_training=True)
-      network.OF_TYPE["BatchNorm"](training, layer, given)
-      evaluated = network.OF_TYPE["BatchNorm"](
+      network.OF_TYPE["BatchNorm"].build(training, layer, given)
+      evaluated = network.OF_TYPE["BatchNorm"].build(
           contexts.Context(params, is_training=False), layer, given)
       self.assertLen(params.trained, 2)
       running, = params.running
@@ -364,7 +372,7 @@ class LayersTest(parameterized.TestCase):
     with self.graph.as_default():
       params = parameters.Parameters()
       context = contexts.Context(params, is_training=True)
-      given = network.OF_TYPE["BatchNorm"](context, layer, tf.constant(x))
+      given = network.OF_TYPE["BatchNorm"].build(context, layer, tf.constant(x))
       right, mean, variance = tf.compat.v1.nn.fused_batch_norm(
           x[:, None, None, :], [1.] * 3, [0.] * 3, epsilon=1e-3)
       running, = params.running
@@ -379,7 +387,7 @@ class LayersTest(parameterized.TestCase):
   def test_reshape_of_a_reshape_comes_back(self):
     layer = _layer("Reshape", [[3, 2]], {"leading_dim": 2})
     self.assertEqual(layer.out_shapes, [shapes.Shape(3, (2,))])
-    back = shapes.OF_TYPE["Reshape"](layer.out_shapes, {"leading_dim": 6})
+    back = network.OF_TYPE["Reshape"].shape(layer.out_shapes, {"leading_dim": 6})
     self.assertEqual(back, [shapes.Shape(1, (6,))])
 
   def test_parameters_are_made_once_and_keep_their_order(self):

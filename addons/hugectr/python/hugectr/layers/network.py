@@ -6,50 +6,18 @@ from hugectr.layers import attention
 from hugectr.layers import context as contexts
 from hugectr.layers import dense
 from hugectr.layers import elementwise
+from hugectr.layers import layer as layer_lib
 from hugectr.layers import losses
 from hugectr.layers import normalization
 from hugectr.layers import recurrent
 from hugectr.layers import reductions
 from hugectr.layers import shaping
 
-# Functions from a Context, the Layer and its bottoms to its top, or a list of tops.
-OF_TYPE = {
-    "Add": elementwise.add,
-    "BatchNorm": normalization.batch_norm,
-    "Cast": elementwise.cast,
-    "Concat": shaping.concat,
-    "DotProduct": elementwise.product,
-    "Dropout": elementwise.dropout,
-    "ELU": elementwise.elu,
-    "ElementwiseMultiply": elementwise.product,
-    "FmOrder2": reductions.fm_order_2,
-    "FusedInnerProduct": dense.fused_inner_product,
-    "FusedReshapeConcat": shaping.fused_reshape_concat,
-    "FusedReshapeConcatGeneral": shaping.fused_reshape_concat_general,
-    "GRU": recurrent.gru,
-    "Gather": shaping.gather,
-    "InnerProduct": dense.inner_product,
-    "Interaction": reductions.interaction,
-    "LayerNorm": normalization.layer_norm,
-    "MLP": dense.mlp,
-    "MatrixMultiply": attention.matrix_multiply,
-    "MultiCross": dense.multi_cross,
-    "MultiHeadAttention": attention.multi_head_attention,
-    "Multiply": dense.multiply,
-    "PReLU_Dice": normalization.prelu_dice,
-    "ReLU": elementwise.relu,
-    "ReduceMean": reductions.reduce_mean,
-    "ReduceSum": reductions.reduce_sum,
-    "Reshape": shaping.reshape,
-    "Scale": shaping.scale,
-    "Select": shaping.select,
-    "SequenceMask": attention.sequence_mask,
-    "Sigmoid": elementwise.sigmoid,
-    "Slice": shaping.slices,
-    "Softmax": elementwise.softmax,
-    "Sub": elementwise.sub,
-    "WeightMultiply": dense.multiply,
-}
+# Importing the modules has registered their types.
+OF_TYPE = layer_lib.OF_TYPE
+LOSSES = {name: kind for name, kind in OF_TYPE.items() if kind.is_loss}
+_MODULES = (attention, dense, elementwise, losses, normalization, recurrent, reductions,
+            shaping)
 
 
 def build(model, tensors, parameters, is_training, has_float16=False,
@@ -80,12 +48,12 @@ def build(model, tensors, parameters, is_training, has_float16=False,
   for layer in model.layers:
     # Labels stay in float32.
     context.begin(None if is_of_labels(model, layer) else layer.type)
-    tops = OF_TYPE[layer.type](context, layer, *[bottom(b) for b in layer.bottoms])
+    tops = OF_TYPE[layer.type].build(context, layer, *[bottom(b) for b in layer.bottoms])
     tensors.update(zip(layer.tops, tops if isinstance(tops, list) else [tops]))
   found = []
   for loss in model.losses:
     context.begin(loss.type)
-    found.append(losses.of(loss, *[bottom(name) for name in loss.bottoms]))
+    found.append(losses.of(context, loss, *[bottom(name) for name in loss.bottoms]))
   return losses.joined(model.losses, found), context.updates
 
 
