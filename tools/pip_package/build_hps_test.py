@@ -84,7 +84,7 @@ class BuildHpsTest(absltest.TestCase):
     top = os.path.join(self.tree, _SOURCE)
     expected = {_LIBRARY, "hierarchical_parameter_server/tensorflow_version.txt"}
     expected |= {_CUDA_LIBRARY} if _HAVE_CUDA else set()
-    for folder, _, names in os.walk(top):
+    for folder, _, names in os.walk(top, followlinks=True):
       relative = os.path.relpath(folder, top)
       expected.update(
           os.path.normpath(os.path.join("hierarchical_parameter_server", relative, name))
