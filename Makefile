@@ -61,7 +61,7 @@ wheel: $(ready)
 	@$(STEP) wheel bash -c '$(bazel) build //tools/pip_package:build_sok && rm -f $(dist)/sok_stock_tf-*.whl && $(bin)/tools/pip_package/build_sok $(dist)'
 
 wheels: $(ready)
-	@$(STEP) wheels bash -c '$(bazel) build $(foreach w,sok hps hugectr,//tools/pip_package:build_$(w)) && rm -f $(dist)/*.whl && for w in sok hps hugectr; do $(bin)/tools/pip_package/build_$$w $(dist) || exit 1; done'
+	@$(STEP) wheels bash -c '$(bazel) build $(foreach w,sok hps hugectr serving,//tools/pip_package:build_$(w)) && rm -f $(dist)/*.whl && for w in sok hps hugectr serving; do $(bin)/tools/pip_package/build_$$w $(dist) || exit 1; done'
 
 # Its wheel may lack the CUDA library, so it is not left in dist/
 demo: $(ready)

@@ -15,6 +15,7 @@ _PACKAGES = {
     _DISTRIBUTION: ["embedding_variable", "sparse_operation_kit"],
     "sok-stock-tf-hps": ["hierarchical_parameter_server"],
     "sok-stock-tf-hugectr": ["hugectr"],
+    "sok-stock-tf-serving": ["embedding_variable_serving"],
 }
 
 _TOOLS = [

@@ -19,6 +19,7 @@ _SOK = "addons/sparse_operation_kit/"
 _HUGECTR = "addons/hugectr/"
 # Predicts with tables that the parameter server holds; imports its package late.
 _INFERENCE = _HUGECTR + "python/hugectr/inference/"
+_SERVING = "addons/serving/"
 _LOADER = _EV + "_lib.py"
 
 # The module from which this product's packages import TensorFlow's.
@@ -183,6 +184,13 @@ def violations(path, text):
   if (any(_is(name, "hugectr") for name in names) and
       not path.startswith((_HUGECTR,) + _OUTSIDE)):
     found.append("%s: only %s and programs may import hugectr" % (path, _HUGECTR))
+  if (any(_is(name, "embedding_variable_serving") for name in names) and
+      not path.startswith((_SERVING,) + _OUTSIDE)):
+    found.append("%s: only %s and programs may import embedding_variable_serving" %
+                 (path, _SERVING))
+  if path.startswith(_SERVING):
+    found += ["%s: imports %s: it uses the packages' public names only" % (path, name)
+              for name in sorted(names) if name.startswith(_INNER)]
   if path.startswith(_HUGECTR):
     found += ["%s: imports %s: it uses the packages' public names only" % (path, name)
               for name in sorted(names) if name.startswith(_INNER)]
@@ -201,7 +209,7 @@ def violations(path, text):
               "import it in the function that needs it" % (path, node.lineno)
               for node in _outside_functions(module)
               if any(_is(name, "hierarchical_parameter_server") for name in imported(node))]
-  if path.startswith((_EV, _SOK, _HUGECTR, _HPS)) and not is_test(path):
+  if path.startswith((_EV, _SOK, _HUGECTR, _HPS, _SERVING)) and not is_test(path):
     if not path.startswith((_INTEGRATION, _DEEPREC_PATCHES, _EAGER_PATCHES)):
       found += [
           "%s:%d: patches TensorFlow: belongs into %s" % (path, line, _INTEGRATION)
@@ -256,6 +264,9 @@ class PythonArrowsTest(parameterized.TestCase):
        "except ImportError:\n  pass"),
       (_EV + "a.py", "import hierarchical_parameter_server"),
       ("tools/a.py", "from hugectr import data"),
+      (_EV + "a.py", "import embedding_variable_serving.main"),
+      (_SERVING + "a.py", "from embedding_variable.tools import main"),
+      (_SERVING + "a.py", "import tensorflow as tf\ntf.load_op_library('a.so')"),
       ("tests/a_test.py", "import pyarrow as pa"),
       ("examples/a.py", "def f():\n  from pyarrow import parquet"),
       ("benchmarks/a.py", "import pyarrow_hotfix\nimport pyarrow.parquet as pq"),

@@ -67,6 +67,7 @@ _CREATE_INIT = 1
 _IMPORT_ROOTS = [
     "addons/hierarchical_parameter_server/python",
     "addons/hugectr/python",
+    "addons/serving/python",
     "addons/sparse_operation_kit/python",
     "python",
 ]

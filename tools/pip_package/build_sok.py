@@ -36,6 +36,9 @@ WHEEL = build_wheel.Wheel(
         ("Requires-Dist", "absl-py"),
         ("Provides-Extra", "horovod"),
         ("Requires-Dist", "horovod>=0.28.1; extra == 'horovod'"),
+        ("Provides-Extra", "serving"),
+        ("Requires-Dist", distributions.SERVING + "[fast]" + distributions.compatible(version) +
+         "; extra == 'serving'"),
     ])
 
 if __name__ == "__main__":

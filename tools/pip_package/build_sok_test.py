@@ -119,7 +119,9 @@ class BuildSokTest(absltest.TestCase):
       self.assertIn("\n%s\n" % line, "\n" + metadata)
     required = [l for l in metadata.splitlines()
                 if l.startswith("Requires-Dist: horovod")]
-    self.assertEqual(required, ["Requires-Dist: horovod>=0.28.1; extra == 'horovod'"])
+    self.assertEqual(required, [
+        "Requires-Dist: horovod>=0.28.1; extra == 'horovod'",
+        "Requires-Dist: sok-stock-tf-serving[fast]<0.2,>=0.1; extra == 'serving'"])
 
   def test_description_has_no_link_into_the_source_tree(self):
     metadata = self.dist_info("METADATA")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds one of the project's wheels from its runfiles, for the configured TensorFlow.
 
-build_sok, build_hps and build_hugectr call main() with a Wheel.
+build_sok, build_hps, build_hugectr and build_serving call main() with a Wheel.
 """
 
 import argparse
@@ -88,8 +88,8 @@ def main(wheel, program):
   files = collect(wheel, root, arguments.without_cuda)
   # The libraries use no Python symbol, so any Python 3 will do. The platform follows from
   # the symbol versions that they need of the system.
-  tag = "py3-none-" + platform_tag.of_libraries(
-      [data for path, data in sorted(files.items()) if path.endswith(".so")])
+  libraries = [data for path, data in sorted(files.items()) if path.endswith(".so")]
+  tag = "py3-none-" + (platform_tag.of_libraries(libraries) if libraries else "any")
   description = wheel_contents.description(root, wheel.page)
   os.makedirs(arguments.out_dir, exist_ok=True)
   path = os.path.join(arguments.out_dir, wheel_file.file_name(wheel.name, version, tag))

@@ -16,6 +16,8 @@ SOK = "sok-stock-tf"
 HPS = SOK + "-hps"
 # Contains hugectr.
 HUGECTR = SOK + "-hugectr"
+# Contains embedding_variable_serving.
+SERVING = SOK + "-serving"
 
 # TensorFlow 1.15 declares no upper bound of protobuf, but cannot be imported with newer
 # versions.

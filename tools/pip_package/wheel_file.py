@@ -59,8 +59,8 @@ def write(path, name, version, tag, files, metadata, licence):
     if entry.startswith("/") or ".." in entry.split("/"):
       raise ValueError("path leads out of the wheel: %s" % entry)
   info = "%s-%s.dist-info" % (normalized(name), version)
-  wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: false\nTag: %s\n"
-  wheel_text = wheel % (_GENERATOR, tag)
+  wheel = "Wheel-Version: 1.0\nGenerator: %s\nRoot-Is-Purelib: %s\nTag: %s\n"
+  wheel_text = wheel % (_GENERATOR, "true" if tag.endswith("-any") else "false", tag)
   entries = sorted(files.items())
   # PEP 427 recommends dist-info last, with RECORD at its end.
   entries += [

@@ -94,12 +94,12 @@ def build_wheels():
                 "--no-deps", "--no-index", "--no-cache-dir", "-w", _WHEEL_DIR,
                 "."]) != 0:
     return None
-  for builder in ("build_hugectr", "build_hps"):
+  for builder in ("build_hugectr", "build_hps", "build_serving"):
     if (steps.run(["bazel", "build", "//tools/pip_package:" + builder]) != 0 or
         steps.run(["bazel-bin/tools/pip_package/" + builder, _WHEEL_DIR]) != 0):
       return None
   wheels = sorted(glob.glob(os.path.join(_WHEEL_DIR, "*.whl")))
-  return wheels if len(wheels) == 3 else None
+  return wheels if len(wheels) == 4 else None
 
 
 def usual():

@@ -44,6 +44,7 @@ _GRAPH = [
     "//python/embedding_variable/variables/...",
     "//addons/hierarchical_parameter_server/python/...",
     "//addons/hugectr/python/...",
+    "//addons/serving/python/...",
     _RANKS + "api_utest_on_2_ranks",
     _RANKS + "distributed_lookup_utest_on_2_ranks",
     _RANKS + "distributed_lookup_utest_on_2_ranks_by_memory",

@@ -3,6 +3,8 @@
 """The command line: `python -m embedding_variable COMMAND ...`."""
 
 import argparse
+import importlib
+import importlib.util
 import os
 import sys
 
@@ -82,6 +84,14 @@ def _shrink(args):
   return _SAME
 
 
+def _serve(argv):
+  """Runs the server of another wheel; it has its own flags."""
+  if importlib.util.find_spec("embedding_variable_serving") is None:
+    raise errors.ToolError("serve needs the wheel sok-stock-tf-serving: "
+                           "pip install 'sok-stock-tf[serving]'")
+  return importlib.import_module("embedding_variable_serving.main").main(argv)
+
+
 def _parser():
   parser = argparse.ArgumentParser(
       prog="python -m embedding_variable",
@@ -135,6 +145,8 @@ def _parser():
   sub.add_argument("--variable", action="append", metavar="VAR",
                    help="only this one; may be repeated")
   sub.add_argument("--out", metavar="PREFIX", help="default: CKPT-shrunk")
+
+  commands.add_parser("serve", help="Serve SavedModels over gRPC and HTTP; see serve --help.")
   return parser
 
 
@@ -148,8 +160,11 @@ def main(argv=None):
     Exit status: 0; 1 if `diff` found a difference; 2 for errors, which are printed to
       standard error.
   """
-  args = _parser().parse_args(argv)
+  argv = sys.argv[1:] if argv is None else argv
   try:
+    if argv[:1] == ["serve"]:
+      return _serve(argv[1:])
+    args = _parser().parse_args(argv)
     return args.function(args)
   except errors.CheckpointError as e:
     sys.stderr.write("error: %s\n" % e)

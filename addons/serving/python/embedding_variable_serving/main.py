@@ -1,0 +1,137 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the server: `python -m embedding_variable serve`."""
+
+import importlib
+import importlib.util
+import logging
+import os
+import signal
+import sys
+import threading
+
+import tensorflow as tf
+
+from embedding_variable_serving import flags
+from embedding_variable_serving.fronts import grpc_server
+from embedding_variable_serving.fronts import grpc_tf_serving
+from embedding_variable_serving.fronts import rest
+from embedding_variable_serving.fronts import rest_server
+from embedding_variable_serving.models import folders
+from embedding_variable_serving.models import manager
+from embedding_variable_serving.models import saved_model
+
+# Packages whose import registers ops of SavedModels, if they are installed.
+_OP_PACKAGES = ("embedding_variable", "hierarchical_parameter_server")
+
+
+class ModelServer(object):
+  """All parts of a running server.
+
+  Attributes:
+    grpc_port, rest_port: ports that the server listens on; rest_port may be None.
+  """
+
+  def __init__(self, args):
+    """Listens, and begins to load.
+
+    Args:
+      args: of flags.parse.
+
+    Raises:
+      OSError: an address cannot be listened on.
+    """
+    self._args = args
+    self._config = self._session_config()
+    self.manager = manager.Manager(self._load, manager.Options(
+        args.file_system_poll_wait_seconds, args.num_load_threads or 2,
+        args.num_unload_threads or 1, args.max_num_load_retries,
+        args.load_retry_interval_micros / 1e6))
+    self._grpc = self._rest = self.rest_port = None
+    try:
+      self._start_grpc()
+      if args.rest_api_port is not None:
+        self._start_rest()
+    except OSError:
+      self.stop(0)
+      raise
+    self.manager.configure([manager.ModelSettings(
+        args.model_name, args.model_base_path, folders.LATEST, {})])
+
+  def _session_config(self):
+    args = self._args
+    base = tf.compat.v1.ConfigProto()
+    base.gpu_options.per_process_gpu_memory_fraction = args.per_process_gpu_memory_fraction
+    return saved_model.session_config(
+        base, args.tensorflow_intra_op_parallelism, args.tensorflow_inter_op_parallelism,
+        args.num_load_threads or 1)
+
+  def _load(self, unused_name, unused_number, path):
+    servable = saved_model.SavedModel(path, self._args.saved_model_tags.split(","),
+                                      self._config)
+    try:
+      servable.probe()
+    except BaseException:
+      servable.close()
+      raise
+    servable.start_serving()
+    return servable
+
+  def _start_grpc(self):
+    args = self._args
+    self._grpc = grpc_server.Server(args.grpc_max_threads, args.max_queued_requests,
+                                    args.max_request_bytes, args.grpc_channel_arguments)
+    grpc_tf_serving.PredictionService(
+        self.manager, args.max_request_bytes,
+        args.enable_serialization_as_tensor_content).add_to(self._grpc)
+    self.grpc_port = self._grpc.listen("%s:%d" % (args.bind_address, args.port))
+    if args.grpc_socket_path:
+      self._grpc.listen("unix:" + args.grpc_socket_path)
+    self._grpc.start()
+
+  def _start_rest(self):
+    args = self._args
+    sock = rest_server.listen(args.bind_address, args.rest_api_port)
+    self._rest = rest_server.Server(
+        rest.Router(self.manager), sock, args.rest_api_num_threads, args.max_queued_requests,
+        args.max_request_bytes, args.rest_api_timeout_in_ms)
+    self.rest_port = self._rest.port
+
+  def stop(self, seconds=30.0):
+    """Ends the server: not ready, no new requests, those in flight end, sessions close."""
+    if self._rest is not None:
+      self._rest.stop(seconds)
+    if self._grpc is not None:
+      self._grpc.stop(seconds)
+    self.manager.close(seconds)
+
+
+def main(argv=None):
+  """Runs the server until SIGTERM or SIGINT, and ends the process; returns after an error."""
+  args = flags.parse(argv)
+  logging.basicConfig(level=logging.INFO, stream=sys.stderr,
+                      format="%(asctime)s %(levelname)s %(message)s")
+  for name in _OP_PACKAGES:
+    if importlib.util.find_spec(name) is not None:
+      importlib.import_module(name)
+  ended = threading.Event()
+  for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *unused: ended.set())
+  try:
+    server = ModelServer(args)
+  except OSError as e:
+    sys.stderr.write("error: %s\n" % e)
+    return 1
+  logging.info("gRPC on %s:%d%s, process %d", args.bind_address, server.grpc_port,
+               "" if server.rest_port is None else ", HTTP on port %d" % server.rest_port,
+               os.getpid())
+  while not ended.wait(3600):
+    pass
+  logging.info("ending: waits at most %.0f s for the requests in flight", args.drain_seconds)
+  server.stop(args.drain_seconds)
+  logging.info("ended")
+  sys.stdout.flush()
+  logging.shutdown()
+  # Everything is closed. The interpreter's own teardown of TensorFlow and gRPC would take
+  # many seconds more.
+  os._exit(0)  # pylint: disable=protected-access

@@ -1,0 +1,53 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of versions below the base path of a model."""
+
+import collections
+import os
+import re
+
+_NUMBER = re.compile(r"\d{1,19}$")
+_MAX_NUMBER = 2 ** 63 - 1
+
+# A folder is a version only when one of them exists. Copy it last, or rename the complete
+# folder.
+_GRAPHS = ("saved_model.pb", "saved_model.pbtxt")
+
+# kind: "latest" (count: how many), "all", or "specific" (numbers: frozenset).
+Policy = collections.namedtuple("Policy", ["kind", "count", "numbers"])
+LATEST = Policy("latest", 1, frozenset())
+
+
+def _is_complete(path):
+  return any(os.path.isfile(os.path.join(path, name)) for name in _GRAPHS)
+
+
+def list_versions(base_path):
+  """Returns {number: path} of the complete versions, or None without a readable folder.
+
+  A child is a version if its whole name is a number. Of names with the same number
+  ("7" and "007") the last one in sorted order counts. A base path that is itself a
+  SavedModel is version 1.
+  """
+  if _is_complete(base_path):
+    return {1: base_path}
+  try:
+    names = sorted(os.listdir(base_path))
+  except OSError:
+    return None
+  found = {}
+  for name in names:
+    if _NUMBER.match(name) and int(name) <= _MAX_NUMBER:
+      path = os.path.join(base_path, name)
+      if _is_complete(path):
+        found[int(name)] = path
+  return found
+
+
+def select(policy, versions):
+  """Returns the {number: path} of the versions that a policy selects."""
+  if policy.kind == "all":
+    return dict(versions)
+  if policy.kind == "specific":
+    return {number: path for number, path in versions.items() if number in policy.numbers}
+  return {number: versions[number] for number in sorted(versions)[-policy.count:]}

@@ -1,0 +1,188 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A SavedModel in a session of its own: signatures, checked feeds, runs."""
+
+import collections
+
+import numpy as np
+import tensorflow as tf
+
+from embedding_variable_serving import errors
+
+_INTERNAL = ("__saved_model_init_op", "__saved_model_train_op")
+
+# Index of ConfigProto.session_inter_op_thread_pool whose threads run the ops of a load.
+_LOAD_POOL = 1
+
+# alias: of the signature. tensor: of the graph. dtype: tf.DType. shape: list, -1 for an
+# unknown dimension, or None for an unknown rank.
+Port = collections.namedtuple("Port", ["alias", "tensor", "dtype", "shape"])
+
+# inputs, outputs: {alias: Port}, sorted. proto: SignatureDef.
+Signature = collections.namedtuple("Signature", ["name", "method", "inputs", "outputs", "proto"])
+
+
+def _pool(pool, name, num_threads):
+  # Sessions of a process share a pool by its name, which stands for its size too.
+  pool.num_threads = num_threads
+  pool.global_name = "embedding_variable_serving_%s_%d" % (name, num_threads)
+
+
+def session_config(base=None, intra_op=0, inter_op=0, load_threads=1):
+  """Returns a ConfigProto with separate inter-op threads for requests and for loads.
+
+  Args:
+    base: ConfigProto to start from, or None.
+    intra_op: number of threads; 0: TensorFlow's default.
+    inter_op: number of threads of requests; 0: TensorFlow's default.
+    load_threads: number of threads of loads.
+  """
+  config = tf.compat.v1.ConfigProto()
+  if base is not None:
+    config.CopyFrom(base)
+  if intra_op:
+    config.intra_op_parallelism_threads = intra_op
+  del config.session_inter_op_thread_pool[:]
+  _pool(config.session_inter_op_thread_pool.add(), "requests", inter_op)
+  _pool(config.session_inter_op_thread_pool.add(), "loads", load_threads)
+  return config
+
+
+class _Session(tf.compat.v1.Session):
+  """Session whose runs use the threads of loads until `loaded` is set."""
+
+  loaded = False
+
+  def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+    if not self.loaded and options is None:
+      options = tf.compat.v1.RunOptions(inter_op_thread_pool=_LOAD_POOL)
+    return super().run(fetches, feed_dict, options, run_metadata)
+
+
+def _port(graph, alias, info):
+  # A missing tensor raises KeyError while the version loads, not when a request comes.
+  tensor = graph.get_tensor_by_name(info.name)
+  shape = None if info.tensor_shape.unknown_rank else [
+      dim.size for dim in info.tensor_shape.dim]
+  return Port(alias, tensor, tf.as_dtype(info.dtype), shape)
+
+
+def _ports(graph, infos):
+  return collections.OrderedDict(
+      (alias, _port(graph, alias, infos[alias])) for alias in sorted(infos)
+      if infos[alias].name)
+
+
+class SavedModel(object):
+  """A loaded SavedModel.
+
+  Attributes:
+    signatures: {name: Signature}.
+    session: runs in it change the served state.
+  """
+
+  def __init__(self, path, tags=("serve",), config=None):
+    graph = tf.Graph()
+    self.session = _Session(graph=graph, config=config)
+    try:
+      with graph.as_default():
+        meta_graph = tf.compat.v1.saved_model.load(self.session, list(tags), path)
+      graph.finalize()
+      self.signatures = {
+          name: Signature(name, definition.method_name, _ports(graph, definition.inputs),
+                          _ports(graph, definition.outputs), definition)
+          for name, definition in meta_graph.signature_def.items() if name not in _INTERNAL}
+    except BaseException:
+      self.session.close()
+      raise
+
+  def start_serving(self):
+    """Lets later runs use the threads of requests."""
+    self.session.loaded = True
+
+  def close(self):
+    self.session.close()
+
+  def probe(self):
+    """Runs each signature once, on zeros.
+
+    Raises:
+      tf.errors.OpError: of any kind that zeros cannot cause, such as variables without
+        values.
+    """
+    for signature in self.signatures.values():
+      feeds = {}
+      for port in signature.inputs.values():
+        if port.shape is None:
+          break
+        shape = [1 if length < 0 else length for length in port.shape]
+        if port.dtype == tf.string:
+          feeds[port.alias] = np.full(shape, b"", object)
+        else:
+          feeds[port.alias] = np.zeros(shape, port.dtype.as_numpy_dtype)
+      else:
+        try:
+          self.run(signature, feeds, list(signature.outputs))
+        except tf.errors.InvalidArgumentError:
+          pass  # Zeros are not valid values of all models.
+
+  def run(self, signature, feeds, outputs, timeout_ms=None):
+    """Returns the arrays of some outputs, in their order.
+
+    Args:
+      signature: of `signatures`.
+      feeds: {alias: NumPy array}; the caller has called `check`.
+      outputs: list of aliases.
+      timeout_ms: at most this long; None: no limit.
+    """
+    # The order of feeds and fetches is part of the key by which TensorFlow keeps executors.
+    names = sorted(set(outputs))
+    options = None
+    if timeout_ms is not None:
+      options = tf.compat.v1.RunOptions(
+          timeout_in_ms=max(1, int(timeout_ms)),
+          inter_op_thread_pool=0 if self.session.loaded else _LOAD_POOL)
+    arrays = self.session.run([signature.outputs[name].tensor for name in names],
+                              {signature.inputs[name].tensor: feeds[name]
+                               for name in sorted(feeds)}, options=options)
+    found = dict(zip(names, arrays))
+    return [found[name] for name in outputs]
+
+
+def check(signature, feeds):
+  """Compares names, types and shapes of feeds with a signature.
+
+  Args:
+    signature: Signature.
+    feeds: {alias: NumPy array}.
+
+  Raises:
+    ServingError: INVALID_ARGUMENT; the message has the input, what was expected, and what
+      came.
+  """
+  if len(feeds) != len(signature.inputs) or any(name not in signature.inputs for name in feeds):
+    raise errors.invalid(
+        "input names do not match signature '%s': expected [%s], missing [%s], not in the "
+        "signature [%s]", signature.name, ", ".join(signature.inputs),
+        ", ".join(name for name in signature.inputs if name not in feeds),
+        ", ".join(sorted(name for name in feeds if name not in signature.inputs)))
+  for name, array in feeds.items():
+    port = signature.inputs[name]
+    kind = np.dtype(port.dtype.as_numpy_dtype)
+    # Strings are arrays of objects.
+    if array.dtype != kind:
+      raise errors.invalid("input '%s' of signature '%s': expected type %s, got %s", name,
+                           signature.name, port.dtype.name, _type_name(array))
+    if port.shape is not None and not _fits(port.shape, array.shape):
+      raise errors.invalid(
+          "input '%s' of signature '%s': expected shape %s, got %s", name, signature.name,
+          port.shape, list(array.shape))
+
+
+def _type_name(array):
+  return "string" if array.dtype == object else array.dtype.name
+
+
+def _fits(expected, shape):
+  return len(expected) == len(shape) and all(
+      want < 0 or want == length for want, length in zip(expected, shape))
