@@ -2,7 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network server for SavedModels with embedding variables: see `main`."""
 
-import embedding_variable
+import os
+import re
 
-# The wheels of one release have one version; TensorFlow's version follows it in the other.
-__version__ = embedding_variable.__version__.partition("+")[0]
+_INFO = re.compile(r"sok_stock_tf_serving-(.+)\.dist-info$")
+
+
+def _version():
+  """Returns the version of the installed wheel, "unknown" in a source tree."""
+  site = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+  found = [_INFO.match(name) for name in os.listdir(site)]
+  return next((match.group(1) for match in found if match), "unknown")
+
+
+__version__ = _version()

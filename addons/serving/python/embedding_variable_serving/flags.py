@@ -8,20 +8,17 @@ import os
 # TensorFlow Serving's flags that this server does not have. They are refused by name, so
 # that a command line either means the same or fails.
 NOT_SUPPORTED = (
-    "allow_version_labels_for_unavailable_models", "batching_parameters_file",
-    "enable_batching", "enable_cors_support", "enable_grpc_healthcheck_service",
+    "batching_parameters_file", "enable_batching", "enable_cors_support",
     "enable_model_warmup", "enable_per_model_batching_parameters", "enable_profiler",
     "enable_signature_method_name_check", "flush_filesystem_caches",
-    "force_allow_any_version_labels_for_unavailable_models",
-    "mixed_precision", "model_config_file", "model_config_file_poll_wait_seconds",
-    "monitoring_config_file",
-    "num_request_iterations_for_warmup", "num_tflite_interpreters_per_pool",
-    "num_tflite_pools", "platform_config_file",
+    "force_allow_any_version_labels_for_unavailable_models", "mixed_precision",
+    "monitoring_config_file", "num_request_iterations_for_warmup",
+    "num_tflite_interpreters_per_pool", "num_tflite_pools", "platform_config_file",
     "prefer_tflite_model", "remove_unused_fields_from_bundle_metagraph",
     "response_compression_level", "skip_initialize_tpu", "ssl_config_file",
     "tensorflow_session_config_file", "tensorflow_session_parallelism",
-    "thread_pool_factory_config_file", "total_model_memory_limit_bytes",
-    "use_tflite_model", "xla_cpu_compilation_enabled", "xla_gpu_compilation_enabled")
+    "thread_pool_factory_config_file", "total_model_memory_limit_bytes", "use_tflite_model",
+    "xla_cpu_compilation_enabled", "xla_gpu_compilation_enabled")
 
 _DEFAULT_THREADS = 4 * (os.cpu_count() or 1)
 
@@ -75,6 +72,14 @@ def make_parser():
       help="the same as --model_base_path")
   add("--model_base_path", metavar="FOLDER")
   add("--model_name", default="default", help="default: default")
+  add("--model_config_file", metavar="FILE",
+      help="text of a ModelServerConfig: several models, policies, labels")
+  add("--model_config_file_poll_wait_seconds", type=float, default=0.0,
+      help="between two readings of that file; 0: read once (default: 0)")
+  switch("--allow_version_labels_for_unavailable_models", False,
+         "a new label may be for a version that is not loaded")
+  switch("--enable_grpc_healthcheck_service", True,
+         "grpc.health.v1, which follows the models (default: true)")
   add("--bind_address", default="127.0.0.1", metavar="HOST",
       help="address of the network interface; 0.0.0.0 is every one (default: 127.0.0.1)")
   add("--port", type=_count, default=8500, help="of gRPC (default: 8500)")
@@ -117,8 +122,9 @@ def parse(argv):
   if args.model_folder and args.model_base_path:
     parser.error("both MODEL_FOLDER and --model_base_path are given")
   args.model_base_path = args.model_folder or args.model_base_path
-  if not args.model_base_path:
-    parser.error("no model: give MODEL_FOLDER")
+  if bool(args.model_base_path) == bool(args.model_config_file):
+    parser.error("no model, or two sources of models: give MODEL_FOLDER or "
+                 "--model_config_file")
   for name in ("grpc_max_threads", "rest_api_num_threads", "max_request_bytes",
                "rest_api_timeout_in_ms"):
     if not getattr(args, name):

@@ -12,9 +12,13 @@ import threading
 
 import tensorflow as tf
 
+from embedding_variable_serving import config_files
+from embedding_variable_serving import errors
 from embedding_variable_serving import flags
+from embedding_variable_serving import messages
 from embedding_variable_serving.fronts import grpc_server
 from embedding_variable_serving.fronts import grpc_tf_serving
+from embedding_variable_serving.fronts import health
 from embedding_variable_serving.fronts import rest
 from embedding_variable_serving.fronts import rest_server
 from embedding_variable_serving.models import folders
@@ -40,23 +44,41 @@ class ModelServer(object):
 
     Raises:
       OSError: an address cannot be listened on.
+      ServingError: the list of models is not valid.
     """
     self._args = args
     self._config = self._session_config()
     self.manager = manager.Manager(self._load, manager.Options(
         args.file_system_poll_wait_seconds, args.num_load_threads or 2,
         args.num_unload_threads or 1, args.max_num_load_retries,
-        args.load_retry_interval_micros / 1e6))
+        args.load_retry_interval_micros / 1e6,
+        args.allow_version_labels_for_unavailable_models))
+    self._ending = threading.Event()
     self._grpc = self._rest = self.rest_port = None
     try:
       self._start_grpc()
       if args.rest_api_port is not None:
         self._start_rest()
-    except OSError:
+      self.manager.configure(self._settings())
+    except (OSError, errors.ServingError):
       self.stop(0)
       raise
-    self.manager.configure([manager.ModelSettings(
-        args.model_name, args.model_base_path, folders.LATEST, {})])
+    if args.model_config_file and args.model_config_file_poll_wait_seconds > 0:
+      threading.Thread(target=self._read_config, name="config", daemon=True).start()
+
+  def _settings(self):
+    args = self._args
+    if args.model_config_file:
+      return config_files.settings(config_files.read(
+          args.model_config_file, messages.serving("ModelServerConfig")))
+    return [manager.ModelSettings(args.model_name, args.model_base_path, folders.LATEST, {})]
+
+  def _read_config(self):
+    while not self._ending.wait(self._args.model_config_file_poll_wait_seconds):
+      try:
+        self.manager.configure(self._settings())
+      except errors.ServingError as e:
+        logging.error("the list of models stays as it is: %s", e.message)
 
   def _session_config(self):
     args = self._args
@@ -84,6 +106,9 @@ class ModelServer(object):
     grpc_tf_serving.PredictionService(
         self.manager, args.max_request_bytes,
         args.enable_serialization_as_tensor_content).add_to(self._grpc)
+    grpc_tf_serving.ModelService(self.manager).add_to(self._grpc)
+    if args.enable_grpc_healthcheck_service:
+      health.Health(self.manager, self._ending.is_set).add_to(self._grpc)
     self.grpc_port = self._grpc.listen("%s:%d" % (args.bind_address, args.port))
     if args.grpc_socket_path:
       self._grpc.listen("unix:" + args.grpc_socket_path)
@@ -99,6 +124,7 @@ class ModelServer(object):
 
   def stop(self, seconds=30.0):
     """Ends the server: not ready, no new requests, those in flight end, sessions close."""
+    self._ending.set()
     if self._rest is not None:
       self._rest.stop(seconds)
     if self._grpc is not None:
@@ -119,7 +145,7 @@ def main(argv=None):
     signal.signal(number, lambda *unused: ended.set())
   try:
     server = ModelServer(args)
-  except OSError as e:
+  except (OSError, errors.ServingError) as e:
     sys.stderr.write("error: %s\n" % e)
     return 1
   logging.info("gRPC on %s:%d%s, process %d", args.bind_address, server.grpc_port,

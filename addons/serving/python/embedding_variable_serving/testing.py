@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 
 from absl.testing import absltest
+from google.protobuf import text_format
 import tensorflow as tf
 
 import embedding_variable as ev
@@ -49,6 +50,45 @@ def write_model(base_path, number, scale=1.0, keys=(1, 2, -3)):
     v1.saved_model.simple_save(session, part, {"ids": ids}, {"score": score})
   os.rename(part, path)
   return path
+
+
+def write_examples_model(base_path, number):
+  """Writes a version with the signatures "classify" and "regress".
+
+  Each Example has a feature "id", an integer. Rows are those of write_model.
+  """
+  v1 = tf.compat.v1
+  graph = tf.Graph()
+  with graph.as_default(), v1.Session(graph=graph) as session:
+    table = ev.get_embedding_variable("users", DIM, initializer=v1.zeros_initializer())
+    texts = v1.placeholder(tf.string, [None], name="texts")
+    ids = v1.parse_example(texts, {"id": v1.FixedLenFeature([], tf.int64)})["id"]
+    rows = tf.nn.embedding_lookup(table, ids)
+    total = tf.reduce_sum(rows, axis=1)
+    scores = tf.stack([total, tf.ones_like(total)], axis=1)
+    classes = tf.tile([["sum", "one"]], [tf.shape(total)[0], 1])
+    keys = v1.placeholder(tf.int64, [None])
+    by = v1.placeholder(tf.float32, [None, 1])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(table, keys) * by)
+    train = v1.train.GradientDescentOptimizer(1.0).minimize(loss)
+    session.run(v1.global_variables_initializer())
+    session.run(train, {keys: [1, 2], by: [[-2.0], [-3.0]]})
+    info = v1.saved_model.build_tensor_info
+    make = v1.saved_model.build_signature_def
+    signatures = {
+        "classify": make({"inputs": info(texts)},
+                         {"classes": info(classes), "scores": info(scores)},
+                         "tensorflow/serving/classify"),
+        "regress": make({"inputs": info(texts)}, {"outputs": info(total)},
+                        "tensorflow/serving/regress")}
+    builder = v1.saved_model.Builder(os.path.join(base_path, str(number)))
+    builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+    builder.save()
+
+
+def parse(text, cls):
+  """Returns the message of a class that a text stands for."""
+  return text_format.Parse(text, cls())
 
 
 def start(*argv):

@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorFlow Serving's gRPC services over a manager.Manager."""
 
+from embedding_variable_serving import config_files
+from embedding_variable_serving import errors
 from embedding_variable_serving import messages
 from embedding_variable_serving.fronts import grpc_server
+from embedding_variable_serving.inference import examples
+from embedding_variable_serving.inference import metadata
 from embedding_variable_serving.inference import predict
 from embedding_variable_serving.inference import tensors
 
@@ -35,6 +39,10 @@ class PredictionService(object):
     """Adds the service to a grpc_server.Server."""
     server.add_service("tensorflow.serving.PredictionService", {
         "Predict": (self.predict, messages.serving("PredictRequest")),
+        "Classify": (self.classify, messages.serving("ClassificationRequest")),
+        "Regress": (self.regress, messages.serving("RegressionRequest")),
+        "MultiInference": (self.multi_inference, messages.serving("MultiInferenceRequest")),
+        "GetModelMetadata": (self.metadata, messages.serving("GetModelMetadataRequest")),
     })
 
   def predict(self, request, context):
@@ -50,4 +58,84 @@ class PredictionService(object):
     for name, array in result.outputs.items():
       tensors.from_array(array, result.signature.outputs[name].dtype, response.outputs[name],
                          self._as_content)
+    return response
+
+  def classify(self, request, context):
+    """Returns a ClassificationResponse."""
+    return self._of_examples(request, context, examples.classify, "ClassificationResponse")
+
+  def regress(self, request, context):
+    """Returns a RegressionResponse."""
+    return self._of_examples(request, context, examples.regress, "RegressionResponse")
+
+  def _of_examples(self, request, context, function, name):
+    result, found = function(self._manager, spec_of(request.model_spec),
+                             examples.serialized(request.input),
+                             grpc_server.time_left_ms(context))
+    response = messages.serving(name)(result=found)
+    fill_spec(response.model_spec, request.model_spec.name, result.number,
+              result.signature.name)
+    return response
+
+  def multi_inference(self, request, context):
+    """Returns a MultiInferenceResponse."""
+    tasks = [(spec_of(task.model_spec), task.method_name) for task in request.tasks]
+    response = messages.serving("MultiInferenceResponse")()
+    for result, field, message in examples.multi_inference(
+        self._manager, tasks, examples.serialized(request.input),
+        grpc_server.time_left_ms(context)):
+      one = response.results.add()
+      fill_spec(one.model_spec, tasks[0][0].name, result.number, result.signature.name)
+      getattr(one, field).CopyFrom(message)
+    return response
+
+  def metadata(self, request, unused_context):
+    """Returns a GetModelMetadataResponse."""
+    metadata.check_fields(request.metadata_field)
+    number, signatures = metadata.signature_map(self._manager, spec_of(request.model_spec))
+    response = messages.serving("GetModelMetadataResponse")()
+    fill_spec(response.model_spec, request.model_spec.name, number)
+    response.metadata[metadata.FIELD].Pack(signatures)
+    return response
+
+
+class ModelService(object):
+  """The methods of tensorflow.serving.ModelService."""
+
+  def __init__(self, manager):
+    self._manager = manager
+
+  def add_to(self, server):
+    """Adds the service to a grpc_server.Server."""
+    server.add_service("tensorflow.serving.ModelService", {
+        "GetModelStatus": (self.status, messages.serving("GetModelStatusRequest")),
+        "HandleReloadConfigRequest": (self.reload, messages.serving("ReloadConfigRequest")),
+    })
+
+  def status(self, request, unused_context):
+    """Returns a GetModelStatusResponse."""
+    spec = spec_of(request.model_spec)
+    if not spec.name:
+      raise errors.invalid("Missing ModelSpec")
+    response = messages.serving("GetModelStatusResponse")()
+    for number, state, error in self._manager.status(spec.name, spec.number):
+      one = response.model_version_status.add(
+          version=number, state=messages.enum_value("tensorflow.serving.State", state))
+      one.status.error_code = error.number if error else 0
+      one.status.error_message = error.message if error else ""
+    return response
+
+  def reload(self, request, unused_context):
+    """Returns a ReloadConfigResponse, after new models serve or have failed."""
+    response = messages.serving("ReloadConfigResponse")()
+    if request.metric_names:
+      raise errors.invalid("metric_names is not supported")
+    settings = config_files.settings(request.config)
+    old = set(self._manager.names())
+    self._manager.configure(settings)
+    new = [model.name for model in settings if model.name not in old]
+    if not self._manager.wait(new):
+      raise errors.ServingError(
+          "UNKNOWN", "a model has no version that loads: [%s]" % ", ".join(new))
+    response.status.error_code = 0
     return response

@@ -8,13 +8,16 @@ import urllib.parse
 import numpy as np
 
 from embedding_variable_serving import errors
+from embedding_variable_serving import messages
 from embedding_variable_serving.fronts import json_tensors
+from embedding_variable_serving.inference import examples
+from embedding_variable_serving.inference import metadata
 from embedding_variable_serving.inference import predict
 
 _PATH = re.compile(
     r"/v1/models/(?P<name>[^/:]+)"
     r"(?:/versions/(?P<number>\d{1,19})|/labels/(?P<label>[^/:]+))?"
-    r"(?P<rest>/metadata|:predict)?$", re.IGNORECASE)
+    r"(?P<rest>/metadata|:predict|:classify|:regress)?$", re.IGNORECASE)
 
 
 def row_feeds(signature, instances):
@@ -69,6 +72,57 @@ def _rows(outputs):
   return [dict(zip(values, row)) for row in zip(*values.values())]
 
 
+def _signature_name(request):
+  if not isinstance(request, dict):
+    raise errors.invalid("the request is not a JSON object")
+  name = request.get("signature_name", "")
+  if not isinstance(name, str):
+    raise errors.invalid("\"signature_name\" is not a string")
+  return name
+
+
+def _fill_feature(feature, name, value):
+  values = value if isinstance(value, list) else [value]
+  kinds = {type(v) for v in values}
+  if not values:
+    return
+  if kinds <= {int, bool}:
+    feature.int64_list.value.extend(int(v) for v in values)
+  elif kinds <= {float}:
+    feature.float_list.value.extend(values)
+  elif kinds <= {str, dict}:
+    feature.bytes_list.value.extend(json_tensors.to_bytes(name, v) for v in values)
+  else:
+    raise errors.invalid("feature '%s': expected values of one kind, integers, decimals or "
+                         "strings", name)
+
+
+def _example(value):
+  if not isinstance(value, dict):
+    raise errors.invalid("an example is not an object of features")
+  example = messages.message_class("tensorflow.Example")()
+  for name, feature in value.items():
+    try:
+      _fill_feature(example.features.feature[name], name, feature)
+    except ValueError as e:
+      raise errors.invalid("feature '%s': %s", name, e)
+  return example
+
+
+def _examples(request):
+  """Returns (signature name, array of serialized Examples) of a classify or regress body."""
+  name, items = _signature_name(request), request.get("examples")
+  if not isinstance(items, list) or not items:
+    raise errors.invalid("\"examples\" is not a list with at least one item")
+  found = messages.serving("Input")()
+  if "context" in request:
+    found.example_list_with_context.context.CopyFrom(_example(request["context"]))
+    found.example_list_with_context.examples.extend(_example(item) for item in items)
+  else:
+    found.example_list.examples.extend(_example(item) for item in items)
+  return name, examples.serialized(found)
+
+
 class RestInterface(object):
   """Answers requests below /v1/."""
 
@@ -89,15 +143,39 @@ class RestInterface(object):
         int(found.group("number")) if found.group("number") else None,
         urllib.parse.unquote(found.group("label")) if found.group("label") else None, "")
     action = (found.group("rest") or "").lower()
-    return {":predict": self._predict}[action](spec, body, timeout_ms)
+    return {"": self._status, "/metadata": self._metadata, ":predict": self._predict,
+            ":classify": self._classify, ":regress": self._regress}[action](
+                spec, body, timeout_ms)
+
+  def _status(self, spec, unused_body, unused_timeout_ms):
+    number = predict.number_of(self._manager, spec)
+    return {"model_version_status": [
+        {"version": str(version), "state": state,
+         "status": {"error_code": error.code if error else "OK",
+                    "error_message": error.message if error else ""}}
+        for version, state, error in self._manager.status(spec.name, number)]}
+
+  def _metadata(self, spec, unused_body, unused_timeout_ms):
+    number, signatures = metadata.signature_map(self._manager, spec)
+    return {"model_spec": {"name": spec.name, "signature_name": "", "version": str(number)},
+            "metadata": {metadata.FIELD: metadata.as_dict(signatures)}}
+
+  def _classify(self, spec, body, timeout_ms):
+    name, array = _examples(json_tensors.loads(body))
+    _, found = examples.classify(self._manager, spec._replace(signature=name), array,
+                                 timeout_ms)
+    return {"results": [[[one.label, np.float32(one.score)] for one in row.classes]
+                        for row in found.classifications]}
+
+  def _regress(self, spec, body, timeout_ms):
+    name, array = _examples(json_tensors.loads(body))
+    _, found = examples.regress(self._manager, spec._replace(signature=name), array,
+                                timeout_ms)
+    return {"results": np.array([one.value for one in found.regressions], np.float32)}
 
   def _predict(self, spec, body, timeout_ms):
     request = json_tensors.loads(body)
-    if not isinstance(request, dict):
-      raise errors.invalid("the request is not a JSON object")
-    name = request.get("signature_name", "")
-    if not isinstance(name, str):
-      raise errors.invalid("\"signature_name\" is not a string")
+    name = _signature_name(request)
     if ("instances" in request) == ("inputs" in request):
       raise errors.invalid("expected one of the keys \"instances\" and \"inputs\"")
     is_row = "instances" in request

@@ -4,6 +4,8 @@
 
 import collections
 
+import tensorflow as tf
+
 from embedding_variable_serving import errors
 from embedding_variable_serving.models import saved_model
 
@@ -15,6 +17,14 @@ Spec = collections.namedtuple("Spec", ["name", "number", "label", "signature"])
 
 # outputs: {alias: array}. signature: saved_model.Signature. number: of the version.
 Result = collections.namedtuple("Result", ["outputs", "signature", "number"])
+
+
+def type_name(number):
+  """Returns the name of a number of DataType, such as "DT_INT64"."""
+  for name in ("float32", "float64"):
+    if number == tf.as_dtype(name).as_datatype_enum:
+      return {"float32": "DT_FLOAT", "float64": "DT_DOUBLE"}[name]
+  return "DT_" + tf.as_dtype(number).name.upper()
 
 
 def number_of(manager, spec):

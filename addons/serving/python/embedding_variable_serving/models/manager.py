@@ -54,6 +54,7 @@ class _Model(object):
     self.labels = {}
     self.versions = collections.OrderedDict()  # {number: Version}
     self.listed = False
+    self.missing = False  # The last listing of the folder failed.
     self.removed = False
 
   def available(self):
@@ -241,10 +242,11 @@ class Manager(object):
         with self._changed:
           if model.settings is not settings or model.removed:
             continue
-          if versions is None:
+          was_missing, model.missing = model.missing, versions is None
+          if versions is None and not was_missing:
             logging.warning("model %s: cannot list its folder %s", settings.name,
                             settings.base_path)
-          else:
+          elif versions is not None:
             self._want(model, folders.select(settings.policy, versions))
           model.listed = True
           self._changed.notify_all()
