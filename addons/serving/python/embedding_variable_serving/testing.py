@@ -48,7 +48,7 @@ def write_model(base_path, number, scale=1.0, keys=(1, 2, -3)):
     session.run(v1.global_variables_initializer())
     session.run(train, {"ids:0": list(keys), "by:0": [[-key - 1.0] for key in keys]})
     v1.saved_model.simple_save(session, part, {"ids": ids}, {"score": score})
-  os.rename(part, path)
+  shutil.move(part, path)
   return path
 
 
