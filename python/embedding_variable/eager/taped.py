@@ -1,18 +1,22 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of ops for a `tf.GradientTape`.
+"""Calls ops so that a `tf.GradientTape` calls their registered gradients, as a graph does.
 
-A tape calls an op's registered gradient with a stand-in for the op, and with zeros for
-outputs that do not lead to the loss. A lookup has to know both: its gradient needs the
-plan, of which a tape cannot make zeros, and a gradient of zeros would insert the keys of
-a table that the loss does not use. So ops of eager tables are hidden from the tape, and
-recorded with a gradient function of their own.
+TensorFlow's tape passes zeros for outputs that do not lead to the loss, and a stand-in for
+the op that has neither a name nor a graph. The gradient of a lookup depends on both: it
+needs the plan, of which a tape cannot make zeros, and a gradient of zeros would insert the
+keys of a table that the loss does not use. So `run` hides the op from the tape, and records
+it with its registered gradient, which gets an operation, or a `Call` in eager execution,
+and None for outputs that do not lead to the loss.
 
-The gradient of a whole `tf.function`, taken by a tape outside of it, is built from the
-registered gradients, as in a graph.
+The gradient of a whole `tf.function`, taken by a tape outside of it, is built as in a graph.
 """
 
+from embedding_variable import graph_state
 from embedding_variable.tf_names import array_ops
+from embedding_variable.tf_names import context
+from embedding_variable.tf_names import nest
+from embedding_variable.tf_names import op_def_registry
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import record
 
@@ -21,6 +25,9 @@ _PLAN = "_embedding_variable_plan"
 
 # Attribute of the indices of an eager gradient: the occurrences of each.
 _COUNTS = "_embedding_variable_counts"
+
+# Attribute of a graph: name of an op -> what `run` got as `beside`.
+_BESIDE = "_embedding_variable_beside"
 
 
 def is_eager(tensor):
@@ -31,6 +38,99 @@ def is_eager(tensor):
 def unrecorded():
   """Returns a context in which tapes record nothing."""
   return record.stop_recording()
+
+
+class Call(object):
+  """An op that ran in eager execution, for gradient functions that take a `tf.Operation`.
+
+  Attributes:
+    type: string.
+    name: string, the name that the op would have in a graph.
+    device: string, the innermost device scope of the call.
+    graph: None.
+    inputs, outputs: lists of tensors.
+    beside: as in `run`.
+  """
+
+  graph = None
+
+  def __init__(self, op_type, arguments, outputs, beside, attributes):
+    scope = context.context()
+    self.type = op_type
+    self.name = scope.scope_name + (attributes.get("name") or op_type)
+    self.device = scope.device_name or ""
+    self.inputs = nest.flatten(arguments)
+    self.outputs = outputs
+    self.beside = beside
+    self._attributes = dict(attributes)
+    definition = op_def_registry.get(op_type)
+    for argument, given in zip(definition.input_arg, arguments):
+      if argument.number_attr:
+        self._attributes[argument.number_attr] = len(given)
+      tensors = nest.flatten(given)
+      if argument.type_attr and tensors:
+        self._attributes[argument.type_attr] = tensors[0].dtype
+
+  def get_attr(self, name):
+    if name not in self._attributes:
+      raise ValueError("no attribute '%s'" % name)  # as tf.Operation does
+    return self._attributes[name]
+
+
+def run(function, *arguments, op_type=None, beside=None, **attributes):
+  """Calls an op, and records its registered gradient if a tape records.
+
+  Args:
+    function: of a generated module: creates or runs the op.
+    *arguments: tensors and lists of tensors, the op's inputs.
+    op_type: string, whose registered gradient is used; None: the type of the op.
+    beside: anything that the gradient needs besides the inputs, for `beside`.
+    **attributes: the op's name and attributes; of those with a default, the ones that the
+      gradient reads.
+
+  Returns:
+    The result of `function`. Its floating-point tensors are differentiable.
+  """
+  with unrecorded():
+    result = function(*arguments, **attributes)
+  outputs = nest.flatten(result)
+  eager = is_eager(outputs[0])
+  if not eager and beside is not None:
+    graph_state.of(outputs[0].graph).setdefault(_BESIDE, {})[outputs[0].op.name] = beside
+  if not record.could_possibly_record():
+    return result
+  if op_type is None:
+    op_type = "".join(word.capitalize() for word in function.__name__.split("_"))
+  op = (Call(op_type, arguments, outputs, beside, attributes) if eager else outputs[0].op)
+  numbers = [k for k, output in enumerate(outputs) if output.dtype.is_floating]
+
+  def gradient(grads):
+    of_outputs = [None] * len(outputs)
+    for k, grad in grads.items():
+      of_outputs[numbers[k]] = grad
+    found = _gradient_of(op_type)(op, *of_outputs)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+  shown = differentiable(op_type, [outputs[k] for k in numbers], nest.flatten(arguments),
+                         gradient)
+  for k, output in zip(numbers, shown):
+    outputs[k] = output
+  return nest.pack_sequence_as(result, outputs)
+
+
+def _gradient_of(op_type):
+  return ops._gradient_registry.lookup(op_type)  # pylint: disable=protected-access
+
+
+def beside(op):
+  """Returns what `run` got as `beside` for an op, or None.
+
+  Args:
+    op: operation or `Call`.
+  """
+  if isinstance(op, Call):
+    return op.beside
+  return graph_state.of(op.graph).get(_BESIDE, {}).get(op.name)
 
 
 def differentiable(name, outputs, inputs, gradient):

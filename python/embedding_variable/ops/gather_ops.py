@@ -15,8 +15,7 @@ from embedding_variable.tf_names import ops
 _gen = _lib.load()
 
 
-# Attribute of a graph: the occurrence counts of lookups. It maps the name of the op,
-# and of its gradient's indices, to the counts.
+# Attribute of a graph: name of the indices of a lookup's gradient -> occurrence counts.
 _COUNTS = "_embedding_variable_gather_counts"
 
 
@@ -40,45 +39,10 @@ def gather(resource, ids, counts=None, name=None):
     # The engine counts the occurrences of one batch in 31 bits.
     counts = math_ops.minimum(
         math_ops.cast(counts, dtypes.int64), dtypes.int32.max)
-  if taped.is_eager(resource):
-    return _on_tape(resource, ids, counts, name)
-  return _rows(resource, ids, counts, name)
-
-
-def _rows(resource, ids, counts, name):
-  """Creates the op, and records the counts for its registered gradient."""
-  rows = _gen.ev_gather(resource, ids, dtype=dtypes.float32, name=name)
-  if counts is not None and not taped.is_eager(rows):
-    graph_state.of(rows.graph).setdefault(_COUNTS, {})[rows.op.name] = array_ops.reshape(
-        counts, [-1])
-  return rows
-
-
-def _on_tape(resource, ids, counts, name):
-  """`gather` of an eager table."""
-  with taped.unrecorded():
-    rows = _rows(resource, ids, counts, name)
-
-  def gradient(grads):
-    handle_ops.check_not_spread(resource, "tf.nn.embedding_lookup")
-    flat = math_ops.cast(array_ops.reshape(ids, [-1]), dtypes.int64)
-    values = array_ops.reshape(
-        grads[0], array_ops.concat([[-1], array_ops.shape(rows)[-1:]], axis=0))
-    if counts is not None:
-      flat = _with_counts(flat, array_ops.reshape(counts, [-1]))
-    return [ops.IndexedSlices(values, flat)]
-
-  return taped.differentiable("EvGather", [rows], [resource], gradient)[0]
-
-
-def _with_counts(indices, counts):
-  """Returns indices of a gradient for which `counts_of` returns these counts."""
-  indices = array_ops.identity(indices)  # the ids themselves may be a script's
-  if taped.is_eager(indices):
-    taped.set_counts(indices, counts)
-  else:
-    graph_state.of(indices.graph).setdefault(_COUNTS, {})[indices.name] = counts
-  return indices
+    counts = array_ops.reshape(counts, [-1])
+  ids = ops.convert_to_tensor(ids)
+  return taped.run(_gen.ev_gather, resource, ids, beside=counts, dtype=dtypes.float32,
+                   name=name)
 
 
 def counts_of(indices):
@@ -126,15 +90,16 @@ def _ev_gather_grad(op, grad):
   wait_for = [op] if op.graph is ops.get_default_graph() else []
   with ops.control_dependencies(wait_for):
     values = array_ops.reshape(grad, row_shape)
-  ids = array_ops.reshape(op.inputs[1], [-1])
-  counts = graph_state.of(op.graph).get(_COUNTS, {})
-  keys = math_ops.cast(ids, dtypes.int64)
-  if op.name in counts:
-    counts[ids.name] = counts[op.name]
-    if op.graph is not ops.get_default_graph() and handle_ops.records_frequency(
-        op.inputs[0]):
-      keys, values = table_gradients.repeated(
-          keys, values, math_ops.maximum(counts[op.name], 1))
+  keys = math_ops.cast(array_ops.reshape(op.inputs[1], [-1]), dtypes.int64)
+  counts = taped.beside(op)
+  if counts is not None:
+    if taped.is_eager(keys):
+      taped.set_counts(keys, counts)
+    else:
+      graph_state.of(keys.graph).setdefault(_COUNTS, {})[keys.name] = counts
+      if op.graph is not ops.get_default_graph() and handle_ops.records_frequency(
+          op.inputs[0]):
+        keys, values = table_gradients.repeated(keys, values, math_ops.maximum(counts, 1))
   return table_gradients.record(ops.IndexedSlices(values, keys), op.inputs[0]), None
 
 

@@ -84,95 +84,14 @@ def lookup_sparse(resources,
   if len({x.dtype for x in ids}) > 1:
     ids = [math_ops.cast(x, dtypes.int64) for x in ids]
   weights = [math_ops.cast(w, dtypes.float32) for w in weights or ()]
-  if taped.is_eager(resources[0]):
-    return _on_tape(resources, ids, rows, batch_sizes, weights, combiners, dims, no_nan,
-                    name)
-  labels = {"EvLookupSparse": IDS_ON_GPU} if ids_on_gpu else {}
+  # The update of an eager table takes ids from host memory.
+  labels = {"EvLookupSparse": IDS_ON_GPU} if (
+      ids_on_gpu and not taped.is_eager(resources[0])) else {}
   with ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
-    outputs, plan = _gen.ev_lookup_sparse(
-        resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
-        no_nan=no_nan, name=name)
+    outputs, plan = taped.run(
+        _gen.ev_lookup_sparse, resources, ids, rows, batch_sizes, weights,
+        combiners=combiners, dims=dims, no_nan=no_nan, name=name)
   return list(outputs), plan
-
-
-def _on_tape(resources, ids, rows, batch_sizes, weights, combiners, dims, no_nan, name):
-  """`lookup_sparse` of eager tables."""
-  with taped.unrecorded():
-    outputs, plan = _gen.ev_lookup_sparse(
-        resources, ids, rows, batch_sizes, weights, combiners=combiners, dims=dims,
-        no_nan=no_nan, name=name)
-
-  def gradient(grads):
-    tables = sorted(grads)
-    for t in tables:
-      handle_ops.check_not_spread(resources[t], "the pooled lookup of one process")
-    dense = [ops.convert_to_tensor(grads[t]) for t in tables]
-    result = [None] * (len(resources) + len(weights))
-    keys, values = _sums_on_tape(plan, dense, [weights[t] for t in tables] if weights else [],
-                                 tables, [dims[t] for t in tables])
-    for k, t in enumerate(tables):
-      if taped.is_eager(keys[k]):
-        taped.set_plan(keys[k], plan, t)
-      result[t] = ops.IndexedSlices(values[k], keys[k])
-      if weights:
-        result[len(resources) + t] = _weight_gradient_on_tape(
-            plan, dense[k], outputs[t], [], t)
-    return result
-
-  shown = taped.differentiable("EvLookupSparse", list(outputs),
-                               list(resources) + list(weights), gradient)
-  return shown, plan
-
-
-def _sums_on_tape(plan, dense, weights, tables, dims):
-  """Sums gradients by key, so that a tape can differentiate the sums.
-
-  Args:
-    plan: variant scalar of the lookup.
-    dense: list of K float32 tensors `[B_k, D_k]`, gradients of the lookup's outputs.
-    weights: list of K float32 tensors, or empty.
-    tables: list of K ints, numbers of tables in the plan.
-    dims: list of K ints.
-
-  Returns:
-    (keys, sums): lists of K int64 tensors `[U_k]` and K float32 tensors `[U_k, D_k]`.
-  """
-  with taped.unrecorded():
-    keys, sums = _gen.ev_lookup_sparse_grad(plan, dense, weights, tables=tables, dims=dims)
-  shown = taped.differentiable(
-      _GRAD_OP, list(sums), dense + weights,
-      lambda grads: _gradients_of_sums(grads, plan, dense, weights, tables, dims,
-                                       _pooled_on_tape, _weight_gradient_on_tape))
-  return list(keys), shown
-
-
-def _pooled_on_tape(plan, rows, weights, tables, dims):
-  """Pools given rows of distinct keys by sample, the gradient of `_sums_on_tape`.
-
-  The arguments are those of `_sums_on_tape`, with rows `[U_k, D_k]` for `dense`.
-
-  Returns:
-    List of K float32 tensors `[B_k, D_k]`.
-  """
-  with taped.unrecorded():
-    pooled = list(_gen.ev_pool_given_rows(plan, rows, weights, tables=tables, dims=dims))
-  return taped.differentiable(
-      "EvPoolGivenRows", pooled, rows + weights,
-      lambda grads: _gradients_of_pooled(grads, plan, rows, pooled, weights, tables, dims,
-                                         _sums_on_tape, _weight_gradient_on_tape))
-
-
-def _weight_gradient_on_tape(plan, dense, output, rows, table):
-  """Returns the gradient of a lookup's weights, which a tape cannot differentiate."""
-  with taped.unrecorded():
-    found = _gen.ev_lookup_sparse_weight_grad(plan, dense, output, rows, table=table)
-
-  def gradient(unused_grads):
-    raise NotImplementedError(
-        "the gradient of the weights of a pooled lookup has no gradient. " +
-        _INSTEAD_OF_WEIGHTS)
-
-  return taped.differentiable("EvLookupSparseWeightGrad", [found], [dense, output], gradient)[0]
 
 
 def add_plan_grad_op(op_type, beside=(), update=None):
@@ -291,9 +210,7 @@ def plan_counts(plan, table, name=None):
     table: int, number of the table in it.
     name: name of the op.
   """
-  if taped.is_eager(plan):
-    return _gen.ev_plan_counts(plan, table=table, name=name)
-  with _beside(plan.op):
+  with contextlib.ExitStack() if taped.is_eager(plan) else _beside(plan.op):
     return _gen.ev_plan_counts(plan, table=table, name=name)
 
 
@@ -311,7 +228,9 @@ def gradient_of(op, resource, keys, values, plan, table):
     plan: plan that has the counts of the keys.
     table: int, number of the table in it.
   """
-  if op.graph is not ops.get_default_graph() and handle_ops.records_frequency(resource):
+  if taped.is_eager(keys):
+    taped.set_plan(keys, plan, table)
+  elif op.graph is not ops.get_default_graph() and handle_ops.records_frequency(resource):
     keys, values = table_gradients.repeated(keys, values, plan_counts(plan, table))
   return table_gradients.record(ops.IndexedSlices(values, keys), resource)
 
@@ -338,8 +257,8 @@ def is_unconnected(op, index, grad):
   the op has one. Passing that on would insert the keys of a table that the loss does
   not use.
   """
-  if grad is None:
-    return True
+  if grad is None or taped.is_eager(grad):
+    return grad is None
   return (isinstance(grad, ops.Tensor) and grad.op.type == "ZerosLike" and
           grad.op.inputs[0] is op.outputs[index])
 
@@ -366,116 +285,83 @@ def _ev_lookup_sparse_grad(op, *grads):
   if op.get_attr("num_weights"):
     weights = [op.inputs[4 * num_tables + t] for t in tables]
   with _beside(op):
-    keys, values = _gen.ev_lookup_sparse_grad(
-        plan, dense, weights, tables=tables, dims=[dims[t] for t in tables])
-  for k, t in enumerate(tables):
-    result[t] = gradient_of(op, op.inputs[t], keys[k], values[k], plan, t)
-  if op.get_attr("num_weights"):
+    keys, values = taped.run(_gen.ev_lookup_sparse_grad, plan, dense, weights,
+                             tables=tables, dims=[dims[t] for t in tables])
     for k, t in enumerate(tables):
-      output = op.outputs[t]
-      with _beside(op):
-        result[4 * num_tables + t] = _gen.ev_lookup_sparse_weight_grad(
-            plan, dense[k], output, [], table=t)
+      result[t] = gradient_of(op, op.inputs[t], keys[k], values[k], plan, t)
+      if weights:
+        result[4 * num_tables + t] = taped.run(
+            _gen.ev_lookup_sparse_weight_grad, plan, dense[k], op.outputs[t], [], table=t)
   return result
 
 
-def _gradients_of_sums(grads, plan, dense, weights, tables, dims, pool, weight_gradient):
-  """Returns the gradients of `dense + weights` of an EvLookupSparseGrad.
+class _Given(object):
+  """An op on K tensors of tables of a plan, and the gradients of the op's output.
 
-  The op is linear in its gradients: it sums them by key, as the lookup sums rows by
-  sample. So its gradient is the lookup of these rows, and the gradient of that is this
-  op again. Gradients of any order are composed of the two.
+  EvLookupSparseGrad sums gradients by key, as the lookup sums rows by sample. So its
+  gradient is the lookup of given rows, EvPoolGivenRows, and the gradient of that is
+  EvLookupSparseGrad again. Gradients of any order are composed of the two.
 
-  Args:
-    grads: dict {k: gradient of the k-th sum}, not empty.
-    plan: variant scalar, the op's input.
-    dense: list of K tensors, its input.
-    weights: list of K tensors, its input, or empty.
-    tables: list of K ints, its attribute.
-    dims: list of K ints, its attribute.
-    pool: function (plan, rows, weights, tables=, dims=) -> list of pooled rows.
-    weight_gradient: function (plan, dense, output, rows, table=) -> tensor.
+  Attributes:
+    numbers: list of the k whose output leads to the loss.
+    grads: the gradients of these outputs.
+    given: list of K tensors, the op's inputs.
   """
-  numbers = sorted(grads)
-  rows = [ops.convert_to_tensor(grads[k]) for k in numbers]
-  pooled = pool(plan, rows, [weights[k] for k in numbers] if weights else [],
-                tables=[tables[k] for k in numbers], dims=[dims[k] for k in numbers])
-  result = [None] * (len(dense) + len(weights))
-  for i, k in enumerate(numbers):
-    result[k] = pooled[i]
-    if weights:
-      result[len(dense) + k] = weight_gradient(
-          plan, dense[k], pooled[i], [rows[i]], table=tables[k])
-  return result
 
+  def __init__(self, op, count, grads, first):
+    """Args: the op, K, its outputs' gradients, and the number of the first such output."""
+    inputs = list(op.inputs)
+    self._plan, self.given, self._weights = inputs[0], inputs[1:1 + count], inputs[1 + count:]
+    self._tables, self._dims = op.get_attr("tables"), op.get_attr("dims")
+    self.numbers = [k for k in range(count)
+                    if not is_unconnected(op, first + k, grads[first + k])]
+    self.grads = [ops.convert_to_tensor(grads[first + k]) for k in self.numbers]
 
-def _gradients_of_pooled(grads, plan, rows, pooled, weights, tables, dims, sum_by_key,
-                         weight_gradient):
-  """Returns the gradients of `rows + weights` of an EvPoolGivenRows.
+  def call(self, function):
+    """Calls an op of this plan with `grads`."""
+    weights = [self._weights[k] for k in self.numbers] if self._weights else []
+    return taped.run(function, self._plan, self.grads, weights,
+                     tables=[self._tables[k] for k in self.numbers],
+                     dims=[self._dims[k] for k in self.numbers])
 
-  Sums the gradients by key, as the gradient of the lookup does.
+  def result(self, found, dense, outputs, rows):
+    """Returns the gradients of the op's inputs.
 
-  Args:
-    grads: dict {k: gradient of the k-th output}, not empty.
-    plan: variant scalar, the op's input.
-    rows: list of K tensors, its input.
-    pooled: list of K tensors, its outputs.
-    weights: list of K tensors, its input, or empty.
-    tables: list of K ints, its attribute.
-    dims: list of K ints, its attribute.
-    sum_by_key: function (plan, dense, weights, tables=, dims=) -> (keys, sums).
-    weight_gradient: function (plan, dense, output, rows, table=) -> tensor.
-  """
-  numbers = sorted(grads)
-  dense = [ops.convert_to_tensor(grads[k]) for k in numbers]
-  _, sums = sum_by_key(plan, dense, [weights[k] for k in numbers] if weights else [],
-                       tables=[tables[k] for k in numbers], dims=[dims[k] for k in numbers])
-  result = [None] * (len(rows) + len(weights))
-  for i, k in enumerate(numbers):
-    result[k] = sums[i]
-    if weights:
-      result[len(rows) + k] = weight_gradient(
-          plan, dense[i], pooled[k], [rows[k]], table=tables[k])
-  return result
-
-
-def _lists_of(op, count):
-  """Returns (plan, tensors, weights, tables, dims) of an op on `count` tables of a plan.
-
-  Args:
-    op: an operation whose inputs are a plan, `count` tensors and their weights.
-    count: int.
-  """
-  inputs = list(op.inputs)
-  return (inputs[0], inputs[1:1 + count], inputs[1 + count:], op.get_attr("tables"),
-          op.get_attr("dims"))
+    Args:
+      found: the gradients of `given`; like the other arguments of those in `numbers`.
+      dense, outputs, rows: lists of inputs of EvLookupSparseWeightGrad.
+    """
+    of_given, of_weights = [None] * len(self.given), [None] * len(self._weights)
+    for i, k in enumerate(self.numbers):
+      of_given[k] = found[i]
+      if self._weights:
+        of_weights[k] = taped.run(_gen.ev_lookup_sparse_weight_grad, self._plan, dense[i],
+                                  outputs[i], [rows[i]], table=self._tables[k])
+    return [None] + of_given + of_weights
 
 
 @ops.RegisterGradient(_GRAD_OP)
 def _ev_lookup_sparse_grad_grad(op, *grads):
-  count = op.get_attr("num_grads")
-  connected = {k: grads[count + k] for k in range(count)
-               if not is_unconnected(op, count + k, grads[count + k])}
-  if not connected:
+  """Pools the gradients of the sums, which are rows of the sums' keys."""
+  count = len(op.get_attr("tables"))
+  given = _Given(op, count, grads, first=count)
+  if not given.numbers:
     return [None] * len(op.inputs)
   with _beside(op):
-    return [None] + _gradients_of_sums(
-        connected, *_lists_of(op, count), pool=_gen.ev_pool_given_rows,
-        weight_gradient=_gen.ev_lookup_sparse_weight_grad)
+    pooled = given.call(_gen.ev_pool_given_rows)
+    return given.result(pooled, [given.given[k] for k in given.numbers], pooled, given.grads)
 
 
 @ops.RegisterGradient("EvPoolGivenRows")
 def _ev_pool_given_rows_grad(op, *grads):
-  count = op.get_attr("num_rows")
-  connected = {k: grads[k] for k in range(count) if not is_unconnected(op, k, grads[k])}
-  if not connected:
+  """Sums the gradients by key, as the gradient of the lookup does."""
+  given = _Given(op, len(op.get_attr("tables")), grads, first=0)
+  if not given.numbers:
     return [None] * len(op.inputs)
-  plan, rows, weights, tables, dims = _lists_of(op, count)
   with _beside(op):
-    return [None] + _gradients_of_pooled(
-        connected, plan, rows, list(op.outputs), weights, tables, dims,
-        sum_by_key=_gen.ev_lookup_sparse_grad,
-        weight_gradient=_gen.ev_lookup_sparse_weight_grad)
+    _, sums = given.call(_gen.ev_lookup_sparse_grad)
+    return given.result(sums, given.grads, [op.outputs[k] for k in given.numbers],
+                        [given.given[k] for k in given.numbers])
 
 
 @ops.RegisterGradient("EvLookupSparseWeightGrad")
@@ -483,8 +369,8 @@ def _ev_lookup_sparse_weight_grad_grad(op, grad):
   """Raises an error: the op does not have all inputs that this gradient depends on."""
   del grad
   raise NotImplementedError(
-      "the gradient of the weights of a pooled lookup, '%s', has no gradient. %s. Lookup: %s"
-      % (op.name, _INSTEAD_OF_WEIGHTS, op.inputs[0].op.name))
+      "the gradient of the weights of a pooled lookup, '%s', has no gradient. %s" %
+      (op.name, _INSTEAD_OF_WEIGHTS))
 
 
 ops.NotDifferentiable("EvPlanCounts")

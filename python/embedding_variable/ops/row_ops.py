@@ -113,14 +113,8 @@ def read_and_evict(resource, keys, step, name=None):
     (values, evicted_keys, evicted_values): float32 `[M, D]` as read before the
       eviction; int64 `[E]` and float32 `[E, D]`, the rows evicted by this op.
   """
-  if not taped.is_eager(resource):
-    return _gen.ev_read_and_evict(resource, keys, step, name=name)
-  with taped.unrecorded():
-    rows, evicted, values = _gen.ev_read_and_evict(resource, keys, step, name=name)
-  rows, = taped.differentiable("EvReadAndEvict", [rows], [resource],
-                               lambda grads: [ops.IndexedSlices(
-                                   ops.convert_to_tensor(grads[0]), array_ops.identity(keys))])
-  return rows, evicted, values
+  keys, step = (ops.convert_to_tensor(x, dtypes.int64) for x in (keys, step))
+  return taped.run(_gen.ev_read_and_evict, resource, keys, step, name=name)
 
 
 def erase(resource, keys, name=None):

@@ -7,6 +7,7 @@ lead back to the table's handle, so each gradient function records the handle's 
 """
 
 from embedding_variable import graph_state
+from embedding_variable.eager import taped
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
@@ -24,6 +25,8 @@ def record(slices, resource):
     slices: IndexedSlices, new.
     resource: resource scalar, the table's handle, or an op that passes it on.
   """
+  if taped.is_eager(slices.indices):
+    return slices
   tables = graph_state.of(slices.indices.graph).setdefault(_TABLES, {})
   handle_op = handle_ops.handle_op_of(resource)
   if handle_op is not None:

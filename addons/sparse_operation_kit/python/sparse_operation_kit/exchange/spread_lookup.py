@@ -48,7 +48,6 @@ from embedding_variable.variables import number_checks
 from sparse_operation_kit import communication
 from sparse_operation_kit import settings
 from sparse_operation_kit.exchange import eager_exchange
-from sparse_operation_kit.exchange import taped_exchange
 from sparse_operation_kit.exchange import watch
 
 _gen = _lib.load()
@@ -150,17 +149,19 @@ def fingerprint_of(wire, *facts):
 
 def alltoall(tensor, splits, name, nan_if_lost=False):
   """Sends `splits[r]` numbers to rank r; returns (received, received splits)."""
-  by_horovod = settings.exchange_carrier() == communication.HOROVOD
-  if taped.is_eager(tensor) and by_horovod:
-    return eager_exchange.by_horovod(tensor, splits, eager_exchange.full_name(name))
-  if not by_horovod:
-    # The name of the op, as in Horovod.
-    full_name = (eager_exchange.full_name(name) if taped.is_eager(tensor) else
-                 ops.get_default_graph().unique_name(name, mark_as_used=False))
-    return _gen.sok_carry(tensor, splits, exchange_name=full_name,
-                          nan_if_lost=nan_if_lost, name=name)
-  received, received_splits = communication.horovod().alltoall(
-      tensor, splits=splits, name=name)
+  eager = taped.is_eager(tensor)
+  # The name of the op, as in Horovod.
+  full_name = (eager_exchange.full_name(name) if eager else
+               ops.get_default_graph().unique_name(name, mark_as_used=False))
+  if settings.exchange_carrier() != communication.HOROVOD:
+    return taped.run(_gen.sok_carry, tensor, splits, exchange_name=full_name,
+                     nan_if_lost=nan_if_lost, name=name)
+  if eager:
+    return taped.run(
+        lambda tensor, splits, name: eager_exchange.by_horovod(tensor, splits, full_name),
+        tensor, splits, op_type="SokCarry", name=name)
+  received, received_splits = taped.run(
+      communication.horovod().alltoall, tensor, splits, op_type="SokCarry", name=name)
   # Errors of SokCarry have the same prefix.
   handle_ops.name_in_errors(
       received.op, received.op.name + ": the exchange between ranks failed")
@@ -294,14 +295,13 @@ def _lookup(requests, call, on_device, device):
   labels = {"SokRoute": lookup_sparse_ops.IDS_ON_GPU} if ids_on_gpu else {}
   attributes = dict(num_ranks=num_ranks, wire=wire, with_occurrences=with_occurrences,
                     fingerprint=fingerprint)
-  is_eager = taped.is_eager(handles[0])
-  if is_eager:
+  if taped.is_eager(handles[0]):
     for table, ranks in zip(tables, placements):
       eager_exchange.spread(table, ranks)
       resource_variable_ops.variable_accessed(table)
     eager_exchange.run_in_order()
   with ops.device(device), ops.get_default_graph()._kernel_label_map(labels), \
-      (taped.unrecorded() if is_eager else contextlib.ExitStack()):  # pylint: disable=protected-access
+      taped.unrecorded():  # pylint: disable=protected-access
     message, splits, route = _gen.sok_route(
         ids,
         rows,
@@ -324,15 +324,11 @@ def _lookup(requests, call, on_device, device):
         Twire=wire_type, wire=wire, with_occurrences=with_occurrences,
         fingerprint=fingerprint, name="serve", **traits)
     received, _ = alltoall(to_send, row_splits, "rows", nan_if_lost=True)
-    selects = any(_selects(r) for r in requests)
-    outputs = list(_gen.sok_pool(
-        handles, weights, route, received, served, keys, key_splits,
-        dims=dims, call=call, gradient_needs_rows=selects, name="pool", **attributes))
-  if is_eager:
-    lookup = taped_exchange.Lookup(
-        call, handles, dims, route, received, served, keys, key_splits, selects, attributes,
-        alltoall, lambda: _of_call(call, device))
-    outputs = lookup.record(outputs, weights)
+  with ops.device(device):
+    outputs = list(taped.run(
+        _gen.sok_pool, handles, weights, route, received, served, keys, key_splits,
+        dims=dims, call=call, gradient_needs_rows=any(_selects(r) for r in requests),
+        name="pool", **attributes))
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   watch.start()
@@ -343,7 +339,10 @@ def _lookup(requests, call, on_device, device):
 
 @contextlib.contextmanager
 def _of_call(call, device):
-  """Creates ops in the scope of an eager table's lookup, wherever its gradient is taken."""
+  """Creates ops in the scope of a lookup and on its device, wherever its gradient is taken.
+
+  So a collective is named after the call, with a number if the call has several gradients.
+  """
   eager_exchange.run_in_order()
   with eager_exchange.root_scope(call, again=True), \
       ops.colocate_with(None, ignore_existing=True), ops.device(None), ops.device(device):
@@ -353,8 +352,7 @@ def _of_call(call, device):
 @ops.RegisterGradient("SokPool")
 def _sok_pool_grad(op, *grads):
   """Sums gradients per key, sends the sums to the owners, and sums there over ranks."""
-  num_tables = op.get_attr("num_tables")
-  num_weights = op.get_attr("num_weights")
+  num_tables, num_weights = op.get_attr("num_tables"), op.get_attr("num_weights")
   result = [None] * len(op.inputs)
   tables = [
       t for t in range(num_tables)
@@ -364,37 +362,36 @@ def _sok_pool_grad(op, *grads):
     return result
   dims = op.get_attr("dims")
   wire = op.get_attr("wire")
-  call = op.get_attr("call").decode("utf-8")
+  call = compat.as_str(op.get_attr("call"))
   route, rows, served, keys, key_splits = op.inputs[num_tables + num_weights:]
   dense = [ops.convert_to_tensor(grads[t]) for t in tables]
-  # In the scope of the call, wherever tf.gradients is called: the collective is named
-  # after the call, with a number if the call has several gradients.
-  eager_exchange.run_in_order()
-  with ops.name_scope(call + "/"), ops.colocate_with(None, ignore_existing=True), \
-      ops.device(None), ops.device(op.device or _DEVICE):
-    message, splits = _gen.sok_pool_grad(
-        route, dense, [rows] if op.get_attr("gradient_needs_rows") else [],
+  with _of_call(call, op.device or _DEVICE):
+    message, splits = taped.run(
+        _gen.sok_pool_grad, route, dense,
+        [rows] if op.get_attr("gradient_needs_rows") else [],
         [op.inputs[num_tables + t] for t in tables] if num_weights else [],
         tables=tables, num_ranks=op.get_attr("num_ranks"),
         Twire=rows.dtype, wire=wire, call=call, name="pool_grad")
     received, _ = alltoall(message, splits, "gradients")
-    unique, values = _gen.sok_serve_grad(
-        served, keys, key_splits, received, route,
+    unique, values = taped.run(
+        _gen.sok_serve_grad, served, keys, key_splits, received, route,
         num_grads=len(tables),
         num_tables=num_tables,
         tables=tables,
         dims=[dims[t] for t in tables],
         wire=wire,
         with_occurrences=op.get_attr("with_occurrences"),
-        fingerprint=op.get_attr("fingerprint"),
+        fingerprint=op.get_attr("fingerprint"), divisor=1,
         name="serve_grad")
     for k, t in enumerate(tables):
       result[t] = lookup_sparse_ops.gradient_of(
           op, op.inputs[t], unique[k], values[k], served, t)
+      if taped.is_eager(unique[k]):
+        spread_gradients.mark(result[t], "SokServeGrad", call + "/serve_grad")
       if num_weights:
-        result[num_tables + t] = _gen.sok_pool_weight_grad(
-            route, rows, dense[k], op.outputs[t], table=t, wire=wire,
-            name="weight_grad")
+        result[num_tables + t] = taped.run(
+            _gen.sok_pool_weight_grad, route, rows, dense[k], op.outputs[t], table=t,
+            tables=[], wire=wire, name="weight_grad")
   for exchange in exchanges():
     if exchange.name == call:
       exchange.grad_splits.append(splits)
@@ -520,11 +517,11 @@ def _sok_serve_grad_grad(op, *grads):
     # Every table has its rows in the message, even if they are zeros.
     rows = [array_ops.zeros_like(op.outputs[num_grads + k]) if g is None else
             ops.convert_to_tensor(g) for k, g in enumerate(grads[num_grads:])]
-    values, _ = _gen.sok_serve_given_rows(
-        served, keys, key_splits, route, rows,
-        num_tables=op.get_attr("num_tables"), Twire=received.dtype,
-        call=op.name.rpartition("/")[0], divisor=op.get_attr("divisor"),
-        **_attributes(op, "tables", "wire", "with_occurrences", "fingerprint"))
+    values, _ = taped.run(
+        _gen.sok_serve_given_rows, served, keys, key_splits, route, rows,
+        Twire=received.dtype, call=op.name.rpartition("/")[0], name="serve_given_rows",
+        **_attributes(op, "num_tables", "tables", "wire", "with_occurrences", "fingerprint",
+                      "divisor"))
   return None, None, None, values, None
 
 
@@ -534,9 +531,9 @@ def _sok_serve_given_rows_grad(op, grad, _):
   served, keys, key_splits, route = op.inputs[:4]
   num_rows = op.get_attr("num_rows")
   with _beside(op):
-    _, sums = _gen.sok_serve_grad(
-        served, keys, key_splits, grad, route, num_grads=num_rows,
-        dims=[tensor_shape.dimension_value(x.shape[1]) for x in op.inputs[4:]],
+    _, sums = taped.run(
+        _gen.sok_serve_grad, served, keys, key_splits, grad, route, num_grads=num_rows,
+        name="serve_grad", dims=[tensor_shape.dimension_value(x.shape[1]) for x in op.inputs[4:]],
         **_attributes(op, "num_tables", "tables", "wire", "with_occurrences",
                       "fingerprint", "divisor"))
   return [None] * 4 + list(sums)
@@ -551,14 +548,11 @@ def _sok_pool_grad_grad(op, grad, _):
   received = list(op.inputs[1 + num_grads:len(op.inputs) - num_weights])
   weights = list(op.inputs[len(op.inputs) - num_weights:]) if num_weights else []
   with _beside(op):
-    pooled = _gen.sok_pool_given_rows(
-        route, grad, received, weights, num_rows=num_grads, tables=tables,
-        dims=[tensor_shape.dimension_value(d.shape[1]) for d in dense], wire=op.get_attr("wire"))
-    of_weights = [
-        _gen.sok_pool_weight_grad(route, grad, d, p, table=t, tables=tables,
-                                  wire=op.get_attr("wire"))
-        for d, p, t, _ in zip(dense, pooled, tables, weights)
-    ]
+    pooled = taped.run(
+        _gen.sok_pool_given_rows, route, grad, received, weights, num_rows=num_grads,
+        tables=tables, dims=[tensor_shape.dimension_value(d.shape[1]) for d in dense],
+        wire=op.get_attr("wire"), name="pool_given_rows")
+    of_weights = _weight_gradients(op, route, grad, dense, pooled, weights)
   return [None] + list(pooled) + [None] * len(received) + of_weights
 
 
@@ -573,29 +567,30 @@ def _sok_pool_given_rows_grad(op, *grads):
   with _beside(op):
     dense = [array_ops.zeros_like(output) if grad is None else ops.convert_to_tensor(grad)
              for output, grad in zip(op.outputs, grads)]
-    message, _ = _gen.sok_pool_grad(
-        route, dense, received, weights, tables=tables,
+    message, _ = taped.run(
+        _gen.sok_pool_grad, route, dense, received, weights, tables=tables,
         num_ranks=communication.num_ranks(), Twire=values.dtype, call=call,
-        wire=op.get_attr("wire"))
-    of_weights = [
-        _gen.sok_pool_weight_grad(route, values, d, output, table=t, tables=tables,
-                                  wire=op.get_attr("wire"))
-        for d, output, t, _ in zip(dense, op.outputs, tables, weights)
-    ]
+        wire=op.get_attr("wire"), name="pool_grad")
+    of_weights = _weight_gradients(op, route, values, dense, op.outputs, weights)
   return [None, message] + [None] * len(received) + of_weights
+
+
+def _weight_gradients(op, route, rows, dense, outputs, weights):
+  """Returns the gradients of the weights of an op on given rows, or [] without weights."""
+  return [
+      taped.run(_gen.sok_pool_weight_grad, route, rows, d, output, table=t,
+                tables=op.get_attr("tables"), wire=op.get_attr("wire"), name="weight_grad")
+      for d, output, t, _ in zip(dense, outputs, op.get_attr("tables"), weights)
+  ]
 
 
 def _attributes(op, *names):
   return {name: op.get_attr(name) for name in names}
 
 
-@contextlib.contextmanager
 def _beside(op):
-  """Creates ops in the scope of `op`'s call and on its device."""
-  with ops.name_scope(None), ops.name_scope(op.name.rpartition("/")[0] + "/"), \
-      ops.colocate_with(None, ignore_existing=True), \
-      ops.device(None), ops.device(op.device or _DEVICE):
-    yield
+  """Context in which ops are created in the scope of `op`'s call and on its device."""
+  return _of_call(op.name.rpartition("/")[0], op.device or _DEVICE)
 
 
 @ops.RegisterGradient("SokPoolWeightGrad")
