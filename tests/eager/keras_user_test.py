@@ -353,6 +353,16 @@ _MAKERS = (lambda: _ours(initializer="uniform"),
            lambda: _legacy(embedding_initializer="uniform", use_hashtable=False))
 
 
+def _all_options():
+  """Returns an option object in which every part has other values than the default."""
+  names = tf.compat.v1
+  return names.EmbeddingVariableOption(
+      evict_option=names.GlobalStepEvict(steps_to_live=100),
+      filter_option=names.CBFFilter(2, 1000, .01, tf.uint16),
+      storage_option=names.StorageOption(storage_size=[1 << 20], max_capacity=1000),
+      init_option=names.InitializerOption(keras.initializers.RandomUniform(seed=1), 64, .5))
+
+
 class FilesTest(parameterized.TestCase):
 
   def setUp(self):
@@ -369,7 +379,7 @@ class FilesTest(parameterized.TestCase):
     _fit(model)
     return model
 
-  @parameterized.parameters(*_MAKERS)
+  @parameterized.parameters(*_MAKERS, lambda: _ours(ev_option=_all_options()))
   def test_a_model_file_in_a_process_with_the_import_alone(self, layer):
     path = self._path("model.keras")
     model = self._trained(layer)
@@ -392,6 +402,16 @@ class FilesTest(parameterized.TestCase):
     given = tf.ragged.constant([[7, -3], [], [2 ** 62]], dtype=tf.int64)
     other = keras.models.load_model(path)
     np.testing.assert_array_equal(model(given).numpy(), other(given).numpy())
+
+  def test_a_clone_has_the_options_of_its_table(self):
+    model = _functional(_ours(ev_option=_all_options()))
+    clone = keras.models.clone_model(model)
+    configs = [m.layers[1].get_config()["ev_option"] for m in (model, clone)]
+    self.assertEqual(*configs)
+    self.assertEqual((2, "uint16"), (configs[0]["filter_option"]["filter_freq"],
+                                     configs[0]["filter_option"]["counter_type"]))
+    self.assertEqual(*[_table(m).op.table_options for m in (model, clone)])
+    self.assertIsNone(_ours().get_config()["ev_option"])
 
   @parameterized.parameters(*_MAKERS)
   def test_weights_hold_default_rows(self, layer):

@@ -7,6 +7,7 @@ Every object owns its values: defaults are not shared between objects. Options a
 checked when a variable is created with them.
 """
 
+import inspect
 import numbers
 import os
 import re
@@ -14,6 +15,7 @@ import sys
 
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import dtypes
+from embedding_variable.tf_names import tf
 from embedding_variable.tf_names import tf_logging as logging
 from embedding_variable.variables import config_pb2
 from embedding_variable.variables import evict_options
@@ -230,6 +232,53 @@ class EmbeddingVariableOption(object):
     self.filter_strategy = filter_option
     self.storage_option = storage_option or StorageOption()
     self.init = init_option or InitializerOption()
+
+
+_CLASSES = (EmbeddingVariableOption, InitializerOption, CounterFilter, CBFFilter,
+            StorageOption, CheckpointOption, GlobalStepEvict, L2WeightEvict)
+
+# Arguments whose attribute has another name.
+_ATTRIBUTES = {"evict_option": "evict", "filter_option": "filter_strategy",
+               "init_option": "init"}
+
+
+def to_config(option):
+  """Returns an option object as a dict of plain values, for a file.
+
+  It has the arguments of the constructor, and the name of the class as "option".
+
+  Args:
+    option: `EmbeddingVariableOption`, or a part of one.
+
+  Raises:
+    TypeError: `option` is something else.
+  """
+  cls = next((c for c in _CLASSES if isinstance(option, c)), None)
+  if cls is None:
+    raise TypeError("expected an EmbeddingVariableOption, got %r" % (option,))
+  config = {"option": cls.__name__}
+  for name in inspect.signature(cls).parameters:
+    value = getattr(option, _ATTRIBUTES.get(name, name))
+    if isinstance(value, _CLASSES):
+      value = to_config(value)
+    elif name == "initializer" and value is not None:
+      value = tf.keras.initializers.serialize(tf.keras.initializers.get(value))
+    elif name == "counter_type":
+      value = value.name
+    config[name] = value
+  return config
+
+
+def from_config(config):
+  """Returns the option object of a result of `to_config`."""
+  arguments = dict(config)
+  kind = arguments.pop("option")
+  cls = next(c for c in _CLASSES if c.__name__ == kind)
+  for name, value in arguments.items():
+    if isinstance(value, dict):
+      arguments[name] = (tf.keras.initializers.deserialize(value)
+                         if name == "initializer" else from_config(value))
+  return cls(**arguments)
 
 
 def _unsupported(name, option, value):

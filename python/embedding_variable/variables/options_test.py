@@ -1,6 +1,7 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
 
+import json
 import os
 
 from absl.testing import absltest
@@ -316,6 +317,29 @@ class OptionsTest(parameterized.TestCase):
   def test_wrong_classes(self, option, error, message):
     with self.assertRaisesRegex(error, "'v': .*" + message):
       options.check_supported("v", option)
+
+  @parameterized.parameters(
+      options.GlobalStepEvict(5), options.L2WeightEvict(.5), options.CheckpointOption("a"),
+      options.CounterFilter(3), options.CBFFilter(3, 100, .01, tf.uint8),
+      options.StorageOption("auto", None, [1, 2], 0, "normal", 10, 20),
+      options.InitializerOption(tf.keras.initializers.Ones(), 8, .5),
+      options.EmbeddingVariableOption(
+          "a", 3, options.GlobalStepEvict(5), options.CheckpointOption(),
+          options.CounterFilter(3), options.StorageOption(max_capacity=7),
+          options.InitializerOption(default_value_dim=1)))
+  def test_a_config_is_plain_and_makes_an_equal_object(self, option):
+    config = json.loads(json.dumps(options.to_config(option)))
+    made = options.from_config(config)
+    self.assertIs(type(option), type(made))
+    self.assertEqual(config, options.to_config(made))
+    plain = lambda x: {k: v for k, v in vars(x).items()
+                       if isinstance(v, (int, float, str, list))}
+    self.assertEqual(plain(option), plain(made))
+
+  def test_a_config_of_something_else(self):
+    with self.assertRaisesRegex(TypeError, "expected an EmbeddingVariableOption, got 3"):
+      options.to_config(3)
+    self.assertEqual(0, options.to_config(options.CounterFilter())["filter_freq"])
 
   def test_enums(self):
     # pylint: disable=g-import-not-at-top

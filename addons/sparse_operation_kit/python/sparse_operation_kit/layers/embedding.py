@@ -12,6 +12,7 @@ from embedding_variable.eager import keras_weights
 from embedding_variable.tf_names import keras_serializable
 from embedding_variable.tf_names import tf
 from embedding_variable.tf_names import tf_logging as logging
+from embedding_variable.variables import options
 
 from sparse_operation_kit import communication
 from sparse_operation_kit.exchange import arguments
@@ -52,7 +53,8 @@ class Embedding(tf.keras.layers.Layer):
         of them, one per table.
       initializer: initializer of `[rows, dim]` of TensorFlow or Keras; None: as
         `tf.get_embedding_variable`.
-      ev_option: `EmbeddingVariableOption` for all tables, or None.
+      ev_option: `EmbeddingVariableOption` for all tables, its dict from `get_config`, or
+        None.
       key_dtype: "int64" or "int32".
       target_gpu: as for `sok.lookup_sparse`, for all tables.
       **kwargs: arguments of `tf.keras.layers.Layer`. `dtype` is the type of the
@@ -70,7 +72,8 @@ class Embedding(tf.keras.layers.Layer):
     self.target_gpu = target_gpu
     self.supports_jit = False
     self._key_dtype = key_dtype
-    self._ev_option = ev_option
+    self._ev_option = (options.from_config(ev_option) if isinstance(ev_option, dict) else
+                       ev_option)
     self._is_list = isinstance(embedding_dim, (list, tuple))
     self._dims = list(embedding_dim) if self._is_list else [embedding_dim]
     count = len(self._dims)
@@ -171,21 +174,15 @@ class Embedding(tf.keras.layers.Layer):
     return return_shapes if self._is_list else return_shapes[0]
 
   def get_config(self):
-    """Returns the arguments of the constructor.
-
-    Raises:
-      NotImplementedError: with an `ev_option`, which cannot be written to a file.
-    """
-    if self._ev_option is not None:
-      raise NotImplementedError(
-          "layer '%s': its ev_option cannot be saved in a configuration" % self.name)
+    """Returns the arguments of the constructor; `ev_option` is a dict of plain values."""
     config = super(Embedding, self).get_config()
     # Lists of attributes are Keras's own, which not every file of it takes.
     config.update(embedding_dim=list(self._dims) if self._is_list else self._dims[0],
                   combiner=(list(self.combiner) if isinstance(self.combiner, (list, tuple))
                             else self.combiner),
                   initializer=tf.keras.initializers.serialize(self.initializer),
-                  key_dtype=self._key_dtype, target_gpu=self.target_gpu)
+                  key_dtype=self._key_dtype, target_gpu=self.target_gpu,
+                  ev_option=self._ev_option and options.to_config(self._ev_option))
     return config
 
   def save_own_variables(self, store):
