@@ -12,8 +12,10 @@ option classes) on `tf` and `tf.compat.v1`.
 import sys
 
 import embedding_variable
+from embedding_variable.integration import patching
 
 from sparse_operation_kit import layers
+from sparse_operation_kit import optimizers
 from sparse_operation_kit import version
 from sparse_operation_kit.communication import set_comm_tool
 from sparse_operation_kit.compat.layers import All2AllDenseEmbedding
@@ -51,6 +53,9 @@ tf_version = version.tf_version()
 # Scripts written when this interface was new import it from `experiment`.
 experiment = sys.modules[__name__]
 sys.modules[__name__ + ".experiment"] = experiment
+
+# Scripts for SOK before 2.0 take this optimizer from here.
+patching.add_module(__name__ + ".tf.keras.optimizers", {"LazyAdamOptimizer": optimizers.Adam})
 
 __all__ = [
     "All2AllDenseEmbedding",

@@ -199,6 +199,8 @@ class OptimizerWrapper(object):
 def Adam(learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, **kwargs):  # pylint: disable=invalid-name
   """Returns `tf.keras.optimizers.Adam`, for scripts of SOK before 2.0.
 
+  It is `sok.tf.keras.optimizers.LazyAdamOptimizer`, too.
+
   Only rows with a gradient change, as with any optimizer of tables.
 
   Args:

@@ -40,6 +40,21 @@ class LayersTest(_GraphTest):
     with self.assertRaisesRegex(ValueError, "global_batch_size"):
       sok.Init(global_batch_size=0)
 
+  def test_the_optimizer_of_scripts_for_1_15(self):
+    # pylint: disable=g-import-not-at-top
+    from sparse_operation_kit.tf.keras.optimizers import LazyAdamOptimizer
+    self.assertIs(sok.tf.keras.optimizers.LazyAdamOptimizer, LazyAdamOptimizer)
+    layer = sok.All2AllDenseEmbedding(8, 4, 1, 1, embedding_initializer="ones")
+    output = layer(tf.constant([[1], [3]], tf.int64))
+    table = layer.embedding_variable
+    optimizer = LazyAdamOptimizer(learning_rate=.5)
+    train = optimizer.apply_gradients(
+        zip(tf.gradients(tf.reduce_sum(output), [table]), [table]))
+    rows = tf.nn.embedding_lookup(table, [1, 2])
+    session = self._session()
+    session.run(train)
+    np.testing.assert_allclose([.5, 1.], session.run(rows)[:, 0], rtol=1e-5)
+
   @parameterized.product(use_hashtable=[True, False], combiner=["sum", "mean"])
   def test_distributed_embedding_trains(self, use_hashtable, combiner):
     layer = sok.DistributedEmbedding(
