@@ -20,13 +20,7 @@ from embedding_variable.tf_names import op_def_registry
 from embedding_variable.tf_names import ops
 from embedding_variable.tf_names import record
 
-# Attribute of the indices of an eager gradient: (plan, number of the table in it).
-_PLAN = "_embedding_variable_plan"
-
-# Attribute of the indices of an eager gradient: the occurrences of each.
-_COUNTS = "_embedding_variable_counts"
-
-# Attribute of a graph: name of an op -> what `run` got as `beside`.
+# Key by which `beside` of `run` is attached to an output.
 _BESIDE = "_embedding_variable_beside"
 
 
@@ -49,19 +43,17 @@ class Call(object):
     device: string, the innermost device scope of the call.
     graph: None.
     inputs, outputs: lists of tensors.
-    beside: as in `run`.
   """
 
   graph = None
 
-  def __init__(self, op_type, arguments, outputs, beside, attributes):
+  def __init__(self, op_type, arguments, outputs, attributes):
     scope = context.context()
     self.type = op_type
     self.name = scope.scope_name + (attributes.get("name") or op_type)
     self.device = scope.device_name or ""
     self.inputs = nest.flatten(arguments)
     self.outputs = outputs
-    self.beside = beside
     self._attributes = dict(attributes)
     definition = op_def_registry.get(op_type)
     for argument, given in zip(definition.input_arg, arguments):
@@ -95,13 +87,13 @@ def run(function, *arguments, op_type=None, beside=None, **attributes):
     result = function(*arguments, **attributes)
   outputs = nest.flatten(result)
   eager = is_eager(outputs[0])
-  if not eager and beside is not None:
-    graph_state.of(outputs[0].graph).setdefault(_BESIDE, {})[outputs[0].op.name] = beside
+  if beside is not None:
+    attach(outputs[0], _BESIDE, beside)
   if not record.could_possibly_record():
     return result
   if op_type is None:
     op_type = "".join(word.capitalize() for word in function.__name__.split("_"))
-  op = (Call(op_type, arguments, outputs, beside, attributes) if eager else outputs[0].op)
+  op = (Call(op_type, arguments, outputs, attributes) if eager else outputs[0].op)
   numbers = [k for k, output in enumerate(outputs) if output.dtype.is_floating]
 
   def gradient(grads):
@@ -128,9 +120,7 @@ def beside(op):
   Args:
     op: operation or `Call`.
   """
-  if isinstance(op, Call):
-    return op.beside
-  return graph_state.of(op.graph).get(_BESIDE, {}).get(op.name)
+  return attached(op.outputs[0], _BESIDE)
 
 
 def differentiable(name, outputs, inputs, gradient):
@@ -175,21 +165,33 @@ def _marking(connected, number):
   return backward
 
 
-def set_plan(indices, plan, table):
-  """Notes the lookup from whose plan the indices of an eager gradient come."""
-  setattr(indices, _PLAN, (plan, table))
+def attach(tensor, key, value):
+  """Stores a value for a tensor of a graph or of eager execution.
+
+  Args:
+    tensor: tensor.
+    key: string, of what is stored.
+    value: anything.
+  """
+  if is_eager(tensor):
+    setattr(tensor, key, value)
+  else:
+    graph_state.of(tensor.graph).setdefault(key, {})[tensor.name] = value
 
 
-def plan_of(indices):
-  """Returns (plan, table) of an eager tensor as `set_plan` got them, or None."""
-  return getattr(indices, _PLAN, None)
+def attached(tensor, key):
+  """Returns what `attach` stored for a tensor, or None."""
+  if is_eager(tensor):
+    return getattr(tensor, key, None)
+  return graph_state.of(tensor.graph).get(key, {}).get(tensor.name)
 
 
-def set_counts(indices, counts):
-  """Notes how often each index of an eager gradient occurred."""
-  setattr(indices, _COUNTS, counts)
+def is_elsewhere(op):
+  """Returns whether an op is in another graph than the ops that are created now.
 
+  This holds for the gradient of a `tf.function`, taken by a tape around it.
 
-def counts_of(indices):
-  """Returns the counts of an eager tensor as `set_counts` got them, or None."""
-  return getattr(indices, _COUNTS, None)
+  Args:
+    op: operation or `Call`.
+  """
+  return op.graph not in (None, ops.get_default_graph())

@@ -3,7 +3,6 @@
 """Lookups of rows by key, and their gradient."""
 
 from embedding_variable import _lib
-from embedding_variable import graph_state
 from embedding_variable.eager import taped
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import table_gradients
@@ -15,7 +14,7 @@ from embedding_variable.tf_names import ops
 _gen = _lib.load()
 
 
-# Attribute of a graph: name of the indices of a lookup's gradient -> occurrence counts.
+# Key by which occurrence counts are attached to the indices of a lookup's gradient.
 _COUNTS = "_embedding_variable_gather_counts"
 
 
@@ -51,9 +50,7 @@ def counts_of(indices):
   Args:
     indices: tensor `[N]`, the indices of the gradient of one lookup.
   """
-  if taped.is_eager(indices):
-    return taped.counts_of(indices)
-  return graph_state.of(indices.graph).get(_COUNTS, {}).get(indices.name)
+  return taped.attached(indices, _COUNTS)
 
 
 def get_meta(resource, ids, name=None):
@@ -87,19 +84,15 @@ def _ev_gather_grad(op, grad):
   else:
     row_shape = array_ops.concat([[-1], array_ops.shape(grad)[-1:]], axis=0)
   # No control dependency on a lookup in another graph (a tf.function).
-  wait_for = [op] if op.graph is ops.get_default_graph() else []
+  wait_for = [] if taped.is_elsewhere(op) else [op]
   with ops.control_dependencies(wait_for):
     values = array_ops.reshape(grad, row_shape)
   keys = math_ops.cast(array_ops.reshape(op.inputs[1], [-1]), dtypes.int64)
   counts = taped.beside(op)
   if counts is not None:
-    if taped.is_eager(keys):
-      taped.set_counts(keys, counts)
-    else:
-      graph_state.of(keys.graph).setdefault(_COUNTS, {})[keys.name] = counts
-      if op.graph is not ops.get_default_graph() and handle_ops.records_frequency(
-          op.inputs[0]):
-        keys, values = table_gradients.repeated(keys, values, math_ops.maximum(counts, 1))
+    taped.attach(keys, _COUNTS, counts)
+    if taped.is_elsewhere(op) and handle_ops.records_frequency(op.inputs[0]):
+      keys, values = table_gradients.repeated(keys, values, math_ops.maximum(counts, 1))
   return table_gradients.record(ops.IndexedSlices(values, keys), op.inputs[0]), None
 
 

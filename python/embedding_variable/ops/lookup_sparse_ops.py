@@ -20,6 +20,10 @@ _GRAD_OP = "EvLookupSparseGrad"
 # Label of the kernels that take ids from GPU memory (lookup_sparse_kernels.cc).
 IDS_ON_GPU = "ids_on_gpu"
 
+# Key by which (plan, number of the table in it) is attached to the indices of an eager
+# gradient.
+_PLAN = "_embedding_variable_plan"
+
 # Remedy in errors of the gradient of a lookup's weights, which has no gradient.
 _INSTEAD_OF_WEIGHTS = (
     "Look the rows up with tf.nn.embedding_lookup, and multiply and sum them with "
@@ -124,7 +128,7 @@ def plan_of(slices):
   """
   indices = slices.indices
   if taped.is_eager(indices):
-    return taped.plan_of(indices)
+    return taped.attached(indices, _PLAN)
   while indices.op.type == "Identity":
     indices = indices.op.inputs[0]
   op = indices.op
@@ -229,8 +233,8 @@ def gradient_of(op, resource, keys, values, plan, table):
     table: int, number of the table in it.
   """
   if taped.is_eager(keys):
-    taped.set_plan(keys, plan, table)
-  elif op.graph is not ops.get_default_graph() and handle_ops.records_frequency(resource):
+    taped.attach(keys, _PLAN, (plan, table))
+  elif taped.is_elsewhere(op) and handle_ops.records_frequency(resource):
     keys, values = table_gradients.repeated(keys, values, plan_counts(plan, table))
   return table_gradients.record(ops.IndexedSlices(values, keys), resource)
 

@@ -3,7 +3,6 @@
 """Returns which keys have a row, and lets a caller provide rows for the others."""
 
 from embedding_variable import _lib
-from embedding_variable import graph_state
 from embedding_variable.eager import taped
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import dtypes
@@ -94,10 +93,8 @@ def _select(resource, keys, absent, initial, rows):
   with ops.get_default_graph().gradient_override_map({"Select": _SELECT_GRADIENT}), \
       taped.unrecorded():
     chosen = array_ops.where(absent, initial, rows)
-  if not taped.is_eager(chosen):
-    # Inputs of the gradient that are not inputs of the op.
-    graph_state.of(chosen.graph).setdefault(_SELECT_GRADIENT, {})[chosen.op.name] = (
-        resource, keys)
+  # Inputs of the gradient that are not inputs of the op.
+  taped.attach(chosen, _SELECT_GRADIENT, (resource, keys))
   return taped.differentiable(
       _SELECT_GRADIENT, [chosen], [rows],
       lambda grads: [_after_insert(resource, keys, initial, grads[0])])[0]
@@ -112,9 +109,9 @@ def _after_insert(resource, keys, initial, grad):
 @ops.RegisterGradient(_SELECT_GRADIENT)
 def _select_grad(op, grad):
   """Inserts the absent keys after the lookup, before anything uses the gradient."""
-  resource, keys = graph_state.of(op.graph)[_SELECT_GRADIENT][op.name]
+  resource, keys = taped.attached(op.outputs[0], _SELECT_GRADIENT)
   # No control dependency on an op of another graph (a tf.function).
-  wait_for = [op] if op.graph is ops.get_default_graph() else []
+  wait_for = [] if taped.is_elsewhere(op) else [op]
   with ops.control_dependencies(wait_for):
     return None, None, _after_insert(resource, keys, op.inputs[1], grad)
 

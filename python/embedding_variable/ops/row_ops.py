@@ -132,7 +132,7 @@ def erase(resource, keys, name=None):
 def _ev_read_and_evict_grad(op, grad, *unused_grads):
   """Returns IndexedSlices over all keys, formed after the op has read and evicted."""
   # No control dependency on a lookup in another graph (a tf.function).
-  wait_for = [op] if op.graph is ops.get_default_graph() else []
+  wait_for = [] if taped.is_elsewhere(op) else [op]
   with ops.control_dependencies(wait_for):
     values = array_ops.identity(ops.convert_to_tensor(grad))
     keys = array_ops.identity(op.inputs[1])  # in the default graph, like the values

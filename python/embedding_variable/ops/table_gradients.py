@@ -14,7 +14,7 @@ from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import math_ops
 from embedding_variable.tf_names import ops
 
-# Attribute of a graph: name of a gradient's indices -> name of the table.
+# Key by which the name of the table is attached to a gradient's indices.
 _TABLES = "_embedding_variable_tables_of_indices"
 
 
@@ -25,12 +25,9 @@ def record(slices, resource):
     slices: IndexedSlices, new.
     resource: resource scalar, the table's handle, or an op that passes it on.
   """
-  if taped.is_eager(slices.indices):
-    return slices
-  tables = graph_state.of(slices.indices.graph).setdefault(_TABLES, {})
   handle_op = handle_ops.handle_op_of(resource)
   if handle_op is not None:
-    tables[slices.indices.name] = handle_op.name
+    taped.attach(slices.indices, _TABLES, handle_op.name)
   return slices
 
 

@@ -27,10 +27,9 @@ def of(slices):
 
 
 def _of_indices(indices):
-  if taped.is_eager(indices):
-    return _of_eager(indices)
   given = gather_ops.counts_of(indices)
-  while given is None and indices.op.type in ("Identity", "Cast"):
+  eager = taped.is_eager(indices)
+  while given is None and not eager and indices.op.type in ("Identity", "Cast"):
     indices = indices.op.inputs[0]
     given = gather_ops.counts_of(indices)
   if given is not None:
@@ -38,7 +37,7 @@ def _of_indices(indices):
   found = lookup_sparse_ops.plan_of(ops.IndexedSlices(indices, indices))
   if found is not None:
     return lookup_sparse_ops.plan_counts(*found)
-  if indices.op.type != "ConcatV2":
+  if eager or indices.op.type != "ConcatV2":
     return None
   pieces = list(indices.op.inputs)[:-1]
   counts = [_of_indices(piece) for piece in pieces]
@@ -48,12 +47,3 @@ def _of_indices(indices):
       array_ops.ones_like(piece, dtypes.int64) if count is None else count
       for piece, count in zip(pieces, counts)
   ], 0)
-
-
-def _of_eager(indices):
-  """Returns the counts that an eager gradient carries itself."""
-  given = gather_ops.counts_of(indices)
-  if given is not None:
-    return given
-  found = taped.plan_of(indices)
-  return None if found is None else lookup_sparse_ops.plan_counts(*found)

@@ -341,7 +341,7 @@ def _lookup(requests, call, on_device, device):
 def _of_call(call, device):
   """Creates ops in the scope of a lookup and on its device, wherever its gradient is taken.
 
-  So a collective is named after the call, with a number if the call has several gradients.
+  A collective is therefore named after the call, with a number if the call has several gradients.
   """
   eager_exchange.run_in_order()
   with eager_exchange.root_scope(call, again=True), \
