@@ -105,9 +105,9 @@ def run(function, *arguments, op_type=None, beside=None, **attributes):
 
   shown = differentiable(op_type, [outputs[k] for k in numbers], nest.flatten(arguments),
                          gradient)
-  for k, output in zip(numbers, shown):
-    outputs[k] = output
-  return nest.pack_sequence_as(result, outputs)
+  by_number = dict(zip(numbers, shown))
+  return nest.pack_sequence_as(
+      result, [by_number.get(k, output) for k, output in enumerate(outputs)])
 
 
 def _gradient_of(op_type):

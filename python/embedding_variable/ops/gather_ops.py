@@ -90,6 +90,7 @@ def _ev_gather_grad(op, grad):
   keys = math_ops.cast(array_ops.reshape(op.inputs[1], [-1]), dtypes.int64)
   counts = taped.beside(op)
   if counts is not None:
+    keys = array_ops.identity(keys)  # in eager execution the ids may be a script's own
     taped.attach(keys, _COUNTS, counts)
     if taped.is_elsewhere(op) and handle_ops.records_frequency(op.inputs[0]):
       keys, values = table_gradients.repeated(keys, values, math_ops.maximum(counts, 1))
