@@ -71,9 +71,10 @@ PAGES = {
 }
 
 # Pages that are not a guide to one feature.
-OTHER_PAGES = ("architecture.md", "deeprec_names.md", "environment_variables.md", "glossary.md",
-               "keras.md", "migration.md", "migration_hps.md", "tensorflow_2.md",
-               "tensorflow_gpu_build.md", "troubleshooting.md")
+OTHER_PAGES = ("adding.md", "architecture.md", "deeprec_names.md",
+               "environment_variables.md", "glossary.md", "keras.md", "migration.md",
+               "migration_hps.md", "tensorflow_2.md", "tensorflow_gpu_build.md",
+               "troubleshooting.md")
 
 
 def supported(text):
