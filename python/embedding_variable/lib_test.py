@@ -34,14 +34,14 @@ class LibTest(parameterized.TestCase):
     self.assertTrue(os.path.exists(_lib.library_path()))
 
   def test_the_error_for_a_missing_library_lists_the_places(self):
-    there = _lib._LIBRARY
+    library = _lib._LIBRARY
     try:
       _lib._LIBRARY = "libabsent.so"
       with self.assertRaisesRegex(ImportError,
                                   "libabsent.so was not found.*kernels/tf"):
         _lib.library_path()
     finally:
-      _lib._LIBRARY = there
+      _lib._LIBRARY = library
 
   def test_loads_once(self):
     module = _lib.load()

@@ -115,7 +115,7 @@ class CrashImagesTest(parameterized.TestCase):
     self._saver.__dict__.clear()
     self._saver.__dict__.update(known)
 
-  def _begun_deltas(self, recording):
+  def _started_deltas(self, recording):
     """Returns the image of the start of each incremental save."""
     found = {}
     for image in recording.images:
@@ -156,7 +156,7 @@ class CrashImagesTest(parameterized.TestCase):
     train = dict(session=session, estimator=estimator)[kind]
     with crash_images.Recording(self._dir) as recording:
       train(5)
-    images = self._begun_deltas(recording)
+    images = self._started_deltas(recording)
     self.assertLen(images, 2)
     for i, image in enumerate(images):
       with self._in(recording, image):

@@ -102,16 +102,16 @@ class KillTest(parameterized.TestCase):
       self.assertIn(lines[0][1], allowed, "after kill %d" % kill)
       # A save that began after the last complete one may also be complete.
       allowed = {lines[0][1]}
-      begun = None
+      started = None
       for words in lines[1:]:
         if words[0] == "begin":
-          begun = words[2]
+          started = words[2]
           allowed.add(words[1])
         else:
           allowed = {words[1]}
-          complete[begun] += 1
-          begun = None
-      under_way += begun is not None
+          complete[started] += 1
+          started = None
+      under_way += started is not None
     print("%d kills, %d of them while saving; complete were %s" %
           (kill + 1, under_way, complete), file=sys.stderr)
     self.assertGreater(complete["full"], 0)

@@ -17,8 +17,8 @@ _NOTE = "\n\nPaths on this page are those of files in the source tree.\n"
 def runfiles(program):
   """Returns the root of a program's runfiles; program: its __file__."""
   # Symbolic links are not resolved, because they lead into the source tree.
-  here = os.path.dirname(os.path.abspath(program))
-  return os.path.dirname(os.path.dirname(here))
+  folder = os.path.dirname(os.path.abspath(program))
+  return os.path.dirname(os.path.dirname(folder))
 
 
 def read(path):

@@ -102,11 +102,11 @@ def run_tests(python, tests, label):
         code, output = done.returncode, done.stdout
       except subprocess.TimeoutExpired as e:
         code, output = "did not end within %d s" % _TIMEOUT_S, e.output or b""
-      here = test_log.count_program([xml], program, code == 0, "exit code %s" % code)
-      print("%s: %s" % (program, here.line()), flush=True)
-      if here.failed:
+      program_counts = test_log.count_program([xml], program, code == 0, "exit code %s" % code)
+      print("%s: %s" % (program, program_counts.line()), flush=True)
+      if program_counts.failed:
         print(output.decode("utf-8", "replace")[-20000:], flush=True)
-      counts.add(here)
+      counts.add(program_counts)
   return counts
 
 

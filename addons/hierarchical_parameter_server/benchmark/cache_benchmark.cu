@@ -188,13 +188,14 @@ class Caller {
   // Uses the ids in batches of `count`.
   void Take(const std::vector<int64_t>& ids, int64_t count) {
     Forget();
-    void* there = nullptr;
+    void* device_ids = nullptr;
     const size_t bytes = ids.size() * sizeof(int64_t);
-    Must(flags_.host ? cudaMallocHost(&there, bytes)
-                     : cudaMalloc(&there, bytes));
-    Must(cudaMemcpyAsync(there, ids.data(), bytes, cudaMemcpyDefault, stream_));
+    Must(flags_.host ? cudaMallocHost(&device_ids, bytes)
+                     : cudaMalloc(&device_ids, bytes));
+    Must(cudaMemcpyAsync(device_ids, ids.data(), bytes, cudaMemcpyDefault,
+                         stream_));
     Must(cudaStreamSynchronize(stream_));
-    ids_ = static_cast<int64_t*>(there);
+    ids_ = static_cast<int64_t*>(device_ids);
     count_ = count;
     batches_ = static_cast<int64_t>(ids.size()) / count;
   }

@@ -112,12 +112,12 @@ def run(folder, config, sizes, flags, measure):
     ways = {}
     with tf.device("/gpu:0"):
       # The same ids for all, where a model on the GPU would have them.
-      there = tf.identity(ids) if flags.ids_on_gpu else ids
-      ways["server"] = hps.LookupLayer("m", 0, flags.width, tf.float32)(there)
+      device_ids = tf.identity(ids) if flags.ids_on_gpu else ids
+      ways["server"] = hps.LookupLayer("m", 0, flags.width, tf.float32)(device_ids)
     if "gpu" in flags.ways:
       variable = _variable(session, "/gpu:0", source)
       with tf.device("/gpu:0"):
-        ways["gpu"] = tf.nn.embedding_lookup(variable, there)
+        ways["gpu"] = tf.nn.embedding_lookup(variable, device_ids)
     if "cpu" in flags.ways:
       with tf.device("/cpu:0"):
         variable = _variable(session, "/cpu:0", source)

@@ -65,9 +65,9 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
   std::vector<std::string> folders, names;
   std::vector<int64_t> widths, max_keys;
   std::vector<double> defaults;
-  const auto required = [&](const char* key, bool there) {
-    if (!there && !reader->Has(key)) reader->Wrong(key, "is required");
-    return there;
+  const auto required = [&](const char* key, bool is_given) {
+    if (!is_given && !reader->Has(key)) reader->Wrong(key, "is required");
+    return is_given;
   };
   bool good =
       required("sparse_files", reader->Strings("sparse_files", &folders));

@@ -30,25 +30,25 @@ class ExampleTest(absltest.TestCase):
     return self.python.run(words, env, cwd)
 
   def run_example(self, name):
-    here = os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.dirname(os.path.abspath(__file__))
     done = self.run_python(
-        os.path.join(here, name),
+        os.path.join(folder, name),
         "--folder=" + os.path.join(self.create_tempdir().full_path, "here"))
     self.assertEqual(done.returncode, 0, done.stdout)
     return done.stdout
 
   def test_notebooks_are_the_programs(self):
-    here = os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.dirname(os.path.abspath(__file__))
     for name in notebooks.NAMES:
-      with open(os.path.join(here, name + ".py")) as f:
+      with open(os.path.join(folder, name + ".py")) as f:
         expected = notebooks.notebook(f.read())
-      with open(os.path.join(here, name + ".ipynb")) as f:
+      with open(os.path.join(folder, name + ".ipynb")) as f:
         self.assertEqual(f.read(), expected,
                          "run addons/hierarchical_parameter_server/example/notebooks.py")
 
   def test_a_notebooks_cells_run_one_after_the_other(self):
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, "pretrained_embeddings.ipynb")) as f:
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(folder, "pretrained_embeddings.ipynb")) as f:
       cells = json.load(f)["cells"]
     self.assertEqual(cells[0]["cell_type"], "markdown")
     code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")

@@ -55,11 +55,11 @@ def notebook(source):
 
 
 def main():
-  here = os.path.dirname(os.path.abspath(__file__))
+  folder = os.path.dirname(os.path.abspath(__file__))
   for name in NAMES:
-    with open(os.path.join(here, name + ".py")) as f:
+    with open(os.path.join(folder, name + ".py")) as f:
       text = notebook(f.read())
-    with open(os.path.join(here, name + ".ipynb"), "w") as f:
+    with open(os.path.join(folder, name + ".ipynb"), "w") as f:
       f.write(text)
 
 

@@ -177,16 +177,16 @@ ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
       }
       int64_t searched = 1;
       for (int64_t bucket = ahead[i % kAhead];; ++searched) {
-        TableIndex::Bucket& here = buckets[bucket];
+        TableIndex::Bucket& slot = buckets[bucket];
         uint32_t at = 0;
-        while (at < here.used && here.keys[at] != key) ++at;
+        while (at < slot.used && slot.keys[at] != key) ++at;
         if (at < TableIndex::Bucket::kKeys) {
-          if (at == here.used) {
-            here.keys[at] = key;
-            ++here.used;
+          if (at == slot.used) {
+            slot.keys[at] = key;
+            ++slot.used;
             ++*distinct;
           }
-          here.rows[at] = static_cast<uint32_t>(row);
+          slot.rows[at] = static_cast<uint32_t>(row);
           break;
         }
         if (++bucket == num_buckets) bucket = 0;

@@ -73,12 +73,12 @@ class TableIndex {
   static constexpr int64_t kDamaged = -2;
   int64_t Find(int64_t key, int64_t bucket) const {
     for (int64_t left = longest_; left > 0; --left) {
-      const Bucket& here = buckets_[bucket];
-      const uint32_t used = here.used;
+      const Bucket& slot = buckets_[bucket];
+      const uint32_t used = slot.used;
       if (used > Bucket::kKeys) return kDamaged;
       for (uint32_t i = 0; i < used; ++i) {
-        if (here.keys[i] == key) {
-          return here.rows[i] < rows_ ? int64_t{here.rows[i]} : kDamaged;
+        if (slot.keys[i] == key) {
+          return slot.rows[i] < rows_ ? int64_t{slot.rows[i]} : kDamaged;
         }
       }
       if (used < Bucket::kKeys) return -1;

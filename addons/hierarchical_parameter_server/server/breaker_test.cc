@@ -192,11 +192,12 @@ TEST_F(BreakerTest, ALookupGoesOnWithoutEitherTier) {
     for (const char* on_unavailable : {"skip", "error"}) {
       config_.on_unavailable = on_unavailable;
       auto away = std::make_shared<FakeTable>(std::set<int64_t>{}, false);
-      auto there = std::make_shared<FakeTable>(std::set<int64_t>{1, 3}, true);
+      auto reachable =
+          std::make_shared<FakeTable>(std::set<int64_t>{1, 3}, true);
       auto breaker = std::make_shared<Breaker>("a tier", "fake", config_);
-      Tiers tiers(1, -1.0f, is_above ? away : there, is_above ? there : away,
-                  nullptr, is_above ? breaker : nullptr,
-                  is_above ? nullptr : breaker);
+      Tiers tiers(1, -1.0f, is_above ? away : reachable,
+                  is_above ? reachable : away, nullptr,
+                  is_above ? breaker : nullptr, is_above ? nullptr : breaker);
       ev::Serial serial;
       Tiers::Found found, others;
       for (int i = 1; i <= 3; ++i) {

@@ -438,8 +438,8 @@ TEST_F(CachedServerTest, IdsAndRowsOnTheDevice) {
       const ev::Status status = Table(0)->LookupOnDevice(batch, &serial_);
       ASSERT_TRUE(status.ok()) << status.message();
       stream.Wait();
-      const float* const there = ev::testing::Reach(rows);
-      EXPECT_EQ(std::vector<float>(there, there + 444 * kWidth),
+      const float* const reached = ev::testing::Reach(rows);
+      EXPECT_EQ(std::vector<float>(reached, reached + 444 * kWidth),
                 Expected(keys, 1));
       ev::testing::FreeHostDeviceMemory(ids);
       ev::testing::FreeHostDeviceMemory(rows);

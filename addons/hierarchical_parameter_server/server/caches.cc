@@ -73,12 +73,12 @@ ev::Status Caches::Device(std::shared_ptr<DeviceCache>* device,
   if (device_ == nullptr) {
     const ev::Status status = MakeDeviceCache(&device_);
     if (status.code() == ev::StatusCode::kFailedPrecondition) {
-      if (!has_told_) {
+      if (!has_logged_) {
         notes->push_back("gpucache: " + status.message() +
                          "; the cache is left out, and rows are looked up in "
                          "host memory");
       }
-      has_told_ = true;
+      has_logged_ = true;
     } else {
       EV_RETURN_IF_ERROR(status);
     }

@@ -48,7 +48,7 @@ class Caches {
 
   std::mutex mu_;
   std::shared_ptr<DeviceCache> device_;     // guarded by mu_
-  bool has_told_ = false;                   // guarded by mu_
+  bool has_logged_ = false;                 // guarded by mu_
   std::shared_ptr<Background> background_;  // guarded by mu_
 };
 

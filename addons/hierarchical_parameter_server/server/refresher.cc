@@ -81,7 +81,7 @@ bool Refresher::Step(Walk* walk) {
   int64_t rows = 0;
   ev::Status status;
   if (walk->review == nullptr) {
-    walk->begun = Clock::now();
+    walk->start = Clock::now();
     status = ev::CatchBadAlloc(
         [&] { return table->cache()->Review(&walk->review); });
   }
@@ -96,8 +96,8 @@ bool Refresher::Step(Walk* walk) {
     return true;
   }
   walk->review.reset();
-  if (status.ok()) table->refreshes()->EndWalk(end - walk->begun);
-  walk->due = std::max(end, walk->begun + walk->interval);
+  if (status.ok()) table->refreshes()->EndWalk(end - walk->start);
+  walk->due = std::max(end, walk->start + walk->interval);
   return true;
 }
 

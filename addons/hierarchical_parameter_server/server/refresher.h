@@ -56,7 +56,7 @@ class Refresher {
     std::weak_ptr<ServedTable> table;
     Clock::duration interval;
     Clock::time_point due;                // time of the next part or walk
-    Clock::time_point begun;              // start of the walk in progress
+    Clock::time_point start;              // start of the walk in progress
     std::unique_ptr<CacheReview> review;  // null if no walk is in progress
   };
   void Work();

@@ -162,8 +162,8 @@ TEST_F(ServerTest, Acceptance03And05EveryTierGivesTheSameRows) {
       std::vector<float> rows;
       for (const int64_t key : extreme) {
         for (int c = 0; c < 3; ++c) {
-          const bool there = key != 1 && key != INT64_MAX - 1;
-          rows.push_back(there ? Value(key, 1, c) : -1.0f);
+          const bool has_row = key != 1 && key != INT64_MAX - 1;
+          rows.push_back(has_row ? Value(key, 1, c) : -1.0f);
         }
       }
       EXPECT_EQ(Lookup(server.get(), "n", 0, 3, extreme), rows);

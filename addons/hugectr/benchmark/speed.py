@@ -149,12 +149,12 @@ def measure_readers(data, layouts, folder):
   """Prints a line per format."""
   sizes = [FLAGS.keys] * sum(s.slot_num for s in data.sparse)
   for name, kind, clause in _FORMATS:
-    here = _of_format(data, kind, clause, folder)
+    written = _of_format(data, kind, clause, folder)
     planted = synthetic.Planted(sizes, data.dense_dim, 0, name == "Raw, int32")
-    writing.write(here.source, here, "I64", synthetic.chunks(planted, FLAGS.samples, 1),
+    writing.write(written.source, written, "I64", synthetic.chunks(planted, FLAGS.samples, 1),
                   250000)
-    paths = _files(here)
-    read = lambda: _read_once(here, layouts)  # pylint: disable=cell-var-from-loop
+    paths = _files(written)
+    read = lambda: _read_once(written, layouts)  # pylint: disable=cell-var-from-loop
     if kind == "Parquet":
       def alone():
         for path in paths:  # pylint: disable=cell-var-from-loop
@@ -175,13 +175,13 @@ def measure_readers(data, layouts, folder):
 
 def measure_steps(configuration, data, folder):
   """Prints the time of a step by hand and by Session.train."""
-  here = _of_format(data, "Parquet", {}, folder)
+  written = _of_format(data, "Parquet", {}, folder)
   if not FLAGS.readers:
-    planted = synthetic.Planted(here.slot_sizes, data.dense_dim)
-    writing.write(here.source, here, "I64", synthetic.chunks(planted, FLAGS.samples, 1),
+    planted = synthetic.Planted(written.slot_sizes, data.dense_dim)
+    writing.write(written.source, written, "I64", synthetic.chunks(planted, FLAGS.samples, 1),
                   250000)
   layer = configuration["layers"][0]
-  layer.update(format="Parquet", source=here.source, slot_size_array=here.slot_sizes)
+  layer.update(format="Parquet", source=written.source, slot_size_array=written.slot_sizes)
   layer.pop("eval_source", None)
   path = os.path.join(folder, "model.json")
   with open(path, "w") as f:
@@ -191,7 +191,7 @@ def measure_steps(configuration, data, folder):
   with hugectr.Session(solver, path) as trained:
     graph = trained._graph  # pylint: disable=protected-access
     session = trained._session  # pylint: disable=protected-access
-    read = sources.open_source(here.source, here, "I64", FLAGS.batch_size).reader(
+    read = sources.open_source(written.source, written, "I64", FLAGS.batch_size).reader(
         graph.layouts, repeat=True)
     # Arrays owned by NumPy, as in a script.
     ready = [[np.array(a) for a in graph.feeds_of(read.next())] for _ in range(8)]

@@ -123,19 +123,19 @@ void BatchReader::Run(Worker* worker) {
 bool BatchReader::Begin(std::unique_lock<std::mutex>* lock, int64_t* number,
                         Place* place) {
   const auto may_begin = [this] {
-    return !is_beginning_ && begun_ < taken_ + window_ &&
-           (!is_lost_ || accepted_ == begun_);
+    return !is_beginning_ && started_ < taken_ + window_ &&
+           (!is_lost_ || accepted_ == started_);
   };
   work_.wait(*lock, [&] {
-    return stop_ || last_ != kEndless || begun_ > batches_ || may_begin();
+    return stop_ || last_ != kEndless || started_ > batches_ || may_begin();
   });
-  if (stop_ || last_ != kEndless || begun_ > batches_) return false;
+  if (stop_ || last_ != kEndless || started_ > batches_) return false;
   if (is_lost_) {
     next_place_ = accepted_end_;
     is_lost_ = false;
   }
   is_beginning_ = true;
-  *number = begun_++;
+  *number = started_++;
   *place = next_place_;
   return true;
 }

@@ -103,7 +103,7 @@ class BatchReader {
   // begun_: number of the next batch to begin, at next_place_. accepted_:
   // number of the next batch to accept, at accepted_end_. taken_: number of the
   // next batch to take.
-  int64_t begun_ = 0;
+  int64_t started_ = 0;
   Place next_place_;
   int64_t accepted_ = 0;
   Place accepted_end_;

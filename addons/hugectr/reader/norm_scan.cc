@@ -31,11 +31,11 @@ class NormScan::Piece {
 
   // Reads at least the first `bytes` bytes; *there is false if the file has
   // fewer. expected: total number of bytes that will probably be needed.
-  ev::Status Need(int64_t bytes, int64_t expected, bool* there) {
-    *there = bytes <= have_;
-    if (*there) return ev::Status::OK();
-    *there = begin_ + bytes <= file_.size();
-    if (!*there) return ev::Status::OK();
+  ev::Status Need(int64_t bytes, int64_t expected, bool* is_complete) {
+    *is_complete = bytes <= have_;
+    if (*is_complete) return ev::Status::OK();
+    *is_complete = begin_ + bytes <= file_.size();
+    if (!*is_complete) return ev::Status::OK();
     const int64_t wanted =
         std::max(bytes, std::min(have_ + scan_->tile_, expected));
     const int64_t to_read = std::min(wanted, file_.size() - begin_) - have_;
@@ -45,7 +45,7 @@ class NormScan::Piece {
     EV_RETURN_IF_ERROR(
         file_.Read(begin_ + have_, to_read, data_ + have_, &got));
     have_ += got;
-    *there = bytes <= have_;
+    *is_complete = bytes <= have_;
     return ev::Status::OK();
   }
 
@@ -105,10 +105,10 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
   };
 
   for (int64_t n = 0; n < count; ++n, ++record) {
-    bool there;
+    bool is_complete;
     const auto need = [&](int64_t end) {
       if (end <= piece.have()) {
-        there = true;
+        is_complete = true;
         return ev::Status::OK();
       }
       // Expected bytes of the remaining records.
@@ -116,13 +116,13 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
           mean_bytes_ > 0
               ? static_cast<int64_t>(mean_bytes_ * (count - n)) + kSpare
               : tile_;
-      return piece.Need(end, at + more, &there);
+      return piece.Need(end, at + more, &is_complete);
     };
     int64_t begin = at;
     int64_t place, end = 0;
     if (format_.with_sums) {
       EV_RETURN_IF_ERROR(need(at + kLengthBytes));
-      if (!there) return too_short();
+      if (!is_complete) return too_short();
       const int64_t length = WordAt(piece.data() + at);
       if (length < 0 || length % kWord != 0) {
         return error(at, "the record's length is " + std::to_string(length));
@@ -130,7 +130,7 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
       begin = at + kLengthBytes;
       end = begin + length;
       EV_RETURN_IF_ERROR(need(end + kSumBytes));
-      if (!there) return too_short();
+      if (!is_complete) return too_short();
       const uint8_t found = ByteSum(piece.data() + begin, length);
       const uint8_t expected = static_cast<uint8_t>(piece.data()[end]);
       if (found != expected) {
@@ -159,13 +159,13 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
       place = begin + fixed;
       for (int64_t s = 0; s < slots; ++s) {
         EV_RETURN_IF_ERROR(need(place + kWord));
-        if (!there) return too_short();
+        if (!is_complete) return too_short();
         counts[s] = WordAt(piece.data() + place);
         if (counts[s] < 0) return bad_count(s, place);
         place += kWord + counts[s] * key_bytes;
       }
       EV_RETURN_IF_ERROR(need(place));
-      if (!there) return too_short();
+      if (!is_complete) return too_short();
     }
     if (samples_ >= span_.low && samples_ < span_.high) {
       begins_.push_back(piece.offset() + begin);

@@ -73,10 +73,11 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     }
     EV_RETURN_IF_ERROR(
         WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
-    const Status begun = device->ToWire(base, floats.count, wire, rows->data());
+    const Status status =
+        device->ToWire(base, floats.count, wire, rows->data());
     EV_RETURN_IF_ERROR(MarkAndKeep(device, rows));
     device->KeepUntil(rows->ready, floats.memory);
-    return begun;
+    return status;
   });
 }
 
@@ -162,13 +163,13 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
         if (chunk.count > 0) chunks.push_back(chunk);
       }
     }
-    const Status begun = device->FromWire(gradients.data(), gradients.wire,
-                                          gradients.ready, chunks, scale, base);
+    const Status status = device->FromWire(
+        gradients.data(), gradients.wire, gradients.ready, chunks, scale, base);
     std::shared_ptr<StreamMark> done;
     EV_RETURN_IF_ERROR(device->Mark(device->stream(), &done));
     device->KeepUntil(done, gradients.memory);
     device->KeepUntil(done, served->memory);
-    return begun;
+    return status;
   });
 }
 

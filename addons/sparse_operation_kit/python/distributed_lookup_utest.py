@@ -194,11 +194,11 @@ class DistributedLookupTest(model.DistributedTestCase):
         outputs = session.run(made.outputs, made.feed(batches))
         for table, rows, batch, output in zip(tables, initial, batches, outputs):
           for sample in range(batch.size):
-            here = slice(batch.splits[sample], batch.splits[sample + 1])
-            weights = batch.weights[here].astype(np.float64)
+            ids_of_sample = slice(batch.splits[sample], batch.splits[sample + 1])
+            weights = batch.weights[ids_of_sample].astype(np.float64)
             if not table.weighted:
               weights = np.ones_like(weights)
-            addends = rows[batch.rows[here]] * weights[:, None]
+            addends = rows[batch.rows[ids_of_sample]] * weights[:, None]
             divisor = weights.sum() if table.combiner == "mean" and len(weights) else 1.
             error = np.abs(output[sample] - addends.sum(0) / divisor)
             bound = np.abs(addends).sum(0) / divisor

@@ -142,10 +142,10 @@ class SokVariablesTest(parameterized.TestCase):
       np.testing.assert_array_equal(got, expected[hvd.rank()::hvd.size()])
       # Rows of this rank by local row number.
       keys = np.arange(hvd.rank(), 7, hvd.size())
-      here = session.run(spread.key_map(tf.constant(keys)))
-      np.testing.assert_array_equal(here, np.arange(len(keys)))
+      numbers = session.run(spread.key_map(tf.constant(keys)))
+      np.testing.assert_array_equal(numbers, np.arange(len(keys)))
       np.testing.assert_array_equal(
-          session.run(tf.nn.embedding_lookup(spread, here[::-1])), value[keys[::-1]])
+          session.run(tf.nn.embedding_lookup(spread, numbers[::-1])), value[keys[::-1]])
       np.testing.assert_array_equal(session.run(local.key_map(tf.constant(keys))), keys)
       session.run(spread.assign(-mine))
       rows = session.run(sok.all2all_dense_embedding(spread, np.arange(7)))

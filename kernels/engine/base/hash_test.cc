@@ -134,14 +134,15 @@ TEST(KeyedHashTest, OneSecretPerProcess) {
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const uint64_t there = KeyedHash::OfProcess()(42);
-    _exit(write(ends[1], &there, sizeof(there)) == sizeof(there) ? 0 : 1);
+    const uint64_t in_child = KeyedHash::OfProcess()(42);
+    _exit(write(ends[1], &in_child, sizeof(in_child)) == sizeof(in_child) ? 0
+                                                                          : 1);
   }
-  uint64_t there = 0;
-  ASSERT_EQ(read(ends[0], &there, sizeof(there)), sizeof(there));
+  uint64_t in_child = 0;
+  ASSERT_EQ(read(ends[0], &in_child, sizeof(in_child)), sizeof(in_child));
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(there, hash(42));
+  EXPECT_EQ(in_child, hash(42));
   {
     const ScopedHashForTesting given(KeyedHash::FromSeed(3));
     EXPECT_EQ(KeyedHash::OfProcess()(42), KeyedHash::FromSeed(3)(42));

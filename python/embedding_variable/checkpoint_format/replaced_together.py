@@ -164,17 +164,17 @@ def current(path, choices):
 
 def _fitting(file, sums, path):
   """Returns the path of the file that matches the sums; ValueError if there is none."""
-  there = [f for f in (file, file + durable.PART) if os.path.isfile(f)]
-  if not there:
+  existing = [f for f in (file, file + durable.PART) if os.path.isfile(f)]
+  if not existing:
     raise ValueError("there is no %s, which %s lists" % (file, path))
-  found = [_sums_of(f) for f in there]
+  found = [_sums_of(f) for f in existing]
   if sums not in found:
     raise ValueError(
         "%s has %d bytes with the CRC-32 %08x, expected %d bytes with %08x, according to "
         "%s: it is damaged, or another program wrote it. In the second case, remove %s" %
-        (there[0], found[0]["bytes"], found[0]["crc32"], sums["bytes"], sums["crc32"],
+        (existing[0], found[0]["bytes"], found[0]["crc32"], sums["bytes"], sums["crc32"],
          path, path))
-  return there[found.index(sums)]
+  return existing[found.index(sums)]
 
 
 def _is_decided(path):

@@ -54,7 +54,7 @@ def parse(output, group, status, log):
   Returns:
     list of at least one Check.
   """
-  found, begun = [], None
+  found, started = [], None
   for line in output.splitlines():
     try:
       entry = json.loads(line)
@@ -63,14 +63,14 @@ def parse(output, group, status, log):
     if not isinstance(entry, dict):
       continue
     if "begins" in entry:
-      begun = entry["begins"]
+      started = entry["begins"]
     elif "name" in entry:
       found.append(Check(entry["name"], group == NEEDED, entry["error"]))
-      begun = None
+      started = None
   if status != 0:
     how = "did not end in %d s" % _LIMIT_S if status is None else "ended its process (%d)" % (
         status)
-    found.append(Check(begun or "a program with TensorFlow", group == NEEDED,
+    found.append(Check(started or "a program with TensorFlow", group == NEEDED,
                        "%s: %s" % (how, _last_error(log))))
   elif not found:
     found.append(Check("a program with TensorFlow", group == NEEDED, "checked nothing"))

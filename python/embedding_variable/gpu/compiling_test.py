@@ -57,7 +57,7 @@ class CompilingTest(absltest.TestCase):
     build = tensorflow_build.Build("1.15.0", "/tf", "/tf/a.so", modules)
     return compiling.compile_for(_GPU, build, self.places, jobs, self.worker)
 
-  def told(self):
+  def reported(self):
     """Returns the first lines and the other lines that workers received."""
     first, others = [], []
     for name in os.listdir(self.notes):
@@ -72,11 +72,11 @@ class CompilingTest(absltest.TestCase):
     result = self.compile(modules, _WORKER % "0")
     self.assertEqual((result.compiled, result.refused, result.without_code,
                       result.processes), (40, 0, 0, 3))
-    first, others = self.told()
+    first, others = self.reported()
     self.assertEqual(first, ["/tf/a.so 3 EAGER"] * 3)
     self.assertCountEqual(sum(others, []), [(m.offset, m.bytes) for m in modules])
-    for told in others:
-      self.assertEqual(told, sorted(told, reverse=True))
+    for reported in others:
+      self.assertEqual(reported, sorted(reported, reverse=True))
 
   def test_a_card_that_can_run_nothing(self):
     result = self.compile(_modules(3, ptx=[]), "import sys; sys.exit('not called')")

@@ -324,9 +324,9 @@ def op_inputs(requests, ids, device, ids_on_gpu):
   batch_sizes = [_batch_size(r, cpu, constants) for r in requests]
   if ids_on_gpu:
     return ids, rows, batch_sizes
-  there = pack_ops.to_device(ids + rows + batch_sizes, device)
+  on_device = pack_ops.to_device(ids + rows + batch_sizes, device)
   n = len(requests)
-  return there[:n], there[n:2 * n], there[2 * n:]
+  return on_device[:n], on_device[n:2 * n], on_device[2 * n:]
 
 
 def _lookup(requests, device, ids_on_gpu=False, no_nan=False):

@@ -59,11 +59,11 @@ def to_device(tensors, device):
       one = _gen.ev_pack(packed)
     with ops.device(device):
       unpacked = _gen.ev_unpack(one, T=[t.dtype.base_dtype for t in packed])
-  there = {}
+  moved = {}
   for given, tensor in zip(packed, unpacked):
     tensor.set_shape(given.shape)
-    there[id(given)] = tensor
-  return [there.get(id(t), t) for t in tensors]
+    moved[id(given)] = tensor
+  return [moved.get(id(t), t) for t in tensors]
 
 
 def scalars_to_device(scalars, dtype, device, ours):

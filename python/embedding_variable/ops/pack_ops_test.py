@@ -62,14 +62,14 @@ class PackOpsTest(absltest.TestCase):
     many = [tf.compat.v1.placeholder(tf.int64, [n + 1]) for n in range(9)]
     constant = tf.constant([4], tf.int64)
     given = many + [constant, many[0]]
-    there = pack_ops.to_device(given, "/gpu:0")
+    moved = pack_ops.to_device(given, "/gpu:0")
     self.assertLen(self._ops("EvPack"), 1)
     self.assertLen(self._ops("EvPack")[0].inputs, 9)
     self.assertEqual(self._ops("EvPack")[0].device, "/device:CPU:0")
     self.assertEqual(self._ops("EvUnpack")[0].device, "/device:GPU:0")
-    self.assertIs(there[9], constant)
-    self.assertIs(there[10], there[0])
-    for tensor, other in zip(there, given):
+    self.assertIs(moved[9], constant)
+    self.assertIs(moved[10], moved[0])
+    for tensor, other in zip(moved, given):
       self.assertEqual(tensor.shape.as_list(), other.shape.as_list())
       self.assertEqual(tensor.dtype, other.dtype)
 

@@ -56,8 +56,8 @@ def text(table, keys):
   filtered = table.column(tensor_names.KEYS_FILTERED)
   counts = table.column(tensor_names.FREQS_FILTERED)
   lines = []
-  for key, at, there in zip(wanted, positions, found):
-    if there:
+  for key, at, has_row in zip(wanted, positions, found):
+    if has_row:
       facts = []
       if freqs is not None:
         facts.append("frequency %d" % freqs[at])

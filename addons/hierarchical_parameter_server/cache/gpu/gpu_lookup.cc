@@ -246,13 +246,13 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
   const Staged& at = *staged_;
   WorkLane* const lane = staging_.get();
   const float* const rows = At<float>(lane->host(), at.host_rows);
-  float* const there = At<float>(lane->device(), at.rows);
+  float* const device_rows = At<float>(lane->device(), at.rows);
   const int64_t* const positions = positions_.data() + filled_;
   const ev::Span<const int64_t> keys(keys_.data() + filled_, count);
   filled_ += count;
   busy_.push_back(std::move(staging_));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      there, rows, row_bytes, cudaMemcpyHostToDevice, lane->stream()));
+      device_rows, rows, row_bytes, cudaMemcpyHostToDevice, lane->stream()));
   if (batch_.rows_on_device) {
     const size_t bytes = count * sizeof(int64_t);
     int64_t* const places = At<int64_t>(lane->device(), at.positions);
@@ -260,11 +260,11 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
     EV_CUDA_RETURN_IF_ERROR(
         cudaMemcpyAsync(places, lane->host() + at.host_positions, bytes,
                         cudaMemcpyHostToDevice, lane->stream()));
-    EV_RETURN_IF_ERROR(
-        ScatterRows(there, places, count, width, batch_.rows, lane->stream()));
+    EV_RETURN_IF_ERROR(ScatterRows(device_rows, places, count, width,
+                                   batch_.rows, lane->stream()));
   }
   EV_RETURN_IF_ERROR(
-      table_->Store(keys, unknown, seen_, there, at.store, lane));
+      table_->Store(keys, unknown, seen_, device_rows, at.store, lane));
   if (batch_.rows_on_device) return ev::Status::OK();
   // Overlaps with the copy to the device.
   const int64_t rows_of_task =

@@ -48,9 +48,9 @@ class DeviceTensorsTest : public DeviceCacheTest {
     CacheBatch batch;
     batch.ids = ids.data();
     if (ids_on_device) {
-      float* const there = stream_->Allocate(given.size());
-      stream_->Fill(given, there);
-      batch.ids = there;
+      float* const device_block = stream_->Allocate(given.size());
+      stream_->Fill(given, device_block);
+      batch.ids = device_block;
     }
     batch.count = static_cast<int64_t>(ids.size());
     batch.long_ids = sizeof(Id) == 8;
@@ -98,12 +98,12 @@ TEST_F(DeviceTensorsTest, IdsAndRowsInEitherMemory) {
 
 TEST_F(DeviceTensorsTest, AStreamIsNeeded) {
   auto table = Open(4, 1000);
-  float* const there = stream_->Allocate(100);
+  float* const device_block = stream_->Allocate(100);
   CacheBatch batch;
-  batch.ids = there;
+  batch.ids = device_block;
   batch.count = 5;
   batch.ids_on_device = true;
-  batch.rows = there + 20;
+  batch.rows = device_block + 20;
   batch.rows_on_device = true;
   std::unique_ptr<CacheLookup> lookup;
   const ev::Status status = table->Lookup(batch, &lookup);

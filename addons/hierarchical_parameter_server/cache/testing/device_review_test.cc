@@ -86,13 +86,13 @@ TEST_F(DeviceReviewTest, AWalkListsEveryKeyOnce) {
     // Few keys in many slots, then more keys than slots.
     for (const int64_t count : {1, 50, 40000}) {
       LookUp(table.get(), &below, Range(0, count));
-      const std::vector<int64_t> told = Walk(table.get(), &below);
-      const std::set<int64_t> distinct(told.begin(), told.end());
-      EXPECT_EQ(distinct.size(), told.size());
-      EXPECT_EQ(static_cast<int64_t>(told.size()),
+      const std::vector<int64_t> listed = Walk(table.get(), &below);
+      const std::set<int64_t> distinct(listed.begin(), listed.end());
+      EXPECT_EQ(distinct.size(), listed.size());
+      EXPECT_EQ(static_cast<int64_t>(listed.size()),
                 StatisticsOf(table.get()).rows);
       int64_t misses = -1;
-      LookUp(table.get(), &below, told, &misses);
+      LookUp(table.get(), &below, listed, &misses);
       EXPECT_EQ(misses, 0);
     }
     table->Drop();
@@ -130,11 +130,11 @@ TEST_F(DeviceReviewTest, RowsReadBeforeAChangeAreNotStored) {
     LookUp(table.get(), &below, keys);
     std::unique_ptr<CacheReview> review;
     Ok(table->Review(&review));
-    std::vector<int64_t> told;
-    Ok(review->Next(&told));
-    ASSERT_EQ(told.size(), 3);
+    std::vector<int64_t> listed;
+    Ok(review->Next(&listed));
+    ASSERT_EQ(listed.size(), 3);
     Give(&below, {1, 3}, 2);
-    Ok(RenewFrom(review.get(), &below, told, [&] { change(table.get()); }));
+    Ok(RenewFrom(review.get(), &below, listed, [&] { change(table.get()); }));
     // The cache agrees with the tiers for key 1, and for key 2 whatever the
     // change did to it.
     EXPECT_EQ(LookUp(table.get(), &below, {1, 2}), Expected(&below, {1, 2}));
@@ -176,10 +176,10 @@ TEST_F(DeviceReviewTest, ARowThatComesBackStays) {
   LookUp(table.get(), &below, {1, 2});
   std::unique_ptr<CacheReview> review;
   Ok(table->Review(&review));
-  std::vector<int64_t> told;
-  Ok(review->Next(&told));
+  std::vector<int64_t> listed;
+  Ok(review->Next(&listed));
   TakeAway(&below, {1, 2});
-  Ok(RenewFrom(review.get(), &below, told,
+  Ok(RenewFrom(review.get(), &below, listed,
                [&] { Update(table.get(), &below, {2}, 4); }));
   EXPECT_EQ(StatisticsOf(table.get()).rows, 1);
   int64_t misses = -1;

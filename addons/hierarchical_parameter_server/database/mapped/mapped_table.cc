@@ -141,21 +141,21 @@ ev::Status MappedTable::Fetch(ev::Span<const int64_t> keys, Positions wanted,
     *num_missing = wanted.size();
     return ev::Status::OK();
   }
-  std::vector<int64_t> gone, there;
+  std::vector<int64_t> gone, present;
   if (changed && wanted.size() > 0) {
     // Finds which keys of the files were removed: those in `removed`.
     std::vector<float> nothing(keys.size());
-    there.resize(wanted.size());
+    present.resize(wanted.size());
     int64_t count = 0;
-    EV_RETURN_IF_ERROR(content->removed->Fetch(keys, wanted, nothing.data(),
-                                               there.data(), &count, parallel));
-    there.resize(count);
+    EV_RETURN_IF_ERROR(content->removed->Fetch(
+        keys, wanted, nothing.data(), present.data(), &count, parallel));
+    present.resize(count);
     std::vector<int64_t> all;
     for (int64_t i = 0; i < wanted.size(); ++i) all.push_back(wanted[i]);
-    std::set_difference(all.begin(), all.end(), there.begin(), there.end(),
+    std::set_difference(all.begin(), all.end(), present.begin(), present.end(),
                         std::back_inserter(gone));
     if (!gone.empty()) {
-      wanted = Positions::Of(there);
+      wanted = Positions::Of(present);
       // A key may have been stored since `stored` was read; it has a row then.
       EV_RETURN_IF_ERROR(content->stored->Fetch(keys, Positions::Of(gone), rows,
                                                 gone.data(), &count, parallel));

@@ -149,11 +149,11 @@ ev::Status RespReader::End() {
 ev::Status RespReader::Bytes(char* to, int64_t bytes) {
   size_t wanted = static_cast<size_t>(bytes);
   for (;;) {
-    const size_t here = std::min(wanted, end_ - begin_);
-    std::memcpy(to, buffer_.data() + begin_, here);
-    begin_ += here;
-    to += here;
-    wanted -= here;
+    const size_t available = std::min(wanted, end_ - begin_);
+    std::memcpy(to, buffer_.data() + begin_, available);
+    begin_ += available;
+    to += available;
+    wanted -= available;
     if (wanted == 0) return End();
     EV_RETURN_IF_ERROR(Fill());
   }
@@ -162,9 +162,9 @@ ev::Status RespReader::Bytes(char* to, int64_t bytes) {
 ev::Status RespReader::Skip(int64_t bytes) {
   size_t wanted = static_cast<size_t>(bytes);
   for (;;) {
-    const size_t here = std::min(wanted, end_ - begin_);
-    begin_ += here;
-    wanted -= here;
+    const size_t available = std::min(wanted, end_ - begin_);
+    begin_ += available;
+    wanted -= available;
     if (wanted == 0) return End();
     EV_RETURN_IF_ERROR(Fill());
   }

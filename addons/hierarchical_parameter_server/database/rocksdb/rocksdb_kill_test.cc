@@ -27,8 +27,8 @@ namespace {
 TEST(RocksDbKillTest, StoredRowsSurviveAKill) {
   {
     const RocksDbLibrary* library = nullptr;
-    const ev::Status there = RocksDbLibrary::Get(&library);
-    if (!there.ok()) GTEST_SKIP() << there.message();
+    const ev::Status loaded = RocksDbLibrary::Get(&library);
+    if (!loaded.ok()) GTEST_SKIP() << loaded.message();
   }
   constexpr int kWidth = 16;
   const TemporaryFolder folder;
@@ -64,9 +64,10 @@ TEST(RocksDbKillTest, StoredRowsSurviveAKill) {
     }
     child.Kill();
     // Reads what the child reported before it was killed.
-    int told = 0;
-    while (read(pipe_ends[0], &told, sizeof(told)) == sizeof(told)) {
-      version = told;
+    int reported = 0;
+    while (read(pipe_ends[0], &reported, sizeof(reported)) ==
+           sizeof(reported)) {
+      version = reported;
     }
     close(pipe_ends[0]);
     // Reads in another process: the library's threads would not survive the
@@ -89,8 +90,8 @@ TEST(RocksDbKillTest, StoredRowsSurviveAKill) {
         return 3;
       }
       // One batch, so it is stored as a whole.
-      for (const int there : {version, version + 1}) {
-        if (rows == MadeRows(keys, there, kWidth)) return 0;
+      for (const int candidate : {version, version + 1}) {
+        if (rows == MadeRows(keys, candidate, kWidth)) return 0;
       }
       return 4;
     }));

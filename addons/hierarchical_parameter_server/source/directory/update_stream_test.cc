@@ -83,8 +83,8 @@ TEST(UpdateStreamTest, ReadersSeeWholeRowsThatGetNewer) {
   UpdateReceiver receiver(
       std::move(source),
       [&](const UpdateBatch& batch) {
-        ev::Serial here;
-        return table->Insert(batch.keys, batch.rows.data(), &here);
+        ev::Serial on_this_thread;
+        return table->Insert(batch.keys, batch.rows.data(), &on_this_thread);
       },
       ReceiverOptions());
 
@@ -93,7 +93,7 @@ TEST(UpdateStreamTest, ReadersSeeWholeRowsThatGetNewer) {
   std::vector<std::thread> readers;
   for (int r = 0; r < 2; ++r) {
     readers.emplace_back([&] {
-      ev::Serial here;
+      ev::Serial on_this_thread;
       std::vector<float> rows(kKeys * kWidth);
       std::vector<int64_t> missing(kKeys);
       std::vector<int> newest(kKeys, 0);
@@ -101,7 +101,7 @@ TEST(UpdateStreamTest, ReadersSeeWholeRowsThatGetNewer) {
         int64_t num_missing = 0;
         ASSERT_TRUE(table
                         ->Fetch(keys, Positions::All(kKeys), rows.data(),
-                                missing.data(), &num_missing, &here)
+                                missing.data(), &num_missing, &on_this_thread)
                         .ok());
         missing_rows += num_missing;
         for (int64_t k = 0; k < kKeys; ++k) {

@@ -99,8 +99,8 @@ ev::Status KafkaSource::Error(const std::string& what) const {
 void KafkaSource::OnError(KafkaLibrary::Client* client, int error,
                           const char* reason, void* opaque) {
   KafkaSource* const source = static_cast<KafkaSource*>(opaque);
-  source->told_ = source->library_->words(error);
-  if (reason != nullptr) source->told_ += std::string(": ") + reason;
+  source->error_text_ = source->library_->words(error);
+  if (reason != nullptr) source->error_text_ += std::string(": ") + reason;
 }
 
 ev::Status KafkaSource::Take(const KafkaLibrary::Message& message,
@@ -213,9 +213,9 @@ ev::Status KafkaSource::Poll(int64_t timeout_ms,
     wait_ms = 0;
   }
   statistics_.waiting = CountWaiting();
-  if (told_.empty()) return ev::Status::OK();
-  const ev::Status status = Error(told_);
-  told_.clear();
+  if (error_text_.empty()) return ev::Status::OK();
+  const ev::Status status = Error(error_text_);
+  error_text_.clear();
   return status;
 }
 

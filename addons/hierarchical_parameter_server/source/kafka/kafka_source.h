@@ -92,7 +92,7 @@ class KafkaSource : public UpdateSource {
   };
   std::map<std::pair<std::string, int32_t>, Stream> streams_;
   SourceStatistics statistics_;
-  std::string told_;  // error text set by the callback during a poll
+  std::string error_text_;  // error text set by the callback during a poll
 };
 
 }  // namespace hps

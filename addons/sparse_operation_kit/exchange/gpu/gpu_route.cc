@@ -235,14 +235,14 @@ Status GpuRoute::SumGradients(Span<const int> tables,
            num_ids + plan_->num_ids(tables[end]) <= kMostIds) {
       num_ids += plan_->num_ids(tables[end++]);
     }
-    const Status begun = ev::CatchBadAlloc([&] {
+    const Status status = ev::CatchBadAlloc([&] {
       return SumSome(tables, grads, stream, chunk_starts, wire, begin, end,
                      message, done);
     });
-    if (!begun.ok()) {
+    if (!status.ok()) {
       // On error the caller keeps nothing alive.
       if (*done != nullptr) static_cast<void>((*done)->Wait());
-      return begun;
+      return status;
     }
     begin = end;
   }

@@ -178,11 +178,11 @@ class PooledUpdateTest : public ::testing::TestWithParam<Case> {
 
 TEST_P(PooledUpdateTest, IsTheUpdateByTheSumsBitForBit) {
   const Case& c = GetParam();
-  const RowStorage here = testing::StorageUnderTest();
-  const auto sums = MakeTable(Options(c.dim, here));
-  const auto samples = MakeTable(Options(c.dim, here));
+  const RowStorage tested_storage = testing::StorageUnderTest();
+  const auto sums = MakeTable(Options(c.dim, tested_storage));
+  const auto samples = MakeTable(Options(c.dim, tested_storage));
   const auto cpu = MakeTable(Options(c.dim, RowStorage::kDram));
-  const auto plain = MakeTable(Plain(c.dim, here));
+  const auto plain = MakeTable(Plain(c.dim, tested_storage));
   const auto plain_cpu = MakeTable(Plain(c.dim, RowStorage::kDram));
   std::mt19937_64 random(7);
   for (int64_t step = 0; step < 3; ++step) {
@@ -224,10 +224,10 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_F(PooledUpdateTest, SeveralTablesAndThoseInOtherMemoryAtOnce) {
-  const RowStorage here = testing::StorageUnderTest();
-  const std::vector<Table> one = {MakeTable(Options(4, here)),
+  const RowStorage tested_storage = testing::StorageUnderTest();
+  const std::vector<Table> one = {MakeTable(Options(4, tested_storage)),
                                   MakeTable(Options(4, RowStorage::kDram)),
-                                  MakeTable(Options(4, here))};
+                                  MakeTable(Options(4, tested_storage))};
   const auto alone = MakeTable(Options(4, RowStorage::kDram));
   std::mt19937_64 random(3);
   for (int64_t step = 0; step < 3; ++step) {
@@ -437,9 +437,9 @@ TEST_F(PooledUpdateTest, ChangesAreNoticed) {
 
 TEST_F(PooledUpdateTest, CallsAtOnceEachApplyWhole) {
   constexpr int kCalls = 4, kSteps = 20;
-  const RowStorage here = testing::StorageUnderTest();
-  const std::vector<Table> tables = {MakeTable(Options(1, here)),
-                                     MakeTable(Plain(1, here))};
+  const RowStorage tested_storage = testing::StorageUnderTest();
+  const std::vector<Table> tables = {MakeTable(Options(1, tested_storage)),
+                                     MakeTable(Plain(1, tested_storage))};
   std::mt19937_64 random(9);
   Batch batch(64, 3, 40, 1, &random);
   std::fill(batch.grads.begin(), batch.grads.end(), -1.0f);

@@ -87,9 +87,9 @@ __device__ __forceinline__ void LoadVectors(const LargeBatch& in,
                                             int64_t begin, Panel* panel) {
   const int k = threadIdx.x % kDepth;
   for (int r = threadIdx.x / kDepth; r < kSide; r += kThreads / kDepth) {
-    const bool there = first + r < in.num_vectors && begin + k < in.dim;
+    const bool is_inside = first + r < in.num_vectors && begin + k < in.dim;
     panel->at[k][r] =
-        there ? in.vectors[first + r][sample * in.dim + begin + k] : 0.0f;
+        is_inside ? in.vectors[first + r][sample * in.dim + begin + k] : 0.0f;
   }
 }
 
@@ -137,9 +137,9 @@ __device__ __forceinline__ void LoadSlopes(const float* slopes, int64_t n,
   const int k = threadIdx.x % kDepth;
   for (int r = threadIdx.x / kDepth; r < kSide; r += kThreads / kDepth) {
     const int64_t i = first + r, j = begin + k;
-    const bool there = i < n && j < n && i != j;
+    const bool is_inside = i < n && j < n && i != j;
     const int64_t pair = i > j ? PairsBefore(i) + j : PairsBefore(j) + i;
-    panel->at[k][r] = there ? slopes[pair] : 0.0f;
+    panel->at[k][r] = is_inside ? slopes[pair] : 0.0f;
   }
 }
 
@@ -149,9 +149,9 @@ __device__ __forceinline__ void LoadFloats(const LargeBatch& in, int64_t sample,
                                            Panel* panel) {
   const int c = threadIdx.x % kSide;
   for (int k = threadIdx.x / kSide; k < kDepth; k += kThreads / kSide) {
-    const bool there = begin + k < in.num_vectors && d + c < in.dim;
+    const bool is_inside = begin + k < in.num_vectors && d + c < in.dim;
     panel->at[k][c] =
-        there ? in.vectors[begin + k][sample * in.dim + d + c] : 0.0f;
+        is_inside ? in.vectors[begin + k][sample * in.dim + d + c] : 0.0f;
   }
 }
 

@@ -198,26 +198,27 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
     for (const int64_t places : {64, 1024}) {
       const TableOptions options =
           Options("v", places * RowBytes(static_cast<int>(rule.slots.size())));
-      const auto here = MakeTable(options);
+      const auto table_on_test = MakeTable(options);
       const auto in_memory = MakeTable(InMemory(options));
-      ASSERT_EQ(here->storage(), testing::StorageUnderTest());
-      ASSERT_TRUE(here->pools_on_device());
+      ASSERT_EQ(table_on_test->storage(), testing::StorageUnderTest());
+      ASSERT_TRUE(table_on_test->pools_on_device());
       for (int64_t step = 0; step < 12; ++step) {
         const std::vector<int64_t> ids = Ids(places < 1000 ? 3000 : 900, 6000);
-        ASSERT_OK(Both({here, in_memory}, rule, step, ids));
+        ASSERT_OK(Both({table_on_test, in_memory}, rule, step, ids));
         if (step == 8) {
           const std::vector<int64_t> some(ids.begin(), ids.begin() + 500);
-          EXPECT_EQ(testing::Erased(here.get(), some),
+          EXPECT_EQ(testing::Erased(table_on_test.get(), some),
                     testing::Erased(in_memory.get(), some));
         }
       }
-      ExpectSame(*here, *in_memory, rule.slots);
-      const TierStats stats = here->tier_stats();
+      ExpectSame(*table_on_test, *in_memory, rule.slots);
+      const TierStats stats = table_on_test->tier_stats();
       EXPECT_GT(stats.misses, 1000) << rule.name;
       // Cycling through more rows than places gives no hits.
       EXPECT_GT(stats.hits, places == 1024 ? 1000 : 0) << rule.name;
       EXPECT_LE(stats.memory_rows, places) << rule.name;
-      EXPECT_GE(StoredRows(*here), here->size() - places) << rule.name;
+      EXPECT_GE(StoredRows(*table_on_test), table_on_test->size() - places)
+          << rule.name;
     }
   }
 }
@@ -227,17 +228,17 @@ TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
   const std::vector<std::vector<SlotSpec>> all = {slots};
   const Rule rule = {"Adagrad", {0.1f}, slots};
   const TableOptions options = Options("v", 64 * RowBytes(1));
-  const auto here = MakeTable(options);
+  const auto table_on_test = MakeTable(options);
   const auto in_memory = MakeTable(InMemory(options));
   std::vector<int64_t> ids(64);
   std::iota(ids.begin(), ids.end(), int64_t{1000});
-  ASSERT_OK(Both({here, in_memory}, rule, 0, ids));
+  ASSERT_OK(Both({table_on_test, in_memory}, rule, 0, ids));
   // Samples of two ids, so that gradients have factors. All are new keys.
   ids.resize(40);
   std::iota(ids.begin(), ids.end(), int64_t{0});
   std::vector<int64_t> splits;
   for (int64_t i = 0; i <= 20; ++i) splits.push_back(2 * i);
-  for (const auto& table : {in_memory, here}) {
+  for (const auto& table : {in_memory, table_on_test}) {
     PooledInput in;
     in.table = table.get();
     in.combiner = Combiner::kMean;
@@ -251,7 +252,7 @@ TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
     ASSERT_OK(PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
     // Other rows hold all places until the update has begun.
     std::unique_ptr<RowHold> hold;
-    if (table == here) {
+    if (table == table_on_test) {
       std::vector<RowHandle> handles(64);
       std::iota(handles.begin(), handles.end(), RowHandle{0});
       bool placed = false;
@@ -273,7 +274,7 @@ TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
     releases.join();
     ASSERT_OK(status);
   }
-  ExpectSame(*here, *in_memory, slots);
+  ExpectSame(*table_on_test, *in_memory, slots);
 }
 
 TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
@@ -314,44 +315,44 @@ TEST_F(HbmDramRowsTest, EveryStrategyTrainsToTheSameBits) {
   for (const CacheStrategy strategy : kCacheStrategies) {
     TableOptions options = Options("v", 512 * RowBytes(1));
     options.tier_strategy = strategy;
-    const auto here = MakeTable(options);
+    const auto table_on_test = MakeTable(options);
     const auto in_memory = MakeTable(InMemory(options));
     const Rule rule = Rules()[2];
     for (int64_t step = 0; step < 30; ++step) {
-      ASSERT_OK(Both({here, in_memory}, rule, step, Ids(400, 6000)));
+      ASSERT_OK(Both({table_on_test, in_memory}, rule, step, Ids(400, 6000)));
     }
-    ExpectSame(*here, *in_memory, rule.slots);
+    ExpectSame(*table_on_test, *in_memory, rule.slots);
   }
 }
 
 TEST_F(HbmDramRowsTest, SlotsThatComeLate) {
   const TableOptions options = Options("v", 200 * RowBytes(2));
-  const auto here = MakeTable(options);
+  const auto table_on_test = MakeTable(options);
   const auto in_memory = MakeTable(InMemory(options));
   const Rule sgd = Rules()[0], adam = Rules()[4];
   for (int64_t step = 0; step < 5; ++step) {
-    ASSERT_OK(Both({here, in_memory}, sgd, step, Ids(500, 3000)));
+    ASSERT_OK(Both({table_on_test, in_memory}, sgd, step, Ids(500, 3000)));
   }
   // Fresh rows, which must get the current initial values.
   const std::vector<SlotSpec> one = {{"m", 0.25f}};
   std::vector<int32_t> admitted;
   std::vector<int64_t> fresh = {100001, 100002, 100003};
-  for (const auto& table : {here, in_memory}) {
+  for (const auto& table : {table_on_test, in_memory}) {
     ASSERT_OK(table->EnsureSlots(one, nullptr));
     std::vector<int64_t> gone;
     std::vector<float> rows(fresh.size() * kDim), gone_rows;
     ASSERT_OK(table->ReadAndEvict(fresh, 5, rows.data(), &gone, &gone_rows));
   }
-  ExpectSame(*here, *in_memory, one);
+  ExpectSame(*table_on_test, *in_memory, one);
   // Another initial value, for new rows, and another slot, for all rows.
-  for (const auto& table : {here, in_memory}) {
+  for (const auto& table : {table_on_test, in_memory}) {
     ASSERT_OK(table->EnsureSlots(adam.slots, nullptr));
   }
-  ExpectSame(*here, *in_memory, adam.slots);
+  ExpectSame(*table_on_test, *in_memory, adam.slots);
   for (int64_t step = 5; step < 10; ++step) {
-    ASSERT_OK(Both({here, in_memory}, adam, step, Ids(500, 3000)));
+    ASSERT_OK(Both({table_on_test, in_memory}, adam, step, Ids(500, 3000)));
   }
-  ExpectSame(*here, *in_memory, adam.slots);
+  ExpectSame(*table_on_test, *in_memory, adam.slots);
 }
 
 TEST_F(HbmDramRowsTest, HotRowsStayAndAreNotReadAgain) {

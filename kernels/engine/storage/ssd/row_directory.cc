@@ -51,8 +51,9 @@ Status MakeDirectories(const std::string& path) {
     const std::string part = path.substr(0, end);
     if (mkdir(part.c_str(), 0777) == 0 || errno == EEXIST) continue;
     const int error = errno;
-    struct stat there;
-    if (stat(part.c_str(), &there) == 0) continue;  // EROFS, although it exists
+    struct stat existing;
+    if (stat(part.c_str(), &existing) == 0)
+      continue;  // EROFS, although it exists
     return Unusable(path, ("creating '" + part + "'").c_str(), error);
   }
   struct stat made;

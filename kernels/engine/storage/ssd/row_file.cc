@@ -146,9 +146,10 @@ Status RowFile::TakeBlocks(uint32_t number) {
 }
 
 std::string RowFile::FreeBytes() const {
-  struct statvfs there;
-  if (fstatvfs(fd_, &there) != 0) return "unknown";
-  return std::to_string(static_cast<uint64_t>(there.f_bavail) * there.f_frsize);
+  struct statvfs volume;
+  if (fstatvfs(fd_, &volume) != 0) return "unknown";
+  return std::to_string(static_cast<uint64_t>(volume.f_bavail) *
+                        volume.f_frsize);
 }
 
 Status RowFile::TakeSegment() {

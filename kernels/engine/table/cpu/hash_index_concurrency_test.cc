@@ -149,12 +149,12 @@ TEST(HashIndexConcurrencyTest, NothingIsLostWhileItGrows) {
     } else {
       std::mt19937_64 random(t);
       while (published.load(std::memory_order_acquire) < kKeys) {
-        const int64_t there = published.load(std::memory_order_acquire);
-        if (there == 0) continue;
+        const int64_t num_published = published.load(std::memory_order_acquire);
+        if (num_published == 0) continue;
         keys.resize(500);
         rows.resize(keys.size());
         for (int64_t& key : keys) {
-          key = static_cast<int64_t>(random() % there) * 7919;
+          key = static_cast<int64_t>(random() % num_published) * 7919;
         }
         index.Find(keys, rows.data());
         for (size_t i = 0; i < keys.size(); ++i) {

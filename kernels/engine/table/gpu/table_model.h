@@ -188,10 +188,11 @@ class EvictingModel {
         result->evicted[out] = gone.score;
         return;
       }
-      const uint64_t here = chain[j];
+      const uint64_t common_bucket = chain[j];
       key = out;
       chain = ChainOf(key);
-      j = std::find(chain.begin(), chain.end(), here) - chain.begin() + 1;
+      j = std::find(chain.begin(), chain.end(), common_bucket) - chain.begin() +
+          1;
     }
     if (!evicting) evict_.push_back(key);
   }

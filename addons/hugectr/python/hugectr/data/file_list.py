@@ -39,9 +39,9 @@ def read(path):
   found = []
   for number, name in enumerate(names, 2):
     beside = os.path.join(os.path.dirname(path), name)
-    there = [p for p in (name, beside) if name and os.path.isfile(p)]
-    if not there:
+    existing = [p for p in (name, beside) if name and os.path.isfile(p)]
+    if not existing:
       raise errors.DataError("file list %s: line %d: there is no file %r" %
                              (path, number, name))
-    found.append(there[0])
+    found.append(existing[0])
   return found

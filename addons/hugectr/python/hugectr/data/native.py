@@ -73,9 +73,9 @@ def library_path():
   Raises:
     ImportError: it is in neither folder.
   """
-  here = os.path.dirname(os.path.abspath(__file__))
-  addon = os.path.dirname(os.path.dirname(os.path.dirname(here)))
-  candidates = [os.path.join(here, _LIBRARY), os.path.join(addon, "reader", _LIBRARY)]
+  folder = os.path.dirname(os.path.abspath(__file__))
+  addon = os.path.dirname(os.path.dirname(os.path.dirname(folder)))
+  candidates = [os.path.join(folder, _LIBRARY), os.path.join(addon, "reader", _LIBRARY)]
   for path in candidates:
     if os.path.exists(path):
       return path

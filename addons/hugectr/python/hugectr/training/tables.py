@@ -103,7 +103,7 @@ def _storage(beyond, name, rows, floats):
       storage_size=size))
 
 
-def _in_gpu_memory_if_there_is_any():
+def _in_gpu_memory_if_any():
   """Returns the option of a table in GPU memory, or None without a GPU."""
   try:
     ctypes.CDLL("libcuda.so.1")
@@ -143,7 +143,7 @@ class Maker(object):
         -limit, limit, seed=seeds.of(name))
     beyond = beyond_of(self._beyond, embedding)
     if beyond is None:
-      option = _in_gpu_memory_if_there_is_any()
+      option = _in_gpu_memory_if_any()
     else:
       rows = memory_rows(embedding, beyond.blocks)
       option = _storage(beyond, name, rows and rows[slot or 0],

@@ -328,7 +328,8 @@ class NcclCarrier : public Carrier {
     EV_CUDA_RETURN_IF_ERROR(cudaMallocHost(&data, WithRoom(bytes)));
     made.data = static_cast<char*>(data);
     made.bytes = WithRoom(bytes);
-    if (staging->data != nullptr) outgrown_here_.push_back(std::move(*staging));
+    if (staging->data != nullptr)
+      outgrown_staging_.push_back(std::move(*staging));
     *staging = std::move(made);
     return ev::Status::OK();
   }
@@ -654,7 +655,7 @@ class NcclCarrier : public Carrier {
   std::unique_ptr<ev::gpu::DeviceBuffer> sent_, received_, sums_;
   Staging up_, down_;
   std::vector<std::unique_ptr<ev::gpu::DeviceBuffer>> outgrown_;
-  std::vector<Staging> outgrown_here_;
+  std::vector<Staging> outgrown_staging_;
   std::vector<std::unique_ptr<PieceList>> piece_lists_;
 };
 
