@@ -30,7 +30,7 @@ class TfNamesTest(parameterized.TestCase):
       self.assertIsInstance(getattr(tf_names, name), types.ModuleType, name)
 
   @parameterized.parameters(sorted(_USED))
-  def test_has_what_2x_moved(self, name):
+  def test_finds_what_2x_moved(self, name):
     for attribute in _USED[name]:
       self.assertTrue(hasattr(getattr(tf_names, name), attribute), attribute)
     self.assertFalse(hasattr(getattr(tf_names, name), "no_such_function"))

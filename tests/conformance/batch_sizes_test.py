@@ -85,7 +85,7 @@ class BatchSizesTest(parameterized.TestCase):
 
   @parameterized.product(lookup=sorted(_LOOKUPS), size=(2 ** 62, 2 ** 31 - 1, -1),
                          is_known=(False, True))
-  def test_is_an_error(self, lookup, size, is_known):
+  def test_impossible_sizes_raise(self, lookup, size, is_known):
     shape = np.array([size, 1], np.int64)
     with tf.Graph().as_default():
       fed = tf.placeholder(tf.int64, [2])

@@ -189,7 +189,7 @@ class DynamicDimensionTest(parameterized.TestCase):
         got, [np.array([4, 4, 3, 3, 0, 0]) / first, np.zeros(6), np.full(6, 2.) / last],
         rtol=1e-6)
 
-  def test_is_saved_block_by_block(self):
+  def test_saves_block_by_block(self):
     variable = self.variable()
     self.assertEqual((variable.name, variable.dim, variable.block_num), ("d", 6, 3))
     rows = tf.nn.embedding_lookup(variable, tf.constant([7, 8]), blocknums=[3, 1])

@@ -128,7 +128,7 @@ class CheckpointTest(parameterized.TestCase):
     _checkpoint(fresh).restore(path)
     self.assertEqual(expected, fresh.train("eager"))
 
-  def test_an_asynchronous_save_before_there_is_a_table(self):
+  def test_an_asynchronous_save_without_a_table(self):
     root, folder = tf.train.Checkpoint(dense=tf.Variable([1.])), self.create_tempdir().full_path
     options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
     root.write(folder + "/first", options=options)

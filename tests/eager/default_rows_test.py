@@ -72,7 +72,7 @@ class DefaultRowsTest(parameterized.TestCase):
     self.assertGreater(np.abs(_drawn(1, make) - first).max(), 1e-3)
 
   @parameterized.parameters("none given", "tf", "keras", "sok, keras")
-  def test_with_a_seed_of_tensorflow(self, kind):
+  def test_seeds_of_tensorflow_give_the_same_rows(self, kind):
     found = []
     for seed, rank in ((1, 1), (1, 2), (2, 1)):
       tf.random.set_seed(seed)

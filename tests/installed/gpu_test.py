@@ -63,7 +63,7 @@ print(error, framework.cudaGetErrorString(error).decode())
     self.assertEqual(said.strip(),
                      "35 no NVIDIA driver, or it does not match its library libcuda.so.1")
 
-  def test_is_a_program(self):
+  def test_runs_as_a_program(self):
     if _has_driver():
       self.skipTest("this machine has a driver: set-up would begin")
     done = subprocess.run(

@@ -156,7 +156,7 @@ class MovesTest(parameterized.TestCase):
     self._same(one, other)
     self._check_goes_on(one, other)
 
-  def test_there_and_back(self):
+  def test_moves_to_the_gpu_and_back(self):
     gpu, cpu, again = _Model(_ON_GPU), _Model(_ON_CPU), _Model(_ON_GPU)
     gpu.run(4, seed=1)
     folder = self.create_tempdir().full_path

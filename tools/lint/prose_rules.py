@@ -27,8 +27,20 @@ _TALKING = re.compile(
 _IDIOM = re.compile(
     r"\b(but for|through with|of before|as many as are too many|there is none of|one's)\b",
     re.IGNORECASE)
-_PLACE = re.compile(r"\b[A-Za-z_]*[a-z](There|Here|Told|Begun)(?=[A-Z_]|\b)"
-                    r"|\b[a-z_]+_(there|here|told|begun)\b")
+_PLACE = re.compile(r"(?:^|[a-z0-9_])(?:There|Here|Told|Begun)(?=[A-Z0-9_]|$)"
+                    r"|(?:^|_)(?:there|here|told|begun)(?=_|$)")
+# Code that still has such names: the ids of a request to deduplicate in GPU memory.
+_PLACES_LEFT = ("kernels/engine/", "addons/sparse_operation_kit/exchange/route.cc",
+                "addons/sparse_operation_kit/exchange/gpu/exchange_gpu_test.cc")
+_NAME = re.compile(r"\b[A-Za-z_]\w*\b")
+_NOT_CODE = re.compile(
+    r'R"doc\(.*?\)doc"|//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'
+    r"'(?:[^'\\\n]|\\.)*'", re.DOTALL)
+
+# A test is named by what it checks: subject and verb, or verb and object.
+_TEST = re.compile(r"(?:def test_(?:is|are|has|have|with)_|"
+                   r"TEST(?:_F|_P)?\(\s*\w+,\s*(?:Is|Are|Has|Have|With)[A-Z]|"
+                   r"TEST(?:_F|_P)?\(\s*\w+,\s*Acceptance\d)\w*")
 
 # Words that pages and comments write in another way, and that way.
 _WORDING = (
@@ -161,6 +173,23 @@ def _prose_lines(text):
   return found
 
 
+def _names(path, text):
+  """Returns [(line, identifier)] of the code of one file, without comments and literals."""
+  if path.startswith(_PLACES_LEFT):
+    return []
+  if path.endswith(_CPP):
+    code = _NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+    return [(number, name) for number, line in enumerate(code.splitlines(), 1)
+            for name in _NAME.findall(line)]
+  if not path.endswith(".py"):
+    return []
+  try:
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+  except (SyntaxError, tokenize.TokenError):
+    return []
+  return [(t.start[0], t.string) for t in tokens if t.type == tokenize.NAME]
+
+
 def _longest_sentence(text):
   text = _CODE.sub("x", text)
   return max(len(s.split()) for s in _SENTENCE_END.split(text))
@@ -199,12 +228,13 @@ def violations(path, text):
     for pattern, remedy in _WORDING:
       for words in pattern.findall(plain):
         add(cell.line, "'%s': %s" % (words, remedy))
-  if path.endswith(_CPP + (".py",)):
-    for number, line in enumerate(text.splitlines(), 1):
-      if line.lstrip().startswith(("//", "#")):
-        continue
-      for match in _PLACE.finditer(line):
-        add(number, "'%s': name the memory or the rank that is meant" % match.group(0))
+  if is_code:
+    for number, name in _names(path, text):
+      if _PLACE.search(name):
+        add(number, "'%s': name the memory or the rank that is meant" % name)
+    for match in _TEST.finditer(text):
+      add(1 + text.count("\n", 0, match.start()),
+          "'%s': a test's name says what it checks" % match.group(0))
   return found
 
 

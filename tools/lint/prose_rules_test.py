@@ -29,6 +29,11 @@ class ProseRulesTest(parameterized.TestCase):
       ("a.py", "# .6 ms per step", "starts with a digit"),
       ("a.h", "bool GoesThere() const;", "name the memory"),
       ("a.cc", "samples_there = 1;", "name the memory"),
+      ("a.cc", "f(here.ids);", "name the memory"),
+      ("a.py", "there = 1", "name the memory"),
+      ("a_test.py", "class A:\n  def test_is_empty(self):\n    pass", "what it checks"),
+      ("a_test.cc", "TEST(A,\n     Acceptance08Batches) {}", "what it checks"),
+      ("a_test.cc", "TEST_F(A, IsEmpty) {}", "what it checks"),
   )
   def test_refuses(self, path, text, message):
     found = prose_rules.violations(path, text + "\n")
@@ -48,7 +53,10 @@ class ProseRulesTest(parameterized.TestCase):
       ("a.md", "If there is an error, its own file takes 0.6 ms; `x = .6`."),
       ("a.h", "// The parts:\n//   a  %s\n//   b  %s" % ("a " * 20, "b " * 20)),
       ("a.md", "- %s.\n- %s." % ("a " * 30, "a " * 30)),
-      ("a.h", "int where = 0; Theremin There;"),
+      ("a.h", "int where = 0; Theremin adherent = 1;  // is there"),
+      ("a.h", 'f("here", "there");'),
+      ("a_test.py", "class A:\n  def test_issues_are_closed(self):\n    pass"),
+      ("a_test.cc", "TEST_F(A, IsolatesCalls) {}"),
       ("a.py", "not python ("),
   )
   def test_allows(self, path, text):

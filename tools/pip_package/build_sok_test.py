@@ -107,7 +107,7 @@ class BuildSokTest(absltest.TestCase):
           r"^sok_stock_tf-[^/]+\.dist-info/(LICENSE|METADATA|WHEEL|RECORD)$" %
           "|".join(map(re.escape, [_LIBRARY] + _OTHER_LIBRARIES)))
 
-  def test_has_the_version_of_tensorflow(self):
+  def test_names_the_version_of_tensorflow(self):
     self.assertEqual(self.files["embedding_variable/tensorflow_version.txt"], b"1.15\n")
 
   def test_metadata(self):

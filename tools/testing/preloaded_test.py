@@ -65,7 +65,7 @@ class PreloadedTest(parameterized.TestCase):
     self.assertEqual(self.printed(), expected.stdout.decode())
     self.assertIn("its exit handler", self.printed())
 
-  def test_has_no_variable_of_the_interpreters_environment(self):
+  def test_keeps_no_variable_of_the_interpreters_environment(self):
     self.assertIn("PATH", os.environ)
     program = self.start("-c", "import os; print(sorted(os.environ))", env={"A": "1"})
     self.assertEqual(program.wait(60), 0)

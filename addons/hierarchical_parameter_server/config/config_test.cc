@@ -298,7 +298,7 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsAccepted) {
 
 // Acceptance test 8, for the file's content: the error names key, limit and
 // value.
-TEST(ConfigTest, Acceptance08EveryWrongKeyIsNamed) {
+TEST(ConfigTest, NamesEveryWrongKey) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[]", "want an object"},
       {"{}", "models: want one model at least"},

@@ -114,7 +114,7 @@ class ServingUtest(parameterized.TestCase):
       good = hps.Init(ps_config_file=path, global_batch_size=_BATCH * hvd.size())
       self.assertEqual(session.run(good), b"OK")
 
-  def test_rows_that_are_pushed_to_one_rank_are_seen_there_alone(self):
+  def test_rows_pushed_to_one_rank_stay_on_that_rank(self):
     hps.start(self.config(), _BATCH * hvd.size())
     if hvd.rank() == 0:
       hps.push_rows("m", "table0", [4], np.full([1, _DIM], 9))

@@ -145,7 +145,7 @@ const char* const kTiers[] = {
 
 // Acceptance tests 3 and 5: two models, three tables of different widths;
 // unknown, extreme and repeated keys; with every combination of tiers.
-TEST_F(ServerTest, Acceptance03And05EveryTierGivesTheSameRows) {
+TEST_F(ServerTest, EveryTierGivesTheSameRows) {
   WriteModels(1);
   for (const char* const tiers : kTiers) {
     SCOPED_TRACE(tiers);
@@ -294,7 +294,7 @@ TEST_F(ServerTest, ModelsComeAreReloadedAndGoWhileLookupsRun) {
 
 // Acceptance test 10, in host memory: 1 % of the rows change while many threads
 // look up. No row is torn, and pushed rows are visible to the next lookup.
-TEST_F(ServerTest, Acceptance10RowsArePushedWhileServing) {
+TEST_F(ServerTest, PushesRowsWhileServing) {
   WriteModels(1);
   for (const char* const tiers : kTiers) {
     SCOPED_TRACE(tiers);
@@ -381,7 +381,7 @@ TEST_F(ServerTest, KeysOf32Bits) {
 }
 
 // Acceptance test 9: many concurrent callers, no wrong row.
-TEST_F(ServerTest, Acceptance09ManyCallers) {
+TEST_F(ServerTest, ServesManyCallers) {
   WriteModels(1);
   const auto server = Serve("");
   std::shared_ptr<ServedTable> table;
@@ -430,7 +430,7 @@ TEST_F(ServerTest, ALayerOfARemovedModelGetsAnError) {
 
 // Acceptance test 6: explicit start, then implicit; a conflicting second one
 // fails.
-TEST_F(ServerTest, Acceptance06OneConfigurationRuns) {
+TEST_F(ServerTest, RunsOneConfiguration) {
   WriteModels(1);
   StartOptions options;
   bool started = true;
@@ -469,7 +469,7 @@ TEST_F(ServerTest, Acceptance06OneConfigurationRuns) {
 }
 
 // Acceptance test 7, first half: the environment overrides the graph.
-TEST_F(ServerTest, Acceptance07TheEnvironmentNamesTheConfiguration) {
+TEST_F(ServerTest, EnvironmentNamesTheConfiguration) {
   WriteModels(1);
   const std::string path = WriteConfig("{" + Models() + "}");
   setenv(kConfigVariable, path.c_str(), 1);
@@ -483,7 +483,7 @@ TEST_F(ServerTest, Acceptance07TheEnvironmentNamesTheConfiguration) {
 }
 
 // Acceptance test 8: all invalid sizes.
-TEST_F(ServerTest, Acceptance08BatchesAndReplicas) {
+TEST_F(ServerTest, ServesBatchesAndReplicas) {
   WriteModels(1);
   StartOptions good;
   good.config_file = WriteConfig("{" + Models() + "}");
@@ -515,7 +515,7 @@ TEST_F(ServerTest, Acceptance08BatchesAndReplicas) {
 }
 
 // Acceptance test 11: the planned host memory is right.
-TEST_F(ServerTest, Acceptance11ThePlannerIsRightWithin5Percent) {
+TEST_F(ServerTest, PlansMemoryWithin5Percent) {
   WriteTable("a", Range(0, 100000), 16, 1);
   for (const char* type : {"hash_map", "multi_process_hash_map"}) {
     Config config;

@@ -174,7 +174,7 @@ TEST(RawSourceTest, ShufflesWholeBlocksAnewInEachPass) {
   }
 }
 
-TEST(BlockOrderTest, IsNumPys) {
+TEST(BlockOrderTest, MatchesNumPysShuffle) {
   // Computed by numpy.random.RandomState(seed).shuffle(numpy.arange(count)).
   EXPECT_EQ(Shuffled(10, 3),
             (std::vector<int64_t>{5, 4, 1, 2, 9, 6, 7, 0, 3, 8}));

@@ -31,7 +31,7 @@ class DeviceMemoryTest : public ::testing::Test {
 };
 
 // Enqueues late work three times; each keeps memory that it may read.
-TEST_F(DeviceMemoryTest, IsKeptUntilTheStreamIsDone) {
+TEST_F(DeviceMemoryTest, KeepsMemoryUntilTheStreamIsDone) {
   // done: number of works that have finished. done_when_freed: its value when
   // each memory was freed. Both may outlive a failing test.
   const auto done = std::make_shared<std::atomic<int>>(0);

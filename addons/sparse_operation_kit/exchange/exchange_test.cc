@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, ExchangeTest, ::testing::Values(1, 2, 3, 4, 7));
 
 // Checks the gradient of a key to the bit: each rank's occurrences in order,
 // then the ranks in order.
-TEST(ExchangeGradient, IsSummedInRankOrder) {
+TEST(ExchangeGradient, SumsInRankOrder) {
   LoopbackJob::Options options = TestOptions();
   options.num_ranks = 3;
   LoopbackJob job(options, {{"t", 1, Combiner::kSum, {0, 1, 2}}}, {0.0f});

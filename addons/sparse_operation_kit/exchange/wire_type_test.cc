@@ -109,7 +109,7 @@ TEST(Float16, OverflowsAt65520) {
   EXPECT_EQ(Encode(WireType::kFloat16, 0x1p-26f), 0);
 }
 
-TEST(Float32, IsCopied) {
+TEST(Float32, CopiesItsInput) {
   std::mt19937 rng(1);
   std::vector<float> from(37), to(37);
   for (float& f : from) f = static_cast<float>(rng());

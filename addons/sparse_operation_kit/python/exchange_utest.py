@@ -128,7 +128,7 @@ class ExchangeUtest(absltest.TestCase):
         np.testing.assert_array_equal(
             session.run(out), [[0, 0], [1 - hvd.size(), 1 - hvd.size()]])
 
-  def test_3_there_is_one(self):
+  def test_3_refuses_another_exchange(self):
     for other in ("nccl", "horovod"):
       with self.assertRaisesRegex(RuntimeError,
                                   "='%s', but this process already uses 'memory'" % other):

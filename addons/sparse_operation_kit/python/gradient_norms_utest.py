@@ -216,7 +216,7 @@ class GradientNormsUtest(parameterized.TestCase):
 
   @parameterized.parameters("clip_by_global_norm", "optimize_loss", "skip_if_large",
                             "clip_by_norm")
-  def test_with_horovods_optimizer(self, way):
+  def test_horovods_optimizer(self, way):
     self._skip_without(way)
     self._compare(_WAYS[way], wrap=hvd.DistributedOptimizer)
 

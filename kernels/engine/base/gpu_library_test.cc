@@ -123,7 +123,7 @@ TEST(OpenGpuLibraryTest, AnotherBuildIsRefusedByTheNamesOfBothFiles) {
   EXPECT_EQ(nullptr, library);
 }
 
-TEST(FileOfTest, IsAbsolute) {
+TEST(FileOfTest, ReturnsAnAbsolutePath) {
   const std::string path = FileOf(reinterpret_cast<const void*>(&OpLibraryIn));
   EXPECT_EQ('/', path[0]) << path;
   EXPECT_NE(std::string::npos, path.find("gpu_library_test")) << path;

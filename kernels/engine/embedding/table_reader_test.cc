@@ -263,7 +263,7 @@ TEST_F(TableReaderTest, LookupsAndUpdatesGoOnAndRemovalsWait) {
   EXPECT_EQ(changes, 3);
 }
 
-TEST_F(TableReaderTest, IsOfOneMomentWhateverIsTrainedMeanwhile) {
+TEST_F(TableReaderTest, ReadsOneMomentWhileTrainingGoesOn) {
   ASSERT_OK(Write(&table_, Range(-300, 300), 1));
   ASSERT_OK(Update(Range(-50, 200), 2));
   const Contents expected = Now();

@@ -20,7 +20,7 @@ struct TestPlan {
 int TestPlan::num_destroyed = 0;
 int TestPlan::num_given_back = 0;
 
-TEST(RecycledPlanTest, IsReusedUnlessItIsHuge) {
+TEST(RecycledPlanTest, ReusesAPlanUnlessItIsHuge) {
   std::shared_ptr<TestPlan> plan = RecycledPlan<TestPlan>();
   const std::shared_ptr<TestPlan> other = RecycledPlan<TestPlan>();
   EXPECT_NE(plan, other);

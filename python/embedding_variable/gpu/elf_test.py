@@ -55,7 +55,7 @@ class ElfTest(absltest.TestCase):
     testing.write_library(self.path, rpath="/old")
     self.assertEqual(elf.Elf(self.path).search_path, ["/old"])
 
-  def test_without_a_dynamic_entry_there_is_nothing(self):
+  def test_finds_nothing_without_a_dynamic_entry(self):
     testing.write_library(self.path)
     library = elf.Elf(self.path)
     self.assertIsNone(library.soname)

@@ -218,7 +218,7 @@ class MainTest(absltest.TestCase):
 
 class ModuleTest(absltest.TestCase):
 
-  def test_is_a_program(self):
+  def test_runs_as_a_program(self):
     environ = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "embedding_variable.gpu", "env",

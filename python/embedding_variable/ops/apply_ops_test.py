@@ -116,7 +116,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
         [[]] * len(tables), plan=plans[0][0],
         plan_tables=plan_tables or [t for _, t in plans])
 
-  def test_with_a_plan_equals_without(self):
+  def test_a_plan_does_not_change_the_result(self):
     tables = [
         testing.Table(name, 2, record_frequency=True, record_version=True)
         for name in ("a", "b")

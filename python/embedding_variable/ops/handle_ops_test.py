@@ -42,7 +42,7 @@ class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):
     with self.assertRaises(TypeError):
       handle_ops.handle("user", 3, key_dtype=tf.string)
 
-  def test_is_initialized_never_fails(self):
+  def test_reading_is_initialized_never_fails(self):
     table = testing.Table("user", 3)
     flag = handle_ops.is_initialized(table.handle)
     self.assertEqual([], flag.shape.as_list())

@@ -44,7 +44,7 @@ class VariableTest(parameterized.TestCase):
     self.assertIsNone(v.constraint)
     self.assertIn("'v:0' dim=3", repr(v))
 
-  def test_is_an_instance_of_the_types_that_code_checks(self):
+  def test_passes_the_type_checks_of_code(self):
     from tensorflow.python.ops import kv_variable_ops  # pylint: disable=g-import-not-at-top
     v = tf.get_embedding_variable("v", 3)
     self.assertIsInstance(v, kv_variable_ops.EmbeddingVariable)

@@ -14,7 +14,7 @@
 namespace hps {
 namespace {
 
-TEST(HostDeviceCacheTest, IsTheCacheOfThisProgram) {
+TEST(HostDeviceCacheTest, ProgramUsesThisCache) {
   std::shared_ptr<DeviceCache> cache;
   const ev::Status status = MakeDeviceCache(&cache);
   ASSERT_TRUE(status.ok()) << status.message();

@@ -39,7 +39,7 @@ std::vector<int64_t> Keys(int64_t first, int64_t count) {
 
 // Acceptance test 11: at most 1.2 * (8 + 4 * width) bytes of memory per row,
 // whether the table was reserved or has grown.
-TEST(HashMapMemoryTest, Acceptance11RowsAreCompact) {
+TEST(HashMapMemoryTest, StoresRowsCompactly) {
   for (const int width : {1, 16, 128}) {
     for (const bool reserve : {false, true}) {
       const auto database = MakeMap(HashMapOptions());

@@ -591,7 +591,7 @@ class SessionTest(parameterized.TestCase):
       self.session(vvgpu=vvgpu)
       self.assertEqual(os.environ["CUDA_VISIBLE_DEVICES"], expected)
 
-  def test_float16_where_there_is_a_gpu(self):
+  def test_trains_in_float16_on_a_gpu(self):
     losses = []
     for solver in ({}, {"use_mixed_precision": True, "scaler": 128}):
       # TensorFlow's CPU kernels support float16 too.

@@ -112,7 +112,7 @@ class GivenRowsTest : public ::testing::TestWithParam<Combiner> {
   std::shared_ptr<const LookupPlan> plan_;
 };
 
-TEST_P(GivenRowsTest, IsTheTransposeOfTheGradient) {
+TEST_P(GivenRowsTest, ComputesTheTransposeOfTheGradient) {
   for (bool weighted : {false, true}) {
     if (weighted && Selects(GetParam())) continue;
     ASSERT_NO_FATAL_FAILURE(Run(weighted));

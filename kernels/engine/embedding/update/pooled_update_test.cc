@@ -176,7 +176,7 @@ class PooledUpdateTest : public ::testing::TestWithParam<Case> {
   testing::ThreadPool pool_{3};
 };
 
-TEST_P(PooledUpdateTest, IsTheUpdateByTheSumsBitForBit) {
+TEST_P(PooledUpdateTest, EqualsTheUpdateByTheSumsBitForBit) {
   const Case& c = GetParam();
   const RowStorage tested_storage = testing::StorageUnderTest();
   const auto sums = MakeTable(Options(c.dim, tested_storage));

@@ -200,7 +200,7 @@ TEST_F(RowUpdateTest, DuplicatesAreSummedBeforeTheRule) {
   EXPECT_EQ(3.0f - 0.5f * 2.0f / std::sqrt(0.1f + 4.0f), row);
 }
 
-TEST_F(RowUpdateTest, WithAPlanAndWithoutGiveTheSameBits) {
+TEST_F(RowUpdateTest, PlanDoesNotChangeTheBits) {
   auto planned = MakeTable("a", 16), plain = MakeTable("b", 16);
   for (int step = 0; step < 4; ++step) {
     Draw(5000, 16, 3000);

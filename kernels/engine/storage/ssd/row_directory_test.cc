@@ -40,7 +40,7 @@ void ExpectHas(const Status& status, const std::string& part) {
       << status.message() << "\nlacks " << part;
 }
 
-TEST_F(RowDirectoryTest, IsMadeWithItsParents) {
+TEST_F(RowDirectoryTest, CreatesItsParents) {
   path_ += "/a/b";
   ASSERT_TRUE(RowDirectory::Open(path_, "v", &directory_).ok());
   EXPECT_TRUE(Exists("LOCK"));

@@ -251,7 +251,7 @@ TEST_P(TieredRowsTest, TheFileStaysWithinBounds) {
               }).ok());
 }
 
-TEST_P(TieredRowsTest, WithFifoRowsLeaveAsTheyCame) {
+TEST_P(TieredRowsTest, FifoEvictsRowsInTheirOrder) {
   if (GetParam().strategy != CacheStrategy::kFifo) {
     GTEST_SKIP() << "the variant's strategy is another";
   }
@@ -279,8 +279,7 @@ TEST_P(TieredRowsTest, WithFifoRowsLeaveAsTheyCame) {
 
 TEST_P(TieredRowsTest, RowsThatAreUsedOftenStay) {
   if (GetParam().strategy == CacheStrategy::kFifo) {
-    GTEST_SKIP()
-        << "with FIFO a use keeps no row (WithFifoRowsLeaveAsTheyCame)";
+    GTEST_SKIP() << "with FIFO a use keeps no row (FifoEvictsRowsInTheirOrder)";
   }
   ASSERT_TRUE(Make(500 * 32).ok());
   const int64_t hot = rows_->capacity() / 4, count = 20000;

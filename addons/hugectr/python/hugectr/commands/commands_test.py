@@ -223,7 +223,7 @@ class CommandsTest(parameterized.TestCase):
     # The keys of a Norm file already include offsets.
     return found.labels, found.dense, np.stack([s.keys for s in found.slots])
 
-  def test_convert_there_and_back(self):
+  def test_convert_and_convert_back(self):
     path, folder = self.configuration(input_key_type="I64")
     with open(path) as f:
       found = json.load(f)

@@ -218,7 +218,7 @@ class ConfigTest(parameterized.TestCase):
     found = "\n".join(self.mistakes(self.dcn))
     self.assertIn("no embedding takes the sparse input 'keys'", found)
 
-  def test_one_mistake_is_told_once(self):
+  def test_one_mistake_is_reported_once(self):
     _layer(self.dcn, "flat")["leading_dim"] = 400
     self.assertLen(self.mistakes(self.dcn), 1)
 
@@ -295,7 +295,7 @@ class ConfigTest(parameterized.TestCase):
       model.read(path)
     self.assertIn(path, str(caught.exception))
 
-  def test_a_file_that_is_not_there_or_no_text(self):
+  def test_a_file_that_does_not_exist_or_is_no_text(self):
     with self.assertRaisesRegex(errors.ConfigError, "no.json: cannot be read"):
       model.read("no.json")
     path = self.create_tempfile(content=b'{\n"caf\xe9": 1}', mode="wb").full_path

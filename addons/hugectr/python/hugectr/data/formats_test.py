@@ -138,7 +138,7 @@ class NormTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.DataError, r"0\.data: " + expected):
       list(self.read(self.list_of(data), with_sums, **kwargs).chunks())
 
-  def test_malformed_records_are_told_with_their_place(self):
+  def test_malformed_records_are_reported_with_their_place(self):
     samples = [(0., [1., 2.], [[5], [6]]) for _ in range(3)]
     good = _norm_bytes(samples, False, "I")
     # Records have 28 bytes: the second starts at 92, its first slot at 104.

@@ -64,7 +64,7 @@ class SolverTest(parameterized.TestCase):
     self.assertEqual(solver.solver_parser_helper(eval_batches=7).max_eval_batches, 7)
     self.assertEqual(solver.solver_parser_helper(max_eval_batches=7).max_eval_batches, 7)
 
-  def test_is_read_only(self):
+  def test_values_cannot_be_written(self):
     found = solver.solver_parser_helper(seed=3)
     with self.assertRaisesRegex(AttributeError, "read-only: 'seed'"):
       found.seed = 4
