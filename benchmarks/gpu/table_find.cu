@@ -40,7 +40,7 @@ int main() {
     const double us = MedianUs(8, 64, [&](int i) {
       Must(b.set->Find(b.Batch(i), b.slots.get(), StreamView()));
     });
-    Report("find, load .75, never evicting, all present", us, 14, 6.5,
+    Report("find, load 0.75, never evicting, all present", us, 14, 6.5,
            33.9 / 1.02);
   }
   {
@@ -52,7 +52,7 @@ int main() {
     const double us = MedianUs(8, 64, [&](int i) {
       Must(b.set->Find(b.Batch(i), b.slots.get(), StreamView()));
     });
-    Report("find, load .75, 26 tables in one launch", us, 0, 0, 33.9 / 1.1);
+    Report("find, load 0.75, 26 tables in one launch", us, 0, 0, 33.9 / 1.1);
   }
   return 0;
 }

@@ -32,6 +32,7 @@ _PLACE = re.compile(r"(?:^|[a-z0-9_])(?:There|Here|Told|Begun)(?=[A-Z0-9_]|$)"
 # Code that still has such names: the ids of a request to deduplicate in GPU memory.
 _PLACES_LEFT = ("kernels/engine/", "addons/sparse_operation_kit/exchange/route.cc",
                 "addons/sparse_operation_kit/exchange/gpu/exchange_gpu_test.cc")
+_LITERAL = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 _NOT_CODE = re.compile(
     r'R"doc\(.*?\)doc"|//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'
@@ -48,6 +49,9 @@ _WORDING = (
     (re.compile(r"\ban own\b"), "write 'its own' or 'a separate'"),
     (re.compile(r"(?<![\w.\])\"'])\.\d+\b"), "a number starts with a digit, as 0.6"),
 )
+# The same for messages, which are string literals.
+_MESSAGES = _WORDING[:2] + (
+    (re.compile(r"\bwants?\b"), "an error has 'expected X, got Y', then the remedy"),)
 # A colon or semicolon does not end a sentence: two clauses are two sentences.
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
 _CODE = re.compile(r"\([^()]*\)|`[^`]*`|\[[^\]]*\]")
@@ -173,6 +177,25 @@ def _prose_lines(text):
   return found
 
 
+def _literals(path, text):
+  """Returns [(line, literal)] of the strings of one file, without docstrings."""
+  if path.endswith(_CPP):
+    return [(1 + text.count("\n", 0, m.start()), m.group(0)) for m in _LITERAL.finditer(text)
+            if not m.group(0).startswith("//")]
+  return [(t.start[0], t.string) for t in _tokens(path, text)
+          if t.type == tokenize.STRING and not t.string.endswith('"""')]
+
+
+def _tokens(path, text):
+  """Returns the tokens of a Python file; none of another file."""
+  if not path.endswith(".py"):
+    return []
+  try:
+    return list(tokenize.generate_tokens(io.StringIO(text).readline))
+  except (SyntaxError, tokenize.TokenError):
+    return []
+
+
 def _names(path, text):
   """Returns [(line, identifier)] of the code of one file, without comments and literals."""
   if path.startswith(_PLACES_LEFT):
@@ -181,13 +204,7 @@ def _names(path, text):
     code = _NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
     return [(number, name) for number, line in enumerate(code.splitlines(), 1)
             for name in _NAME.findall(line)]
-  if not path.endswith(".py"):
-    return []
-  try:
-    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-  except (SyntaxError, tokenize.TokenError):
-    return []
-  return [(t.start[0], t.string) for t in tokens if t.type == tokenize.NAME]
+  return [(t.start[0], t.string) for t in _tokens(path, text) if t.type == tokenize.NAME]
 
 
 def _longest_sentence(text):
@@ -229,6 +246,10 @@ def violations(path, text):
       for words in pattern.findall(plain):
         add(cell.line, "'%s': %s" % (words, remedy))
   if is_code:
+    for number, literal in _literals(path, text):
+      for pattern, remedy in _MESSAGES:
+        for words in pattern.findall(literal):
+          add(number, "'%s': %s" % (words, remedy))
     for number, name in _names(path, text):
       if _PLACE.search(name):
         add(number, "'%s': name the memory or the rank that is meant" % name)

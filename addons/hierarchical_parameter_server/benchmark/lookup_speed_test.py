@@ -32,7 +32,7 @@ class LookupSpeedTest(absltest.TestCase):
 
   def test_a_variable_that_tensorflow_cannot_fill_on_a_gpu(self):
     flags = mock.Mock(ways=["gpu", "cpu"], rows=2**24, width=128)
-    with self.assertRaisesRegex(ValueError, "--ways: want no gpu with 16777216 x 128 floats"):
+    with self.assertRaisesRegex(ValueError, "--ways: expected no gpu with 16777216 x 128 floats"):
       on_gpu.run("", "", [32], flags, None)
 
 

@@ -92,7 +92,7 @@ def run(folder, config, sizes, flags, measure):
     measure: function(calls, batches, seconds) that returns the seconds of each call.
   """
   if "gpu" in flags.ways and flags.rows * flags.width >= 2**31:
-    raise ValueError("--ways: want no gpu with %d x %d floats: TensorFlow 1.15 assigns slices "
+    raise ValueError("--ways: expected no gpu with %d x %d floats: TensorFlow 1.15 assigns slices "
                      "of a variable on a GPU by 32-bit places" % (flags.rows, flags.width))
   source = np.memmap(os.path.join(folder, "emb_vector"), "<f4", "r",
                      shape=(flags.rows, flags.width))

@@ -36,7 +36,8 @@ bool IsName(const std::string& name) {
   });
 }
 
-const char kWantName[] = "want 1 to 120 letters, digits, '_' and '-', got ";
+const char kExpectedName[] =
+    "expected 1 to 120 letters, digits, '_' and '-', got ";
 
 bool IsFolder(const std::string& path) {
   struct stat about;
@@ -54,9 +55,9 @@ template <typename T>
 bool HasOneForEach(const std::vector<T>& list, size_t tables, const char* key,
                    ObjectReader* reader) {
   if (list.size() == tables) return true;
-  reader->Wrong(key, "want one item for each of the " + std::to_string(tables) +
-                         " folders of sparse_files, got " +
-                         std::to_string(list.size()));
+  reader->Wrong(
+      key, "expected one item for each of the " + std::to_string(tables) +
+               " folders of sparse_files, got " + std::to_string(list.size()));
   return false;
 }
 
@@ -72,7 +73,7 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
   bool good =
       required("sparse_files", reader->Strings("sparse_files", &folders));
   if (good && folders.empty()) {
-    reader->Wrong("sparse_files", "want one folder at least, got none");
+    reader->Wrong("sparse_files", "expected one folder at least, got none");
     good = false;
   }
   const size_t tables = folders.size();
@@ -118,19 +119,20 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
     table.default_value = static_cast<float>(defaults[t]);
     if (!std::isfinite(table.default_value)) {
       reader->Wrong("default_value_for_each_table" + index,
-                    "want a number that a float32 holds, got " +
+                    "expected a number that a float32 holds, got " +
                         std::to_string(defaults[t]));
     }
     if (!IsName(table.name)) {
       reader->Wrong("embedding_table_names" + index,
-                    kWantName + Quoted(table.name));
+                    kExpectedName + Quoted(table.name));
     } else if (!seen.insert(table.name).second) {
       reader->Wrong("embedding_table_names" + index,
                     Quoted(table.name) + " occurs twice");
     }
     if (table.folder.empty() || table.folder.find("://") != std::string::npos) {
       reader->Wrong("sparse_files" + index,
-                    "want a folder of this machine, got " + Quoted(folders[t]) +
+                    "expected a folder of this machine, got " +
+                        Quoted(folders[t]) +
                         "; remote file systems are not supported");
     }
     model->tables.push_back(table);
@@ -144,7 +146,7 @@ void ReadModel(const Json& json, const std::string& path,
   if (!reader.String("model", &model->name) && !reader.Has("model")) {
     reader.Wrong("model", "is required");
   } else if (reader.Has("model") && !IsName(model->name)) {
-    reader.Wrong("model", kWantName + Quoted(model->name));
+    reader.Wrong("model", kExpectedName + Quoted(model->name));
   }
   ReadTables(&reader, folder, model);
   if (!reader.Integers("deployed_device_list", 0, 1023, &model->devices)) {
@@ -165,7 +167,7 @@ void ReadModel(const Json& json, const std::string& path,
       }
       reader.Wrong(
           "deployed_device_list",
-          "want the numbers 0 to N - 1, each once; got [" + list + "]");
+          "expected the numbers 0 to N - 1, each once; got [" + list + "]");
     }
   }
   reader.Integer("max_batch_size", 1, kMostKeys, &model->max_batch_size);
@@ -176,7 +178,7 @@ void ReadModel(const Json& json, const std::string& path,
                        std::to_string(t) + "]",
                    "times max_batch_size " +
                        std::to_string(model->max_batch_size) +
-                       ", want at most 2147483648 keys, got " +
+                       ", expected at most 2147483648 keys, got " +
                        std::to_string(model->tables[t].max_keys_per_sample) +
                        " keys a sample");
     }
@@ -258,8 +260,9 @@ void ReadModel(const Json& json, const std::string& path,
   }
   bool fp8 = false;
   if (reader.Bool("fp8_quant", &fp8) && fp8) {
-    reader.Wrong("fp8_quant",
-                 "want false, got true: rows are kept as float32, bit for bit");
+    reader.Wrong(
+        "fp8_quant",
+        "expected false, got true: rows are kept as float32, bit for bit");
   }
   model->fuse = fuse_all;
   reader.Bool("fuse_embedding_table", &model->fuse);
@@ -285,7 +288,7 @@ void NoteFusion(const Config& config, Findings* findings) {
 void CheckFilters(const std::vector<std::string>& filters,
                   ObjectReader* reader) {
   if (filters.empty()) {
-    reader->Wrong("update_filters", "want one pattern at least, got none");
+    reader->Wrong("update_filters", "expected one pattern at least, got none");
   }
 }
 
@@ -353,7 +356,7 @@ void ReadVolatile(const Json& json, const Types& types, Findings* findings,
   if (reader.Number("overflow_resolution_target", 0.0, 1.0,
                     &config->overflow_resolution_target) &&
       config->overflow_resolution_target == 0.0) {
-    reader.Wrong("overflow_resolution_target", "want more than 0, got 0");
+    reader.Wrong("overflow_resolution_target", "expected more than 0, got 0");
   }
   reader.Number("initial_cache_rate", 0.0, 1.0, &config->initial_cache_rate);
   reader.Bool("cache_missed_embeddings", &config->cache_missed_embeddings);
@@ -390,7 +393,7 @@ void ReadVolatile(const Json& json, const Types& types, Findings* findings,
           !to.password_env.empty() >
       1) {
     reader.Wrong("password",
-                 "want one of password, password_file and password_env");
+                 "expected one of password, password_file and password_env");
   }
   reader.Integer("num_node_connections", 1, 1024, &to.num_node_connections);
   reader.Integer("timeout_ms", 1, kMostMs, &to.timeout_ms);
@@ -404,8 +407,9 @@ void ReadVolatile(const Json& json, const Types& types, Findings* findings,
   }
   if (shared && outage.lookup_timeout_ms > to.timeout_ms) {
     reader.Wrong("lookup_timeout_ms",
-                 "want at most timeout_ms, " + std::to_string(to.timeout_ms) +
-                     ", got " + std::to_string(outage.lookup_timeout_ms));
+                 "expected at most timeout_ms, " +
+                     std::to_string(to.timeout_ms) + ", got " +
+                     std::to_string(outage.lookup_timeout_ms));
   }
   reader.Bool("enable_tls", &to.enable_tls);
   reader.String("tls_ca_certificate", &to.tls_ca_certificate);
@@ -546,7 +550,7 @@ void CheckTogether(const Config& config, const Types& types,
       memory.initialize_after_startup) {
     findings->errors.push_back(
         "volatile_db.initial_cache_rate: without a persistent_db, lookups of "
-        "rows that are not loaded would return default values; want 1 or a "
+        "rows that are not loaded would return default values; expected 1 or a "
         "persistent_db (\"mapped_files\" reads the table folders), got " +
         std::to_string(memory.initial_cache_rate));
   }
@@ -555,7 +559,7 @@ void CheckTogether(const Config& config, const Types& types,
     findings->errors.push_back(
         "volatile_db.initialize_after_startup: false leaves type \"" +
         memory.type +
-        "\" empty, and there is no persistent_db; want true or a "
+        "\" empty, and there is no persistent_db; expected true or a "
         "persistent_db, got false");
   }
   if (memory.cache_missed_embeddings && !below) {
@@ -596,7 +600,7 @@ ev::Status ParseConfig(const std::string& text, const std::string& where,
   const Json* const models = reader.Array("models");
   if (models == nullptr || models->items.empty()) {
     if (models != nullptr || !reader.Has("models")) {
-      reader.Wrong("models", "want one model at least, got none");
+      reader.Wrong("models", "expected one model at least, got none");
     }
   } else {
     for (size_t m = 0; m < models->items.size(); ++m) {

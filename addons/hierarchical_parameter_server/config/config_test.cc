@@ -46,38 +46,39 @@ TEST(JsonTest, ReadsWhatUpstreamsSamplesHave) {
 
 TEST(JsonTest, ReportsThePositionOfAnError) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "line 1, column 1: want a value"},
-      {"{\"a\": }", "column 7: want a value"},
-      {"{\n\"a\": 1 \"b\"", "line 2, column 8: want ',' or '}'"},
+      {"", "line 1, column 1: expected a value"},
+      {"{\"a\": }", "column 7: expected a value"},
+      {"{\n\"a\": 1 \"b\"", "line 2, column 8: expected ',' or '}'"},
       {"{\"a\": 1, \"a\": 2}", "the key 'a' occurs twice"},
       {"[01]", "begins with 0"},
       {"[1.]", "digits after the point"},
       {"\"abc", "an unterminated string"},
       {"/* x", "an unterminated comment"},
-      {"{} x", "want the end"},
+      {"{} x", "expected the end"},
       {"\"\\q\"", "unknown escape"},
       {"\"\\ud800\"", "second half"},
       {std::string(100, '['), "nested more than 64 deep"},
-      {"nul", "want a value"},
+      {"nul", "expected a value"},
       {"{\"a\": 1\xEF\xBC\x8C \"b\": 2}",
-       "column 8: want ',' or '}', got '\xEF\xBC\x8C' (U+FF0C, a full-width "
+       "column 8: expected ',' or '}', got '\xEF\xBC\x8C' (U+FF0C, a "
+       "full-width "
        "comma)"},
       {"{\"a\"\xEF\xBC\x9A 1}",
-       "want ':', got '\xEF\xBC\x9A' (U+FF1A, a full-width colon)"},
+       "expected ':', got '\xEF\xBC\x9A' (U+FF1A, a full-width colon)"},
       {"{\xE2\x80\x9C"
        "a\xE2\x80\x9D: 1}",
-       "want a key in quotes, got '\xE2\x80\x9C' (U+201C, a typographic "
+       "expected a key in quotes, got '\xE2\x80\x9C' (U+201C, a typographic "
        "quote)"},
       {"[1,\xC2\xA0"
        "2]",
-       "want a value, got U+00A0, a no-break space"},
+       "expected a value, got U+00A0, a no-break space"},
       {"{\"\xC3\xA9\": \xC3\xA9}",
-       "column 7: want a value, got '\xC3\xA9' (U+00E9)"},
-      {"{} \xEF\xBB\xBF", "want the end, got U+FEFF, a byte-order mark"},
+       "column 7: expected a value, got '\xC3\xA9' (U+00E9)"},
+      {"{} \xEF\xBB\xBF", "expected the end, got U+FEFF, a byte-order mark"},
       {"[\xE9]",
-       "column 2: want a value, got the byte \\xe9, which is not UTF-8"},
-      {"\xFF\xFE{\0", "line 1, column 1: want a value, got the byte \\xff"},
-      {"\xEF\xBB\xBF{\"a\" 1}", "line 1, column 6: want ':', got '1'"},
+       "column 2: expected a value, got the byte \\xe9, which is not UTF-8"},
+      {"\xFF\xFE{\0", "line 1, column 1: expected a value, got the byte \\xff"},
+      {"\xEF\xBB\xBF{\"a\" 1}", "line 1, column 6: expected ':', got '1'"},
   };
   for (const auto& one : cases) {
     Json json;
@@ -131,8 +132,9 @@ TEST(ConfigTest, WhatLookupsDoWhileATierIsAway) {
   const ev::Status status =
       redis("\"lookup_timeout_ms\": 6000, \"on_unavailable\": \"ignore\"");
   for (const char* words :
-       {"lookup_timeout_ms: want at most timeout_ms, 5000, got 6000",
-        "on_unavailable: want one of \"error\", \"skip\", got \"ignore\""}) {
+       {"lookup_timeout_ms: expected at most timeout_ms, 5000, got 6000",
+        "on_unavailable: expected one of \"error\", \"skip\", got "
+        "\"ignore\""}) {
     EXPECT_NE(status.message().find(words), std::string::npos)
         << status.message();
   }
@@ -300,11 +302,11 @@ TEST(ConfigTest, EveryKeyOfUpstreamIsAccepted) {
 // value.
 TEST(ConfigTest, NamesEveryWrongKey) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"[]", "want an object"},
-      {"{}", "models: want one model at least"},
-      {"{\"models\": []}", "models: want one model at least"},
-      {"{\"models\": {}}", "models: want a list"},
-      {"{\"models\": [3]}", "models[0]: want an object in {}, got 3"},
+      {"[]", "expected an object"},
+      {"{}", "models: expected one model at least"},
+      {"{\"models\": []}", "models: expected one model at least"},
+      {"{\"models\": {}}", "models: expected a list"},
+      {"{\"models\": [3]}", "models[0]: expected an object in {}, got 3"},
       {"{\"models\": [{}]}", "models[0].sparse_files: is required"},
       {"{\"models\": [{}]}", "models[0].deployed_device_list: is required"},
       {"{\"models\": [{}]}", "models[0].model: is required"},
@@ -312,43 +314,46 @@ TEST(ConfigTest, NamesEveryWrongKey) {
        "models[0].gpucachper: unknown key; was 'gpucacheper' meant?"},
       {WithModel(", \"quux_quux\": 1"), "models[0].quux_quux: unknown key"},
       {WithModel(", \"gpucacheper\": 1.5"),
-       "models[0].gpucacheper: want a number from 0 to 1, got 1.5"},
+       "models[0].gpucacheper: expected a number from 0 to 1, got 1.5"},
       {WithModel(", \"gpucache\": 1"),
-       "models[0].gpucache: want true or false, got 1"},
+       "models[0].gpucache: expected true or false, got 1"},
       {WithModel(", \"embedding_cache_policy\": \"lfru\""),
-       "models[0].embedding_cache_policy: want one of \"lru\", \"lfu\", got "
+       "models[0].embedding_cache_policy: expected one of \"lru\", \"lfu\", "
+       "got "
        "\"lfru\""},
       {WithModel(", \"refresh_interval\": -1"),
-       "models[0].refresh_interval: want a number from 0"},
+       "models[0].refresh_interval: expected a number from 0"},
       {WithModel(", \"refresh_delay\": \"1 s\""),
-       "models[0].refresh_delay: want a number"},
+       "models[0].refresh_delay: expected a number"},
       {WithModel(", \"embedding_cache_policy\": 2"),
-       "models[0].embedding_cache_policy: want"},
+       "models[0].embedding_cache_policy: expected"},
       {WithModel(", \"max_batch_size\": 0"),
-       "models[0].max_batch_size: want an integer from 1 to 2147483648, got 0"},
+       "models[0].max_batch_size: expected an integer from 1 to 2147483648, "
+       "got 0"},
       {WithModel(", \"max_batch_size\": 2.5"), "got 2.5"},
       {WithModel(", \"max_batch_size\": 2000000000"),
        "maxnum_catfeature_query_per_table_per_sample[0]: times max_batch_size"},
       {WithModel(", \"embedding_table_names\": [\"x\"]"),
-       "models[0].embedding_table_names: want one item for each of the 2"},
+       "models[0].embedding_table_names: expected one item for each of the 2"},
       {WithModel(", \"embedding_table_names\": [\"x\", \"x\"]"),
        "models[0].embedding_table_names[1]: \"x\" occurs twice"},
       {WithModel(", \"embedding_table_names\": [\"x\", \"a.b\"]"),
-       "models[0].embedding_table_names[1]: want 1 to 120 letters"},
-      {WithModel(", \"fp8_quant\": true"), "models[0].fp8_quant: want false"},
+       "models[0].embedding_table_names[1]: expected 1 to 120 letters"},
+      {WithModel(", \"fp8_quant\": true"),
+       "models[0].fp8_quant: expected false"},
       {WithModel(", \"embedding_cache_type\": \"dynamc\""),
-       "want one of \"dynamic\", \"static\", \"uvm\", \"stochastic\", got "
+       "expected one of \"dynamic\", \"static\", \"uvm\", \"stochastic\", got "
        "\"dynamc\""},
       {WithTop("\"suportlonglong\": true"),
        "suportlonglong: unknown key; was 'supportlonglong' meant?"},
       {WithTop("\"supportlonglong\": 1"),
-       "supportlonglong: want true or false"},
+       "supportlonglong: expected true or false"},
       {WithTop("\"volatile_db\": {\"type\": \"hazh\"}"),
-       "volatile_db.type: want one of"},
+       "volatile_db.type: expected one of"},
       {WithTop("\"volatile_db\": {\"overflow_margin\": 0}"),
-       "volatile_db.overflow_margin: want an integer from 1"},
+       "volatile_db.overflow_margin: expected an integer from 1"},
       {WithTop("\"volatile_db\": {\"overflow_resolution_target\": 0}"),
-       "volatile_db.overflow_resolution_target: want more than 0"},
+       "volatile_db.overflow_resolution_target: expected more than 0"},
       {WithTop("\"volatile_db\": {\"initial_cache_rate\": 0.5}"),
        "volatile_db.initial_cache_rate: without a persistent_db"},
       {WithTop("\"volatile_db\": {\"initialize_after_startup\": false}"),
@@ -357,7 +362,7 @@ TEST(ConfigTest, NamesEveryWrongKey) {
       {WithTop("\"persistent_db\": {\"type\": \"rocks_db\"}"),
        "persistent_db.path: is required"},
       {WithTop("\"update_source\": {\"type\": \"kafkaa\"}"),
-       "update_source.type: want one of"},
+       "update_source.type: expected one of"},
       {WithTop("\"update_source\": {\"type\": \"directory\"}"),
        "update_source.path: is required"},
   };
@@ -382,28 +387,33 @@ TEST(ConfigTest, ListsOfTablesMustAgree) {
   Config config;
   const std::string good = WithModel("");
   const std::vector<std::vector<std::string>> cases = {
-      {"[4, 8]", "[4]", "embedding_vecsize_per_table: want one item for each"},
+      {"[4, 8]", "[4]",
+       "embedding_vecsize_per_table: expected one item for each"},
       {"[4, 8]", "[4, 0]",
-       "embedding_vecsize_per_table[1]: want an integer from 1 to 65536, got "
+       "embedding_vecsize_per_table[1]: expected an integer from 1 to 65536, "
+       "got "
        "0"},
       {"[2, 3]", "[2, 3, 4]",
-       "maxnum_catfeature_query_per_table_per_sample: want one item"},
+       "maxnum_catfeature_query_per_table_per_sample: expected one item"},
       {"[0.5, 1]", "[0.5, 1, 2]",
-       "default_value_for_each_table: want one item"},
+       "default_value_for_each_table: expected one item"},
       {"[0.5, 1]", "[0.5, \"x\"]",
-       "default_value_for_each_table[1]: want a number, got \"x\""},
+       "default_value_for_each_table[1]: expected a number, got \"x\""},
       {"[0.5, 1]", "[0.5, 1e300]",
-       "default_value_for_each_table[1]: want a number that a float32 holds"},
-      {"[\"a\", \"b\"]", "[]", "sparse_files: want one folder at least"},
+       "default_value_for_each_table[1]: expected a number that a float32 "
+       "holds"},
+      {"[\"a\", \"b\"]", "[]", "sparse_files: expected one folder at least"},
       {"[\"a\", \"b\"]", "[\"a\", \"hdfs://b\"]",
-       "sparse_files[1]: want a folder of this machine"},
+       "sparse_files[1]: expected a folder of this machine"},
       {"_list\": [0]", "_list\": [1]",
-       "deployed_device_list: want the numbers 0 to N - 1, each once; got [1]"},
-      {"_list\": [0]", "_list\": []", "deployed_device_list: want the numbers"},
+       "deployed_device_list: expected the numbers 0 to N - 1, each once; got "
+       "[1]"},
+      {"_list\": [0]", "_list\": []",
+       "deployed_device_list: expected the numbers"},
       {"_list\": [0]", "_list\": [0, 0]", "got [0, 0]"},
       {"_list\": [0]", "_list\": [-1]",
-       "deployed_device_list[0]: want an integer from 0"},
-      {"\"m\"", "\"a.b\"", "models[0].model: want 1 to 120 letters"},
+       "deployed_device_list[0]: expected an integer from 0"},
+      {"\"m\"", "\"a.b\"", "models[0].model: expected 1 to 120 letters"},
   };
   for (const auto& one : cases) {
     const ev::Status status = Parse(Replaced(good, one[0], one[1]), &config);

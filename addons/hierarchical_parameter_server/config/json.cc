@@ -83,7 +83,7 @@ class Reader {
   ev::Status Document(Json* json) {
     EV_RETURN_IF_ERROR(Value(json, 0));
     EV_RETURN_IF_ERROR(Space());
-    if (at_ < text_.size()) return Wrong("want the end, got " + Shown());
+    if (at_ < text_.size()) return Wrong("expected the end, got " + Shown());
     return ev::Status::OK();
   }
 
@@ -165,7 +165,7 @@ class Reader {
     const size_t first = at_;
     if (digits() == 0) {
       at_ = begin;
-      return Wrong("want a value, got " + Shown());
+      return Wrong("expected a value, got " + Shown());
     }
     if (text_[first] == '0' && at_ - first > 1) {
       at_ = begin;
@@ -175,13 +175,13 @@ class Reader {
     if (Peek() == '.') {
       integer = false;
       ++at_;
-      if (digits() == 0) return Wrong("want digits after the point");
+      if (digits() == 0) return Wrong("expected digits after the point");
     }
     if (Peek() == 'e' || Peek() == 'E') {
       integer = false;
       ++at_;
       if (Peek() == '+' || Peek() == '-') ++at_;
-      if (digits() == 0) return Wrong("want digits of the exponent");
+      if (digits() == 0) return Wrong("expected digits of the exponent");
     }
     const std::string digits_text = text_.substr(begin, at_ - begin);
     json->kind = Json::Kind::kNumber;
@@ -211,7 +211,7 @@ class Reader {
       } else if (c >= 'A' && c <= 'F') {
         digit = c - 'A' + 10;
       } else {
-        return Wrong("want four hexadecimal digits after \\u");
+        return Wrong("expected four hexadecimal digits after \\u");
       }
       *value = *value * 16 + digit;
     }
@@ -260,10 +260,10 @@ class Reader {
         if (code >= 0xD800 && code < 0xDC00) {
           unsigned low = 0;
           if (!Take("\\u"))
-            return Wrong("want the second half of a surrogate pair");
+            return Wrong("expected the second half of a surrogate pair");
           EV_RETURN_IF_ERROR(Hex(&low));
           if (low < 0xDC00 || low > 0xDFFF) {
-            return Wrong("want the second half of a surrogate pair");
+            return Wrong("expected the second half of a surrogate pair");
           }
           code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         } else if (code >= 0xDC00 && code <= 0xDFFF) {
@@ -288,7 +288,7 @@ class Reader {
       EV_RETURN_IF_ERROR(Value(&json->items.back(), depth + 1));
       EV_RETURN_IF_ERROR(Space());
       if (Take(",")) continue;
-      if (!Take("]")) return Wrong("want ',' or ']', got " + Shown());
+      if (!Take("]")) return Wrong("expected ',' or ']', got " + Shown());
       return ev::Status::OK();
     }
   }
@@ -299,19 +299,20 @@ class Reader {
     for (;;) {
       EV_RETURN_IF_ERROR(Space());
       if (Take("}")) return ev::Status::OK();
-      if (Peek() != '"') return Wrong("want a key in quotes, got " + Shown());
+      if (Peek() != '"')
+        return Wrong("expected a key in quotes, got " + Shown());
       std::string key;
       EV_RETURN_IF_ERROR(String(&key));
       if (json->Find(key) != nullptr) {
         return Wrong("the key '" + key + "' occurs twice");
       }
       EV_RETURN_IF_ERROR(Space());
-      if (!Take(":")) return Wrong("want ':', got " + Shown());
+      if (!Take(":")) return Wrong("expected ':', got " + Shown());
       json->members.emplace_back(key, Json());
       EV_RETURN_IF_ERROR(Value(&json->members.back().second, depth + 1));
       EV_RETURN_IF_ERROR(Space());
       if (Take(",")) continue;
-      if (!Take("}")) return Wrong("want ',' or '}', got " + Shown());
+      if (!Take("}")) return Wrong("expected ',' or '}', got " + Shown());
       return ev::Status::OK();
     }
   }

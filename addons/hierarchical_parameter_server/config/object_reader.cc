@@ -40,7 +40,7 @@ ObjectReader::ObjectReader(const Json& json, const std::string& path,
     : json_(json), path_(path), findings_(findings) {
   if (json.kind != Json::Kind::kObject) {
     findings_->errors.push_back((path.empty() ? "the file" : path) +
-                                ": want an object in {}, got " +
+                                ": expected an object in {}, got " +
                                 json.Describe());
   }
 }
@@ -63,10 +63,10 @@ const Json* ObjectReader::Take(const char* key) {
 }
 
 const Json* ObjectReader::TakeKind(const char* key, Json::Kind kind,
-                                   const char* want) {
+                                   const char* expected) {
   const Json* const json = Take(key);
   if (json == nullptr || json->kind == kind) return json;
-  Wrong(key, std::string("want ") + want + ", got " + json->Describe());
+  Wrong(key, std::string("expected ") + expected + ", got " + json->Describe());
   return nullptr;
 }
 
@@ -82,7 +82,7 @@ bool ObjectReader::Integer(const char* key, int64_t least, int64_t most,
   const Json* const json = TakeKind(key, Json::Kind::kNumber, "an integer");
   if (json == nullptr) return false;
   if (!json->is_integer || json->integer < least || json->integer > most) {
-    Wrong(key, "want an integer from " + std::to_string(least) + " to " +
+    Wrong(key, "expected an integer from " + std::to_string(least) + " to " +
                    std::to_string(most) + ", got " + json->Describe());
     return false;
   }
@@ -105,7 +105,7 @@ bool ObjectReader::Number(const char* key, double least, double most,
   const Json* const json = TakeKind(key, Json::Kind::kNumber, "a number");
   if (json == nullptr) return false;
   if (!(json->number >= least && json->number <= most)) {
-    Wrong(key, "want a number from " + Shown(least) + " to " + Shown(most) +
+    Wrong(key, "expected a number from " + Shown(least) + " to " + Shown(most) +
                    ", got " + json->Describe());
     return false;
   }
@@ -127,7 +127,7 @@ bool ObjectReader::Strings(const char* key, std::vector<std::string>* value) {
   for (size_t i = 0; i < json->items.size(); ++i) {
     if (json->items[i].kind != Json::Kind::kString) {
       Wrong(std::string(key) + "[" + std::to_string(i) + "]",
-            "want a string, got " + json->items[i].Describe());
+            "expected a string, got " + json->items[i].Describe());
       return false;
     }
     found.push_back(json->items[i].text);
@@ -145,7 +145,7 @@ bool ObjectReader::Integers(const char* key, int64_t least, int64_t most,
     const Json& item = json->items[i];
     if (!item.is_integer || item.integer < least || item.integer > most) {
       Wrong(std::string(key) + "[" + std::to_string(i) + "]",
-            "want an integer from " + std::to_string(least) + " to " +
+            "expected an integer from " + std::to_string(least) + " to " +
                 std::to_string(most) + ", got " + item.Describe());
       return false;
     }
@@ -162,7 +162,7 @@ bool ObjectReader::Numbers(const char* key, std::vector<double>* value) {
   for (size_t i = 0; i < json->items.size(); ++i) {
     if (json->items[i].kind != Json::Kind::kNumber) {
       Wrong(std::string(key) + "[" + std::to_string(i) + "]",
-            "want a number, got " + json->items[i].Describe());
+            "expected a number, got " + json->items[i].Describe());
       return false;
     }
     found.push_back(json->items[i].number);
@@ -185,7 +185,7 @@ bool ObjectReader::Choice(const char* key,
     }
     all += (all.empty() ? "" : ", ") + Quoted(spellings[0]);
   }
-  Wrong(key, "want one of " + all + ", got " + Quoted(given));
+  Wrong(key, "expected one of " + all + ", got " + Quoted(given));
   return false;
 }
 

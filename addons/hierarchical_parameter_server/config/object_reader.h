@@ -62,7 +62,7 @@ class ObjectReader {
 
  private:
   const Json* Take(const char* key);
-  const Json* TakeKind(const char* key, Json::Kind kind, const char* want);
+  const Json* TakeKind(const char* key, Json::Kind kind, const char* expected);
 
   const Json& json_;
   const std::string path_;

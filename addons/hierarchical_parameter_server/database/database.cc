@@ -28,7 +28,7 @@ ev::Status MakeTag(const std::string& model, const std::string& table,
     if (!IsPart(*part.second)) {
       return ev::InvalidArgument(
           std::string("the name of the ") + part.first + " '" + *part.second +
-          "': want 1 to 120 letters, digits, '_' and '-', got " +
+          "': expected 1 to 120 letters, digits, '_' and '-', got " +
           std::to_string(part.second->size()) + " characters");
     }
   }
@@ -44,11 +44,11 @@ ev::Status CheckTable(const std::string& database, const std::string& tag,
       !IsPart(tag.substr(prefix, dot - prefix)) ||
       !IsPart(tag.substr(dot + 1))) {
     return ev::InvalidArgument("database " + database + ": the tag '" + tag +
-                               "' of a table: want hps_et.<model>.<table>");
+                               "' of a table: expected hps_et.<model>.<table>");
   }
   if (width < 1 || width > kMaxWidth) {
     return ev::InvalidArgument("database " + database + ", table " + tag +
-                               ": want a width from 1 to " +
+                               ": expected a width from 1 to " +
                                std::to_string(kMaxWidth) + " floats, got " +
                                std::to_string(width));
   }

@@ -90,7 +90,7 @@ ev::Status TableDirectory::CheckSizes() const {
       key_bytes % static_cast<int64_t>(sizeof(int64_t)) != 0) {
     return ev::InvalidArgument(
         "'" + keys_->path() +
-        "': want int64 keys, one at least, so a multiple "
+        "': expected int64 keys, one at least, so a multiple "
         "of 8 bytes; got " +
         std::to_string(key_bytes) + " bytes");
   }

@@ -173,7 +173,7 @@ ev::Status Fill(const TableDirectory& directory, KeyBits bits, uint64_t seed,
         return ev::InvalidArgument(
             "'" + directory.key_file().path() + "', key " +
             std::to_string(keys[row]) + " of row " + std::to_string(row) +
-            ": supportlonglong is false, want a key of 32 bits");
+            ": supportlonglong is false, expected a key of 32 bits");
       }
       int64_t searched = 1;
       for (int64_t bucket = ahead[i % kAhead];; ++searched) {
@@ -236,7 +236,7 @@ ev::Status TableIndex::Open(const TableDirectory& directory, KeyBits bits,
   const int64_t rows = directory.rows();
   if (rows > int64_t{UINT32_MAX} - 1) {
     return ev::InvalidArgument("'" + directory.key_file().path() +
-                               "': want at most 4294967294 keys, got " +
+                               "': expected at most 4294967294 keys, got " +
                                std::to_string(rows));
   }
   const uint32_t key_bits = bits == KeyBits::k32 ? 32 : 64;

@@ -104,7 +104,7 @@ class ServingUtest(parameterized.TestCase):
     path = self.config()
     with tf.Graph().as_default(), _session() as session:
       for batch, message in ((
-          _BATCH * hvd.size() + 1, "want a multiple of the %d replicas, got %d" %
+          _BATCH * hvd.size() + 1, "expected a multiple of the %d replicas, got %d" %
           (hvd.size(), _BATCH * hvd.size() + 1)), (
               (_BATCH + 1) * hvd.size(), "is %d samples on each of %d replicas" %
               (_BATCH + 1, hvd.size()))):

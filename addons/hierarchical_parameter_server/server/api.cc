@@ -179,8 +179,8 @@ ev::Status LayerTable::Check(int64_t num_keys, bool long_keys) {
   if (found->long_keys != long_keys) {
     return ev::InvalidArgument(
         "ids: supportlonglong of " + found->where + " is " +
-        (found->long_keys ? "true, want int64 ids, got int32"
-                          : "false, want int32 ids, got int64"));
+        (found->long_keys ? "true, expected int64 ids, got int32"
+                          : "false, expected int32 ids, got int64"));
   }
   const std::shared_ptr<ServedTable> table = found->table.lock();
   if (table == nullptr || num_keys <= table->max_keys()) {

@@ -139,7 +139,7 @@ ev::Status ParameterServer::Fill(const TableConfig& config,
           return ev::InvalidArgument(
               "'" + files->key_file().path() + "', key " +
               std::to_string(keys[i]) + " of row " + std::to_string(begin + i) +
-              ": supportlonglong is false, want a key of 32 bits");
+              ": supportlonglong is false, expected a key of 32 bits");
         }
       }
       keys = normal;
@@ -460,7 +460,7 @@ ev::Status ParameterServer::Update(const std::string& tag, int width,
     if (!NormalKey(KeyBits::k32, keys[i], &normal[i])) {
       return ev::InvalidArgument(
           "table " + tag +
-          ": supportlonglong is false, want keys of 32 bits, "
+          ": supportlonglong is false, expected keys of 32 bits, "
           "got an update with " +
           std::to_string(keys[i]));
     }

@@ -53,7 +53,7 @@ ev::Status OpenProducer(const std::string& type, const std::string& target,
     EV_RETURN_IF_ERROR(DirectoryProducer::Open(target, &producer));
   } else {
     return ev::InvalidArgument(
-        "type: want kafka_message_queue or directory, got '" + type + "'");
+        "type: expected kafka_message_queue or directory, got '" + type + "'");
   }
   State* const state = TheState();
   std::lock_guard<std::mutex> lock(state->mutex);

@@ -35,18 +35,18 @@ std::string RealPath(const std::string& path) {
 
 ev::Status CheckBatch(const Config& config, const StartOptions& options) {
   if (options.num_replicas < 1) {
-    return ev::InvalidArgument("num_replicas: want at least 1, got " +
+    return ev::InvalidArgument("num_replicas: expected at least 1, got " +
                                std::to_string(options.num_replicas));
   }
   if (options.global_batch_size < 1) {
-    return ev::InvalidArgument("global_batch_size: want at least 1, got " +
+    return ev::InvalidArgument("global_batch_size: expected at least 1, got " +
                                std::to_string(options.global_batch_size));
   }
   if (options.global_batch_size % options.num_replicas != 0) {
-    return ev::InvalidArgument("global_batch_size: want a multiple of the " +
-                               std::to_string(options.num_replicas) +
-                               " replicas, got " +
-                               std::to_string(options.global_batch_size));
+    return ev::InvalidArgument(
+        "global_batch_size: expected a multiple of the " +
+        std::to_string(options.num_replicas) + " replicas, got " +
+        std::to_string(options.global_batch_size));
   }
   const int64_t local = options.global_batch_size / options.num_replicas;
   for (size_t m = 0; m < config.models.size(); ++m) {

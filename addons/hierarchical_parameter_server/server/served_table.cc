@@ -53,7 +53,7 @@ ServedTable::ServedTable(const ModelConfig& model, const TableConfig& table,
 ev::Status ServedTable::CheckCount(int64_t count) const {
   if (count <= max_keys_) return ev::Status::OK();
   return ev::InvalidArgument(
-      "table " + tag_ + ": want at most " + std::to_string(max_keys_) +
+      "table " + tag_ + ": expected at most " + std::to_string(max_keys_) +
       " ids of a lookup (max_batch_size " + std::to_string(max_batch_size_) +
       " x maxnum_catfeature_query_per_table_per_sample " +
       std::to_string(config_.max_keys_per_sample) + "), got " +

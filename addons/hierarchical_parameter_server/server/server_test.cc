@@ -494,10 +494,10 @@ TEST_F(ServerTest, ServesBatchesAndReplicas) {
     int64_t batch, replicas;
     const char* message;
   } cases[] = {
-      {0, 1, "global_batch_size: want at least 1, got 0"},
-      {1023, 2, "want a multiple of the 2 replicas, got 1023"},
+      {0, 1, "global_batch_size: expected at least 1, got 0"},
+      {1023, 2, "expected a multiple of the 2 replicas, got 1023"},
       {1025, 1, "models[0].max_batch_size"},
-      {8, 0, "num_replicas: want at least 1, got 0"},
+      {8, 0, "num_replicas: expected at least 1, got 0"},
   };
   for (int round = 0; round < 2; ++round) {  // before and after the start
     for (const auto& one : cases) {

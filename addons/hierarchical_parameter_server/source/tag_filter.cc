@@ -21,7 +21,7 @@ ev::Status TagFilter::Make(const std::vector<std::string>& filters,
   }
   if (filters.empty()) {
     return ev::InvalidArgument(
-        "update_filters: want at least one expression, got none");
+        "update_filters: expected at least one expression, got none");
   }
   *filter = std::move(made);
   return ev::Status::OK();

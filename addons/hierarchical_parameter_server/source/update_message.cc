@@ -53,7 +53,7 @@ ev::Status ReadMessage(const void* message, size_t bytes, UpdateBatch* batch) {
   if (bytes < kHeadBytes ||
       (std::memcmp(at, kMagic, sizeof(kMagic)) != 0 &&
        std::memcmp(at, kMagicReversed, sizeof(kMagicReversed)) != 0)) {
-    return wrong("want HCTR and the size of a row at the beginning");
+    return wrong("expected HCTR and the size of a row at the beginning");
   }
   uint32_t value_bytes;
   std::memcpy(&value_bytes, at + sizeof(kMagic), sizeof(value_bytes));

@@ -36,9 +36,9 @@ class DistinctOp : public OpKernel {
   void Compute(OpKernelContext* context) override {
     const Tensor& ids = context->input(0);
     OP_REQUIRES(context, ids.dims() == 1,
-                errors::InvalidArgument("op '", name(),
-                                        "': want ids of one dimension, got ",
-                                        ids.shape().DebugString()));
+                errors::InvalidArgument(
+                    "op '", name(), "': expected ids of one dimension, got ",
+                    ids.shape().DebugString()));
     Tensor* positions = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output(1, ids.shape(), &positions));

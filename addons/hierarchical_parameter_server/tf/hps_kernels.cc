@@ -44,7 +44,7 @@ Status ScalarText(OpKernelContext* context, int input, std::string* text) {
   const Tensor& tensor = context->input(input);
   if (tensor.NumElements() != 1) {
     return errors::InvalidArgument("op '", context->op_kernel().name(),
-                                   "': want one string as input ", input,
+                                   "': expected one string as input ", input,
                                    ", got ", tensor.shape().DebugString());
   }
   *text = std::string(tensor.flat<embedding_variable::TfString>()(0));
@@ -69,9 +69,9 @@ class InitOp : public OpKernel {
     OP_REQUIRES_OK(context, ScalarText(context, 0, &path));
     const Tensor& replicas = context->input(1);
     OP_REQUIRES(context, replicas.NumElements() == 1,
-                errors::InvalidArgument("op '", name(),
-                                        "': want one number of replicas, got ",
-                                        replicas.shape().DebugString()));
+                errors::InvalidArgument(
+                    "op '", name(), "': expected one number of replicas, got ",
+                    replicas.shape().DebugString()));
     PoolParallel parallel(context);
     std::vector<std::string> notes;
     OP_REQUIRES_OK(context, ToTf(starter_.Start(path, global_batch_size_,
@@ -257,11 +257,11 @@ class PushRowsOp : public OpKernel {
         context,
         keys.dims() == 1 && rows.dims() == 2 &&
             rows.dim_size(0) == keys.dim_size(0),
-        errors::InvalidArgument("table ", tag,
-                                ": want keys of [n] and rows of [n, width], "
-                                "got ",
-                                keys.shape().DebugString(), " and ",
-                                rows.shape().DebugString()));
+        errors::InvalidArgument(
+            "table ", tag,
+            ": expected keys of [n] and rows of [n, width], "
+            "got ",
+            keys.shape().DebugString(), " and ", rows.shape().DebugString()));
     OP_REQUIRES_OK(context,
                    ToTf(PushRows(tag, rows.dim_size(1), SpanOf<int64_t>(keys),
                                  rows.flat<float>().data())));

@@ -33,7 +33,7 @@ Status Scalar(OpKernelContext* context, int input, T* value) {
   const Tensor& tensor = context->input(input);
   if (tensor.NumElements() != 1) {
     return errors::InvalidArgument("op '", context->op_kernel().name(),
-                                   "': want one value as input ", input,
+                                   "': expected one value as input ", input,
                                    ", got ", tensor.shape().DebugString());
   }
   *value = tensor.flat<T>()(0);
@@ -77,11 +77,11 @@ class SendRowsOp : public OpKernel {
         context,
         keys.dims() == 1 && rows.dims() == 2 &&
             rows.dim_size(0) == keys.dim_size(0),
-        errors::InvalidArgument("table ", tag,
-                                ": want keys of [n] and rows of [n, width], "
-                                "got ",
-                                keys.shape().DebugString(), " and ",
-                                rows.shape().DebugString()));
+        errors::InvalidArgument(
+            "table ", tag,
+            ": expected keys of [n] and rows of [n, width], "
+            "got ",
+            keys.shape().DebugString(), " and ", rows.shape().DebugString()));
     OP_REQUIRES_OK(context, ToTf(SendRows(number, tag, rows.dim_size(1),
                                           SpanOf<int64_t>(keys),
                                           rows.flat<float>().data())));

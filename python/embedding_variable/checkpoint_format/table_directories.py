@@ -52,7 +52,7 @@ def as_keys(keys, what):
   """
   keys = np.asarray(keys)
   if keys.ndim != 1 or keys.dtype.kind not in "iu":
-    raise ValueError("%s: want a vector of integer keys, got %s of shape %s" %
+    raise ValueError("%s: expected a vector of integer keys, got %s of shape %s" %
                      (what, keys.dtype, list(keys.shape)))
   if keys.dtype == np.uint64 and len(keys) and int(keys.max()) > 2**63 - 1:
     raise ValueError("%s: key %d is above the largest int64" % (what, keys.max()))
@@ -90,7 +90,7 @@ def write_pieces(folder, pieces, table=None):
       keys = as_keys(keys, folder)
       rows = np.asarray(rows)
       if rows.ndim != 2 or len(rows) != len(keys) or rows.dtype.kind != "f":
-        raise ValueError("%s: want %d rows of floats for %d keys, got %s of shape %s" %
+        raise ValueError("%s: expected %d rows of floats for %d keys, got %s of shape %s" %
                          (folder, len(keys), len(keys), rows.dtype, list(rows.shape)))
       if width not in (None, rows.shape[1]):
         raise ValueError("%s: rows of %d and of %d floats" %

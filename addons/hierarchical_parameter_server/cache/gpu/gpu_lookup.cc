@@ -216,7 +216,7 @@ ev::Status GpuLookup::Stage(int64_t count, float** rows) {
   const int64_t left = static_cast<int64_t>(positions_.size()) - filled_;
   if (staging_ != nullptr || count < 1 || count > max_fill() || count > left) {
     return ev::Internal("table " + table_->options().tag + ": Stage of " +
-                        std::to_string(count) + " rows: want 1 to " +
+                        std::to_string(count) + " rows: expected 1 to " +
                         std::to_string(std::min(left, max_fill())) +
                         ", after the Fill of the previous Stage");
   }

@@ -362,7 +362,7 @@ class HostDeviceCache : public DeviceCache {
     const int64_t bytes = SizeOf(options);
     if (most_bytes >= 0 && live_bytes + bytes > most_bytes) {
       return ev::ResourceExhausted(
-          "table " + options.tag + ": want " + std::to_string(bytes) +
+          "table " + options.tag + ": expected " + std::to_string(bytes) +
           " bytes of " + name_ + ", " +
           std::to_string(most_bytes - live_bytes) + " are free");
     }

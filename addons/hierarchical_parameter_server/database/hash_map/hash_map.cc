@@ -17,16 +17,16 @@ ev::Status HashMap::Make(const HashMapOptions& options,
                                ", got " + got);
   };
   if (options.num_partitions < 1 || options.num_partitions > 1024) {
-    return refuse("want num_partitions from 1 to 1024",
+    return refuse("expected num_partitions from 1 to 1024",
                   std::to_string(options.num_partitions));
   }
   if (options.overflow_margin < 1) {
-    return refuse("want overflow_margin of at least 1 row",
+    return refuse("expected overflow_margin of at least 1 row",
                   std::to_string(options.overflow_margin));
   }
   if (!(options.overflow_resolution_target > 0 &&
         options.overflow_resolution_target <= 1)) {
-    return refuse("want overflow_resolution_target above 0 and at most 1",
+    return refuse("expected overflow_resolution_target above 0 and at most 1",
                   std::to_string(options.overflow_resolution_target));
   }
   database->reset(new HashMap(options));

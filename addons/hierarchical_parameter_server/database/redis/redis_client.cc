@@ -67,7 +67,7 @@ struct RedisClient::Attempt {
 ev::Status RedisClient::Open(const RedisOptions& options,
                              std::unique_ptr<RedisClient>* client) {
   if (options.addresses.empty()) {
-    return ev::InvalidArgument("address: want at least one, got none");
+    return ev::InvalidArgument("address: expected at least one, got none");
   }
   std::unique_ptr<RedisClient> made(new RedisClient(options));
   if (options.tls.enabled) {
@@ -127,7 +127,7 @@ ev::Status RedisClient::Learn(const std::string& address,
     return ev::FailedPrecondition(
         address + " is no node of a cluster, and address names " +
         std::to_string(options_.addresses.size()) +
-        " servers: want nodes of one cluster, or one server");
+        " servers: expected nodes of one cluster, or one server");
   }
   *topology = Topology::Single(address);
   return ev::Status::OK();

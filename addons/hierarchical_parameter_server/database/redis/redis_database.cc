@@ -29,7 +29,7 @@ ev::Status Check(const char* key, int64_t value, int64_t smallest,
                  int64_t largest) {
   if (value >= smallest && value <= largest) return ev::Status::OK();
   return ev::InvalidArgument("database redis_cluster: " + std::string(key) +
-                             ": want " + std::to_string(smallest) + " to " +
+                             ": expected " + std::to_string(smallest) + " to " +
                              std::to_string(largest) + ", got " +
                              std::to_string(value));
 }
@@ -62,7 +62,7 @@ ev::Status RedisDatabase::Open(const RedisOptions& options,
       !(options.overflow_resolution_target > 0.0 &&
         options.overflow_resolution_target <= 1.0)) {
     return ev::InvalidArgument(
-        "database redis_cluster: want overflow_margin >= 1 and "
+        "database redis_cluster: expected overflow_margin >= 1 and "
         "overflow_resolution_target in (0, 1], got " +
         std::to_string(options.overflow_margin) + " and " +
         std::to_string(options.overflow_resolution_target));
@@ -142,7 +142,7 @@ ev::Status RedisDatabase::OpenTable(const std::string& tag, int width,
         tag, ev::Status(ev::StatusCode::kDataLoss,
                         "the field of the table in the hash " +
                             std::string(kTables) + " is '" + description.text +
-                            "', want '<width> <partitions>'"));
+                            "', expected '<width> <partitions>'"));
   }
   if (stored_width != width) {
     return Named(tag,

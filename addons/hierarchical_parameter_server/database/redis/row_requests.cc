@@ -76,7 +76,7 @@ ev::Status FetchRows::Take(const RespHead& head, RespReader* reader) {
           ev::Status(ev::StatusCode::kDataLoss,
                      "the row of key " + std::to_string(keys_[p]) + " has " +
                          std::to_string(value.number) + " bytes in " + *hash_ +
-                         ", want " + std::to_string(row_bytes));
+                         ", expected " + std::to_string(row_bytes));
     }
   }
   return ev::Status::OK();

@@ -99,7 +99,7 @@ int Run(const char* folder, int64_t num_rows, int width, double seconds) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "want a folder that is not there yet\n");
+    std::fprintf(stderr, "expected a folder that is not there yet\n");
     return 1;
   }
   return hps::Run(argv[1], argc > 2 ? std::atoll(argv[2]) : 200000,

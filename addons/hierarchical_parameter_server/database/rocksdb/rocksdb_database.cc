@@ -11,7 +11,7 @@ namespace {
 ev::Status Check(const char* key, int64_t value, int64_t largest) {
   if (value >= 1 && value <= largest) return ev::Status::OK();
   return ev::InvalidArgument("database rocks_db: " + std::string(key) +
-                             ": want 1 to " + std::to_string(largest) +
+                             ": expected 1 to " + std::to_string(largest) +
                              ", got " + std::to_string(value));
 }
 
@@ -26,7 +26,7 @@ ev::Status RocksDbDatabase::Open(const RocksDbOptions& options,
       Check("block_cache_bytes", options.block_cache_bytes, int64_t{1} << 50));
   if (options.path.empty()) {
     return ev::InvalidArgument(
-        "database rocks_db: path: want a folder, got ''");
+        "database rocks_db: path: expected a folder, got ''");
   }
   std::shared_ptr<RocksDbStore> store;
   const ev::Status status = RocksDbStore::Open(options, &store);

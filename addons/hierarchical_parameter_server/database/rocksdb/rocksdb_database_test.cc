@@ -221,7 +221,7 @@ TEST_F(RocksDbDatabaseTest, OptionsOutOfRangeAreErrors) {
   options_.num_threads = 0;
   EXPECT_NE(RocksDbDatabase::Open(options_, &database_)
                 .message()
-                .find("num_threads: want 1 to 1024, got 0"),
+                .find("num_threads: expected 1 to 1024, got 0"),
             std::string::npos);
   options_.num_threads = 1;
   options_.path = folder_.path() + "/no/such/folder";

@@ -83,7 +83,7 @@ ev::Status RocksDbStore::Open() {
     return ev::FailedPrecondition(
         options_.path +
         ": lookup_timeout_ms: this RocksDB library is older than deadlines; "
-        "want 0 (no limit) or a newer library, got " +
+        "expected 0 (no limit) or a newer library, got " +
         std::to_string(options_.fetch_timeout_ms));
   }
   rocks_options_ = r.options_create();

@@ -94,7 +94,7 @@ ev::Status RocksDbTable::FetchPart(const RocksDbLibrary::ReadOptions* reads,
       std::memcpy(rows + p * width_, value, bytes);
     } else {
       status = DataLoss("the row of key " + std::to_string(keys[p]) + " has " +
-                        std::to_string(bytes) + " bytes, want " +
+                        std::to_string(bytes) + " bytes, expected " +
                         std::to_string(row_bytes));
     }
   };

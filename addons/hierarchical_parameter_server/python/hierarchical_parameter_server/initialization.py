@@ -27,7 +27,7 @@ def num_replicas():
     strategy = tf.distribute.get_strategy()
     if type(strategy).__name__ not in _STRATEGIES:
       raise RuntimeError(
-          "hps.Init: want tf.distribute.MirroredStrategy or MultiWorkerMirroredStrategy, "
+          "hps.Init: expected tf.distribute.MirroredStrategy or MultiWorkerMirroredStrategy, "
           "got %s" % type(strategy).__name__)
     return strategy.num_replicas_in_sync
   horovod = sys.modules.get("horovod.tensorflow")
@@ -51,11 +51,11 @@ def init_op(ps_config_file, global_batch_size, name=None):
     TypeError, ValueError: an argument is wrong.
   """
   if isinstance(global_batch_size, bool) or not isinstance(global_batch_size, int):
-    raise TypeError("global_batch_size: want an int, got %r" % (global_batch_size,))
+    raise TypeError("global_batch_size: expected an int, got %r" % (global_batch_size,))
   if global_batch_size < 1:
-    raise ValueError("global_batch_size: want at least 1, got %d" % global_batch_size)
+    raise ValueError("global_batch_size: expected at least 1, got %d" % global_batch_size)
   if not isinstance(ps_config_file, (str, bytes, os.PathLike, tf.Tensor)):
-    raise TypeError("ps_config_file: want a path or a string tensor, got %r" %
+    raise TypeError("ps_config_file: expected a path or a string tensor, got %r" %
                     (ps_config_file,))
   if not isinstance(ps_config_file, tf.Tensor):
     # Passes the file system's own bytes, which may not be UTF-8.

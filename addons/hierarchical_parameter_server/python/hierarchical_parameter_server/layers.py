@@ -17,7 +17,7 @@ _IDS_ON_GPU = b"ids_on_gpu"
 
 def _check_ids(ids, what):
   if ids.dtype not in _ID_TYPES:
-    raise TypeError("%s: want int32 or int64 ids, got %s" % (what, ids.dtype.name))
+    raise TypeError("%s: expected int32 or int64 ids, got %s" % (what, ids.dtype.name))
 
 
 def _gpu_of(tensor):
@@ -33,9 +33,9 @@ def _gpu_of(tensor):
 
 def _positive(value, what):
   if isinstance(value, bool) or not isinstance(value, int):
-    raise TypeError("%s: want an int, got %r" % (what, value))
+    raise TypeError("%s: expected an int, got %r" % (what, value))
   if value < 1:
-    raise ValueError("%s: want at least 1, got %d" % (what, value))
+    raise ValueError("%s: expected at least 1, got %d" % (what, value))
   return value
 
 
@@ -67,13 +67,13 @@ class _TableLayer(tf.keras.layers.Layer):
     # Otherwise Keras 3 compiles the model by XLA on a GPU, which has no kernel for it.
     self.supports_jit = False
     if not isinstance(model_name, str) or not model_name:
-      raise TypeError("model_name: want a model's name, got %r" % (model_name,))
+      raise TypeError("model_name: expected a model's name, got %r" % (model_name,))
     if isinstance(table_id, bool) or not isinstance(table_id, int):
-      raise TypeError("table_id: want an int, got %r" % (table_id,))
+      raise TypeError("table_id: expected an int, got %r" % (table_id,))
     if table_id < 0:
-      raise ValueError("table_id: want at least 0, got %d" % table_id)
+      raise ValueError("table_id: expected at least 0, got %d" % table_id)
     if tf.as_dtype(emb_vec_dtype) != tf.float32:
-      raise ValueError("emb_vec_dtype: want tf.float32, got %s" %
+      raise ValueError("emb_vec_dtype: expected tf.float32, got %s" %
                        tf.as_dtype(emb_vec_dtype).name)
     self.model_name = model_name
     self.table_id = table_id
@@ -170,7 +170,7 @@ class LookupLayer(_TableLayer):
     no such table), NotFoundError (no such model), and the errors of hps.Init.
     """
     if isinstance(ids, tf.SparseTensor):
-      raise TypeError("hps.LookupLayer: want dense or ragged ids, got a SparseTensor; use "
+      raise TypeError("hps.LookupLayer: expected dense or ragged ids, got a SparseTensor; use "
                       "hps.SparseLookupLayer")
     if isinstance(ids, tf.RaggedTensor):
       _check_ids(ids, "hps.LookupLayer")
@@ -214,16 +214,16 @@ class SparseLookupLayer(_TableLayer):
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
-      raise ValueError("combiner: want one of %s, got %r" %
+      raise ValueError("combiner: expected one of %s, got %r" %
                        (", ".join(_COMBINERS), combiner))
     if isinstance(sp_ids, tf.RaggedTensor):
       sp_ids = self._sparse(sp_ids, "sp_ids")
     if not isinstance(sp_ids, tf.SparseTensor):
-      raise TypeError("sp_ids: want a SparseTensor or RaggedTensor, got %s" %
+      raise TypeError("sp_ids: expected a SparseTensor or RaggedTensor, got %s" %
                       type(sp_ids).__name__)
     _check_ids(sp_ids, "hps.SparseLookupLayer")
     if sp_ids.shape.ndims not in (2, None):
-      raise ValueError("hps.SparseLookupLayer: sp_ids: want the shape [batch, ids], got rank "
+      raise ValueError("hps.SparseLookupLayer: sp_ids: expected the shape [batch, ids], got rank "
                        "%d: %s" % (sp_ids.shape.ndims, sp_ids.shape))
     if sp_ids.shape.ndims is None:
       with tf.device("/cpu:0"):  # fails when it runs, where TensorFlow has the kernel
@@ -233,17 +233,17 @@ class SparseLookupLayer(_TableLayer):
       sp_weights = self._sparse(sp_weights, "sp_weights")
     if sp_weights is not None:
       if not isinstance(sp_weights, tf.SparseTensor):
-        raise TypeError("sp_weights: want None, a SparseTensor or RaggedTensor, got %s" %
+        raise TypeError("sp_weights: expected None, a SparseTensor or RaggedTensor, got %s" %
                         type(sp_weights).__name__)
       if not sp_weights.dtype.is_floating:
-        raise TypeError("sp_weights: want floats, got %s" % sp_weights.dtype.name)
+        raise TypeError("sp_weights: expected floats, got %s" % sp_weights.dtype.name)
     with tf.compat.v1.name_scope(name, "hps_lookup_sparse"):
       return self._combined(sp_ids, sp_weights, combiner, max_norm)
 
   @staticmethod
   def _sparse(ragged, what):
     if ragged.ragged_rank != 1 or ragged.flat_values.shape.ndims not in (1, None):
-      raise ValueError("%s: want a RaggedTensor of rank 2, got %s" % (what, ragged.shape))
+      raise ValueError("%s: expected a RaggedTensor of rank 2, got %s" % (what, ragged.shape))
     with tf.device("/cpu:0"):  # TensorFlow 1.15 has these ops only on the CPU
       return ragged.to_sparse()
 
@@ -264,10 +264,10 @@ class SparseLookupLayer(_TableLayer):
       same = [
           tf.debugging.assert_equal(
               sp_ids.indices, sp_weights.indices,
-              message="sp_weights: want the indices of sp_ids"),
+              message="sp_weights: expected the indices of sp_ids"),
           tf.debugging.assert_equal(
               sp_ids.dense_shape, sp_weights.dense_shape,
-              message="sp_weights: want the shape of sp_ids"),
+              message="sp_weights: expected the shape of sp_ids"),
       ]
     with tf.control_dependencies(same):
       weights = tf.expand_dims(tf.cast(sp_weights.values, tf.float32), 1)
@@ -306,7 +306,7 @@ class SparseLookupLayer(_TableLayer):
       # A larger value would overflow the cast.
       fits = tf.debugging.assert_less_equal(
           batch, tf.constant(_MAX_SAMPLES, tf.int64),
-          message="sp_ids: want a dense_shape of at most %d samples" % _MAX_SAMPLES)
+          message="sp_ids: expected a dense_shape of at most %d samples" % _MAX_SAMPLES)
       with tf.control_dependencies([fits]):
         batch = tf.cast(batch, tf.int32)
       padding = tf.convert_to_tensor([[0, batch - found], [0, 0]])

@@ -185,7 +185,7 @@ class LayersTest(parameterized.TestCase):
   def test_ids_of_rank_3(self):
     layer = self.layer(hps.SparseLookupLayer)
     ids = tf.SparseTensorValue([[0, 0, 0], [0, 1, 0]], np.array([3, 5]), [1, 2, 1])
-    with self.assertRaisesRegex(ValueError, r"want the shape \[batch, ids\], got rank 3"):
+    with self.assertRaisesRegex(ValueError, r"expected the shape \[batch, ids\], got rank 3"):
       self.run_graph(lambda: (layer(tf.SparseTensor.from_value(ids), None), None))
 
     def build(fed):
@@ -290,9 +290,9 @@ class LayersTest(parameterized.TestCase):
         hps.LookupLayer(**good)(sparse)
       with self.assertRaisesRegex(TypeError, "int32 or int64 ids, got float32"):
         hps.LookupLayer(**good)(tf.constant([1.]))
-      with self.assertRaisesRegex(TypeError, "sp_ids: want a SparseTensor"):
+      with self.assertRaisesRegex(TypeError, "sp_ids: expected a SparseTensor"):
         hps.SparseLookupLayer(**good)(tf.constant([[1]]), sp_weights=None)
-      with self.assertRaisesRegex(ValueError, "combiner: want one of"):
+      with self.assertRaisesRegex(ValueError, "combiner: expected one of"):
         hps.SparseLookupLayer(**good)(sparse, sp_weights=None, combiner="max")
       with self.assertRaisesRegex(TypeError, "sp_weights"):
         hps.SparseLookupLayer(**good)(sparse, sp_weights=tf.constant([1.]))

@@ -189,7 +189,7 @@ class ServingTest(parameterized.TestCase):
         (tf.errors.NotFoundError, "models 'm', 'n', got 'x'", dict(model="x")),
         (invalid, "tables 0 to 1, got 7", dict(table=7)),
         (invalid, "rows of 4 floats, got 5", dict(width=5)),
-        (invalid, "is true, want int64 ids, got int32", dict(dtype=tf.int32)),
+        (invalid, "is true, expected int64 ids, got int32", dict(dtype=tf.int32)),
         (invalid, r"at most 2048 ids .* got 2049", dict(ids=np.zeros([2049]))),
     ):
       arguments = dict(ids=[1], path=path)
@@ -199,7 +199,7 @@ class ServingTest(parameterized.TestCase):
     np.testing.assert_array_equal(self.lookup([1], path=path), self.rows[[1]])
     hps.stop()
     short = self.config("short.json", supportlonglong=False)
-    with self.assertRaisesRegex(invalid, "is false, want int32 ids, got int64"):
+    with self.assertRaisesRegex(invalid, "is false, expected int32 ids, got int64"):
       self.lookup([1], path=short)
     hps.stop()
     with open(os.path.join(self.folder, "b", "emb_vector"), "ab") as f:

@@ -32,30 +32,30 @@ _WRONG_CALLS = (
     ("table_id", dict(table=1), _INVALID, "tables 0 to 0, got 1"),
     ("vector_size", dict(width=8), _INVALID, "rows of 4 floats, got 8"),
     ("too_many_keys", dict(ids=np.zeros(2049)), _INVALID, "at most 2048 ids .* got 2049"),
-    ("key_type", dict(dtype=tf.int32), _INVALID, "want int64 ids, got int32"),
+    ("key_type", dict(dtype=tf.int32), _INVALID, "expected int64 ids, got int32"),
     ("local_batch", dict(batch=1025), _INVALID, "max_batch_size .* is 1024"),
 )
 
 # Changes to the model's section of a configuration.
 _WRONG_MODELS = (
     ("devices_with_gaps", dict(deployed_device_list=[0, 2]),
-     r"deployed_device_list: want the numbers 0 to N - 1, each once; got \[0, 2\]"),
-    ("no_devices", dict(deployed_device_list=[]), "deployed_device_list: want the numbers"),
-    ("batch_0", dict(max_batch_size=0), "max_batch_size: want an integer from 1"),
+     r"deployed_device_list: expected the numbers 0 to N - 1, each once; got \[0, 2\]"),
+    ("no_devices", dict(deployed_device_list=[]), "deployed_device_list: expected the numbers"),
+    ("batch_0", dict(max_batch_size=0), "max_batch_size: expected an integer from 1"),
     ("widths", dict(embedding_vecsize_per_table=[4, 4]),
-     "embedding_vecsize_per_table: want one item"),
-    ("names", dict(embedding_table_names=["a", "b"]), "embedding_table_names: want one item"),
+     "embedding_vecsize_per_table: expected one item"),
+    ("names", dict(embedding_table_names=["a", "b"]), "embedding_table_names: expected one item"),
     ("no_hotness", dict(maxnum_catfeature_query_per_table_per_sample=None),
      "maxnum_catfeature_query_per_table_per_sample: is required"),
     ("misspelt", dict(gpucachper=1.), "gpucachper: unknown key; was 'gpucacheper' meant"),
-    ("share_above_1", dict(gpucacheper=2.), "gpucacheper: want a number from 0 to 1, got 2"),
-    ("fp8", dict(fp8_quant=True), "fp8_quant: want false"),
-    ("remote_folder", dict(sparse_files=["s3://bucket/t"]), "want a folder of this machine"),
+    ("share_above_1", dict(gpucacheper=2.), "gpucacheper: expected a number from 0 to 1, got 2"),
+    ("fp8", dict(fp8_quant=True), "fp8_quant: expected false"),
+    ("remote_folder", dict(sparse_files=["s3://bucket/t"]), "expected a folder of this machine"),
 )
 
 # Changes to the rest of a configuration.
 _WRONG_PARTS = (
-    ("type", dict(volatile_db={"type": "hash_mop"}), "volatile_db.type: want one of"),
+    ("type", dict(volatile_db={"type": "hash_mop"}), "volatile_db.type: expected one of"),
     ("disabled_for_good", dict(persistent_db={}), "persistent_db.type: is required"),
     ("path", dict(persistent_db={"type": "rocks_db"}), "persistent_db.path: is required"),
     ("part_without_the_rest", dict(volatile_db={"initial_cache_rate": .5}),
@@ -65,9 +65,9 @@ _WRONG_PARTS = (
     ("filter", dict(update_source={"type": "directory", "path": "."},
                     volatile_db={"update_filters": ["("]}),
      r"update_filters: '\(' is not a regular expression"),
-    ("no_filter", dict(volatile_db={"update_filters": []}), "want one pattern at least"),
+    ("no_filter", dict(volatile_db={"update_filters": []}), "expected one pattern at least"),
     ("brokers", dict(update_source={"type": "kafka_message_queu"}),
-     "update_source.type: want one of"),
+     "update_source.type: expected one of"),
 )
 
 

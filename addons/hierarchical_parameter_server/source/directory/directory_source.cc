@@ -90,11 +90,11 @@ ev::Status DirectorySource::Open(const DirectorySourceOptions& options,
   if (!IsGroup(options.group)) {
     return ev::InvalidArgument(
         "update source directory: the group '" + options.group +
-        "': want 1 to 120 letters, digits, '.', '_' and '-'");
+        "': expected 1 to 120 letters, digits, '.', '_' and '-'");
   }
   if (options.max_batch_size < 1) {
     return ev::InvalidArgument(
-        "update source directory: max_batch_size: want 1 or more, got " +
+        "update source directory: max_batch_size: expected 1 or more, got " +
         std::to_string(options.max_batch_size));
   }
   std::unique_ptr<DirectorySource> made(new DirectorySource(options));
@@ -122,7 +122,7 @@ ev::Status DirectorySource::ReadPosition() {
     return ev::Status::OK();
   }
   return ev::Status(ev::StatusCode::kDataLoss,
-                    path + ": want a number, got '" + text + "'");
+                    path + ": expected a number, got '" + text + "'");
 }
 
 ev::Status DirectorySource::CheckNumbers() const {

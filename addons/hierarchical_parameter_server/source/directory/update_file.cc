@@ -126,7 +126,7 @@ ev::Status ReadSections(const std::string& bytes,
       return wrong("the header is truncated");
     std::memcpy(&head, bytes.data() + at, sizeof(head));
     if (std::memcmp(head.magic, kMagic, kMagicBytes) != 0) {
-      return wrong("want HPSUPDT1");
+      return wrong("expected HPSUPDT1");
     }
     const size_t left = bytes.size() - at - sizeof(head);
     if (head.tag_bytes > left) return wrong("the tag is truncated");
@@ -239,9 +239,9 @@ ev::Status ReadNextNumber(const std::string& folder, int64_t* number) {
   EV_RETURN_IF_ERROR(status);
   *number = std::atoll(text.c_str());
   if (*number >= 1) return ev::Status::OK();
-  return ev::Status(
-      ev::StatusCode::kDataLoss,
-      folder + "/" + kNextNumberFile + ": want a number, got '" + text + "'");
+  return ev::Status(ev::StatusCode::kDataLoss,
+                    folder + "/" + kNextNumberFile +
+                        ": expected a number, got '" + text + "'");
 }
 
 }  // namespace hps

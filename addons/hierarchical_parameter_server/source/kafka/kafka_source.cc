@@ -30,7 +30,7 @@ ev::Status KafkaSource::Open(const KafkaSourceOptions& options,
   EV_RETURN_IF_ERROR(TagFilter::Make(options.filters, &made->filter_));
   if (options.max_batch_size < 1) {
     return ev::InvalidArgument(
-        "kafka_message_queue: max_batch_size: want 1 or more, got " +
+        "kafka_message_queue: max_batch_size: expected 1 or more, got " +
         std::to_string(options.max_batch_size));
   }
   KafkaLibrary::Callbacks callbacks;

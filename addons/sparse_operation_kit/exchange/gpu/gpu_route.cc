@@ -83,13 +83,13 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
     return ev::Internal("StartPool was called twice for one route");
   is_pooled_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const Status begun = ev::CatchBadAlloc([&] {
+  const Status status = ev::CatchBadAlloc([&] {
     return EnqueuePool(rows, wire, rows_ready, chunk_starts, outputs, stream,
                        done);
   });
   // On error the caller keeps nothing alive.
-  if (!begun.ok()) static_cast<void>(lane_->Wait());
-  return begun;
+  if (!status.ok()) static_cast<void>(lane_->Wait());
+  return status;
 }
 
 Status GpuRoute::EnqueuePool(const char* rows, WireType wire,

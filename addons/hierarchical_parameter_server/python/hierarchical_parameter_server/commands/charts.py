@@ -34,7 +34,7 @@ def check(path):
   """
   suffix = os.path.splitext(path)[1]
   if suffix not in (".png", ".svg"):
-    raise ValueError("--chart_file: want a name that ends in .png or .svg, got %r" % path)
+    raise ValueError("--chart_file: expected a name that ends in .png or .svg, got %r" % path)
   if suffix == ".png":
     try:
       importlib.import_module("matplotlib")

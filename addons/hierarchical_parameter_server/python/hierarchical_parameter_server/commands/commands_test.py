@@ -74,7 +74,7 @@ class CommandsTest(absltest.TestCase):
     self.assertEqual(code, 0, out)
     self.assertIn("MiB (lfu)", out)
     code, out, _ = run("check", self.config(embedding_cache_policy="mru"))
-    self.assertIn('embedding_cache_policy: want one of "lru", "lfu", got "mru"', out)
+    self.assertIn('embedding_cache_policy: expected one of "lru", "lfu", got "mru"', out)
     code, out, _ = run("check", self.config(gpucacher=1))
     self.assertEqual(code, 1)
     self.assertIn("error: ", out)
@@ -108,7 +108,7 @@ class CommandsTest(absltest.TestCase):
       self.assertIn(" us #", out)
     code, _, err = run("profile", self.config(), "--exponent", 1)
     self.assertEqual(code, 2)
-    self.assertIn("--exponent: want more than 1, got 1", err)
+    self.assertIn("--exponent: expected more than 1, got 1", err)
 
   def test_profile_of_all_streams(self):
     code, out, err = run("profile", self.config(), "--stream", "all", "--batch", 64,
@@ -177,7 +177,7 @@ class CommandsTest(absltest.TestCase):
   def test_charts_that_cannot_be_written_are_errors_before_anything_is_measured(self):
     config = self.config()
     for name, message in (
-        ("a.pdf", "want a name that ends in .png or .svg, got 'a.pdf'"),
+        ("a.pdf", "expected a name that ends in .png or .svg, got 'a.pdf'"),
         ("chart", "ends in .png or .svg, got 'chart'"),
         ("no/such/a.svg", "there is no folder 'no/such'")):
       code, out, err = run("profile", config, "--chart_file", name)
@@ -235,10 +235,10 @@ class CommandsTest(absltest.TestCase):
     path = os.path.join(self.folder, "ps.json")
     for read, message in (
         (b'{"models": []\xef\xbc\x8c}',
-         "line 1, column 14: want ',' or '}', got '\uff0c' (U+FF0C, a full-width comma)"),
-        (b'{\n\xe9}', "line 2, column 1: want a key in quotes, got the byte \\xe9, which is not "
-         "UTF-8"),
-        (b'\xef\xbb\xbf{\n"models": [}', "line 2, column 12: want a value, got '}'")):
+         "line 1, column 14: expected ',' or '}', got '\uff0c' (U+FF0C, a full-width comma)"),
+        (b'{\n\xe9}', "line 2, column 1: expected a key in quotes, got the byte \\xe9, which is "
+         "not UTF-8"),
+        (b'\xef\xbb\xbf{\n"models": [}', "line 2, column 12: expected a value, got '}'")):
       with open(path, "wb") as f:
         f.write(read)
       code, out, _ = run("check", path)

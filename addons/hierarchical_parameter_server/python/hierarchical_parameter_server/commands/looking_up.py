@@ -24,7 +24,7 @@ def lookup(args, out, err):
   info = np.iinfo(dtype.as_numpy_dtype)
   for key in args.keys:
     if not info.min <= key <= info.max:
-      raise ValueError("key %d: want a key of %d bits" % (key, info.bits))
+      raise ValueError("key %d: expected a key of %d bits" % (key, info.bits))
   with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     call = tables.lookup_callable(session, model, number, facts["width"], dtype)
     for begin in range(0, len(args.keys), facts["max_keys"]):

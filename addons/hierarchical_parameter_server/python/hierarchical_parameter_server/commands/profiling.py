@@ -157,10 +157,10 @@ def profile(args, out, err):
   del err
   for name, least in (("batch", 1), ("iterations", 1), ("warmup", 0), ("threads", 1)):
     if getattr(args, name) < least:
-      raise ValueError("--%s: want at least %d, got %d" %
+      raise ValueError("--%s: expected at least %d, got %d" %
                        (name, least, getattr(args, name)))
   if args.exponent <= 1:
-    raise ValueError("--exponent: want more than 1, got %g" % args.exponent)
+    raise ValueError("--exponent: expected more than 1, got %g" % args.exponent)
   if args.chart_file:
     charts.check(args.chart_file)
   plan = serving.check(args.config)["plan"]

@@ -34,17 +34,17 @@ def _dumped(path, ending):
   with open(path, "rb") as f:
     header = f.read(_HEADER)
   if len(header) < _HEADER:
-    raise ValueError("%s: has %d bytes, want a header of %d" % (path, size, _HEADER))
+    raise ValueError("%s: has %d bytes, expected a header of %d" % (path, size, _HEADER))
   kind, = struct.unpack_from(">I", header, _KIND_AT)
   index, = struct.unpack_from(">I", header, _TYPE_AT)
   if kind != _KINDS[ending]:
-    raise ValueError("%s: is a file of type %d, want type %d" % (path, kind, _KINDS[ending]))
+    raise ValueError("%s: is a file of type %d, expected type %d" % (path, kind, _KINDS[ending]))
   if index >= len(_TYPES):
-    raise ValueError("%s: has the element type %d, want at most %d" %
+    raise ValueError("%s: has the element type %d, expected at most %d" %
                      (path, index, len(_TYPES) - 1))
   dtype = np.dtype(_TYPES[index])
   if (size - _HEADER) % dtype.itemsize:
-    raise ValueError("%s: has %d bytes after its header, want a multiple of %d" %
+    raise ValueError("%s: has %d bytes after its header, expected a multiple of %d" %
                      (path, size - _HEADER, dtype.itemsize))
   if size == _HEADER:
     return np.zeros([0], dtype)
@@ -139,7 +139,7 @@ def from_legacy(folder, out, key_dtype="int64"):
     ValueError: there are no such files, or their sizes do not match.
   """
   if key_dtype not in ("int64", "uint32"):
-    raise ValueError("key_dtype: want int64 or uint32, got %s" % key_dtype)
+    raise ValueError("key_dtype: expected int64 or uint32, got %s" % key_dtype)
   endings = ("_keys.file", "_values.file", "_sums.file")
   found = _names(folder, endings)
   if not found:
@@ -152,7 +152,7 @@ def from_legacy(folder, out, key_dtype="int64"):
       continue
     for path, size in zip(paths, (dtype.itemsize, 4)):
       if os.path.getsize(path) % size:
-        raise ValueError("%s: has %d bytes, want a multiple of %d" %
+        raise ValueError("%s: has %d bytes, expected a multiple of %d" %
                          (path, os.path.getsize(path), size))
     pieces = _pieces(np.fromfile(paths[0], dtype), np.fromfile(paths[1], "<f4"),
                      os.path.join(folder, name))
