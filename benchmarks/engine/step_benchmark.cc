@@ -63,7 +63,7 @@ struct Config {
   int64_t batch;
   int steps;
   ev::RowStorage storage;
-  double gpu_part;  // with kHbmDram: of the rows, in GPU memory
+  double gpu_part;  // share of the rows in GPU memory, for kHbmDram
   std::string policy;
   double newcomers;
   bool changes;

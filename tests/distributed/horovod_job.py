@@ -47,7 +47,7 @@ def run(num_ranks, program, *arguments, timeout=280, env=None):
   Args:
     num_ranks: int.
     program: path.
-    *arguments: of the program.
+    *arguments: arguments of the program.
     timeout: seconds after which all processes are killed.
     env: dict, or None for `environment()`.
 

@@ -55,7 +55,7 @@ class Ranks(object):
     Args:
       num_ranks: int, a multiple of the number of hosts.
       program: path of a Python program.
-      *arguments: of the program.
+      *arguments: arguments of the program.
       env: dict, or None for `horovod_job.environment()`.
       hosts: list of `network.Host`; None: this machine.
       modules: tuple of names of modules that ranks on this machine find imported.

@@ -81,7 +81,7 @@ class DeviceExchangeTest(model.DistributedTestCase):
     """Trains a model on devices and one through Horovod; expects the same bits.
 
     Args:
-      storages: of the first model's tables; the second model's are in CPU memory.
+      storages: storages of the first model's tables; the second model's are in CPU memory.
       make_optimizer: callable.
       clip: None, or a function of a gradient's values.
       steps: int.

@@ -301,7 +301,7 @@ class LookupsTest(model.DistributedTestCase):
     """Trains a model on a GPU and one through Horovod on the CPU; expects the same bits.
 
     other_way: tables whose gradients need rows in CPU memory; None: all stay on the GPU.
-    lookup: of the model on the GPU.
+    lookup: lookup of the model on the GPU.
     options: as of model.Model.
 
     Returns:

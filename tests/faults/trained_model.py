@@ -20,7 +20,7 @@ class Model(object):
     """Builds the graph.
 
     Args:
-      sharded, max_to_keep: of the Saver.
+      sharded, max_to_keep: arguments of the Saver.
       storage_path: string, folder in which table `a` stores some of its rows on an SSD; or
         None.
     """

@@ -33,7 +33,7 @@ def _find_helpers(path):
   """Lets the packages import their test helpers from this repository.
 
   Args:
-    path: of the program. The addon is imported only for its own tests.
+    path: path of the program. The addon is imported only for its own tests.
   """
   for package, folder in _WITH_HELPERS:
     if not package.startswith("embedding_variable") and folder not in path:

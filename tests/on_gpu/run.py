@@ -71,7 +71,7 @@ def run_program(path, storage, options, interpreter=None):
   """Runs one test program; returns its Outcome.
 
   Args:
-    path: of the program, from the repository's root.
+    path: path of the program, from the repository's root.
     storage: one of placement.STORAGES.
     options: the arguments that `main` parsed.
     interpreter: a preloaded.Interpreter to fork from; None starts a new interpreter.

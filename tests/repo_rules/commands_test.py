@@ -130,7 +130,7 @@ def violations(path, text, read):
   """Returns a line for each program, target or flag that does not exist.
 
   Args:
-    path: of the page or script, for the message.
+    path: path of the page or script, for the message.
     text: its code.
     read: a function from a path to a file's text; raises OSError if there is no file.
   """

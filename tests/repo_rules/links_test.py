@@ -33,7 +33,7 @@ def broken_links(path, page, read):
   """Returns a line for each link to a file or heading that does not exist.
 
   Args:
-    path: of the page.
+    path: path of the page.
     page: its text.
     read: a function from a path to a file's text; raises OSError if there is no file.
   """
@@ -59,7 +59,7 @@ def missing_sources(path, page, files):
   """Returns a line for each C++ or Bazel source in a code span that does not exist.
 
   Args:
-    path: of the page.
+    path: path of the page.
     page: its text.
     files: list of all paths of the tree.
   """
@@ -74,8 +74,8 @@ def missing_in_comments(path, text, files):
   """Returns a line for each source that a C++ comment names and that does not exist.
 
   Args:
-    path: of the C++ file.
-    text: of the file.
+    path: path of the C++ file.
+    text: text of the file.
     files: set of all paths of the tree and of what follows each "/" in them.
   """
   found = []

@@ -24,8 +24,8 @@ _PYTHON = ("python/", "addons/", "examples/", "benchmarks/")
 _KNOWS = (_EV + "integration/", _EV + "deeprec/patches/", _EV + "eager/patches/",
           _EV + "gpu/", _NAMES, "examples/deeprec/")
 
-# Modules with the same name in all versions: of DeepRec, which this product adds, and one
-# of tools for measuring.
+# Modules with the same name in all versions. This product adds DeepRec's; one is for tools
+# that measure.
 _EVERYWHERE = ("tensorflow.core.framework.embedding", "tensorflow.python.client.timeline",
                "tensorflow.python.ops.kv_variable_ops")
 

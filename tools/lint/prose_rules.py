@@ -46,11 +46,12 @@ _TEST = re.compile(r"(?:def test_(?:is|are|has|have|with)_|"
 # Words that pages and comments write in another way, and that way.
 _WORDING = (
     (re.compile(r"(?<!there )\b(?:is|are) (?:an error|errors)\b"), "write 'raises ...'"),
+    (re.compile(r"(?<=[\w`'\")]): of\b"), "a fragment needs its noun"),
     (re.compile(r"\ban own\b"), "write 'its own' or 'a separate'"),
     (re.compile(r"(?<![\w.\])\"'])\.\d+\b"), "a number starts with a digit, as 0.6"),
 )
 # The same for messages, which are string literals.
-_MESSAGES = _WORDING[:2] + (
+_MESSAGES = _WORDING[:3] + (
     (re.compile(r"\bwants?\b"), "an error has 'expected X, got Y', then the remedy"),)
 # A colon or semicolon does not end a sentence: two clauses are two sentences.
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
@@ -250,6 +251,9 @@ def violations(path, text):
       for pattern, remedy in _MESSAGES:
         for words in pattern.findall(literal):
           add(number, "'%s': %s" % (words, remedy))
+    if _PLACE.search(re.sub(r"\W", "_", path.rsplit("/", 1)[-1])) and (
+        not path.startswith(_PLACES_LEFT)):
+      add(1, "the file's name: name what it holds")
     for number, name in _names(path, text):
       if _PLACE.search(name):
         add(number, "'%s': name the memory or the rank that is meant" % name)

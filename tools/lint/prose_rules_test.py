@@ -26,6 +26,8 @@ class ProseRulesTest(parameterized.TestCase):
       ("a.md", "| x | is an error |", "raises"),
       ("a.h", "// Another key is an error.", "raises"),
       ("a.md", "It has an own file.", "its own"),
+      ("a.py", 'def f(path):\n  """Reads.\n\n  Args:\n    path: of a file.\n  """', "its noun"),
+      ("a/begun_files.py", "x = 1", "the file's name"),
       ("a.py", "# .6 ms per step", "starts with a digit"),
       ("a.h", "bool GoesThere() const;", "name the memory"),
       ("a.cc", "samples_there = 1;", "name the memory"),

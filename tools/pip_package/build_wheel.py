@@ -15,7 +15,7 @@ import platform_tag
 import wheel_contents
 import wheel_file
 
-# name: of the distribution. summary: may have a %s for TensorFlow's minor version. page: the
+# name: that of the distribution. summary: may have a %s for TensorFlow's minor version. page: the
 # description, a path in the source tree. packages: {package: its folder in the runfiles}.
 # libraries: {folder in the wheel: paths of files in the runfiles}; those of CUDA code are
 # shipped if they were built. built_for: folder of the op library, whose

@@ -104,6 +104,6 @@ def built_for(root, folder):
 
   Args:
     root: the runfiles' root.
-    folder: of the library, below the root.
+    folder: folder of the library, below the root.
   """
   return read(os.path.join(root, folder, "tensorflow_version.txt")).decode().strip()

@@ -35,7 +35,7 @@ def run(interpreter, path, folder):
 
   Args:
     interpreter: preloaded.Interpreter.
-    path: of the program.
+    path: path of the program.
     folder: an empty one, for its log and its temporary files.
   """
   xml = os.path.join(folder, "test.xml")

@@ -144,7 +144,7 @@ class TimeLimit(object):
     """Returns whether a part would end too late; if so, counts it as skipped, by name.
 
     Args:
-      name: of the part.
+      name: name of the part.
       share: its time as a share of make test's.
       counts: test_log.Counts to add the skip to.
       command: what runs it without a limit.

@@ -21,8 +21,8 @@ constexpr int64_t kWideKeys = 8;
 
 // Samples at equal distances, from the first slot to copy on.
 struct WideRows {
-  // Address in the first sample. Norm: of the first slot's key count. Raw: of
-  // its key.
+  // Address in the first sample. It is that of the first slot's key count in a
+  // Norm file, and that of its key in a Raw file.
   const char* from;
   // Bytes from one sample to the next.
   int64_t stride;

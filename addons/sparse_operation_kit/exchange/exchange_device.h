@@ -32,7 +32,7 @@ class DeviceRoute {
 
   // Starts PoolReceived (pool.h). May be called once.
   // rows: in device memory, valid when 'ready' is reached (null: now).
-  // chunk_starts: of row_chunks.h.
+  // chunk_starts: result of row_chunks.h.
   // outputs: one per table; null: the table is not pooled. In host memory if
   // 'stream' is null. Otherwise in device memory: they are written after the
   // stream's work so far, and are complete for work that is enqueued on the
@@ -51,9 +51,9 @@ class DeviceRoute {
 
   // Starts PoolGradient (pool.h); call it after StartPool, from any thread.
   // grads: in device memory, valid after the stream's work so far.
-  // chunk_starts: of row_chunks.h for these tables. message: in device memory.
-  // Grads, message and the route must stay until *done is reached. On error no
-  // work is in flight.
+  // chunk_starts: result of row_chunks.h for these tables. message: in device
+  // memory. Grads, message and the route must stay until *done is reached. On
+  // error no work is in flight.
   virtual ev::Status SumGradients(ev::Span<const int> tables,
                                   ev::Span<const float* const> grads,
                                   const ev::DeviceStream& stream,

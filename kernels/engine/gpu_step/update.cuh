@@ -104,7 +104,7 @@ __device__ __forceinline__ void AddScaled(const Pack<W>& v, float scale,
 }
 
 // Returns the sum of the gradients of samples list[0, n), added in that order
-// with kAhead loads in flight. weights: of the occurrences, multiplied by their
+// with kAhead loads in flight. weights: one per occurrence, multiplied by their
 // samples' factors; or null.
 template <int W, int kAhead>
 __device__ __forceinline__ Pack<W> SumList(

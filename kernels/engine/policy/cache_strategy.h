@@ -20,8 +20,8 @@
 //   Age     called now and then for every row in the tier, since times wrap.
 //   Visit   called when the eviction hand (storage/tiered/victim_hand.h), a
 //           clock hand, reaches a row. Returns whether the row may leave, and
-//           sets *worth: of the rows visited in one search that may leave,
-//           those with the least worth do.
+//           sets *worth. Among the rows that one search visits and that may
+//           leave, those with the least worth do.
 //
 // All functions are static and have no state except their arguments; Arrive,
 // Use and Visit update the row's TierRank. Several threads may call them on one

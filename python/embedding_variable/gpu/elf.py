@@ -34,7 +34,7 @@ class Elf(object):
     """Reads `path`.
 
     Args:
-      path: of a file.
+      path: path of a file.
 
     Raises:
       OSError: the file cannot be read.

@@ -36,7 +36,7 @@ def modules(path):
   """Returns the list of modules of a library, in the file's order.
 
   Args:
-    path: of an ELF file.
+    path: path of an ELF file.
 
   Returns:
     list of Module; empty for a library without GPU code.
@@ -89,7 +89,7 @@ def runs_on(module, capability):
 
   Args:
     module: a Module.
-    capability: of the card, 10 * major + minor, such as 90.
+    capability: capability of the card, 10 * major + minor, such as 90.
   """
   same_major = [a for a in module.machine_code
                 if a // 10 == capability // 10 and a <= capability]

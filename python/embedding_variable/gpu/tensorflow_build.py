@@ -15,7 +15,7 @@ _REMEDY = ("Remedy: pip install tensorflow==1.15.0 (Python 3.7), which is one; s
 _KERNELS = "python/_pywrap_tensorflow_internal.so"
 _ABOUT = "python/platform/build_info.py"
 
-# version: "1.15.0"; folder: of tensorflow_core; library: path of the library with the
+# version: "1.15.0"; folder: that of tensorflow_core; library: path of the library with the
 # kernels; modules: its GPU code, list of fatbin.Module.
 Build = collections.namedtuple("Build", ["version", "folder", "library", "modules"])
 
@@ -38,7 +38,7 @@ def examine(folder, version):
   """Examines a TensorFlow installation.
 
   Args:
-    folder: of tensorflow_core, as returned by tf.sysconfig.get_lib().
+    folder: folder of tensorflow_core, as returned by tf.sysconfig.get_lib().
     version: tf.__version__.
 
   Returns:

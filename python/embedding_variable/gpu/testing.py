@@ -23,7 +23,7 @@ def write_library(path, soname=None, needed=(), runpath=None, rpath=None, sectio
   """Writes a shared library that has tables but no code.
 
   Args:
-    path: of the file; its folder is created.
+    path: path of the file; its folder is created.
     soname, needed, runpath, rpath: content of the dynamic section.
     sections: {name: bytes} of others.
   """

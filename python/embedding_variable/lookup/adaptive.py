@@ -38,7 +38,7 @@ def adaptive_embedding_lookup_sparse(hash_params, ev_params, sp_ids, hash_ev_ids
     hash_ev_ids: integers or bools `[N]`, one per id: 0 reads `hash_params`, other
       values read `ev_params`.
     sp_weights: None, or a floating point SparseTensor of the same indices.
-    partition_strategy: of `hash_params` if it has parts.
+    partition_strategy: strategy of `hash_params` if it has parts.
     name: name of the op.
     combiner: name of a combiner (combiners.py); None: "mean".
     max_norm: length to which rows are clipped, or None.
@@ -83,7 +83,7 @@ def safe_adaptive_embedding_lookup_sparse(
     combiner: name of a combiner (combiners.py).
     default_id: int or None.
     name: name of the op.
-    partition_strategy: of `hash_embedding_weights` if it has parts.
+    partition_strategy: strategy of `hash_embedding_weights` if it has parts.
     max_norm: length to which rows are clipped, or None.
 
   Returns:

@@ -36,7 +36,7 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
   Args:
     params: a variable for which `is_composed` is True.
     ids: integers of any shape.
-    partition_strategy: of a partitioned multihash variable.
+    partition_strategy: strategy of a partitioned multihash variable.
     name: name of the result.
     max_norm: see `MultiHashVariable.lookup`; None for a variable of dynamic dimension.
     blocknums: for a variable of dynamic dimension: integers of the shape of `ids`, the

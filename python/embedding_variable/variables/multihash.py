@@ -126,7 +126,7 @@ class MultiHashVariable(object):
 
     Args:
       ids: integers of any shape, in [0, rows(Q) * rows(Q)).
-      partition_strategy: of Q and R if they are partitioned.
+      partition_strategy: strategy of Q and R if they are partitioned.
       max_norm: length to which the rows of Q and of R are clipped, or None.
       name: name of the result.
 

@@ -104,7 +104,7 @@ class RedisTable : public Table {
   ev::Status RunAll(const std::vector<std::unique_ptr<RedisRequest>>& requests);
   ev::Status RunAll(const std::vector<std::unique_ptr<RedisRequest>>& requests,
                     const Deadline& deadline);
-  // Deadlines of a call that starts now: of a Fetch, and of any other call.
+  // Deadlines of a call that starts now, a Fetch or any other call.
   Deadline FetchDeadline() const;
   Deadline CallDeadline() const;
   ev::Status CountUntil(const Deadline& deadline, int64_t* rows);

@@ -45,7 +45,7 @@ def init_op(ps_config_file, global_batch_size, name=None):
   Args:
     ps_config_file: string, or a scalar string tensor that is read when the op runs.
     global_batch_size: int.
-    name: of the op.
+    name: name of the op.
 
   Raises:
     TypeError, ValueError: an argument is wrong.

@@ -196,7 +196,7 @@ class SparseLookupLayer(_TableLayer):
       sp_ids: SparseTensor [B, ?] of int32 or int64 in row-major order, or RaggedTensor
         of rank 2.
       sp_weights: None, or float32 or float64 of the same kind, shape and indices.
-      name: of the ops.
+      name: name of the ops.
       combiner: "sum", "mean" (weighted sum / sum of weights) or "sqrtn" (weighted sum /
         root of the sum of squared weights); None is "mean".
       max_norm: float or None; each row is scaled down to that L2 norm before it is

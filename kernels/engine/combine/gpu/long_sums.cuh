@@ -3,9 +3,9 @@
 //
 // The device code of long_sums.h.
 //
-// A block sums a key (combine/ordered_sum.cuh). No list of the keys is made: of
-// the keys that begin within kManyOccurrences adjacent places, only the last
-// can have that many occurrences. A warp searches for it.
+// A block sums a key (combine/ordered_sum.cuh). No list of the keys is made.
+// Among the keys that begin within kManyOccurrences adjacent places, only the
+// last can have that many occurrences. A warp searches for it.
 
 #ifndef KERNELS_ENGINE_COMBINE_GPU_LONG_SUMS_CUH_
 #define KERNELS_ENGINE_COMBINE_GPU_LONG_SUMS_CUH_

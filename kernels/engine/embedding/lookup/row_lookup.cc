@@ -285,8 +285,8 @@ void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
   }
 }
 
-// Copies the rows of the tables that are in no step. names: of all keys, table
-// by table.
+// Copies the rows of the tables that are in no step. names: row numbers of
+// all keys, table by table.
 Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
               const DeviceStream& stream, const RowHandle* names,
               Parallel* parallel) {

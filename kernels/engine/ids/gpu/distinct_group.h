@@ -65,9 +65,9 @@ class DistinctGroup {
   WorkLane* lane() const { return lane_.get(); }
 
   // Call when all of table t's ids have been put. is_narrow: they are int32.
-  // offsets: of its samples, copied before the return; empty if the samples are
-  // in device memory. The call for the last table launches the kernels.
-  // Thread-safe.
+  // offsets: those of its samples, copied before the return; empty if the
+  // samples are in device memory. The call for the last table launches the
+  // kernels. Thread-safe.
   Status Start(size_t t, bool is_narrow, Span<const int32_t> offsets);
   // Returns true if Wait would not block.
   bool IsDone() const;

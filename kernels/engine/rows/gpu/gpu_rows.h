@@ -113,7 +113,7 @@ class GpuRows : public GpuRowHome {
 
  private:
   GpuRows(int device, int64_t dim);
-  // key: of the row; may be null.
+  // key: key of the row; may be null.
   Status AddNew(const int64_t* key, RowHandle handle, int64_t default_row);
   // Like AddNew. REQUIRES: memory for the key is reserved in the key table.
   Status AddReserved(const int64_t* key, RowHandle handle, int64_t default_row);

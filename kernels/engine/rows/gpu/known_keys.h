@@ -44,8 +44,8 @@ namespace ev {
 namespace gpu {
 
 constexpr int kKnownBucket = 4;  // slots
-// Key values of free slots: of one that never had a key, and of one whose key
-// was erased.
+// Key values of free slots. kEmptyKey: the slot never had a key. kErasedKey:
+// its key was erased.
 constexpr int64_t kEmptyKey = std::numeric_limits<int64_t>::min();
 constexpr int64_t kErasedKey = kEmptyKey + 1;
 

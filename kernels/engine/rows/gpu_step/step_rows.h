@@ -25,7 +25,7 @@ namespace gpu {
 
 class StepRows : public GpuStepNotes {
  public:
-  // num_ids: of all tables together, at least 1. REQUIRES: the device is
+  // num_ids: sum over all tables, at least 1. REQUIRES: the device is
   // current. ResourceExhausted: not enough memory.
   static Status Make(int device, int64_t num_ids,
                      std::unique_ptr<StepRows>* rows);

@@ -17,7 +17,7 @@
 
 namespace ev {
 
-// memory_bytes: for rows in memory. ranks: of the cache above, or null.
+// memory_bytes: for rows in memory. ranks: those of the cache above, or null.
 // FailedPrecondition: the directory cannot be used. InvalidArgument: too many
 // default rows.
 Status OpenTieredRows(const RowHomeOptions& options, int64_t memory_bytes,

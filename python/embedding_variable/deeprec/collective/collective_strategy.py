@@ -109,7 +109,7 @@ class CollectiveStrategy(object):
 
     Args:
       model_fn: as of `tf.estimator.Estimator`. It is called inside of `scope`.
-      **kwargs: of `tf.estimator.Estimator`; `config` is required.
+      **kwargs: arguments of `tf.estimator.Estimator`; `config` is required.
 
     Returns:
       A `collective_estimator.CollectiveEstimator`.

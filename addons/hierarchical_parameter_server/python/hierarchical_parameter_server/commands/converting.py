@@ -21,7 +21,7 @@ def convert(args, out, err):
     written = conversions.from_sok_dump(args.source, args.out, args.tables)
   else:
     if args.tables:
-      raise ValueError("--tables: of legacy files all are converted")
+      raise ValueError("--tables: legacy files are always converted as a whole; leave it out")
     written = conversions.from_legacy(args.source, args.out, args.key_dtype)
   for table, (rows, width) in sorted(written.items()):
     print("%s: %d rows of %d floats" % (table, rows, width), file=out)

@@ -59,7 +59,7 @@ def _parser():
   sub = command("convert", converting.convert,
                 "Write table directories of a trained model.")
   sub.add_argument("kind", choices=["checkpoint", "sok-dump", "legacy"],
-                   help="checkpoint: of tf.train.Saver; sok-dump: a folder of sok.dump; "
+                   help="checkpoint: written by tf.train.Saver; sok-dump: a folder of sok.dump; "
                    "legacy: a folder of Saver.dump_to_file")
   sub.add_argument("source", metavar="SOURCE", help="a checkpoint's prefix, or a folder")
   sub.add_argument("out", metavar="OUT", help="folder; each table is one below it")

@@ -39,7 +39,7 @@ def batches(stream, keys, batch, exponent, seed):
     stream: "zipf", "uniform" or "repeated" (a single batch).
     keys: [n], the table's keys.
     batch: ids per batch.
-    exponent: of the Zipf distribution.
+    exponent: exponent of the Zipf distribution.
     seed: int.
   """
   random = np.random.RandomState(seed)

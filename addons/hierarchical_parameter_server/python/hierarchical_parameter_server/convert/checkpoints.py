@@ -22,7 +22,7 @@ def checkpoint_tables(prefix, full_only=False):
   """Returns {name: (rows, width)} of the embedding variables of a checkpoint.
 
   Args:
-    prefix: of the checkpoint, or a folder, which stands for its newest checkpoint.
+    prefix: prefix of the checkpoint, or a folder, which stands for its newest checkpoint.
     full_only: as for `from_checkpoint`.
 
   Raises:
@@ -67,7 +67,7 @@ def from_checkpoint(prefix, out, tables=None, dense=(), full_only=False):
   alone.
 
   Args:
-    prefix: of the checkpoint, as tf.train.Saver.save returns it, or a folder, which
+    prefix: prefix of the checkpoint, as tf.train.Saver.save returns it, or a folder, which
       stands for its newest checkpoint.
     out: folder.
     tables: names of embedding variables; None: all of the checkpoint.

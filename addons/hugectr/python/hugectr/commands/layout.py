@@ -30,8 +30,8 @@ Box = collections.namedtuple("Box", ["width", "cells"])
 Edge = collections.namedtuple("Edge", ["source", "cell", "target"])
 
 # corners: list of (x, y), upper left, y downwards. curves: for each edge a list of
-# points: its start, then three for each cubic Bezier curve. width, height: of the
-# picture.
+# points: its start, then three for each cubic Bezier curve. width, height: size of
+# the picture.
 Placed = collections.namedtuple("Placed", ["corners", "curves", "width", "height"])
 
 

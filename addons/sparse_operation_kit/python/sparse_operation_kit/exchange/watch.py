@@ -67,8 +67,8 @@ def _end():
   if not _ends_horovod.is_set():
     _drain()
   if _ends_horovod.is_set():
-    # Horovod's handler is next and must find Horovod shut down: of two concurrent
-    # shutdowns one never returns. This waits as long as Horovod waits for a frozen
+    # Horovod's handler is next and must find Horovod shut down. One of two concurrent
+    # shutdowns never returns. This waits as long as Horovod waits for a frozen
     # rank.
     _thread.join()
 

@@ -43,7 +43,7 @@ _TABLE_NAMES = str.maketrans({c: "_" for c in string.punctuation})
 # Optimizer names in file names: the longest one contained in the class name is used.
 _OPTIMIZERS = ("SGD", "Adamax", "Adadelta", "Adagrad", "Ftrl", "Adam")
 
-# kind: KEYS, ROWS or SLOT. slot: string. dtype: of the array. count: its length.
+# kind: KEYS, ROWS or SLOT. slot: string. dtype: type of the array. count: its length.
 Header = collections.namedtuple("Header", ["kind", "slot", "dtype", "count"])
 
 

@@ -24,8 +24,8 @@ from sparse_operation_kit.variables import kinds
 # Bytes of rows that are sent to rank 0, or read from files, at a time.
 _PIECE_BYTES = 64 << 20
 
-# variable: the embedding variable. name: prefix of its files. key_dtype: of the key
-# file.
+# variable: the embedding variable. name: prefix of its files. key_dtype: type of
+# the keys in the file.
 # slots: list of (optimizer name, slot name, column). has_default_rows: whether the
 # table
 # has a file of default rows, which keys without a row read.
