@@ -73,7 +73,7 @@ def run(function, *arguments, op_type=None, beside=None, **attributes):
   """Calls an op, and records its registered gradient if a tape records.
 
   Args:
-    function: of a generated module: creates or runs the op.
+    function: function of a generated module: creates or runs the op.
     *arguments: tensors and lists of tensors, the op's inputs.
     op_type: string, whose registered gradient is used; None: the type of the op.
     beside: anything that the gradient needs besides the inputs, for `beside`.

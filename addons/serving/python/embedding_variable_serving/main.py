@@ -40,7 +40,7 @@ class ModelServer(object):
     """Listens, and begins to load.
 
     Args:
-      args: of flags.parse.
+      args: args of flags.parse.
 
     Raises:
       OSError: an address cannot be listened on.

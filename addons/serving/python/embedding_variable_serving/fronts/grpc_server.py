@@ -27,9 +27,9 @@ class Server(object):
     """Makes a server that does not listen yet.
 
     Args:
-      num_threads: of requests.
+      num_threads: num_threads of requests.
       max_queued: requests that may wait for a thread.
-      max_bytes: of a message.
+      max_bytes: max_bytes of a message.
       arguments: (name, value) pairs of channel arguments.
     """
     self._threads = limits.BoundedThreads(num_threads, max_queued, "grpc")

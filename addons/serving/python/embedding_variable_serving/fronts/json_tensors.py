@@ -106,7 +106,7 @@ def to_array(name, value, dtype):
   """Returns the NumPy array of a JSON value.
 
   Args:
-    name: of the input, for errors.
+    name: name of the input, for errors.
     value: nested lists of numbers, strings, b64 objects.
     dtype: tf.DType.
 

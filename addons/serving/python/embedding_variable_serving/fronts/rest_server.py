@@ -70,8 +70,8 @@ class Server(object):
       sock: socket that listens.
       num_threads: that call `answer`.
       max_queued: requests that may wait for a thread.
-      max_bytes: of a body, as sent and unpacked.
-      timeout_ms: of a request.
+      max_bytes: max_bytes of a body, as sent and unpacked.
+      timeout_ms: timeout_ms of a request.
     """
     self._answer, self._max_bytes, self._timeout_ms = answer, max_bytes, timeout_ms
     self._threads = limits.BoundedThreads(num_threads, max_queued, "rest")

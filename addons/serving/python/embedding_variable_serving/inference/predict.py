@@ -11,11 +11,11 @@ from embedding_variable_serving.models import saved_model
 
 DEFAULT_SIGNATURE = "serving_default"
 
-# name: of the model. number or label: of a version, or None. signature: name, "" is the
+# name: that of the model. number or label: those of a version, or None. signature: name, "" is the
 # default one.
 Spec = collections.namedtuple("Spec", ["name", "number", "label", "signature"])
 
-# outputs: {alias: array}. signature: saved_model.Signature. number: of the version.
+# outputs: {alias: array}. signature: saved_model.Signature. number: that of the version.
 Result = collections.namedtuple("Result", ["outputs", "signature", "number"])
 
 

@@ -39,7 +39,7 @@ def to_array(name, proto, max_bytes):
   """Returns the NumPy array of a TensorProto.
 
   Args:
-    name: of the input, for errors.
+    name: name of the input, for errors.
     proto: TensorProto.
     max_bytes: a larger array is refused: few values may stand for a large shape.
 

@@ -22,7 +22,7 @@ START, LOADING, AVAILABLE, UNLOADING, END = (
 # Ended versions of a model whose state stays visible.
 _MAX_ENDED = 10
 
-# name: of the model. base_path. policy: folders.Policy. labels: {label: number}.
+# name: that of the model. base_path. policy: folders.Policy. labels: {label: number}.
 ModelSettings = collections.namedtuple("ModelSettings",
                                        ["name", "base_path", "policy", "labels"])
 
@@ -168,8 +168,8 @@ class Manager(object):
     """Context with an available Version of a model, which is not unloaded meanwhile.
 
     Args:
-      name: of the model.
-      number: of the version; None: the newest available one.
+      name: name of the model.
+      number: number of the version; None: the newest available one.
 
     Raises:
       ServingError: NOT_FOUND.

@@ -14,7 +14,7 @@ _INTERNAL = ("__saved_model_init_op", "__saved_model_train_op")
 # Index of ConfigProto.session_inter_op_thread_pool whose threads run the ops of a load.
 _LOAD_POOL = 1
 
-# alias: of the signature. tensor: of the graph. dtype: tf.DType. shape: list, -1 for an
+# alias: that of the signature. tensor: name in the graph. dtype: tf.DType. shape: list, -1 for an
 # unknown dimension, or None for an unknown rank.
 Port = collections.namedtuple("Port", ["alias", "tensor", "dtype", "shape"])
 
@@ -107,7 +107,7 @@ class SavedModel(object):
     """Runs each signature once, on zeros.
 
     Raises:
-      tf.errors.OpError: of any kind that zeros cannot cause, such as variables without
+      tf.errors.OpError: an error of any kind that zeros cannot cause, such as variables without
         values.
     """
     for signature in self.signatures.values():
@@ -130,7 +130,7 @@ class SavedModel(object):
     """Returns the arrays of some outputs, in their order.
 
     Args:
-      signature: of `signatures`.
+      signature: signature of `signatures`.
       feeds: {alias: NumPy array}; the caller has called `check`.
       outputs: list of aliases.
       timeout_ms: at most this long; None: no limit.
