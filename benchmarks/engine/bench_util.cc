@@ -60,26 +60,60 @@ void Check(const Status& status) {
 
 void Use(double value) { sink.store(value, std::memory_order_relaxed); }
 
-bool ParseFlags(int argc, char** argv, Settings* settings) {
+Flags& Flags::Add(const std::string& name, bool* value) {
+  set_[name] = [value](const char* text) {
+    *value = std::strcmp(text, "0") != 0;
+  };
+  return *this;
+}
+
+Flags& Flags::Add(const std::string& name, int* value) {
+  set_[name] = [value](const char* text) { *value = std::atoi(text); };
+  return *this;
+}
+
+Flags& Flags::Add(const std::string& name, int64_t* value) {
+  set_[name] = [value](const char* text) { *value = std::atoll(text); };
+  return *this;
+}
+
+Flags& Flags::Add(const std::string& name, double* value) {
+  set_[name] = [value](const char* text) { *value = std::atof(text); };
+  return *this;
+}
+
+Flags& Flags::Add(const std::string& name, std::string* value) {
+  set_[name] = [value](const char* text) { *value = text; };
+  return *this;
+}
+
+bool Flags::Parse(int argc, char** argv) const {
   for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    if (flag == "--full") {
-      settings->full = true;
-    } else if (flag == "--small") {
-      settings->small = true;
-    } else if (flag.compare(0, 10, "--seconds=") == 0) {
-      settings->seconds = std::atof(flag.c_str() + 10);
-    } else if (flag.compare(0, 7, "--only=") == 0) {
-      settings->only = flag.substr(7);
-    } else {
-      std::fprintf(stderr,
-                   "unknown flag %s; known: --full --small --seconds=S "
-                   "--only=NAME\n",
-                   flag.c_str());
+    const char* const equals = std::strchr(argv[i], '=');
+    const std::string argument(argv[i]);
+    const auto flag = set_.find(argument.compare(0, 2, "--") == 0
+                                    ? argument.substr(2, argument.find('=') - 2)
+                                    : "");
+    if (flag == set_.end()) {
+      std::fprintf(stderr, "unknown argument %s; known:", argv[i]);
+      for (const auto& known : set_) {
+        std::fprintf(stderr, " --%s", known.first.c_str());
+      }
+      std::fprintf(stderr, "\n");
       return false;
     }
+    flag->second(equals == nullptr ? "" : equals + 1);
   }
   return true;
+}
+
+bool ParseFlags(int argc, char** argv, Settings* settings) {
+  return Flags()
+      .Add("full", &settings->full)
+      .Add("small", &settings->small)
+      .Add("seconds", &settings->seconds)
+      .Add("only", &settings->only)
+      .Parse(argc, argv);
 }
 
 void PrintMachine() {

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,22 @@ double Median(std::vector<double> values);
 
 // Prints the error and exits if `status` is not OK.
 void Check(const Status& status);
+
+// The flags of a program: --name=value, or --name for a bool.
+class Flags {
+ public:
+  Flags& Add(const std::string& name, bool* value);
+  Flags& Add(const std::string& name, int* value);
+  Flags& Add(const std::string& name, int64_t* value);
+  Flags& Add(const std::string& name, double* value);
+  Flags& Add(const std::string& name, std::string* value);
+
+  // Prints the known flags and returns false for any other argument.
+  bool Parse(int argc, char** argv) const;
+
+ private:
+  std::map<std::string, std::function<void(const char*)>> set_;
+};
 
 struct Settings {
   bool full = false;

@@ -10,14 +10,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
 #include "addons/sparse_operation_kit/exchange/testing/rank_processes.h"
+#include "benchmarks/engine/bench_util.h"
 
 namespace {
 
@@ -58,12 +57,12 @@ int main(int argc, char** argv) {
   std::string kind = "memory";
   int ranks = 2;
   int64_t max_bytes = 64 << 20;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--kind=", 7) == 0) kind = argv[i] + 7;
-    if (std::strncmp(argv[i], "--ranks=", 8) == 0)
-      ranks = std::atoi(argv[i] + 8);
-    if (std::strncmp(argv[i], "--max_bytes=", 12) == 0)
-      max_bytes = std::atoll(argv[i] + 12);
+  if (!ev::bench::Flags()
+           .Add("kind", &kind)
+           .Add("ranks", &ranks)
+           .Add("max_bytes", &max_bytes)
+           .Parse(argc, argv)) {
+    return 1;
   }
   std::printf("%s, %d ranks\n", kind.c_str(), ranks);
   std::fflush(stdout);

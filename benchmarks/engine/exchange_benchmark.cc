@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -434,29 +433,22 @@ sok::WireType ParseWire(const std::string& name) {
 
 int main(int argc, char** argv) {
   Config c;
-  std::map<std::string, std::function<void(const std::string&)>> flags;
-  flags["ranks"] = [&](const std::string& v) { c.ranks = std::stoi(v); };
-  flags["threads"] = [&](const std::string& v) { c.threads = std::stoi(v); };
-  flags["steps"] = [&](const std::string& v) { c.steps = std::stoi(v); };
-  flags["tables"] = [&](const std::string& v) { c.tables = std::stoi(v); };
-  flags["batch"] = [&](const std::string& v) { c.batch = std::stoll(v); };
-  flags["hotness"] = [&](const std::string& v) { c.hotness = std::stoll(v); };
-  flags["dim"] = [&](const std::string& v) { c.dim = std::stoll(v); };
-  flags["rows"] = [&](const std::string& v) { c.rows = std::stoll(v); };
-  flags["wire"] = [&](const std::string& v) { c.wire = ParseWire(v); };
-  flags["counts"] = [&](const std::string& v) { c.counts = v != "0"; };
-  for (int i = 1; i < argc; ++i) {
-    const char* equals = std::strchr(argv[i], '=');
-    const auto flag =
-        std::strncmp(argv[i], "--", 2) != 0 || equals == nullptr
-            ? flags.end()
-            : flags.find(std::string(argv[i] + 2, equals - argv[i] - 2));
-    if (flag == flags.end()) {
-      std::fprintf(stderr, "unknown flag: %s\n", argv[i]);
-      return 2;
-    }
-    flag->second(equals + 1);
+  std::string wire;
+  if (!ev::bench::Flags()
+           .Add("ranks", &c.ranks)
+           .Add("threads", &c.threads)
+           .Add("steps", &c.steps)
+           .Add("tables", &c.tables)
+           .Add("batch", &c.batch)
+           .Add("hotness", &c.hotness)
+           .Add("dim", &c.dim)
+           .Add("rows", &c.rows)
+           .Add("wire", &wire)
+           .Add("counts", &c.counts)
+           .Parse(argc, argv)) {
+    return 2;
   }
+  c.wire = ParseWire(wire);
   Job job(c);
   job.RunOverRanks();
   job.RunAlone();

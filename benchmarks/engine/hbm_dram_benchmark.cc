@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -120,35 +119,19 @@ class Bench {
 };
 
 bool Parse(int argc, char** argv, Config* config) {
-  for (int i = 1; i < argc; ++i) {
-    const char* value = std::strchr(argv[i], '=');
-    const std::string name(
-        argv[i], value == nullptr ? std::strlen(argv[i]) : value - argv[i]);
-    value = value == nullptr ? "" : value + 1;
-    if (name == "--only")
-      config->only = value;
-    else if (name == "--skip")
-      config->skip = value;
-    else if (name == "--rows")
-      config->rows = std::atoll(value);
-    else if (name == "--dim")
-      config->dim = std::atoll(value);
-    else if (name == "--batch")
-      config->batch = std::atoll(value);
-    else if (name == "--steps")
-      config->steps = std::atoi(value);
-    else if (name == "--warm")
-      config->warm = std::atoi(value);
-    else if (name == "--threads")
-      config->threads = std::atoi(value);
-    else if (name == "--part")
-      config->part = std::atof(value);
-    else if (name == "--lru")
-      config->lru = true;
-    else
-      return false;
-  }
-  return config->steps > 0 && config->rows > 0;
+  return ev::bench::Flags()
+             .Add("only", &config->only)
+             .Add("skip", &config->skip)
+             .Add("rows", &config->rows)
+             .Add("dim", &config->dim)
+             .Add("batch", &config->batch)
+             .Add("steps", &config->steps)
+             .Add("warm", &config->warm)
+             .Add("threads", &config->threads)
+             .Add("part", &config->part)
+             .Add("lru", &config->lru)
+             .Parse(argc, argv) &&
+         config->steps > 0 && config->rows > 0;
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -235,32 +234,21 @@ void Steps(const Config& c, const std::vector<std::vector<int64_t>>& keys) {
               Median(born), Median(present), Median(ratio));
 }
 
-bool ParseFlag(const char* flag, Config* c) {
-  const struct {
-    const char* name;
-    int* value;
-  } kNumbers[] = {{"--tables=", &c->tables},   {"--batch=", &c->batch},
-                  {"--steps=", &c->steps},     {"--dim=", &c->dim},
-                  {"--threads=", &c->threads}, {"--rounds=", &c->rounds}};
-  for (const auto& number : kNumbers) {
-    const size_t length = std::strlen(number.name);
-    if (std::strncmp(flag, number.name, length) == 0) {
-      *number.value = std::stoi(flag + length);
-      return *number.value > 0;
-    }
-  }
-  if (std::strncmp(flag, "--only=", 7) != 0) return false;
-  c->only = flag + 7;
-  return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   Config c;
-  for (int i = 1; i < argc; ++i) {
-    if (ParseFlag(argv[i], &c)) continue;
-    std::fprintf(stderr, "unknown flag, or no number above 0: %s\n", argv[i]);
+  if (!ev::bench::Flags()
+           .Add("tables", &c.tables)
+           .Add("batch", &c.batch)
+           .Add("steps", &c.steps)
+           .Add("dim", &c.dim)
+           .Add("threads", &c.threads)
+           .Add("rounds", &c.rounds)
+           .Add("only", &c.only)
+           .Parse(argc, argv) ||
+      std::min({c.tables, c.batch, c.steps, c.dim, c.threads, c.rounds}) < 1) {
+    std::fprintf(stderr, "expected numbers of at least 1\n");
     return 1;
   }
   ev::bench::PrintMachine();

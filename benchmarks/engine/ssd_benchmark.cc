@@ -185,39 +185,21 @@ class Bench {
 };
 
 bool Parse(int argc, char** argv, Config* config) {
-  for (int i = 1; i < argc; ++i) {
-    const char* value = std::strchr(argv[i], '=');
-    const std::string name(
-        argv[i], value == nullptr ? std::strlen(argv[i]) : value - argv[i]);
-    value = value == nullptr ? "" : value + 1;
-    if (name == "--path")
-      config->path = value;
-    else if (name == "--only")
-      config->only = value;
-    else if (name == "--rows")
-      config->rows = std::atoll(value);
-    else if (name == "--dim")
-      config->dim = std::atoll(value);
-    else if (name == "--batch")
-      config->batch = std::atoll(value);
-    else if (name == "--steps")
-      config->steps = std::atoi(value);
-    else if (name == "--warm")
-      config->warm = std::atoi(value);
-    else if (name == "--threads")
-      config->threads = std::atoi(value);
-    else if (name == "--part")
-      config->part = std::atof(value);
-    else if (name == "--lru")
-      config->lru = true;
-    else if (name == "--skip_memory")
-      config->skip_memory = true;
-    else if (name == "--skip_ahead")
-      config->skip_ahead = true;
-    else
-      return false;
-  }
-  return !config->path.empty() && config->steps > 0;
+  return ev::bench::Flags()
+             .Add("path", &config->path)
+             .Add("only", &config->only)
+             .Add("rows", &config->rows)
+             .Add("dim", &config->dim)
+             .Add("batch", &config->batch)
+             .Add("steps", &config->steps)
+             .Add("warm", &config->warm)
+             .Add("threads", &config->threads)
+             .Add("part", &config->part)
+             .Add("lru", &config->lru)
+             .Add("skip_memory", &config->skip_memory)
+             .Add("skip_ahead", &config->skip_ahead)
+             .Parse(argc, argv) &&
+         !config->path.empty() && config->steps > 0;
 }
 
 }  // namespace

@@ -365,23 +365,37 @@ void Run(const Config& c, ev::Parallel* parallel) {
   std::fflush(stdout);
 }
 
-std::string Flag(int argc, char** argv, const char* name,
-                 const char* otherwise) {
-  const std::string prefix = std::string("--") + name + "=";
-  for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], prefix.c_str(), prefix.size()) == 0) {
-      return argv[i] + prefix.size();
-    }
-  }
-  return otherwise;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int threads = std::stoi(Flag(argc, argv, "threads", "2"));
-  const std::string only = Flag(argc, argv, "only", "");
-  const int64_t rows = std::stoll(Flag(argc, argv, "rows", "0"));
+  int threads = 2;
+  int64_t rows = 0, probe_mib = 2048;
+  std::string only, storage, update;
+  Config given;
+  given.tables = 26, given.batch = 4096, given.steps = 20, given.gpu_part = 0.5;
+  given.policy = "none", given.newcomers = 0, given.changes = false;
+  if (!ev::bench::Flags()
+           .Add("threads", &threads)
+           .Add("only", &only)
+           .Add("rows", &rows)
+           .Add("tables", &given.tables)
+           .Add("batch", &given.batch)
+           .Add("steps", &given.steps)
+           .Add("storage", &storage)
+           .Add("gpu_part", &given.gpu_part)
+           .Add("policy", &given.policy)
+           .Add("newcomers", &given.newcomers)
+           .Add("changes", &given.changes)
+           .Add("probe_mib", &probe_mib)
+           .Add("update", &update)
+           .Parse(argc, argv)) {
+    return 1;
+  }
+  given.storage = storage == "hbm"        ? ev::RowStorage::kHbm
+                  : storage == "hbm_dram" ? ev::RowStorage::kHbmDram
+                                          : ev::RowStorage::kDram;
+  given.probe_bytes = static_cast<size_t>(probe_mib) << 20;
+  given.by_samples = update == "samples";
   ev::testing::ThreadPool pool(threads);
   std::printf("%d threads\n", threads);
   std::printf("%-18s %8s %7s | forward, backward, update, whole | CPU time\n",
@@ -389,25 +403,11 @@ int main(int argc, char** argv) {
   for (bool zipf : {true, false}) {
     for (int hot : {1, 10}) {
       for (int64_t dim : {16, 64}) {
-        Config c;
+        Config c = given;
         c.zipf = zipf;
         c.hot = hot;
         c.dim = dim;
         c.rows = rows > 0 ? rows : zipf ? 200000 : 2000000 * 16 / dim;
-        c.tables = std::stoi(Flag(argc, argv, "tables", "26"));
-        c.batch = std::stoll(Flag(argc, argv, "batch", "4096"));
-        c.steps = std::stoi(Flag(argc, argv, "steps", "20"));
-        const std::string storage = Flag(argc, argv, "storage", "dram");
-        c.storage = storage == "hbm"        ? ev::RowStorage::kHbm
-                    : storage == "hbm_dram" ? ev::RowStorage::kHbmDram
-                                            : ev::RowStorage::kDram;
-        c.gpu_part = std::stod(Flag(argc, argv, "gpu_part", "0.5"));
-        c.policy = Flag(argc, argv, "policy", "none");
-        c.newcomers = std::stod(Flag(argc, argv, "newcomers", "0"));
-        c.changes = Flag(argc, argv, "changes", "0") != std::string("0");
-        c.probe_bytes = std::stoull(Flag(argc, argv, "probe_mib", "2048"))
-                        << 20;
-        c.by_samples = Flag(argc, argv, "update", "sums") == "samples";
         if (!only.empty() && c.name().find(only) == std::string::npos) continue;
         Run(c, &pool);
       }

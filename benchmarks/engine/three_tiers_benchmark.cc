@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -145,41 +144,22 @@ class Bench {
 };
 
 bool Parse(int argc, char** argv, Config* config) {
-  for (int i = 1; i < argc; ++i) {
-    const char* value = std::strchr(argv[i], '=');
-    const std::string name(
-        argv[i], value == nullptr ? std::strlen(argv[i]) : value - argv[i]);
-    value = value == nullptr ? "" : value + 1;
-    if (name == "--path")
-      config->path = value;
-    else if (name == "--skip")
-      config->skip = value;
-    else if (name == "--shares")
-      config->shares = value;
-    else if (name == "--rows")
-      config->rows = std::atoll(value);
-    else if (name == "--dim")
-      config->dim = std::atoll(value);
-    else if (name == "--batch")
-      config->batch = std::atoll(value);
-    else if (name == "--gpu_part")
-      config->gpu_part = std::atof(value);
-    else if (name == "--cpu_part")
-      config->cpu_part = std::atof(value);
-    else if (name == "--steps")
-      config->steps = std::atoi(value);
-    else if (name == "--warm")
-      config->warm = std::atoi(value);
-    else if (name == "--threads")
-      config->threads = std::atoi(value);
-    else if (name == "--lru")
-      config->lru = true;
-    else if (name == "--ahead")
-      config->ahead = true;
-    else
-      return false;
-  }
-  return !config->path.empty() && config->steps > 0 && config->warm > 0 &&
+  return ev::bench::Flags()
+             .Add("path", &config->path)
+             .Add("skip", &config->skip)
+             .Add("shares", &config->shares)
+             .Add("rows", &config->rows)
+             .Add("dim", &config->dim)
+             .Add("batch", &config->batch)
+             .Add("gpu_part", &config->gpu_part)
+             .Add("cpu_part", &config->cpu_part)
+             .Add("steps", &config->steps)
+             .Add("warm", &config->warm)
+             .Add("threads", &config->threads)
+             .Add("lru", &config->lru)
+             .Add("ahead", &config->ahead)
+             .Parse(argc, argv) &&
+         !config->path.empty() && config->steps > 0 && config->warm > 0 &&
          config->rows > 0 && config->gpu_part + config->cpu_part < 1;
 }
 

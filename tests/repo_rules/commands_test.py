@@ -63,6 +63,8 @@ _RUN_BY = {
         "nothing: it measures; its parts are tested by the room's tests",
     "bazel run //addons/hierarchical_parameter_server/database/rocksdb:rocksdb_benchmark -- …":
         "nothing: likewise",
+    "bazel run //addons/hugectr/python/hugectr/layers:write_schema":
+        "//addons/hugectr/python/hugectr/layers:layers_test compares what it writes",
     "bazel run //tools/docs:hugectr_grammar":
         "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
     "bazel run //addons/hugectr/python/hugectr/layers:write_schema":
