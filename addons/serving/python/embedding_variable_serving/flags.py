@@ -8,17 +8,15 @@ import os
 # TensorFlow Serving's flags that this server does not have. They are refused by name, so
 # that a command line either means the same or fails.
 NOT_SUPPORTED = (
-    "batching_parameters_file", "enable_batching", "enable_cors_support",
-    "enable_model_warmup", "enable_per_model_batching_parameters", "enable_profiler",
+    "enable_cors_support", "enable_per_model_batching_parameters", "enable_profiler",
     "enable_signature_method_name_check", "flush_filesystem_caches",
     "force_allow_any_version_labels_for_unavailable_models", "mixed_precision",
-    "monitoring_config_file", "num_request_iterations_for_warmup",
-    "num_tflite_interpreters_per_pool", "num_tflite_pools", "platform_config_file",
-    "prefer_tflite_model", "remove_unused_fields_from_bundle_metagraph",
-    "response_compression_level", "skip_initialize_tpu", "ssl_config_file",
-    "tensorflow_session_config_file", "tensorflow_session_parallelism",
-    "thread_pool_factory_config_file", "total_model_memory_limit_bytes", "use_tflite_model",
-    "xla_cpu_compilation_enabled", "xla_gpu_compilation_enabled")
+    "num_request_iterations_for_warmup", "num_tflite_interpreters_per_pool",
+    "num_tflite_pools", "platform_config_file", "prefer_tflite_model",
+    "remove_unused_fields_from_bundle_metagraph", "response_compression_level",
+    "skip_initialize_tpu", "thread_pool_factory_config_file",
+    "total_model_memory_limit_bytes", "use_tflite_model", "xla_cpu_compilation_enabled",
+    "xla_gpu_compilation_enabled")
 
 _DEFAULT_THREADS = 4 * (os.cpu_count() or 1)
 
@@ -104,6 +102,16 @@ def make_parser():
   add("--num_unload_threads", type=_count, default=0, help="0: one")
   add("--max_num_load_retries", type=_count, default=5)
   add("--load_retry_interval_micros", type=_count, default=60 * 1000 * 1000)
+  switch("--enable_model_warmup", True,
+         "replay assets.extra/tf_serving_warmup_requests before a version serves")
+  switch("--enable_batching", False, "run requests that wait as one batch")
+  add("--batching_parameters_file", metavar="FILE", help="text of BatchingParameters")
+  add("--monitoring_config_file", metavar="FILE",
+      help="text of a MonitoringConfig: Prometheus' metrics on the HTTP port")
+  add("--ssl_config_file", metavar="FILE", help="text of an SSLConfig, for gRPC")
+  add("--tensorflow_session_config_file", metavar="FILE", help="text of a ConfigProto")
+  add("--tensorflow_session_parallelism", type=_count, default=0,
+      help="the same as the next two together")
   add("--tensorflow_intra_op_parallelism", type=_count, default=0)
   add("--tensorflow_inter_op_parallelism", type=_count, default=0)
   add("--saved_model_tags", default="serve", help="separated by commas (default: serve)")
@@ -125,6 +133,14 @@ def parse(argv):
   if bool(args.model_base_path) == bool(args.model_config_file):
     parser.error("no model, or two sources of models: give MODEL_FOLDER or "
                  "--model_config_file")
+  if args.batching_parameters_file and not args.enable_batching:
+    parser.error("--batching_parameters_file needs --enable_batching")
+  if args.monitoring_config_file and args.rest_api_port is None:
+    parser.error("--monitoring_config_file needs --rest_api_port")
+  args.tensorflow_intra_op_parallelism = (
+      args.tensorflow_intra_op_parallelism or args.tensorflow_session_parallelism)
+  args.tensorflow_inter_op_parallelism = (
+      args.tensorflow_inter_op_parallelism or args.tensorflow_session_parallelism)
   for name in ("grpc_max_threads", "rest_api_num_threads", "max_request_bytes",
                "rest_api_timeout_in_ms"):
     if not getattr(args, name):

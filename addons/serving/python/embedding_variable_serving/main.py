@@ -10,17 +10,21 @@ import signal
 import sys
 import threading
 
+import grpc
 import tensorflow as tf
 
 from embedding_variable_serving import config_files
 from embedding_variable_serving import errors
 from embedding_variable_serving import flags
 from embedding_variable_serving import messages
+from embedding_variable_serving import metrics
 from embedding_variable_serving.fronts import grpc_server
 from embedding_variable_serving.fronts import grpc_tf_serving
 from embedding_variable_serving.fronts import health
 from embedding_variable_serving.fronts import rest
 from embedding_variable_serving.fronts import rest_server
+from embedding_variable_serving.inference import warmup
+from embedding_variable_serving.models import batching
 from embedding_variable_serving.models import folders
 from embedding_variable_serving.models import manager
 from embedding_variable_serving.models import saved_model
@@ -48,11 +52,15 @@ class ModelServer(object):
     """
     self._args = args
     self._config = self._session_config()
+    self._metrics = metrics.Metrics()
+    self._credentials = self._read_credentials()
+    self._metrics_path = self._read_metrics_path()
+    self._batches = self._read_batching()
     self.manager = manager.Manager(self._load, manager.Options(
         args.file_system_poll_wait_seconds, args.num_load_threads or 2,
         args.num_unload_threads or 1, args.max_num_load_retries,
         args.load_retry_interval_micros / 1e6,
-        args.allow_version_labels_for_unavailable_models))
+        args.allow_version_labels_for_unavailable_models), self._metrics)
     self._ending = threading.Event()
     self._grpc = self._rest = self.rest_port = None
     try:
@@ -82,34 +90,63 @@ class ModelServer(object):
 
   def _session_config(self):
     args = self._args
-    base = tf.compat.v1.ConfigProto()
-    base.gpu_options.per_process_gpu_memory_fraction = args.per_process_gpu_memory_fraction
+    base = (config_files.read(args.tensorflow_session_config_file, tf.compat.v1.ConfigProto)
+            if args.tensorflow_session_config_file else tf.compat.v1.ConfigProto())
+    if args.per_process_gpu_memory_fraction:
+      base.gpu_options.per_process_gpu_memory_fraction = args.per_process_gpu_memory_fraction
     return saved_model.session_config(
         base, args.tensorflow_intra_op_parallelism, args.tensorflow_inter_op_parallelism,
         args.num_load_threads or 1)
 
-  def _load(self, unused_name, unused_number, path):
+  def _read_credentials(self):
+    if not self._args.ssl_config_file:
+      return None
+    config = config_files.read(self._args.ssl_config_file, messages.serving("SSLConfig"))
+    if not config.server_key or not config.server_cert:
+      raise errors.invalid("%s: server_key or server_cert is missing; both are PEM text",
+                           self._args.ssl_config_file)
+    return grpc.ssl_server_credentials(
+        [(config.server_key.encode(), config.server_cert.encode())],
+        config.custom_ca.encode() or None, config.client_verify)
+
+  def _read_metrics_path(self):
+    if not self._args.monitoring_config_file:
+      return None
+    config = config_files.read(self._args.monitoring_config_file,
+                               messages.serving("MonitoringConfig")).prometheus_config
+    return (config.path or "/monitoring/prometheus/metrics") if config.enable else None
+
+  def _read_batching(self):
+    if not self._args.enable_batching:
+      return None
+    cls = messages.serving("BatchingParameters")
+    path = self._args.batching_parameters_file
+    return batching.Pool(batching.parameters(config_files.read(path, cls) if path else cls()))
+
+  def _load(self, unused_name, number, path):
     servable = saved_model.SavedModel(path, self._args.saved_model_tags.split(","),
                                       self._config)
     try:
       servable.probe()
+      if self._args.enable_model_warmup:
+        warmup.run(path, number, servable, self._args.max_request_bytes)
     except BaseException:
       servable.close()
       raise
     servable.start_serving()
-    return servable
+    return batching.Batched(servable, self._batches) if self._batches else servable
 
   def _start_grpc(self):
     args = self._args
     self._grpc = grpc_server.Server(args.grpc_max_threads, args.max_queued_requests,
                                     args.max_request_bytes, args.grpc_channel_arguments)
     grpc_tf_serving.PredictionService(
-        self.manager, args.max_request_bytes,
+        self.manager, self._metrics, args.max_request_bytes,
         args.enable_serialization_as_tensor_content).add_to(self._grpc)
     grpc_tf_serving.ModelService(self.manager).add_to(self._grpc)
     if args.enable_grpc_healthcheck_service:
       health.Health(self.manager, self._ending.is_set).add_to(self._grpc)
-    self.grpc_port = self._grpc.listen("%s:%d" % (args.bind_address, args.port))
+    self.grpc_port = self._grpc.listen("%s:%d" % (args.bind_address, args.port), self._credentials)
     if args.grpc_socket_path:
       self._grpc.listen("unix:" + args.grpc_socket_path)
     self._grpc.start()
@@ -118,8 +155,9 @@ class ModelServer(object):
     args = self._args
     sock = rest_server.listen(args.bind_address, args.rest_api_port)
     self._rest = rest_server.Server(
-        rest.Router(self.manager), sock, args.rest_api_num_threads, args.max_queued_requests,
-        args.max_request_bytes, args.rest_api_timeout_in_ms)
+        rest.Router(self.manager, self._metrics, self._metrics_path), sock,
+        args.rest_api_num_threads, args.max_queued_requests, args.max_request_bytes,
+        args.rest_api_timeout_in_ms)
     self.rest_port = self._rest.port
 
   def stop(self, seconds=30.0):
@@ -130,6 +168,8 @@ class ModelServer(object):
     if self._grpc is not None:
       self._grpc.stop(seconds)
     self.manager.close(seconds)
+    if self._batches is not None:
+      self._batches.close()
 
 
 def main(argv=None):

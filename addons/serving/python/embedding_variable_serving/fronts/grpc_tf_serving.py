@@ -31,9 +31,17 @@ def fill_spec(model_spec, name, number, signature=""):
 class PredictionService(object):
   """The methods of tensorflow.serving.PredictionService."""
 
-  def __init__(self, manager, max_bytes, as_content=False):
-    """Args: a Manager, the limit of a request's tensors, whether to write tensor_content."""
-    self._manager, self._max_bytes, self._as_content = manager, max_bytes, as_content
+  def __init__(self, manager, metrics, max_bytes, as_content=False):
+    """Makes the service.
+
+    Args:
+      manager: manager.Manager.
+      metrics: metrics.Metrics.
+      max_bytes: of a tensor.
+      as_content: whether to write tensor_content in responses.
+    """
+    self._manager, self._metrics = manager, metrics
+    self._max_bytes, self._as_content = max_bytes, as_content
 
   def add_to(self, server):
     """Adds the service to a grpc_server.Server."""
@@ -47,11 +55,13 @@ class PredictionService(object):
 
   def predict(self, request, context):
     """Returns a PredictResponse."""
-    result = predict.predict(
-        self._manager, spec_of(request.model_spec),
-        lambda signature: {name: tensors.to_array(name, proto, self._max_bytes)
-                           for name, proto in request.inputs.items()},
-        request.output_filter, grpc_server.time_left_ms(context))
+    with self._metrics.request(request.model_spec.name, "Predict", "GRPC") as observed:
+      result = predict.predict(
+          self._manager, spec_of(request.model_spec),
+          lambda signature: {name: tensors.to_array(name, proto, self._max_bytes)
+                             for name, proto in request.inputs.items()},
+          request.output_filter, grpc_server.time_left_ms(context))
+      observed.version = result.number
     response = messages.serving("PredictResponse")()
     fill_spec(response.model_spec, request.model_spec.name, result.number,
               result.signature.name)
@@ -62,16 +72,20 @@ class PredictionService(object):
 
   def classify(self, request, context):
     """Returns a ClassificationResponse."""
-    return self._of_examples(request, context, examples.classify, "ClassificationResponse")
+    return self._of_examples(request, context, examples.classify, "Classify",
+                             "ClassificationResponse")
 
   def regress(self, request, context):
     """Returns a RegressionResponse."""
-    return self._of_examples(request, context, examples.regress, "RegressionResponse")
+    return self._of_examples(request, context, examples.regress, "Regress",
+                             "RegressionResponse")
 
-  def _of_examples(self, request, context, function, name):
-    result, found = function(self._manager, spec_of(request.model_spec),
-                             examples.serialized(request.input),
-                             grpc_server.time_left_ms(context))
+  def _of_examples(self, request, context, function, api, name):
+    with self._metrics.request(request.model_spec.name, api, "GRPC") as observed:
+      result, found = function(self._manager, spec_of(request.model_spec),
+                               examples.serialized(request.input),
+                               grpc_server.time_left_ms(context))
+      observed.version = result.number
     response = messages.serving(name)(result=found)
     fill_spec(response.model_spec, request.model_spec.name, result.number,
               result.signature.name)
@@ -81,11 +95,15 @@ class PredictionService(object):
     """Returns a MultiInferenceResponse."""
     tasks = [(spec_of(task.model_spec), task.method_name) for task in request.tasks]
     response = messages.serving("MultiInferenceResponse")()
-    for result, field, message in examples.multi_inference(
-        self._manager, tasks, examples.serialized(request.input),
-        grpc_server.time_left_ms(context)):
+    model = tasks[0][0].name if tasks else ""
+    with self._metrics.request(model, "MultiInference", "GRPC") as observed:
+      found = examples.multi_inference(
+          self._manager, tasks, examples.serialized(request.input),
+          grpc_server.time_left_ms(context))
+      observed.version = found[0][0].number
+    for result, field, message in found:
       one = response.results.add()
-      fill_spec(one.model_spec, tasks[0][0].name, result.number, result.signature.name)
+      fill_spec(one.model_spec, model, result.number, result.signature.name)
       getattr(one, field).CopyFrom(message)
     return response
 

@@ -126,8 +126,8 @@ def _examples(request):
 class RestInterface(object):
   """Answers requests below /v1/."""
 
-  def __init__(self, manager):
-    self._manager = manager
+  def __init__(self, manager, metrics):
+    self._manager, self._metrics = manager, metrics
 
   def __call__(self, method, path, body, timeout_ms):
     """Returns the value to write as JSON.
@@ -162,16 +162,21 @@ class RestInterface(object):
 
   def _classify(self, spec, body, timeout_ms):
     name, array = _examples(json_tensors.loads(body))
-    _, found = examples.classify(self._manager, spec._replace(signature=name), array,
-                                 timeout_ms)
+    found = self._of_examples(examples.classify, "Classify", spec, name, array, timeout_ms)
     return {"results": [[[one.label, np.float32(one.score)] for one in row.classes]
                         for row in found.classifications]}
 
   def _regress(self, spec, body, timeout_ms):
     name, array = _examples(json_tensors.loads(body))
-    _, found = examples.regress(self._manager, spec._replace(signature=name), array,
-                                timeout_ms)
+    found = self._of_examples(examples.regress, "Regress", spec, name, array, timeout_ms)
     return {"results": np.array([one.value for one in found.regressions], np.float32)}
+
+  def _of_examples(self, function, api, spec, signature, array, timeout_ms):
+    with self._metrics.request(spec.name, api, "REST") as observed:
+      result, found = function(self._manager, spec._replace(signature=signature), array,
+                               timeout_ms)
+      observed.version = result.number
+    return found
 
   def _predict(self, spec, body, timeout_ms):
     request = json_tensors.loads(body)
@@ -184,8 +189,10 @@ class RestInterface(object):
       return (row_feeds(signature, request["instances"]) if is_row else
               column_feeds(signature, request["inputs"]))
 
-    result = predict.predict(self._manager, spec._replace(signature=name), feeds,
-                             timeout_ms=timeout_ms, unknown_signature="INVALID_ARGUMENT")
+    with self._metrics.request(spec.name, "Predict", "REST") as observed:
+      result = predict.predict(self._manager, spec._replace(signature=name), feeds,
+                               timeout_ms=timeout_ms, unknown_signature="INVALID_ARGUMENT")
+      observed.version = result.number
     if is_row:
       return {"predictions": _rows(result.outputs)}
     if len(result.outputs) == 1:

@@ -1,0 +1,114 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Counters and histograms in Prometheus' text format, by TensorFlow Serving's names."""
+
+import bisect
+import contextlib
+import threading
+import time
+
+from embedding_variable_serving import errors
+
+_SERVING = ":tensorflow:serving:"
+_LOADING = ":tensorflow:cc:saved_model:"
+
+# Upper bounds in microseconds.
+_BOUNDS = [10 * 1.8 ** k for k in range(33)]
+
+TYPE = "text/plain; version=0.0.4"
+
+
+def _escaped(value):
+  return str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _labels(pairs):
+  return ",".join('%s="%s"' % (name, _escaped(value)) for name, value in pairs)
+
+
+class _Request(object):
+  """A request in flight. version: number that answers, or None while unknown."""
+
+  version = None
+
+
+class Metrics(object):
+  """All metrics of a server."""
+
+  def __init__(self):
+    self._lock = threading.Lock()
+    self._counters = {}  # {(name, labels): value}
+    self._histograms = {}  # {(name, labels): [counts of buckets, sum]}
+
+  def count(self, name, by=1, **labels):
+    """Adds to a counter."""
+    key = name, tuple(labels.items())
+    with self._lock:
+      self._counters[key] = self._counters.get(key, 0) + by
+
+  def observe(self, name, microseconds, **labels):
+    """Adds a value to a histogram."""
+    key = name, tuple(labels.items())
+    with self._lock:
+      counts, total = self._histograms.get(key) or ([0] * (len(_BOUNDS) + 1), 0.)
+      counts[bisect.bisect_left(_BOUNDS, microseconds)] += 1
+      self._histograms[key] = [counts, total + microseconds]
+
+  @contextlib.contextmanager
+  def request(self, model, api, entrypoint):
+    """Context of a request; yields an object whose `version` the caller sets.
+
+    Args:
+      model: name in the request.
+      api: "Predict", "Classify", "Regress" or "MultiInference".
+      entrypoint: "GRPC" or "REST".
+    """
+    begin, request, status = time.time(), _Request(), "OK"
+    try:
+      yield request
+    except Exception as e:
+      status = errors.wrapped(e).code
+      raise
+    finally:
+      # Names that clients invent would make metrics without limit.
+      name = model if request.version is not None or status != "NOT_FOUND" else ""
+      if status == "INVALID_ARGUMENT" and request.version is None:
+        name = ""
+      version = "" if request.version is None else request.version
+      self.count(_SERVING + "request_count", model_name=name, status=status, version=version)
+      if status == "OK":
+        self.observe(_SERVING + "request_latency", (time.time() - begin) * 1e6,
+                     model_name=name, API=api, entrypoint=entrypoint, version=version)
+
+  def loaded(self, path, error, seconds):
+    """Records an attempt to load a version."""
+    status = "fail" if error else "success"
+    self.count(_LOADING + "load_attempt_count", model_path=path, status=status)
+    if not error:
+      self.count(_LOADING + "load_latency", int(seconds * 1e6), model_path=path)
+
+  def text(self):
+    """Returns all metrics as bytes."""
+    with self._lock:
+      counters = sorted(self._counters.items(), key=str)
+      histograms = sorted(((k, list(c), s) for k, (c, s) in self._histograms.items()), key=str)
+    lines, typed = [], set()
+
+    def add_type(name, kind):
+      if name not in typed:
+        typed.add(name)
+        lines.append("# TYPE %s %s" % (name, kind))
+
+    for (name, labels), value in counters:
+      add_type(name, "counter")
+      lines.append("%s{%s} %d" % (name, _labels(labels), value))
+    for (name, labels), counts, total in histograms:
+      add_type(name, "histogram")
+      cumulative = 0
+      for bound, number in zip(["%.6g" % b for b in _BOUNDS] + ["+Inf"], counts):
+        cumulative += number
+        lines.append('%s_bucket{%s} %d' % (name, _labels(labels + (("le", bound),)),
+                                           cumulative))
+      lines.append("%s_sum{%s} %.0f" % (name, _labels(labels), total))
+      lines.append("%s_count{%s} %d" % (name, _labels(labels), cumulative))
+    return ("\n".join(lines) + "\n").encode("utf-8")

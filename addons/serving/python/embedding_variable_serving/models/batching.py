@@ -1,0 +1,237 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that wait together run as one batch, by TensorFlow Serving's parameters."""
+
+import collections
+import os
+import threading
+import time
+
+import numpy as np
+
+from embedding_variable_serving import errors
+
+# batch: rows of a run. request: rows of a request. sizes: allowed sizes of a run, or ().
+Parameters = collections.namedtuple(
+    "Parameters", ["batch", "request", "timeout", "batches", "threads", "sizes", "pads"])
+
+
+def parameters(message):
+  """Returns the Parameters of a BatchingParameters message.
+
+  Raises:
+    ServingError: INVALID_ARGUMENT.
+  """
+  def value(name, default):
+    return getattr(message, name).value if message.HasField(name) else default
+
+  request = value("max_batch_size", 1000)
+  splits = value("enable_large_batch_splitting", False)
+  if not splits and message.HasField("max_execution_batch_size"):
+    raise errors.invalid("max_execution_batch_size needs enable_large_batch_splitting")
+  batch = value("max_execution_batch_size", request)
+  found = Parameters(batch, request, value("batch_timeout_micros", 0) / 1e6,
+                     value("max_enqueued_batches", 10),
+                     value("num_batch_threads", os.cpu_count() or 1),
+                     tuple(message.allowed_batch_sizes), message.pad_variable_length_inputs)
+  if min(batch, request, found.batches, found.threads) < 1 or found.timeout < 0 or (
+      batch > request):
+    raise errors.invalid("batching parameters: a size or number is out of range: %s", found)
+  sizes = found.sizes
+  if sizes and (list(sizes) != sorted(set(sizes)) or sizes[0] < 1 or sizes[-1] != batch):
+    raise errors.invalid("allowed_batch_sizes %s: expected increasing sizes, the last one %d",
+                         list(sizes), batch)
+  return found
+
+
+class _Task(object):
+
+  def __init__(self, feeds, size, deadline):
+    self.feeds, self.size, self.deadline = feeds, size, deadline
+    self.done = threading.Event()
+    self.outputs = self.error = None
+
+
+class _Batch(object):
+
+  def __init__(self):
+    self.tasks, self.size, self.opened = [], 0, time.time()
+
+
+class Pool(object):
+  """Threads that run the batches of all queues, in turn."""
+
+  def __init__(self, params):
+    self.params = params
+    self._changed = threading.Condition()
+    self._queues = collections.deque()
+    self._closing = False
+    self._threads = [threading.Thread(target=self._work, name="batch", daemon=True)
+                     for _ in range(params.threads)]
+    for thread in self._threads:
+      thread.start()
+
+  def add(self, queue):
+    with self._changed:
+      self._queues.append(queue)
+
+  def remove(self, queue):
+    with self._changed:
+      self._queues.remove(queue)
+
+  def put(self, queue, task):
+    """Adds a task to the last batch of a queue.
+
+    Raises:
+      ServingError: UNAVAILABLE, the queue is full.
+    """
+    with self._changed:
+      batches = queue.batches
+      if not batches or batches[-1].size + task.size > self.params.batch:
+        if len(batches) >= self.params.batches:
+          raise errors.ServingError(
+              "UNAVAILABLE", "The batch scheduling queue is full: %d batches wait, see "
+              "max_enqueued_batches" % len(batches))
+        batches.append(_Batch())
+      batches[-1].tasks.append(task)
+      batches[-1].size += task.size
+      self._changed.notify()
+
+  def close(self):
+    """Ends the threads. All tasks have ended."""
+    with self._changed:
+      self._closing = True
+      self._changed.notify_all()
+    for thread in self._threads:
+      thread.join()
+
+  def _next(self):
+    """Returns (queue, batch) to run now, or seconds to wait. The caller has the lock."""
+    now, wait = time.time(), None
+    for _ in range(len(self._queues)):
+      queue = self._queues[0]
+      self._queues.rotate(-1)
+      if not queue.batches:
+        continue
+      first = queue.batches[0]
+      left = first.opened + self.params.timeout - now
+      if left <= 0 or len(queue.batches) > 1 or first.size >= self.params.batch:
+        return queue, queue.batches.popleft()
+      wait = left if wait is None else min(wait, left)
+    return None, wait
+
+  def _work(self):
+    while True:
+      with self._changed:
+        queue, found = self._next()
+        while queue is None:
+          if self._closing:
+            return
+          self._changed.wait(found)
+          queue, found = self._next()
+      queue.run(found.tasks)
+
+
+class _Queue(object):
+  """Tasks of one signature of one version."""
+
+  def __init__(self, servable, signature, params):
+    self._servable, self._signature, self._params = servable, signature, params
+    self.batches = collections.deque()
+
+  def run(self, tasks):
+    """Runs tasks as one batch, and stores outputs or the error in each."""
+    try:
+      self._run(tasks)
+    except Exception as e:  # pylint: disable=broad-except
+      for task in tasks:
+        task.error = errors.wrapped(e)
+    for task in tasks:
+      task.done.set()
+
+  def _run(self, tasks):
+    deadlines = [task.deadline for task in tasks]
+    timeout_ms = None
+    if None not in deadlines:
+      timeout_ms = (max(deadlines) - time.time()) * 1e3
+      if timeout_ms <= 0:
+        raise errors.ServingError("RESOURCE_EXHAUSTED",
+                                  "the deadlines of all requests passed in the batch queue")
+    size = sum(task.size for task in tasks)
+    padded = next((s for s in self._params.sizes if s >= size), size)
+    feeds = {name: self._joined(name, [task.feeds[name] for task in tasks], padded - size)
+             for name in self._signature.inputs}
+    names = list(self._signature.outputs)
+    arrays = self._servable.run(self._signature, feeds, names, timeout_ms)
+    for name, array in zip(names, arrays):
+      if not np.ndim(array) or len(array) != padded:
+        raise errors.ServingError(
+            "FAILED_PRECONDITION", "output '%s' has shape %s: its first dimension is not the "
+            "batch, %d rows" % (name, list(np.shape(array)), padded))
+    begin = 0
+    for task in tasks:
+      task.outputs = {name: array[begin:begin + task.size]
+                      for name, array in zip(names, arrays)}
+      begin += task.size
+
+  def _joined(self, name, arrays, num_more):
+    if len({array.shape[1:] for array in arrays}) > 1:
+      if not self._params.pads or len({array.ndim for array in arrays}) > 1:
+        raise errors.ServingError(
+            "FAILED_PRECONDITION", "input '%s': requests of one batch have the shapes %s; see "
+            "pad_variable_length_inputs" % (name, [list(a.shape) for a in arrays]))
+      largest = np.max([array.shape[1:] for array in arrays], axis=0)
+      arrays = [np.pad(
+          array, [(0, 0)] + [(0, most - length)
+                             for most, length in zip(largest, array.shape[1:])],
+          "constant", constant_values=b"" if array.dtype == object else 0)
+                for array in arrays]
+    if num_more:
+      # Rows that fill the batch repeat a row of the last request.
+      arrays = arrays + [np.repeat(arrays[-1][:1], num_more, axis=0)]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+class Batched(object):
+  """A SavedModel whose runs of a whole signature are batched."""
+
+  def __init__(self, servable, pool):
+    self._servable, self._pool = servable, pool
+    self.signatures, self.session = servable.signatures, servable.session
+    self._queues = {name: _Queue(servable, signature, pool.params)
+                    for name, signature in servable.signatures.items()}
+    for queue in self._queues.values():
+      pool.add(queue)
+
+  def run(self, signature, feeds, outputs, timeout_ms=None):
+    """Does the same as SavedModel.run."""
+    if set(outputs) != set(signature.outputs) or not feeds:
+      return self._servable.run(signature, feeds, outputs, timeout_ms)
+    sizes = {name: array.shape[0] if array.ndim else None for name, array in feeds.items()}
+    if len(set(sizes.values())) != 1 or None in sizes.values():
+      raise errors.invalid("batched inputs must have one first dimension, got %s", sizes)
+    size = next(iter(sizes.values()))
+    params = self._pool.params
+    if size > params.request:
+      raise errors.invalid("a request has %d rows, more than max_batch_size %d", size,
+                           params.request)
+    deadline = None if timeout_ms is None else time.time() + timeout_ms / 1e3
+    tasks = []
+    for begin in range(0, max(size, 1), params.batch):
+      part = feeds if size <= params.batch else {
+          name: array[begin:begin + params.batch] for name, array in feeds.items()}
+      tasks.append(_Task(part, min(size - begin, params.batch), deadline))
+      self._pool.put(self._queues[signature.name], tasks[-1])
+    for task in tasks:
+      if not task.done.wait(None if deadline is None else max(0, deadline - time.time())):
+        raise errors.ServingError("DEADLINE_EXCEEDED",
+                                  "the deadline of the request passed in a batch")
+      if task.error is not None:
+        raise task.error
+    return [tasks[0].outputs[name] if len(tasks) == 1 else
+            np.concatenate([task.outputs[name] for task in tasks]) for name in outputs]
+
+  def close(self):
+    for queue in self._queues.values():
+      self._pool.remove(queue)
+    self._servable.close()
