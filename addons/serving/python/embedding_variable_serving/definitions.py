@@ -102,6 +102,37 @@ PACKAGES = {
             " | UnsupportedLog session_run_log = 5 | PredictLog predict_log = 6"
             " | UnsupportedLog predict_streamed_log = 7",
     },
+    # The Open Inference Protocol, version 2.
+    "inference": {
+        "Empty": "",
+        "BoolAnswer": "bool answer = 1",
+        "ModelName": "string name = 1; string version = 2",
+        "ServerMetadata": "string name = 1; string version = 2; repeated string extensions = 3",
+        "TensorMetadata": "string name = 1; string datatype = 2; repeated int64 shape = 3",
+        "ModelMetadata":
+            "string name = 1; repeated string versions = 2; string platform = 3;"
+            "repeated TensorMetadata inputs = 4; repeated TensorMetadata outputs = 5",
+        "Parameter":
+            "one kind: bool bool_param = 1 | int64 int64_param = 2 | string string_param = 3"
+            " | double double_param = 4 | uint64 uint64_param = 5",
+        "Contents":
+            "repeated bool bool_contents = 1; repeated int32 int_contents = 2;"
+            "repeated int64 int64_contents = 3; repeated uint32 uint_contents = 4;"
+            "repeated uint64 uint64_contents = 5; repeated float fp32_contents = 6;"
+            "repeated double fp64_contents = 7; repeated bytes bytes_contents = 8",
+        "Tensor":
+            "string name = 1; string datatype = 2; repeated int64 shape = 3;"
+            "map<Parameter> parameters = 4; Contents contents = 5",
+        "OutputRequest": "string name = 1; map<Parameter> parameters = 2",
+        "ModelInferRequest":
+            "string model_name = 1; string model_version = 2; string id = 3;"
+            "map<Parameter> parameters = 4; repeated Tensor inputs = 5;"
+            "repeated OutputRequest outputs = 6; repeated bytes raw_input_contents = 7",
+        "ModelInferResponse":
+            "string model_name = 1; string model_version = 2; string id = 3;"
+            "map<Parameter> parameters = 4; repeated Tensor outputs = 5;"
+            "repeated bytes raw_output_contents = 6",
+    },
     "tensorflow.error": {"Code": _STATUS_CODES},
     "grpc.health.v1": {
         "HealthCheckRequest": "string service = 1",

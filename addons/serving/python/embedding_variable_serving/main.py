@@ -20,6 +20,7 @@ from embedding_variable_serving import messages
 from embedding_variable_serving import metrics
 from embedding_variable_serving.fronts import grpc_server
 from embedding_variable_serving.fronts import grpc_tf_serving
+from embedding_variable_serving.fronts import grpc_v2
 from embedding_variable_serving.fronts import health
 from embedding_variable_serving.fronts import rest
 from embedding_variable_serving.fronts import rest_server
@@ -144,6 +145,8 @@ class ModelServer(object):
         self.manager, self._metrics, args.max_request_bytes,
         args.enable_serialization_as_tensor_content).add_to(self._grpc)
     grpc_tf_serving.ModelService(self.manager).add_to(self._grpc)
+    grpc_v2.InferenceService(self.manager, self._metrics, self._ending.is_set).add_to(
+        self._grpc)
     if args.enable_grpc_healthcheck_service:
       health.Health(self.manager, self._ending.is_set).add_to(self._grpc)
     self.grpc_port = self._grpc.listen("%s:%d" % (args.bind_address, args.port), self._credentials)
