@@ -247,7 +247,7 @@ Status RouteBuilder::TakeKeys(int t) {
     EV_RETURN_IF_ERROR(
         NamedAfter(table->name, distinct.Inverse(nullptr, counts)));
   }
-  SortByOwner(t, distinct.unknown_keys(), counts, table->places, nullptr);
+  SortByOwner(t, distinct.keys(), counts, table->places, nullptr);
   return Status::OK();
 }
 
@@ -258,7 +258,7 @@ Status RouteBuilder::TakeSorted(int t) {
   table->is_sorted_on_device = true;
   table->starts.assign(distinct.owner_starts(),
                        distinct.owner_starts() + options_.num_ranks + 1);
-  std::copy_n(distinct.unknown_keys(), n, table->unique);
+  std::copy_n(distinct.keys(), n, table->unique);
   if (!options_.format.with_occurrences) return Status::OK();
   int32_t* const counts = unsorted_[t]->arrays.ReserveOf<int32_t>(n);
   EV_RETURN_IF_ERROR(

@@ -144,6 +144,11 @@ class ServeGradOp : public OpKernel {
       OP_REQUIRES(
           context, t >= 0 && t < plan->num_tables(),
           InvalidArgument("table ", t, " of a lookup of ", plan->num_tables()));
+    }
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context, ToTf(plan->Fetch(tables_, &parallel)));
+    for (int k = 0; k < num_grads; ++k) {
+      const int t = tables_[k];
       const ev::TableOptions& options = plan->table(t)->options();
       ev::Span<const int64_t> keys;
       OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(t, &keys)));
@@ -158,7 +163,6 @@ class ServeGradOp : public OpKernel {
       OP_REQUIRES_OK(context, AllocateTransferOutput(context, num_grads + k,
                                                      shape, &unique_grads[k]));
     }
-    PoolParallel parallel(context);
     OP_REQUIRES_OK(
         context, ToTf(sok::ServeGradient(
                      layout, *plan, tables_, gradients.data(), gradients.count,

@@ -49,19 +49,6 @@ Recycler<ShardedIds>& ShardedIdsPool() {
   return *pool;
 }
 
-Status FindSamples(const IdsInput& in, Samples samples, TableIds* ids) {
-  if (ids->has_weights) std::copy_n(in.weights, in.num_ids, ids->weights);
-  if (samples == Samples::kOneIdEach) {
-    std::iota(ids->offsets, ids->offsets + in.num_ids + 1, 0);
-    return Status::OK();
-  }
-  return in.row_splits != nullptr
-             ? OffsetsFromSplits(in.row_splits, in.batch_size, in.num_ids,
-                                 ids->name, ids->offsets)
-             : OffsetsFromIndices(in.coo_indices, in.batch_size, in.num_ids,
-                                  ids->name, ids->offsets);
-}
-
 template <typename Id>
 Status DeduplicateIds(Span<const Id> given, TableIds* ids) {
   return UniquePool().Acquire()->Run(given, ids->unique, ids->inverse,
@@ -108,72 +95,21 @@ Status StartDevice(const TableIds& ids) {
                           : Span<const int32_t>()));
 }
 
-bool IsInStep(const TableIds& ids) {
-  return ids.distinct != nullptr && ids.distinct->step() != nullptr;
-}
-
-// Finds the samples of a step's table. The device needs no offsets if each
-// sample is one id or if the samples are in its memory.
-Status FindSamplesOfStep(const IdsInput& in, Samples samples, TableIds* ids) {
-  ids->has_offsets = false;
-  if (in.on_device || samples == Samples::kOneIdEach ||
-      IsOneIdEach(in.row_splits, in.coo_indices, in.batch_size, in.num_ids)) {
-    return Status::OK();
-  }
-  EV_RETURN_IF_ERROR(FindSamples(in, samples, ids));
-  ids->has_offsets = true;
-  return Status::OK();
-}
-
-// Returns for each table the first table of the step with the same samples, or
-// itself.
-std::vector<int> FirstOfSameSamples(Span<const IdsInput* const> inputs,
-                                    Span<TableIds* const> tables) {
-  std::vector<int> first(inputs.size());
-  for (size_t t = 0; t < inputs.size(); ++t) {
-    first[t] = static_cast<int>(t);
-    if (!IsInStep(*tables[t])) continue;
-    for (size_t u = 0; u < t; ++u) {
-      if (!IsInStep(*tables[u]) || !HaveSameSamples(*inputs[t], *inputs[u])) {
-        continue;
-      }
-      first[t] = static_cast<int>(u);
-      break;
-    }
-  }
-  return first;
-}
-
-}  // namespace
-
-Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
-               const PlanIdsOptions& options, DistinctQueue* queue,
-               Parallel* parallel) {
-  const int num_tables = static_cast<int>(inputs.size());
-  const std::vector<bool> shared = AreShared(tables, options, parallel);
-  const auto keys_known = [&](int t, Parallel* within) {
-    return options.keys_known ? options.keys_known(t, within) : Status::OK();
-  };
-  // Items of the task list, for T tables. Item t stands for the samples of
-  // table t, and for the keys too if it is small. Item T + t stands for its
-  // keys, item 2 T + t for ids to copy to a device.
-  TaskList tasks(options.ids_per_task);
-  // Work left for each table before its device can start: its samples (1) and
-  // the ids to copy.
-  std::vector<std::atomic<int64_t>> left(num_tables);
-  // Tables with a device come first, so that copies start early; then the
-  // longest work.
-  const std::vector<int> first = FirstOfSameSamples(inputs, tables);
+// Returns the tasks of a call with T tables, after those of the caller. Item t
+// stands for the samples of table t, and for the keys too if it is small. Item
+// T + t stands for its keys, item 2 T + t for ids to copy to a device. Tables
+// with a device come first, so that copies start early; then the longest work.
+TaskList TasksOf(Span<TableIds* const> tables, const std::vector<bool>& shared,
+                 const PlanIdsOptions& options) {
+  const int num_tables = static_cast<int>(tables.size());
+  TaskList tasks = options.other == nullptr ? TaskList(options.ids_per_task)
+                                            : *options.other;
   for (int t = 0; t < num_tables; ++t) {
     const TableIds& ids = *tables[t];
     if (ids.distinct == nullptr) continue;
-    const int64_t num_put = ids.distinct->needs_put() ? ids.num_ids : 0;
-    left[t] = 1 + num_put;
-    if (first[t] == t) tasks.AddWhole(t, options.ids_per_task);
-    if (num_put == 0) continue;
-    tasks.AddAlone(2 * num_tables + t, ids.num_ids,
-                   IsInStep(ids) ? std::max<int64_t>(1, options.ids_per_put / 4)
-                                 : options.ids_per_put);
+    tasks.AddWhole(t, options.ids_per_task);
+    if (!ids.distinct->needs_put()) continue;
+    tasks.AddAlone(2 * num_tables + t, ids.num_ids, options.ids_per_put);
   }
   for (int t = 0; t < num_tables; ++t) {
     const TableIds& ids = *tables[t];
@@ -189,6 +125,47 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     const bool small = IsSmall(ids, options.ids_per_task);
     tasks.AddWhole(t, PlanWeight(small ? ids.num_ids : 0, ids.batch_size));
   }
+  return tasks;
+}
+
+}  // namespace
+
+Status FindSamples(const IdsInput& in, Samples samples, TableIds* ids) {
+  if (ids->has_weights) std::copy_n(in.weights, in.num_ids, ids->weights);
+  if (samples == Samples::kOneIdEach) {
+    std::iota(ids->offsets, ids->offsets + in.num_ids + 1, 0);
+    return Status::OK();
+  }
+  return in.row_splits != nullptr
+             ? OffsetsFromSplits(in.row_splits, in.batch_size, in.num_ids,
+                                 ids->name, ids->offsets)
+             : OffsetsFromIndices(in.coo_indices, in.batch_size, in.num_ids,
+                                  ids->name, ids->offsets);
+}
+
+Status FindDistinct(const IdsInput& in, Parallel* parallel, TableIds* ids) {
+  return in.num_ids > ShardedIds::kMaxWhole && parallel != nullptr
+             ? DeduplicateInShards(in, DistinctOrder::kFirstOccurrence,
+                                   parallel, ids)
+             : Deduplicate(in, ids);
+}
+
+Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
+               const PlanIdsOptions& options, DistinctQueue* queue,
+               Parallel* parallel) {
+  const int num_tables = static_cast<int>(inputs.size());
+  const std::vector<bool> shared = AreShared(tables, options, parallel);
+  const auto keys_known = [&](int t, Parallel* within) {
+    return options.keys_known ? options.keys_known(t, within) : Status::OK();
+  };
+  // Work left for each table before its device can start: its samples (1) and
+  // the ids to copy.
+  std::vector<std::atomic<int64_t>> left(num_tables);
+  for (int t = 0; t < num_tables; ++t) {
+    const DeviceDistinct* const distinct = tables[t]->distinct.get();
+    if (distinct == nullptr) continue;
+    left[t] = 1 + (distinct->needs_put() ? inputs[t]->num_ids : 0);
+  }
   // Subtracts 'count' from left[t], and starts the device at 0.
   const auto done = [&](int t, int64_t count) {
     if (left[t].fetch_sub(count, std::memory_order_acq_rel) == count) {
@@ -197,24 +174,13 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
     }
     return queue->Advance();
   };
-  // Finds the samples of table t, for all tables that share them.
-  const auto samples_of_step = [&](int t) {
-    EV_RETURN_IF_ERROR(
-        FindSamplesOfStep(*inputs[t], options.samples, tables[t]));
-    for (int u = t; u < num_tables; ++u) {
-      if (first[u] != t) continue;
-      if (options.check) EV_RETURN_IF_ERROR(options.check(u));
-      if (u != t) tables[u]->has_offsets = false;
-      if (options.samples_known) EV_RETURN_IF_ERROR(options.samples_known(u));
-      EV_RETURN_IF_ERROR(done(u, 1));
-    }
-    return Status::OK();
-  };
   const auto find_keys = [&](int t) {
     EV_RETURN_IF_ERROR(Deduplicate(*inputs[t], tables[t]));
     return keys_known(t, nullptr);
   };
+  const TaskList tasks = TasksOf(tables, shared, options);
   EV_RETURN_IF_ERROR(RunPieces(parallel, tasks, [&](const Piece& piece) {
+    if (piece.item < 0) return options.do_other(piece);
     const int t = piece.item % num_tables;
     if (piece.item >= 2 * num_tables) {
       EV_RETURN_IF_ERROR(
@@ -222,7 +188,6 @@ Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
       return done(t, piece.end - piece.begin);
     }
     if (piece.item >= num_tables) return find_keys(t);
-    if (IsInStep(*tables[t])) return samples_of_step(t);
     if (options.check) EV_RETURN_IF_ERROR(options.check(t));
     tables[t]->has_offsets = !inputs[t]->on_device;
     if (tables[t]->has_offsets) {

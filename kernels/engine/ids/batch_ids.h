@@ -20,6 +20,7 @@
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/ids/distinct_queue.h"
 #include "kernels/engine/ids/table_ids.h"
 
@@ -37,10 +38,7 @@ struct PlanIdsOptions {
   // the gradient uses.
   DistinctOrder order = DistinctOrder::kShardByShard;
   int64_t ids_per_task = 2048;
-  // Ids per copy to a device. Tables in a step (rows/gpu_step.h) are copied in
-  // pieces of a quarter of this, since the step starts only after the ids of
-  // all its tables have been copied.
-  int64_t ids_per_put = 65536;
+  int64_t ids_per_put = 65536;  // ids per copy to a device
 
   // Callbacks, each called once for each table t, on any thread. Empty: no-op.
   //
@@ -54,6 +52,11 @@ struct PlanIdsOptions {
   // table that a device deduplicates. 'parallel' is null if the call is made
   // within a task.
   std::function<Status(int t, Parallel* parallel)> keys_known;
+
+  // Tasks of the caller that run in the same pass, before those of the call.
+  // Their items are negative; 'do_other' does a piece of them. May be null.
+  const TaskList* other = nullptr;
+  std::function<Status(const Piece& piece)> do_other;
 };
 
 // Returns whether one task plans the whole table.
@@ -68,12 +71,8 @@ inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
 // If tables[t]->distinct is set, a device deduplicates the table: the ids are
 // copied to it, it is started and reported to 'queue', and each task for such a
 // table ends with a call of queue->Advance. Of the arrays, only offsets and
-// weights are then filled. has_offsets is false if the offsets are not filled
-// either. That is so if the ids are in device memory, or if the table is in a
-// step and each of its samples is one id or an earlier table of the step has
-// the same samples. Samples of a step's tables (rows/gpu_step.h) are read once
-// if several tables share the same tensor, and not at all if they are in device
-// memory.
+// weights are then filled. If the ids are in device memory, the offsets are not
+// filled either, and has_offsets is false.
 //
 // 'queue' may be null if no table has a 'distinct'; 'parallel' may always be
 // null. REQUIRES: CheckIds(*inputs[t]) returned OK;
@@ -82,6 +81,14 @@ inline bool IsSmall(const TableIds& ids, int64_t ids_per_task) {
 Status PlanIds(Span<const IdsInput* const> inputs, Span<TableIds* const> tables,
                const PlanIdsOptions& options, DistinctQueue* queue,
                Parallel* parallel);
+
+// Fills offsets and weights of *ids from 'in'.
+Status FindSamples(const IdsInput& in, Samples samples, TableIds* ids);
+
+// Fills unique, inverse, counts and num_unique of *ids from the ids of 'in',
+// with the keys in order of first occurrence. 'parallel' may be null. Throws
+// std::bad_alloc.
+Status FindDistinct(const IdsInput& in, Parallel* parallel, TableIds* ids);
 
 }  // namespace ev
 

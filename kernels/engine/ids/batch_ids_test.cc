@@ -335,9 +335,7 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
       TableIds* const plan = plans[t];
       EXPECT_EQ(there[t] ? 1 : 0, taken[t]);
       if (there[t]) {
-        ASSERT_EQ(plan->num_unique, plan->distinct->num_unknown());
-        std::copy_n(plan->distinct->unknown_keys(), plan->num_unique,
-                    plan->unique);
+        std::copy_n(plan->distinct->keys(), plan->num_unique, plan->unique);
         ASSERT_TRUE(plan->distinct->Inverse(plan->inverse, plan->counts).ok());
       }
       tables[t]->ExpectPlanned(true);

@@ -53,12 +53,7 @@ Status DistinctQueue::Advance() {
 Status DistinctQueue::Finish(Parallel* parallel) {
   std::vector<int> waiting;
   for (size_t t = 0; t < states_.size(); ++t) {
-    if (states_[t] != kStarted) continue;
-    if (tables_[t]->distinct->step() == nullptr) {
-      waiting.push_back(static_cast<int>(t));
-      continue;
-    }
-    EV_RETURN_IF_ERROR(Take(static_cast<int>(t)));
+    if (states_[t] == kStarted) waiting.push_back(static_cast<int>(t));
   }
   return RunTasksWithStatus(parallel, static_cast<int64_t>(waiting.size()),
                             [&](int64_t i) { return Take(waiting[i]); });

@@ -32,8 +32,7 @@ class DistinctQueue {
   // device. Thread-safe.
   Status Advance();
   // Waits for the remaining tables and takes them. Called once all are started,
-  // by the thread that runs the tasks. That thread alone takes the tables of
-  // a step, which costs less than waking other threads.
+  // by the thread that runs the tasks.
   Status Finish(Parallel* parallel);
 
  private:

@@ -21,9 +21,8 @@ namespace ev {
 
 // Exactly one of ids64 and ids32 is set, and exactly one of row_splits and
 // coo_indices. An array without elements may be null. N and B must be below
-// 2^31 - 1. on_device: ids and samples are in the memory of a device that
-// deduplicates them (IdsOnDevice), or of the table of a step that reads them
-// (rows/gpu_step.h).
+// 2^31 - 1. on_device: ids and samples are in the memory of a device, which
+// deduplicates them (IdsOnDevice) or looks them up.
 struct IdsInput {
   int64_t batch_size = 0;  // B, samples
   int64_t num_ids = 0;     // N
@@ -62,8 +61,7 @@ struct TableIds {
   std::atomic<bool> has_factors{false};  // some gradient factor is not 1
 
   int32_t* offsets = nullptr;  // [B + 1]: where each sample's ids begin
-  // False while only 'distinct' has the offsets (DeviceDistinct::Samples),
-  // until the plan fetches them.
+  // False while only a device has the offsets, until the plan fetches them.
   mutable bool has_offsets = true;
   // [N]: index of each id's key in 'unique'. Mutable because a plan may fetch
   // it on first use.
@@ -73,10 +71,10 @@ struct TableIds {
   int64_t* unique = nullptr;  // [U]: distinct keys
   int32_t* counts = nullptr;  // [U]: occurrences of each
 
-  // Not null if a device deduplicates. Which of inverse, unique and counts are
-  // filled then depends on the plan.
+  // Not null if a device deduplicates; the plan fills inverse, unique and
+  // counts from it.
   std::unique_ptr<DeviceDistinct> distinct;
-  // Guards is_fetched in plans that fetch from 'distinct' on first use.
+  // Guards is_fetched in plans that fetch from a device on first use.
   mutable std::mutex fetch;
   mutable bool is_fetched = false;
 

@@ -7,40 +7,40 @@
 // For each embedding table the GPU has a key table, which holds every key that
 // has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row:
 // the GPU reads the key's default row, without waiting for the CPU. Before an
-// update, DeviceDistinct::Settle copies the keys without a row to the host,
-// where the caller admits or inserts them.
+// update, Settle copies the keys without a row to the host, where the caller
+// admits or inserts them.
 //
-// The calls, in this order. Put, Start, Wait and Settle are those of each
-// table's DeviceDistinct:
+// The calls, in this order:
 //
-//   Put, Start   copy ids and samples to the GPU. The last table's Start
-//                launches the lookup.
-//   Wait         waits until samples in GPU memory have been checked.
-//   Pool         makes later work of the caller's stream wait for the outputs.
+//   Put, Start   copy a table's ids and samples to the GPU. The last table's
+//                Start launches the lookup.
+//   Pool         waits until samples in GPU memory have been checked, and makes
+//                later work of the caller's stream wait for the outputs.
 //   TakeOutput   writes a table's output in host memory.
 //   Settle       copies the keys without a row of a table that is to be updated
 //                to host memory.
 //   Update       updates some or all tables together.
 //
-// If not all rows of a table are in the GPU's memory, or if the same table is
-// looked up twice, the CPU finds the rows and gives their names to the step
-// (GpuStepTable::are_names).
+// If not all rows of a table are in the GPU's memory, the CPU finds the rows
+// and gives their names to the step (GpuStepTable::are_names).
 //
 // Ids are not deduplicated: each occurrence of an id is looked up. Callers that
-// need distinct keys call DeviceDistinct::Fetch, which deduplicates.
+// need distinct keys copy the ids to the host with BringIds.
 //
 // Ids in memory that the GPU reads in place (base/transfer_memory.h) are not
-// put; DeviceDistinct::needs_put is false for them.
+// put; needs_put is false for them.
 //
 // Ids and samples in GPU memory are not put either, and Start is called without
-// samples. The GPU checks that such samples are sorted. If they are not, Wait
+// samples. The GPU checks that such samples are sorted. If they are not, Pool
 // returns Unimplemented, and the caller copies them to the host to find the
 // wrong one.
 //
 // ORDER. Calls return while their work is in flight. The work waits for the
 // earlier work of the given stream, and later work of that stream waits for it.
 // Calls on the same rows run in the order in which they were made. If there is
-// no stream, outputs and gradients are in host memory.
+// no stream, outputs and gradients are in host memory. Put, Start, TakeOutput,
+// Settle and BringIds of different tables may be called concurrently, and so
+// may several Puts of one table.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_H_
@@ -57,7 +57,6 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/ids/device_distinct.h"
 
 namespace ev {
 
@@ -73,8 +72,8 @@ struct GpuStepPiece {
   float* out = nullptr;  // [count, dim], in the GPU's memory
 };
 
-// One table of a lookup, without weights. Each table comes once, unless all of
-// its inputs are names.
+// One table of a lookup, without weights. A table comes at most once in a step,
+// unless all of its inputs are names.
 struct GpuStepTable {
   GpuTableCompute* table = nullptr;
   int64_t num_ids = 0, num_samples = 0;  // N, B; >= 1
@@ -84,7 +83,7 @@ struct GpuStepTable {
   // unknown. REQUIRES: is_narrow, and not on_device.
   bool are_names = false;
   Combiner combiner = Combiner::kSum;
-  // [N]. The GPU may read them until Wait has returned or, if ids_owner is set,
+  // [N]. The GPU may read them until Pool has returned or, if ids_owner is set,
   // as long as it lives.
   //
   // If on_device, ids are in GPU memory, and so is either splits [B + 1] or
@@ -112,8 +111,26 @@ struct GpuStepTable {
   // returned. REQUIRES: each sample is one id.
   const int64_t* occurrences = nullptr;
   // Keeps the memory of the ids alive, so that the GPU may read them after
-  // Wait. May be null.
+  // Pool. May be null.
   std::shared_ptr<const void> ids_owner;
+};
+
+// The keys of a table that had no row at the lookup. Valid as long as the step.
+struct GpuStepUnknown {
+  Span<const int64_t> keys;         // [K], distinct, by first occurrence
+  const int32_t* counts = nullptr;  // [K] GpuStepTable::occurrences of each
+  int64_t num_ids_of_step = 0;      // ids without a row, of all tables
+};
+
+// Arrays of the caller, in host memory, that receive a table's ids.
+struct GpuStepIds {
+  int64_t* ids = nullptr;      // [N]
+  int32_t* offsets = nullptr;  // [B + 1]: where the ids of each sample begin
+  // [N]: the row of each id. AbsentAs(r) or kNoRow for a key without a row.
+  RowHandle* handles = nullptr;
+  // Set by the call: [N], as GpuStepTable::occurrences; null: 1 each. Valid as
+  // long as the step.
+  const int32_t* occurrences = nullptr;
 };
 
 // One table of an update by the gradients of its pooled samples.
@@ -161,13 +178,23 @@ class GpuStep {
  public:
   virtual ~GpuStep() {}
 
-  // Returns the ids of table t (ids/device_distinct.h). Call once per table.
-  // The result keeps the step alive, and may outlive the rows.
-  virtual std::unique_ptr<DeviceDistinct> Distinct(int t) = 0;
+  // False if the GPU reads the table's ids in place: in pinned or GPU memory.
+  virtual bool needs_put(int t) const = 0;
+  // Copies ids [begin, begin + ids.size()) of table t to the GPU; the caller
+  // may reuse the span afterwards. REQUIRES: each id is put once, with the type
+  // that the table has.
+  virtual Status Put(int t, int64_t begin, Span<const int64_t> ids) = 0;
+  virtual Status Put(int t, int64_t begin, Span<const int32_t> ids) = 0;
+  // Completes the input of table t, once all its ids are put. offsets [B + 1]:
+  // where the ids of each sample begin; read before the call returns. Empty if
+  // each sample is one id, if the samples are in GPU memory, or if they are
+  // those of an earlier table (GpuStepTable::samples_of).
+  virtual Status Start(int t, Span<const int32_t> offsets) = 0;
 
   // Writes the outputs, bit for bit the results of PoolSamples; later work of
-  // the step's stream waits for them. Call after Wait of all tables.
-  // InvalidArgument: an output is in another GPU's memory.
+  // the step's stream waits for them. Call after Start of all tables.
+  // InvalidArgument: an output is in another GPU's memory. Unimplemented:
+  // samples in GPU memory are not sorted.
   virtual Status Pool() = 0;
   // For a step without a stream, after Pool: waits for the GPU, and writes the
   // output of table t to host memory. Call once for each table; calls for
@@ -179,6 +206,14 @@ class GpuStep {
   // some 50 us of CPU time, or the caller may drop it; Update does the work if
   // it has not been done. The function keeps the step alive.
   virtual std::function<void()> TakeRest() { return nullptr; }
+
+  // After Pool: waits for the lookup and sets *unknown to the keys of table t
+  // without a row. Must not be called concurrently for one table.
+  virtual Status Settle(int t, GpuStepUnknown* unknown) = 0;
+  // After Pool: copies the ids of table t, their samples and rows to the host.
+  // Reads 12 bytes per id and 4 per sample from GPU memory, less if they were
+  // put.
+  virtual Status BringIds(int t, GpuStepIds* ids) = 0;
 
   // Returns true if Update supports the rule with its slots in these columns.
   virtual bool CanUpdate(const std::string& rule,

@@ -169,12 +169,10 @@ class HotKeysTest : public ::testing::Test {
     std::shared_ptr<GpuStep> step;
     EV_RETURN_IF_ERROR(
         rows_->StartStep(std::vector<GpuStepTable>{table}, on, &step));
-    const auto distinct = step->Distinct(0);
     const auto* const put = reinterpret_cast<const int32_t*>(of_ids.data());
     EV_RETURN_IF_ERROR(
-        distinct->Put(0, Span<const int32_t>(put, of_ids.size())));
-    EV_RETURN_IF_ERROR(distinct->Start(batch.offsets));
-    EV_RETURN_IF_ERROR(distinct->Wait());
+        step->Put(0, 0, Span<const int32_t>(put, of_ids.size())));
+    EV_RETURN_IF_ERROR(step->Start(0, batch.offsets));
     EV_RETURN_IF_ERROR(step->Pool());
     if (on == nullptr) EV_RETURN_IF_ERROR(step->TakeOutput(0));
     GpuStepUpdate update;

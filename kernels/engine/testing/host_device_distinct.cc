@@ -8,10 +8,8 @@
 #include <cstdlib>
 #include <unordered_map>
 
-#include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/ids/sample_offsets.h"
 #include "kernels/engine/testing/host_device_memory.h"
-#include "kernels/engine/testing/host_device_rows.h"
 
 namespace ev {
 namespace testing {
@@ -58,18 +56,6 @@ void HostKnownKeys::CheckUnnamed(RowHandle handle) const {
   std::lock_guard<std::mutex> lock(mu_);
   Check(keys_.count(handle) == 0, "a row is forgotten before its key", handle);
 }
-
-namespace {
-std::atomic<bool> next_fetch_fails{false};
-std::atomic<int64_t> num_fetches{0};
-bool NextFetchFails() {
-  ++num_fetches;
-  return next_fetch_fails.exchange(false);
-}
-}  // namespace
-
-void FailNextHostDeviceFetch() { next_fetch_fails = true; }
-int64_t HostDeviceFetches() { return num_fetches; }
 
 template <typename Id>
 Status HostDeviceDistinct::PutTyped(int64_t begin, Span<const Id> ids) {
@@ -161,11 +147,6 @@ Status HostDeviceDistinct::Wait() {
     ++counts_[at->second];
     inverse_.push_back(at->second);
   }
-  ends_.resize(keys_.size());
-  samples_.resize(ids_.size());
-  GroupOccurrences(inverse_.data(), counts_.data(), keys_.size(),
-                   offsets_.data(), num_samples_, nullptr, nullptr,
-                   ends_.data(), samples_.data(), nullptr);
   if (!owners_.empty()) SortByOwner();
   state_ = State::kDone;
   return Status::OK();
@@ -213,34 +194,9 @@ int64_t HostDeviceDistinct::num_unique() const {
   CheckDone();
   return static_cast<int64_t>(keys_.size());
 }
-const int64_t* HostDeviceDistinct::unknown_keys() const {
+const int64_t* HostDeviceDistinct::keys() const {
   CheckDone();
   return owners_.empty() ? keys_.data() : sorted_keys_.data();
-}
-
-Status HostDeviceDistinct::Fetch() const {
-  CheckDone();
-  std::lock_guard<std::mutex> lock(fetch_mu_);
-  if (is_fetched_) return Status::OK();
-  if (NextFetchFails()) return Internal("the device gives nothing back");
-  fetched_keys_ = keys_;
-  fetched_counts_ = counts_;
-  is_fetched_ = true;
-  return Status::OK();
-}
-
-void HostDeviceDistinct::CheckFetched() const {
-  CheckDone();
-  std::lock_guard<std::mutex> lock(fetch_mu_);
-  Check(is_fetched_, "no caller has fetched the distinct keys", 0);
-}
-int64_t* HostDeviceDistinct::keys() const {
-  CheckFetched();
-  return fetched_keys_.data();
-}
-int32_t* HostDeviceDistinct::counts() const {
-  CheckFetched();
-  return fetched_counts_.data();
 }
 
 Status HostDeviceDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
@@ -256,12 +212,6 @@ Status HostDeviceDistinct::Samples(int32_t* offsets) const {
   CheckDone();
   if (!on_device_) return DeviceDistinct::Samples(offsets);
   std::copy(offsets_.begin(), offsets_.end(), offsets);
-  return Status::OK();
-}
-
-Status HostDeviceDistinct::Occurrences(int32_t* samples) const {
-  CheckDone();
-  std::copy(samples_.begin(), samples_.end(), samples);
   return Status::OK();
 }
 

@@ -7,7 +7,7 @@
 //   an id is put twice or not at all;
 //   calls are out of order;
 //   offsets are not those of the batch;
-//   results are read that were not fetched;
+//   results are read before Wait;
 //   a key is inserted with two rows, or still has a row that is forgotten.
 
 #ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_DISTINCT_H_
@@ -84,23 +84,16 @@ class HostDeviceDistinct : public DeviceDistinct {
   // Does all the work, so that tests detect a caller that does not wait.
   Status Wait() override;
   int64_t num_unique() const override;
-  int64_t num_unknown() const override { return num_unique(); }
-  const int64_t* unknown_keys() const override;
+  const int64_t* keys() const override;
   const int32_t* owner_starts() const override;
   Status Places(int32_t* places) const override;
-  Status Fetch() const override;
-  int64_t* keys() const override;
-  int32_t* counts() const override;
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
   Status Samples(int32_t* offsets) const override;
-  Status Occurrences(int32_t* samples) const override;
 
   // Arrays that stay in GPU memory, valid after Wait.
   int64_t num_samples() const { return num_samples_; }
   Span<const int32_t> inverse() const { return inverse_; }
   Span<const int32_t> offsets() const { return offsets_; }
-  Span<const int32_t> ends() const { return ends_; }
-  Span<const int32_t> samples() const { return samples_; }
   // For a request with owners. Valid even if Places was not called.
   Span<const int32_t> places() const { return places_; }
 
@@ -117,7 +110,6 @@ class HostDeviceDistinct : public DeviceDistinct {
   Status Read();
   void SortByOwner();
   void CheckDone() const;
-  void CheckFetched() const;
 
   const int64_t num_samples_;
   const UnstartedTables unstarted_;
@@ -130,15 +122,10 @@ class HostDeviceDistinct : public DeviceDistinct {
   bool is_late_ = false;
   std::vector<int64_t> ids_;
   std::vector<char> was_put_;  // the id's width in bytes; 0: not put
-  std::vector<int32_t> offsets_, inverse_, ends_, samples_;
+  std::vector<int32_t> offsets_, inverse_;
   std::vector<int64_t> keys_, sorted_keys_;
   std::vector<int32_t> counts_;
   std::vector<int32_t> places_, owner_starts_;
-  // Copies made by Fetch, so that a caller that reads too early finds no data.
-  mutable std::mutex fetch_mu_;
-  mutable bool is_fetched_ = false;
-  mutable std::vector<int64_t> fetched_keys_;
-  mutable std::vector<int32_t> fetched_counts_;
 };
 
 }  // namespace testing

@@ -16,6 +16,7 @@
 #include "kernels/engine/ids/sample_offsets.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/testing/host_device_memory.h"
+#include "kernels/engine/testing/host_device_rows.h"
 
 namespace ev {
 namespace testing {
@@ -23,6 +24,8 @@ namespace {
 
 std::atomic<int64_t> num_steps{0};
 std::atomic<int64_t> num_updates{0};
+std::atomic<bool> next_fetch_fails{false};
+std::atomic<int64_t> num_fetches{0};
 
 struct Table {
   GpuStepTable given;
@@ -40,7 +43,6 @@ struct Table {
   std::vector<RowHandle> handles;  // of each id
   std::unordered_map<int64_t, size_t> unknown_of;
   std::vector<float> output;  // of a step without a stream
-  bool is_waited_for = false;
   int64_t num_unknown_ids = 0;
   std::atomic<bool> is_settled{false};
 
@@ -84,11 +86,15 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     ++num_steps;
   }
 
-  std::unique_ptr<DeviceDistinct> Distinct(int t) override;
-
-  bool needs_put(int t) const { return !tables_[t]->ids_on_device(); }
+  bool needs_put(int t) const override { return !tables_[t]->ids_on_device(); }
+  Status Put(int t, int64_t begin, Span<const int64_t> ids) override {
+    return PutTyped(t, begin, ids);
+  }
+  Status Put(int t, int64_t begin, Span<const int32_t> ids) override {
+    return PutTyped(t, begin, ids);
+  }
   template <typename Id>
-  Status Put(int t, int64_t begin, Span<const Id> ids) {
+  Status PutTyped(int t, int64_t begin, Span<const Id> ids) {
     Table* const table = tables_[t].get();
     Check(!table->ids_on_device(), "ids are put that are there", t);
     Check(table->given.is_narrow == (sizeof(Id) == 4),
@@ -100,7 +106,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     }
     return Status::OK();
   }
-  Status Start(int t, Span<const int32_t> offsets) {
+  Status Start(int t, Span<const int32_t> offsets) override {
     Table* const table = tables_[t].get();
     for (const auto& was_put : table->was_put) {
       Check(was_put || table->ids_on_device(), "an id never came", t);
@@ -128,19 +134,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     ++num_started_;
     return Status::OK();
   }
-  bool IsDone() const {
-    return num_started_ == static_cast<int>(tables_.size());
-  }
-  Status Wait(int t) {
-    Check(IsDone(), "a step is waited for before all tables are started", t);
-    EV_RETURN_IF_ERROR(ReadAll());
-    Table* const table = tables_[t].get();
+  // Finds the rows of a table's ids.
+  void Find(Table* table) {
     if (table->given.samples_of >= 0) {
       table->offsets = tables_[table->given.samples_of]->offsets;
     }
-    if (table->is_waited_for) return Status::OK();
-    table->is_waited_for = true;
-    ++num_waited_for_;
     for (size_t i = 0; i < table->ids.size(); ++i) {
       const int64_t id = table->ids[i];
       if (table->given.are_names) {
@@ -161,28 +159,39 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       table->handles.back() =
           AbsentAs(table->given.first_default + (id % n + n) % n);
     }
-    return Status::OK();
   }
-  Status Settle(int t) {
+  Status Settle(int t, GpuStepUnknown* unknown) override {
     Check(is_pooled_, "keys without a row are wanted before the pooling", t);
-    tables_[t]->is_settled = true;
+    Table* const table = tables_[t].get();
+    table->is_settled = true;
+    unknown->keys = table->unknown;
+    unknown->counts = table->counts.data();
+    unknown->num_ids_of_step = 0;
+    for (const auto& one : tables_) {
+      unknown->num_ids_of_step += one->num_unknown_ids;
+    }
     return Status::OK();
   }
-  const Table& table(int t) const { return *tables_[t]; }
-  int64_t num_unknown() const {
-    int64_t ids = 0;
-    bool any_settled = false;
-    for (const auto& table : tables_) {
-      any_settled |= table->is_settled;
-      ids += table->num_unknown_ids;
+  Status BringIds(int t, GpuStepIds* to) override {
+    Check(is_pooled_, "ids are wanted before the pooling", t);
+    const Table& table = *tables_[t];
+    ++num_fetches;
+    if (next_fetch_fails.exchange(false)) {
+      return Internal("the device gives nothing back");
     }
-    return any_settled ? ids : 0;
+    std::copy(table.ids.begin(), table.ids.end(), to->ids);
+    std::copy(table.offsets.begin(), table.offsets.end(), to->offsets);
+    std::copy(table.handles.begin(), table.handles.end(), to->handles);
+    to->occurrences = table.of_ids.empty() ? nullptr : table.of_ids.data();
+    return Status::OK();
   }
 
   Status Pool() override {
-    Check(num_waited_for_ == static_cast<int>(tables_.size()),
-          "pooling begins before all tables were waited for", num_waited_for_);
+    Check(num_started_ == static_cast<int>(tables_.size()),
+          "pooling begins before all tables were started", num_started_);
+    EV_RETURN_IF_ERROR(ReadAll());
     for (const auto& table : tables_) {
+      Find(table.get());
       std::vector<int32_t> inverse(table->ids.size());
       std::iota(inverse.begin(), inverse.end(), 0);
       HostPooling pooling;
@@ -359,18 +368,12 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   static int NumSlots(const std::string& rule, Span<const float> hyper);
 
-  // Reads the ids and samples in GPU memory of all tables, once, like the
-  // kernels of a device. Thread-safe, since threads may wait for different
-  // tables at the same time.
+  // Reads the ids and samples of all tables in GPU memory.
   Status ReadAll() {
-    std::lock_guard<std::mutex> lock(read_mutex_);
-    if (is_read_) return read_status_;
-    is_read_ = true;
     for (auto& table : tables_) {
-      if (table->ids_on_device()) read_status_ = Read(table.get());
-      if (!read_status_.ok()) break;
+      if (table->ids_on_device()) EV_RETURN_IF_ERROR(Read(table.get()));
     }
-    return read_status_;
+    return Status::OK();
   }
 
   // Pools a table whose outputs are in pieces.
@@ -432,103 +435,10 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   std::unique_ptr<const DeviceStream> stream_;  // null: outputs on the host
   std::vector<std::unique_ptr<Table>> tables_;
-  std::atomic<int> num_started_{0}, num_waited_for_{0}, num_to_take_{0};
+  std::atomic<int> num_started_{0}, num_to_take_{0};
   bool is_pooled_ = false, is_rest_taken_ = false;
   std::atomic<bool> is_rest_done_{false};
-  std::mutex read_mutex_;  // guards the next two and what ReadAll writes
-  bool is_read_ = false;
-  Status read_status_;
 };
-
-class StepDistinct : public DeviceDistinct {
- public:
-  StepDistinct(std::shared_ptr<Step> step, int t)
-      : step_(std::move(step)), t_(t) {}
-  GpuStep* step() const override { return step_.get(); }
-  int step_table() const override { return t_; }
-  bool needs_put() const override { return step_->needs_put(t_); }
-  Status Put(int64_t begin, Span<const int64_t> ids) override {
-    return step_->Put(t_, begin, ids);
-  }
-  Status Put(int64_t begin, Span<const int32_t> ids) override {
-    return step_->Put(t_, begin, ids);
-  }
-  Status Start(Span<const int32_t> offsets) override {
-    return step_->Start(t_, offsets);
-  }
-  bool IsDone() const override { return step_->IsDone(); }
-  Status Wait() override { return step_->Wait(t_); }
-  int64_t num_unknown_of_step() override { return step_->num_unknown(); }
-  int64_t num_unique() const override {
-    return made_ == nullptr ? step_->table(t_).given.num_ids
-                            : made_->num_unique();
-  }
-  bool is_settled() const override { return step_->table(t_).is_settled; }
-  Status Settle() override { return step_->Settle(t_); }
-  int64_t num_unknown() const override {
-    return is_settled() ? step_->table(t_).unknown.size() : 0;
-  }
-  const int64_t* unknown_keys() const override {
-    return step_->table(t_).unknown.data();
-  }
-  const int32_t* unknown_counts() const override {
-    return step_->table(t_).counts.data();
-  }
-  const int32_t* occurrences_of_ids() const override {
-    const std::vector<int32_t>& of_ids = step_->table(t_).of_ids;
-    return of_ids.empty() ? nullptr : of_ids.data();
-  }
-  Status Fetch() const override {
-    EV_RETURN_IF_ERROR(Make());
-    return made_->Fetch();
-  }
-  int64_t* keys() const override { return made_->keys(); }
-  int32_t* counts() const override { return made_->counts(); }
-  RowHandle* names() const override { return names_.data(); }
-  Status Inverse(int32_t* inverse, int32_t* counts) const override {
-    EV_RETURN_IF_ERROR(Make());
-    return made_->Inverse(inverse, counts);
-  }
-  Status Samples(int32_t* offsets) const override {
-    const std::vector<int32_t>& all = step_->table(t_).offsets;
-    std::copy(all.begin(), all.end(), offsets);
-    return Status::OK();
-  }
-  Status Occurrences(int32_t* samples) const override {
-    EV_RETURN_IF_ERROR(Make());
-    return made_->Occurrences(samples);
-  }
-
- private:
-  Status Make() const {
-    std::lock_guard<std::mutex> lock(mu_);
-    if (made_ != nullptr) return Status::OK();
-    const Table& table = step_->table(t_);
-    std::unique_ptr<HostDeviceDistinct> made(
-        new HostDeviceDistinct(table.given.num_ids, table.given.num_samples));
-    EV_RETURN_IF_ERROR(made->Put(0, Span<const int64_t>(table.ids)));
-    EV_RETURN_IF_ERROR(made->Start(table.offsets));
-    EV_RETURN_IF_ERROR(made->Wait());
-    std::vector<RowHandle> handles(made->num_unique());
-    for (size_t i = 0; i < table.ids.size(); ++i) {
-      handles[made->inverse()[i]] = table.handles[i];
-    }
-    names_ = std::move(handles);
-    made_ = std::move(made);
-    return Status::OK();
-  }
-
-  const std::shared_ptr<Step> step_;
-  const int t_;
-  mutable std::mutex mu_;
-  mutable std::unique_ptr<HostDeviceDistinct> made_;
-  mutable std::vector<RowHandle> names_;  // of its keys
-};
-
-std::unique_ptr<DeviceDistinct> Step::Distinct(int t) {
-  return std::unique_ptr<DeviceDistinct>(
-      new StepDistinct(shared_from_this(), t));
-}
 
 int Step::NumSlots(const std::string& rule, Span<const float> hyper) {
   std::unique_ptr<const RowRule> made;
@@ -545,6 +455,8 @@ std::shared_ptr<GpuStep> MakeHostDeviceStep(Span<const GpuStepTable> tables,
   return std::make_shared<Step>(tables, stream, std::move(rows));
 }
 
+void FailNextHostDeviceFetch() { next_fetch_fails = true; }
+int64_t HostDeviceFetches() { return num_fetches; }
 int64_t HostDeviceSteps() { return num_steps; }
 int64_t HostDeviceStepUpdates() { return num_updates; }
 

@@ -5,7 +5,7 @@
 // Aborts the process if the caller breaks the contract:
 //
 //   an id is not put, or is put although it is in GPU memory;
-//   Pool is called before Wait of all tables;
+//   Pool is called before Start of all tables;
 //   an output in host memory is not taken;
 //   Update is called before Pool, or before Settle of its tables.
 

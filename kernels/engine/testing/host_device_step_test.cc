@@ -164,8 +164,7 @@ TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
   }
 }
 
-// The first lookup of each table is in one step by ids. The second ones are in
-// a step by names.
+// The k-th lookup of each table is in the k-th step.
 TEST_F(StepTest, TheSecondLookupsOfTablesAreAStepOfTheirOwn) {
   const Table twice = MakeTable(/*records=*/true), once = MakeTable();
   float* const more =
@@ -185,7 +184,7 @@ TEST_F(StepTest, TheSecondLookupsOfTablesAreAStepOfTheirOwn) {
   EXPECT_EQ(1, steps_of({twice, once}));
   EXPECT_EQ(2, steps_of({twice, once, twice}));
   EXPECT_EQ(2, steps_of({twice, twice}));
-  EXPECT_EQ(2, steps_of({twice, twice, twice}));
+  EXPECT_EQ(3, steps_of({twice, twice, twice}));
   FreeHostDeviceMemory(more);
 }
 

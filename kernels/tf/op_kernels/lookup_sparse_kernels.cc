@@ -233,7 +233,12 @@ class LookupSparseGradOp : public OpKernel {
                      CheckMatrix(grad, plan->batch_size(t), options.dim,
                                  options.name, "the gradient of the lookup"));
       grads[t] = Data<float>(grad);
-
+    }
+    PoolParallel parallel(context);
+    OP_REQUIRES_OK(context, ToTf(plan->Fetch(tables_, &parallel)));
+    for (int k = 0; k < num_grads; ++k) {
+      const int t = tables_[k];
+      const ev::TableOptions& options = plan->table(t)->options();
       ev::Span<const int64_t> keys;
       OP_REQUIRES_OK(context, ToTf(plan->UniqueKeys(t, &keys)));
       const int64_t num_keys = static_cast<int64_t>(keys.size());
@@ -247,7 +252,6 @@ class LookupSparseGradOp : public OpKernel {
       OP_REQUIRES_OK(context, AllocateRows(context, num_grads + k, shape,
                                            *plan->table(t), &unique_grads[t]));
     }
-    PoolParallel parallel(context);
     OP_REQUIRES_OK(context, ToTf(ev::PooledBackward(*plan, grads, unique_grads,
                                                     &parallel)));
   }

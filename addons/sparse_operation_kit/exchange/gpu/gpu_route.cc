@@ -249,6 +249,31 @@ Status GpuRoute::SumGradients(Span<const int> tables,
   return Status::OK();
 }
 
+SummedTable GpuRoute::DescribeSum(int t, const float* grads,
+                                  const int64_t* chunk_starts, size_t stride,
+                                  int64_t* numbers) const {
+  const RoutedTable& table = plan_->routed(t);
+  const int num_ranks = plan_->num_ranks();
+  SummedTable summed;
+  summed.grads = grads;
+  summed.by_fours = table.dim % 4 == 0 && IsByFours(grads);
+  for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
+  for (int r = 0; r < num_ranks; ++r) {
+    const int64_t chunk = chunk_starts[r * stride];
+    numbers[num_ranks + 1 + r] = chunk;
+    summed.by_fours &= chunk % 4 == 0;
+  }
+  const Samples samples = SamplesOf(t);
+  summed.offsets = samples.offsets;
+  summed.inverse = samples.inverse;
+  summed.places = samples.places;
+  summed.num_ids = table.num_ids;
+  summed.num_keys = table.num_unique;
+  summed.num_samples = table.batch_size;
+  summed.dim = table.dim;
+  return summed;
+}
+
 Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                          const ev::DeviceStream& stream,
                          Span<const int64_t> chunk_starts, WireType wire,
@@ -261,7 +286,7 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   EV_RETURN_IF_ERROR(
       DeviceEvent::Record(static_cast<cudaStream_t>(stream.native), &made));
   const int num_ranks = plan_->num_ranks();
-  const size_t num_grads = tables.size(), n = end - begin;
+  const size_t n = end - begin;
   const size_t table_numbers = (2 * num_ranks + 1) * sizeof(int64_t);
   SummedTables all;
   Parts parts;
@@ -308,22 +333,11 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     const int t = tables[begin + k];
     const RoutedTable& table = plan_->routed(t);
     const size_t at = numbers_at + k * table_numbers;
-    int64_t* const numbers = reinterpret_cast<int64_t*>(lane->host() + at);
-    SummedTable summed;
-    summed.grads = grads[begin + k];
-    summed.by_fours = table.dim % 4 == 0 && IsByFours(summed.grads);
-    for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
-    for (int r = 0; r < num_ranks; ++r) {
-      const int64_t chunk = chunk_starts[r * num_grads + begin + k];
-      numbers[num_ranks + 1 + r] = chunk;
-      summed.by_fours &= chunk % 4 == 0;
-    }
+    SummedTable summed = DescribeSum(
+        t, grads[begin + k], chunk_starts.data() + begin + k, tables.size(),
+        reinterpret_cast<int64_t*>(lane->host() + at));
     summed.starts = reinterpret_cast<const int64_t*>(device + at);
     summed.chunks = summed.starts + num_ranks + 1;
-    const Samples samples = SamplesOf(t);
-    summed.offsets = samples.offsets;
-    summed.inverse = samples.inverse;
-    summed.places = samples.places;
     const float* const factors = ev::FactorsOf(table);
     if (factors != nullptr) {
       std::memcpy(lane->host() + factors_at[k], factors,
@@ -333,10 +347,6 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     summed.long_sums = reinterpret_cast<float*>(device + sums_at[k]);
     summed.first_id = first_id;
     summed.first_key = first_key;
-    summed.num_ids = table.num_ids;
-    summed.num_keys = table.num_unique;
-    summed.num_samples = table.batch_size;
-    summed.dim = table.dim;
     first_id += table.num_ids;
     first_key += table.num_unique;
     described[k] = summed;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
+#include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/base/gpu/block_parts.h"
@@ -68,6 +69,12 @@ class GpuRoute : public DeviceRoute {
   Samples SamplesOf(int t) const;
   size_t NumbersBytes() const;
   PooledTable Describe(int t, ev::Span<const int64_t> chunk_starts, float* out);
+  // Describes table t's sum without what depends on the other tables. Writes
+  // its key starts [ranks + 1] and chunk starts [ranks] to 'numbers'. The chunk
+  // start of rank r is chunk_starts[r * stride].
+  SummedTable DescribeSum(int t, const float* grads,
+                          const int64_t* chunk_starts, size_t stride,
+                          int64_t* numbers) const;
   // SumGradients for tables [begin, end) of 'tables'. Runs after *done, and
   // replaces it.
   ev::Status SumSome(ev::Span<const int> tables,

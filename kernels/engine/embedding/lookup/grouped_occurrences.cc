@@ -35,18 +35,8 @@ void GroupByInverse(const TableIds& ids, Grouped* grouped) {
                    grouped->ends, grouped->samples, grouped->weights);
 }
 
-Status GroupPartOf(const TableIds& ids, int64_t number, Grouped* grouped) {
-  if (ids.distinct != nullptr) {
-    int32_t end = 0;
-    for (int64_t u = 0; u < ids.num_unique; ++u) {
-      grouped->ends[u] = end += ids.counts[u];
-    }
-    return NamedAfter(ids.name, ids.distinct->Occurrences(grouped->samples));
-  }
-  if (!ids.is_sharded) {
-    GroupByInverse(ids, grouped);
-    return Status::OK();
-  }
+void GroupPartOf(const TableIds& ids, int64_t number, Grouped* grouped) {
+  if (!ids.is_sharded) return GroupByInverse(ids, grouped);
   const ShardedIds& shards = ids.shards;
   OccurrencePart part;
   part.rows = shards.rows();
@@ -58,7 +48,6 @@ Status GroupPartOf(const TableIds& ids, int64_t number, Grouped* grouped) {
   part.row_end = shards.row_begin(number + 1);
   GroupPart(part, ids.counts, WeightsOf(ids), FactorsOf(ids), grouped->ends,
             grouped->samples, grouped->weights);
-  return Status::OK();
 }
 
 }  // namespace ev

@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "kernels/engine/base/scratch.h"
-#include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/ids/table_ids.h"
 
@@ -36,11 +35,10 @@ struct Grouped {
 
 Recycler<Grouped>& GroupedPool();
 
-// Number of parts that several threads can group at once. A table whose ids
-// are on a device is one part, which the device groups; only that can fail.
-// REQUIRES: grouped->Reserve(ids).
+// Number of parts that several threads can group at once. REQUIRES:
+// grouped->Reserve(ids).
 int64_t NumParts(const TableIds& ids);
-Status GroupPartOf(const TableIds& ids, int64_t part, Grouped* grouped);
+void GroupPartOf(const TableIds& ids, int64_t part, Grouped* grouped);
 
 // Groups all occurrences at once, by the inverse and counts in CPU memory.
 void GroupByInverse(const TableIds& ids, Grouped* grouped);

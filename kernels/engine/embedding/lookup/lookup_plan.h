@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/embedding/embedding_table.h"
@@ -41,13 +42,13 @@ class LookupPlan {
   // must be in CPU memory, because its combiner selects (combiner.h).
   bool sums_on_cpu(int t) const;
 
-  // Copies the keys of table t without a row to the host if they are still in
-  // GPU memory (DeviceDistinct::is_settled); otherwise a no-op. Thread-safe.
+  // Copies the keys of table t without a row to the host if they are only in a
+  // step; otherwise a no-op. Thread-safe.
   Status Settle(int t) const;
-  // Copies keys, counts and handles of table t to the host, 16 bytes per
-  // distinct id. No-op if they are not on a device, or have been fetched.
+  // Copies ids and handles of these tables to the host and deduplicates the
+  // ids. No-op for tables that are in no step, or have been fetched.
   // Thread-safe.
-  Status Fetch(int t) const;
+  Status Fetch(Span<const int> tables, Parallel* parallel) const;
   // Fetches, then sets *keys to the distinct ids in order of first occurrence,
   // or by shard if they were deduplicated in shards (sharded_ids.h). The order
   // depends on the batch alone. Unless 'counts' is null, *counts is set to the
@@ -71,6 +72,7 @@ class LookupPlan {
  private:
   // REQUIRES the table's lock.
   Status SettleLocked(PlannedTable* planned) const;
+  Status FetchOne(int t, Parallel* parallel) const;
 
   int num_tables_ = 0;
   std::vector<std::unique_ptr<PlannedTable>> tables_;  // >= num_tables_

@@ -20,18 +20,20 @@ int64_t NumIds(const NamedSamples& table) {
   return std::max<int64_t>(1, table.num_ids);
 }
 
-// Puts the names of ids [begin, end).
-Status PutNames(const NamedSamples& table, int64_t begin, int64_t end,
-                DeviceDistinct* distinct) {
+// Puts the names of ids [begin, end) of table k of the step.
+Status PutNames(const NamedSamples& table, int k, int64_t begin, int64_t end,
+                GpuStep* step) {
   RowHandle names[kNamesPerTask];
   if (table.num_ids == 0) {
     names[0] = AbsentAs(0);
   } else {
-    table.name(begin, Span<RowHandle>(names, end - begin));
+    NameIds(table.inverse, table.of_keys, begin,
+            Span<RowHandle>(names, end - begin));
   }
-  return table.table->WithName(distinct->Put(
-      begin, Span<const int32_t>(reinterpret_cast<const int32_t*>(names),
-                                 end - begin)));
+  return table.table->WithName(
+      step->Put(k, begin,
+                Span<const int32_t>(reinterpret_cast<const int32_t*>(names),
+                                    end - begin)));
 }
 
 }  // namespace
@@ -51,31 +53,23 @@ Status PoolByNames(const std::vector<NamedSamples>& tables,
     one.is_narrow = one.are_names = true;
     one.combiner = table.combiner;
     one.out = table.out;
-    one.pieces = table.pieces;
     given.push_back(one);
     put.Add(k, one.num_ids, 1);
   }
   const auto& first = *tables[0].table;
   EV_RETURN_IF_ERROR(
       first.WithName(given[0].table->StartStep(given, stream, step)));
-  std::vector<std::unique_ptr<DeviceDistinct>> distinct;
-  for (int k = 0; k < num_tables; ++k) {
-    distinct.push_back((*step)->Distinct(k));
-  }
   EV_RETURN_IF_ERROR(RunPieces(parallel, put, [&](const Piece& piece) {
     for (int64_t i = piece.begin; i < piece.end; i += kNamesPerTask) {
-      EV_RETURN_IF_ERROR(PutNames(tables[piece.item], i,
+      EV_RETURN_IF_ERROR(PutNames(tables[piece.item], piece.item, i,
                                   std::min(piece.end, i + kNamesPerTask),
-                                  distinct[piece.item].get()));
+                                  step->get()));
     }
     return Status::OK();
   }));
   for (int k = 0; k < num_tables; ++k) {
     EV_RETURN_IF_ERROR(
-        tables[k].table->WithName(distinct[k]->Start(tables[k].offsets)));
-  }
-  for (int k = 0; k < num_tables; ++k) {
-    EV_RETURN_IF_ERROR(tables[k].table->WithName(distinct[k]->Wait()));
+        tables[k].table->WithName((*step)->Start(k, tables[k].offsets)));
   }
   EV_RETURN_IF_ERROR(first.WithName((*step)->Pool()));
   return RunTasksWithStatus(parallel, num_tables, [&](int64_t k) {

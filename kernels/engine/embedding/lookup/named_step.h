@@ -1,10 +1,9 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of tables whose rows the CPU has found (GpuStepTable::are_names): those
-// with rows in GPU and CPU memory, a table that occurs a second time in a call,
-// and keys of rows that are copied to GPU memory. For the files of embedding/
-// only.
+// Steps of tables whose rows the CPU has found (GpuStepTable::are_names),
+// because some of them may be in CPU memory. A table without ids whose output
+// is in GPU memory is in such a step too. For the files of embedding/ only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_NAMED_STEP_H_
 #define KERNELS_ENGINE_EMBEDDING_LOOKUP_NAMED_STEP_H_
@@ -20,9 +19,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/combine/combiner.h"
-#include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
@@ -33,11 +30,11 @@ struct NamedSamples {
   int64_t num_ids = 0, num_samples = 0;  // N >= 0, B >= 1
   Combiner combiner = Combiner::kSum;
   Span<const int32_t> offsets;  // [B + 1]; empty: each sample is one id
-  // The outputs, like GpuStepTable::out and pieces.
-  float* out = nullptr;
-  std::vector<GpuStepPiece> pieces;
-  // Writes the names of ids [begin, begin + names.size()). Thread-safe.
-  std::function<void(int64_t begin, Span<RowHandle> names)> name;
+  float* out = nullptr;         // as GpuStepTable::out
+  // The names of the distinct keys' rows, [U], and the index of each id's key,
+  // [N]; null: each id is its own.
+  const RowHandle* of_keys = nullptr;
+  const int32_t* inverse = nullptr;
   // Called once, on any thread, when the rows may lose their places; not called
   // if PoolByNames fails before that. Null: the rows keep their places.
   std::function<void()> release;
@@ -57,17 +54,6 @@ Status PoolByNames(const std::vector<NamedSamples>& tables,
 // [U]. inverse: the distinct key of each id, [N]; null: each id is its own.
 void NameIds(const int32_t* inverse, const RowHandle* of_keys, int64_t begin,
              Span<RowHandle> names);
-
-// Returns the step of a table that was pooled on a GPU, and the table's number
-// in it; null if it was pooled on the CPU.
-inline GpuStep* StepOf(const PlannedTable& planned, int* number) {
-  if (planned.distinct != nullptr) {
-    *number = planned.distinct->step_table();
-    return planned.distinct->step();
-  }
-  *number = planned.named_number;
-  return planned.named_step.get();
-}
 
 }  // namespace ev
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/embedding/table_impl.h"
-#include "kernels/engine/ids/distinct_queue.h"
 
 namespace ev {
 namespace {
@@ -22,8 +22,11 @@ void Prepare(const PooledInput& in, int t, const StepLookup* step,
   planned->dim = table.dim();
   planned->num_absent = 0;
   planned->generation = table.generation;
-  if (step != nullptr && step->Has(t)) planned->distinct = step->Distinct(t);
-  planned->Reserve(planned->distinct == nullptr ? in.num_ids : 0);
+  planned->step_finds_rows = step != nullptr && step->Has(t);
+  planned->Reserve(planned->step_finds_rows ? 0 : in.num_ids);
+  if (planned->step_finds_rows) {
+    planned->BeginStep(step->step(t), step->number(t));
+  }
 }
 
 }  // namespace
@@ -31,33 +34,39 @@ void Prepare(const PooledInput& in, int t, const StepLookup* step,
 Status PlanLookup(Span<const PooledInput> inputs, Samples samples,
                   LookupPlan* plan, StepLookup* step, Parallel* parallel,
                   const std::function<Status(int t)>& small_done) {
-  const int num_tables = static_cast<int>(inputs.size());
-  std::vector<const IdsInput*> ids(num_tables);
-  std::vector<TableIds*> tables(num_tables);
-  for (int t = 0; t < num_tables; ++t) {
+  // Tables that the CPU plans.
+  std::vector<int> on_cpu;
+  std::vector<const IdsInput*> ids;
+  std::vector<TableIds*> tables;
+  for (int t = 0; t < static_cast<int>(inputs.size()); ++t) {
     PlannedTable* const planned = plan->mutable_planned(t);
     Prepare(inputs[t], t, step, planned);
-    ids[t] = &inputs[t];
-    tables[t] = planned;
+    if (planned->step_finds_rows) continue;
+    on_cpu.push_back(t);
+    ids.push_back(&inputs[t]);
+    tables.push_back(planned);
   }
+  TaskList of_steps(kIdsPerTask);
   PlanIdsOptions options;
   options.samples = samples;
   options.ids_per_task = kIdsPerTask;
-  options.check = [&](int t) {
-    const PooledInput& in = inputs[t];
-    if (in.ids64 == nullptr || in.on_device) return Status::OK();
+  options.check = [&](int k) {
+    const PooledInput& in = inputs[on_cpu[k]];
+    if (in.ids64 == nullptr) return Status::OK();
     return in.table->impl()->CheckKeys(
         Span<const int64_t>(in.ids64, in.num_ids));
   };
-  options.keys_known = [&](int t, Parallel*) {
-    return IsSmall(plan->planned(t)) ? small_done(t) : Status::OK();
+  options.keys_known = [&](int k, Parallel*) {
+    return IsSmall(plan->planned(on_cpu[k])) ? small_done(on_cpu[k])
+                                             : Status::OK();
   };
-  DistinctQueue queue(tables, [&](int t) {
-    plan->mutable_planned(t)->TakeDistinct();
-    return inputs[t].table->impl()->WithName(step->Waited());
-  });
-  EV_RETURN_IF_ERROR(PlanIds(ids, tables, options, &queue, parallel));
-  return queue.Finish(parallel);
+  if (step != nullptr) {
+    step->AddTasks(samples, plan, &of_steps);
+    options.other = &of_steps;
+    options.do_other = [&](const Piece& piece) { return step->DoTask(piece); };
+  }
+  EV_RETURN_IF_ERROR(PlanIds(ids, tables, options, nullptr, parallel));
+  return step == nullptr ? Status::OK() : step->Pool();
 }
 
 }  // namespace ev

@@ -9,6 +9,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
@@ -31,10 +34,32 @@ inline bool IsSmall(const PlannedTable& planned) {
   return IsSmall(planned, kIdsPerTask);
 }
 
+// Sets *impls to the tables of a lookup's inputs (PooledInput or RowsInput).
+// InvalidArgument: an input has no table, or 'owners' are not the tables.
+template <typename Input>
+Status TablesOf(Span<const Input> inputs,
+                const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                std::vector<EmbeddingTable::Impl*>* impls) {
+  if (!owners.empty() && owners.size() != inputs.size()) {
+    return InvalidArgument("a lookup of " + std::to_string(inputs.size()) +
+                           " tables got " + std::to_string(owners.size()) +
+                           " owners");
+  }
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    if (inputs[t].table == nullptr ||
+        (!owners.empty() && owners[t].get() != inputs[t].table)) {
+      return InvalidArgument("lookup " + std::to_string(t) +
+                             " has no table, or its owner is another table");
+    }
+    impls->push_back(inputs[t].table->impl());
+  }
+  return Status::OK();
+}
+
 // Plans the ids inputs[t] of table t of the plan, for all t. small_done(t) is
 // called for each small table, in the task that planned it, as soon as its keys
-// are planned. For the tables of 'step', planned->distinct is set, and the ids
-// are copied to the GPU and looked up. 'step' may be null. REQUIRES: the
+// are planned. The ids of the tables that 'step' has are copied to the GPU,
+// looked up and pooled. 'step' may be null. REQUIRES: the
 // inputs' sizes were checked, their tables' gates are held, the plan has as
 // many tables. Throws std::bad_alloc.
 Status PlanLookup(Span<const PooledInput> inputs, Samples samples,

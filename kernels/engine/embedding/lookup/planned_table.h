@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 
+#include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/combine/pooling.h"
@@ -27,28 +28,30 @@ struct PlannedTable : PooledIds {
   EmbeddingTable* table = nullptr;
   std::atomic<int64_t> num_absent{0};  // of the unique keys, at the forward
   uint64_t generation = 0;             // of the table, at the forward
-  // A table of a step (rows/gpu_step.h) has a 'distinct'. Its inverse is not
-  // set, and unique, counts and handles are the step's arrays, null until
-  // LookupPlan::Fetch.
-  //
-  // [K], of a step: kNoRow for each key that had no row at the forward. Valid,
-  // like num_absent, after LookupPlan::Settle or Fetch.
-  RowHandle* unknown_handles = nullptr;
+
+  // The step (rows/gpu_step.h) that pooled the table, and the table's number in
+  // it; null if the CPU pooled it.
+  std::shared_ptr<GpuStep> step;
+  int step_number = 0;
+  // True if the step found the rows by id. The ids are then in the step only:
+  // num_unique is num_ids, and the arrays are null until LookupPlan::Fetch.
+  // False if the CPU found the rows (named_step.h).
+  bool step_finds_rows = false;
+  // If step_finds_rows, valid like num_absent after LookupPlan::Settle: the
+  // keys that had no row at the forward, and kNoRow for each.
+  bool is_settled = false;
+  GpuStepUnknown unknown;
+  RowHandle* unknown_handles = nullptr;  // [K]
 
   RowHandle* handles = nullptr;  // [U]
   // [U]. During the forward, the rows. Afterwards, if keeps_rows(), copies of
   // their values at the forward, because the update may run before the
   // gradient; otherwise invalid.
   const float** rows = nullptr;
-  // The step of a table that has no 'distinct' but was pooled by the names of
-  // its rows (named_step.h), and the table's number in it; null if there is
-  // none.
-  std::shared_ptr<GpuStep> named_step;
-  int named_number = 0;
   // [U]: names of the distinct keys' rows. Used during the forward only.
   RowHandle* key_names = nullptr;
   // [U]: occurrences of each key, if ids stand for several occurrences each
-  // (row_lookup.h). Null: counts has them. In a step, set by LookupPlan::Fetch.
+  // (row_lookup.h). Null: counts has them.
   int32_t* occurrences = nullptr;
 
   // Whether values of the rows are kept for the gradient: that of the weights,
@@ -68,26 +71,20 @@ struct PlannedTable : PooledIds {
     occurrences = nullptr;
   }
 
-  // Sets the arrays after Wait of 'distinct'. REQUIRES: Reserve was called with
-  // 0 ids.
-  void TakeDistinct() {
-    num_unique = distinct->num_unique();
+  // Begins the plan of a table whose rows a step finds. REQUIRES: Reserve was
+  // called with 0 ids.
+  void BeginStep(const std::shared_ptr<GpuStep>& in_step, int number) {
+    step = in_step;
+    step_number = number;
+    num_unique = num_ids;
     unique = nullptr;
-    counts = nullptr;
-    handles = nullptr;
-    unknown_handles = nullptr;
+    inverse = counts = nullptr;
+    handles = unknown_handles = nullptr;
+    is_settled = false;
   }
-  // Sets the arrays of unknown keys after Settle of 'distinct'.
-  void TakeUnknown() {
-    unknown_handles = key_arrays.ReserveOf<RowHandle>(distinct->num_unknown());
-  }
-  // Sets the arrays of distinct keys after Fetch of 'distinct'.
-  void TakeFetched() {
-    num_unique = distinct->num_unique();
-    unique = distinct->keys();
-    counts = distinct->counts();
-    handles = distinct->names();
-  }
+  // Copies ids, samples and handles of such a table from the step, and
+  // deduplicates the ids. 'parallel' may be null. Throws std::bad_alloc.
+  Status BringIds(Parallel* parallel);
 
   // Sets 'occurrences' of each distinct key to the sum of of_ids [N] over its
   // ids, at most 2^31 - 1. inverse [N]. Throws std::bad_alloc.
@@ -111,7 +108,8 @@ struct PlannedTable : PooledIds {
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
-           key_name_memory.bytes() + occurrence_counts.bytes() + shards.bytes();
+           key_name_memory.bytes() + occurrence_counts.bytes() +
+           brought.bytes() + shards.bytes();
   }
 
   LineBuffer arrays;
@@ -120,6 +118,7 @@ struct PlannedTable : PooledIds {
   std::mutex copies_mu;
   LineBuffer key_name_memory;
   LineBuffer occurrence_counts;
+  LineBuffer brought;  // of BringIds
 };
 
 }  // namespace ev

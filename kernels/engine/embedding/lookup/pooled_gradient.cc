@@ -58,24 +58,19 @@ class GivenRows {
  public:
   // given: [U, dim]. Throws std::bad_alloc.
   Status Take(const LookupPlan& plan, int t, const float* given) {
-    EV_RETURN_IF_ERROR(plan.Fetch(t));
+    EV_RETURN_IF_ERROR(plan.Fetch({&t, 1}, nullptr));
     const PlannedTable& planned = plan.planned(t);
     rows_.resize(planned.num_unique);
     for (size_t u = 0; u < rows_.size(); ++u) {
       rows_[u] = given + static_cast<int64_t>(u) * planned.dim;
     }
     batch_ = planned.PooledIds::batch(rows_.data());
-    if (planned.distinct == nullptr) return Status::OK();
-    inverse_.resize(planned.num_ids);
-    batch_.inverse = inverse_.data();
-    return planned.table->impl()->WithName(
-        planned.distinct->Inverse(inverse_.data(), nullptr));
+    return Status::OK();
   }
   const PoolingBatch& batch() const { return batch_; }
 
  private:
   std::vector<const float*> rows_;
-  std::vector<int32_t> inverse_;
   PoolingBatch batch_;
 };
 
@@ -121,15 +116,9 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
     TaskList first(kIdsPerTask), sum(kIdsPerTask);
     std::vector<int> fetched;
     for (int t = 0; t < num_tables; ++t) {
-      const PlannedTable& planned = plan.planned(t);
-      if (unique_grads[t] != nullptr && planned.distinct != nullptr) {
-        fetched.push_back(t);
-      }
+      if (unique_grads[t] != nullptr) fetched.push_back(t);
     }
-    // The number of keys may be available only after Fetch.
-    EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
-                           [&](int64_t k) { return plan.Fetch(fetched[k]); }));
+    EV_RETURN_IF_ERROR(plan.Fetch(fetched, parallel));
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = plan.planned(t);
       if (unique_grads[t] == nullptr || planned.num_ids == 0) continue;
@@ -157,7 +146,7 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
         sum.Add(t, planned.num_unique, IdsPer(planned, planned.num_unique));
       }
     }
-    EV_RETURN_IF_ERROR(RunPieces(parallel, first, [&](const Piece& piece) {
+    RunPieces(parallel, first, [&](const Piece& piece) {
       const int t = piece.item % num_tables;
       const PlannedTable& planned = plan.planned(t);
       if (piece.item >= num_tables) {
@@ -169,17 +158,16 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                         unique_grads[t]);
       } else if (planned.is_sharded) {
         for (int64_t s = piece.begin; s < piece.end; ++s) {
-          EV_RETURN_IF_ERROR(GroupPartOf(planned, s, grouped_of[t]));
+          GroupPartOf(planned, s, grouped_of[t]);
         }
       } else {
-        EV_RETURN_IF_ERROR(GroupPartOf(planned, 0, grouped_of[t]));
+        GroupPartOf(planned, 0, grouped_of[t]);
         if (planned.num_ids <= kIdsPerTask && selected_of[t] == nullptr) {
           SumRows(planned, *grouped_of[t], nullptr, grads[t], 0,
                   planned.num_unique, unique_grads[t]);
         }
       }
-      return Status::OK();
-    }));
+    });
     RunPieces(parallel, sum, [&](const Piece& piece) {
       const int t = piece.item;
       SumRows(plan.planned(t), *grouped_of[t], selected_of[t], grads[t],

@@ -172,12 +172,8 @@ class NamesRows : public TablePooling {
           Span<const int32_t>(planned_->offsets, planned_->batch_size + 1);
     }
     samples.out = output;
-    const int32_t* const inverse =
-        planned_->all_unique() ? nullptr : planned_->inverse;
-    const RowHandle* const of_keys = planned_->key_names;
-    samples.name = [inverse, of_keys](int64_t begin, Span<RowHandle> names) {
-      NameIds(inverse, of_keys, begin, names);
-    };
+    samples.inverse = planned_->all_unique() ? nullptr : planned_->inverse;
+    samples.of_keys = planned_->key_names;
     samples.release = [this] { hold_.reset(); };
     return samples;
   }
@@ -198,6 +194,19 @@ class NamesRows : public TablePooling {
   bool is_placed_ = false;
   std::unique_ptr<RowHold> hold_;
 };
+
+// Returns whether a table in no step by ids is pooled on the GPU, by names:
+// some of its rows may be in CPU memory, or its output is in GPU memory and it
+// has no ids.
+bool IsPooledByNames(const PooledInput& in) {
+  if (in.stream != nullptr) return true;
+  RowHome& home = *in.table->impl()->home;
+  // The gradient of weights, or of a combiner that selects, needs copies of the
+  // rows in CPU memory anyway.
+  const bool keeps_rows =
+      Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
+  return home.gpu() != nullptr && home.gpu_table() == nullptr && !keeps_rows;
+}
 
 // Pools the tables with a NamesRows, in one step for each stream. *left: those
 // whose rows have no places, or for which there is no memory; the CPU has to
@@ -234,8 +243,8 @@ Status PoolNamedTables(Span<const PooledInput> inputs,
     EV_RETURN_IF_ERROR(status);
     for (size_t k = 0; k < tables.size(); ++k) {
       PlannedTable* const planned = plan->mutable_planned(tables[k]);
-      planned->named_step = step;
-      planned->named_number = static_cast<int>(k);
+      planned->step = step;
+      planned->step_number = static_cast<int>(k);
     }
   }
   return Status::OK();
@@ -273,26 +282,16 @@ Status PooledForward(Span<const PooledInput> inputs,
                      Span<float* const> outputs, Parallel* parallel,
                      std::shared_ptr<const LookupPlan>* plan) {
   const int num_tables = static_cast<int>(inputs.size());
-  if (outputs.size() != inputs.size() ||
-      (!owners.empty() && owners.size() != inputs.size())) {
-    return InvalidArgument("a lookup of " + std::to_string(num_tables) +
-                           " tables got " + std::to_string(outputs.size()) +
-                           " outputs and " + std::to_string(owners.size()) +
-                           " owners");
-  }
   const auto who = [num_tables] {
     return "a lookup of " + std::to_string(num_tables) + " tables";
   };
+  if (outputs.size() != inputs.size()) {
+    return InvalidArgument(who() + " got " + std::to_string(outputs.size()) +
+                           " outputs");
+  }
   return NoThrow(who, [&] {
     std::vector<EmbeddingTable::Impl*> impls;
-    for (int t = 0; t < num_tables; ++t) {
-      if (inputs[t].table == nullptr ||
-          (!owners.empty() && owners[t].get() != inputs[t].table)) {
-        return InvalidArgument("lookup " + std::to_string(t) +
-                               " has no table, or its owner is another table");
-      }
-      impls.push_back(inputs[t].table->impl());
-    }
+    EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
     const SharedGates gates(impls, SharedGates::Purpose::kReading);
     for (const PooledInput& in : inputs) EV_RETURN_IF_ERROR(CheckInput(in));
 
@@ -317,11 +316,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       }
       const PooledInput& in = inputs[t];
       PlannedTable* const planned = made->mutable_planned(t);
-      // The gradient of weights, or of a combiner that selects, needs copies of
-      // the rows in CPU memory anyway.
-      const bool keeps_rows =
-          Selects(in.combiner) || (in.weights != nullptr && in.num_ids > 0);
-      if (impls[t]->home->gpu() != nullptr && !keeps_rows) {
+      if (IsPooledByNames(in)) {
         names[t] = new NamesRows(planned, *impls[t]);
         tables[t].reset(names[t]);
       } else {
@@ -372,8 +367,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     EV_RETURN_IF_ERROR(step.TakeOutputs(parallel));
     tables.clear();  // while the gates are held
     for (int t = 0; t < num_tables; ++t) {
-      impls[t]->CountIds(inputs[t].num_ids,
-                         made->planned(t).distinct != nullptr);
+      impls[t]->CountIds(inputs[t].num_ids, made->planned(t).step_finds_rows);
     }
     *plan = made;
     return Status::OK();

@@ -9,12 +9,10 @@
 
 #include "kernels/engine/base/scratch.h"
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/base/transfer_scratch.h"
 #include "kernels/engine/combine/row_math.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
-#include "kernels/engine/embedding/lookup/named_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/step_lookup.h"
@@ -82,10 +80,6 @@ void AddRow(const float* from, int64_t dim, float* to) {
   for (; c < dim; ++c) to[c] += from[c];
 }
 
-bool IsInStep(const PlannedTable& planned) {
-  return planned.distinct != nullptr;
-}
-
 // Returns the gradient of key i.
 const float* GradientOf(const PlannedTable& planned, const RowGradients& grads,
                         int64_t i) {
@@ -146,77 +140,54 @@ Status CheckPieces(const PlannedTable& planned, const RowGradients& grads) {
                          planned.table->impl()->QuotedName());
 }
 
-// Actions of a lookup on the rows that it finds. Functions for one table may
-// run at the same time as those for others.
-struct Steps {
-  // Not null: rows go to 'places' on the device of this stream, and tables may
-  // be in a step (rows/gpu_step.h), which are not visited. Their rows are
-  // written by the time of 'finish'.
-  const DeviceStream* stream = nullptr;
-  Span<const RowPlaces> places;
-  // Checks whether a table is suitable. Its gate is held.
-  std::function<Status(const EmbeddingTable::Impl& table)> check;
-  // Whether 'visit' reads rows; otherwise it gets only their handles.
-  bool reads_rows = false;
-  // Called for keys [begin, end) when their rows or handles are found.
+// Destination of the rows of a lookup.
+struct Destination {
+  // In CPU memory: called for keys [begin, end) when their rows are found.
+  // Functions for one table may run at the same time as those for others.
   std::function<void(const PlannedTable& planned, int t, int64_t begin,
                      int64_t end)>
       visit;
-  // Called once, at the end; the gates are still held.
-  std::function<Status(const LookupPlan& plan)> finish;
+  // Instead of 'visit': places on the device of this stream, whose steps
+  // (rows/gpu_step.h) find the rows.
+  const DeviceStream* stream = nullptr;
+  Span<const RowPlaces> places;
 };
 
 Status Lookup(Span<const RowsInput> inputs,
               const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
-              const Steps& steps, Parallel* parallel,
+              const Destination& to, Parallel* parallel,
               std::shared_ptr<const LookupPlan>* plan) {
   const int num_tables = static_cast<int>(inputs.size());
-  if (!owners.empty() && owners.size() != inputs.size()) {
-    return InvalidArgument("a lookup of " + std::to_string(num_tables) +
-                           " tables got " + std::to_string(owners.size()) +
-                           " owners");
-  }
   const auto who = [num_tables] {
     return "a lookup of " + std::to_string(num_tables) + " tables";
   };
   return NoThrow(who, [&] {
     std::vector<EmbeddingTable::Impl*> impls;
-    for (int t = 0; t < num_tables; ++t) {
-      if (inputs[t].table == nullptr ||
-          (!owners.empty() && owners[t].get() != inputs[t].table)) {
-        return InvalidArgument("lookup " + std::to_string(t) +
-                               " has no table, or its owner is another table");
-      }
-      impls.push_back(inputs[t].table->impl());
-    }
+    EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
     const SharedGates gates(std::move(impls), SharedGates::Purpose::kReading);
     std::vector<PooledInput> lookups;
     for (int t = 0; t < num_tables; ++t) {
       const EmbeddingTable::Impl& table = *inputs[t].table->impl();
       EV_RETURN_IF_ERROR(table.CheckInitialized());
-      EV_RETURN_IF_ERROR(steps.check(table));
+      if (to.stream != nullptr) {
+        EV_RETURN_IF_ERROR(table.CheckTakesDeviceTensors("the output"));
+      }
       const int64_t n = inputs[t].keys.size();
       if (n >= std::numeric_limits<int32_t>::max()) {
         return InvalidArgument(
             "the number of keys must be below 2^31 - 1, got " +
             std::to_string(n) + ", " + table.QuotedName());
       }
-      lookups.push_back(AsPooled(inputs[t], steps.stream));
+      lookups.push_back(AsPooled(inputs[t], to.stream));
     }
     const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
     for (int t = 0; t < num_tables && !owners.empty(); ++t) {
       made->mutable_planned(t)->owner = owners[t];
     }
     RowHolds holds;
-    const auto find_some = [&](PlannedTable* planned, int64_t begin,
-                               int64_t end) {
-      if (steps.reads_rows) return FindRows(planned, begin, end, &holds);
-      FindHandles(planned, begin, end);
-      return Status::OK();
-    };
     StepLookup step;
-    if (steps.stream != nullptr) {
-      EV_RETURN_IF_ERROR(step.Start(lookups, PiecesOf(steps.places)));
+    if (to.stream != nullptr) {
+      EV_RETURN_IF_ERROR(step.Start(lookups, PiecesOf(to.places)));
     }
     EV_RETURN_IF_ERROR(PlanLookup(
         lookups, Samples::kOneIdEach, made.get(), &step, parallel, [&](int t) {
@@ -224,8 +195,8 @@ Status Lookup(Span<const RowsInput> inputs,
           if (inputs[t].occurrences != nullptr) {
             planned->SumOccurrences(inputs[t].occurrences, planned->inverse);
           }
-          EV_RETURN_IF_ERROR(find_some(planned, 0, planned->num_unique));
-          steps.visit(*planned, t, 0, planned->num_ids);
+          EV_RETURN_IF_ERROR(FindRows(planned, 0, planned->num_unique, &holds));
+          if (to.visit) to.visit(*planned, t, 0, planned->num_ids);
           return Status::OK();
         }));
     FindTasks find;
@@ -233,13 +204,10 @@ Status Lookup(Span<const RowsInput> inputs,
     std::vector<int> counted;
     for (int t = 0; t < num_tables; ++t) {
       PlannedTable* planned = made->mutable_planned(t);
-      if (planned->distinct != nullptr || IsSmall(*planned)) {
-        continue;
-      }
+      if (planned->step_finds_rows || IsSmall(*planned)) continue;
       const RowHomeCosts& costs = planned->table->impl()->home->costs();
       find.Add(t, planned->num_unique,
-               steps.reads_rows ? std::max(kIdsPerTask, costs.rows_per_hold)
-                                : kIdsPerTask);
+               std::max(kIdsPerTask, costs.rows_per_hold));
       rest.Add(t, planned->num_ids, 1);
       if (inputs[t].occurrences != nullptr) counted.push_back(t);
     }
@@ -253,62 +221,20 @@ Status Lookup(Span<const RowsInput> inputs,
         }));
     EV_RETURN_IF_ERROR(
         RunPieces(parallel, find.list(), [&](const Piece& piece) {
-          return find_some(made->mutable_planned(piece.item), piece.begin,
-                           piece.end);
+          return FindRows(made->mutable_planned(piece.item), piece.begin,
+                          piece.end, &holds);
         }));
     RunPieces(parallel, rest, [&](const Piece& piece) {
-      steps.visit(made->planned(piece.item), piece.item, piece.begin,
-                  piece.end);
+      to.visit(made->planned(piece.item), piece.item, piece.begin, piece.end);
     });
-    EV_RETURN_IF_ERROR(steps.finish(*made));
     for (int t = 0; t < num_tables; ++t) {
       const PlannedTable& planned = made->planned(t);
       inputs[t].table->impl()->CountIds(planned.num_ids,
-                                        planned.distinct != nullptr);
+                                        planned.step_finds_rows);
     }
     *plan = made;
     return Status::OK();
   });
-}
-
-// Sets the names of the rows that keys [begin, end) read.
-void NameRows(const PlannedTable& planned, int64_t begin, int64_t end,
-              RowHandle* names) {
-  const EmbeddingTable::Impl& table = *planned.table->impl();
-  const bool all_unique = planned.all_unique();
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t u = all_unique ? i : planned.inverse[i];
-    const RowHandle handle = planned.handles[u];
-    names[i] = handle < kFirstReservedHandle
-                   ? handle
-                   : table.AbsentOnGpu(planned.unique[u]);
-  }
-}
-
-// Copies the rows of the tables that are in no step. names: row numbers of
-// all keys, table by table.
-Status Gather(const LookupPlan& plan, Span<const RowPlaces> places,
-              const DeviceStream& stream, const RowHandle* names,
-              Parallel* parallel) {
-  const std::vector<StepLookup::Pieces> pieces = PiecesOf(places);
-  std::vector<NamedSamples> tables;
-  for (int t = 0; t < plan.num_tables(); ++t) {
-    const PlannedTable& planned = plan.planned(t);
-    const RowHandle* const of_table = names;
-    names += planned.num_ids;
-    if (IsInStep(planned) || planned.num_ids == 0) continue;
-    NamedSamples table;
-    table.table = planned.table->impl();
-    table.num_ids = table.num_samples = planned.num_ids;
-    table.pieces = pieces[t];
-    table.name = [of_table](int64_t begin, Span<RowHandle> some) {
-      std::copy_n(of_table + begin, some.size(), some.data());
-    };
-    tables.push_back(std::move(table));
-  }
-  std::shared_ptr<GpuStep> step;
-  return tables.empty() ? Status::OK()
-                        : PoolByNames(tables, &stream, parallel, &step);
 }
 
 }  // namespace
@@ -317,13 +243,10 @@ Status LookupRows(Span<const RowsInput> inputs,
                   const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                   const RowsVisitor& visit, Parallel* parallel,
                   std::shared_ptr<const LookupPlan>* plan) {
-  Steps steps;
-  steps.check = [](const EmbeddingTable::Impl&) { return Status::OK(); };
-  steps.reads_rows = true;
-  steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
-                    int64_t end) { VisitRows(planned, t, begin, end, visit); };
-  steps.finish = [](const LookupPlan&) { return Status::OK(); };
-  return Lookup(inputs, owners, steps, parallel, plan);
+  Destination to;
+  to.visit = [&](const PlannedTable& planned, int t, int64_t begin,
+                 int64_t end) { VisitRows(planned, t, begin, end, visit); };
+  return Lookup(inputs, owners, to, parallel, plan);
 }
 
 Status GatherRows(Span<const RowsInput> inputs,
@@ -335,35 +258,18 @@ Status GatherRows(Span<const RowsInput> inputs,
                            " tables got " + std::to_string(places.size()) +
                            " places");
   }
-  // One array for all tables, so that it is copied to the device at once.
-  std::vector<int64_t> begins(inputs.size() + 1, 0);
   for (size_t t = 0; t < inputs.size(); ++t) {
     const int64_t n = inputs[t].keys.size();
-    begins[t + 1] = begins[t] + n;
     if (inputs[t].table != nullptr && !AreOf(n, places[t])) {
       return InvalidArgument("the places do not match the " +
                              std::to_string(n) + " keys, " +
                              inputs[t].table->impl()->QuotedName());
     }
   }
-  return NoThrow("a lookup of rows on a device", [&] {
-    TransferScratch scratch;
-    RowHandle* const names = scratch.ReserveOf<RowHandle>(begins.back());
-    Steps steps;
-    steps.check = [](const EmbeddingTable::Impl& table) {
-      return table.CheckTakesDeviceTensors("the output");
-    };
-    steps.visit = [&](const PlannedTable& planned, int t, int64_t begin,
-                      int64_t end) {
-      NameRows(planned, begin, end, names + begins[t]);
-    };
-    steps.stream = &stream;
-    steps.places = places;
-    steps.finish = [&](const LookupPlan& found) {
-      return Gather(found, places, stream, names, parallel);
-    };
-    return Lookup(inputs, owners, steps, parallel, plan);
-  });
+  Destination to;
+  to.stream = &stream;
+  to.places = places;
+  return Lookup(inputs, owners, to, parallel, plan);
 }
 
 Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
@@ -379,17 +285,11 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
     std::vector<Recycler<Grouped>::Handle> handles;
     std::vector<Grouped*> grouped(num_tables, nullptr);
     TaskList group(kIdsPerTask), sum(kFloatsPerTask);
-    // Keys of a step are deduplicated when they are fetched.
-    std::vector<int> of_steps;
+    std::vector<int> fetched;
     for (size_t k = 0; k < num_tables; ++k) {
-      const int t = static_cast<int>(k);
-      if (unique_grads[k] != nullptr && IsInStep(plan.planned(t))) {
-        of_steps.push_back(t);
-      }
+      if (unique_grads[k] != nullptr) fetched.push_back(static_cast<int>(k));
     }
-    EV_RETURN_IF_ERROR(
-        RunTasksWithStatus(parallel, static_cast<int64_t>(of_steps.size()),
-                           [&](int64_t i) { return plan.Fetch(of_steps[i]); }));
+    EV_RETURN_IF_ERROR(plan.Fetch(fetched, parallel));
     for (size_t k = 0; k < num_tables; ++k) {
       if (unique_grads[k] == nullptr) continue;
       const int t = static_cast<int>(k);
@@ -403,13 +303,11 @@ Status SumRowGradients(const LookupPlan& plan, Span<const RowGradients> grads,
       const int64_t parts = NumParts(planned);
       group.Add(t, parts, std::max<int64_t>(1, planned.num_ids / parts));
     }
-    EV_RETURN_IF_ERROR(RunPieces(parallel, group, [&](const Piece& piece) {
+    RunPieces(parallel, group, [&](const Piece& piece) {
       for (int64_t part = piece.begin; part < piece.end; ++part) {
-        EV_RETURN_IF_ERROR(
-            GroupPartOf(plan.planned(piece.item), part, grouped[piece.item]));
+        GroupPartOf(plan.planned(piece.item), part, grouped[piece.item]);
       }
-      return Status::OK();
-    }));
+    });
     RunPieces(parallel, sum, [&](const Piece& piece) {
       const int t = piece.item;
       const PlannedTable& planned = plan.planned(t);

@@ -60,8 +60,8 @@ struct RowPlaces {
 // LookupRows for tables that take device tensors (embedding_table.h). Rows are
 // copied on the device; they are written, even after an error, when it has
 // finished the work that 'stream' has been given by then. The device finds the
-// keys of tables in a step (step_lookup.h), the CPU those of the others.
-// places: one per input; 'stream' as in base/device_stream.h.
+// keys, in steps (step_lookup.h). places: one per input; 'stream' as in
+// base/device_stream.h.
 //
 // Further errors: InvalidArgument for places that do not match the keys or are
 // not in memory of the device; FailedPrecondition for a table that takes no

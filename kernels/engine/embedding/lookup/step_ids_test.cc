@@ -189,7 +189,7 @@ TEST_P(StepIdsTest, IdsAreCountedByTheWayTheyTook) {
   std::vector<float*> outputs;
   LookUpOnDevice(batches, &plan, &outputs);
   const TierStats before = device_tables_[1]->tier_stats();
-  ASSERT_OK(plan->Fetch(1));
+  ASSERT_OK(plan->Fetch(std::vector<int>{1}, nullptr));
   const std::vector<float> grads(UniqueKeys(*plan, 1).size() * Shapes()[1].dim);
   UpdateInput update;
   update.table = device_tables_[1].get();

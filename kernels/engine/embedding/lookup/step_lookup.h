@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a lookup that a GPU looks up together, in a step
+// The tables of a lookup that a GPU looks up by their ids, in steps
 // (rows/gpu_step.h). For the files of this folder only.
 
 #ifndef KERNELS_ENGINE_EMBEDDING_LOOKUP_STEP_LOOKUP_H_
@@ -9,62 +9,104 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/base/tasks.h"
+#include "kernels/engine/embedding/lookup/lookup_plan.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
+#include "kernels/engine/ids/batch_ids.h"
 #include "kernels/engine/rows/gpu_step.h"
 
 namespace ev {
 
-// A table is in the step if all its rows are in GPU memory, it has no weights,
-// its combiner adds, and it did not occur before in the call. If its ids are on
-// the GPU, they must have the type of its keys. All outputs of a step are in
-// GPU memory or all in host memory; the first table decides. There is no step
-// if a table of the call has ids on the GPU and cannot be in it.
+// A table is in a step if all its rows are in GPU memory, it has no weights,
+// and its combiner adds. If its ids are on the GPU, they must have the type of
+// its keys. A step has each table once, and all its outputs are in GPU memory
+// or all in host memory. So the k-th occurrence of a table in a call is in the
+// k-th step for its memory; a step that is full sends it to the next. There is
+// no step if a table of the call has ids on the GPU and cannot be in one.
 class StepLookup {
  public:
   StepLookup() {}
   StepLookup(const StepLookup&) = delete;
   StepLookup& operator=(const StepLookup&) = delete;
 
-  // Begins a step, if there are tables for one. Without memory for it there is
-  // none if outputs are in host memory, and ResourceExhausted if they are on a
-  // device. REQUIRES: the tables' gates, until destruction. Throws
-  // std::bad_alloc.
+  // Begins the steps, if there are tables for them. Without memory there is no
+  // step for outputs in host memory, and ResourceExhausted for those on a
+  // device. REQUIRES: the inputs, and the tables' gates, until destruction.
+  // Throws std::bad_alloc.
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
   // The same for inputs whose samples are one id each. pieces[t]: where the
   // rows of table t go.
   using Pieces = std::vector<GpuStepPiece>;
   Status Start(Span<const PooledInput> inputs, Span<const Pieces> pieces);
 
-  bool Has(int t) const { return step_ != nullptr && number_[t] >= 0; }
-  int64_t num_ids() const { return step_ == nullptr ? 0 : num_ids_; }
-  // Returns the ids of table t. REQUIRES: Has(t).
-  std::unique_ptr<DeviceDistinct> Distinct(int t) const {
-    return step_->Distinct(number_[t]);
+  bool Has(int t) const {
+    return !at_.empty() && at_[t].step >= 0 &&
+           steps_[at_[t].step].step != nullptr;
   }
-  // Called for each table of the step after Wait of its ids; the last call
-  // completes the pooling. Thread-safe.
-  Status Waited();
-  // Prepares the update as far as possible, on another thread. Called after all
-  // tables were waited for.
+  // The step of table t and the table's number in it. REQUIRES: Has(t).
+  const std::shared_ptr<GpuStep>& step(int t) const {
+    return steps_[at_[t].step].step;
+  }
+  int number(int t) const { return at_[t].number; }
+  int64_t num_ids() const;  // of all steps
+
+  // The tasks that copy ids and samples to the GPU, with negative items, for
+  // PlanIds (ids/batch_ids.h). A task sets offsets and has_offsets of its
+  // tables in the plan. 'plan' must outlive the tasks.
+  void AddTasks(Samples samples, LookupPlan* plan, TaskList* tasks);
+  Status DoTask(const Piece& piece);
+  // Completes the pooling, after all tasks.
+  Status Pool();
+
+  // Prepares the updates as far as possible, on another thread. Call after
+  // Pool.
   void DoRestLater(Parallel* parallel) const;
   // Waits for outputs in host memory.
   Status TakeOutputs(Parallel* parallel) const;
 
  private:
+  struct Step {
+    std::vector<int> tables;  // of the call, in the order of the step
+    const DeviceStream* stream = nullptr;  // null: outputs are in host memory
+    int64_t num_ids = 0;
+    std::vector<GpuStepTable> given;  // until the step is started
+    std::shared_ptr<GpuStep> step;    // null if there was no memory for it
+  };
+  // A table's step, or -1, and its number in it.
+  struct Place {
+    int step = -1, number = 0;
+  };
+
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs,
                Span<const Pieces> pieces);
+  // Adds table t to the first step with room for it, or to a new one.
+  void Add(int t, float* output, const Pieces* pieces);
+  int SamplesOf(const Step& step, const PooledInput& in) const;
+  // Finds the samples of table t, for all tables of its step that share them.
+  Status FindSamplesOf(int t);
+  Status PutIds(int t, int64_t begin, int64_t end);
+  // Subtracts 'count' from left_[t], and starts the table at 0.
+  Status Done(int t, int64_t count);
+  int num_tables() const { return static_cast<int>(inputs_.size()); }
 
-  std::shared_ptr<GpuStep> step_;
-  std::vector<int> number_;   // of the call's tables in the step, or -1
-  int64_t num_ids_ = 0;       // of all tables of the step
-  bool to_host_ = false;      // outputs are in host memory
-  std::atomic<int> left_{0};  // tables that were not waited for
+  Span<const PooledInput> inputs_;
+  std::vector<Step> steps_;
+  std::vector<Place> at_;  // of each table
+  // The first step that does not have the table's earlier occurrences.
+  std::map<const EmbeddingTable*, int> next_step_;
+  // Set by AddTasks.
+  Samples samples_ = Samples::kAsGiven;
+  LookupPlan* plan_ = nullptr;
+  // Work left for each table before it can start: its samples (1) and the ids
+  // to copy.
+  std::vector<std::atomic<int64_t>> left_;
 };
 
 }  // namespace ev

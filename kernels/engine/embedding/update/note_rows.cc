@@ -37,9 +37,8 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
         !update.table->needs_step_notes()) {
       continue;
     }
-    const DeviceDistinct& distinct = *update.planned->distinct;
-    if (distinct.step() != step) continue;
-    const size_t number = distinct.step_table();
+    if (update.planned->step.get() != step) continue;
+    const size_t number = update.planned->step_number;
     if (by_number.size() <= number) by_number.resize(number + 1);
     by_number[number] = &update;
   }

@@ -30,16 +30,15 @@ struct StepUpdate {
   // The gradients, if they were copied from host memory.
   DeviceGradients* put_grads = nullptr;
   // If the CPU has found the rows: their names by distinct key [U] and by id
-  // [N], and the inverse of a table whose ids are on the device.
+  // [N].
   std::vector<RowHandle> key_names, names;
-  std::vector<int32_t> inverse;
   std::unique_ptr<RowHold> hold;
   bool is_placed = false;
 
   bool is_named() const { return update->handles != nullptr; }
 };
 
-// Gives the rows of an update places, and finds the inverse of its ids.
+// Gives the rows of an update places.
 Status Place(StepUpdate* step_update) {
   const PooledUpdate& update = *step_update->update;
   const PlannedTable& planned = *update.planned;
@@ -49,12 +48,8 @@ Status Place(StepUpdate* step_update) {
           Span<const RowHandle>(update.handles, planned.num_unique),
           /*writes=*/true, step_update->key_names.data(), &step_update->hold,
           &step_update->is_placed)));
-  if (!step_update->is_placed) return Status::OK();
-  step_update->names.resize(planned.num_ids);
-  if (planned.distinct == nullptr) return Status::OK();
-  step_update->inverse.resize(planned.num_ids);
-  return update.table->WithName(
-      planned.distinct->Inverse(step_update->inverse.data(), nullptr));
+  if (step_update->is_placed) step_update->names.resize(planned.num_ids);
+  return Status::OK();
 }
 
 // Names the rows of the updates whose rows the CPU has found.
@@ -73,9 +68,8 @@ Status NameRows(std::vector<StepUpdate>* updates, Parallel* parallel) {
   RunPieces(parallel, tasks, [&](const Piece& piece) {
     StepUpdate* const to = named[piece.item];
     const PlannedTable& planned = *to->update->planned;
-    const int32_t* inverse = planned.all_unique() ? nullptr : planned.inverse;
-    if (planned.distinct != nullptr) inverse = to->inverse.data();
-    NameIds(inverse, to->key_names.data(), piece.begin,
+    NameIds(planned.all_unique() ? nullptr : planned.inverse,
+            to->key_names.data(), piece.begin,
             Span<RowHandle>(to->names.data() + piece.begin,
                             piece.end - piece.begin));
   });
@@ -114,11 +108,11 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
       continue;
     }
     GpuStepUpdate one;
-    StepOf(*update->planned, &one.number);
+    one.number = update->planned->step_number;
     one.table = update->table->home->gpu()->placed_rows();
     if (update->unknown_handles != nullptr) {
       one.unknown_handles = Span<const RowHandle>(
-          update->unknown_handles, update->planned->distinct->num_unknown());
+          update->unknown_handles, update->planned->unknown.keys.size());
     }
     one.names = step_update.names;
     one.grads = update->grads;
@@ -135,8 +129,7 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
   }
   if (to_do.empty()) return Status::OK();
   const PooledUpdate& first = *updates->front().update;
-  int number = 0;
-  GpuStep* const step = StepOf(*first.planned, &number);
+  GpuStep* const step = first.planned->step.get();
   notes->emplace_back();
   notes->back().step = step;
   EV_RETURN_IF_ERROR(first.table->WithName(step->Update(
@@ -185,9 +178,8 @@ Status SumAndApply(const RowRule& rule, const PooledUpdate& update,
   }
   const Recycler<Grouped>::Handle grouped = GroupedPool().Acquire();
   grouped->Reserve(planned);
-  EV_RETURN_IF_ERROR(RunTasksWithStatus(
-      parallel, NumParts(planned),
-      [&](int64_t part) { return GroupPartOf(planned, part, &*grouped); }));
+  RunTasks(parallel, NumParts(planned),
+           [&](int64_t part) { GroupPartOf(planned, part, &*grouped); });
   SumBuffer sums(planned.num_unique * planned.dim);
   ForRanges(parallel, planned.num_unique, kIdsPerTask,
             [&](int64_t begin, int64_t end) {
@@ -214,9 +206,8 @@ Status ApplyPooledOnDevices(const RowRule& rule,
   std::vector<std::vector<StepUpdate>> steps;
   std::map<std::pair<GpuStep*, bool>, size_t> at;
   for (const PooledUpdate& update : updates) {
-    int number = 0;
-    const auto key = std::make_pair(StepOf(*update.planned, &number),
-                                    update.stream == nullptr);
+    const auto key =
+        std::make_pair(update.planned->step.get(), update.stream == nullptr);
     const auto found = at.emplace(key, steps.size());
     if (found.second) steps.emplace_back();
     StepUpdate one;

@@ -48,7 +48,7 @@ struct StepNotes {
 // Updates the rows in the steps of the lookups. Rows that the CPU has found are
 // given places first; those that get none are updated by sums of the CPU.
 // notes: receives those of steps with a table that needs them, also after an
-// error. REQUIRES: distinct tables that were pooled in steps (StepOf) and whose
+// error. REQUIRES: distinct tables that were pooled in steps and whose
 // gates and update locks are held. Throws std::bad_alloc.
 Status ApplyPooledOnDevices(const RowRule& rule,
                             const std::vector<PooledUpdate>& updates,

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/embedding/lookup/named_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/update/update_steps.h"
 #include "kernels/engine/rows/gpu_compute.h"
@@ -28,12 +28,11 @@ constexpr int64_t kSettledAlone = 2048;
 bool SumsOnDevice(const RowRule& rule, const Update& update,
                   const DeviceStream* stream) {
   const PlannedTable& planned = *update.planned;
-  int number = 0;
-  const GpuStep* const step = StepOf(planned, &number);
-  if (step == nullptr || !step->CanUpdate(rule.name(), update.slot_columns)) {
+  if (planned.step == nullptr ||
+      !planned.step->CanUpdate(rule.name(), update.slot_columns)) {
     return false;
   }
-  return stream != nullptr || planned.distinct != nullptr ||
+  return stream != nullptr || planned.step_finds_rows ||
          2 * planned.num_unique >= planned.batch_size;
 }
 
@@ -57,13 +56,32 @@ Status BringGradients(const UpdateInput& input, const Update& update,
 // changed and how often each key occurs.
 bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;
-  if (update.pooled_grads == nullptr || update.planned->distinct == nullptr) {
+  if (update.pooled_grads == nullptr || !update.planned->step_finds_rows) {
     return false;
   }
-  const GpuStep& step = *update.planned->distinct->step();
-  return step.CanUpdate(rule.name(), update.slot_columns) &&
+  return update.planned->step->CanUpdate(rule.name(), update.slot_columns) &&
          update.planned->generation == table.generation &&
          table.frozen_rows.empty();
+}
+
+// Copies the distinct keys of these updates to the host.
+Status FetchKeys(Span<const UpdateInput> inputs,
+                 const std::vector<size_t>& fetched,
+                 std::vector<Update>* updates, Parallel* parallel) {
+  std::map<const LookupPlan*, std::vector<int>> tables;
+  for (size_t i : fetched) {
+    tables[inputs[i].plan].push_back(inputs[i].plan_table);
+  }
+  for (const auto& one : tables) {
+    EV_RETURN_IF_ERROR(one.first->Fetch(one.second, parallel));
+  }
+  for (size_t i : fetched) {
+    Span<const int32_t> counts;
+    EV_RETURN_IF_ERROR(inputs[i].plan->UniqueKeys(
+        inputs[i].plan_table, &(*updates)[i].keys, &counts));
+    (*updates)[i].counts = counts.data();
+  }
+  return Status::OK();
 }
 
 }  // namespace
@@ -188,10 +206,8 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
     const size_t i = settled[k];
     Update& update = (*updates)[i];
     EV_RETURN_IF_ERROR(inputs[i].plan->Settle(inputs[i].plan_table));
-    const DeviceDistinct& distinct = *update.planned->distinct;
-    update.keys =
-        Span<const int64_t>(distinct.unknown_keys(), distinct.num_unknown());
-    update.counts = distinct.unknown_counts();
+    update.keys = update.planned->unknown.keys;
+    update.counts = update.planned->unknown.counts;
     return Status::OK();
   };
   // The first call waits for the results of a step. Few keys are not worth
@@ -200,21 +216,12 @@ Status FetchPlanned(const RowRule& rule, Span<const UpdateInput> inputs,
   int64_t left = 0;
   for (; done < settled.size() && left <= kSettledAlone; ++done) {
     EV_RETURN_IF_ERROR(settle(done));
-    left = (*updates)[settled[done]].planned->distinct->num_unknown_of_step();
+    left = (*updates)[settled[done]].planned->unknown.num_ids_of_step;
   }
   EV_RETURN_IF_ERROR(
       RunTasksWithStatus(parallel, static_cast<int64_t>(settled.size() - done),
                          [&](int64_t k) { return settle(done + k); }));
-  return RunTasksWithStatus(parallel, static_cast<int64_t>(fetched.size()),
-                            [&](int64_t k) {
-                              const size_t i = fetched[k];
-                              Update& update = (*updates)[i];
-                              Span<const int32_t> counts;
-                              EV_RETURN_IF_ERROR(inputs[i].plan->UniqueKeys(
-                                  inputs[i].plan_table, &update.keys, &counts));
-                              update.counts = counts.data();
-                              return Status::OK();
-                            });
+  return FetchKeys(inputs, fetched, updates, parallel);
 }
 
 }  // namespace ev

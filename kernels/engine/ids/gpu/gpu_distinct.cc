@@ -18,24 +18,6 @@
 namespace ev {
 namespace gpu {
 
-namespace {
-
-// Byte offsets of the arrays that Fetch copies to the host.
-struct FetchedLayout {
-  size_t keys, counts, bytes;
-};
-
-FetchedLayout LayoutOf(int64_t num_unique) {
-  Parts parts;
-  FetchedLayout layout;
-  layout.keys = parts.AddBytes(num_unique * sizeof(int64_t));
-  layout.counts = parts.AddBytes(num_unique * sizeof(int32_t));
-  layout.bytes = parts.bytes();
-  return layout;
-}
-
-}  // namespace
-
 GpuDistinct::GpuDistinct(int device, std::shared_ptr<DistinctGroup> group,
                          size_t t)
     : device_(device),
@@ -55,24 +37,6 @@ Status GpuDistinct::Make(
         std::unique_ptr<GpuDistinct>(new GpuDistinct(device, group, t)));
   }
   return Status::OK();
-}
-
-Status GpuDistinct::Make(int device, int64_t num_ids, int64_t num_samples,
-                         bool brings_inverse,
-                         std::unique_ptr<DeviceDistinct>* distinct) {
-  DistinctRequest request;
-  request.num_ids = num_ids;
-  request.num_samples = num_samples;
-  request.brings_inverse = brings_inverse;
-  std::vector<std::unique_ptr<DeviceDistinct>> made;
-  EV_RETURN_IF_ERROR(
-      Make(device, Span<const DistinctRequest>(&request, 1), &made));
-  *distinct = std::move(made.front());
-  return Status::OK();
-}
-
-GpuDistinct::~GpuDistinct() {
-  if (fetched_ != nullptr) WorkLane::Release(std::move(fetched_));
 }
 
 Status GpuDistinct::PutBytes(int64_t begin, const void* ids, size_t count,
@@ -122,39 +86,6 @@ size_t GpuDistinct::AtOf(const void* array) const {
   return static_cast<const char*>(array) - group_->lane()->device();
 }
 
-const int64_t* GpuDistinct::unknown_keys() const { return table_.here.keys; }
-
-Status GpuDistinct::Fetch() const {
-  if (is_fetched_.load(std::memory_order_acquire)) return Status::OK();
-  std::lock_guard<std::mutex> lock(fetch_mu_);
-  if (is_fetched_.load(std::memory_order_relaxed)) return Status::OK();
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const FetchedLayout layout = LayoutOf(num_unique_);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(layout.bytes, 0, &lane));
-  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{group_->lane()->stream()}));
-  const auto fetch = [&](size_t to, const void* from, size_t width) {
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(lane->host() + to, from, num_unique_ * width,
-                        cudaMemcpyDeviceToHost, lane->stream()));
-    return Status::OK();
-  };
-  EV_RETURN_IF_ERROR(fetch(layout.keys, there().keys, sizeof(int64_t)));
-  EV_RETURN_IF_ERROR(fetch(layout.counts, there().counts, sizeof(int32_t)));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  fetched_ = std::move(lane);
-  is_fetched_.store(true, std::memory_order_release);
-  return Status::OK();
-}
-
-int64_t* GpuDistinct::keys() const {
-  return reinterpret_cast<int64_t*>(fetched_->host() +
-                                    LayoutOf(num_unique_).keys);
-}
-int32_t* GpuDistinct::counts() const {
-  return reinterpret_cast<int32_t*>(fetched_->host() +
-                                    LayoutOf(num_unique_).counts);
-}
 GroupedBatch GpuDistinct::batch() const {
   GroupedBatch batch;
   batch.inverse = there().inverse;
@@ -227,30 +158,6 @@ Status GpuDistinct::Places(int32_t* places) const {
 }
 
 const int32_t* GpuDistinct::device_places() const { return table_.places; }
-
-Status GpuDistinct::Occurrences(int32_t* samples) const {
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  const GroupedBatch grouped = batch();
-  size_t scratch_bytes = 0;
-  EV_RETURN_IF_ERROR(GroupScratchBytes(grouped, &scratch_bytes));
-  const size_t sample_bytes = table_.num_ids * sizeof(int32_t);
-  Parts there;
-  const size_t samples_at = there.AddBytes(sample_bytes);
-  const size_t scratch_at = there.AddBytes(scratch_bytes);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(sample_bytes, there.bytes(), &lane));
-  int32_t* const made = reinterpret_cast<int32_t*>(lane->device() + samples_at);
-  EV_RETURN_IF_ERROR(LaunchGroup(grouped, lane->device() + scratch_at,
-                                 scratch_bytes, /*ends=*/nullptr, made,
-                                 lane->stream()));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), made, sample_bytes,
-                                          cudaMemcpyDeviceToHost,
-                                          lane->stream()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  std::memcpy(samples, lane->host(), sample_bytes);
-  WorkLane::Release(std::move(lane));
-  return Status::OK();
-}
 
 }  // namespace gpu
 }  // namespace ev

@@ -12,7 +12,6 @@
 //   GPU, per sample      4 bytes
 //   pinned, per id       8 bytes, 4 more if the inverse is copied back
 //   pinned, per sample   4 bytes, unless the samples are in GPU memory
-//   pinned, per key      12 bytes, when distinct keys are fetched
 //
 // The memory is one lane's (base/gpu/lanes/work_lane.h), which is reused.
 
@@ -23,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "kernels/engine/base/gpu/lanes/staged_upload.h"
@@ -46,11 +44,6 @@ class GpuDistinct : public DeviceDistinct {
   // in another device's memory. ResourceExhausted: not enough memory.
   static Status Make(int device, Span<const DistinctRequest> requests,
                      std::vector<std::unique_ptr<DeviceDistinct>>* distincts);
-  // Creates one object for a table whose ids are put.
-  static Status Make(int device, int64_t num_ids, int64_t num_samples,
-                     bool brings_inverse,
-                     std::unique_ptr<DeviceDistinct>* distinct);
-  ~GpuDistinct() override;
 
   bool needs_put() const override { return !table_.on_device; }
 
@@ -60,16 +53,11 @@ class GpuDistinct : public DeviceDistinct {
   bool IsDone() const override;
   Status Wait() override;
   int64_t num_unique() const override { return num_unique_; }
-  int64_t num_unknown() const override { return num_unique_; }
-  const int64_t* unknown_keys() const override;
+  const int64_t* keys() const override { return table_.here.keys; }
   const int32_t* owner_starts() const override;
   Status Places(int32_t* places) const override;
-  Status Fetch() const override;
-  int64_t* keys() const override;
-  int32_t* counts() const override;
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
   Status Samples(int32_t* offsets) const override;
-  Status Occurrences(int32_t* samples) const override;
 
   // Arrays in GPU memory, valid from Wait until this object is destroyed. Work
   // of other streams that uses them must have finished by then.
@@ -92,10 +80,6 @@ class GpuDistinct : public DeviceDistinct {
   std::atomic<bool> is_narrow_{false};
   bool one_id_each_ = false;  // of samples in GPU memory
   int64_t num_unique_ = 0;
-
-  mutable std::mutex fetch_mu_;
-  mutable std::atomic<bool> is_fetched_{false};
-  mutable std::unique_ptr<WorkLane> fetched_;  // keys, counts
 };
 
 }  // namespace gpu

@@ -56,73 +56,86 @@ Status StepCall::Make(int device, Span<const GpuStepTable> tables,
 }
 
 Status StepCall::Create(Span<const GpuStepTable> tables) {
-  for (const GpuStepTable& given : tables) {
-    Table table;
-    table.rows = static_cast<GpuRows*>(given.table);
-    table.known = table.rows->known();
-    table.dim = table.rows->dim();
-    table.num_ids = given.num_ids;
-    table.num_samples = given.num_samples;
-    table.combiner = given.combiner;
-    table.is_narrow = given.is_narrow;
-    table.are_names = given.are_names;
-    table.first_default = given.first_default;
-    table.num_defaults = given.num_defaults;
-    table.pieces = given.pieces;
-    if (stream_ != nullptr) {
-      table.out = given.out;
-    } else {
-      table.host_out = given.out;
-      table.is_host_out_pinned = IsPinned(given.out);
-      table.out_at = output_bytes_;
-      // Aligned, since kernels access four floats at once.
-      output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) /
-                       sizeof(float4) * sizeof(float4);
-    }
-    table.occurrences = given.occurrences;
-    table.has_occurrences = given.occurrences != nullptr;
-    if (table.has_occurrences && given.num_ids != given.num_samples) {
-      return Internal("ids that stand for several are not one for each sample");
-    }
-    have_occurrences_ |= table.has_occurrences;
-    table.given = given.ids;
-    table.splits = given.splits;
-    table.indices = given.indices;
-    if (!given.on_device && IsPinned(given.ids)) {
-      table.where = IdsAre::kPinned;
-      table.ids_owner = given.ids_owner;
-      are_pinned_ = true;
-    } else if (!given.on_device && !given.is_narrow) {
-      table.narrows = table.is_narrow = !table.rows->hints().has_wide_ids;
-    }
-    if (given.on_device) {
-      table.where = IdsAre::kOnGpu;
-      are_there_ = true;
-      for (const void* array :
-           {given.ids, static_cast<const void*>(given.splits),
-            static_cast<const void*>(given.indices)}) {
-        // Tables with the same samples share one tensor, which was checked.
-        if (array == nullptr || (array != given.ids && given.samples_of >= 0)) {
-          continue;
-        }
-        EV_RETURN_IF_ERROR(
-            CheckIsOn(device_, array, "a tensor of ids or samples"));
-      }
-    }
-    table.id_begin = num_ids_;
-    table.sample_begin = num_samples_;
-    num_ids_ += given.num_ids;
-    num_samples_ += given.num_samples;
-    const int number = static_cast<int>(tables_.size());
-    table.first = given.samples_of < 0 ? number : given.samples_of;
-    table.offsets_at =
-        table.first == number ? num_offsets_ : tables_[table.first].offsets_at;
-    if (table.first == number) num_offsets_ += given.num_samples + 1;
-    divides_ |= Divides(given.combiner);
-    tables_.push_back(std::move(table));
-  }
+  for (const GpuStepTable& given : tables) EV_RETURN_IF_ERROR(AddTable(given));
   EV_RETURN_IF_ERROR(CutIntoWaves());
   PlaceIds();
+  LayOut();
+  misfits_ = std::vector<std::atomic<bool>>(tables_.size());
+  EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
+  for (Table& table : tables_) {
+    if (stream_ != nullptr) break;
+    table.out = OnDevice<float>(there_.outputs + table.out_at);
+  }
+  return are_pinned_ ? SendPinned() : Status::OK();
+}
+
+Status StepCall::AddTable(const GpuStepTable& given) {
+  Table table;
+  table.rows = static_cast<GpuRows*>(given.table);
+  table.known = table.rows->known();
+  table.dim = table.rows->dim();
+  table.num_ids = given.num_ids;
+  table.num_samples = given.num_samples;
+  table.combiner = given.combiner;
+  table.is_narrow = given.is_narrow;
+  table.are_names = given.are_names;
+  table.first_default = given.first_default;
+  table.num_defaults = given.num_defaults;
+  table.pieces = given.pieces;
+  if (stream_ != nullptr) {
+    table.out = given.out;
+  } else {
+    table.host_out = given.out;
+    table.is_host_out_pinned = IsPinned(given.out);
+    table.out_at = output_bytes_;
+    // Aligned, since kernels access four floats at once.
+    output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) / sizeof(float4) *
+                     sizeof(float4);
+  }
+  table.occurrences = given.occurrences;
+  table.has_occurrences = given.occurrences != nullptr;
+  if (table.has_occurrences && given.num_ids != given.num_samples) {
+    return Internal("ids that stand for several are not one for each sample");
+  }
+  have_occurrences_ |= table.has_occurrences;
+  table.given = given.ids;
+  table.splits = given.splits;
+  table.indices = given.indices;
+  if (!given.on_device && IsPinned(given.ids)) {
+    table.where = IdsAre::kPinned;
+    table.ids_owner = given.ids_owner;
+    are_pinned_ = true;
+  } else if (!given.on_device && !given.is_narrow) {
+    table.narrows = table.is_narrow = !table.rows->hints().has_wide_ids;
+  }
+  if (given.on_device) {
+    table.where = IdsAre::kOnGpu;
+    are_there_ = true;
+    for (const void* array : {given.ids, static_cast<const void*>(given.splits),
+                              static_cast<const void*>(given.indices)}) {
+      // Tables with the same samples share one tensor, which was checked.
+      if (array == nullptr || (array != given.ids && given.samples_of >= 0)) {
+        continue;
+      }
+      EV_RETURN_IF_ERROR(
+          CheckIsOn(device_, array, "a tensor of ids or samples"));
+    }
+  }
+  table.id_begin = num_ids_;
+  table.sample_begin = num_samples_;
+  num_ids_ += given.num_ids;
+  num_samples_ += given.num_samples;
+  const int number = static_cast<int>(tables_.size());
+  table.first = given.samples_of < 0 ? number : given.samples_of;
+  table.offsets_at =
+      table.first == number ? num_offsets_ : tables_[table.first].offsets_at;
+  if (table.first == number) num_offsets_ += given.num_samples + 1;
+  divides_ |= Divides(given.combiner);
+  tables_.push_back(std::move(table));
+  return Status::OK();
+}
+
+void StepCall::LayOut() {
   const size_t n = tables_.size();
   const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
   table_bytes_ = DescriptionBytes(NumEntries(0, static_cast<int>(n)));
@@ -175,13 +188,6 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   there_.occurrences = there.AddBytes(occurrence_bytes);
   there_.outputs = there.AddBytes(output_bytes_);
   there_.bytes = there.bytes();
-  misfits_ = std::vector<std::atomic<bool>>(n);
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
-  for (Table& table : tables_) {
-    if (stream_ != nullptr) break;
-    table.out = OnDevice<float>(there_.outputs + table.out_at);
-  }
-  return are_pinned_ ? SendPinned() : Status::OK();
 }
 
 StepCall::~StepCall() {
@@ -215,10 +221,6 @@ StepCall::~StepCall() {
   };
   for (std::unique_ptr<WorkLane>& lane : lanes_) release(&lane);
   release(&lane_);
-}
-
-std::unique_ptr<DeviceDistinct> StepCall::Distinct(int t) {
-  return MakeStepDistinct(shared_from_this(), t);
 }
 
 Status StepCall::Start(int t, Span<const int32_t> offsets) {
@@ -310,91 +312,103 @@ StepLookup StepCall::LookupView(int num_entries) const {
   return view;
 }
 
+Status StepCall::Describe(const Described& what, const Entry& entry,
+                          StepLookupTable* to) const {
+  const Table& table = tables_[entry.t];
+  char* const kept = DeviceIds(table) + entry.begin * table.id_width();
+  to->ids = kept;
+  if (!what.pools && table.where == IdsAre::kOnGpu) {
+    to->ids = table.given;
+    to->kept = kept;
+    to->splits = table.splits;
+    to->indices = table.indices;
+    to->made = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
+  }
+  const bool one_id_each = OneIdEach(table);
+  if (!one_id_each && !table.pieces.empty()) {
+    return Internal("a sample whose output is in a piece is not one id");
+  }
+  if (!one_id_each) {
+    to->offsets = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
+  }
+  to->id_begin = table.id_begin + entry.begin;
+  to->num_ids = entry.num_ids;
+  to->sample_begin = table.sample_begin + entry.begin;
+  to->num_samples = entry.num_samples;
+  to->samples_before = entry.begin;
+  to->dim = static_cast<int32_t>(table.dim);
+  to->combiner = static_cast<int32_t>(table.combiner);
+  to->is_narrow = table.is_narrow;
+  if (what.pools) {
+    to->rows = table.rows->pieces();
+    to->defaults = table.rows->default_rows();
+    to->out = entry.out;
+  }
+  to->are_names = table.are_names;
+  if (what.finds && !table.are_names) {
+    to->known = table.known->view();
+    to->first_default = table.first_default;
+    to->num_defaults = table.num_defaults;
+  }
+  return Status::OK();
+}
+
+// Sorts the entries by kind and cuts their samples into blocks.
+void StepCall::DescribePools(const std::vector<Entry>& entries, int32_t* tiles,
+                             int32_t* order, Launches* launches) const {
+  const size_t n = entries.size();
+  std::vector<int> kinds(n);
+  for (size_t k = 0; k < n; ++k) {
+    const Table& table = tables_[entries[k].t];
+    const bool fits =
+        reinterpret_cast<uintptr_t>(entries[k].out) % sizeof(float4) == 0;
+    kinds[k] = PoolKind(
+        fits ? ClassOfDim(static_cast<int32_t>(table.dim)) : kClasses - 1,
+        OneIdEach(table));
+  }
+  int at = 0;
+  int32_t blocks = 0;
+  for (int kind = 0; kind < kPoolKinds; ++kind) {
+    launches->kind_begin.push_back(at);
+    launches->block_begin.push_back(blocks);
+    for (size_t k = 0; k < n; ++k) {
+      if (kinds[k] != kind) continue;
+      tiles[at] = blocks;
+      order[at++] = static_cast<int32_t>(k);
+      blocks += BlocksOf(entries[k].num_samples, kPoolTile);
+    }
+  }
+  tiles[n] = blocks;
+  launches->kind_begin.push_back(at);
+  launches->block_begin.push_back(blocks);
+}
+
 Status StepCall::SendDescription(const Described& what, Launches* launches) {
   const std::vector<Entry> entries = EntriesOf(what);
   const size_t n = entries.size();
   launches->num_entries = static_cast<int>(n);
   StepLookupTable* const described = OnHost<StepLookupTable>(what.here);
   int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
-  std::vector<int> kinds(n);
-  int32_t blocks = 0;
-  for (size_t k = 0; k < n; ++k) {
-    const Entry& entry = entries[k];
-    const Table& table = tables_[entry.t];
-    StepLookupTable to;
-    char* const kept = DeviceIds(table) + entry.begin * table.id_width();
-    to.ids = kept;
-    if (!what.pools && table.where == IdsAre::kOnGpu) {
-      to.ids = table.given;
-      to.kept = kept;
-      to.splits = table.splits;
-      to.indices = table.indices;
-      to.made = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
-    }
-    const bool one_id_each = OneIdEach(table);
-    if (!one_id_each && !table.pieces.empty()) {
-      return Internal("a sample whose output is in a piece is not one id");
-    }
-    if (!one_id_each) {
-      to.offsets = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
-    }
-    to.id_begin = table.id_begin + entry.begin;
-    to.num_ids = entry.num_ids;
-    to.sample_begin = table.sample_begin + entry.begin;
-    to.num_samples = entry.num_samples;
-    to.samples_before = entry.begin;
-    to.dim = static_cast<int32_t>(table.dim);
-    to.combiner = static_cast<int32_t>(table.combiner);
-    to.is_narrow = table.is_narrow;
-    if (what.pools) {
-      to.rows = table.rows->pieces();
-      to.defaults = table.rows->default_rows();
-      to.out = entry.out;
-      const bool fits =
-          reinterpret_cast<uintptr_t>(to.out) % sizeof(float4) == 0;
-      kinds[k] =
-          PoolKind(fits ? ClassOfDim(to.dim) : kClasses - 1, one_id_each);
-    }
-    to.are_names = table.are_names;
-    if (what.finds && !table.are_names) {
-      to.known = table.known->view();
-      to.first_default = table.first_default;
-      to.num_defaults = table.num_defaults;
-    }
-    described[k] = to;
-    tiles[k] = blocks;
-    blocks += BlocksOf(entry.num_ids, kFindTile);
-  }
-  tiles[n] = launches->find_blocks = blocks;
   int32_t* const sample_tiles = tiles + 3 * (n + 1);
+  int32_t blocks = 0;
   sample_tiles[0] = 0;
   for (size_t k = 0; k < n; ++k) {
     const int t = entries[k].t;
     const Table& table = tables_[t];
+    StepLookupTable to;
+    EV_RETURN_IF_ERROR(Describe(what, entries[k], &to));
+    described[k] = to;
+    tiles[k] = blocks;
+    blocks += BlocksOf(entries[k].num_ids, kFindTile);
     const int64_t threads = std::max(table.num_ids, table.num_samples) + 1;
     sample_tiles[k + 1] =
         sample_tiles[k] + (table.where == IdsAre::kOnGpu && table.first == t
                                ? BlocksOf(threads, kFindTile)
                                : 0);
   }
+  tiles[n] = launches->find_blocks = blocks;
   if (what.pools) {
-    int32_t* const pool_tiles = tiles + (n + 1);
-    int32_t* const order = tiles + 2 * (n + 1);
-    int at = 0;
-    blocks = 0;
-    for (int kind = 0; kind < kPoolKinds; ++kind) {
-      launches->kind_begin.push_back(at);
-      launches->block_begin.push_back(blocks);
-      for (size_t k = 0; k < n; ++k) {
-        if (kinds[k] != kind) continue;
-        pool_tiles[at] = blocks;
-        order[at++] = static_cast<int32_t>(k);
-        blocks += BlocksOf(entries[k].num_samples, kPoolTile);
-      }
-    }
-    pool_tiles[n] = blocks;
-    launches->kind_begin.push_back(at);
-    launches->block_begin.push_back(blocks);
+    DescribePools(entries, tiles + (n + 1), tiles + 2 * (n + 1), launches);
   }
   if (is_small_) {
     *OnHost<uint32_t>(here_.counter) = 0;
@@ -483,22 +497,6 @@ Status StepCall::FindSamples() {
   return DeviceEvent::Record(lane_->stream(), &samples_are_here_);
 }
 
-bool StepCall::IsDone() const {
-  return is_launched_.load(std::memory_order_acquire) &&
-         (ids_are_read_ == nullptr || ids_are_read_->has_passed()) &&
-         (!are_there_ || samples_are_here_->has_passed());
-}
-
-Status StepCall::Wait() {
-  if (ids_are_read_ != nullptr) EV_RETURN_IF_ERROR(ids_are_read_->Wait());
-  return are_there_ ? TakeSamplesOnce() : Status::OK();
-}
-
-int64_t StepCall::num_unknown() {
-  std::lock_guard<std::mutex> lock(mu_);
-  return is_taken_ ? static_cast<int64_t>(unknown_.size()) : 0;
-}
-
 Status StepCall::TakeOnce() {
   std::lock_guard<std::mutex> lock(mu_);
   if (is_taken_) return taken_;
@@ -516,17 +514,10 @@ Status StepCall::Take() {
   return TakeUnknown();
 }
 
-Status StepCall::TakeSamplesOnce() {
-  std::lock_guard<std::mutex> lock(mu_);
-  if (samples_taken_) return samples_status_;
-  samples_taken_ = true;
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  samples_status_ = samples_are_here_->Wait();
-  if (samples_status_.ok()) samples_status_ = TakeSamples();
-  return samples_status_;
-}
-
-Status StepCall::TakeSamples() {
+Status StepCall::WaitForInput() {
+  if (ids_are_read_ != nullptr) EV_RETURN_IF_ERROR(ids_are_read_->Wait());
+  if (!are_there_) return Status::OK();
+  EV_RETURN_IF_ERROR(samples_are_here_->Wait());
   const uint32_t* const found = OnHost<uint32_t>(here_.counter) + 1;
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (tables_[t].where != IdsAre::kOnGpu ||
@@ -578,6 +569,7 @@ Status StepCall::PoolAll() {
 
 Status StepCall::Pool() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  EV_RETURN_IF_ERROR(WaitForInput());
   for (size_t t = 0; t < tables_.size(); ++t) {
     EV_RETURN_IF_ERROR(tables_[t].rows->CheckUsable());
     if (!is_pooled_) EV_RETURN_IF_ERROR(CheckOutput(static_cast<int>(t)));
@@ -633,8 +625,7 @@ Status StepCall::TakeOutput(int t) {
   return Status::OK();
 }
 
-Status StepCall::Offsets(int t, int32_t* offsets) const {
-  const Table& table = tables_[t];
+Status StepCall::Offsets(const Table& table, int32_t* offsets) const {
   const size_t count = table.num_samples + 1;
   const int64_t at = table.offsets_at;
   if (OneIdEach(table)) {

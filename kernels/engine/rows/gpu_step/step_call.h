@@ -71,10 +71,17 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // called, until the GPU has read the caller's ids.
   ~StepCall() override;
 
-  std::unique_ptr<DeviceDistinct> Distinct(int t) override;
+  bool needs_put(int t) const override {
+    return tables_[t].where == IdsAre::kPut;
+  }
+  Status Put(int t, int64_t begin, Span<const int64_t> ids) override;
+  Status Put(int t, int64_t begin, Span<const int32_t> ids) override;
+  Status Start(int t, Span<const int32_t> offsets) override;
   Status Pool() override;
   Status TakeOutput(int t) override;
   std::function<void()> TakeRest() override;
+  Status Settle(int t, GpuStepUnknown* unknown) override;
+  Status BringIds(int t, GpuStepIds* ids) override;
   bool CanUpdate(const std::string& rule,
                  Span<const int> slot_columns) const override;
   Status Update(const std::string& rule, Span<const float> hyper,
@@ -82,8 +89,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
                 std::unique_ptr<GpuStepNotes>* notes) override;
 
  private:
-  friend class StepDistinct;  // step_distinct.cc
-
   enum class IdsAre {
     kPut,     // copied by Put
     kPinned,  // in the caller's pinned memory, which the GPU reads
@@ -167,18 +172,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
 
   explicit StepCall(int device);
   Status Create(Span<const GpuStepTable> tables);
+  Status AddTable(const GpuStepTable& given);
+  // Sets here_ and there_.
+  void LayOut();
 
-  // The methods of table t's DeviceDistinct.
-  Status Put(int t, int64_t begin, Span<const int64_t> ids);
-  Status Put(int t, int64_t begin, Span<const int32_t> ids);
-  Status Start(int t, Span<const int32_t> offsets);
-  bool IsDone() const;
-  int64_t num_unknown();
-  Status Wait();
-  bool is_settled(int t) const { return tables_[t].is_settled; }
-  Status Settle(int t);
-  const int64_t* keys(int t) const { return tables_[t].keys.data(); }
-  const int32_t* counts(int t) const { return tables_[t].counts.data(); }
   // The occurrences of the table's ids, [N], in host and in GPU memory; null: 1
   // each.
   const int32_t* HostOccurrences(const Table& table) const {
@@ -191,12 +188,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
                ? OnDevice<int32_t>(there_.occurrences) + table.id_begin
                : nullptr;
   }
-  // Returns the table's ids. Copies them from the GPU if they were not put.
-  Status Ids(int t, std::vector<char>* ids) const;
   // Writes the offsets of the table's samples, [B + 1].
-  Status Offsets(int t, int32_t* offsets) const;
-  // Copies the names (step_lookup.h) of a table's ids to the host, [N].
-  Status BringNames(int t, RowHandle* names) const;
+  Status Offsets(const Table& table, int32_t* offsets) const;
 
   // True if all ids were put, so that HostIds has those of all tables.
   bool all_put() const { return !are_there_ && !are_pinned_; }
@@ -228,9 +221,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // Waits for the lookup and copies the unknown ids to the host, once.
   Status TakeOnce();
   Status Take();
-  // Waits for the check of samples in GPU memory and reads its result, once.
-  Status TakeSamplesOnce();
-  Status TakeSamples();
+  // Waits until the GPU has read pinned ids without an owner, and checked the
+  // samples in GPU memory. Unimplemented: they are not sorted.
+  Status WaitForInput();
   Status TakeUnknown();
   // Fills unknown_, and unknown_keys_ if keys, [count], is not null.
   void PutInOrder(Span<const uint32_t> positions, const int64_t* keys);
@@ -268,6 +261,14 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   void LaunchGroupsEarly();
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
+  // Parts of Update (step_update.cu).
+  struct UpdateWork;
+  Status AddUpdate(size_t k, UpdateWork* call) const;
+  Status TakeGroups(const UpdateWork& call, std::unique_ptr<StepGroups>* groups,
+                    bool* is_grouped);
+  static void LocateRows(UpdateWork* call);
+  static Status LaunchRule(const std::string& rule, Span<const float> hyper,
+                           StepGroups* groups);
   // Records end_ after the work so far. Later work of 'outside' waits for it.
   Status End(StreamView work, const DeviceStream* outside);
   // Arguments of the kernels for the description that was sent last, which has
@@ -301,6 +302,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     // First entry, in pool_order, and first block of each kind (PoolKind).
     std::vector<int> kind_begin, block_begin;
   };
+  Status Describe(const Described& described, const Entry& entry,
+                  StepLookupTable* to) const;
+  void DescribePools(const std::vector<Entry>& entries, int32_t* tiles,
+                     int32_t* order, Launches* launches) const;
   Status SendDescription(const Described& described, Launches* launches);
   Status LaunchPools(const Launches& launches);
   Status PoolAll();
@@ -352,7 +357,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool writes_outputs_ = false;  // some outputs may be being written
   bool is_pooled_ = false;       // the pooling of all tables is enqueued
   BegunEvents followed_;         // events that the lane's stream waits for
-  std::atomic<bool> is_launched_{false};
   // Event recorded after the GPU has read pinned ids without an owner; null if
   // there are none.
   std::shared_ptr<DeviceEvent> ids_are_read_;
@@ -362,8 +366,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status taken_;           // its result
   // Event recorded after the check of samples in GPU memory.
   std::shared_ptr<DeviceEvent> samples_are_here_;
-  bool samples_taken_ = false;
-  Status samples_status_;
   // Positions of the unknown ids, ascending, and, unless all ids were put, the
   // ids.
   std::vector<uint32_t> unknown_;
@@ -376,10 +378,6 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::shared_ptr<DeviceEvent> end_;  // recorded after the last work
   bool has_failed_ = false;           // the state of work in flight is unknown
 };
-
-// Implements GpuStep::Distinct (step_distinct.cc).
-std::unique_ptr<DeviceDistinct> MakeStepDistinct(std::shared_ptr<StepCall> step,
-                                                 int t);
 
 }  // namespace gpu
 }  // namespace ev

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: copies ids to the GPU.
+// StepCall: copies ids to the GPU, and back for callers that need them.
 //
 // A lookup of many ids is limited by the copy to the GPU, and the int64 ids of
 // most models fit into 32 bits. They are therefore copied as int32. When a
@@ -137,15 +137,26 @@ Status StepCall::SendPinned() {
                    : DeviceEvent::Record(lane_->stream(), &ids_are_read_);
 }
 
-Status StepCall::Ids(int t, std::vector<char>* ids) const {
+Status StepCall::BringIds(int t, GpuStepIds* to) {
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const Table& table = tables_[t];
-  ids->resize(table.id_bytes());
+  const char* ids = HostIds(table);
+  std::vector<char> brought;
   if (table.where != IdsAre::kPut) {
-    return lane_->BringDown(there_.ids + table.ids_at, ids->size(),
-                            ids->data());
+    brought.resize(table.id_bytes());
+    EV_RETURN_IF_ERROR(lane_->BringDown(there_.ids + table.ids_at,
+                                        brought.size(), brought.data()));
+    ids = brought.data();
   }
-  std::memcpy(ids->data(), HostIds(table), ids->size());
-  return Status::OK();
+  if (table.is_narrow) {
+    std::copy_n(reinterpret_cast<const int32_t*>(ids), table.num_ids, to->ids);
+  } else {
+    std::memcpy(to->ids, ids, table.id_bytes());
+  }
+  EV_RETURN_IF_ERROR(Offsets(table, to->offsets));
+  to->occurrences = HostOccurrences(table);
+  return lane_->BringDown(there_.names + table.id_begin * sizeof(RowHandle),
+                          table.num_ids * sizeof(RowHandle), to->handles);
 }
 
 }  // namespace gpu

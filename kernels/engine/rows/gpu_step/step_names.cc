@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StepCall: overwrites the names of ids before an update, because keys have got
-// rows, or rows other places, since the lookup; and copies names to the host.
+// rows, or rows other places, since the lookup.
 
 #include <cuda_runtime_api.h>
 
@@ -73,12 +73,6 @@ Status StepCall::SetNames(const std::vector<GpuStepUpdate>& updates,
     here += size;
   }
   return Status::OK();
-}
-
-Status StepCall::BringNames(int t, RowHandle* names) const {
-  const Table& table = tables_[t];
-  return lane_->BringDown(there_.names + table.id_begin * sizeof(RowHandle),
-                          table.num_ids * sizeof(RowHandle), names);
 }
 
 }  // namespace gpu

@@ -124,12 +124,16 @@ Status StepCall::FindKeysOfUnknown(Table* table) {
   return Status::OK();
 }
 
-Status StepCall::Settle(int t) {
+Status StepCall::Settle(int t, GpuStepUnknown* unknown) {
   Table* const table = &tables_[t];
-  if (is_settled(t)) return Status::OK();
-  EV_RETURN_IF_ERROR(TakeOnce());
-  EV_RETURN_IF_ERROR(FindKeysOfUnknown(table));
-  table->is_settled = true;
+  if (!table->is_settled) {
+    EV_RETURN_IF_ERROR(TakeOnce());
+    EV_RETURN_IF_ERROR(FindKeysOfUnknown(table));
+    table->is_settled = true;
+  }
+  unknown->keys = table->keys;
+  unknown->counts = table->counts.data();
+  unknown->num_ids_of_step = static_cast<int64_t>(unknown_.size());
   return Status::OK();
 }
 

@@ -132,140 +132,104 @@ void StepCall::LaunchGroupsEarly() {
   groups_ = std::move(groups);
 }
 
-Status StepCall::Update(const std::string& rule, Span<const float> hyper,
-                        Span<const GpuStepUpdate> updates,
-                        const DeviceStream* stream,
-                        std::unique_ptr<GpuStepNotes>* notes) {
-  notes->reset();
-  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  // Recorded first: the gradients do not depend on the stream's later work.
-  std::shared_ptr<DeviceEvent> made;
-  if (stream != nullptr) {
-    EV_RETURN_IF_ERROR(
-        DeviceEvent::Record(static_cast<cudaStream_t>(stream->native), &made));
-  }
+// One call of Update.
+struct StepCall::UpdateWork {
   // Sorted by the tables' order in the step; callers pass them in any order.
-  std::vector<GpuStepUpdate> ordered(updates.begin(), updates.end());
-  std::sort(ordered.begin(), ordered.end(),
-            [](const GpuStepUpdate& a, const GpuStepUpdate& b) {
-              return a.number < b.number;
-            });
-  const size_t n = ordered.size();
+  std::vector<GpuStepUpdate> updates;
+  // One entry per update.
   std::vector<int> numbers;
   std::vector<StepTable> tables;
-  std::vector<GpuRows*> all_rows;
+  std::vector<GpuRows*> rows;
+  std::vector<std::vector<RowHandle>> rows_only;
+  // One entry per update that has new handles, or put gradients.
   std::vector<NewHandles> new_handles;
   std::vector<GpuGradients*> put_grads;
-  std::vector<std::vector<RowHandle>> rows_only(n);
   int64_t num_noted = 0;  // ids of tables that note their rows
-  bool have_names = false;
-  bool have_tallies = false;
-  for (size_t k = 0; k < n; ++k) {
-    const GpuStepUpdate& update = ordered[k];
-    const Table& of = tables_[update.number];
-    GpuRows* const rows = static_cast<GpuRows*>(update.table);
-    EV_RETURN_IF_ERROR(rows->CheckUsable());
-    auto* const put = static_cast<GpuGradients*>(update.put_grads);
-    if (put != nullptr) {
-      put_grads.push_back(put);
-    } else {
-      EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
-    }
-    const uintptr_t grads = reinterpret_cast<uintptr_t>(
-        put != nullptr ? put->on_gpu() : update.grads);
-    numbers.push_back(update.number);
-    tables.push_back(TableOf(of, grads % sizeof(float4) == 0));
-    // Counted from address 0: the gradients of the tables are separate arrays.
-    tables[k].pooled_begin = static_cast<int64_t>(grads / sizeof(float));
-    tables[k].number = update.number;
-    tables[k].notes_rows = update.notes_rows;
-    tables[k].occurrences = DeviceOccurrences(of);
-    if (update.notes_rows) num_noted += of.num_ids;
-    have_names |= !update.names.empty();
-    if (update.tally != nullptr) {
-      have_tallies = true;
-      tables[k].tally_version_plus1 = update.tally->version_plus1;
-      tables[k].tally_call = update.tally->call;
-    }
-    all_rows.push_back(rows);
-    if (update.unknown_handles.empty()) continue;
-    rows_only[k].assign(update.unknown_handles.begin(),
-                        update.unknown_handles.end());
-    for (RowHandle& handle : rows_only[k]) {
-      if (handle >= kFirstReservedHandle) handle = ev::kNoRow;
-    }
-    new_handles.push_back({&of, rows_only[k]});
-  }
+  bool have_names = false, have_tallies = false;
 
-  std::unique_ptr<StepGroups> groups;
-  // Destroyed before 'groups': its destructor waits for work that reads them.
-  std::unique_ptr<StepRows> noted;
-  if (num_noted > 0) {
-    EV_RETURN_IF_ERROR(StepRows::Make(device_, num_noted, &noted));
-  }
+  bool changes_handles() const { return !new_handles.empty() || have_names; }
+};
 
-  std::lock_guard<std::mutex> lock(mu_);
-  const bool had_failed = has_failed_;  // an earlier failure is kept
-  groups_early_ = false;                // groups below, if still needed
-  groups = std::move(groups_);
-  bool is_grouped = groups != nullptr;
-  if (is_grouped &&
-      (!new_handles.empty() || have_names || !groups->AreOf(numbers, tables))) {
+// Checks an update and adds its part of the call's arrays.
+Status StepCall::AddUpdate(size_t k, UpdateWork* call) const {
+  const GpuStepUpdate& update = call->updates[k];
+  const Table& of = tables_[update.number];
+  GpuRows* const rows = static_cast<GpuRows*>(update.table);
+  EV_RETURN_IF_ERROR(rows->CheckUsable());
+  auto* const put = static_cast<GpuGradients*>(update.put_grads);
+  if (put != nullptr) {
+    call->put_grads.push_back(put);
+  } else {
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
+  }
+  const uintptr_t grads = reinterpret_cast<uintptr_t>(
+      put != nullptr ? put->on_gpu() : update.grads);
+  StepTable table = TableOf(of, grads % sizeof(float4) == 0);
+  // Counted from address 0: the gradients of the tables are separate arrays.
+  table.pooled_begin = static_cast<int64_t>(grads / sizeof(float));
+  table.number = update.number;
+  table.notes_rows = update.notes_rows;
+  table.occurrences = DeviceOccurrences(of);
+  if (update.notes_rows) call->num_noted += of.num_ids;
+  call->have_names |= !update.names.empty();
+  if (update.tally != nullptr) {
+    call->have_tallies = true;
+    table.tally_version_plus1 = update.tally->version_plus1;
+    table.tally_call = update.tally->call;
+  }
+  call->numbers.push_back(update.number);
+  call->tables.push_back(table);
+  call->rows.push_back(rows);
+  if (update.unknown_handles.empty()) return Status::OK();
+  std::vector<RowHandle>* const rows_only = &call->rows_only[k];
+  rows_only->assign(update.unknown_handles.begin(),
+                    update.unknown_handles.end());
+  for (RowHandle& handle : *rows_only) {
+    if (handle >= kFirstReservedHandle) handle = ev::kNoRow;
+  }
+  call->new_handles.push_back({&of, *rows_only});
+  return Status::OK();
+}
+
+// Takes the groups that were launched early, and sets *is_grouped, or makes
+// groups that are not launched yet.
+Status StepCall::TakeGroups(const UpdateWork& call,
+                            std::unique_ptr<StepGroups>* groups,
+                            bool* is_grouped) {
+  groups_early_ = false;  // Update groups, if still needed
+  *groups = std::move(groups_);
+  *is_grouped = *groups != nullptr && !call.changes_handles() &&
+                (*groups)->AreOf(call.numbers, call.tables);
+  if (*is_grouped) return Status::OK();
+  if (*groups != nullptr) {
+    const bool had_failed = has_failed_;  // an earlier failure is kept
     has_failed_ = true;
-    EV_RETURN_IF_ERROR(groups->End(lane_.get()));
+    EV_RETURN_IF_ERROR((*groups)->End(lane_.get()));
     has_failed_ = had_failed;
-    groups.reset();
-    is_grouped = false;
+    groups->reset();
   }
-  if (!is_grouped) {
-    EV_RETURN_IF_ERROR(StepGroups::Make(device_, numbers, tables, &groups));
+  return StepGroups::Make(device_, call.numbers, call.tables, groups);
+}
+
+// Sets where the rows and tallies are, after FollowRows.
+void StepCall::LocateRows(UpdateWork* call) {
+  for (size_t k = 0; k < call->updates.size(); ++k) {
+    GpuRows* const rows = call->rows[k];
+    StepTable* const table = &call->tables[k];
+    const PiecesView pieces = rows->pieces();
+    table->pieces = pieces.pieces;
+    table->rows_log2 = pieces.rows_log2;
+    table->stride = pieces.stride;
+    if (call->updates[k].tally == nullptr) continue;
+    table->tallies = rows->tally()->pieces();
+    rows->tally()->WillHave();
   }
-  // For SetHandles, SetNames and the groups.
-  lanes_.reserve(lanes_.size() + 3);
-  // From here on, work may be in flight.
-  has_failed_ = true;
+}
+
+// Enqueues the rule for all rows of the plan.
+Status StepCall::LaunchRule(const std::string& rule, Span<const float> hyper,
+                            StepGroups* groups) {
   const cudaStream_t s = groups->lane()->stream();
-  WaitsAfterFailure after_failure(s);
-  BegunEvents followed;
-  EV_RETURN_IF_ERROR(FollowRows(all_rows, s, &followed));
-  for (size_t k = 0; k < n; ++k) {
-    const PiecesView pieces = all_rows[k]->pieces();
-    tables[k].pieces = pieces.pieces;
-    tables[k].rows_log2 = pieces.rows_log2;
-    tables[k].stride = pieces.stride;
-    if (ordered[k].tally != nullptr) {
-      tables[k].tallies = all_rows[k]->tally()->pieces();
-      all_rows[k]->tally()->WillHave();
-    }
-  }
-  // Waits for the lookup. FollowRows has waited for earlier updates of the same
-  // tables; updates of other tables change nothing that this one reads.
-  EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
-  if (!is_grouped) {
-    EV_RETURN_IF_ERROR(SetHandles(new_handles, s));
-    EV_RETURN_IF_ERROR(SetNames(ordered, s));
-    EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
-  }
-  EV_RETURN_IF_ERROR(groups->Describe(tables));
-  if (noted != nullptr) {
-    EV_RETURN_IF_ERROR(
-        noted->Launch(groups->plan(), groups->num_processors(), s));
-  }
-  if (have_tallies) {
-    after_failure.waits = true;
-    EV_RETURN_IF_ERROR(
-        LaunchTally(groups->plan(), groups->num_processors(), s));
-  }
-  // end_ is one event for all work of the step, so this work comes after the
-  // previous end_.
-  if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
-  // Waited for last, so that the work above runs while the gradients are
-  // computed or copied.
-  if (made != nullptr) EV_RETURN_IF_ERROR(made->Before(s));
-  for (GpuGradients* put : put_grads) {
-    after_failure.waits = true;  // before the gradients' memory is reused
-    EV_RETURN_IF_ERROR(put->Before(s));
-  }
   EV_RETURN_IF_ERROR(groups->side()->Fork(s));
   const float* const grads = nullptr;  // see pooled_begin
   Status status;
@@ -284,14 +248,90 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     }
   }));
   EV_RETURN_IF_ERROR(groups->side()->Join(s));
-  EV_RETURN_IF_ERROR(status);
+  return status;
+}
+
+Status StepCall::Update(const std::string& rule, Span<const float> hyper,
+                        Span<const GpuStepUpdate> updates,
+                        const DeviceStream* stream,
+                        std::unique_ptr<GpuStepNotes>* notes) {
+  notes->reset();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  // Recorded first: the gradients do not depend on the stream's later work.
+  std::shared_ptr<DeviceEvent> made;
+  if (stream != nullptr) {
+    EV_RETURN_IF_ERROR(
+        DeviceEvent::Record(static_cast<cudaStream_t>(stream->native), &made));
+  }
+  UpdateWork call;
+  call.updates.assign(updates.begin(), updates.end());
+  std::sort(call.updates.begin(), call.updates.end(),
+            [](const GpuStepUpdate& a, const GpuStepUpdate& b) {
+              return a.number < b.number;
+            });
+  call.rows_only.resize(call.updates.size());
+  for (size_t k = 0; k < call.updates.size(); ++k) {
+    EV_RETURN_IF_ERROR(AddUpdate(k, &call));
+  }
+
+  std::unique_ptr<StepGroups> groups;
+  // Destroyed before 'groups': its destructor waits for work that reads them.
+  std::unique_ptr<StepRows> noted;
+  if (call.num_noted > 0) {
+    EV_RETURN_IF_ERROR(StepRows::Make(device_, call.num_noted, &noted));
+  }
+
+  std::lock_guard<std::mutex> lock(mu_);
+  const bool had_failed = has_failed_;  // an earlier failure is kept
+  bool is_grouped = false;
+  EV_RETURN_IF_ERROR(TakeGroups(call, &groups, &is_grouped));
+  // For SetHandles, SetNames and the groups.
+  lanes_.reserve(lanes_.size() + 3);
+  // From here on, work may be in flight.
+  has_failed_ = true;
+  const cudaStream_t s = groups->lane()->stream();
+  WaitsAfterFailure after_failure(s);
+  BegunEvents followed;
+  EV_RETURN_IF_ERROR(FollowRows(call.rows, s, &followed));
+  LocateRows(&call);
+  // Waits for the lookup. FollowRows has waited for earlier updates of the same
+  // tables; updates of other tables change nothing that this one reads.
+  EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
+  if (!is_grouped) {
+    EV_RETURN_IF_ERROR(SetHandles(call.new_handles, s));
+    EV_RETURN_IF_ERROR(SetNames(call.updates, s));
+    EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
+  }
+  EV_RETURN_IF_ERROR(groups->Describe(call.tables));
+  if (noted != nullptr) {
+    EV_RETURN_IF_ERROR(
+        noted->Launch(groups->plan(), groups->num_processors(), s));
+  }
+  if (call.have_tallies) {
+    after_failure.waits = true;
+    EV_RETURN_IF_ERROR(
+        LaunchTally(groups->plan(), groups->num_processors(), s));
+  }
+  // end_ is one event for all work of the step, so this work comes after the
+  // previous end_.
+  if (end_ != nullptr) EV_RETURN_IF_ERROR(end_->Before(s));
+  // Waited for last, so that the work above runs while the gradients are
+  // computed or copied.
+  if (made != nullptr) EV_RETURN_IF_ERROR(made->Before(s));
+  for (GpuGradients* put : call.put_grads) {
+    after_failure.waits = true;  // before the gradients' memory is reused
+    EV_RETURN_IF_ERROR(put->Before(s));
+  }
+  EV_RETURN_IF_ERROR(LaunchRule(rule, hyper, groups.get()));
   if (noted != nullptr) EV_RETURN_IF_ERROR(noted->Before(s));
   EV_RETURN_IF_ERROR(End(s, stream));
   *notes = std::move(noted);
-  for (GpuGradients* put : put_grads) EV_RETURN_IF_ERROR(put->UsedUntil(*end_));
+  for (GpuGradients* put : call.put_grads) {
+    EV_RETURN_IF_ERROR(put->UsedUntil(*end_));
+  }
   const bool expects_more =
-      new_handles.empty() && !have_names && n == tables_.size();
-  for (GpuRows* rows : all_rows) {
+      !call.changes_handles() && call.updates.size() == tables_.size();
+  for (GpuRows* rows : call.rows) {
     rows->events().Add(end_, followed);
     rows->hints().groups_early = expects_more;
   }

@@ -92,7 +92,6 @@ Status StepCall::Launch(const Wave& wave) {
     EV_RETURN_IF_ERROR(LaunchFind());
   }
   has_failed_ = false;
-  if (is_last) is_launched_.store(true, std::memory_order_release);
   return Status::OK();
 }
 

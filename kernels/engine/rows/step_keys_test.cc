@@ -1,10 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares a step's ids, deduplicated by Fetch, with the definition; and tests
-// which keys a GPU finds.
-
-#include "kernels/engine/ids/device_distinct.h"
+// Tests the ids of a step: how they are copied, which keys a GPU finds, and
+// what it returns of them.
 
 #include <algorithm>
 #include <cstdint>
@@ -29,6 +27,12 @@ namespace {
   do {                                                    \
     const Status ev_status_ = (expression);               \
     ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
+  } while (0)
+
+#define EXPECT_OK(expression)                             \
+  do {                                                    \
+    const Status ev_status_ = (expression);               \
+    EXPECT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -62,29 +66,15 @@ std::vector<int32_t> RandomOffsets(int64_t num_ids, int most, unsigned seed) {
   return offsets;
 }
 
-// The result of a batch: from the device, or by the definition.
-struct Result {
-  std::vector<int64_t> keys;
-  std::vector<int32_t> counts, samples, inverse;
-  std::vector<RowHandle> names;
-  std::vector<int64_t> unknown_keys;
-};
-
 // The table's index: keys and their rows.
 using Index = std::unordered_map<int64_t, RowHandle>;
 
 // Handle of a key without a row.
 constexpr RowHandle kAbsent = kFirstReservedHandle;
 
-RowHandle NameOf(const Index& index, int64_t key) {
-  const auto found = index.find(key);
-  return found == index.end() ? kAbsent : found->second;
-}
-
 // One table's step, with outputs in host memory.
 struct Step {
   std::shared_ptr<GpuStep> step;
-  std::unique_ptr<DeviceDistinct> ids;
   std::vector<float> output;
 
   template <typename Id>
@@ -98,10 +88,7 @@ struct Step {
     table.is_narrow = sizeof(Id) == sizeof(int32_t);
     table.ids = all.data();
     table.out = output.data();
-    EV_RETURN_IF_ERROR(
-        rows->StartStep(Span<const GpuStepTable>(&table, 1), nullptr, &step));
-    ids = step->Distinct(0);
-    return Status::OK();
+    return rows->StartStep(Span<const GpuStepTable>(&table, 1), nullptr, &step);
   }
   // Puts the ids from the back: the order must not matter.
   template <typename Id>
@@ -109,102 +96,73 @@ struct Step {
     for (size_t end = all.size(); end > 0;) {
       const size_t begin = end > piece ? end - piece : 0;
       const std::vector<Id> part(all.begin() + begin, all.begin() + end);
-      EV_RETURN_IF_ERROR(ids->Put(begin, Span<const Id>(part)));
+      EV_RETURN_IF_ERROR(step->Put(0, begin, Span<const Id>(part)));
       end = begin;
     }
     return Status::OK();
   }
   Status Finish() {
-    EV_RETURN_IF_ERROR(ids->Wait());
     EV_RETURN_IF_ERROR(step->Pool());
     return step->TakeOutput(0);
   }
 };
 
+// Looks the ids up and compares all that the step returns with the definition.
+// Returns the keys without a row.
 template <typename Id>
-Result ByDefinition(const std::vector<Id>& ids,
-                    const std::vector<int32_t>& offsets) {
-  Result result;
-  std::unordered_map<int64_t, size_t> number;
-  std::vector<std::vector<int32_t>> samples;
-  size_t sample = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    while (offsets[sample + 1] <= static_cast<int64_t>(i)) ++sample;
-    const auto at = number.emplace(ids[i], samples.size());
-    if (at.second) {
-      result.keys.push_back(ids[i]);
-      samples.emplace_back();
-    }
-    samples[at.first->second].push_back(static_cast<int32_t>(sample));
-    result.inverse.push_back(static_cast<int32_t>(at.first->second));
-  }
-  for (const auto& of_key : samples) {
-    result.counts.push_back(static_cast<int32_t>(of_key.size()));
-    result.samples.insert(result.samples.end(), of_key.begin(), of_key.end());
-  }
-  return result;
-}
-
-template <typename Id>
-void Deduplicate(GpuRowHome* rows, const std::vector<Id>& ids,
-                 const std::vector<int32_t>& offsets, size_t piece,
-                 Result* result) {
+std::vector<int64_t> LookUp(GpuRowHome* rows, const std::vector<Id>& ids,
+                            const std::vector<int32_t>& offsets,
+                            size_t piece = 1 << 16,
+                            const Index& index = Index()) {
   Step step;
-  ASSERT_OK(step.Make(rows, ids, offsets));
-  ASSERT_OK(step.Put(ids, piece));
+  EXPECT_OK(step.Make(rows, ids, offsets));
+  EXPECT_OK(step.Put(ids, piece));
   {
     const std::vector<int32_t> gone_soon = offsets;
-    ASSERT_OK(step.ids->Start(gone_soon));
+    EXPECT_OK(step.step->Start(0, gone_soon));
   }
-  ASSERT_OK(step.Finish());
+  EXPECT_OK(step.Finish());
   // A row's only float is 1.
+  std::vector<float> output;
   for (size_t sample = 0; sample + 1 < offsets.size(); ++sample) {
-    ASSERT_EQ(offsets[sample + 1] - offsets[sample], step.output[sample]);
+    output.push_back(offsets[sample + 1] - offsets[sample]);
   }
-  DeviceDistinct* const distinct = step.ids.get();
-  EXPECT_FALSE(distinct->is_settled());
-  ASSERT_OK(distinct->Settle());
-  EXPECT_TRUE(distinct->is_settled());
-  result->unknown_keys.assign(
-      distinct->unknown_keys(),
-      distinct->unknown_keys() + distinct->num_unknown());
-  ASSERT_OK(distinct->Fetch());
-  ASSERT_OK(distinct->Fetch());
-  const int64_t unique = distinct->num_unique();
-  result->keys.assign(distinct->keys(), distinct->keys() + unique);
-  result->counts.assign(distinct->counts(), distinct->counts() + unique);
-  result->names.assign(distinct->names(), distinct->names() + unique);
-  result->samples.assign(ids.size(), -1);
-  ASSERT_OK(distinct->Occurrences(result->samples.data()));
-  result->inverse.assign(ids.size(), -1);
-  std::vector<int32_t> counts(unique, -1);
-  ASSERT_OK(distinct->Inverse(result->inverse.data(), counts.data()));
-  EXPECT_TRUE(counts == result->counts);
-  ASSERT_OK(distinct->Inverse(nullptr, nullptr));
-}
-
-template <typename Id>
-Result ExpectDefinition(GpuRowHome* rows, const std::vector<Id>& ids,
-                        const std::vector<int32_t>& offsets,
-                        size_t piece = 1 << 16, const Index& index = Index()) {
-  Result got;
-  Deduplicate(rows, ids, offsets, piece, &got);
-  const Result expected = ByDefinition(ids, offsets);
-  // Not EXPECT_EQ, which would print millions of elements.
-  EXPECT_EQ(expected.keys.size(), got.keys.size());
-  EXPECT_TRUE(expected.keys == got.keys);
-  EXPECT_TRUE(expected.counts == got.counts);
-  EXPECT_TRUE(expected.samples == got.samples);
-  EXPECT_TRUE(expected.inverse == got.inverse);
-  std::vector<RowHandle> names;
-  for (int64_t key : expected.keys) names.push_back(NameOf(index, key));
-  EXPECT_TRUE(names == got.names);
   std::vector<int64_t> unknown;
-  for (int64_t key : expected.keys) {
-    if (index.count(key) == 0) unknown.push_back(key);
+  std::vector<int32_t> counts;
+  std::vector<RowHandle> handles;
+  std::unordered_map<int64_t, size_t> number;
+  for (int64_t id : ids) {
+    const auto found = index.find(id);
+    handles.push_back(found == index.end() ? kAbsent : found->second);
+    if (found != index.end()) continue;
+    const size_t k = number.emplace(id, unknown.size()).first->second;
+    if (k == unknown.size()) {
+      unknown.push_back(id);
+      counts.push_back(0);
+    }
+    ++counts[k];
   }
-  EXPECT_TRUE(unknown == got.unknown_keys);
-  return got;
+  GpuStepUnknown got;
+  EXPECT_OK(step.step->Settle(0, &got));
+  EXPECT_OK(step.step->Settle(0, &got));
+  const std::vector<int64_t> keys(got.keys.begin(), got.keys.end());
+  std::vector<int64_t> got_ids(ids.size());
+  std::vector<int32_t> got_offsets(offsets.size());
+  std::vector<RowHandle> got_handles(ids.size());
+  GpuStepIds brought;
+  brought.ids = got_ids.data();
+  brought.offsets = got_offsets.data();
+  brought.handles = got_handles.data();
+  EXPECT_OK(step.step->BringIds(0, &brought));
+  // Not EXPECT_EQ, which would print millions of elements.
+  EXPECT_TRUE(output == step.output);
+  EXPECT_TRUE(unknown == keys);
+  EXPECT_TRUE(std::equal(counts.begin(), counts.end(), got.counts));
+  EXPECT_TRUE(std::equal(ids.begin(), ids.end(), got_ids.begin()));
+  EXPECT_TRUE(offsets == got_offsets);
+  EXPECT_TRUE(handles == got_handles);
+  EXPECT_EQ(nullptr, brought.occurrences);
+  return keys;
 }
 
 // Half of all ids are among a few keys; one key has a tenth of all ids.
@@ -220,99 +178,69 @@ std::vector<int64_t> Skewed(int64_t n, int64_t range, unsigned seed) {
   return ids;
 }
 
-class DeviceDistinctTest : public ::testing::Test {
+class StepKeysTest : public ::testing::Test {
  protected:
   void SetUp() override { rows_ = MakeRows(); }
   std::unique_ptr<GpuRowHome> rows_;
 };
 
-TEST_F(DeviceDistinctTest, AnyNumberOfIds) {
+TEST_F(StepKeysTest, AnyNumberOfIds) {
   for (int64_t n : {1,  2,   3,   4,   5,    31,   32,   33,   63,   64,
                     65, 255, 256, 257, 1023, 1024, 1025, 2047, 2049, 5000}) {
-    ExpectDefinition(rows_.get(), Skewed(n, 700, n), RandomOffsets(n, 3, n));
-    ExpectDefinition(rows_.get(), Skewed(n, 1 << 30, n), RandomOffsets(n, 1, n),
-                     100);
+    LookUp(rows_.get(), Skewed(n, 700, n), RandomOffsets(n, 3, n));
+    LookUp(rows_.get(), Skewed(n, 1 << 30, n), RandomOffsets(n, 1, n), 100);
   }
 }
 
-TEST_F(DeviceDistinctTest, OneKeyAndOnlyDistinctKeys) {
+TEST_F(StepKeysTest, OneKeyAndOnlyDistinctKeys) {
   for (int64_t n : {1, 40, 1000, 70000}) {
     const std::vector<int32_t> offsets = RandomOffsets(n, 9, 1);
     for (int64_t key : {int64_t{0}, int64_t{-1}, kMin, kMax}) {
-      ExpectDefinition(rows_.get(), std::vector<int64_t>(n, key), offsets);
+      LookUp(rows_.get(), std::vector<int64_t>(n, key), offsets);
     }
     std::vector<int64_t> ids(n);
     for (int64_t i = 0; i < n; ++i) ids[i] = (n - i) * 1000003;
-    ExpectDefinition(rows_.get(), ids, offsets);
+    LookUp(rows_.get(), ids, offsets);
   }
 }
 
-TEST_F(DeviceDistinctTest, KeysAtTheEndsOfTheRange) {
+TEST_F(StepKeysTest, KeysAtTheEndsOfTheRange) {
   std::vector<int64_t> ids;
   for (int round = 0; round < 50; ++round) {
     for (int64_t i = 0; i < 20; ++i) {
       ids.insert(ids.end(), {kMin + i, kMax - i, -i, i, i << 32, -(i << 32)});
     }
   }
-  ExpectDefinition(rows_.get(), ids, RandomOffsets(ids.size(), 4, 1));
+  LookUp(rows_.get(), ids, RandomOffsets(ids.size(), 4, 1));
 }
 
-TEST_F(DeviceDistinctTest, NarrowIds) {
+TEST_F(StepKeysTest, NarrowIds) {
   for (int64_t n : {1, 33, 1000, 100000}) {
     std::mt19937 random(n);
     std::vector<int32_t> ids(n);
     for (int32_t& id : ids) id = static_cast<int32_t>(random()) >> 18;
     ids.back() = std::numeric_limits<int32_t>::min();
     ids.front() = std::numeric_limits<int32_t>::max();
-    ExpectDefinition(rows_.get(), ids, RandomOffsets(n, 2, 1), 999);
+    LookUp(rows_.get(), ids, RandomOffsets(n, 2, 1), 999);
   }
 }
 
-TEST_F(DeviceDistinctTest, SamplesWithoutIdsAndOneOfAll) {
+TEST_F(StepKeysTest, SamplesWithoutIdsAndOneOfAll) {
   const std::vector<int64_t> ids = Skewed(3000, 100, 1);
-  ExpectDefinition(rows_.get(), ids, {0, 3000});
-  ExpectDefinition(rows_.get(), ids, {0, 0, 0, 0, 1, 1, 2999, 2999, 3000});
+  LookUp(rows_.get(), ids, {0, 3000});
+  LookUp(rows_.get(), ids, {0, 0, 0, 0, 1, 1, 2999, 2999, 3000});
   std::vector<int32_t> offsets(100000, 3000);
   offsets[0] = 0;
-  ExpectDefinition(rows_.get(), ids, offsets);
+  LookUp(rows_.get(), ids, offsets);
 }
 
-TEST_F(DeviceDistinctTest, KeysWhoseHashesMeet) {
-  const KeyedHash hash = KeyedHash::FromSeed(5);
-  const ScopedHashForTesting given(hash);
-  std::vector<int64_t> one_place, one_tag;
-  for (uint64_t round = 0; round < 3; ++round) {
-    for (uint64_t i = 0; i < 700; ++i) {
-      // The last slot of the hash table, so that the probe wraps around.
-      one_place.push_back(hash.KeyOf(0xFFFFFFFF00000000ULL | i));
-      one_tag.push_back(hash.KeyOf(i << 52 | 0xFFFFFFFFULL));
-    }
-  }
-  ExpectDefinition(rows_.get(), one_place, RandomOffsets(2100, 2, 1));
-  ExpectDefinition(rows_.get(), one_tag, RandomOffsets(2100, 2, 1));
-}
-
-TEST_F(DeviceDistinctTest, LargeBatches) {
+TEST_F(StepKeysTest, LargeBatches) {
   for (int64_t range : {1000, 100000, 1 << 30}) {
-    ExpectDefinition(rows_.get(), Skewed(kLarge, range, 3),
-                     RandomOffsets(kLarge, 20, 3));
+    LookUp(rows_.get(), Skewed(kLarge, range, 3), RandomOffsets(kLarge, 20, 3));
   }
 }
 
-TEST_F(DeviceDistinctTest, TheSameForTheSameBatch) {
-  const std::vector<int64_t> ids = Skewed(200000, 60000, 3);
-  const std::vector<int32_t> offsets = RandomOffsets(200000, 10, 3);
-  Result first, again;
-  Deduplicate(rows_.get(), ids, offsets, 1000, &first);
-  for (int k = 0; k < 5; ++k) {
-    Deduplicate(rows_.get(), ids, offsets, 65536, &again);
-    EXPECT_TRUE(first.keys == again.keys);
-    EXPECT_TRUE(first.counts == again.counts);
-    EXPECT_TRUE(first.samples == again.samples);
-  }
-}
-
-TEST_F(DeviceDistinctTest, ManyAtOnce) {
+TEST_F(StepKeysTest, ManyAtOnce) {
   std::vector<std::thread> callers;
   for (int c = 0; c < 6; ++c) {
     callers.emplace_back([&, c] {
@@ -323,53 +251,49 @@ TEST_F(DeviceDistinctTest, ManyAtOnce) {
         Step dropped;
         ASSERT_OK(dropped.Make(rows_.get(), ids, offsets));
         ASSERT_OK(dropped.Put(ids, ids.size()));
-        ExpectDefinition(rows_.get(), ids, offsets, 500);
-        ASSERT_OK(dropped.ids->Start(offsets));
+        LookUp(rows_.get(), ids, offsets, 500);
+        ASSERT_OK(dropped.step->Start(0, offsets));
       }
     });
   }
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST_F(DeviceDistinctTest, PutByManyAndOutlivesTheRows) {
+TEST_F(StepKeysTest, PutByManyAndOutlivesTheRows) {
   const std::vector<int64_t> ids = Skewed(40000, 900, 1);
   const std::vector<int32_t> offsets = RandomOffsets(ids.size(), 5, 1);
   Step step;
   ASSERT_OK(step.Make(rows_.get(), ids, offsets));
-  DeviceDistinct* const distinct = step.ids.get();
   std::vector<std::thread> callers;
   for (size_t c = 0; c < 4; ++c) {
     callers.emplace_back([&, c] {
       for (size_t begin = c * 1000; begin < ids.size(); begin += 4000) {
-        ASSERT_OK(distinct->Put(begin,
-                                Span<const int64_t>(ids.data() + begin, 1000)));
+        ASSERT_OK(step.step->Put(
+            0, begin, Span<const int64_t>(ids.data() + begin, 1000)));
       }
     });
   }
   for (std::thread& caller : callers) caller.join();
-  ASSERT_OK(distinct->Start(offsets));
+  ASSERT_OK(step.step->Start(0, offsets));
   ASSERT_OK(step.Finish());
   rows_.reset();
-  const Result expected = ByDefinition(ids, offsets);
-  ASSERT_OK(distinct->Settle());
-  ASSERT_EQ(static_cast<int64_t>(expected.keys.size()),
-            distinct->num_unknown());
-  EXPECT_TRUE(std::equal(expected.keys.begin(), expected.keys.end(),
-                         distinct->unknown_keys()));
-  // Fetched by several threads, as updates of one lookup may do.
-  callers.clear();
-  for (int c = 0; c < 3; ++c) {
-    callers.emplace_back([&] {
-      std::vector<int32_t> samples(ids.size(), -1);
-      ASSERT_OK(distinct->Occurrences(samples.data()));
-      EXPECT_TRUE(expected.samples == samples);
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
+  GpuStepUnknown unknown;
+  ASSERT_OK(step.step->Settle(0, &unknown));
+  EXPECT_EQ(static_cast<int64_t>(ids.size()), unknown.num_ids_of_step);
+  std::vector<int64_t> got(ids.size());
+  std::vector<int32_t> got_offsets(offsets.size());
+  std::vector<RowHandle> handles(ids.size());
+  GpuStepIds brought;
+  brought.ids = got.data();
+  brought.offsets = got_offsets.data();
+  brought.handles = handles.data();
+  ASSERT_OK(step.step->BringIds(0, &brought));
+  EXPECT_TRUE(ids == got);
+  EXPECT_TRUE(offsets == got_offsets);
 }
 
 // Keys with rows.
-class KnownKeysTest : public DeviceDistinctTest {
+class KnownKeysTest : public StepKeysTest {
  protected:
   // Creates rows for these keys.
   void Insert(const std::vector<int64_t>& keys) {
@@ -399,8 +323,7 @@ class KnownKeysTest : public DeviceDistinctTest {
   std::vector<int64_t> UnknownAmong(const std::vector<int64_t>& ids) {
     std::vector<int32_t> offsets;
     for (size_t i = 0; i <= ids.size(); ++i) offsets.push_back(i);
-    return ExpectDefinition(rows_.get(), ids, offsets, 100, index_)
-        .unknown_keys;
+    return LookUp(rows_.get(), ids, offsets, 100, index_);
   }
 
   Index index_;
@@ -491,8 +414,7 @@ TEST_F(KnownKeysTest, TablesLookedUpByManyAtOnce) {
       for (int round = 0; round < 10; ++round) {
         std::vector<int64_t> ids;
         for (int i = 0; i < 900; ++i) ids.push_back(keys[random() % 1500]);
-        ExpectDefinition(rows_.get(), ids, RandomOffsets(900, 3, round), 200,
-                         index_);
+        LookUp(rows_.get(), ids, RandomOffsets(900, 3, round), 200, index_);
       }
     });
   }
@@ -531,13 +453,14 @@ TEST_F(KnownKeysTest, UpdatesGetTheRowsOfInsertedKeys) {
   Step step;
   ASSERT_OK(step.Make(rows_.get(), ids, {0, 1, 2, 3, 4, 5}));
   ASSERT_OK(step.Put(ids, 5));
-  ASSERT_OK(step.ids->Start({}));
+  ASSERT_OK(step.step->Start(0, {}));
   ASSERT_OK(step.Finish());
-  ASSERT_OK(step.ids->Settle());
-  ASSERT_EQ(2, step.ids->num_unknown());
-  EXPECT_EQ(10, step.ids->unknown_keys()[0]);
-  EXPECT_EQ(2, step.ids->unknown_counts()[0]);
-  EXPECT_EQ(12, step.ids->unknown_keys()[1]);
+  GpuStepUnknown unknown;
+  ASSERT_OK(step.step->Settle(0, &unknown));
+  ASSERT_EQ(2u, unknown.keys.size());
+  EXPECT_EQ(10, unknown.keys[0]);
+  EXPECT_EQ(2, unknown.counts[0]);
+  EXPECT_EQ(12, unknown.keys[1]);
   const std::vector<float> grads = {1, 2, 4, 8, 16}, hyper = {1.0f};
   GpuStepUpdate update;
   update.table = rows_.get();
@@ -564,10 +487,15 @@ TEST_F(KnownKeysTest, UpdatesGetTheRowsOfInsertedKeys) {
   std::vector<float> values(3);
   ASSERT_OK(rows_->Read(std::vector<RowHandle>{0, 1, 2}, 0, values.data()));
   EXPECT_EQ((std::vector<float>{1 - 6, 1 - 24, 1 - 17}), values);
-  ASSERT_OK(step.ids->Fetch());
-  ASSERT_EQ(4, step.ids->num_unique());
-  EXPECT_EQ((std::vector<RowHandle>{2, 0, kNoRow, 1}),
-            std::vector<RowHandle>(step.ids->names(), step.ids->names() + 4));
+  std::vector<int64_t> got(5);
+  std::vector<int32_t> offsets(6);
+  std::vector<RowHandle> handles(5);
+  GpuStepIds brought;
+  brought.ids = got.data();
+  brought.offsets = offsets.data();
+  brought.handles = handles.data();
+  ASSERT_OK(step.step->BringIds(0, &brought));
+  EXPECT_EQ((std::vector<RowHandle>{2, 0, kNoRow, 1, 2}), handles);
 }
 
 }  // namespace
