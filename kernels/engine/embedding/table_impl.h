@@ -80,7 +80,7 @@ class EmbeddingTable::Impl : public RowSource {
   // Finds the columns of all slots. Returns false if one is missing.
   bool FindSlots(Span<const SlotSpec> wanted, std::vector<int>* columns) const;
 
-  // Like AbsentRow, as a name in a step (GpuStepTable::are_names).
+  // Like AbsentRow, as a handle in a step (GpuStepTable::are_handles).
   RowHandle AbsentOnGpu(int64_t key) const {
     return AbsentAs(AbsentDefault(key));
   }

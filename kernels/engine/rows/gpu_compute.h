@@ -51,16 +51,16 @@ class GpuRowCompute {
  public:
   virtual ~GpuRowCompute() {}
 
-  // Gives rows places in GPU memory: sets names[i] to the name of the row at
+  // Gives rows places in GPU memory: sets gpu_handles[i] to that of the row at
   // handles[i] in steps of placed_rows(), or to handles[i] itself if that is no
   // row. While *hold lives, the rows keep their places; null if they always do.
   // Destroy it after Pool, or Update, of the step has returned. writes: the
   // step updates the rows. Does not wait for other holds; *placed is false, and
-  // nothing is held, if some rows get no place. names may be the handles.
+  // nothing is held, if some rows get no place. gpu_handles may be the handles.
   virtual Status PlaceRows(Span<const RowHandle> handles, bool writes,
-                           RowHandle* names, std::unique_ptr<RowHold>* hold,
-                           bool* placed) = 0;
-  // The rows in GPU memory. Its handles are the names.
+                           RowHandle* gpu_handles,
+                           std::unique_ptr<RowHold>* hold, bool* placed) = 0;
+  // The rows in GPU memory. PlaceRows returns its handles.
   virtual GpuTableCompute* placed_rows() = 0;
 
   // Starts copying gradients of samples, [num_samples, dim], from host memory

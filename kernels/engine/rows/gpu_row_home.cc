@@ -30,10 +30,10 @@ Status GpuRowHome::Hold(Span<const RowHandle>, const float**,
 }
 
 Status GpuRowHome::PlaceRows(Span<const RowHandle> handles, bool /*writes*/,
-                             RowHandle* names, std::unique_ptr<RowHold>*,
+                             RowHandle* gpu_handles, std::unique_ptr<RowHold>*,
                              bool* placed) {
-  if (names != handles.data()) {
-    std::copy(handles.begin(), handles.end(), names);
+  if (gpu_handles != handles.data()) {
+    std::copy(handles.begin(), handles.end(), gpu_handles);
   }
   *placed = true;
   return Status::OK();

@@ -32,9 +32,10 @@ class GpuRowHome : public RowHome, public GpuTableCompute {
   GpuRowCompute* gpu() final { return this; }
   GpuTableCompute* gpu_table() final { return this; }
   GpuTableCompute* placed_rows() final { return this; }
-  // The names of rows are their handles.
-  Status PlaceRows(Span<const RowHandle> handles, bool writes, RowHandle* names,
-                   std::unique_ptr<RowHold>* hold, bool* placed) final;
+  // The GPU's handles of rows are those of the table.
+  Status PlaceRows(Span<const RowHandle> handles, bool writes,
+                   RowHandle* gpu_handles, std::unique_ptr<RowHold>* hold,
+                   bool* placed) final;
   const RowHomeCosts& costs() const final;
   // Sets *held to false: the CPU cannot address GPU memory.
   Status Hold(Span<const RowHandle> handles, const float** rows,

@@ -22,7 +22,7 @@
 //   Update       updates some or all tables together.
 //
 // If not all rows of a table are in the GPU's memory, the CPU finds the rows
-// and gives their names to the step (GpuStepTable::are_names).
+// and passes their handles to the step (GpuStepTable::are_handles).
 //
 // Ids are not deduplicated: each occurrence of an id is looked up. Callers that
 // need distinct keys copy the ids to the host with BringIds.
@@ -73,15 +73,15 @@ struct GpuStepPiece {
 };
 
 // One table of a lookup, without weights. A table comes at most once in a step,
-// unless all of its inputs are names.
+// unless all of its inputs are handles.
 struct GpuStepTable {
   GpuTableCompute* table = nullptr;
   int64_t num_ids = 0, num_samples = 0;  // N, B; >= 1
   bool is_narrow = false;                // ids are int32
-  // True if the CPU has found the rows. The ids are their names then: rows of
+  // True if the CPU has found the rows. The ids are their handles then: rows of
   // 'table', or AbsentAs(r), as int32. No key is looked up, and none is
   // unknown. REQUIRES: is_narrow, and not on_device.
-  bool are_names = false;
+  bool are_handles = false;
   Combiner combiner = Combiner::kSum;
   // [N]. The GPU may read them until Pool has returned or, if ids_owner is set,
   // as long as it lives.
@@ -140,10 +140,10 @@ struct GpuStepUpdate {
   // [K]: handles of the keys that had no row at the lookup; kNoRow for keys
   // that still have none.
   Span<const RowHandle> unknown_handles;
-  // [N]: the names of the occurrences (GpuStepTable::are_names), if the CPU has
-  // found the rows again, or empty. They replace those of the lookup. Values
-  // that are no row are skipped. Read until Update returns.
-  Span<const RowHandle> names;
+  // [N]: the handles of the occurrences (GpuStepTable::are_handles), if the CPU
+  // has found the rows again, or empty. They replace those of the lookup.
+  // Values that are no row are skipped. Read until Update returns.
+  Span<const RowHandle> handles;
   const float* grads = nullptr;  // [B, dim], in GPU memory
   // Used instead of 'grads': gradients that were copied from host memory.
   DeviceGradients* put_grads = nullptr;

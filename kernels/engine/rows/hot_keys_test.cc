@@ -140,17 +140,17 @@ class HotKeysTest : public ::testing::Test {
                                  handles_.size() / 2);
   }
 
-  // Looks the batch up and updates it, in a step. names: row numbers of the
-  // keys at the lookup and at the update. grads: in memory of the stream's
-  // device; null: those of the batch.
+  // Looks the batch up and updates it, in a step. handles: of the keys at the
+  // lookup and at the update. grads: in memory of the stream's device; null:
+  // those of the batch.
   Status Apply(const Batch& batch, Scale scale, const RuleCase& rule,
-               const std::vector<RowHandle>& names,
+               const std::vector<RowHandle>& handles,
                const std::vector<RowHandle>& updated,
                const float* grads = nullptr,
                testing::StreamUnderTest* framework = nullptr) {
     std::vector<RowHandle> of_ids, of_updated;
     for (int32_t key : batch.keys) {
-      of_ids.push_back(names[key]);
+      of_ids.push_back(handles[key]);
       of_updated.push_back(updated[key]);
     }
     std::vector<float> outputs(batch.grads.size());
@@ -161,7 +161,7 @@ class HotKeysTest : public ::testing::Test {
     table.table = rows_.get();
     table.num_ids = of_ids.size();
     table.num_samples = batch.num_samples;
-    table.is_narrow = table.are_names = true;
+    table.is_narrow = table.are_handles = true;
     table.combiner =
         scale == Scale::kFactors ? Combiner::kMean : Combiner::kSum;
     table.out = framework == nullptr ? outputs.data()
@@ -177,7 +177,7 @@ class HotKeysTest : public ::testing::Test {
     if (on == nullptr) EV_RETURN_IF_ERROR(step->TakeOutput(0));
     GpuStepUpdate update;
     update.table = rows_.get();
-    update.names = of_updated;
+    update.handles = of_updated;
     update.grads = grads;
     std::unique_ptr<DeviceGradients> copied;
     if (on == nullptr) {
@@ -197,9 +197,10 @@ class HotKeysTest : public ::testing::Test {
     MakeRows(batch.ends.size(), batch.dim, rule.num_slots);
     std::vector<int> columns(rule.num_slots);
     std::iota(columns.begin(), columns.end(), 0);
-    const std::vector<RowHandle> names(BySamples().begin(), BySamples().end());
+    const std::vector<RowHandle> handles(BySamples().begin(),
+                                         BySamples().end());
     for (int step = 0; step < 2; ++step) {
-      ASSERT_OK(Apply(batch, scale, rule, names, names, grads, framework));
+      ASSERT_OK(Apply(batch, scale, rule, handles, handles, grads, framework));
       ASSERT_OK(rows_->Apply(*MakeRule(rule), BySums(), columns,
                              batch.Sums(scale).data()));
     }
@@ -281,10 +282,10 @@ TEST_F(HotKeysTest, OnlyHotKeysAndMoreThanAreSummedAtOnce) {
 TEST_F(HotKeysTest, AHotKeyWithoutARowIsPassedOver) {
   const Batch batch({600, 1000, 2, 700}, 100, 8);
   ASSERT_NO_FATAL_FAILURE(MakeRows(4, 8, 1));
-  const std::vector<RowHandle> names = {AbsentAs(0), 1, 2, AbsentAs(0)};
+  const std::vector<RowHandle> handles = {AbsentAs(0), 1, 2, AbsentAs(0)};
   const std::vector<RowHandle> updated = {AbsentAs(0), 1, 2, kNoRow};
   const std::vector<int> columns = {0};
-  ASSERT_OK(Apply(batch, Scale::kNone, kAdagrad, names, updated));
+  ASSERT_OK(Apply(batch, Scale::kNone, kAdagrad, handles, updated));
   std::vector<float> sums = batch.Sums(Scale::kNone);
   const std::vector<RowHandle> two = {5, 6};
   ASSERT_OK(rows_->Apply(*MakeRule(kAdagrad), two, columns, sums.data() + 8));

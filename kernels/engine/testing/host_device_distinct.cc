@@ -52,7 +52,7 @@ void HostKnownKeys::Clear() {
   keys_.clear();
 }
 
-void HostKnownKeys::CheckUnnamed(RowHandle handle) const {
+void HostKnownKeys::CheckHasNoKey(RowHandle handle) const {
   std::lock_guard<std::mutex> lock(mu_);
   Check(keys_.count(handle) == 0, "a row is forgotten before its key", handle);
 }

@@ -43,7 +43,7 @@ class HostKnownKeys {
   void Erase(Span<const int64_t> keys);
   void Clear();
   // Aborts the process if a key has this row.
-  void CheckUnnamed(RowHandle handle) const;
+  void CheckHasNoKey(RowHandle handle) const;
 
  private:
   mutable std::mutex mu_;

@@ -207,7 +207,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     out = Find(out, pooling.num_samples() * dim_, pooling.stream);
     std::lock_guard<std::mutex> lock(mu_);
     std::vector<const float*> rows;
-    for (RowHandle name : pooling.rows) rows.push_back(Named(name));
+    for (RowHandle row : pooling.rows) rows.push_back(RowOf(row));
     for (int32_t u : pooling.inverse) {
       Check(u >= 0 && u < static_cast<int64_t>(rows.size()),
             "there is no such distinct id", u);
@@ -404,7 +404,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     const Call call(this, /*alone=*/true);
     FillQueued();
     for (RowHandle handle : handles) {
-      known_->CheckUnnamed(handle);
+      known_->CheckHasNoKey(handle);
       if (tally_ != nullptr) tally_->CheckHasNone(handle);
       Check(rows_.erase(handle) == 1, "what is forgotten is no row", handle);
     }
@@ -433,10 +433,10 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     bool is_being_written = false;
   };
 
-  // Returns the row of a name. REQUIRES: mu_ is held.
-  const float* Named(RowHandle name) {
-    if (name < kFirstReservedHandle) return At(name)->floats.data();
-    const int64_t r = name - kFirstReservedHandle;
+  // Returns the row of a handle. REQUIRES: mu_ is held.
+  const float* RowOf(RowHandle handle) {
+    if (handle < kFirstReservedHandle) return At(handle)->floats.data();
+    const int64_t r = handle - kFirstReservedHandle;
     Check(r < static_cast<int64_t>(defaults_.size()) / dim_,
           "there is no such default row", r);
     return defaults_.data() + r * dim_;

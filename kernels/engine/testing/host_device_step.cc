@@ -67,12 +67,12 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
                 (!tables[t].on_device && tables[t].pieces.empty()),
             "ids or pieces are in GPU memory, without a stream", t);
       for (size_t u = 0; u < t; ++u) {
-        Check(tables[u].table != tables[t].table || tables[t].are_names,
+        Check(tables[u].table != tables[t].table || tables[t].are_handles,
               "a table comes twice", t);
       }
-      Check(
-          !tables[t].are_names || (tables[t].is_narrow && !tables[t].on_device),
-          "names are not int32 in host memory", t);
+      Check(!tables[t].are_handles ||
+                (tables[t].is_narrow && !tables[t].on_device),
+            "handles are not int32 in host memory", t);
       std::unique_ptr<Table> table(new Table);
       table->given = tables[t];
       table->rows = rows[t].rows;
@@ -141,7 +141,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     }
     for (size_t i = 0; i < table->ids.size(); ++i) {
       const int64_t id = table->ids[i];
-      if (table->given.are_names) {
+      if (table->given.are_handles) {
         table->handles.push_back(
             static_cast<RowHandle>(static_cast<int32_t>(id)));
         continue;
@@ -255,19 +255,20 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     std::unique_ptr<Notes> noted(new Notes);
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
-      const bool is_named = !update.names.empty();
-      Check(table->is_settled || is_named,
+      const bool has_handles = !update.handles.empty();
+      Check(table->is_settled || has_handles,
             "an update does not ask for keys without a row", update.number);
-      Check(is_named || update.unknown_handles.size() == table->unknown.size(),
-            "keys without a row get none", update.number);
-      Check(!is_named || update.names.size() == table->handles.size() ||
+      Check(
+          has_handles || update.unknown_handles.size() == table->unknown.size(),
+          "keys without a row get none", update.number);
+      Check(!has_handles || update.handles.size() == table->handles.size() ||
                 table->given.num_ids == 1,
-            "names are not those of the ids", update.number);
+            "handles are not those of the ids", update.number);
       Check((update.put_grads == nullptr) == (stream != nullptr),
             "gradients are not in the memory of the update", update.number);
       if (!update.unknown_handles.empty()) Set(table, update.unknown_handles);
-      if (is_named) {
-        table->handles.assign(update.names.begin(), update.names.end());
+      if (has_handles) {
+        table->handles.assign(update.handles.begin(), update.handles.end());
       }
       // Occurrences by row, in order; rows in order of first occurrence.
       std::unordered_map<RowHandle, size_t> number;
@@ -286,10 +287,10 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
-      Check(
-          (update.tally != nullptr) == (table->tally != nullptr && !is_named) &&
-              !(update.tally != nullptr && update.notes_rows),
-          "an update's tally is not where the table's is", update.number);
+      Check((update.tally != nullptr) ==
+                    (table->tally != nullptr && !has_handles) &&
+                !(update.tally != nullptr && update.notes_rows),
+            "an update's tally is not where the table's is", update.number);
       if (update.notes_rows) noted->Add(update.number, handles, counts);
       if (update.tally != nullptr) table->tally->Begin();
       for (size_t k = 0; update.tally != nullptr && k < handles.size(); ++k) {

@@ -26,7 +26,7 @@
 namespace ev {
 namespace testing {
 
-// One table's samples to pool: distinct rows by name, and the row of each id.
+// One table's samples to pool: distinct rows, and the row of each id.
 struct HostPooling {
   Span<const RowHandle> rows;   // [U]
   Span<const int32_t> inverse;  // [N]

@@ -35,7 +35,7 @@ struct PlannedTable : PooledIds {
   int step_number = 0;
   // True if the step found the rows by id. The ids are then in the step only:
   // num_unique is num_ids, and the arrays are null until LookupPlan::Fetch.
-  // False if the CPU found the rows (named_step.h).
+  // False if the CPU found the rows (handle_step.h).
   bool step_finds_rows = false;
   // If step_finds_rows, valid like num_absent after LookupPlan::Settle: the
   // keys that had no row at the forward, and kNoRow for each.
@@ -48,8 +48,9 @@ struct PlannedTable : PooledIds {
   // their values at the forward, because the update may run before the
   // gradient; otherwise invalid.
   const float** rows = nullptr;
-  // [U]: names of the distinct keys' rows. Used during the forward only.
-  RowHandle* key_names = nullptr;
+  // [U]: handles of the distinct keys' rows in GPU memory. Used during the
+  // forward only.
+  RowHandle* gpu_handles = nullptr;
   // [U]: occurrences of each key, if ids stand for several occurrences each
   // (row_lookup.h). Null: counts has them.
   int32_t* occurrences = nullptr;
@@ -108,7 +109,7 @@ struct PlannedTable : PooledIds {
 
   size_t bytes() const {
     return arrays.bytes() + key_arrays.bytes() + row_copies.bytes() +
-           key_name_memory.bytes() + occurrence_counts.bytes() +
+           gpu_handle_memory.bytes() + occurrence_counts.bytes() +
            brought.bytes() + shards.bytes();
   }
 
@@ -116,7 +117,7 @@ struct PlannedTable : PooledIds {
   LineBuffer key_arrays;
   LineBuffer row_copies;  // of ReserveCopies
   std::mutex copies_mu;
-  LineBuffer key_name_memory;
+  LineBuffer gpu_handle_memory;
   LineBuffer occurrence_counts;
   LineBuffer brought;  // of BringIds
 };

@@ -18,7 +18,7 @@
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/guard.h"
 #include "kernels/engine/embedding/lookup/find_rows.h"
-#include "kernels/engine/embedding/lookup/named_step.h"
+#include "kernels/engine/embedding/lookup/handle_step.h"
 #include "kernels/engine/embedding/lookup/plan_builder.h"
 #include "kernels/engine/embedding/lookup/planned_table.h"
 #include "kernels/engine/embedding/lookup/step_lookup.h"
@@ -120,18 +120,18 @@ class PoolsOnCpu : public TablePooling {
   RowHolds* const holds_;
 };
 
-// Names the rows of a table that a GPU pools by names (named_step.h), for all
-// tables of the call together. Pool computes the factors only.
-class NamesRows : public TablePooling {
+// Finds the rows of a table that a GPU pools by handles (handle_step.h), for
+// all tables of the call together. Pool computes the factors only.
+class FindsHandles : public TablePooling {
  public:
-  NamesRows(PlannedTable* planned, const EmbeddingTable::Impl& table)
+  FindsHandles(PlannedTable* planned, const EmbeddingTable::Impl& table)
       : planned_(planned), table_(table) {}
 
   int64_t keys_at_once() const override { return kIdsPerTask; }
   int64_t sample_weight() const override { return 1; }
   Status Begin() override {
-    planned_->key_names =
-        planned_->key_name_memory.ReserveOf<RowHandle>(planned_->num_unique);
+    planned_->gpu_handles =
+        planned_->gpu_handle_memory.ReserveOf<RowHandle>(planned_->num_unique);
     to_find_ = planned_->num_unique;
     is_placed_ = planned_->num_unique == 0;
     return Status::OK();
@@ -141,9 +141,9 @@ class NamesRows : public TablePooling {
     FindHandles(planned_, begin, end);
     for (int64_t u = begin; u < end; ++u) {
       const RowHandle handle = planned_->handles[u];
-      planned_->key_names[u] = handle < kFirstReservedHandle
-                                   ? handle
-                                   : table_.AbsentOnGpu(planned_->unique[u]);
+      planned_->gpu_handles[u] = handle < kFirstReservedHandle
+                                     ? handle
+                                     : table_.AbsentOnGpu(planned_->unique[u]);
     }
     const int64_t found = end - begin;
     if (found == 0 ||
@@ -151,8 +151,8 @@ class NamesRows : public TablePooling {
       return Status::OK();
     }
     return table_.WithName(table_.home->gpu()->PlaceRows(
-        Span<const RowHandle>(planned_->key_names, planned_->num_unique),
-        /*writes=*/false, planned_->key_names, &hold_, &is_placed_));
+        Span<const RowHandle>(planned_->gpu_handles, planned_->num_unique),
+        /*writes=*/false, planned_->gpu_handles, &hold_, &is_placed_));
   }
   void Pool(int64_t begin, int64_t end) override {
     FindFactors(begin, end, planned_);
@@ -161,8 +161,8 @@ class NamesRows : public TablePooling {
   bool is_placed() const { return is_placed_; }
 
   // REQUIRES: the result is used while this object and 'output' live.
-  NamedSamples Samples(float* output) {
-    NamedSamples samples;
+  SamplesOfRows Samples(float* output) {
+    SamplesOfRows samples;
     samples.table = &table_;
     samples.num_ids = planned_->num_ids;
     samples.num_samples = planned_->batch_size;
@@ -173,7 +173,7 @@ class NamesRows : public TablePooling {
     }
     samples.out = output;
     samples.inverse = planned_->all_unique() ? nullptr : planned_->inverse;
-    samples.of_keys = planned_->key_names;
+    samples.of_keys = planned_->gpu_handles;
     samples.release = [this] { hold_.reset(); };
     return samples;
   }
@@ -195,10 +195,10 @@ class NamesRows : public TablePooling {
   std::unique_ptr<RowHold> hold_;
 };
 
-// Returns whether a table in no step by ids is pooled on the GPU, by names:
+// Returns whether a table in no step by ids is pooled on the GPU, by handles:
 // some of its rows may be in CPU memory, or its output is in GPU memory and it
 // has no ids.
-bool IsPooledByNames(const PooledInput& in) {
+bool IsPooledByHandles(const PooledInput& in) {
   if (in.stream != nullptr) return true;
   RowHome& home = *in.table->impl()->home;
   // The gradient of weights, or of a combiner that selects, needs copies of the
@@ -208,19 +208,20 @@ bool IsPooledByNames(const PooledInput& in) {
   return home.gpu() != nullptr && home.gpu_table() == nullptr && !keeps_rows;
 }
 
-// Pools the tables with a NamesRows, in one step for each stream. *left: those
-// whose rows have no places, or for which there is no memory; the CPU has to
-// pool them.
-Status PoolNamedTables(Span<const PooledInput> inputs,
-                       Span<float* const> outputs,
-                       const std::vector<NamesRows*>& names, LookupPlan* plan,
-                       Parallel* parallel, std::vector<int>* left) {
+// Pools the tables with a FindsHandles, in one step for each stream. *left:
+// those whose rows have no places, or for which there is no memory; the CPU has
+// to pool them.
+Status PoolTablesByHandles(Span<const PooledInput> inputs,
+                           Span<float* const> outputs,
+                           const std::vector<FindsHandles*>& by_handles,
+                           LookupPlan* plan, Parallel* parallel,
+                           std::vector<int>* left) {
   std::map<const void*, std::vector<int>> by_stream;
   int64_t num_ids = 0;
-  for (size_t t = 0; t < names.size(); ++t) {
-    if (names[t] == nullptr || inputs[t].batch_size == 0) continue;
+  for (size_t t = 0; t < by_handles.size(); ++t) {
+    if (by_handles[t] == nullptr || inputs[t].batch_size == 0) continue;
     const DeviceStream* const stream = inputs[t].stream;
-    if (stream == nullptr && (!names[t]->is_placed() ||
+    if (stream == nullptr && (!by_handles[t]->is_placed() ||
                               num_ids + inputs[t].num_ids > kMaxStepIds / 2)) {
       left->push_back(static_cast<int>(t));
       continue;
@@ -231,11 +232,11 @@ Status PoolNamedTables(Span<const PooledInput> inputs,
   }
   for (const auto& one : by_stream) {
     const std::vector<int>& tables = one.second;
-    std::vector<NamedSamples> samples;
-    for (int t : tables) samples.push_back(names[t]->Samples(outputs[t]));
+    std::vector<SamplesOfRows> samples;
+    for (int t : tables) samples.push_back(by_handles[t]->Samples(outputs[t]));
     const DeviceStream* const stream = inputs[tables[0]].stream;
     std::shared_ptr<GpuStep> step;
-    const Status status = PoolByNames(samples, stream, parallel, &step);
+    const Status status = PoolByHandles(samples, stream, parallel, &step);
     if (status.code() == StatusCode::kResourceExhausted && stream == nullptr) {
       left->insert(left->end(), tables.begin(), tables.end());
       continue;
@@ -306,7 +307,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
     // Null for the tables of the step.
     std::vector<std::unique_ptr<TablePooling>> tables(num_tables);
-    std::vector<NamesRows*> names(num_tables, nullptr);
+    std::vector<FindsHandles*> by_handles(num_tables, nullptr);
     for (int t = 0; t < num_tables; ++t) {
       if (step.Has(t)) continue;
       if (inputs[t].on_device) {
@@ -316,9 +317,9 @@ Status PooledForward(Span<const PooledInput> inputs,
       }
       const PooledInput& in = inputs[t];
       PlannedTable* const planned = made->mutable_planned(t);
-      if (IsPooledByNames(in)) {
-        names[t] = new NamesRows(planned, *impls[t]);
-        tables[t].reset(names[t]);
+      if (IsPooledByHandles(in)) {
+        by_handles[t] = new FindsHandles(planned, *impls[t]);
+        tables[t].reset(by_handles[t]);
       } else {
         tables[t].reset(new PoolsOnCpu(planned, *impls[t], outputs[t], &holds));
       }
@@ -345,7 +346,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       const PlannedTable& planned = made->planned(t);
       if (step.Has(t) || IsSmall(planned)) continue;
       // If a GPU pools, only the factors of the samples are left to compute.
-      if (names[t] == nullptr || Divides(planned.combiner)) {
+      if (by_handles[t] == nullptr || Divides(planned.combiner)) {
         pool.Add(t, planned.batch_size, tables[t]->sample_weight());
       }
       EV_RETURN_IF_ERROR(tables[t]->Begin());
@@ -360,8 +361,8 @@ Status PooledForward(Span<const PooledInput> inputs,
       tables[piece.item]->Pool(piece.begin, piece.end);
     });
     std::vector<int> left;
-    EV_RETURN_IF_ERROR(
-        PoolNamedTables(inputs, outputs, names, made.get(), parallel, &left));
+    EV_RETURN_IF_ERROR(PoolTablesByHandles(inputs, outputs, by_handles,
+                                           made.get(), parallel, &left));
     EV_RETURN_IF_ERROR(
         PoolOnCpu(left, impls, outputs, made.get(), &holds, parallel));
     EV_RETURN_IF_ERROR(step.TakeOutputs(parallel));

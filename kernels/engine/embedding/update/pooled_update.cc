@@ -12,7 +12,7 @@
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/embedding/lookup/grouped_occurrences.h"
-#include "kernels/engine/embedding/lookup/named_step.h"
+#include "kernels/engine/embedding/lookup/handle_step.h"
 #include "kernels/engine/embedding/update/update_steps.h"
 #include "kernels/engine/rows/gpu_compute.h"
 
@@ -29,49 +29,49 @@ struct StepUpdate {
   const PooledUpdate* update = nullptr;
   // The gradients, if they were copied from host memory.
   DeviceGradients* put_grads = nullptr;
-  // If the CPU has found the rows: their names by distinct key [U] and by id
-  // [N].
-  std::vector<RowHandle> key_names, names;
+  // If the CPU has found the rows: the GPU's handles by distinct key [U] and by
+  // id [N].
+  std::vector<RowHandle> gpu_handles, of_ids;
   std::unique_ptr<RowHold> hold;
   bool is_placed = false;
 
-  bool is_named() const { return update->handles != nullptr; }
+  bool has_handles() const { return update->handles != nullptr; }
 };
 
 // Gives the rows of an update places.
 Status Place(StepUpdate* step_update) {
   const PooledUpdate& update = *step_update->update;
   const PlannedTable& planned = *update.planned;
-  step_update->key_names.resize(planned.num_unique);
+  step_update->gpu_handles.resize(planned.num_unique);
   EV_RETURN_IF_ERROR(
       update.table->WithName(update.table->home->gpu()->PlaceRows(
           Span<const RowHandle>(update.handles, planned.num_unique),
-          /*writes=*/true, step_update->key_names.data(), &step_update->hold,
+          /*writes=*/true, step_update->gpu_handles.data(), &step_update->hold,
           &step_update->is_placed)));
-  if (step_update->is_placed) step_update->names.resize(planned.num_ids);
+  if (step_update->is_placed) step_update->of_ids.resize(planned.num_ids);
   return Status::OK();
 }
 
-// Names the rows of the updates whose rows the CPU has found.
-Status NameRows(std::vector<StepUpdate>* updates, Parallel* parallel) {
-  std::vector<StepUpdate*> named;
+// Finds the GPU's handles for the updates whose rows the CPU has found.
+Status FindGpuHandles(std::vector<StepUpdate>* updates, Parallel* parallel) {
+  std::vector<StepUpdate*> by_handles;
   for (StepUpdate& update : *updates) {
-    if (update.is_named()) named.push_back(&update);
+    if (update.has_handles()) by_handles.push_back(&update);
   }
   EV_RETURN_IF_ERROR(
-      RunTasksWithStatus(parallel, static_cast<int64_t>(named.size()),
-                         [&](int64_t k) { return Place(named[k]); }));
+      RunTasksWithStatus(parallel, static_cast<int64_t>(by_handles.size()),
+                         [&](int64_t k) { return Place(by_handles[k]); }));
   TaskList tasks(kIdsPerTask);
-  for (size_t k = 0; k < named.size(); ++k) {
-    tasks.Add(static_cast<int>(k), named[k]->names.size(), 1);
+  for (size_t k = 0; k < by_handles.size(); ++k) {
+    tasks.Add(static_cast<int>(k), by_handles[k]->of_ids.size(), 1);
   }
   RunPieces(parallel, tasks, [&](const Piece& piece) {
-    StepUpdate* const to = named[piece.item];
+    StepUpdate* const to = by_handles[piece.item];
     const PlannedTable& planned = *to->update->planned;
-    NameIds(planned.all_unique() ? nullptr : planned.inverse,
-            to->key_names.data(), piece.begin,
-            Span<RowHandle>(to->names.data() + piece.begin,
-                            piece.end - piece.begin));
+    HandlesOfIds(planned.all_unique() ? nullptr : planned.inverse,
+                 to->gpu_handles.data(), piece.begin,
+                 Span<RowHandle>(to->of_ids.data() + piece.begin,
+                                 piece.end - piece.begin));
   });
   return Status::OK();
 }
@@ -97,13 +97,13 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
   for (EmbeddingTable::Impl* table : shared) {
     locks.emplace_back(*table->update_lock.stripe(0));
   }
-  EV_RETURN_IF_ERROR(NameRows(updates, parallel));
+  EV_RETURN_IF_ERROR(FindGpuHandles(updates, parallel));
   std::vector<GpuStepUpdate> to_do;
   std::vector<RowMeta> tallies(updates->size());
   for (const StepUpdate& step_update : *updates) {
     const PooledUpdate* const update = step_update.update;
-    const bool is_named = step_update.is_named();
-    if (is_named && !step_update.is_placed) {
+    const bool has_handles = step_update.has_handles();
+    if (has_handles && !step_update.is_placed) {
       left->push_back(update);
       continue;
     }
@@ -114,12 +114,12 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
       one.unknown_handles = Span<const RowHandle>(
           update->unknown_handles, update->planned->unknown.keys.size());
     }
-    one.names = step_update.names;
+    one.handles = step_update.of_ids;
     one.grads = update->grads;
     one.put_grads = step_update.put_grads;
     // If the CPU has found the rows, it counts them too.
-    one.notes_rows = !is_named && update->table->needs_step_notes();
-    if (!is_named && update->table->keeps_tally()) {
+    one.notes_rows = !has_handles && update->table->needs_step_notes();
+    if (!has_handles && update->table->keeps_tally()) {
       RowMeta* const tally = &tallies[to_do.size()];
       tally->version_plus1 = RowMeta::PlusOne(update->call.step);
       tally->call = update->call.call;

@@ -78,7 +78,7 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   table.num_samples = given.num_samples;
   table.combiner = given.combiner;
   table.is_narrow = given.is_narrow;
-  table.are_names = given.are_names;
+  table.are_handles = given.are_handles;
   table.first_default = given.first_default;
   table.num_defaults = given.num_defaults;
   table.pieces = given.pieces;
@@ -182,7 +182,7 @@ void StepCall::LayOut() {
   there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
   there_.tables = there.AddBytes(sent_bytes);
   there_.counter = there_.tables + table_bytes_;
-  there_.names = there.AddBytes(num_ids_ * sizeof(RowHandle));
+  there_.handles = there.AddBytes(num_ids_ * sizeof(RowHandle));
   there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
   there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
   there_.occurrences = there.AddBytes(occurrence_bytes);
@@ -301,7 +301,7 @@ StepLookup StepCall::LookupView(int num_entries) const {
   view.find_tiles = tiles;
   view.pool_tiles = tiles + (n + 1);
   view.pool_order = tiles + 2 * (n + 1);
-  view.names = OnDevice<RowHandle>(there_.names);
+  view.handles = OnDevice<RowHandle>(there_.handles);
   view.unknown = OnHost<uint32_t>(here_.unknown);
   if (!all_put()) view.unknown_keys = OnHost<int64_t>(here_.unknown_keys);
   view.num_unknown = is_small_ ? OnHost<uint32_t>(here_.counter)
@@ -344,8 +344,8 @@ Status StepCall::Describe(const Described& what, const Entry& entry,
     to->defaults = table.rows->default_rows();
     to->out = entry.out;
   }
-  to->are_names = table.are_names;
-  if (what.finds && !table.are_names) {
+  to->are_handles = table.are_handles;
+  if (what.finds && !table.are_handles) {
     to->known = table.known->view();
     to->first_default = table.first_default;
     to->num_defaults = table.num_defaults;
@@ -436,7 +436,7 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
 StepCall::KnownLocks StepCall::LockKnown(int begin, int end) const {
   std::vector<KnownKeys*> all;
   for (int t = begin; t < end; ++t) {
-    if (!tables_[t].are_names) all.push_back(tables_[t].known.get());
+    if (!tables_[t].are_handles) all.push_back(tables_[t].known.get());
   }
   std::sort(all.begin(), all.end());
   KnownLocks locks;
@@ -470,7 +470,7 @@ Status StepCall::LaunchFind() {
       EV_RETURN_IF_ERROR(FindSamples());
     }
     EV_RETURN_IF_ERROR(
-        LaunchFindNames(LookupView(n), launches.find_blocks, stream));
+        LaunchFindHandles(LookupView(n), launches.find_blocks, stream));
   }
   return BringCounter();
 }
@@ -544,7 +544,7 @@ Status StepCall::LaunchPools(const Launches& launches) {
   const std::vector<int>& kinds = launches.kind_begin;
   const std::vector<int>& blocks = launches.block_begin;
   for (int kind = 0; kind < kPoolKinds; ++kind) {
-    EV_RETURN_IF_ERROR(LaunchPoolNames(
+    EV_RETURN_IF_ERROR(LaunchPoolHandles(
         LookupView(launches.num_entries), kind, kinds[kind], kinds[kind + 1],
         blocks[kind], blocks[kind + 1] - blocks[kind], lane_->stream()));
   }

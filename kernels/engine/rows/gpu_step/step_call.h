@@ -23,8 +23,8 @@
 //   outputs in host memory: their size on the GPU, and again pinned unless they
 //     are in pinned memory.
 //   per id, for an update: 40 on the GPU; 12 pinned for tables with notes_rows
-//     (step_rows.h), and 4 pinned if the update has names. Held from the update
-//     on, or from the pooling on if an update is expected.
+//     (step_rows.h), and 4 pinned if the update has handles. Held from the
+//     update on, or from the pooling on if an update is expected.
 //
 // All of it is memory of lanes (base/gpu/lanes/work_lane.h), except 16 bytes
 // per id of a table in the step in which it gets its first wide id: 8 on the
@@ -113,8 +113,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     size_t out_at = 0;  // byte offset in the lane's outputs
     std::vector<GpuStepPiece> pieces;
     int wave = 0;
-    bool is_narrow = false;  // ids on the GPU are int32
-    bool are_names = false;  // as GpuStepTable
+    bool is_narrow = false;    // ids on the GPU are int32
+    bool are_handles = false;  // as GpuStepTable
     // True if the caller's int64 ids are copied to the block of ids as int32.
     // If one does not fit, all are in 'wide' instead.
     bool narrows = false;
@@ -231,11 +231,12 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool OneIdEach(const Table& table) const {
     return tables_[table.first].one_id_each;
   }
-  // Overwrites the names of unknown ids with the handles that their keys have
+  // Overwrites the handles of unknown ids with the handles that their keys have
   // got since the lookup.
   Status SetHandles(const std::vector<NewHandles>& all, StreamView stream);
-  // Overwrites the names of all ids of the updates that have names.
-  Status SetNames(const std::vector<GpuStepUpdate>& updates, StreamView stream);
+  // Overwrites the handles of all ids of the updates that have handles.
+  Status SetGivenHandles(const std::vector<GpuStepUpdate>& updates,
+                         StreamView stream);
   // Writes the queued new rows and keys of these tables, on the stream.
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
@@ -320,7 +321,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   }
 
   struct Layout {
-    size_t ids, names, samples, factors, offsets, occurrences, unknown,
+    size_t ids, handles, samples, factors, offsets, occurrences, unknown,
         unknown_keys, counter, waves, tables, pool_tables, outputs, bytes;
   };
 

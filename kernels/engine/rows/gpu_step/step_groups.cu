@@ -140,7 +140,7 @@ Status StepGroups::Launch(const Source& source) {
   EV_RETURN_IF_ERROR(SendTables(grouped_at_, tiles_at_ + bytes));
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(plan_.counts, 0, zero_bytes_, stream));
-  plan_.rows = const_cast<RowHandle*>(source.names);
+  plan_.rows = const_cast<RowHandle*>(source.handles);
   plan_.samples = const_cast<uint32_t*>(source.samples);
   // Kernels only test splits for null: non-null means that samples is set.
   plan_.splits = reinterpret_cast<const int64_t*>(source.samples);

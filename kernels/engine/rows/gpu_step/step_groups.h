@@ -27,9 +27,9 @@ class StepGroups {
  public:
   // Inputs of the grouping, in device memory.
   struct Source {
-    const RowHandle* names = nullptr;   // row of each id; kNoRow: skipped
-    const uint32_t* samples = nullptr;  // sample of each id; null: one id each
-    const float* factors = nullptr;     // factor of each sample; null: all 1
+    const RowHandle* handles = nullptr;  // row of each id; kNoRow: skipped
+    const uint32_t* samples = nullptr;   // sample of each id; null: one id each
+    const float* factors = nullptr;      // factor of each sample; null: all 1
   };
 
   // numbers: each table's number in the step. tables: the fields for ids,

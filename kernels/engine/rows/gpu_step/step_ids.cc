@@ -155,7 +155,7 @@ Status StepCall::BringIds(int t, GpuStepIds* to) {
   }
   EV_RETURN_IF_ERROR(Offsets(table, to->offsets));
   to->occurrences = HostOccurrences(table);
-  return lane_->BringDown(there_.names + table.id_begin * sizeof(RowHandle),
+  return lane_->BringDown(there_.handles + table.id_begin * sizeof(RowHandle),
                           table.num_ids * sizeof(RowHandle), to->handles);
 }
 

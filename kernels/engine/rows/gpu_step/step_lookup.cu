@@ -36,9 +36,10 @@ struct Pace {
   static constexpr int kPoolRows = G >= 16 ? 5 : 4;
   static constexpr int kPoolBlocks = G >= 16 ? 3 : 4;
 };
-constexpr uint32_t kStaged = 4096;  // names that a block loads to shared memory
+constexpr uint32_t kStaged =
+    4096;  // handles that a block loads to shared memory
 
-__global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
+__global__ void __launch_bounds__(kBlock) FindHandlesKernel(StepLookup lookup) {
   const int t =
       TableOfBlock(lookup.find_tiles, 0, lookup.num_tables, blockIdx.x);
   const StepLookupTable& table = lookup.tables[t];
@@ -53,17 +54,17 @@ __global__ void __launch_bounds__(kBlock) FindNamesKernel(StepLookup lookup) {
     key = table.is_narrow
               ? __ldcs(static_cast<const int32_t*>(table.ids) + local)
               : __ldcs(static_cast<const long long*>(table.ids) + local);
-    RowHandle name = table.are_names ? static_cast<RowHandle>(key)
-                                     : FindKnown(table.known, key);
-    unknown = !table.are_names && name == ev::kNoRow;
+    RowHandle handle = table.are_handles ? static_cast<RowHandle>(key)
+                                         : FindKnown(table.known, key);
+    unknown = !table.are_handles && handle == ev::kNoRow;
     if (unknown && table.num_defaults != 0) {
       const int64_t rest = key % table.num_defaults;
-      name =
+      handle =
           kFirstReservedHandle +
           static_cast<RowHandle>(table.first_default +
                                  (rest < 0 ? rest + table.num_defaults : rest));
     }
-    lookup.names[i] = name;
+    lookup.handles[i] = handle;
     if (table.kept != nullptr) {
       if (table.is_narrow) {
         static_cast<int32_t*>(table.kept)[local] = static_cast<int32_t>(key);
@@ -99,20 +100,21 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 __global__ void __launch_bounds__(kBlock)
-    SetNamesKernel(const uint32_t* positions, const RowHandle* given,
-                   int64_t count, RowHandle* names) {
+    SetHandlesKernel(const uint32_t* positions, const RowHandle* given,
+                     int64_t count, RowHandle* handles) {
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (k < count) names[positions[k]] = given[k];
+  if (k < count) handles[positions[k]] = given[k];
 }
 
-__device__ __forceinline__ const float* RowOfName(const StepLookupTable& table,
-                                                  RowHandle name) {
-  if (name >= kFirstReservedHandle) {
+__device__ __forceinline__ const float* RowOfHandle(
+    const StepLookupTable& table, RowHandle handle) {
+  if (handle >= kFirstReservedHandle) {
     return table.defaults +
-           static_cast<int64_t>(name - kFirstReservedHandle) * table.dim;
+           static_cast<int64_t>(handle - kFirstReservedHandle) * table.dim;
   }
-  const RowHandle within = name & ((RowHandle{1} << table.rows.rows_log2) - 1);
-  return table.rows.pieces[name >> table.rows.rows_log2] +
+  const RowHandle within =
+      handle & ((RowHandle{1} << table.rows.rows_log2) - 1);
+  return table.rows.pieces[handle >> table.rows.rows_log2] +
          within * table.rows.stride;
 }
 
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
   const float* my_row = nullptr;
   if (lane < left) {
     const int64_t i = table.id_begin + first + lane;
-    my_row = RowOfName(table, lookup.names[i]);
+    my_row = RowOfHandle(table, lookup.handles[i]);
     if (lookup.samples != nullptr) {
       lookup.samples[i] =
           static_cast<uint32_t>(table.samples_before + first + lane);
@@ -199,8 +201,8 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
       static_cast<int64_t>(block - __ldg(lookup.pool_tiles + k)) * kPoolTile;
   const int num_samples =
       static_cast<int>(min(table.num_samples - tile, kPoolTile));
-  // The samples' offsets and the names in shared memory, so that the loop below
-  // waits only for rows. Not all names fit if samples have many ids.
+  // The samples' offsets and the handles in shared memory, so that the loop
+  // below waits only for rows. Not all handles fit if samples have many ids.
   __shared__ int32_t starts[kPoolTile + 1];
   __shared__ RowHandle staged[kStaged];
   for (int s = threadIdx.x; s <= num_samples; s += kBlock) {
@@ -210,9 +212,9 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
   const int32_t first = starts[0];
   const uint32_t num_staged =
       min(static_cast<uint32_t>(starts[num_samples] - first), kStaged);
-  const RowHandle* const names = lookup.names + table.id_begin;
+  const RowHandle* const handles = lookup.handles + table.id_begin;
   for (uint32_t i = threadIdx.x; i < num_staged; i += kBlock) {
-    staged[i] = names[first + i];
+    staged[i] = handles[first + i];
   }
   __syncthreads();
   for (int s = threadIdx.x / G; s < num_samples; s += kGroups) {
@@ -234,8 +236,8 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
         if (j + sub < to) {
           const int32_t i = j + sub;
           const uint32_t ahead = static_cast<uint32_t>(i - first);
-          my_row =
-              RowOfName(table, ahead < num_staged ? staged[ahead] : names[i]);
+          my_row = RowOfHandle(table,
+                               ahead < num_staged ? staged[ahead] : handles[i]);
           if (base == 0 && lookup.samples != nullptr) {
             lookup.samples[table.id_begin + i] =
                 static_cast<uint32_t>(tile + s);
@@ -286,26 +288,26 @@ Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
   return Status::OK();
 }
 
-Status LaunchFindNames(const StepLookup& lookup, int blocks,
-                       StreamView stream) {
+Status LaunchFindHandles(const StepLookup& lookup, int blocks,
+                         StreamView stream) {
   if (blocks == 0) return Status::OK();
-  FindNamesKernel<<<blocks, kBlock, 0, stream.get()>>>(lookup);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindNamesKernel");
+  FindHandlesKernel<<<blocks, kBlock, 0, stream.get()>>>(lookup);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("FindHandlesKernel");
   return Status::OK();
 }
 
-Status LaunchSetNames(const uint32_t* positions, const RowHandle* given,
-                      int64_t count, RowHandle* names, StreamView stream) {
+Status LaunchSetHandles(const uint32_t* positions, const RowHandle* given,
+                        int64_t count, RowHandle* handles, StreamView stream) {
   if (count == 0) return Status::OK();
   const int blocks = static_cast<int>((count + kBlock - 1) / kBlock);
-  SetNamesKernel<<<blocks, kBlock, 0, stream.get()>>>(positions, given, count,
-                                                      names);
-  EV_CUDA_RETURN_IF_LAUNCH_FAILED("SetNamesKernel");
+  SetHandlesKernel<<<blocks, kBlock, 0, stream.get()>>>(positions, given, count,
+                                                        handles);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("SetHandlesKernel");
   return Status::OK();
 }
 
-Status LaunchPoolNames(const StepLookup& lookup, int kind, int begin, int end,
-                       int first_block, int blocks, StreamView stream) {
+Status LaunchPoolHandles(const StepLookup& lookup, int kind, int begin, int end,
+                         int first_block, int blocks, StreamView stream) {
   if (blocks == 0) return Status::OK();
   const bool one = kind % 2 == 0;
   const cudaStream_t s = stream.get();

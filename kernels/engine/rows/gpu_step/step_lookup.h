@@ -5,9 +5,9 @@
 // tables in the GPU's key tables (rows/gpu/known_keys.h), and pool the rows
 // into the outputs.
 //
-// The NAME of an id is the result of its lookup: the handle of its row,
-// AbsentAs(r) for default row r, or kNoRow if the GPU has no row for it. An id
-// is UNKNOWN if its key is not in the GPU's key table.
+// The handle of an id is that of its row, AbsentAs(r) for default row r, or
+// kNoRow if the GPU has no row for it. An id is UNKNOWN if its key is not in
+// the GPU's key table.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_LOOKUP_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_LOOKUP_H_
@@ -34,10 +34,10 @@ inline int PoolKind(int dim_class, bool one_id_each) {
 
 // One table of the batch. All arrays are in device memory.
 struct StepLookupTable {
-  KnownKeysView known;               // read by LaunchFindNames
+  KnownKeysView known;               // read by LaunchFindHandles
   const void* ids = nullptr;         // [N], int64 or int32
   const int32_t* offsets = nullptr;  // [B + 1]; null: one id each
-  // For ids that the caller has in GPU memory. LaunchFindNames copies them to
+  // For ids that the caller has in GPU memory. LaunchFindHandles copies them to
   // 'kept', because the caller frees its own. LaunchFindSamples makes 'made'
   // from the samples, which are row splits or indices.
   void* kept = nullptr;               // [N]
@@ -49,16 +49,16 @@ struct StepLookupTable {
   // If this describes only a range of a table's samples: the number of samples
   // before it.
   int64_t samples_before = 0;
-  // Read by LaunchPoolNames.
+  // Read by LaunchPoolHandles.
   PiecesView rows;
   const float* defaults = nullptr;
   float* out = nullptr;  // [B, dim]
   int32_t dim = 0;
   int32_t combiner = 0;  // ev::Combiner
   bool is_narrow = false;
-  bool are_names = false;  // the ids are names, of 32 bits
-  // Read by LaunchFindNames. If num_defaults is not 0, the name of an unknown
-  // id is its default row, AbsentAs(first_default + floormod(id,
+  bool are_handles = false;  // the ids are handles, of 32 bits
+  // Read by LaunchFindHandles. If num_defaults is not 0, the handle of an
+  // unknown id is its default row, AbsentAs(first_default + floormod(id,
   // num_defaults)).
   int64_t first_default = 0, num_defaults = 0;
 };
@@ -73,8 +73,8 @@ struct StepLookup {
   const int32_t* find_tiles = nullptr;
   const int32_t* pool_tiles = nullptr;
   const int32_t* pool_order = nullptr;  // [T]
-  // [N] names of the ids of all tables.
-  RowHandle* names = nullptr;
+  // [N] handles of the ids of all tables.
+  RowHandle* handles = nullptr;
   // [N] sample of each id in its table; null: not written.
   uint32_t* samples = nullptr;
   // [B] multiplier of each sample's gradient; null: not written.
@@ -97,22 +97,23 @@ constexpr int64_t kPoolTile = 256;
 Status LaunchFindSamples(const StepLookup& lookup, const int32_t* sample_tiles,
                          int blocks, StreamView stream);
 
-// Writes names and unknown. blocks: find_tiles[T]. Launches one kernel.
-Status LaunchFindNames(const StepLookup& lookup, int blocks, StreamView stream);
+// Writes handles and unknown. blocks: find_tiles[T]. Launches one kernel.
+Status LaunchFindHandles(const StepLookup& lookup, int blocks,
+                         StreamView stream);
 
-// names[positions[k]] = given[k] for k < count. Pointers are device memory.
+// handles[positions[k]] = given[k] for k < count. Pointers are device memory.
 // Launches one kernel.
-Status LaunchSetNames(const uint32_t* positions, const RowHandle* given,
-                      int64_t count, RowHandle* names, StreamView stream);
+Status LaunchSetHandles(const uint32_t* positions, const RowHandle* given,
+                        int64_t count, RowHandle* handles, StreamView stream);
 
 // Writes the outputs of tables pool_order[begin, end), all of one kind, and
 // their samples and factors unless null. blocks: number of blocks from
 // first_block on. Launches one kernel.
-// REQUIRES: no name is kNoRow. Outputs are aligned to 16 bytes, unless the kind
-// is of the last class of ClassOfDim, which accesses single floats and takes
-// any dim.
-Status LaunchPoolNames(const StepLookup& lookup, int kind, int begin, int end,
-                       int first_block, int blocks, StreamView stream);
+// REQUIRES: no handle is kNoRow. Outputs are aligned to 16 bytes, unless the
+// kind is of the last class of ClassOfDim, which accesses single floats and
+// takes any dim.
+Status LaunchPoolHandles(const StepLookup& lookup, int kind, int begin, int end,
+                         int first_block, int blocks, StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev

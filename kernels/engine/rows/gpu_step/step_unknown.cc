@@ -36,16 +36,16 @@ Status StepCall::TakeUnknown() {
           lane_->host() + here_.ids, lane_->device() + there_.ids, id_bytes_,
           cudaMemcpyDeviceToHost, lane_->stream()));
     }
-    // Copies all names: scanning them costs less than sorting the positions.
-    RowHandle* const names = OnHost<RowHandle>(here_.unknown);
+    // Copies all handles: scanning them costs less than sorting the positions.
+    RowHandle* const handles = OnHost<RowHandle>(here_.unknown);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        names, lane_->device() + there_.names, num_ids_ * sizeof(RowHandle),
+        handles, lane_->device() + there_.handles, num_ids_ * sizeof(RowHandle),
         cudaMemcpyDeviceToHost, lane_->stream()));
     EV_RETURN_IF_ERROR(lane_->Wait());
     unknown_.reserve(count);
-    // The name of an unknown id is the handle of a default row.
+    // The handle of an unknown id is the handle of a default row.
     for (int64_t i = 0; i < num_ids_; ++i) {
-      if (names[i] >= kFirstReservedHandle) {
+      if (handles[i] >= kFirstReservedHandle) {
         unknown_.push_back(static_cast<uint32_t>(i));
       }
     }

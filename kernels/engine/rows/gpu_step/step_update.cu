@@ -79,7 +79,7 @@ StepTable StepCall::TableOf(const Table& of, bool fits) {
 
 Status StepCall::LaunchGroups(StepGroups* groups) const {
   StepGroups::Source source;
-  source.names = OnDevice<RowHandle>(there_.names);
+  source.handles = OnDevice<RowHandle>(there_.handles);
   if (has_lists_) source.samples = OnDevice<uint32_t>(there_.samples);
   if (divides_) source.factors = OnDevice<float>(there_.factors);
   return groups->Launch(source);
@@ -145,9 +145,9 @@ struct StepCall::UpdateWork {
   std::vector<NewHandles> new_handles;
   std::vector<GpuGradients*> put_grads;
   int64_t num_noted = 0;  // ids of tables that note their rows
-  bool have_names = false, have_tallies = false;
+  bool have_handles = false, have_tallies = false;
 
-  bool changes_handles() const { return !new_handles.empty() || have_names; }
+  bool changes_handles() const { return !new_handles.empty() || have_handles; }
 };
 
 // Checks an update and adds its part of the call's arrays.
@@ -171,7 +171,7 @@ Status StepCall::AddUpdate(size_t k, UpdateWork* call) const {
   table.notes_rows = update.notes_rows;
   table.occurrences = DeviceOccurrences(of);
   if (update.notes_rows) call->num_noted += of.num_ids;
-  call->have_names |= !update.names.empty();
+  call->have_handles |= !update.handles.empty();
   if (update.tally != nullptr) {
     call->have_tallies = true;
     table.tally_version_plus1 = update.tally->version_plus1;
@@ -285,7 +285,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   const bool had_failed = has_failed_;  // an earlier failure is kept
   bool is_grouped = false;
   EV_RETURN_IF_ERROR(TakeGroups(call, &groups, &is_grouped));
-  // For SetHandles, SetNames and the groups.
+  // For SetHandles, SetGivenHandles and the groups.
   lanes_.reserve(lanes_.size() + 3);
   // From here on, work may be in flight.
   has_failed_ = true;
@@ -299,7 +299,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(SetHandles(call.new_handles, s));
-    EV_RETURN_IF_ERROR(SetNames(call.updates, s));
+    EV_RETURN_IF_ERROR(SetGivenHandles(call.updates, s));
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
   }
   EV_RETURN_IF_ERROR(groups->Describe(call.tables));

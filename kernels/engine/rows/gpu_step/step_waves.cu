@@ -123,8 +123,8 @@ Status StepCall::LaunchWave(const Wave& wave) {
     described.finds = described.pools = true;
     described.here = is_only ? here_.tables : here_.waves + wave.tables_at;
     EV_RETURN_IF_ERROR(SendDescription(described, &launches));
-    EV_RETURN_IF_ERROR(LaunchFindNames(LookupView(launches.num_entries),
-                                       launches.find_blocks, stream));
+    EV_RETURN_IF_ERROR(LaunchFindHandles(LookupView(launches.num_entries),
+                                         launches.find_blocks, stream));
   }
   for (GpuRows* of : rows) {
     EV_RETURN_IF_ERROR(FollowAll(of->events().begun(), stream, &followed_));

@@ -167,7 +167,7 @@ Status DeviceCache::Round(Span<const RowHandle> handles, Use use,
         loads.push_back(load);
         break;
       case Pin::kNoRow:
-        return NamesNoRow(handles[i]);
+        return NoSuchRow(handles[i]);
     }
   }
   std::vector<Place> taken;
@@ -328,7 +328,7 @@ Status DeviceCache::Visit(Span<const RowHandle> handles,
         } else if (pin == Pin::kBusy) {
           again->push_back(i);
         } else if (pin == Pin::kNoRow) {
-          status = NamesNoRow(handles[i]);
+          status = NoSuchRow(handles[i]);
         } else if (IsFresh(seen)) {
           visitor.fresh(i, seen & kPayload);
         } else {

@@ -60,7 +60,7 @@ class DeviceCacheMemoryTest : public ::testing::Test {
                     .ok());
     ASSERT_EQ(values, expected_);
     for (RowHandle begin = 0; begin + kPlaces <= kRows; begin += kPlaces) {
-      std::vector<RowHandle> names(kPlaces);
+      std::vector<RowHandle> gpu_handles(kPlaces);
       std::unique_ptr<RowHold> hold;
       bool placed = false;
       // Another thread may still evict rows, whose places are not free yet.
@@ -68,7 +68,7 @@ class DeviceCacheMemoryTest : public ::testing::Test {
         ASSERT_TRUE(
             rows_->gpu()
                 ->PlaceRows(Span<const RowHandle>(all_.data() + begin, kPlaces),
-                            false, names.data(), &hold, &placed)
+                            false, gpu_handles.data(), &hold, &placed)
                 .ok());
       }
       ASSERT_TRUE(placed);

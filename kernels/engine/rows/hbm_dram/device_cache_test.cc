@@ -70,12 +70,12 @@ class DeviceCacheTest : public ::testing::Test {
 // Places of rows, for a step that reads or writes them.
 struct Placed {
   explicit Placed(const std::vector<RowHandle>& handles)
-      : rows(handles), names(handles.size()) {}
+      : rows(handles), gpu_handles(handles.size()) {}
   Status Place(RowHome* home, bool writes = false) {
-    return home->gpu()->PlaceRows(rows, writes, names.data(), &hold,
+    return home->gpu()->PlaceRows(rows, writes, gpu_handles.data(), &hold,
                                   &is_placed);
   }
-  std::vector<RowHandle> rows, names;
+  std::vector<RowHandle> rows, gpu_handles;
   std::unique_ptr<RowHold> hold;
   bool is_placed = false;
 };
@@ -86,11 +86,12 @@ TEST_F(DeviceCacheTest, PlacesAreRowsOfTheDevice) {
   Placed placed({150, AbsentAs(1), 3, kNoRow});
   ASSERT_OK(placed.Place(rows.get(), /*writes=*/true));
   ASSERT_TRUE(placed.is_placed);
-  EXPECT_EQ(placed.names[1], AbsentAs(1));
-  EXPECT_EQ(placed.names[3], kNoRow);
+  EXPECT_EQ(placed.gpu_handles[1], AbsentAs(1));
+  EXPECT_EQ(placed.gpu_handles[3], kNoRow);
   // The rows have what a step writes to their places.
   auto* const device = static_cast<GpuRowHome*>(rows->gpu()->placed_rows());
-  const std::vector<RowHandle> places = {placed.names[0], placed.names[2]};
+  const std::vector<RowHandle> places = {placed.gpu_handles[0],
+                                         placed.gpu_handles[2]};
   const std::vector<float> values = {7, 8, 9, 10};
   ASSERT_OK(device->Write(places, 0, values.data()));
   placed.hold.reset();

@@ -118,8 +118,9 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   }
 
   // Held as for a read, since that does not wait for rows that others hold.
-  Status PlaceRows(Span<const RowHandle> handles, bool writes, RowHandle* names,
-                   std::unique_ptr<RowHold>* hold, bool* placed) override {
+  Status PlaceRows(Span<const RowHandle> handles, bool writes,
+                   RowHandle* gpu_handles, std::unique_ptr<RowHold>* hold,
+                   bool* placed) override {
     *placed = false;
     return CatchBadAlloc([&] {
       const size_t size = handles.size();
@@ -128,7 +129,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       EV_RETURN_IF_ERROR(held->Hold(handles, Use::kReads));
       if (held->size() < size) return Status::OK();
       if (writes) cache_.Wrote(held->places());
-      std::copy_n(held->places().begin(), size, names);
+      std::copy_n(held->places().begin(), size, gpu_handles);
       *hold = std::move(held);
       *placed = true;
       return Status::OK();

@@ -266,7 +266,7 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
     for (size_t k = 0; k < taken && status.ok(); ++k) {
       const size_t i = absent[k].i;
       if (absent[k].seen == 0) {
-        status = NamesNoRow(handles[i]);
+        status = NoSuchRow(handles[i]);
       } else if (!MoveIn(handles[i], absent[k], holding, &incoming, rows,
                          places)) {
         busy.push_back(i);

@@ -75,7 +75,7 @@ Status TieredRows::PutAt(Place place, RowHandle handle, const float* from,
       sched_yield();
       continue;
     }
-    if (seen == 0) return NamesNoRow(handle);
+    if (seen == 0) return NoSuchRow(handle);
     if (InFastTier(seen)) {  // unchanged
       SetRank(handle, rank);
       return Status::OK();

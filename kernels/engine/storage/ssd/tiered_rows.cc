@@ -157,7 +157,7 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
         std::copy_n(fresh.data() + offset, count, to);
         if (ranks != nullptr) ranks[i] = 0;
       } else if (seen == 0) {
-        return NamesNoRow(handles[i]);
+        return NoSuchRow(handles[i]);
       } else {
         RecordRead read;
         read.record = seen - 1;

@@ -46,7 +46,7 @@ inline bool IsFresh(uint32_t word) {
 }
 
 // Returns the error for a handle that should have a row and has none.
-inline Status NamesNoRow(RowHandle handle) {
+inline Status NoSuchRow(RowHandle handle) {
   return Internal("handle " + std::to_string(handle) + " has no row");
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/embedding/lookup/named_step.h"
+#include "kernels/engine/embedding/lookup/handle_step.h"
 
 #include <algorithm>
 
@@ -11,46 +11,46 @@
 namespace ev {
 namespace {
 
-constexpr int64_t kNamesPerTask = 8192;
-static_assert(sizeof(RowHandle) == sizeof(int32_t), "names are put as int32");
+constexpr int64_t kHandlesPerTask = 8192;
+static_assert(sizeof(RowHandle) == sizeof(int32_t), "handles are put as int32");
 
 // A step's tables have at least one id. One that is in no sample stands for
 // none.
-int64_t NumIds(const NamedSamples& table) {
+int64_t NumIds(const SamplesOfRows& table) {
   return std::max<int64_t>(1, table.num_ids);
 }
 
-// Puts the names of ids [begin, end) of table k of the step.
-Status PutNames(const NamedSamples& table, int k, int64_t begin, int64_t end,
-                GpuStep* step) {
-  RowHandle names[kNamesPerTask];
+// Puts the handles of ids [begin, end) of table k of the step.
+Status PutHandles(const SamplesOfRows& table, int k, int64_t begin, int64_t end,
+                  GpuStep* step) {
+  RowHandle handles[kHandlesPerTask];
   if (table.num_ids == 0) {
-    names[0] = AbsentAs(0);
+    handles[0] = AbsentAs(0);
   } else {
-    NameIds(table.inverse, table.of_keys, begin,
-            Span<RowHandle>(names, end - begin));
+    HandlesOfIds(table.inverse, table.of_keys, begin,
+                 Span<RowHandle>(handles, end - begin));
   }
   return table.table->WithName(
       step->Put(k, begin,
-                Span<const int32_t>(reinterpret_cast<const int32_t*>(names),
+                Span<const int32_t>(reinterpret_cast<const int32_t*>(handles),
                                     end - begin)));
 }
 
 }  // namespace
 
-Status PoolByNames(const std::vector<NamedSamples>& tables,
-                   const DeviceStream* stream, Parallel* parallel,
-                   std::shared_ptr<GpuStep>* step) {
+Status PoolByHandles(const std::vector<SamplesOfRows>& tables,
+                     const DeviceStream* stream, Parallel* parallel,
+                     std::shared_ptr<GpuStep>* step) {
   const int num_tables = static_cast<int>(tables.size());
   std::vector<GpuStepTable> given;
-  TaskList put(kNamesPerTask);
+  TaskList put(kHandlesPerTask);
   for (int k = 0; k < num_tables; ++k) {
-    const NamedSamples& table = tables[k];
+    const SamplesOfRows& table = tables[k];
     GpuStepTable one;
     one.table = table.table->home->gpu()->placed_rows();
     one.num_ids = NumIds(table);
     one.num_samples = table.num_samples;
-    one.is_narrow = one.are_names = true;
+    one.is_narrow = one.are_handles = true;
     one.combiner = table.combiner;
     one.out = table.out;
     given.push_back(one);
@@ -60,10 +60,10 @@ Status PoolByNames(const std::vector<NamedSamples>& tables,
   EV_RETURN_IF_ERROR(
       first.WithName(given[0].table->StartStep(given, stream, step)));
   EV_RETURN_IF_ERROR(RunPieces(parallel, put, [&](const Piece& piece) {
-    for (int64_t i = piece.begin; i < piece.end; i += kNamesPerTask) {
-      EV_RETURN_IF_ERROR(PutNames(tables[piece.item], piece.item, i,
-                                  std::min(piece.end, i + kNamesPerTask),
-                                  step->get()));
+    for (int64_t i = piece.begin; i < piece.end; i += kHandlesPerTask) {
+      EV_RETURN_IF_ERROR(PutHandles(tables[piece.item], piece.item, i,
+                                    std::min(piece.end, i + kHandlesPerTask),
+                                    step->get()));
     }
     return Status::OK();
   }));
@@ -81,14 +81,14 @@ Status PoolByNames(const std::vector<NamedSamples>& tables,
   });
 }
 
-void NameIds(const int32_t* inverse, const RowHandle* of_keys, int64_t begin,
-             Span<RowHandle> names) {
+void HandlesOfIds(const int32_t* inverse, const RowHandle* of_keys,
+                  int64_t begin, Span<RowHandle> handles) {
   if (inverse == nullptr) {
-    std::copy_n(of_keys + begin, names.size(), names.data());
+    std::copy_n(of_keys + begin, handles.size(), handles.data());
     return;
   }
-  for (size_t i = 0; i < names.size(); ++i) {
-    names[i] = of_keys[inverse[begin + i]];
+  for (size_t i = 0; i < handles.size(); ++i) {
+    handles[i] = of_keys[inverse[begin + i]];
   }
 }
 

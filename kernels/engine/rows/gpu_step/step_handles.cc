@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCall: overwrites the names of ids before an update, because keys have got
-// rows, or rows other places, since the lookup.
+// StepCall: overwrites the handles of ids before an update, because keys have
+// got rows, or rows other places, since the lookup.
 
 #include <cuda_runtime_api.h>
 
@@ -43,16 +43,16 @@ Status StepCall::SetHandles(const std::vector<NewHandles>& all,
   }
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
       there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
-  return LaunchSetNames(reinterpret_cast<const uint32_t*>(there + ids_at),
-                        reinterpret_cast<const RowHandle*>(there + given_at),
-                        num_ids, OnDevice<RowHandle>(there_.names), stream);
+  return LaunchSetHandles(reinterpret_cast<const uint32_t*>(there + ids_at),
+                          reinterpret_cast<const RowHandle*>(there + given_at),
+                          num_ids, OnDevice<RowHandle>(there_.handles), stream);
 }
 
-Status StepCall::SetNames(const std::vector<GpuStepUpdate>& updates,
-                          StreamView stream) {
+Status StepCall::SetGivenHandles(const std::vector<GpuStepUpdate>& updates,
+                                 StreamView stream) {
   size_t bytes = 0;
   for (const GpuStepUpdate& update : updates) {
-    bytes += update.names.size() * sizeof(RowHandle);
+    bytes += update.handles.size() * sizeof(RowHandle);
   }
   if (bytes == 0) return Status::OK();
   std::unique_ptr<WorkLane> lane;
@@ -60,15 +60,15 @@ Status StepCall::SetNames(const std::vector<GpuStepUpdate>& updates,
   char* here = lane->host();
   lanes_.push_back(std::move(lane));
   for (const GpuStepUpdate& update : updates) {
-    const size_t size = update.names.size() * sizeof(RowHandle);
+    const size_t size = update.handles.size() * sizeof(RowHandle);
     if (size == 0) continue;
-    std::transform(update.names.begin(), update.names.end(),
-                   reinterpret_cast<RowHandle*>(here), [](RowHandle name) {
-                     return name < kFirstReservedHandle ? name : ev::kNoRow;
+    std::transform(update.handles.begin(), update.handles.end(),
+                   reinterpret_cast<RowHandle*>(here), [](RowHandle handle) {
+                     return handle < kFirstReservedHandle ? handle : ev::kNoRow;
                    });
     const int64_t at = tables_[update.number].id_begin;
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(OnDevice<RowHandle>(there_.names) + at, here, size,
+        cudaMemcpyAsync(OnDevice<RowHandle>(there_.handles) + at, here, size,
                         cudaMemcpyHostToDevice, stream.get()));
     here += size;
   }
