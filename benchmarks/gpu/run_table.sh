@@ -25,7 +25,7 @@ if has build; then
   build_programs "$build" //benchmarks/gpu:table_find \
     //benchmarks/gpu:table_find_copy //benchmarks/gpu:table_find_or_insert \
     //benchmarks/gpu:table_insert_and_evict \
-    //kernels/engine/table/gpu:table_set_test_program || exit 1
+    //addons/hierarchical_parameter_server/cache/table:table_set_test_program || exit 1
 fi
 if [[ $steps != build ]]; then
   need_programs "$build" $tests $benches || exit 1

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {

@@ -21,9 +21,6 @@ MAY_USE = {
     "tools/build_defs": [],
     "kernels/engine/base": [],
     "kernels/engine/ids": ["kernels/engine/base"],
-    # The hash table of the parameter server's cache. Embedding variables do not use it;
-    # they index their keys in host memory.
-    "kernels/engine/table/gpu": ["kernels/engine/base"],
     "kernels/engine/table": ["kernels/engine/base"],
     "kernels/engine/policy": ["kernels/engine/base"],
     "kernels/engine/storage": ["kernels/engine/base", "kernels/engine/policy"],
@@ -95,8 +92,10 @@ MAY_USE.update({
     _HPS + "source": [_HPS + "database", _HPS + "config"] + _HPS_ENGINE,
     # A cache on the test device, and tests that hold for every cache.
     _HPS + "cache/testing": [_HPS + "cache", _ENGINE + "testing"] + _HPS_ENGINE,
-    # Rows on a device, above the databases, in the engine's GPU hash table.
-    _HPS + "cache": [_ENGINE + "table/gpu"] + _HPS_ENGINE,
+    # The hash table in GPU memory, which only the cache uses.
+    _HPS + "cache/table": _HPS_ENGINE,
+    # Rows on a device, above the databases.
+    _HPS + "cache": [_HPS + "cache/table"] + _HPS_ENGINE,
     # Interface between the op library and its CUDA library.
     _HPS + "cuda": [_HPS + "cache"] + _HPS_ENGINE,
     _HPS + "server": [
@@ -213,8 +212,8 @@ class ArrowsTest(parameterized.TestCase):
       ("kernels/tf/op_kernels/a.cc", "addons/sparse_operation_kit/exchange/route.h"),
       ("kernels/engine/rows/gpu/a.cc", "kernels/engine/embedding/table_impl.h"),
       ("kernels/engine/rows/a.cc", "kernels/engine/table/cpu/hash_index.h"),
-      ("kernels/engine/embedding/a.cc", "kernels/engine/table/gpu/table_set.h"),
-      ("kernels/engine/table/gpu/a.cu", "kernels/engine/embedding/table_impl.h"),
+      ("kernels/engine/embedding/a.cc", _HPS + "cache/table/table_set.h"),
+      (_HPS + "cache/table/a.cu", "kernels/engine/embedding/table_impl.h"),
       ("kernels/engine/embedding/a.cc", "kernels/engine/checkpoint/tensor_names.h"),
       ("kernels/engine/checkpoint/a.cc", "kernels/engine/rows/row_home.h"),
       ("kernels/engine/checkpoint/a.cc", "kernels/tf/bridge/checkpoint_reader.h"),
@@ -229,7 +228,7 @@ class ArrowsTest(parameterized.TestCase):
       (_HPS + "database/a.cc", _HPS + "server/server.h"),
       (_HPS + "database/a.cc", _HPS + "database/testing/database_contract.h"),
       (_HPS + "server/a.cc", "tensorflow/core/framework/op.h"),
-      (_HPS + "server/a.cc", "kernels/engine/table/gpu/table_set.h"),
+      (_HPS + "server/a.cc", _HPS + "cache/table/table_set.h"),
       (_HPS + "server/a.cc", _HPS + "cache/testing/host_device_cache.h"),
       (_HPS + "cuda/a.cc", _HPS + "server/server.h"),
       ("addons/sparse_operation_kit/cuda/a.cc", "tensorflow/core/framework/op.h"),

@@ -71,7 +71,8 @@ class VisibilityTest(parameterized.TestCase):
   @parameterized.parameters(
       ("kernels/engine/ids/BUILD", "//visibility:public"),
       ("kernels/engine/embedding/BUILD", "//kernels/engine/ids:__subpackages__"),
-      ("kernels/engine/table/gpu/BUILD", "//kernels/engine/rows:__subpackages__"),
+      ("addons/hierarchical_parameter_server/cache/table/BUILD",
+       "//kernels/engine/rows:__subpackages__"),
       ("addons/sparse_operation_kit/exchange/BUILD", "//kernels/tf/bridge:__pkg__"),
       ("kernels/tf/op_kernels/BUILD", "//kernels/engine/embedding:__pkg__"),
       ("kernels/engine/rows/BUILD",

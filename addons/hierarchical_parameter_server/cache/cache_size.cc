@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/engine/table/gpu/table_size.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_size.h"
 
 namespace hps {
 

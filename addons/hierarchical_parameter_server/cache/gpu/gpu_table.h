@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One table of a GPU's cache: a hash table of the engine
-// (table/gpu/table_set.h), a row for each of its slots, and the order in which
-// streams use them.
+// (cache/table/table_set.h), a row for each of its slots, and the order in
+// which streams use them.
 
 #ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
 #define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_GPU_GPU_TABLE_H_
@@ -18,9 +18,9 @@
 #include "addons/hierarchical_parameter_server/cache/gpu/cache_kernels.h"
 #include "addons/hierarchical_parameter_server/cache/gpu/stream_order.h"
 #include "addons/hierarchical_parameter_server/cache/key_changes.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/lanes/work_lane.h"
-#include "kernels/engine/table/gpu/table_set.h"
 
 namespace hps {
 

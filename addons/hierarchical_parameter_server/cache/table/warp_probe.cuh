@@ -8,13 +8,13 @@
 // results to the key's own lane, so the rest of an operation is one thread per
 // key.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
-#define KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_WARP_PROBE_CUH_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_WARP_PROBE_CUH_
 
 #include <cstdint>
 
+#include "addons/hierarchical_parameter_server/cache/table/bucket.h"
 #include "kernels/engine/base/gpu/warp.cuh"
-#include "kernels/engine/table/gpu/bucket.h"
 
 namespace ev {
 namespace gpu {
@@ -217,4 +217,4 @@ __device__ __forceinline__ void CountInWarp(int64_t* counters, int table,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_WARP_PROBE_CUH_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_WARP_PROBE_CUH_

@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
+#include "addons/hierarchical_parameter_server/cache/table/launch.cuh"
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_size.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/table/gpu/launch.cuh"
-#include "kernels/engine/table/gpu/table_set.h"
-#include "kernels/engine/table/gpu/table_size.h"
 
 namespace ev {
 namespace gpu {

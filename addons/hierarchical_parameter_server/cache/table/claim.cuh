@@ -3,12 +3,12 @@
 //
 // Takes a free slot for a key, without a lock.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
-#define KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_CLAIM_CUH_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_CLAIM_CUH_
 
 #include <cstdint>
 
-#include "kernels/engine/table/gpu/warp_probe.cuh"
+#include "addons/hierarchical_parameter_server/cache/table/warp_probe.cuh"
 
 namespace ev {
 namespace gpu {
@@ -51,4 +51,4 @@ __device__ __forceinline__ int ClaimSlot(int64_t* bucket, int64_t key,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_CLAIM_CUH_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_CLAIM_CUH_

@@ -39,9 +39,9 @@
 // bucket without the mark was full from the start. Free slots are taken in a
 // fixed order, so the last one is the highest.
 
+#include "addons/hierarchical_parameter_server/cache/table/claim.cuh"
+#include "addons/hierarchical_parameter_server/cache/table/evict.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/table/gpu/claim.cuh"
-#include "kernels/engine/table/gpu/evict.cuh"
 
 namespace ev {
 namespace gpu {

@@ -3,15 +3,15 @@
 //
 // Kernel launchers of table_set.cu. All of them only enqueue.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
-#define KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_LAUNCH_CUH_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_LAUNCH_CUH_
 
 #include <cuda_runtime.h>
 
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_size.h"
+#include "addons/hierarchical_parameter_server/cache/table/warp_probe.cuh"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/table/gpu/table_set.h"
-#include "kernels/engine/table/gpu/table_size.h"
-#include "kernels/engine/table/gpu/warp_probe.cuh"
 
 namespace ev {
 namespace gpu {
@@ -128,4 +128,4 @@ Status LaunchExport(const TableView& view, int64_t first_slot,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_LAUNCH_CUH_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_LAUNCH_CUH_

@@ -8,8 +8,8 @@
 
 #include <cooperative_groups.h>
 
+#include "addons/hierarchical_parameter_server/cache/table/evict.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/table/gpu/evict.cuh"
 
 namespace ev {
 namespace gpu {

@@ -3,9 +3,9 @@
 //
 // Finds or inserts keys in tables that never evict: one kernel, no lock.
 
+#include "addons/hierarchical_parameter_server/cache/table/claim.cuh"
+#include "addons/hierarchical_parameter_server/cache/table/launch.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/table/gpu/claim.cuh"
-#include "kernels/engine/table/gpu/launch.cuh"
 
 namespace ev {
 namespace gpu {

@@ -4,17 +4,17 @@
 // Shared by the kernels of one evicting call: lists and marks in device memory,
 // and the meaning of scores. evict.cu describes how the kernels work together.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
-#define KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_EVICT_CUH_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_EVICT_CUH_
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
+#include "addons/hierarchical_parameter_server/cache/table/launch.cuh"
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
+#include "addons/hierarchical_parameter_server/cache/table/warp_probe.cuh"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/table/gpu/launch.cuh"
-#include "kernels/engine/table/gpu/table_set.h"
-#include "kernels/engine/table/gpu/warp_probe.cuh"
 
 namespace ev {
 namespace gpu {
@@ -134,4 +134,4 @@ Status LaunchContest(const Batch& batch, Eviction eviction,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_EVICT_CUH_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_EVICT_CUH_

@@ -3,8 +3,8 @@
 //
 // Finds keys, optionally copying their rows.
 
+#include "addons/hierarchical_parameter_server/cache/table/launch.cuh"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/table/gpu/launch.cuh"
 
 namespace ev {
 namespace gpu {

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "kernels/engine/table/gpu/table_fixture.h"
-#include "kernels/engine/table/gpu/table_model.h"
-#include "kernels/engine/table/gpu/table_set.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_fixture.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_model.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
 #include "kernels/engine/testing/exit_without_gpu.h"
 
 namespace ev {

@@ -4,8 +4,8 @@
 // Test fixture of table_set_test: a table set with host vectors as inputs and
 // outputs, test keys, and expectations that need no test library.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
-#define KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_FIXTURE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_FIXTURE_H_
 
 #include <cuda_runtime.h>
 
@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "addons/hierarchical_parameter_server/cache/table/bucket.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/table/gpu/bucket.h"
-#include "kernels/engine/table/gpu/table_set.h"
 
 namespace ev {
 namespace gpu {
@@ -285,4 +285,4 @@ int RunTests(const Test (&tests)[n], int argc, char** argv) {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_FIXTURE_H_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_FIXTURE_H_

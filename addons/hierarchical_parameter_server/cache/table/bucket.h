@@ -5,8 +5,8 @@
 // free slots. Shared by the kernels and by host code that tests them.
 // table_set.h explains the design.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
-#define KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_BUCKET_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_BUCKET_H_
 
 #include <cstdint>
 
@@ -116,4 +116,4 @@ constexpr int kLruCallShift = 2;
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_BUCKET_H_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_BUCKET_H_

@@ -4,12 +4,12 @@
 // Number of slots of a table and device memory of a set. Used by the set itself
 // and by code that plans without a GPU.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
-#define KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_SIZE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_SIZE_H_
 
 #include <cstdint>
 
-#include "kernels/engine/table/gpu/bucket.h"
+#include "addons/hierarchical_parameter_server/cache/table/bucket.h"
 
 namespace ev {
 namespace gpu {
@@ -76,4 +76,4 @@ inline int64_t IndexBytesFor(int64_t capacity, bool evicts, int64_t max_keys) {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_SIZE_H_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_SIZE_H_

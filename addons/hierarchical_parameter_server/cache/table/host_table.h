@@ -5,14 +5,14 @@
 // marks in the same memory layout as the kernels, and tests bucket.h without a
 // GPU.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
-#define KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_HOST_TABLE_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_HOST_TABLE_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "kernels/engine/table/gpu/bucket.h"
+#include "addons/hierarchical_parameter_server/cache/table/bucket.h"
 
 namespace ev {
 namespace gpu {
@@ -90,4 +90,4 @@ class HostTable {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_HOST_TABLE_H_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_HOST_TABLE_H_

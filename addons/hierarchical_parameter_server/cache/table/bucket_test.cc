@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/table/gpu/bucket.h"
+#include "addons/hierarchical_parameter_server/cache/table/bucket.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/engine/table/gpu/host_table.h"
+#include "addons/hierarchical_parameter_server/cache/table/host_table.h"
 
 namespace ev {
 namespace gpu {

@@ -5,8 +5,8 @@
 // for table_set_test. It places keys in an order shuffled by its own seed, so
 // it would not match the device if the result depended on the order.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
-#define KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_MODEL_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_MODEL_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/engine/table/gpu/bucket.h"
-#include "kernels/engine/table/gpu/table_set.h"
+#include "addons/hierarchical_parameter_server/cache/table/bucket.h"
+#include "addons/hierarchical_parameter_server/cache/table/table_set.h"
 
 namespace ev {
 namespace gpu {
@@ -208,4 +208,4 @@ class EvictingModel {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_MODEL_H_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_MODEL_H_

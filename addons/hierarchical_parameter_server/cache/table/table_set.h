@@ -99,8 +99,8 @@
 // MEMORY. 8 bytes of index per slot, 16 with eviction. Eviction also takes up
 // to 13 MB of marks and locks per set and 73 bytes per key of the largest call.
 
-#ifndef KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
-#define KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
+#ifndef ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_SET_H_
+#define ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_SET_H_
 
 #include <cstdint>
 #include <memory>
@@ -262,4 +262,4 @@ class TableSet {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TABLE_GPU_TABLE_SET_H_
+#endif  // ADDONS_HIERARCHICAL_PARAMETER_SERVER_CACHE_TABLE_TABLE_SET_H_
