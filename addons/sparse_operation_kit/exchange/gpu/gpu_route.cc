@@ -177,9 +177,8 @@ GpuRoute::Samples GpuRoute::SamplesOf(int t) const {
   Samples samples;
   if (table.distinct != nullptr) {
     const auto& distinct = static_cast<const GpuDistinct&>(*table.distinct);
-    const ev::gpu::GroupedBatch grouped = distinct.batch();
-    samples.offsets = grouped.offsets;
-    samples.inverse = grouped.inverse;
+    samples.offsets = distinct.device_offsets();
+    samples.inverse = distinct.device_inverse();
     samples.places = table.is_sorted_on_device
                          ? distinct.device_places()
                          : reinterpret_cast<const int32_t*>(at);

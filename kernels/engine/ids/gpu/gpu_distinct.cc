@@ -86,17 +86,6 @@ size_t GpuDistinct::AtOf(const void* array) const {
   return static_cast<const char*>(array) - group_->lane()->device();
 }
 
-GroupedBatch GpuDistinct::batch() const {
-  GroupedBatch batch;
-  batch.inverse = there().inverse;
-  batch.counts = there().counts;
-  batch.offsets = there().offsets;
-  batch.num_ids = table_.num_ids;
-  batch.num_unique = num_unique_;
-  batch.num_samples = table_.num_samples;
-  return batch;
-}
-
 Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
   if (table_.brings_inverse) {
     const int32_t* const brought = table_.here.inverse;
@@ -156,8 +145,6 @@ Status GpuDistinct::Places(int32_t* places) const {
   return group_->lane()->BringDown(AtOf(table_.places),
                                    num_unique_ * sizeof(int32_t), places);
 }
-
-const int32_t* GpuDistinct::device_places() const { return table_.places; }
 
 }  // namespace gpu
 }  // namespace ev

@@ -28,7 +28,6 @@
 #include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/ids/gpu/distinct_group.h"
-#include "kernels/engine/ids/gpu/group_ids.h"
 
 namespace ev {
 namespace gpu {
@@ -61,8 +60,10 @@ class GpuDistinct : public DeviceDistinct {
 
   // Arrays in GPU memory, valid from Wait until this object is destroyed. Work
   // of other streams that uses them must have finished by then.
-  GroupedBatch batch() const;
-  const int32_t* device_places() const;  // null without owners
+  const int32_t* device_inverse() const { return there().inverse; }  // [N]
+  const int32_t* device_offsets() const { return there().offsets; }  // [B + 1]
+  // [U]; null without owners.
+  const int32_t* device_places() const { return table_.places; }
 
  private:
   GpuDistinct(int device, std::shared_ptr<DistinctGroup> group, size_t t);
