@@ -96,7 +96,7 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
       EV_RETURN_IF_ERROR(impl_->WithName(AdmissionFilter::Make(
           admission, impl_->options.record_version, &filter)));
     }
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     ++impl_->generation;
     impl_->index.Clear();
     // The home is replaced before the data that it reads.
@@ -117,28 +117,28 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
 }
 
 RowStorage EmbeddingTable::storage(std::string* why) const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   if (why != nullptr) *why = impl_->why_not_on_gpu;
   return impl_->storage;
 }
 
 bool EmbeddingTable::pools_on_device() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   return impl_->home != nullptr && impl_->home->gpu() != nullptr;
 }
 
 bool EmbeddingTable::takes_device_tensors() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   return impl_->home != nullptr && impl_->home->gpu_table() != nullptr;
 }
 
 int64_t EmbeddingTable::size() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   return impl_->index.size();
 }
 
 TableStats EmbeddingTable::stats() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   TableStats stats;
   stats.rows = impl_->index.size();
   stats.index_bytes = impl_->index.bytes();
@@ -154,7 +154,7 @@ TableStats EmbeddingTable::stats() const {
 }
 
 TierStats EmbeddingTable::tier_stats() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   TierStats stats;
   if (impl_->home == nullptr) return stats;
   if (impl_->home->tiers() != nullptr)
@@ -168,7 +168,7 @@ TierStats EmbeddingTable::tier_stats() const {
 }
 
 TierStats EmbeddingTable::tier_stats_below() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   if (impl_->home == nullptr || impl_->home->tiers() == nullptr) {
     return TierStats();
   }
@@ -176,12 +176,12 @@ TierStats EmbeddingTable::tier_stats_below() const {
 }
 
 std::vector<SlotSpec> EmbeddingTable::slots() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   return impl_->slots;
 }
 
 std::vector<float> EmbeddingTable::default_rows() const {
-  SharedGate shared(&impl_->gate);
+  SharedTableLock shared(&impl_->table_lock);
   const Span<const float> rows = impl_->default_rows();
   return std::vector<float>(rows.begin(), rows.end());
 }
@@ -192,7 +192,7 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
   return NoThrow(*impl_, [&] {
     std::vector<int> found;
     {
-      SharedGate shared(&impl_->gate);
+      SharedTableLock shared(&impl_->table_lock);
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
       bool as_wanted = impl_->FindSlots(slots, &found);
       for (size_t s = 0; as_wanted && s < slots.size(); ++s) {
@@ -204,7 +204,7 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
         return Status::OK();
       }
     }
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     std::vector<SlotSpec> after = impl_->slots;
     found.clear();
     for (const SlotSpec& slot : slots) {
@@ -230,7 +230,7 @@ Status EmbeddingTable::EnsureSlots(Span<const SlotSpec> slots,
 
 Status EmbeddingTable::Erase(Span<const int64_t> keys, int64_t* erased_rows) {
   return NoThrow(*impl_, [&] {
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     int64_t erased = 0;
     if (impl_->rows != nullptr) {
       EV_RETURN_IF_ERROR(impl_->TakeTally());
@@ -248,7 +248,7 @@ Status EmbeddingTable::Erase(Span<const int64_t> keys, int64_t* erased_rows) {
 }
 
 void EmbeddingTable::Uninitialize() {
-  ExclusiveGate alone(&impl_->gate);
+  ExclusiveTableLock alone(&impl_->table_lock);
   if (impl_->rows == nullptr) return;
   // First, so that the table is not used if Clear throws.
   impl_->initialized.store(false, std::memory_order_release);
@@ -257,7 +257,7 @@ void EmbeddingTable::Uninitialize() {
 
 Status EmbeddingTable::Clear() {
   return NoThrow(*impl_, [&] {
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     // Without memory the table stays uninitialized.
     impl_->initialized.store(false, std::memory_order_release);

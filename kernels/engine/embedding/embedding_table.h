@@ -6,13 +6,13 @@
 // the metadata yet (rows/gpu_compute.h). Rows are in CPU memory, in GPU memory,
 // in both, or partly on an SSD.
 //
-// All members are thread-safe. A table-wide gate (table_gate.h) orders the
+// All members are thread-safe. A table lock (table_lock.h) orders the
 // calls. Lookups, updates, inserts and counters run concurrently. Calls that
 // move or remove rows run alone: Initialize, Uninitialize, Erase, Clear, all
 // imports, evictions, and an EnsureSlots that changes something. CutChanges
-// runs alone, too. A call on several tables enters their gates in one global
-// order. Two concurrent updates of one row are each applied whole, in some
-// order. A reader may see a row between the writes of two elements, never
+// runs alone, too. A call on several tables takes their table locks in one
+// global order. Two concurrent updates of one row are each applied whole, in
+// some order. A reader may see a row between the writes of two elements, never
 // between two bytes of one element.
 //
 // Export returns keys, values, slots and metadata as of one moment; a
@@ -36,7 +36,8 @@
 // times as many keys, or from all keys of a small table. The sample depends
 // only on the order of evictions, so the same steps evict the same keys. A call
 // evicts rows that it has itself updated only if these rows alone are more than
-// the capacity. Cost: reads eight keys per evicted row, alone in the gate.
+// the capacity. Cost: reads eight keys per evicted row, alone under the table
+// lock.
 //
 // Errors name the table. Unless documented otherwise, a failed call has changed
 // nothing, except that it may have added slots and, after an error of a GPU or
@@ -233,7 +234,7 @@ class EmbeddingTable {
   // beyond the capacity. Returns keys and values [E, dim] of the evicted rows,
   // possibly including some of 'keys'. The rows get version 'step', and each
   // occurrence of a key adds one to its frequency. Bypasses an admission
-  // filter. Runs alone in the gate.
+  // filter. Runs alone under the table lock.
   Status ReadAndEvict(Span<const int64_t> keys, int64_t step, float* out,
                       std::vector<int64_t>* evicted_keys,
                       std::vector<float>* evicted_values);

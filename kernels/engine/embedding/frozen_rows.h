@@ -41,7 +41,7 @@ class FrozenRows {
   FrozenRows(const EmbeddingTable::Impl& table, const std::vector<int>& columns,
              int64_t kept_bytes);
 
-  // --- Called by updates, in the gate; thread-safe ---
+  // --- Called by updates, under the table lock; thread-safe ---
 
   // Marks a row as created after the moment. REQUIRES: no key has the handle
   // yet.

@@ -165,7 +165,7 @@ Status EmbeddingTable::Admit(Span<const int64_t> keys, const int64_t* counts,
           static_cast<int32_t>(std::min(kMax, std::max<int64_t>(0, counts[i])));
     }
     {
-      UpdatingGate updating(&impl_->gate);
+      UpdatingTableLock updating(&impl_->table_lock);
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
       std::vector<RowHandle> handles(keys.size());
       impl_->index.Find(keys, handles.data());

@@ -113,7 +113,7 @@ void CopyCounted(const EmbeddingTable::Impl& table, const Wanted& wanted,
 
 Status EmbeddingTable::CutChanges(int64_t* cut) {
   return NoThrow(*impl_, [&] {
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     EV_RETURN_IF_ERROR(impl_->TakeTally());
     if (impl_->changes == nullptr) impl_->changes.reset(new TableChanges);
@@ -127,7 +127,7 @@ Status EmbeddingTable::ExportChanges(int64_t since,
                                      TableDelta* delta) {
   return NoThrow(*impl_, [&] {
     std::lock_guard<std::mutex> one(impl_->export_changes);
-    FrozenGate frozen(&impl_->gate);
+    FrozenTableLock frozen(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     EV_RETURN_IF_ERROR(impl_->TakeTally());
     TableChanges* changes = impl_->changes.get();
@@ -177,7 +177,7 @@ Status EmbeddingTable::ExportNewer(int64_t version,
                                    Span<const std::string> slots,
                                    TableSnapshot* snapshot) const {
   return NoThrow(*impl_, [&] {
-    FrozenGate frozen(&impl_->gate);
+    FrozenTableLock frozen(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     if (!impl_->options.record_version) {
       return FailedPrecondition(

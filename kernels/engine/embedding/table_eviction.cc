@@ -107,10 +107,10 @@ void EmbeddingTable::Impl::AgeCalls() {
 void EmbeddingTable::Impl::EvictExcess(const UpdateCall& call) {
   if (!options.capacity.bounded()) return;
   {
-    SharedGate shared(&gate);
+    SharedTableLock shared(&table_lock);
     if (index.size() <= MaxRows() && !CallsAreOld()) return;
   }
-  ExclusiveGate alone(&gate);
+  ExclusiveTableLock alone(&table_lock);
   // Only 'before' could fail.
   EvictExcessAlone(call, nullptr);
 }
@@ -168,7 +168,7 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     TableJournal journal;
     EV_RETURN_IF_ERROR(table->CheckKeys(keys));
     const UpdateCall call = table->BeginCall(step);
-    ExclusiveGate alone(&table->gate);
+    ExclusiveTableLock alone(&table->table_lock);
     EV_RETURN_IF_ERROR(table->CheckInitialized());
     EV_RETURN_IF_ERROR(table->TakeTally());
     const auto read = [&](Span<const RowHandle> of, float* to) {
@@ -223,7 +223,7 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
                              std::to_string(steps_to_live) + ", " +
                              impl_->QuotedName());
     }
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     EV_RETURN_IF_ERROR(impl_->TakeTally());
     const uint64_t now = RowMeta::PlusOne(step);
@@ -293,7 +293,7 @@ Status EmbeddingTable::Impl::FindWeak(float threshold,
 
 Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
   return NoThrow(*impl_, [&] {
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     EV_RETURN_IF_ERROR(impl_->TakeTally());
     std::vector<int64_t> weak;

@@ -207,7 +207,7 @@ Status EmbeddingTable::Impl::NewRow(int64_t key, RowHandle* handle) {
                             ? gpu->NewKeyedRow(key, *handle, default_row)
                             : home->NewRow(*handle, default_row);
   if (!status.ok()) {
-    // Freeing it requires being alone in the gate.
+    // Freeing it requires being alone under the table lock.
     std::lock_guard<std::mutex> lock(unused_handles_mu);
     try {
       unused_handles.push_back(*handle);
@@ -284,8 +284,8 @@ void EmbeddingTable::Impl::Clear() {
   if (changes != nullptr) changes->Emptied();
 }
 
-SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables,
-                         Purpose purpose)
+SharedTableLocks::SharedTableLocks(std::vector<EmbeddingTable::Impl*> tables,
+                                   Purpose purpose)
     : tables_(std::move(tables)), purpose_(purpose) {
   std::sort(tables_.begin(), tables_.end(),
             [](const EmbeddingTable::Impl* a, const EmbeddingTable::Impl* b) {
@@ -294,19 +294,19 @@ SharedGates::SharedGates(std::vector<EmbeddingTable::Impl*> tables,
   tables_.erase(std::unique(tables_.begin(), tables_.end()), tables_.end());
   for (EmbeddingTable::Impl* table : tables_) {
     if (purpose_ == Purpose::kReading) {
-      table->gate.EnterShared();
+      table->table_lock.EnterShared();
     } else {
-      table->gate.EnterUpdating();
+      table->table_lock.EnterUpdating();
     }
   }
 }
 
-SharedGates::~SharedGates() {
+SharedTableLocks::~SharedTableLocks() {
   for (EmbeddingTable::Impl* table : tables_) {
     if (purpose_ == Purpose::kReading) {
-      table->gate.LeaveShared();
+      table->table_lock.LeaveShared();
     } else {
-      table->gate.LeaveUpdating();
+      table->table_lock.LeaveUpdating();
     }
   }
 }

@@ -22,7 +22,7 @@
 #include "kernels/engine/embedding/parts/admission_filter.h"
 #include "kernels/engine/embedding/parts/eviction_hand.h"
 #include "kernels/engine/embedding/parts/table_changes.h"
-#include "kernels/engine/embedding/parts/table_gate.h"
+#include "kernels/engine/embedding/parts/table_lock.h"
 #include "kernels/engine/embedding/table_journal.h"
 #include "kernels/engine/ids/key_partition.h"
 #include "kernels/engine/policy/eviction_rank.h"
@@ -36,7 +36,7 @@ namespace ev {
 class FrozenRows;
 
 // Members without a lock of their own are written only by the call that is
-// alone in the gate and read by calls that share it.
+// alone under the table lock and read by calls that share it.
 class EmbeddingTable::Impl : public RowSource {
  public:
   explicit Impl(const TableOptions& options);
@@ -54,7 +54,7 @@ class EmbeddingTable::Impl : public RowSource {
   // Begins a call that updates rows, and returns its number.
   UpdateCall BeginCall(int64_t step);
 
-  // --- REQUIRE an initialized table and the gate: in any mode for reads,
+  // --- REQUIRE an initialized table and the table lock: in any mode for reads,
   // updating or alone for writes ---
 
   int64_t dim() const { return options.dim; }
@@ -130,7 +130,7 @@ class EmbeddingTable::Impl : public RowSource {
   Status NewRow(int64_t key, RowHandle* handle) override;
 
   // Erases the rows of keys; returns how many there were. Throws
-  // std::bad_alloc, and erases none then. REQUIRES: alone in the gate.
+  // std::bad_alloc, and erases none then. REQUIRES: alone under the table lock.
   int64_t EraseRows(Span<const int64_t> keys);
 
   // Must be called before existing rows are changed in any way; handles without
@@ -175,8 +175,8 @@ class EmbeddingTable::Impl : public RowSource {
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
   // Adds the GPU's tally to the metadata and marks those rows as changed. Must
   // be called before metadata or change marks are read or overwritten, and
-  // before rows are removed. REQUIRES: the gate frozen or alone. Errors name
-  // the table.
+  // before rows are removed. REQUIRES: the table lock frozen or alone. Errors
+  // name the table.
   Status TakeTally();
   // Adds the tally of one row. now: the number of the last call that has begun.
   void AddTally(RowHandle handle, const RowMeta& tally, uint32_t now);
@@ -185,7 +185,7 @@ class EmbeddingTable::Impl : public RowSource {
     if (changes != nullptr) changes->Mark(handle);
   }
 
-  // --- REQUIRE: alone in the gate ---
+  // --- REQUIRE: alone under the table lock ---
 
   // Finds the keys of rows to be evicted by weight.
   Status FindWeak(float threshold, std::vector<int64_t>* keys) const;
@@ -209,13 +209,13 @@ class EmbeddingTable::Impl : public RowSource {
   Status EvictExcessAlone(const UpdateCall& call, const BeforeEviction& before);
   // Rows that came, or were updated, too many calls ago would become the newest
   // ones when call numbers wrap: AgeCalls gives them the oldest number.
-  bool CallsAreOld() const;  // may share the gate
+  bool CallsAreOld() const;  // may share the table lock
   void AgeCalls();
   // Like TakeBack. only_untouched: false to erase the inserted keys whatever
   // their rows contain.
   void TakeBackAlone(const TableJournal& journal, bool only_untouched = true);
 
-  // --- REQUIRE: this thread is not in the gate ---
+  // --- REQUIRE: this thread does not hold the table lock ---
 
   // Number of rows that the capacity allows; the largest int64 without one.
   int64_t MaxRows() const;
@@ -231,8 +231,8 @@ class EmbeddingTable::Impl : public RowSource {
 
   const TableOptions options;
   const uint64_t
-      number;  // unique among tables; gates are entered in this order
-  mutable TableGate gate;
+      number;  // unique among tables; table locks are taken in this order
+  mutable TableLock table_lock;
   UpdateLock update_lock;
   std::atomic<bool> initialized{false};
   std::atomic<int64_t> inserted_rows{0};
@@ -254,7 +254,8 @@ class EmbeddingTable::Impl : public RowSource {
   // one.
   std::vector<FrozenRows*> frozen_rows;
   std::unique_ptr<TableChanges> changes;  // null until CutChanges
-  std::mutex export_changes;  // one ExportChanges at a time, before the gate
+  std::mutex
+      export_changes;  // one ExportChanges at a time, before the table lock
   std::atomic<int64_t> evicted_rows{0};
   HashIndex index;
   // Allocates handles and stores row metadata.
@@ -278,7 +279,8 @@ class RowRoom {
   RowRoom(const RowRoom&) = delete;
   RowRoom& operator=(const RowRoom&) = delete;
 
-  // Reserves room for this many rows. REQUIRES: the gate until destruction.
+  // Reserves room for this many rows. REQUIRES: the table lock until
+  // destruction.
   Status Reserve(EmbeddingTable::Impl* table, int64_t rows) {
     EV_RETURN_IF_ERROR(table->WithName(table->home->Reserve(rows)));
     table_ = table;
@@ -291,16 +293,16 @@ class RowRoom {
   int64_t rows_ = 0;
 };
 
-// Holds the gates of several tables, entered in the global order. A table may
+// Holds the locks of several tables, taken in the global order. A table may
 // be given several times.
-class SharedGates {
+class SharedTableLocks {
  public:
   enum class Purpose { kReading, kUpdating };
 
-  SharedGates(std::vector<EmbeddingTable::Impl*> tables, Purpose purpose);
-  ~SharedGates();
-  SharedGates(const SharedGates&) = delete;
-  SharedGates& operator=(const SharedGates&) = delete;
+  SharedTableLocks(std::vector<EmbeddingTable::Impl*> tables, Purpose purpose);
+  ~SharedTableLocks();
+  SharedTableLocks(const SharedTableLocks&) = delete;
+  SharedTableLocks& operator=(const SharedTableLocks&) = delete;
 
   // Each table once, in the global order.
   const std::vector<EmbeddingTable::Impl*>& tables() const { return tables_; }
@@ -311,7 +313,7 @@ class SharedGates {
 };
 
 // Holds the update locks of tables. REQUIRES: the tables are distinct and in
-// the global order, and their gates are held.
+// the global order, and their table locks are held.
 class UpdateLocks {
  public:
   explicit UpdateLocks(const std::vector<EmbeddingTable::Impl*>& tables);

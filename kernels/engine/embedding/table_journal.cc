@@ -158,7 +158,7 @@ void EmbeddingTable::Impl::TakeBack(const TableJournal& journal) {
     std::lock_guard<std::mutex> lock(unused_handles_mu);
     if (is_empty && unused_handles.empty()) return;
   }
-  ExclusiveGate alone(&gate);
+  ExclusiveTableLock alone(&table_lock);
   TakeBackAlone(journal);
 }
 

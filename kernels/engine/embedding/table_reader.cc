@@ -29,11 +29,11 @@ TableReader::TableReader(const EmbeddingTable& table,
       slots_(slots.begin(), slots.end()) {}
 
 TableReader::~TableReader() {
-  if (in_ == In::kFrozen) table_->gate.LeaveFrozen();
+  if (in_ == In::kFrozen) table_->table_lock.LeaveFrozen();
   if (in_ != In::kSnapshot) return;
   // Updates that wait for this reader end before the snapshot does.
   rows_->Close();
-  table_->gate.EndSnapshot([this] {
+  table_->table_lock.EndSnapshot([this] {
     std::vector<FrozenRows*>& all = table_->frozen_rows;
     all.erase(std::find(all.begin(), all.end(), rows_.get()));
   });
@@ -41,13 +41,13 @@ TableReader::~TableReader() {
 
 void TableReader::LetUpdatesIn() {
   if (in_ == In::kSnapshot || rows_ == nullptr) return;
-  table_->gate.BeginSnapshot(
+  table_->table_lock.BeginSnapshot(
       [this] { table_->frozen_rows.push_back(rows_.get()); });
   in_ = In::kSnapshot;
 }
 
 Status TableReader::Start() {
-  table_->gate.EnterFrozen();
+  table_->table_lock.EnterFrozen();
   in_ = In::kFrozen;
   EV_RETURN_IF_ERROR(table_->CheckInitialized());
   EV_RETURN_IF_ERROR(table_->TakeTally());

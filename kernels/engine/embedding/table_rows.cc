@@ -103,7 +103,7 @@ Status EmbeddingTable::Gather(Span<const int64_t> keys, float* out,
                               Parallel* parallel) const {
   return NoThrow(*impl_, [&] {
     EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
-    SharedGate shared(&impl_->gate);
+    SharedTableLock shared(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     const int64_t dim = impl_->dim();
     const int64_t at_once = impl_->home->costs().rows_per_copy;
@@ -130,15 +130,15 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
     EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     bool has_tally;
     {
-      SharedGate shared(&impl_->gate);
+      SharedTableLock shared(&impl_->table_lock);
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
       has_tally = impl_->has_tally();
     }
     if (has_tally) {
-      FrozenGate frozen(&impl_->gate);
+      FrozenTableLock frozen(&impl_->table_lock);
       EV_RETURN_IF_ERROR(impl_->TakeTally());
     }
-    SharedGate shared(&impl_->gate);
+    SharedTableLock shared(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     RowHandle handles[kKeysAtOnce];
     const int64_t end = keys.size();
@@ -180,7 +180,7 @@ Status EmbeddingTable::ReadRows(Span<const int64_t> keys,
     EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
-      SharedGate shared(&impl_->gate);
+      SharedTableLock shared(&impl_->table_lock);
       std::vector<int> columns;
       // Missing again if the table was initialized meanwhile.
       if (!impl_->FindSlots(slots, &columns)) continue;
@@ -232,7 +232,8 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
     }
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
-      SharedGates gates({impl_.get()}, SharedGates::Purpose::kUpdating);
+      SharedTableLocks table_locks({impl_.get()},
+                                   SharedTableLocks::Purpose::kUpdating);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
       std::vector<RowHandle> handles(keys.size());
@@ -242,7 +243,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
             return impl_->FindOrInsert(keys.subspan(i, end - i),
                                        handles.data() + i, writer.part());
           }));
-      UpdateLocks locks(gates.tables());
+      UpdateLocks locks(table_locks.tables());
       const bool solo = locks.solo(impl_.get());
       impl_->BeforeChange(handles);
       RowRoom room;

@@ -28,7 +28,7 @@ struct TableTensorSpec {
   // Whether it changes only when the table is emptied. Only a delta that
   // replaces the table has such a tensor; in others its first size is 0.
   bool fixed;
-  // REQUIRES: the gate, frozen.
+  // REQUIRES: the table lock, frozen.
   TableTensor (*get)(const EmbeddingTable::Impl& table);
   // Sets a stored tensor. A fixed one may be null: the checkpoint lacks it.
   Status (*set)(const TableTensor* stored, EmbeddingTable* table);
@@ -39,7 +39,7 @@ struct TableTensorSpec {
 Span<const TableTensorSpec> TableTensorSpecs();
 
 // Returns the tensors in the order of the list. with_fixed: whether fixed ones
-// have elements. REQUIRES: the gate, frozen.
+// have elements. REQUIRES: the table lock, frozen.
 std::vector<TableTensor> GetTableTensors(const EmbeddingTable::Impl& table,
                                          bool with_fixed);
 // Sets either the fixed tensors, which empties the table, or the others.

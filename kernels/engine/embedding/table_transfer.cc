@@ -212,7 +212,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
   const auto import = [&] {
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
-      ExclusiveGate alone(&impl_->gate);
+      ExclusiveTableLock alone(&impl_->table_lock);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
       EV_RETURN_IF_ERROR(impl_->TakeTally());
@@ -287,7 +287,7 @@ Status EmbeddingTable::ImportSlot(Span<const int64_t> keys,
   return NoThrow(*impl_, [&] {
     for (;;) {
       EV_RETURN_IF_ERROR(EnsureSlots(slots, nullptr));
-      ExclusiveGate alone(&impl_->gate);
+      ExclusiveTableLock alone(&impl_->table_lock);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
       const size_t at_once = KeysAtOnce(*impl_);
@@ -329,7 +329,7 @@ Status EmbeddingTable::ImportFiltered(Span<const int64_t> keys,
   }
   EV_RETURN_IF_ERROR(CheckKeysOf(*impl_, keys, part, num_parts));
   const auto import = [&] {
-    ExclusiveGate alone(&impl_->gate);
+    ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
     AdmissionFilter* filter = impl_->filter.get();
     if (filter == nullptr) return Status::OK();

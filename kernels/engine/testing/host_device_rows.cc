@@ -178,7 +178,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     std::vector<HostStepTable> all;
     for (const GpuStepTable& table : tables) {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
-      // The caller stays in the gates until the step has looked up the ids.
+      // The caller keeps the table locks until the step has looked up the ids.
       rows->FillQueued();
       all.push_back({rows, rows->dim_, rows->known_, rows->tally_});
     }

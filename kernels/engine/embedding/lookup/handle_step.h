@@ -44,7 +44,7 @@ struct SamplesOfRows {
 // its samples. stream: that of outputs in GPU memory; null: outputs are in host
 // memory, and are written when the call returns. ResourceExhausted: not enough
 // memory; do not use *step then. REQUIRES: at least one table. The caller is in
-// the tables' gates, and the rows have places (GpuRowCompute::PlaceRows) until
+// the table locks, and the rows have places (GpuRowCompute::PlaceRows) until
 // 'release' is called. Throws std::bad_alloc.
 Status PoolByHandles(const std::vector<SamplesOfRows>& tables,
                      const DeviceStream* stream, Parallel* parallel,

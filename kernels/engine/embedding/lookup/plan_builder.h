@@ -60,7 +60,7 @@ Status TablesOf(Span<const Input> inputs,
 // called for each small table, in the task that planned it, as soon as its keys
 // are planned. The ids of the tables that 'step' has are copied to the GPU,
 // looked up and pooled. 'step' may be null. REQUIRES: the
-// inputs' sizes were checked, their tables' gates are held, the plan has as
+// inputs' sizes were checked, their table locks are held, the plan has as
 // many tables. Throws std::bad_alloc.
 Status PlanLookup(Span<const PooledInput> inputs, Samples samples,
                   LookupPlan* plan, StepLookup* step, Parallel* parallel,

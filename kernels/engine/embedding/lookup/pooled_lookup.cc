@@ -59,8 +59,8 @@ constexpr int64_t kIdsInTurn = 32768;
 // Mutex of concurrent calls, for parts of one step, that copy their ids to
 // devices in turn: results of the first are copied back while the ids of the
 // next are copied to the device. Without turns the first would finish no
-// earlier than the last. The call that holds the mutex enters no gate, so a
-// call may hold gates while it waits for the mutex.
+// earlier than the last. The call that holds the mutex takes no table lock, so
+// a call may hold table locks while it waits for the mutex.
 std::mutex* TurnToPutIds() {
   static std::mutex* const turn = new std::mutex;
   return turn;
@@ -293,7 +293,8 @@ Status PooledForward(Span<const PooledInput> inputs,
   return NoThrow(who, [&] {
     std::vector<EmbeddingTable::Impl*> impls;
     EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
-    const SharedGates gates(impls, SharedGates::Purpose::kReading);
+    const SharedTableLocks table_locks(impls,
+                                       SharedTableLocks::Purpose::kReading);
     for (const PooledInput& in : inputs) EV_RETURN_IF_ERROR(CheckInput(in));
 
     const std::shared_ptr<LookupPlan> made = LookupPlan::Make(num_tables);
@@ -301,7 +302,7 @@ Status PooledForward(Span<const PooledInput> inputs,
       if (!owners.empty()) made->mutable_planned(t)->owner = owners[t];
     }
     // Outlives 'tables', whose rows it holds; both are destroyed within the
-    // gates.
+    // table locks.
     RowHolds holds;
     StepLookup step;
     EV_RETURN_IF_ERROR(step.Start(inputs, outputs));
@@ -366,7 +367,7 @@ Status PooledForward(Span<const PooledInput> inputs,
     EV_RETURN_IF_ERROR(
         PoolOnCpu(left, impls, outputs, made.get(), &holds, parallel));
     EV_RETURN_IF_ERROR(step.TakeOutputs(parallel));
-    tables.clear();  // while the gates are held
+    tables.clear();  // while the table locks are held
     for (int t = 0; t < num_tables; ++t) {
       impls[t]->CountIds(inputs[t].num_ids, made->planned(t).step_finds_rows);
     }

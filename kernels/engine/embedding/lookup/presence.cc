@@ -21,7 +21,7 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
                  int32_t* tiers) {
   const EmbeddingTable::Impl& impl = *table.impl();
   return NoThrow(impl, [&] {
-    SharedGate shared(&impl.gate);
+    SharedTableLock shared(&impl.table_lock);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
     EV_RETURN_IF_ERROR(impl.CheckKeys(keys));
     const RowTiers* const homes_tiers = impl.home->tiers();
@@ -43,7 +43,7 @@ Status FindTiers(const EmbeddingTable& table, Span<const int64_t> keys,
 Status Prefetch(EmbeddingTable* table, Span<const int64_t> keys) {
   const EmbeddingTable::Impl& impl = *table->impl();
   return NoThrow(impl, [&] {
-    SharedGate shared(&impl.gate);
+    SharedTableLock shared(&impl.table_lock);
     EV_RETURN_IF_ERROR(impl.CheckInitialized());
     EV_RETURN_IF_ERROR(impl.CheckKeys(keys));
     RowTiers* const homes_tiers = impl.home->tiers();
@@ -60,7 +60,7 @@ Status InsertAbsent(EmbeddingTable* table, Span<const int64_t> keys,
   *inserted = 0;
   return NoThrow(*impl, [&] {
     // Alone, so that no call finds a row before its values are written.
-    ExclusiveGate alone(&impl->gate);
+    ExclusiveTableLock alone(&impl->table_lock);
     EV_RETURN_IF_ERROR(impl->CheckInitialized());
     EV_RETURN_IF_ERROR(impl->CheckKeys(keys));
     const int64_t dim = impl->dim();

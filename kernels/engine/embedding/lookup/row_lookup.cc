@@ -164,7 +164,8 @@ Status Lookup(Span<const RowsInput> inputs,
   return NoThrow(who, [&] {
     std::vector<EmbeddingTable::Impl*> impls;
     EV_RETURN_IF_ERROR(TablesOf(inputs, owners, &impls));
-    const SharedGates gates(std::move(impls), SharedGates::Purpose::kReading);
+    const SharedTableLocks table_locks(std::move(impls),
+                                       SharedTableLocks::Purpose::kReading);
     std::vector<PooledInput> lookups;
     for (int t = 0; t < num_tables; ++t) {
       const EmbeddingTable::Impl& table = *inputs[t].table->impl();

@@ -38,7 +38,7 @@ class StepLookup {
 
   // Begins the steps, if there are tables for them. Without memory there is no
   // step for outputs in host memory, and ResourceExhausted for those on a
-  // device. REQUIRES: the inputs, and the tables' gates, until destruction.
+  // device. REQUIRES: the inputs, and the table locks, until destruction.
   // Throws std::bad_alloc.
   Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
   // The same for inputs whose samples are one id each. pieces[t]: where the

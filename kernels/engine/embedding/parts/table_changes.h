@@ -79,11 +79,11 @@ class HandleEpochs {
   std::atomic<int64_t> num_pieces_{0};
 };
 
-// Synchronized by the table's gate. Mark and MarkCounter are called by any
+// Synchronized by the table lock. Mark and MarkCounter are called by any
 // number of updating threads, or by one that has shut updates out; Erased and
-// Emptied by a thread that is alone; bytes by any thread in the gate. The
-// others are called by one thread at a time that is alone or keeps the table
-// frozen.
+// Emptied by a thread that is alone; bytes by any thread under the table lock.
+// The others are called by one thread at a time that is alone or keeps the
+// table frozen.
 class TableChanges {
  public:
   void Mark(RowHandle handle) {

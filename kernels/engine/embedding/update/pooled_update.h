@@ -49,7 +49,7 @@ struct StepNotes {
 // given places first; those that get none are updated by sums of the CPU.
 // notes: receives those of steps with a table that needs them, also after an
 // error. REQUIRES: distinct tables that were pooled in steps and whose
-// gates and update locks are held. Throws std::bad_alloc.
+// table locks and update locks are held. Throws std::bad_alloc.
 Status ApplyPooledOnDevices(const RowRule& rule,
                             const std::vector<PooledUpdate>& updates,
                             Parallel* parallel, std::vector<StepNotes>* notes);

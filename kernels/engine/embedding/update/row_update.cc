@@ -159,7 +159,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     std::shared_ptr<LookupPlan> own_plan;
     if (num_unplanned > 0) {
       own_plan = LookupPlan::Make(num_unplanned);
-      const SharedGates gates(impls, SharedGates::Purpose::kReading);
+      const SharedTableLocks table_locks(impls,
+                                         SharedTableLocks::Purpose::kReading);
       EV_RETURN_IF_ERROR(
           SumDuplicates(inputs, own_plan.get(), &updates, parallel));
     }
@@ -173,7 +174,8 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         for (size_t i = 0; i < inputs.size(); ++i) {
           EV_RETURN_IF_ERROR(inputs[i].table->EnsureSlots(slots[i], nullptr));
         }
-        const SharedGates gates(impls, SharedGates::Purpose::kUpdating);
+        const SharedTableLocks table_locks(
+            impls, SharedTableLocks::Purpose::kUpdating);
         // A slot is missing again if a table was initialized meanwhile.
         bool has_slots = true;
         std::vector<int> columns;
@@ -186,7 +188,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
         std::vector<std::unique_ptr<SumBuffer>> sums;
         EV_RETURN_IF_ERROR(SumPooled(*rule, inputs, &updates, &sums, parallel));
         EV_RETURN_IF_ERROR(FetchPlanned(*rule, inputs, &updates, parallel));
-        const UpdateLocks locks(gates.tables());
+        const UpdateLocks locks(table_locks.tables());
         for (Update& update : updates) update.solo = locks.solo(update.table);
         for (int round = 0; round < num_rounds; ++round) {
           EV_RETURN_IF_ERROR(
@@ -223,7 +225,7 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
     const Status status = NoThrow(who, apply);
     if (!status.ok()) {
       // In reverse order, as a table may occur several times. Outside of the
-      // gates.
+      // table locks.
       for (size_t i = updates.size(); i > 0; --i) {
         EmbeddingTable::Impl* const table = updates[i - 1].table;
         // The counters of a filter are gone when rows change; without one, new

@@ -102,7 +102,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     DeviceBuffer there;
   };
   struct Table {
-    GpuRows* rows = nullptr;  // valid while the caller is in the tables' gates
+    GpuRows* rows = nullptr;  // valid while the caller holds the table locks
     std::shared_ptr<KnownKeys> known;
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;

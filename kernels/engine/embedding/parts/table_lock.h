@@ -3,7 +3,7 @@
 //
 // The two locks of a table. Both are held for a whole call; neither is per row.
 //
-// TableGate has five modes:
+// TableLock has five modes:
 //
 //   shared    lookups and other reads.
 //   updating  calls that write or insert rows without moving others.
@@ -21,8 +21,8 @@
 // updates a save. There are two exceptions, because a call that waits to be
 // alone cannot start during a freeze or a snapshot anyway: it does not keep out
 // readers while the table is frozen, nor readers and updates during a snapshot.
-// A thread must never enter a gate that it is already in; SharedGates takes
-// care of that.
+// A thread must never take a table lock that it already holds; SharedTableLocks
+// takes care of that.
 //
 // A snapshot is begun by a call that keeps the table frozen. Snapshots begin
 // and end only while no update is in flight. So updates need no lock to read
@@ -37,16 +37,16 @@
 // contention. Without it, which is nearly always, they pay two uncontended lock
 // operations per table and call.
 //
-// A call on several tables takes first all gates, then all update locks, each
-// in the order of the tables' numbers. A thread that waits for a gate holds
-// only gates with lower numbers. A thread that waits for an update lock holds
-// all its gates. A thread that is alone, or keeps a table frozen or in a
-// snapshot, holds nothing else. So there is no deadlock. An update may wait for
-// a snapshot's reader. The reader waits for updates only at the end of the
-// snapshot, after it has released those that wait for it.
+// A call on several tables takes first all table locks, then all update locks,
+// each in the order of the tables' numbers. A thread that waits for a table
+// lock holds only table locks with lower numbers. A thread that waits for an
+// update lock holds all its table locks. A thread that is alone, or keeps a
+// table frozen or in a snapshot, holds nothing else. So there is no deadlock.
+// An update may wait for a snapshot's reader. The reader waits for updates only
+// at the end of the snapshot, after it has released those that wait for it.
 
-#ifndef KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
-#define KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
+#ifndef KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_LOCK_H_
+#define KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_LOCK_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -54,7 +54,7 @@
 
 namespace ev {
 
-class TableGate {
+class TableLock {
  public:
   void EnterShared() {
     std::unique_lock<std::mutex> lock(mu_);
@@ -154,50 +154,56 @@ class TableGate {
   bool alone_ = false;
 };
 
-class SharedGate {
+class SharedTableLock {
  public:
-  explicit SharedGate(TableGate* gate) : gate_(gate) { gate_->EnterShared(); }
-  ~SharedGate() { gate_->LeaveShared(); }
-  SharedGate(const SharedGate&) = delete;
-  SharedGate& operator=(const SharedGate&) = delete;
-
- private:
-  TableGate* const gate_;
-};
-
-class UpdatingGate {
- public:
-  explicit UpdatingGate(TableGate* gate) : gate_(gate) {
-    gate_->EnterUpdating();
+  explicit SharedTableLock(TableLock* table_lock) : table_lock_(table_lock) {
+    table_lock_->EnterShared();
   }
-  ~UpdatingGate() { gate_->LeaveUpdating(); }
-  UpdatingGate(const UpdatingGate&) = delete;
-  UpdatingGate& operator=(const UpdatingGate&) = delete;
+  ~SharedTableLock() { table_lock_->LeaveShared(); }
+  SharedTableLock(const SharedTableLock&) = delete;
+  SharedTableLock& operator=(const SharedTableLock&) = delete;
 
  private:
-  TableGate* const gate_;
+  TableLock* const table_lock_;
 };
 
-class FrozenGate {
+class UpdatingTableLock {
  public:
-  explicit FrozenGate(TableGate* gate) : gate_(gate) { gate_->EnterFrozen(); }
-  ~FrozenGate() { gate_->LeaveFrozen(); }
-  FrozenGate(const FrozenGate&) = delete;
-  FrozenGate& operator=(const FrozenGate&) = delete;
+  explicit UpdatingTableLock(TableLock* table_lock) : table_lock_(table_lock) {
+    table_lock_->EnterUpdating();
+  }
+  ~UpdatingTableLock() { table_lock_->LeaveUpdating(); }
+  UpdatingTableLock(const UpdatingTableLock&) = delete;
+  UpdatingTableLock& operator=(const UpdatingTableLock&) = delete;
 
  private:
-  TableGate* const gate_;
+  TableLock* const table_lock_;
 };
 
-class ExclusiveGate {
+class FrozenTableLock {
  public:
-  explicit ExclusiveGate(TableGate* gate) : gate_(gate) { gate_->EnterAlone(); }
-  ~ExclusiveGate() { gate_->LeaveAlone(); }
-  ExclusiveGate(const ExclusiveGate&) = delete;
-  ExclusiveGate& operator=(const ExclusiveGate&) = delete;
+  explicit FrozenTableLock(TableLock* table_lock) : table_lock_(table_lock) {
+    table_lock_->EnterFrozen();
+  }
+  ~FrozenTableLock() { table_lock_->LeaveFrozen(); }
+  FrozenTableLock(const FrozenTableLock&) = delete;
+  FrozenTableLock& operator=(const FrozenTableLock&) = delete;
 
  private:
-  TableGate* const gate_;
+  TableLock* const table_lock_;
+};
+
+class ExclusiveTableLock {
+ public:
+  explicit ExclusiveTableLock(TableLock* table_lock) : table_lock_(table_lock) {
+    table_lock_->EnterAlone();
+  }
+  ~ExclusiveTableLock() { table_lock_->LeaveAlone(); }
+  ExclusiveTableLock(const ExclusiveTableLock&) = delete;
+  ExclusiveTableLock& operator=(const ExclusiveTableLock&) = delete;
+
+ private:
+  TableLock* const table_lock_;
 };
 
 class UpdateLock {
@@ -247,4 +253,4 @@ class UpdateLock {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_GATE_H_
+#endif  // KERNELS_ENGINE_EMBEDDING_PARTS_TABLE_LOCK_H_
