@@ -126,7 +126,8 @@ class ModelServer(object):
 
   def _load(self, unused_name, number, path):
     servable = saved_model.SavedModel(path, self._args.saved_model_tags.split(","),
-                                      self._config)
+                                      self._config,
+                                      self._args.tensorflow_inter_op_parallelism == 1)
     try:
       servable.probe()
       if self._args.enable_model_warmup:

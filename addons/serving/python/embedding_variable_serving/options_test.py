@@ -69,7 +69,7 @@ class OptionsTest(absltest.TestCase):
     _record_warmup(testing.write_model(cls.folder, 1), _request([1]), _request([1, 2]))
     cls.key, cls.certificate = _certificate()
     cls.server = testing.start(
-        cls.folder, "--enable_batching",
+        cls.folder, "--enable_batching", "--tensorflow_inter_op_parallelism=1",
         "--batching_parameters_file=" + _write("batching", """
             max_batch_size { value: 4 } batch_timeout_micros { value: 20000 }"""),
         "--monitoring_config_file=" + _write(

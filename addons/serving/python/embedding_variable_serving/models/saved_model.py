@@ -13,6 +13,8 @@ _INTERNAL = ("__saved_model_init_op", "__saved_model_train_op")
 
 # Index of ConfigProto.session_inter_op_thread_pool whose threads run the ops of a load.
 _LOAD_POOL = 1
+# Ops run in the thread that calls Session.run.
+_CALLER = -1
 
 # alias: that of the signature. tensor: name in the graph. dtype: tf.DType. shape: list, -1 for an
 # unknown dimension, or None for an unknown rank.
@@ -49,13 +51,13 @@ def session_config(base=None, intra_op=0, inter_op=0, load_threads=1):
 
 
 class _Session(tf.compat.v1.Session):
-  """Session whose runs use the threads of loads until `loaded` is set."""
+  """Session whose runs use the threads of loads, and later those of `pool`."""
 
-  loaded = False
+  pool = _LOAD_POOL
 
   def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
-    if not self.loaded and options is None:
-      options = tf.compat.v1.RunOptions(inter_op_thread_pool=_LOAD_POOL)
+    if self.pool and options is None:
+      options = tf.compat.v1.RunOptions(inter_op_thread_pool=self.pool)
     return super().run(fetches, feed_dict, options, run_metadata)
 
 
@@ -81,7 +83,16 @@ class SavedModel(object):
     session: runs in it change the served state.
   """
 
-  def __init__(self, path, tags=("serve",), config=None):
+  def __init__(self, path, tags=("serve",), config=None, in_caller=False):
+    """Loads a SavedModel.
+
+    Args:
+      path: its folder.
+      tags: those of its meta graph.
+      config: ConfigProto from session_config.
+      in_caller: requests run their ops in the thread that calls `run`.
+    """
+    self._request_pool = _CALLER if in_caller else 0
     graph = tf.Graph()
     self.session = _Session(graph=graph, config=config)
     try:
@@ -98,7 +109,7 @@ class SavedModel(object):
 
   def start_serving(self):
     """Lets later runs use the threads of requests."""
-    self.session.loaded = True
+    self.session.pool = self._request_pool
 
   def close(self):
     self.session.close()
@@ -141,7 +152,7 @@ class SavedModel(object):
     if timeout_ms is not None:
       options = tf.compat.v1.RunOptions(
           timeout_in_ms=max(1, int(timeout_ms)),
-          inter_op_thread_pool=0 if self.session.loaded else _LOAD_POOL)
+          inter_op_thread_pool=self.session.pool)
     arrays = self.session.run([signature.outputs[name].tensor for name in names],
                               {signature.inputs[name].tensor: feeds[name]
                                for name in sorted(feeds)}, options=options)
