@@ -56,7 +56,7 @@ class AdmitTest : public ::testing::Test {
  protected:
   // Two ranks send keys of two tables.
   void SetUp() override {
-    const MessageFormat format = {2, false, 5};
+    const MessageFormat format = {2, false, 5, ""};
     message_ = {5, 3, 1, 0, 10, 11, 12, 10,  // rank 0: table 0, table 1
                 5, 2, 0, 0, 12, 10};         // rank 1
     const std::vector<int32_t> splits = {8, 6};
