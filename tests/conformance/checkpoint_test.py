@@ -12,7 +12,6 @@ from absl.testing import parameterized
 import numpy as np
 import tensorflow as tf
 
-from tensorflow.python.lib.io import file_io
 from tensorflow.python.training import saver as saver_lib
 
 import embedding_variable  # pylint: disable=unused-import
@@ -323,7 +322,7 @@ class CheckpointTest(parameterized.TestCase):
     # A file system that allows no writes.
     read_only = tf.errors.PermissionDeniedError(None, None, "Read-only file system")
     three = saved_model.Model(train=False)
-    with absltest.mock.patch.object(file_io, "rename", side_effect=read_only):
+    with absltest.mock.patch.object(tf.io.gfile, "rename", side_effect=read_only):
       three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
     self.assertEqual(self._files(), before)

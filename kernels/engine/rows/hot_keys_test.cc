@@ -140,9 +140,9 @@ class HotKeysTest : public ::testing::Test {
                                  handles_.size() / 2);
   }
 
-  // Looks the batch up and updates it, in a step. handles: of the keys at the
-  // lookup and at the update. grads: in memory of the stream's device; null:
-  // those of the batch.
+  // Looks the batch up and updates it, in a step. handles: those of the keys at
+  // the lookup and at the update. grads: in memory of the stream's device;
+  // null: those of the batch.
   Status Apply(const Batch& batch, Scale scale, const RuleCase& rule,
                const std::vector<RowHandle>& handles,
                const std::vector<RowHandle>& updated,

@@ -429,8 +429,8 @@ struct GroupedBatch {
   std::vector<int64_t> keys, sorted;
   std::vector<int32_t> counts, inverse, places, owner_starts;
 
-  // range: of the ids; 0: ids whose hashes meet, at the end of the hash table
-  // or in one tag.
+  // range: number of different ids; 0: ids whose hashes meet, at the end of the
+  // hash table or in one tag.
   void Draw(int64_t num_ids, int64_t range, const ev::KeyedHash& hash,
             std::mt19937_64* random) {
     offsets.push_back(0);

@@ -37,7 +37,7 @@ class PredictionService(object):
     Args:
       manager: manager.Manager.
       metrics: metrics.Metrics.
-      max_bytes: of a tensor.
+      max_bytes: the most of a tensor.
       as_content: whether to write tensor_content in responses.
     """
     self._manager, self._metrics = manager, metrics

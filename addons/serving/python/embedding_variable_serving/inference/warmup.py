@@ -56,10 +56,10 @@ def run(path, number, servable, max_bytes):
   """Replays the recorded requests of a version; returns how many there are.
 
   Args:
-    path: of the version.
-    number: of the version.
+    path: folder of the version.
+    number: the version.
     servable: saved_model.SavedModel.
-    max_bytes: of a tensor.
+    max_bytes: the most of a tensor.
 
   Raises:
     ServingError: a record is damaged, is not supported, or its request fails.
