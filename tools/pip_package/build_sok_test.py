@@ -118,7 +118,7 @@ class BuildSokTest(absltest.TestCase):
                  "Provides-Extra: horovod", "Requires-Python: >=3.7,<3.8"):
       self.assertIn("\n%s\n" % line, "\n" + metadata)
     required = [l for l in metadata.splitlines()
-                if l.startswith("Requires-Dist: horovod")]
+                if l.startswith("Requires-Dist: ") and "extra ==" in l]
     self.assertEqual(required, [
         "Requires-Dist: horovod>=0.28.1; extra == 'horovod'",
         "Requires-Dist: sok-stock-tf-serving[fast]<0.2,>=0.1; extra == 'serving'"])

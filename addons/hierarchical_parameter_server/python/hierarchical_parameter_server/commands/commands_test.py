@@ -205,7 +205,7 @@ class CommandsTest(absltest.TestCase):
     self.assertEqual((code, out), (0, "v: 5 rows of 2 floats\n"), err)
     code, _, err = run("convert", "checkpoint", self.folder + "/none", self.folder)
     self.assertEqual(code, 2)
-    self.assertIn("cannot be read as a checkpoint", err)
+    self.assertIn("no checkpoint at %s/none" % self.folder, err)
 
   def test_check_tries_the_tiers(self):
     config = self.config()
