@@ -613,7 +613,7 @@ class SessionTest(parameterized.TestCase):
       auto = tf.EmbeddingVariableOption(
           storage_option=tf.StorageOption(storage_type="auto"))
       with mock.patch.object(ranks, "has_gpu", return_value=True), mock.patch.object(
-          tables, "_in_gpu_memory_if_there_is_any", return_value=auto):
+          tables, "_in_gpu_memory_if_any", return_value=auto):
         session = self.session(model.configuration(self.folder, "SGD"),
                                use_mixed_precision=mixed, scaler=1024)
       operations = session._session.graph.get_operations()

@@ -6,9 +6,11 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -33,7 +35,10 @@ class MainTest(parameterized.TestCase):
   def test_serves_until_sigterm(self):
     folder = testing.folder()
     testing.write_model(folder, 3)
-    socket_path = os.path.join(folder, "socket")
+    # A name of a socket has at most 107 bytes, and Bazel's folders are longer.
+    socket_folder = tempfile.mkdtemp(prefix="s", dir="/dev/shm")
+    self.addCleanup(shutil.rmtree, socket_folder)
+    socket_path = os.path.join(socket_folder, "socket")
     process = _start(folder, "--port=0", "--model_name=m", "--grpc_socket_path=" + socket_path)
     self.addCleanup(process.kill)
     seen = ""
