@@ -224,10 +224,13 @@ class GpuStorageTest(parameterized.TestCase):
     model.run(12, seed=1)
     ids = np.arange(-250, 250)
     feed = {model.ids: (np.stack([ids * 0, ids + 250], 1), ids, [1, 500])}
-    tiers = model.session.run(model.tier, feed)
+    for _ in range(100):
+      tiers, stats = model.session.run(model.tier, feed), model.session.run(model.stats)
+      # A thread may have freed places between the two calls.
+      if stats[0] == np.sum(tiers == 0):
+        break
     self.assertEqual(set(tiers), {-1, 0, 1, 2})
     self.assertTrue(np.all(tiers[np.abs(ids) > 200] == -1))
-    stats = model.session.run(model.stats)
     self.assertEqual(stats[0], np.sum(tiers == 0))
     self.assertLessEqual(stats[0], 64)
     self.assertEqual(stats[1], stats[6])  # rows in CPU memory
