@@ -32,6 +32,9 @@ _EVERYWHERE = ("tensorflow.core.framework.embedding", "tensorflow.python.client.
 # contrib exists in 1.15 only; the module is imported when contrib is.
 _CONTRIB = _EV + "feature_column/contrib_columns.py"
 
+# Wheels without tf_names.py have the package too.
+_FORMAT = _EV + "checkpoint_format/"
+
 # They refuse another version, or return it.
 _READS_VERSION = (_EV + "_lib.py", _SOK + "version.py",
                   "addons/hierarchical_parameter_server/python/"
@@ -83,7 +86,7 @@ def python_violations(path, text):
       if not name.startswith(_EVERYWHERE):
         found.append("%s:%d: imports %s: take it from %s" % (path, line, name, _NAMES))
     elif name.split(".")[0] == "tensorflow" and path.startswith((_EV, _SOK)):
-      if not _is_test(path) and path != _CONTRIB:
+      if not _is_test(path) and path != _CONTRIB and not path.startswith(_FORMAT):
         found.append("%s:%d: imports %s: import tf from %s" % (path, line, name, _NAMES))
   if (path.startswith(("python/", "addons/")) and not _is_test(path) and
       path not in _READS_VERSION):
@@ -145,6 +148,7 @@ class TensorflowVersionsTest(parameterized.TestCase):
       (_NAMES, "import tensorflow.python.ops.math_ops"),
       (_EV + "integration/a.py", "from tensorflow.python.framework import ops"),
       (_EV + "a.py", "from embedding_variable.tf_names import ops"),
+      (_EV + "checkpoint_format/a.py", "import tensorflow as tf"),
       (_EV + "a_test.py", "import tensorflow as tf\nprint(tf.__version__)"),
       (_EV + "a.py", "from tensorflow.core.framework.embedding import config_pb2"),
       ("tests/conformance/a_test.py", "from tensorflow.python.framework import ops"),
