@@ -114,7 +114,7 @@ def make_parser():
       help="the same as the next two together")
   add("--tensorflow_intra_op_parallelism", type=_count, default=0)
   add("--tensorflow_inter_op_parallelism", type=_count, default=0,
-      help="1: a request runs in one thread, which is fastest for small models")
+      help="1: a request runs in the thread that calls the session")
   add("--saved_model_tags", default="serve", help="separated by commas (default: serve)")
   add("--per_process_gpu_memory_fraction", type=float, default=0.0)
   switch("--enable_serialization_as_tensor_content", False,

@@ -33,6 +33,9 @@ from embedding_variable_serving.models import saved_model
 # Packages whose import registers ops of SavedModels, if they are installed.
 _OP_PACKAGES = ("embedding_variable", "hierarchical_parameter_server")
 
+# For what follows the requests in flight: sessions close.
+_STOP_SECONDS = 10
+
 
 class ModelServer(object):
   """All parts of a running server.
@@ -198,10 +201,15 @@ def main(argv=None):
   while not ended.wait(3600):
     pass
   logging.info("ending: waits at most %.0f s for the requests in flight", args.drain_seconds)
-  server.stop(args.drain_seconds)
-  logging.info("ended")
+  # A load or a request that does not end must not keep the process alive.
+  stopping = threading.Thread(target=server.stop, args=(args.drain_seconds,), daemon=True)
+  stopping.start()
+  stopping.join(args.drain_seconds + _STOP_SECONDS)
+  if stopping.is_alive():
+    logging.error("ended without waiting for a load or a request that still runs")
+  else:
+    logging.info("ended")
   sys.stdout.flush()
   logging.shutdown()
-  # Everything is closed. The interpreter's own teardown of TensorFlow and gRPC would take
-  # many seconds more.
+  # The interpreter's own teardown of TensorFlow and gRPC would take many seconds more.
   os._exit(0)  # pylint: disable=protected-access

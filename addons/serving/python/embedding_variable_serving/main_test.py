@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -59,6 +60,23 @@ class MainTest(parameterized.TestCase):
     process.send_signal(signal.SIGTERM)
     output = process.communicate(timeout=60)[0]
     self.assertEqual(process.returncode, 0, output)
+
+  def test_a_load_that_does_not_end_delays_no_exit(self):
+    folder = testing.folder()
+    testing.write_model(folder, 3)
+    os.makedirs(os.path.join(folder, "3", "assets.extra"))
+    # A pipe without a writer has no end.
+    os.mkfifo(os.path.join(folder, "3", "assets.extra", "tf_serving_warmup_requests"))
+    process = _start(folder, "--port=0", "--drain_seconds=0")
+    self.addCleanup(process.kill)
+    for line in process.stdout:
+      if "gRPC on" in line:
+        break
+    time.sleep(1)  # the load begins
+    process.send_signal(signal.SIGTERM)
+    output = process.communicate(timeout=60)[0]
+    self.assertEqual(process.returncode, 0, output)
+    self.assertIn("ended without waiting", output)
 
   @parameterized.parameters(
       (["--prot=1", "."], "unrecognized arguments: --prot=1"),
