@@ -15,6 +15,7 @@ The gradient of a whole `tf.function`, taken by a tape outside of it, is built a
 from embedding_variable import graph_state
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import context
+from embedding_variable.tf_names import dtypes
 from embedding_variable.tf_names import nest
 from embedding_variable.tf_names import op_def_registry
 from embedding_variable.tf_names import ops
@@ -81,7 +82,8 @@ def run(function, *arguments, op_type=None, beside=None, **attributes):
       gradient reads.
 
   Returns:
-    The result of `function`. Its floating-point tensors are differentiable.
+    The result of `function`. Its floating-point tensors are differentiable; without any,
+    its variants are, such as a message that stays in GPU memory.
   """
   with unrecorded():
     result = function(*arguments, **attributes)
@@ -94,7 +96,8 @@ def run(function, *arguments, op_type=None, beside=None, **attributes):
   if op_type is None:
     op_type = "".join(word.capitalize() for word in function.__name__.split("_"))
   op = (Call(op_type, arguments, outputs, attributes) if eager else outputs[0].op)
-  numbers = [k for k, output in enumerate(outputs) if output.dtype.is_floating]
+  numbers = ([k for k, output in enumerate(outputs) if output.dtype.is_floating] or
+             [k for k, output in enumerate(outputs) if output.dtype == dtypes.variant])
 
   def gradient(grads):
     of_outputs = [None] * len(outputs)
