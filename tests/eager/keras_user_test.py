@@ -522,6 +522,27 @@ class CompileTest(parameterized.TestCase):
     plain = _functional(_stock())
     plain.compile("sgd", "mse", jit_compile=True)
 
+  def test_a_table_in_a_layer_turns_xla_off(self):
+    if not hasattr(keras, "Variable"):
+      self.skipTest("Keras 2 asks for XLA only if the user does")
+
+    class Own(keras.layers.Layer):
+
+      def __init__(self):
+        super().__init__(name="own")
+        self.tables = {"ids": tf.compat.v1.get_embedding_variable("users", 4)}
+
+      def call(self, ids):
+        return tf.reduce_mean(tf.nn.embedding_lookup(self.tables["ids"], ids), 1)
+
+    model = keras.Sequential([keras.Input([3], dtype="int64"), Own(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=True)
+    ids, labels = np.arange(12).reshape(4, 3), np.ones([4, 1])
+    with self.assertWarnsRegex(UserWarning, "layer 'own' looks up.*'users:0'"):
+      model.fit(ids, labels, verbose=0)
+    self.assertFalse(model.jit_compile)
+    self.assertEqual(model.predict(ids, verbose=0).shape, (4, 1))
+
   def _adam_w(self, **kwargs):
     cls = getattr(keras.optimizers, "AdamW", None) or keras.optimizers.experimental.AdamW
     return cls(.01, **kwargs)

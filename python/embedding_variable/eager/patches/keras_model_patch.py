@@ -3,21 +3,26 @@
 """Patch: Keras models whose layers take ids or cannot be compiled by XLA.
 
 Why: without an Input layer, a `Sequential` of Keras 3 converts its input to the type in
-which its first layer computes, and float32 has not all ids. Keras 2 does not look at
-`supports_jit` of layers, so a model with tables fails in its first step.
+which its first layer computes, and float32 has not all ids. Keras 3 compiles with XLA on a
+GPU whatever a user's layer does not forbid, also if it holds a table. Keras 2 does not look
+at `supports_jit` of layers, so a model with tables fails in its first step.
 """
 
 import inspect
+import warnings
 
 from embedding_variable import tf_names
 from embedding_variable.integration import patching
+from embedding_variable.variables import variable as variable_lib
 
 
 def install():
-  """Replaces `Sequential.build` of Keras 3 and `Model.compile` of Keras 2."""
+  """Replaces methods of `Sequential` and `Model` of Keras 3, and of `Model` of Keras 2."""
   keras_3 = tf_names.keras_3()
   if keras_3 is not None:
     patching.wrap(keras_3.Sequential, "build", _build)
+    for name in ("make_train_function", "make_test_function", "make_predict_function"):
+      patching.wrap(keras_3.Model, name, _without_xla)
   for module in tf_names.keras_modules("engine.training"):
     if "jit_compile" in inspect.signature(module.Model.compile).parameters:
       patching.wrap(module.Model, "compile", _compile)
@@ -37,6 +42,33 @@ def _build(stock):
     return stock(self, input_shape, *args, **kwargs)
 
   return build
+
+
+def _without_xla(stock):
+
+  def make(self, *args, **kwargs):
+    # Not in `compile`, because a layer may create its table when it is built.
+    if self.jit_compile:
+      for layer in self._flatten_layers():  # pylint: disable=protected-access
+        for table in filter(variable_lib.is_embedding_variable, _values(layer)):
+          self.jit_compile = False
+          warnings.warn(
+              "layer '%s' looks up embedding variable '%s', which XLA cannot compile: the "
+              "model runs as with compile(jit_compile=False)" % (layer.name, table.name))
+    return stock(self, *args, **kwargs)
+
+  return make
+
+
+def _values(layer):
+  """Yields the values of a layer's attributes, and of its lists and dicts."""
+  for value in list(vars(layer).values()):
+    if isinstance(value, dict):
+      yield from value.values()
+    elif isinstance(value, (list, tuple)):
+      yield from value
+    else:
+      yield value
 
 
 def _compile(stock):
