@@ -144,7 +144,8 @@ class DenseValueTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ("sum", tf.reduce_sum), ("loss", tf.nn.l2_loss), ("norm", tf.norm),
       ("product", lambda x: tf.matmul([[1.]], x)), ("plus", lambda x: x + 1.),
-      ("identity", tf.identity), ("square", tf.square))
+      ("identity", tf.identity), ("square", tf.square), ("zeros", tf.zeros_like),
+      ("ones", tf.ones_like), ("zeros of v1", tf.compat.v1.zeros_like))
   def test_ops_on_a_whole_table(self, use):
     table = tf.compat.v1.get_embedding_variable("t", 2)
     for run in (use, tf.function(use)):

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Patch: gradients that a `tf.GradientTape` returns for tables.
+"""Patch: gradients that a `tf.GradientTape` returns for tables, and zeros like a table.
 
 Why, for tables spread over ranks: `tf.clip_by_global_norm` gets gradients without their
 variables, and has to add the squares of all ranks for a table that is spread. The tape
@@ -8,10 +8,13 @@ gets the variables. Gradients of two lookups, which the tape concatenates, and t
 whole `tf.function` come from TensorFlow's ops, so they cannot be recognized otherwise.
 
 Why, for all tables: with `unconnected_gradients=ZERO` TensorFlow reads a table that the
-loss does not use, to make zeros of its shape; its error does not name the table.
+loss does not use, to make zeros of its shape; its error does not name the table. And
+`tf.zeros_like` and `tf.ones_like` of a table, where graphs are built, would return a tensor
+of the shape of one row.
 """
 
 from tensorflow.python.eager import backprop
+from tensorflow.python.ops import array_ops as stock_array_ops
 from tensorflow.python.ops.unconnected_gradients import UnconnectedGradients
 from tensorflow.python.util import nest
 
@@ -22,6 +25,7 @@ from embedding_variable.ops import handle_ops
 from embedding_variable.ops import spread_gradients
 from embedding_variable.tf_names import array_ops
 from embedding_variable.tf_names import ops
+from embedding_variable.variables import variable as variable_lib
 
 _NONE = UnconnectedGradients.NONE
 
@@ -30,6 +34,20 @@ def install():
   """Replaces `tf.GradientTape.gradient` where tables can be eager."""
   if tf_names.has_eager_tables():
     patching.wrap(backprop.GradientTape, "gradient", _gradient)
+    patching.wrap(stock_array_ops, patching.first_name(
+        stock_array_ops, "array_like_impl", "zeros_like_impl"), _like)  # 2.11: the latter
+
+
+def _like(stock):
+
+  def like(*args, **kwargs):
+    for value in args:
+      value = getattr(value, "embedding_variable", value)
+      if variable_lib.is_embedding_variable(value):
+        ops.convert_to_tensor(value)  # raises an error that names the table
+    return stock(*args, **kwargs)
+
+  return like
 
 
 def _gradient(stock):
