@@ -38,23 +38,19 @@ class ServingError(Exception):
   Attributes:
     code: name of a status code.
     message: string, at most about 1,024 bytes.
+    number: of the code.
+    http_status: int.
   """
 
-  def __init__(self, code, message):
+  def __init__(self, code, message, http_status=None):
     encoded = message.encode("utf-8", "replace")
     if len(encoded) > _MAX_BYTES:
       message = encoded[:_MAX_BYTES].decode("utf-8", "ignore") + _CUT
     super().__init__(message)
     self.code = code
     self.message = message
-
-  @property
-  def number(self):
-    return CODES[self.code][0]
-
-  @property
-  def http_status(self):
-    return CODES[self.code][1]
+    self.number, usual_status = CODES[code]
+    self.http_status = http_status or usual_status
 
 
 def invalid(message, *values):

@@ -18,6 +18,9 @@ NOT_SUPPORTED = (
     "total_model_memory_limit_bytes", "use_tflite_model", "xla_cpu_compilation_enabled",
     "xla_gpu_compilation_enabled")
 
+# The bytes of a Unix socket's name in Linux, without the zero at its end.
+_MAX_SOCKET_BYTES = 107
+
 _DEFAULT_THREADS = 4 * (os.cpu_count() or 1)
 
 
@@ -138,6 +141,9 @@ def parse(argv):
     parser.error("--batching_parameters_file needs --enable_batching")
   if args.monitoring_config_file and args.rest_api_port is None:
     parser.error("--monitoring_config_file needs --rest_api_port")
+  if args.grpc_socket_path and len(os.fsencode(args.grpc_socket_path)) > _MAX_SOCKET_BYTES:
+    parser.error("--grpc_socket_path has %d bytes, expected at most %d: give a shorter path" % (
+        len(os.fsencode(args.grpc_socket_path)), _MAX_SOCKET_BYTES))
   args.tensorflow_intra_op_parallelism = (
       args.tensorflow_intra_op_parallelism or args.tensorflow_session_parallelism)
   args.tensorflow_inter_op_parallelism = (

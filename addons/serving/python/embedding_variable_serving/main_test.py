@@ -85,6 +85,8 @@ class MainTest(parameterized.TestCase):
       ([], "no model"),
       ([".", "--port=x"], "--port"),
       ([".", "--model_base_path=."], "both MODEL_FOLDER and --model_base_path"),
+      ([".", "--grpc_socket_path=/" + 107 * "s"],
+       "--grpc_socket_path has 108 bytes, expected at most 107"),
       ([".", "--grpc_max_threads=0"], "--grpc_max_threads is 0, expected at least 1"))
   def test_wrong_flags(self, argv, text):
     printed = io.StringIO()

@@ -189,6 +189,26 @@ class ModelsTest(absltest.TestCase):
     request.service = "x"
     self.assert_fails("NOT_FOUND", "unknown service 'x'", call, request)
 
+  def test_watched_health(self):
+    folder = testing.folder()
+    server = testing.start(folder)
+    self.addCleanup(server.stop, 0)
+    request = messages.message_class("grpc.health.v1.HealthCheckRequest")
+    with grpc.insecure_channel("127.0.0.1:%d" % server.grpc_port) as channel:
+      watch = channel.unary_stream(
+          "/grpc.health.v1.Health/Watch", lambda m: m.SerializeToString(),
+          messages.message_class("grpc.health.v1.HealthCheckResponse").FromString)
+      unknown = watch(request(service="x"), timeout=60)
+      # More clients than the server has threads.
+      streams = [watch(request(), timeout=60) for _ in range(8)]
+      self.assertEqual({next(stream).status for stream in streams}, {2})
+      testing.write_model(folder, 1)
+      self.assertEqual({next(stream).status for stream in streams}, {1})
+      streams.pop().cancel()
+      server.stop(10)
+      self.assertEqual([[r.status for r in stream] for stream in streams], [[2]] * 7)
+      self.assertEqual([r.status for r in unknown], [3])
+
 
 if __name__ == "__main__":
   absltest.main()

@@ -21,8 +21,9 @@ def install():
   keras_3 = tf_names.keras_3()
   if keras_3 is not None:
     patching.wrap(keras_3.Sequential, "build", _build)
+    trainer = tf_names.find("keras.src.backend.tensorflow.trainer").TensorFlowTrainer
     for name in ("make_train_function", "make_test_function", "make_predict_function"):
-      patching.wrap(keras_3.Model, name, _without_xla)
+      patching.wrap(trainer, name, _without_xla, layer="_xla")
   for module in tf_names.keras_modules("engine.training"):
     if "jit_compile" in inspect.signature(module.Model.compile).parameters:
       patching.wrap(module.Model, "compile", _compile)

@@ -5,6 +5,7 @@
 import logging
 import time
 
+from google.protobuf import message as protobuf_message
 import grpc
 
 from embedding_variable_serving import errors
@@ -18,6 +19,31 @@ def time_left_ms(context):
   seconds = context.time_remaining()
   # Without a deadline grpc returns None or some hundred years.
   return None if seconds is None or seconds > 1e8 else seconds * 1e3
+
+
+def _without_thread(function):
+  def start(request, context, send_response_callback):
+    if isinstance(request, Exception):
+      context.set_code(grpc.StatusCode.INVALID_ARGUMENT)
+      context.set_details("the request is not a valid message: %s" % request)
+      send_response_callback(None)
+    else:
+      function(request, context, send_response_callback)
+  start.experimental_non_blocking = True  # grpc's own health service asks for it like this
+  return start
+
+
+def _reader(cls):
+  """Returns a function from bytes to a message of a class, or to a DecodeError.
+
+  Where a function raises, grpc logs a traceback for each message.
+  """
+  def read(data):
+    try:
+      return cls.FromString(data)
+    except protobuf_message.DecodeError as e:
+      return e
+  return read
 
 
 class Server(object):
@@ -43,16 +69,18 @@ class Server(object):
     Args:
       name: full name.
       methods: {method: (function of request and context, request class)}.
-      streams: the same, for methods that yield responses.
+      streams: the same, for methods that send responses while a client waits for them.
+        The function has a third argument, a function that sends a response, or ends the
+        stream if it gets None. It returns at once, so a stream holds no thread.
     """
     handlers = {}
     for method, (function, cls) in methods.items():
       handlers[method] = grpc.unary_unary_rpc_method_handler(
-          self._guarded(function), request_deserializer=cls.FromString,
+          self._guarded(function), request_deserializer=_reader(cls),
           response_serializer=lambda message: message.SerializeToString())
     for method, (function, cls) in dict(streams).items():
       handlers[method] = grpc.unary_stream_rpc_method_handler(
-          function, request_deserializer=cls.FromString,
+          _without_thread(function), request_deserializer=_reader(cls),
           response_serializer=lambda message: message.SerializeToString())
     self._server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(name, handlers),))
@@ -61,6 +89,8 @@ class Server(object):
     def call(request, context):
       try:
         self._threads.check()
+        if isinstance(request, Exception):
+          raise errors.invalid("the request is not a valid message: %s", request)
         return function(request, context)
       except Exception as e:  # pylint: disable=broad-except
         error = errors.wrapped(e)

@@ -6,6 +6,7 @@ import base64
 import binascii
 import itertools
 import json
+import re
 
 import numpy as np
 import tensorflow as tf
@@ -18,6 +19,15 @@ except ImportError:
   orjson = None
 
 _MAX_QUOTED = 256
+
+# A tensor has at most 254 dimensions. orjson before 3.9.15, the last for Python 3.7, reads
+# each level in a call without a limit, so deep text would end the process
+# (CVE-2024-27454).
+_MAX_DEPTH = 300
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+_UNNESTED = bytes(c for c in range(256) if c not in b'"[]{}')
+_STEPS = np.zeros(256, np.int8)
+_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _DECODER = json.JSONDecoder()
 
 
@@ -27,6 +37,8 @@ def loads(body):
   Raises:
     ServingError: INVALID_ARGUMENT.
   """
+  if _is_deep(body):
+    raise errors.invalid("JSON Parse error: the value has more than %d levels", _MAX_DEPTH)
   if orjson is not None:
     try:
       return orjson.loads(body)
@@ -38,6 +50,15 @@ def loads(body):
   except (ValueError, RecursionError) as e:
     raise errors.invalid("JSON Parse error: %s: %s", e,
                          body[:_MAX_QUOTED].decode("utf-8", "replace"))
+
+
+def _is_deep(body):
+  if body.count(b"[") + body.count(b"{") <= _MAX_DEPTH:
+    return False
+  marks = np.frombuffer(_ESCAPED.sub(b"", body).translate(None, _UNNESTED), np.uint8)
+  outside_strings = np.cumsum(marks == ord('"'), dtype=np.int32) % 2 == 0
+  depths = np.cumsum(_STEPS[marks] * outside_strings, dtype=np.int32)
+  return depths.max(initial=0) > _MAX_DEPTH
 
 
 def _finite(value):

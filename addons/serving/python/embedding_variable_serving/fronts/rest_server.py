@@ -56,7 +56,8 @@ def _inflated(body, max_bytes):
 
 def _check_size(size, max_bytes):
   if size > max_bytes:
-    raise errors.invalid("the body has more than %d bytes, see --max_request_bytes", max_bytes)
+    raise errors.ServingError("INVALID_ARGUMENT", "the body has %d bytes or more, expected at "
+                              "most %d: see --max_request_bytes" % (size, max_bytes), 413)
 
 
 class Server(object):
