@@ -152,9 +152,9 @@ class RowHome {
   virtual void Unreserve(int64_t /*rows*/) {}
 
   // Sets the slots of all rows; existing slots come first in initial_values.
-  // New slots get their initial value in every row. Must run alone. Only one
-  // block of the rows at a time is in memory twice. If memory is short, returns
-  // an error and changes nothing.
+  // New slots get their initial value in every row. Must run alone. At most
+  // two blocks of the rows at a time are in memory twice. If memory is short,
+  // returns an error and changes nothing.
   virtual Status Relayout(Span<const float> initial_values) = 0;
 
   // Deletes the rows of these handles, which NewRow may use again, and frees

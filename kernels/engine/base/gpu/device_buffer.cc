@@ -5,12 +5,31 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 
 namespace ev {
 namespace gpu {
+namespace {
+
+std::atomic<bool (*)(size_t)>& Hook() {
+  static std::atomic<bool (*)(size_t)> hook{nullptr};
+  return hook;
+}
+
+cudaError_t AllocateUnlessRefused(void** data, size_t size_bytes) {
+  bool (*const allow)(size_t) = Hook().load();
+  if (allow != nullptr && !allow(size_bytes)) return cudaErrorMemoryAllocation;
+  return cudaMalloc(data, size_bytes);
+}
+
+}  // namespace
+
+void SetDeviceAllocationHookForTesting(bool (*allow)(size_t bytes)) {
+  Hook().store(allow);
+}
 
 DeviceBuffer::~DeviceBuffer() { Free(); }
 
@@ -34,7 +53,7 @@ Status DeviceBuffer::Allocate(size_t size_bytes, const std::string& what) {
   Free();
   if (size_bytes == 0) return Status::OK();
   void* data = nullptr;
-  const cudaError_t error = cudaMalloc(&data, size_bytes);
+  const cudaError_t error = AllocateUnlessRefused(&data, size_bytes);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // clears it, or the next launch would report it
     size_t free_bytes = 0, total_bytes = 0;

@@ -45,6 +45,10 @@ class DeviceBuffer {
   size_t size_bytes_;
 };
 
+// Tests only: every Allocate of at least one byte first calls 'allow' and fails
+// as without memory if that returns false. Null removes the hook.
+void SetDeviceAllocationHookForTesting(bool (*allow)(size_t bytes));
+
 }  // namespace gpu
 }  // namespace ev
 

@@ -17,6 +17,7 @@
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
+#include "kernels/engine/rows/gpu/move_pieces.h"
 #include "kernels/engine/rows/gpu/row_kernels.h"
 
 namespace ev {
@@ -438,18 +439,95 @@ Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
 }
 
 Status GpuRows::UploadInitialValues(Span<const float> values,
-                                    TransferLane* lane) {
+                                    TransferLane* lane, DeviceBuffer* to) {
   const size_t bytes = values.size() * sizeof(float);
-  DeviceBuffer fresh;
-  EV_RETURN_IF_ERROR(fresh.Allocate(bytes, "initial values of slots"));
-  if (bytes != 0) {
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(fresh.data(), values.data(), bytes,
-                                            cudaMemcpyHostToDevice,
-                                            lane->stream()));
-    EV_RETURN_IF_ERROR(lane->Wait());
+  EV_RETURN_IF_ERROR(to->Allocate(bytes, "initial values of slots"));
+  if (bytes == 0) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to->data(), values.data(), bytes,
+                                          cudaMemcpyHostToDevice,
+                                          lane->stream()));
+  return lane->Wait();
+}
+
+Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
+                         const float* initial_values, TransferLane* lane) {
+  // For MovePieces.
+  struct Steps {
+    RowPieces* from;
+    RowPieces* to;
+    int64_t dim;
+    const float* initial_values;
+    TransferLane* lane;
+    DeviceBuffer spare;
+
+    Status Copy(const RowPieces& source, const RowPieces& target,
+                size_t piece) {
+      EV_RETURN_IF_ERROR(LaunchRelayout(source.address(piece), source.stride(),
+                                        target.address(piece), target.stride(),
+                                        source.rows_per_piece(), dim,
+                                        initial_values, lane->stream()));
+      return lane->Wait();
+    }
+    Status Move(size_t piece) {
+      EV_RETURN_IF_ERROR(
+          to->Reserve(static_cast<RowHandle>(piece << to->rows_log2())));
+      return Copy(*from, *to, piece);
+    }
+    void FreeOld(size_t piece) { from->Free(piece); }
+    void DropNew(size_t piece) { spare = to->Take(piece); }
+    Status MoveBack(size_t piece) {
+      EV_RETURN_IF_ERROR(from->Swap(piece, &spare));
+      EV_RETURN_IF_ERROR(Copy(*to, *from, piece));
+      DropNew(piece);
+      return Status::OK();
+    }
+  };
+  std::vector<size_t> pieces;
+  const std::vector<float*> old = from->pieces();
+  for (size_t p = 0; p < old.size(); ++p) {
+    if (old[p] != nullptr) pieces.push_back(p);
   }
-  initial_values_ = std::move(fresh);
-  return Status::OK();
+  // Made now, since memory may be short when it is needed.
+  Status rows_lost = FailedPrecondition(
+      "rows were lost when slots were added: initialize the variable again, or "
+      "restore a checkpoint");
+  Status lost;
+  Status status;
+  {
+    Steps steps{from, to, dim_, initial_values, lane, {}};
+    status = MovePieces(Span<const size_t>(pieces), &steps, &lost);
+  }
+  if (!lost.ok()) {
+    broken_ = std::move(rows_lost);
+    CatchBadAlloc([&] {
+      broken_ = FailedPrecondition(
+          "rows were lost when slots were added (" + status.message() + ", " +
+          lost.message() +
+          "): initialize the variable again, or restore a checkpoint");
+      return Status::OK();
+    });
+  } else if (!status.ok()) {
+    ShrinkPieces(from, lane);
+  }
+  return status;
+}
+
+void GpuRows::ShrinkPieces(RowPieces* pieces, TransferLane* lane) {
+  // An error leaves the rows whole in memory that is too large.
+  CatchBadAlloc([&] {
+    const size_t count = pieces->pieces().size();
+    for (size_t p = 0; p < count; ++p) {
+      if (pieces->allocated_bytes(p) <= pieces->piece_bytes()) continue;
+      DeviceBuffer smaller;
+      EV_RETURN_IF_ERROR(smaller.Allocate(pieces->piece_bytes(), "rows"));
+      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+          smaller.data(), pieces->address(p), smaller.size_bytes(),
+          cudaMemcpyDeviceToDevice, lane->stream()));
+      EV_RETURN_IF_ERROR(lane->Wait());
+      EV_RETURN_IF_ERROR(pieces->Swap(p, &smaller));
+    }
+    return Status::OK();
+  });
 }
 
 Status GpuRows::Relayout(Span<const float> initial_values) {
@@ -458,20 +536,24 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
     const int64_t before = pieces_->stride();
     const int64_t after =
         dim_ * (1 + static_cast<int64_t>(initial_values.size()));
+    DeviceBuffer values;
+    if (after == before) {
+      EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane, &values));
+      initial_values_ = std::move(values);
+      return Status::OK();
+    }
     const std::vector<float*> old = pieces_->pieces();
-    if (after == before) return UploadInitialValues(initial_values, lane);
-    const bool has_rows = std::any_of(old.begin(), old.end(),
-                                      [](float* p) { return p != nullptr; });
+    const int64_t count =
+        old.size() - std::count(old.begin(), old.end(), nullptr);
     std::unique_ptr<RowPieces> fresh(
-        new RowPieces(after, has_rows ? pieces_->rows_log2() : -1));
-    if (has_rows) {
-      int64_t count = 0;
-      for (float* piece : old) count += piece != nullptr;
+        new RowPieces(after, count != 0 ? pieces_->rows_log2() : -1));
+    if (count != 0) {
       size_t free_bytes = 0, total_bytes = 0;
       EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
+      // MovePieces keeps the last two pieces in memory twice.
       const int64_t needed =
           count * (fresh->piece_bytes() - pieces_->piece_bytes()) +
-          pieces_->piece_bytes();
+          std::min<int64_t>(count, 2) * pieces_->piece_bytes();
       if (needed > static_cast<int64_t>(free_bytes)) {
         return ResourceExhausted(
             "widening rows from " + std::to_string(before) + " to " +
@@ -480,26 +562,11 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
             std::to_string(total_bytes) + " are free");
       }
     }
-    EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane));
-    for (size_t p = 0; p < old.size(); ++p) {
-      if (old[p] == nullptr) continue;
-      Status status =
-          fresh->Reserve(static_cast<RowHandle>(p << pieces_->rows_log2()));
-      if (status.ok()) {
-        status = LaunchRelayout(old[p], before, fresh->pieces()[p], after,
-                                pieces_->rows_per_piece(), dim_,
-                                initial_values_.as<float>(), lane->stream());
-      }
-      if (status.ok()) status = lane->Wait();
-      if (!status.ok()) {
-        broken_ = FailedPrecondition(
-            "rows were lost when slots were added (" + status.message() +
-            "): initialize the variable again, or restore a checkpoint");
-        return status;
-      }
-      pieces_->Free(p);
-    }
-    if (!has_rows) live_.clear();
+    EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane, &values));
+    EV_RETURN_IF_ERROR(
+        MoveRows(pieces_.get(), fresh.get(), values.as<float>(), lane));
+    if (count == 0) live_.clear();
+    initial_values_ = std::move(values);
     pieces_ = std::move(fresh);
     num_slots_ = static_cast<int>(initial_values.size());
     return Status::OK();

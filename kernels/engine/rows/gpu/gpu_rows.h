@@ -127,7 +127,15 @@ class GpuRows : public GpuRowHome {
   Status WriteQueued(NewRows::Writing* writing, TransferLane* lane);
   Status WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane);
   Status WriteQueuedKeys(NewRows::Writing* writing, TransferLane* lane);
-  Status UploadInitialValues(Span<const float> values, TransferLane* lane);
+  static Status UploadInitialValues(Span<const float> values,
+                                    TransferLane* lane, DeviceBuffer* to);
+  // Moves all rows to new pieces of another width. An error leaves all rows in
+  // *from, or sets broken_.
+  Status MoveRows(RowPieces* from, RowPieces* to, const float* initial_values,
+                  TransferLane* lane);
+  // Moves pieces whose memory is too large to smaller memory, as far as there
+  // is some. REQUIRES: no work on the rows is in flight.
+  static void ShrinkPieces(RowPieces* pieces, TransferLane* lane);
   // Computes bytes_per_row for each row on the device and copies them to the
   // host, in chunks. Per chunk, work(batch, out) enqueues the computation; out
   // is in device memory. take(begin, n, bytes) gets the results of rows [begin,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/rows/gpu_row_home.h"
@@ -183,6 +184,65 @@ TEST_F(GpuRowsTest, SlotsThatComeLaterKeepTheRows) {
       ASSERT_EQ(3.0f, all.slots[0][i * kDim + d]);
       ASSERT_EQ(2.0f, all.slots[1][i * kDim + d]);
     }
+  }
+}
+
+// Large allocations of GPU memory that succeed before one fails, and whether
+// all later ones fail too.
+int64_t allocations_left = 0;
+bool later_ones_fail = false;
+
+bool AllowSome(size_t bytes) {
+  if (bytes < size_t{1} << 20) return true;
+  const int64_t left = allocations_left--;
+  return left > 0 || (left < 0 && !later_ones_fail);
+}
+
+TEST_F(GpuRowsTest, SlotsWithoutMemoryLeaveTheRows) {
+  // Rows of five pieces: 8 MiB hold 4096 rows of 512 floats.
+  constexpr int64_t kDim = 512, kKeys = 17000;
+  std::vector<int64_t> keys(kKeys);
+  std::vector<float> values(kKeys * kDim);
+  for (int64_t i = 0; i < kKeys; ++i) {
+    keys[i] = i;
+    for (int64_t d = 0; d < kDim; ++d) values[i * kDim + d] = i + d * 0.25f;
+  }
+  const std::vector<SlotSpec> slots = {{"m", 2.0f}};
+  for (const bool all : {false, true}) {
+    later_ones_fail = all;
+    EmbeddingTable table(Options(kDim, RowStorage::kHbm));
+    ASSERT_OK(table.Initialize(std::vector<float>(kDim, 0.5f), 1));
+    ASSERT_OK(
+        table.WriteRows(keys, {}, values.data(), {}, nullptr, 1, nullptr));
+    TableSnapshot before;
+    ASSERT_OK(table.Export(std::vector<std::string>{}, &before));
+    const int64_t bytes = table.stats().row_bytes;
+    int failures = 0;
+    for (int at = 0;; ++at) {
+      SCOPED_TRACE(at);
+      allocations_left = at;
+      gpu::SetDeviceAllocationHookForTesting(&AllowSome);
+      const Status status = table.EnsureSlots(slots, nullptr);
+      gpu::SetDeviceAllocationHookForTesting(nullptr);
+      if (status.ok()) break;
+      ++failures;
+      ASSERT_EQ(StatusCode::kResourceExhausted, status.code())
+          << status.message();
+      TableSnapshot after;
+      ASSERT_OK(table.Export(std::vector<std::string>{}, &after));
+      ASSERT_EQ(before.keys, after.keys);
+      ASSERT_TRUE(before.values == after.values);
+      // Without memory, pieces that moved back keep what they had moved to.
+      if (!all) {
+        ASSERT_EQ(bytes, table.stats().row_bytes);
+      }
+    }
+    EXPECT_GE(failures, 5);
+    TableSnapshot wide;
+    ASSERT_OK(table.Export(std::vector<std::string>{"m"}, &wide));
+    ASSERT_EQ(before.keys, wide.keys);
+    EXPECT_TRUE(before.values == wide.values);
+    EXPECT_EQ(std::vector<float>(kKeys * kDim, 2.0f), wide.slots[0]);
   }
 }
 

@@ -50,6 +50,7 @@ Status LaunchNewRows(const RowBatch& batch, const int64_t* default_rows,
 
 // Copies num_rows rows of 'before' floats each to rows of 'after' floats each.
 // Slots that the old rows do not have are filled with initial_values[slot].
+// Slots that the new rows do not have are dropped.
 Status LaunchRelayout(const float* from, int64_t before, float* to,
                       int64_t after, int64_t num_rows, int64_t dim,
                       const float* initial_values, StreamView stream);

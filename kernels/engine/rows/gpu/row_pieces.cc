@@ -58,23 +58,53 @@ Status RowPieces::Grow(size_t piece) {
                                          table_size_ * sizeof(float*),
                                          cudaMemcpyDeviceToDevice));
     }
-    bytes_ += table.size_bytes();
+    const int64_t table_bytes = table.size_bytes();
     tables_.push_back(std::move(table));
+    bytes_ += table_bytes;
     table_size_ = size;
   }
   if (are_zeros_) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemset(memory.data(), 0, memory.size_bytes()));
   }
-  float* const address = memory.as<float>();
+  EV_RETURN_IF_ERROR(SetAddress(piece, memory.as<float>()));
+  if (pieces_.size() <= piece) pieces_.resize(piece + 1);
+  bytes_ += memory.size_bytes();
+  pieces_[piece] = std::move(memory);
+  return Status::OK();
+}
+
+Status RowPieces::SetAddress(size_t piece, float* address) {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables_.back().as<float*>() + piece,
                                      &address, sizeof(address),
                                      cudaMemcpyHostToDevice));
   // Makes the null stream's work visible to all streams.
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
-  if (pieces_.size() <= piece) pieces_.resize(piece + 1);
-  bytes_ += memory.size_bytes();
-  pieces_[piece] = std::move(memory);
   return Status::OK();
+}
+
+DeviceBuffer RowPieces::Take(size_t piece) {
+  std::lock_guard<std::mutex> lock(mu_);
+  bytes_ -= pieces_[piece].size_bytes();
+  return std::move(pieces_[piece]);
+}
+
+Status RowPieces::Swap(size_t piece, DeviceBuffer* memory) {
+  std::lock_guard<std::mutex> lock(mu_);
+  EV_RETURN_IF_ERROR(SetAddress(piece, memory->as<float>()));
+  bytes_ -= pieces_[piece].size_bytes();
+  std::swap(pieces_[piece], *memory);
+  bytes_ += pieces_[piece].size_bytes();
+  return Status::OK();
+}
+
+float* RowPieces::address(size_t piece) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return pieces_[piece].as<float>();
+}
+
+int64_t RowPieces::allocated_bytes(size_t piece) const {
+  std::lock_guard<std::mutex> lock(mu_);
+  return pieces_[piece].size_bytes();
 }
 
 PiecesView RowPieces::view() const {

@@ -58,6 +58,16 @@ class RowPieces {
   std::vector<float*> pieces() const;
   int64_t bytes() const;
 
+  // Removes a piece and returns its memory.
+  DeviceBuffer Take(size_t piece);
+  // Swaps a piece's memory with *memory, whose contents become the piece's
+  // rows. Allocates nothing. REQUIRES: the piece has or had memory; *memory has
+  // at least piece_bytes() bytes. An error swaps nothing.
+  Status Swap(size_t piece, DeviceBuffer* memory);
+  // Return the address and the size of a piece's memory.
+  float* address(size_t piece) const;
+  int64_t allocated_bytes(size_t piece) const;
+
   // Frees one piece, or all.
   void Free(size_t piece);
   void Clear();
@@ -68,6 +78,8 @@ class RowPieces {
     return piece < pieces_.size() && pieces_[piece].data() != nullptr;
   }
   Status Grow(size_t piece);
+  // Writes a piece's address to the table in device memory.
+  Status SetAddress(size_t piece, float* address);
 
   const int64_t stride_;
   const int rows_log2_;
