@@ -28,24 +28,26 @@ class DeltaSaveable(saveable_object.SaveableObject):
     spread: whether this is one rank's part of a table that all ranks save together.
   """
 
-  def __init__(self, var, name, since, placement=None):
+  def __init__(self, var, name, since, placement=None, slots=None):
     """Builds the export.
 
     Args:
-      var: the embedding variable; its existing slots are saved.
+      var: the embedding variable.
       name: string, prefix of the tensors' names.
       since: int64 scalar, the cut at which the changes start.
       placement: the ranks that hold the table if it is spread, as in `job.Job`.
+      slots: dict of slot column -> initial value, of the slots to save; None: all that
+        the variable has.
     """
+    slots = var.slot_columns if slots is None else slots
     self.spread = placement is not None
     with ops.colocate_with(None, ignore_existing=True), ops.device(var.device):
-      specs = self._specs(var, part_name(name, placement), since)
+      specs = self._specs(var, part_name(name, placement), since, slots)
       if self.spread:
         specs += placement_specs(name, placement)
     super(DeltaSaveable, self).__init__(var, specs, name)
 
-  def _specs(self, var, name, since):
-    slots = var.slot_columns
+  def _specs(self, var, name, since, slots):
     ensured = row_ops.ensure_slots(var.handle, list(slots), list(slots.values()))
     with ops.control_dependencies([ensured]):
       changes = delta_ops.export_changes(

@@ -49,16 +49,16 @@ class _Chain(object):
     self.cuts = cuts
     self.previous = None
     self.sequence = 0
-    inner = _inner(sess)
-    self._session = None if inner is None else weakref.ref(inner)
+    raw = raw_session(sess)
+    self._session = None if raw is None else weakref.ref(raw)
 
   def is_of(self, sess):
     """Returns whether the full checkpoint may be that of a session's tables."""
-    inner = _inner(sess)
-    return self._session is None or inner is None or self._session() is inner
+    raw = raw_session(sess)
+    return self._session is None or raw is None or self._session() is raw
 
 
-def _inner(sess):
+def raw_session(sess):
   """Returns the `Session` that a `MonitoredSession` or a debugger's session runs.
 
   None if the session is an object of another kind: its tables are unknown.
@@ -92,7 +92,7 @@ def cuts_before_full(saver, sess):
   return sess.run(names) if names else None
 
 
-def begin_chain(saver, sess, full_prefix, cuts):
+def begin_chain(saver, sess, full_prefix, cuts, stored=None):
   """Starts a chain with a full checkpoint, which the next delta continues.
 
   Args:
@@ -100,10 +100,12 @@ def begin_chain(saver, sess, full_prefix, cuts):
     sess: the session.
     full_prefix: string, the checkpoint that has just been saved.
     cuts: the result of `cuts_before_full`.
+    stored: string, the prefix of its files if that is another one. `full_prefix` then
+      only places and names its deltas.
   """
 
   def begin():
-    identity = delta_chain.identity(full_prefix)
+    identity = delta_chain.identity(stored or full_prefix)
     # Removes deltas of an earlier checkpoint with this name.
     leftovers.remove_deltas(full_prefix)
     return identity
@@ -135,6 +137,11 @@ def directory_of_chain(saver, directory):
 def remember(saver):
   """Registers a saver, so that `saver_of` finds it."""
   graph_state.of(ops.get_default_graph()).setdefault(_SAVERS, weakref.WeakSet()).add(saver)
+
+
+def forget(saver):
+  """Undoes `remember`: `saver_of` no longer finds the saver."""
+  graph_state.of(ops.get_default_graph()).get(_SAVERS, weakref.WeakSet()).discard(saver)
 
 
 def saver_of(saver_def):

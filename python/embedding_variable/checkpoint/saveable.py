@@ -37,15 +37,16 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
   of the table, computed on demand.
   """
 
-  def __init__(self, var, name):
+  def __init__(self, var, name, with_slots=True):
     """Stores what to save.
 
     Args:
-      var: the embedding variable; its existing slots are saved.
+      var: the embedding variable.
       name: string, prefix of the tensors' names.
+      with_slots: whether its existing slots are saved.
     """
     self._var = var
-    self._slots = collections.OrderedDict(var.slot_columns)
+    self._slots = collections.OrderedDict(var.slot_columns if with_slots else ())
     self._columns = None
     self._placement = job.current().placement(var)
     if not self.spread:
@@ -56,6 +57,11 @@ class EmbeddingVariableSaveable(saveable_object.SaveableObject):
   def variable(self):
     """The embedding variable."""
     return self._var
+
+  @property
+  def slots(self):
+    """Dict of slot column -> initial value, of the slots that are saved."""
+    return self._slots
 
   @property
   def spread(self):

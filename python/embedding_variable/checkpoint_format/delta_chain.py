@@ -103,7 +103,7 @@ def find(full_prefix, may_write=True):
                   delta_prefix(full, max(found)))
     try:
       readable = (interrupted.finished if may_write else interrupted.readable)(prefix)
-      _check(readable, json.loads(info(full, previous, sequence, None)))
+      check(readable, json.loads(info(full, previous, sequence, None)))
       links.append(Link(readable, identity(prefix)))
     except tf.errors.OpError as e:
       raise _lost(full, prefix, sequence, "cannot be read: %s" % e.message)
@@ -137,8 +137,20 @@ def _lost(full, prefix, sequence, why):
       % (prefix, why, before))
 
 
-def _check(prefix, expected):
-  """Reads all of a delta; raises unless it is complete and continues the expected one."""
+def check(prefix, expected):
+  """Reads all of a delta and compares what it continues.
+
+  Args:
+    prefix: string, the delta's prefix.
+    expected: dict, the content of `info`; its step is not compared.
+
+  Returns:
+    TensorFlow's checkpoint reader of the delta.
+
+  Raises:
+    tf.errors.OpError: a file is missing or damaged.
+    ValueError: it continues something else.
+  """
   reader = bundle_reader.open_bundle(prefix)
   names = reader.get_variable_to_shape_map()
   if INFO not in names:
@@ -151,6 +163,7 @@ def _check(prefix, expected):
           (key, got.get(key), expected[key], expected["previous"] or expected["full"]))
   for name in sorted(names):
     reader.get_tensor(name)
+  return reader
 
 
 def read_info(reader):
