@@ -18,9 +18,12 @@ from embedding_variable import distribution as _distribution
 _distribution.check_alone()
 
 # pylint: disable=wrong-import-position
+from embedding_variable import publish
 from embedding_variable._lib import library_path
-# Not part of the API: the addons write their files by it.
+# Not part of the API: the addons read and write their files by these modules.
 from embedding_variable.checkpoint_format import durable
+from embedding_variable.checkpoint_format import publication_checks
+from embedding_variable.checkpoint_format import publications
 from embedding_variable.checkpoint_format import table_directories
 from embedding_variable.checkpoint.export_since import apply_export
 from embedding_variable.checkpoint.export_since import export_since

@@ -18,6 +18,7 @@ from embedding_variable.tools import inspecting
 from embedding_variable.tools import looking_up
 from embedding_variable.tools import plotting
 from embedding_variable.tools import progress
+from embedding_variable.tools import publication_text
 from embedding_variable.tools import shrinking
 
 # Exit statuses, like those of diff(1).
@@ -84,6 +85,11 @@ def _shrink(args):
   return _SAME
 
 
+def _publish(args):
+  sys.stdout.write(publication_text.check(args.check))
+  return _SAME
+
+
 def _serve(argv):
   """Runs the server of another wheel; it has its own flags."""
   if importlib.util.find_spec("embedding_variable_serving") is None:
@@ -145,6 +151,12 @@ def _parser():
   sub.add_argument("--variable", action="append", metavar="VAR",
                    help="only this one; may be repeated")
   sub.add_argument("--out", metavar="PREFIX", help="default: CKPT-shrunk")
+
+  sub = commands.add_parser(
+      "publish", help="Check a folder that embedding_variable.publish wrote.")
+  sub.set_defaults(function=_publish)
+  sub.add_argument("--check", metavar="FOLDER", required=True,
+                   help="compare all files that its current.json names with their checksums")
 
   commands.add_parser("serve", help="Serve SavedModels over gRPC and HTTP; see serve --help.")
   return parser

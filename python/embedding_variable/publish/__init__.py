@@ -1,0 +1,12 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes a model from training: full versions, and deltas between them.
+
+  publisher = embedding_variable.publish.Publisher("/models/ranking", serving_graph)
+  hook = embedding_variable.publish.PublishHook(publisher, every_steps=100)
+  with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+    ...
+"""
+
+from embedding_variable.publish.hook import PublishHook
+from embedding_variable.publish.publisher import Publisher

@@ -1,0 +1,215 @@
+# Copyright 2026 The SparseOperationKit Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Publications of a training session: files, interruptions, the hook, the command line."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from unittest import mock
+
+from absl.testing import absltest
+import numpy as np
+
+import embedding_variable as ev
+from embedding_variable.checkpoint_format import errors
+from embedding_variable.checkpoint_format import publication_checks
+from embedding_variable.checkpoint_format import publications
+from embedding_variable.tf_names import tf
+from embedding_variable.tools import main
+
+_KEYS = list(range(-3, 8))
+
+
+def _model():
+  """Returns (ids, score) of a model with a table and a dense variable."""
+  table = ev.get_embedding_variable("users", 4, initializer=tf.ones_initializer())
+  ids = tf.placeholder(tf.int64, [None], name="ids")
+  scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())
+  return table, ids, tf.reduce_sum(tf.nn.embedding_lookup(table, ids), axis=1) * scale
+
+
+def _serving_fn():
+  _, ids, score = _model()
+  return {"ids": ids}, {"score": score}
+
+
+class PublisherTest(absltest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.folder = os.path.join(tempfile.mkdtemp(dir=absltest.get_default_test_tmpdir()), "m")
+    self.graph = tf.Graph()
+    graph = self.graph.as_default()
+    graph.__enter__()
+    self.addCleanup(graph.__exit__, None, None, None)
+    self.table, self.ids, self.score = _model()
+    self.step = tf.train.get_or_create_global_step()
+    optimizer = tf.train.AdagradOptimizer(0.1)
+    self.train = optimizer.minimize(tf.reduce_sum(self.score), global_step=self.step)
+    self.keys = tf.placeholder(tf.int64, [None], name="erased")
+    self.erase = self.table.erase(self.keys)
+
+  def session(self):
+    session = tf.Session(graph=self.graph)
+    self.addCleanup(session.close)
+    session.run(tf.global_variables_initializer())
+    return session
+
+  def current(self):
+    return publications.read(self.folder)
+
+  def loaded(self, version):
+    """Returns the scores of _KEYS by a version without its deltas."""
+    with tf.Session(graph=tf.Graph()) as session:
+      tf.saved_model.load(session, ["serve"], os.path.join(self.folder, str(version)))
+      return session.run("mul:0", {"ids:0": _KEYS})
+
+  def test_full_and_deltas(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn)
+    self.assertEqual(publisher.plan(), {
+        "folder": self.folder, "version": 1, "tables": ["users"], "variables": ["scale"]})
+    self.assertFalse(os.path.exists(self.folder))
+    session = self.session()
+    with self.assertRaisesRegex(ValueError, "call full"):
+      publisher.delta(session)
+    session.run(self.train, {self.ids: [1, 2]})
+    self.assertEqual(publisher.full(session), 1)
+    expected = session.run(self.score, {self.ids: _KEYS})
+    np.testing.assert_array_equal(self.loaded(1), expected)
+    names = [n for n, _ in tf.train.list_variables(publications.stored_prefix(self.folder, 1))]
+    self.assertFalse([n for n in names if "Adagrad" in n])
+    session.run(self.train, {self.ids: [2, 3]})
+    prefix = publisher.delta(session)
+    state = self.current()
+    self.assertEqual((state["version"], state["step"], state["full"]["step"]), (1, 2, 1))
+    self.assertEqual(publication_checks.check_delta(self.folder, state, 1), prefix)
+    delta = tf.train.load_checkpoint(prefix)
+    self.assertCountEqual(delta.get_tensor("users-sparse_incr_keys"), [2, 3])
+    session.run(self.train, {self.ids: [4]})
+    session.run(self.erase, {self.keys: [2]})
+    delta = tf.train.load_checkpoint(publisher.delta(session))
+    self.assertCountEqual(delta.get_tensor("users-sparse_incr_keys"), [4])
+    self.assertCountEqual(delta.get_tensor("users-sparse_incr_erased_keys"), [2])
+    self.assertEqual(self.current()["step"], 3)
+    # The version stays as it was written.
+    np.testing.assert_array_equal(self.loaded(1), expected)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+      self.assertEqual(main.main(["publish", "--check", self.folder]), 0)
+    self.assertIn("version 1, step 3", out.getvalue())
+
+  def test_old_versions_are_removed(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=2)
+    session = self.session()
+    self.assertEqual([publisher.full(session) for _ in range(3)], [1, 2, 3])
+    self.assertCountEqual(os.listdir(self.folder), ["2", "3", "current.json"])
+
+  def test_interrupted_publications(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn)
+    session = self.session()
+    publisher.full(session)
+    session.run(self.train, {self.ids: [1]})
+    with open(os.path.join(self.folder, "current.json")) as f:
+      before = f.read()
+    failed = mock.patch.object(publications, "write", side_effect=OSError("disk is full"))
+    for publish in (publisher.delta, publisher.full):
+      with failed, self.assertRaisesRegex(OSError, "disk is full"):
+        publish(session)
+      with open(os.path.join(self.folder, "current.json")) as f:
+        self.assertEqual(f.read(), before)
+      publication_checks.check_full(self.folder, self.current(), True)
+      self.assertFalse(publisher.can_continue)
+    # Another process finds version 2, which current.json does not name.
+    os.makedirs(os.path.join(self.folder, "4.part"))
+    other = ev.publish.Publisher(self.folder, _serving_fn)
+    self.assertEqual(other.full(session), 3)
+    self.assertCountEqual(os.listdir(self.folder), ["2", "3", "current.json"])
+
+  def test_damage_is_found(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn)
+    session = self.session()
+    publisher.full(session)
+    session.run(self.train, {self.ids: [1]})
+    prefix = publisher.delta(session)
+    data = prefix + ".data-00000-of-00001"
+    with open(data, "r+b") as f:
+      f.seek(3)
+      f.write(b"\xff")
+    for damage, text in ((None, "is damaged"),
+                         (lambda: os.truncate(data, 5), "5 bytes, expected"),
+                         (lambda: os.remove(prefix + ".index"), "missing")):
+      if damage:
+        damage()
+      with self.assertRaisesRegex(errors.CheckpointError, "delta 1 of version 1 .*" + text):
+        publication_checks.check_delta(self.folder, self.current(), 1)
+      self.assertEqual(main.main(["publish", "--check", self.folder]), 2)
+    with open(os.path.join(self.folder, "1", "saved_model.pb"), "ab") as f:
+      f.write(b"x")
+    with self.assertRaisesRegex(errors.CheckpointError, "version 1 is damaged"):
+      publication_checks.check_full(self.folder, self.current())
+    for text in ("", "[]", "{}", json.dumps(dict(self.current(), deltas=[{}]))):
+      with open(os.path.join(self.folder, "current.json"), "w") as f:
+        f.write(text)
+      with self.assertRaisesRegex(errors.CheckpointError, "current.json"):
+        self.current()
+
+  def test_wrong_graphs(self):
+    def more():
+      tf.get_variable("more", [])
+      return _serving_fn()
+
+    def dense():
+      return {}, {"y": tf.get_variable("scale", []) + 0}
+
+    for make, text in ((more, "variable 'more', which"), (dense, "no embedding variable"),
+                       (lambda: None, "must return")):
+      with self.assertRaisesRegex(ValueError, text):
+        ev.publish.Publisher(self.folder, make).build()
+
+  def test_hook(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=9)
+    hook = ev.publish.PublishHook(publisher, every_steps=2, full_every=2)
+    seen = []
+    with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+      for _ in range(6):
+        session.run(self.train, {self.ids: [1]})
+        state = self.current()
+        seen.append((state["version"], state["step"], len(state["deltas"])))
+    self.assertEqual(seen, [(1, 1, 0), (1, 1, 0), (1, 3, 1), (1, 3, 1), (2, 5, 0), (2, 5, 0)])
+    state = self.current()
+    self.assertEqual((state["version"], state["step"], len(state["deltas"])), (2, 6, 1))
+    publication_checks.check_delta(self.folder, state, 1)
+
+  def test_estimator(self):
+    if not hasattr(tf, "estimator"):
+      self.skipTest("this TensorFlow has no Estimators")
+
+    def model_fn(features, labels, mode):
+      table = ev.get_embedding_variable("users", 4, initializer=tf.ones_initializer())
+      score = tf.reduce_sum(tf.nn.embedding_lookup(table, features["ids"]), axis=1)
+      if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions={"score": score})
+      loss = tf.reduce_mean(tf.square(score - labels))
+      train = tf.train.AdagradOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+      return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    def serving_fn():
+      ids = tf.placeholder(tf.int64, [None], name="ids")
+      spec = model_fn({"ids": ids}, None, tf.estimator.ModeKeys.PREDICT)
+      return {"ids": ids}, spec.predictions
+
+    publisher = ev.publish.Publisher(self.folder, serving_fn)
+    estimator = tf.estimator.Estimator(model_fn, self.folder + "-checkpoints")
+    data = lambda: tf.data.Dataset.from_tensors(({"ids": [1, 2]}, [0., 0.])).repeat()
+    with tf.Graph().as_default():
+      for _ in range(2):
+        estimator.train(data, [ev.publish.PublishHook(publisher, every_steps=2)], steps=3)
+    state = self.current()
+    self.assertEqual((state["version"], state["step"]), (2, 6))
+    self.assertEqual([entry["step"] for entry in [state["full"]] + state["deltas"]], [4, 6])
+    publication_checks.check_delta(self.folder, state, 1)
+
+
+if __name__ == "__main__":
+  absltest.main()
