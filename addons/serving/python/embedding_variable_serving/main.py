@@ -127,11 +127,19 @@ class ModelServer(object):
     path = self._args.batching_parameters_file
     return batching.Pool(batching.parameters(config_files.read(path, cls) if path else cls()))
 
-  def _load(self, unused_name, number, path):
+  def _load(self, name, number, path):
+    # Deltas need the package that writes them; other models may not.
+    deltas = (importlib.import_module("embedding_variable_serving.models.deltas")
+              if importlib.util.find_spec("embedding_variable") else None)
+    identity = deltas.check_version(path, number) if deltas else None
     servable = saved_model.SavedModel(path, self._args.saved_model_tags.split(","),
                                       self._config,
                                       self._args.tensorflow_inter_op_parallelism == 1)
     try:
+      if deltas and servable.has_deltas:
+        servable.follower = deltas.Follower(name, number, path, identity, servable,
+                                            self._metrics)
+        servable.follower.update()
       servable.probe()
       if self._args.enable_model_warmup:
         warmup.run(path, number, servable, self._args.max_request_bytes)

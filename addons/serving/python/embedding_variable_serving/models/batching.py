@@ -198,6 +198,7 @@ class Batched(object):
   def __init__(self, servable, pool):
     self._servable, self._pool = servable, pool
     self.signatures, self.session = servable.signatures, servable.session
+    self.follower = getattr(servable, "follower", None)
     self._queues = {name: _Queue(servable, signature, pool.params)
                     for name, signature in servable.signatures.items()}
     for queue in self._queues.values():

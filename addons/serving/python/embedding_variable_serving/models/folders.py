@@ -3,6 +3,7 @@
 """Folders of versions below the base path of a model."""
 
 import collections
+import json
 import os
 import re
 
@@ -18,6 +19,19 @@ Policy = collections.namedtuple("Policy", ["kind", "count", "numbers"])
 LATEST = Policy("latest", 1, frozenset())
 
 
+# Names the newest version of a folder that embedding_variable.publish writes.
+_CURRENT = "current.json"
+
+
+def _newest(base_path):
+  """Returns the number of the version that current.json names, or None without a valid one."""
+  try:
+    with open(os.path.join(base_path, _CURRENT), encoding="utf-8") as f:
+      return int(json.load(f)["version"])
+  except (OSError, ValueError, KeyError, TypeError):
+    return None
+
+
 def _is_complete(path):
   return any(os.path.isfile(os.path.join(path, name)) for name in _GRAPHS)
 
@@ -27,7 +41,8 @@ def list_versions(base_path):
 
   A child is a version if its whole name is a number. Of names with the same number
   ("7" and "007") the last one in sorted order counts. A base path that is itself a
-  SavedModel is version 1.
+  SavedModel is version 1. Versions above the one that `current.json` names are not
+  published yet.
   """
   if _is_complete(base_path):
     return {1: base_path}
@@ -41,6 +56,9 @@ def list_versions(base_path):
       path = os.path.join(base_path, name)
       if _is_complete(path):
         found[int(name)] = path
+  newest = _newest(base_path)
+  if newest in found:
+    found = {number: path for number, path in found.items() if number <= newest}
   return found
 
 

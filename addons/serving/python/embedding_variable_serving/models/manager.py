@@ -22,6 +22,9 @@ START, LOADING, AVAILABLE, UNLOADING, END = (
 # Ended versions of a model whose state stays visible.
 _MAX_ENDED = 10
 
+# Seconds for the requests in flight to end before a change of rows; others wait meanwhile.
+_PAUSE_SECONDS = 2.0
+
 # name: that of the model. base_path. policy: folders.Policy. labels: {label: number}.
 ModelSettings = collections.namedtuple("ModelSettings",
                                        ["name", "base_path", "policy", "labels"])
@@ -44,6 +47,8 @@ class Version(object):
     self.servable = None
     self.wanted = True
     self.in_flight = 0
+    self.paused = False  # New requests wait.
+    self.updating = False  # Its follower runs, or is about to.
     self.forgotten = False  # Ended, and not in the folder since.
 
 
@@ -69,7 +74,8 @@ class Manager(object):
 
     Args:
       load: function of (model name, number, path); returns an object with `close`. It has
-        been warmed up.
+        been warmed up. If it has a `follower`, deltas.Follower, that is called after every
+        listing of the folders.
       options: Options.
       metrics: metrics.Metrics, or None.
     """
@@ -80,6 +86,7 @@ class Manager(object):
     self._poll_now = True
     self._loaders = futures.ThreadPoolExecutor(max(1, options.load_threads), "load")
     self._unloaders = futures.ThreadPoolExecutor(max(1, options.unload_threads), "unload")
+    self._updaters = futures.ThreadPoolExecutor(max(1, options.load_threads), "update")
     self._poller = threading.Thread(target=self._poll, name="poll", daemon=True)
     self._poller.start()
 
@@ -176,13 +183,16 @@ class Manager(object):
     """
     with self._changed:
       version = self._find(name, number)
+      while version.paused:
+        self._changed.wait()
+        version = self._find(name, number)
       version.in_flight += 1
     try:
       yield version
     finally:
       with self._changed:
         version.in_flight -= 1
-        if version.state == UNLOADING:
+        if version.paused or version.state == UNLOADING:
           self._changed.notify_all()
 
   def close(self, timeout=None):
@@ -194,6 +204,7 @@ class Manager(object):
         self._want(model, {})
       self._changed.notify_all()
     self._poller.join(timeout)
+    self._updaters.shutdown(wait=True)
     self._loaders.shutdown(wait=True)
     self._unloaders.shutdown(wait=True)
 
@@ -248,8 +259,46 @@ class Manager(object):
                             settings.base_path)
           elif versions is not None:
             self._want(model, folders.select(settings.policy, versions))
+            self._update(model)
           model.listed = True
           self._changed.notify_all()
+
+  def _update(self, model):
+    """Calls the followers of a model's versions, in other threads. The caller has the lock."""
+    for version in model.available():
+      if getattr(version.servable, "follower", None) and not version.updating:
+        version.updating = True
+        self._updaters.submit(self._update_version, version)
+
+  def _update_version(self, version):
+    try:
+      version.servable.follower.update(lambda: self._alone(version))
+    except Exception:  # pylint: disable=broad-except
+      logging.exception("model %s: version %d keeps its state", version.model.settings.name,
+                        version.number)
+    finally:
+      with self._changed:
+        version.updating = False
+        self._changed.notify_all()
+
+  @contextlib.contextmanager
+  def _alone(self, version):
+    """Context in which no request uses a version; its value is False if some do not end."""
+    with self._changed:
+      version.paused = True
+      is_alone = self._changed.wait_for(lambda: not version.in_flight, _PAUSE_SECONDS)
+    try:
+      if not is_alone:
+        logging.warning("model %s: version %d: requests run for more than %.0f s, a delta "
+                        "waits", version.model.settings.name, version.number, _PAUSE_SECONDS)
+        with self._changed:
+          version.paused = False
+          self._changed.notify_all()
+      yield is_alone
+    finally:
+      with self._changed:
+        version.paused = False
+        self._changed.notify_all()
 
   def _want(self, model, wanted):
     """Sets the {number: path} that a model needs. The caller has the lock."""
@@ -319,7 +368,7 @@ class Manager(object):
 
   def _unload_version(self, version):
     with self._changed:
-      self._changed.wait_for(lambda: not version.in_flight)
+      self._changed.wait_for(lambda: not version.in_flight and not version.updating)
       servable, version.servable = version.servable, None
     try:
       servable.close()

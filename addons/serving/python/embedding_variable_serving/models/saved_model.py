@@ -81,6 +81,8 @@ class SavedModel(object):
   Attributes:
     signatures: {name: Signature}.
     session: runs in it change the served state.
+    has_deltas: bool, whether apply_delta can change its tables.
+    broken: string, why a delta was applied in part, so that no request is answered; or None.
   """
 
   def __init__(self, path, tags=("serve",), config=None, in_caller=False):
@@ -93,12 +95,16 @@ class SavedModel(object):
       in_caller: requests run their ops in the thread that calls `run`.
     """
     self._request_pool = _CALLER if in_caller else 0
+    self.broken = None
     graph = tf.Graph()
     self.session = _Session(graph=graph, config=config)
     try:
       with graph.as_default():
         meta_graph = tf.compat.v1.saved_model.load(self.session, list(tags), path)
       graph.finalize()
+      self._deltas = meta_graph.saver_def.restore_op_name.rpartition("/")[0] + "/deltas/"
+      names = {op.name for op in graph.get_operations()}
+      self.has_deltas = self._deltas + "restore_tables" in names
       self.signatures = {
           name: Signature(name, definition.method_name, _ports(graph, definition.inputs),
                           _ports(graph, definition.outputs), definition)
@@ -113,6 +119,22 @@ class SavedModel(object):
 
   def close(self):
     self.session.close()
+
+  def apply_delta(self, prefix):
+    """Applies an incremental checkpoint to the tables, then to all other variables.
+
+    No request may run meanwhile. The ops run in the threads of loads.
+
+    Args:
+      prefix: its prefix; it has been checked.
+
+    Raises:
+      tf.errors.OpError: it was applied in part or not at all.
+    """
+    options = tf.compat.v1.RunOptions(inter_op_thread_pool=_LOAD_POOL)
+    for name in ("restore_tables", "restore_others"):
+      self.session.run(self._deltas + name, {self._deltas + "prefix:0": prefix},
+                       options=options)
 
   def probe(self):
     """Runs each signature once, on zeros.
@@ -145,7 +167,12 @@ class SavedModel(object):
       feeds: {alias: NumPy array}; the caller has called `check`.
       outputs: list of aliases.
       timeout_ms: at most this long; None: no limit.
+
+    Raises:
+      ServingError: UNAVAILABLE, a delta was applied in part.
     """
+    if self.broken:
+      raise errors.ServingError("UNAVAILABLE", self.broken)
     # The order of feeds and fetches is part of the key by which TensorFlow keeps executors.
     names = sorted(set(outputs))
     options = None
