@@ -169,6 +169,31 @@ def restore(folder, tag):
     model.dump(session, folder, "restored_" + tag)
 
 
+def _serving_fn():
+  ids = tf.compat.v1.placeholder(tf.int64, [None], name="ids")
+  # The prediction graph runs alone.
+  return {"ids": ids}, {
+      "rows_%d" % i: tf.nn.embedding_lookup(tf.get_embedding_variable(
+          "table_%d" % i, 3 + i, initializer=tf.compat.v1.zeros_initializer()), ids)
+      for i in range(4)}
+
+
+def publish(folder, tag):
+  """Publishes a full version and two deltas; keys are erased before the last one."""
+  model = Model()
+  publisher = embedding_variable.publish.Publisher(folder, _serving_fn)
+  publisher.build()
+  with tf.compat.v1.Session() as session:
+    session.run(_initializer())
+    for step in range(4):
+      model.run(session, step)
+      if step == 3:
+        model.erase_half(session, step)
+      if step:
+        (publisher.delta if publisher.can_continue else publisher.full)(session)
+    model.dump(session, folder, "saved_" + tag)
+
+
 class _MachineIsGone(Exception):
   pass
 

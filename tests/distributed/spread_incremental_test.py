@@ -22,6 +22,8 @@ from absl.testing import absltest
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
+import embedding_variable
+from embedding_variable.ops import checkpoint_ops
 from sparse_operation_kit import experiment as sok
 
 import horovod_job
@@ -114,6 +116,23 @@ class SpreadIncrementalTest(absltest.TestCase):
     self.assertEqual(self._deltas(), [[3 + 12 * i, n] for i in range(3) for n in (1, 2, 3)])
     self._only_checkpoints()
     self._check_files()
+
+  def test_a_publication(self):
+    self._run(2, "publish", "0")
+    step, _, tables = self._state("saved_0", 2)
+    state = embedding_variable.publications.read(self._folder)
+    self.assertEqual((state["version"], state["step"], len(state["deltas"])), (1, step, 2))
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+      tf.compat.v1.saved_model.load(session, ["serve"], os.path.join(self._folder, "1"))
+      for sequence in (1, 2):
+        prefix = embedding_variable.publication_checks.check_delta(self._folder, state, sequence)
+        session.run("save/deltas/restore_tables", {"save/deltas/prefix:0": prefix})
+      graph = session.graph
+      found = sorted(graph.get_collection("embedding_variables"), key=lambda v: v.op.name)
+      for table, (rows, _) in zip(found, tables):
+        exported = session.run(checkpoint_ops.export_table(table.handle))
+        self.assertEqual({key: row.tobytes() for key, row in zip(
+            exported.keys.tolist(), exported.values)}, {k: r[0] for k, r in rows.items()})
 
   def _check_pulled(self, pulled, saved, since):
     """Checks that pulled rows of the last steps are the previous job's, without slots."""
