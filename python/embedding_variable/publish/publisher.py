@@ -122,8 +122,7 @@ class Publisher(object):
 
   def _full_version(self, session, step):
     self.restart()
-    file_io.recursive_create_dir(self._folder)
-    version = int(self._on_rank_0(session, lambda: str(version_folders.next_number(self._folder))))
+    version = int(self._on_rank_0(session, lambda: version_folders.begin(self._folder)))
     target = os.path.join(self._folder, str(version))
     is_local = durable.is_local(self._folder)
     part = durable.local(target) + durable.PART if is_local else target

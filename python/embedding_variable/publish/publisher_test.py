@@ -121,10 +121,13 @@ class PublisherTest(absltest.TestCase):
       publication_checks.check_full(self.folder, self.current(), True)
       self.assertFalse(publisher.can_continue)
     # Another process finds version 2, which current.json does not name.
-    os.makedirs(os.path.join(self.folder, "4.part"))
+    for name in ("3.part", "4.part"):  # A killed publication's.
+      os.makedirs(os.path.join(self.folder, name, "left"))
     other = ev.publish.Publisher(self.folder, _serving_fn)
     self.assertEqual(other.full(session), 3)
     self.assertCountEqual(os.listdir(self.folder), ["2", "3", "current.json"])
+    self.assertCountEqual(os.listdir(os.path.join(self.folder, "3")),
+                          ["saved_model.pb", "variables"])
 
   def test_damage_is_found(self):
     publisher = ev.publish.Publisher(self.folder, _serving_fn)

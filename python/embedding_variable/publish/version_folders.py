@@ -33,6 +33,19 @@ def next_number(folder):
   return 1 + max(_numbers(folder) + [state["version"] if state else 0])
 
 
+def begin(folder):
+  """Makes room for a new version; returns its number as a string.
+
+  On this machine's file systems the version is first written to `<number>.part`; what a
+  killed publication left there is removed.
+  """
+  file_io.recursive_create_dir(folder)
+  number = next_number(folder)
+  if durable.is_local(folder):
+    durable.begin(os.path.join(durable.local(folder), str(number)))
+  return str(number)
+
+
 def remove_old(folder, newest, keep):
   """Removes versions.
 
