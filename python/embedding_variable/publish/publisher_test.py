@@ -129,6 +129,26 @@ class PublisherTest(absltest.TestCase):
     self.assertCountEqual(os.listdir(os.path.join(self.folder, "3")),
                           ["saved_model.pb", "variables"])
 
+  def test_a_file_system_without_renames_of_folders(self):
+    try:
+      tf.gfile.MakeDirs("ram://publications/a")
+    except tf.errors.UnimplementedError:
+      self.skipTest("this TensorFlow has no file system in memory")
+    self.folder = "ram://publications/m"
+    publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=1)
+    session = self.session()
+    for version in (1, 2):
+      self.assertEqual(publisher.full(session), version)
+      session.run(self.train, {self.ids: [1]})
+      publisher.delta(session)
+      state = self.current()
+      self.assertEqual((state["version"], state["step"]), (version, version))
+      # tf.train.load_checkpoint takes every prefix on this file system for a folder.
+      publication_checks.check_full(self.folder, state)
+      self.assertTrue(tf.gfile.Exists(
+          publications.delta_prefix(self.folder, state, 1) + ".index"))
+    self.assertFalse(tf.gfile.Exists(self.folder + "/1/saved_model.pb"))
+
   def test_damage_is_found(self):
     publisher = ev.publish.Publisher(self.folder, _serving_fn)
     session = self.session()
