@@ -67,8 +67,6 @@ _RUN_BY = {
         "//addons/hugectr/python/hugectr/layers:layers_test compares what it writes",
     "bazel run //tools/docs:hugectr_grammar":
         "//tests/repo_rules:hugectr_grammar_test compares the page with what it writes",
-    "bazel run //addons/hugectr/python/hugectr/layers:write_schema":
-        "//addons/hugectr/python/hugectr/layers:layers_test compares the schema with its output",
     "bazel run //tools/docs:deeprec_names":
         "//tests/repo_rules:deeprec_names_test compares the page with what it writes",
     "python -m embedding_variable.deeprec …":

@@ -14,6 +14,9 @@ from embedding_variable.checkpoint_format import interrupted
 
 _DATA = ".data-%05d-of-00003"
 
+# On TensorFlow 2.x a test's `tf` has another module of this name.
+_gfile = interrupted.tf.io.gfile
+
 
 class DurableTest(absltest.TestCase):
 
@@ -47,7 +50,7 @@ class DurableTest(absltest.TestCase):
     directory = os.path.dirname(prefix)
     before = sorted(os.listdir(directory))
     read_only = tf.errors.PermissionDeniedError(None, None, "read-only")
-    with absltest.mock.patch.object(tf.io.gfile, "rename", side_effect=read_only):
+    with absltest.mock.patch.object(_gfile, "rename", side_effect=read_only):
       found = interrupted.finished(prefix)
     for path in (found, interrupted.readable(prefix)):
       self.assertNotEqual(os.path.dirname(path), directory)
@@ -79,14 +82,14 @@ class DurableTest(absltest.TestCase):
 
   def test_another_moves_a_file_first(self):
     prefix = self._interrupted()
-    rename, moved = tf.io.gfile.rename, []
+    rename, moved = _gfile.rename, []
 
     def after_another(path, new_path, overwrite=False):
       rename(path, new_path, overwrite)
       moved.append(path)
       rename(path, new_path, overwrite)  # NotFoundError: it is renamed already
 
-    with absltest.mock.patch.object(tf.io.gfile, "rename", after_another):
+    with absltest.mock.patch.object(_gfile, "rename", after_another):
       interrupted.finish_interrupted(prefix)
     self.assertLen(moved, 4)
     self._assert_finished(prefix)
@@ -99,7 +102,7 @@ class DurableTest(absltest.TestCase):
       raise tf.errors.NotFoundError(None, None, path)
 
     os.remove(prefix + _DATA % 0)
-    with absltest.mock.patch.object(tf.io.gfile, "rename", lose):
+    with absltest.mock.patch.object(_gfile, "rename", lose):
       with self.assertRaises(tf.errors.NotFoundError):
         interrupted.finish_interrupted(prefix)
     self.assertTrue(os.path.exists(prefix + ".commit.index"))

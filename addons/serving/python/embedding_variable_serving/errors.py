@@ -38,7 +38,7 @@ class ServingError(Exception):
   Attributes:
     code: name of a status code.
     message: string, at most about 1,024 bytes.
-    number: of the code.
+    number: int, the number of the code.
     http_status: int.
   """
 

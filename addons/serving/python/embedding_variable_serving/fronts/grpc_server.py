@@ -29,14 +29,14 @@ def _without_thread(function):
       send_response_callback(None)
     else:
       function(request, context, send_response_callback)
-  start.experimental_non_blocking = True  # grpc's own health service asks for it like this
+  start.experimental_non_blocking = True  # the same attribute as in grpcio-health-checking
   return start
 
 
 def _reader(cls):
   """Returns a function from bytes to a message of a class, or to a DecodeError.
 
-  Where a function raises, grpc logs a traceback for each message.
+  grpc logs a traceback for each message whose function raises.
   """
   def read(data):
     try:
