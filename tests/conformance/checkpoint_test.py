@@ -16,6 +16,7 @@ from tensorflow.python.training import saver as saver_lib
 
 import embedding_variable  # pylint: disable=unused-import
 from embedding_variable.checkpoint import left_out_slots
+from embedding_variable.checkpoint_format import interrupted
 
 import pairs
 import saved_model
@@ -322,7 +323,7 @@ class CheckpointTest(parameterized.TestCase):
     # A file system that allows no writes.
     read_only = tf.errors.PermissionDeniedError(None, None, "Read-only file system")
     three = saved_model.Model(train=False)
-    with absltest.mock.patch.object(tf.io.gfile, "rename", side_effect=read_only):
+    with absltest.mock.patch.object(interrupted.tf.io.gfile, "rename", side_effect=read_only):
       three.saver.restore(three.session, self._path)
     self.assertEqual(three.contents(), one.contents())
     self.assertEqual(self._files(), before)
