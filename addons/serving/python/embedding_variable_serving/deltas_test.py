@@ -62,8 +62,8 @@ class DeltasTest(parameterized.TestCase):
   def run_step(self, keys=tuple(_KEYS)):
     self.session.run(self.train, {self.ids: list(keys)})
 
-  def start(self):
-    server = testing.start("--model_base_path=" + self.folder, "--model_name=m")
+  def start(self, *flags):
+    server = testing.start("--model_base_path=" + self.folder, "--model_name=m", *flags)
     self.addCleanup(server.stop, 5)
     self.assertTrue(server.manager.wait(["m"], 60))
     return server
@@ -200,8 +200,9 @@ class DeltasTest(parameterized.TestCase):
     self.assertEqual(self.publisher.full(self.session), 3)
     self.assert_serves(server, self.expected())
 
-  def test_no_answer_is_a_mix(self):
-    server = self.start()
+  @parameterized.parameters((), ("--enable_batching",))
+  def test_no_answer_is_a_mix(self, *flags):
+    server = self.start(*flags)
     done, found, failed = threading.Event(), set(), []
 
     def ask():
