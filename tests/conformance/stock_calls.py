@@ -251,6 +251,7 @@ def keras_training(folder):
     model.save(path)
     loaded = keras.models.load_model(path)
     results.append([weights, loaded.get_weights(), history.history["loss"],
+                    model.predict(parts.ROWS, verbose=0),
                     keras.backend.batch_get_value(model.weights) if hasattr(
                         keras.backend, "batch_get_value") else None])
 
@@ -608,6 +609,10 @@ def horovod(unused_folder):
   results = [parts.run(build), parts.run(build_tape)]
   if not hasattr(tf.keras, "Variable"):  # Keras 2
     results.append(parts.run(build_keras))
+  else:  # Keras 3, which Horovod 0.28.1 does not know
+    results.append(parts.run(lambda: parts.outcome(lambda: tf.constant(type(
+        parts.module("horovod.tensorflow.keras").DistributedOptimizer(
+            parts.sgd(tf.keras))).__name__))))
   # Horovod calls the first at exit, scripts call the second.
   parts.module("horovod.tensorflow.mpi_ops")._basics.shutdown()  # pylint: disable=protected-access
   hvd.shutdown()
