@@ -112,19 +112,21 @@ class CarryOp : public AsyncOpKernel {
     transfer.done = [context, done, is_wire, ends, this](
                         const ev::Status& status,
                         const std::shared_ptr<sok::StreamMark>& ready) {
-      if (!status.ok()) {
-        context->SetStatus(tensorflow::errors::Internal(
-            name_, ": the exchange between ranks failed: ", status.message()));
-      } else if (is_wire) {
+      const auto end = [&]() -> tensorflow::Status {
+        if (!status.ok()) {
+          return tensorflow::errors::Internal(
+              name_, ": the exchange between ranks failed: ", status.message());
+        }
+        if (!is_wire) return tensorflow::Status();
         sok::WireBuffer received = ends->received;
         received.ready = ready;
         sok::ExchangeDevice* device = nullptr;
         if (ready != nullptr && sok::ExchangeDevice::Get(&device).ok()) {
           device->KeepUntil(ready, ends);
         }
-        context->SetStatus(SetWireOutput(context, 0, std::move(received)));
-      }
-      done();
+        return SetWireOutput(context, 0, std::move(received));
+      };
+      embedding_variable::EndAsync(*this, context, end, done);
     };
     queue->Add(std::move(transfer));
   }

@@ -11,7 +11,7 @@
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier_queue.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
-#include "kernels/tf/bridge/guarded_kernel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -93,16 +93,17 @@ class AllReduceOp : public AsyncOpKernel {
     transfer.done = [context, done, stream, this](
                         const ev::Status& ended,
                         const std::shared_ptr<sok::StreamMark>& ready) {
-      // TensorFlow's stream waits for the sums before later work, including
-      // work that reuses the gradients' memory.
-      const ev::Status status =
-          ended.ok() && ready != nullptr ? ready->Before(stream) : ended;
-      if (!status.ok()) {
-        context->SetStatus(tensorflow::errors::Internal(
+      const auto end = [&] {
+        // TensorFlow's stream waits for the sums before later work, including
+        // work that reuses the gradients' memory.
+        const ev::Status status =
+            ended.ok() && ready != nullptr ? ready->Before(stream) : ended;
+        if (status.ok()) return tensorflow::Status();
+        return tensorflow::Status(tensorflow::errors::Internal(
             name_, ": summing ", what_,
             " over ranks failed: ", status.message()));
-      }
-      done();
+      };
+      embedding_variable::EndAsync(*this, context, end, done);
     };
     queue->Add(std::move(transfer));
   }
@@ -117,10 +118,8 @@ class AllReduceOp : public AsyncOpKernel {
 // SokAllReduce takes no handle, so it also has a kernel on the GPU: without a
 // named device, TensorFlow places it on a GPU if there is one, beside its
 // gradients.
-REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_CPU),
-                        embedding_variable::GuardedKernel<AllReduceOp>);
-REGISTER_KERNEL_BUILDER(Name("SokAllReduce").Device(tensorflow::DEVICE_GPU),
-                        embedding_variable::GuardedKernel<AllReduceOp>);
+const embedding_variable::RegisterOnEachDevice<AllReduceOp> kAllReduce(
+    "SokAllReduce");
 
 }  // namespace
 }  // namespace sparse_operation_kit

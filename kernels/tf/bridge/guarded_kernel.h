@@ -63,8 +63,25 @@ inline std::string NameOf(const tensorflow::OpKernel& kernel,
 template <typename Context>
 void MakeErrorPrintable(Context* context) {
   if (context->status().ok()) return;
-  const_cast<tensorflow::Status&>(context->status()) =
-      Printable(context->status());
+  try {
+    const_cast<tensorflow::Status&>(context->status()) =
+        Printable(context->status());
+  } catch (const std::bad_alloc&) {
+    // The error stays as it is.
+  }
+}
+
+// Ends an asynchronous kernel on a thread that catches no exception: calls
+// body(), which returns a Status, sets its error or exception, and calls done()
+// once.
+template <typename Body, typename Done>
+void EndAsync(const tensorflow::OpKernel& kernel,
+              tensorflow::OpKernelContext* context, const Body& body,
+              const Done& done) {
+  const tensorflow::Status status =
+      CatchExceptions([&] { return NameOf(kernel, context); }, body);
+  if (!status.ok()) context->SetStatus(status);
+  done();
 }
 
 // The kernel, with exceptions turned into errors.

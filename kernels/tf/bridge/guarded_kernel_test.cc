@@ -61,6 +61,13 @@ class ThrowAsyncOp : public AsyncOpKernel {
   }
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     OP_REQUIRES_ASYNC(context, what_ != "raw_error", RawError(), done);
+    if (what_.compare(0, 6, "later_") == 0) {
+      const auto end = [this] {
+        Throw(what_.substr(6));
+        return Status();
+      };
+      return EndAsync(*this, context, end, done);
+    }
     Throw(what_);
     done();
   }
@@ -76,7 +83,13 @@ REGISTER_OP("EvTestThrow")
 REGISTER_OP("EvTestThrowAsync")
     .Input("resource: resource")
     .Attr("what: string = ''");
+REGISTER_OP("EvTestThrowOnEachDevice")
+    .Input("resource: resource")
+    .Attr("what: string = ''")
+    .Attr("constructor: string = ''");
 const RegisterKernel<ThrowOp> kThrow("EvTestThrow", {"resource"});
+const RegisterOnEachDevice<ThrowOp> kThrowOnEachDevice(
+    "EvTestThrowOnEachDevice");
 const RegisterKernel<ThrowAsyncOp> kThrowAsync("EvTestThrowAsync",
                                                {"resource"});
 
@@ -159,14 +172,24 @@ TEST_F(GuardedKernelTest, WhatAKernelThrowsIsAnErrorOfTheStep) {
   }
 }
 
-TEST_F(GuardedKernelTest, WhatAConstructorThrowsIsAnErrorToo) {
-  EXPECT_EQ(Status(), Make("EvTestThrow", "nothing", ""));
-  const Status status = Make("EvTestThrow", "nothing", "bad_alloc");
+TEST_F(GuardedKernelTest, WhatTheEndOfAKernelThrowsIsAnErrorOfTheStep) {
+  EXPECT_EQ(Status(), Run("EvTestThrowAsync", "later_nothing"));
+  const Status status = Run("EvTestThrowAsync", "later_bad_alloc");
   EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, CodeOf(status));
-  EXPECT_EQ(nullptr, kernel_);
-  EXPECT_NE(std::string::npos,
-            MessageOf(status).find("op 'lookup': out of memory"))
-      << status;
+  EXPECT_EQ("op 'lookup' on embedding variable 'user': out of memory",
+            MessageOf(status));
+}
+
+TEST_F(GuardedKernelTest, WhatAConstructorThrowsIsAnErrorToo) {
+  for (const char* op : {"EvTestThrow", "EvTestThrowOnEachDevice"}) {
+    EXPECT_EQ(Status(), Run(op, "nothing"));
+    const Status status = Make(op, "nothing", "bad_alloc");
+    EXPECT_EQ(tensorflow::error::RESOURCE_EXHAUSTED, CodeOf(status));
+    EXPECT_EQ(nullptr, kernel_);
+    EXPECT_NE(std::string::npos,
+              MessageOf(status).find("op 'lookup': out of memory"))
+        << status;
+  }
 }
 
 TEST_F(GuardedKernelTest, MessagesOfErrorsArePrintable) {

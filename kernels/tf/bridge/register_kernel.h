@@ -60,6 +60,21 @@ class RegisterKernel {
   using Guarded = GuardedKernel<Kernel>;
 };
 
+// Registers kernels on the CPU and on a GPU whose inputs and outputs are in the
+// memory of their device.
+template <typename Kernel>
+class RegisterOnEachDevice {
+ public:
+  explicit RegisterOnEachDevice(const char* op) {
+    for (const char* device :
+         {tensorflow::DEVICE_CPU, tensorflow::DEVICE_GPU}) {
+      tensorflow::kernel_factory::OpKernelRegistrar(
+          tensorflow::KernelDefBuilder(op).Device(device).Build(), op,
+          &MakeGuarded<GuardedKernel<Kernel>>);
+    }
+  }
+};
+
 // Attributes for allocate_temp in a kernel that may run on a GPU.
 inline tensorflow::AllocatorAttributes InCpuMemory() {
   tensorflow::AllocatorAttributes attributes;

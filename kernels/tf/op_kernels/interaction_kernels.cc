@@ -8,8 +8,8 @@
 #include "kernels/engine/interaction/interaction_device.h"
 #include "kernels/engine/interaction/pair_dots.h"
 #include "kernels/tf/bridge/gpu_tensors.h"
-#include "kernels/tf/bridge/guarded_kernel.h"
 #include "kernels/tf/bridge/pool_parallel.h"
+#include "kernels/tf/bridge/register_kernel.h"
 #include "kernels/tf/bridge/status.h"
 #include "kernels/tf/bridge/tensor_span.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -155,16 +155,10 @@ class DotInteractionGradOp : public InteractionOp {
 
 // These ops have no handle and run where their vectors are. If no device is
 // named, TensorFlow places them on a GPU if there is one.
-#define EV_REGISTER(op, kernel)                                    \
-  REGISTER_KERNEL_BUILDER(Name(op).Device(tensorflow::DEVICE_CPU), \
-                          GuardedKernel<kernel>);                  \
-  REGISTER_KERNEL_BUILDER(Name(op).Device(tensorflow::DEVICE_GPU), \
-                          GuardedKernel<kernel>)
-
-EV_REGISTER("EvDotInteraction", DotInteractionOp);
-EV_REGISTER("EvDotInteractionGrad", DotInteractionGradOp);
-
-#undef EV_REGISTER
+const RegisterOnEachDevice<DotInteractionOp> kDotInteraction(
+    "EvDotInteraction");
+const RegisterOnEachDevice<DotInteractionGradOp> kDotInteractionGrad(
+    "EvDotInteractionGrad");
 
 }  // namespace
 }  // namespace embedding_variable
