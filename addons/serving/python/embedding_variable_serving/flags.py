@@ -8,7 +8,7 @@ import os
 # TensorFlow Serving's flags that this server does not have. They are refused by name, so
 # that a command line either means the same or fails.
 NOT_SUPPORTED = (
-    "enable_cors_support", "enable_per_model_batching_parameters", "enable_profiler",
+    "enable_cors_support", "enable_profiler",
     "enable_signature_method_name_check", "flush_filesystem_caches",
     "force_allow_any_version_labels_for_unavailable_models", "mixed_precision",
     "num_request_iterations_for_warmup", "num_tflite_interpreters_per_pool",
@@ -109,6 +109,8 @@ def make_parser():
          "replay assets.extra/tf_serving_warmup_requests before a version serves")
   switch("--enable_batching", False, "run requests that wait as one batch")
   add("--batching_parameters_file", metavar="FILE", help="text of BatchingParameters")
+  switch("--enable_per_model_batching_parameters", False,
+         "prefer batching_params.pbtxt in a version's folder; it does not change the threads")
   add("--monitoring_config_file", metavar="FILE",
       help="text of a MonitoringConfig: Prometheus' metrics on the HTTP port")
   add("--ssl_config_file", metavar="FILE", help="text of an SSLConfig, for gRPC")
@@ -137,8 +139,9 @@ def parse(argv):
   if bool(args.model_base_path) == bool(args.model_config_file):
     parser.error("no model, or two sources of models: give MODEL_FOLDER or "
                  "--model_config_file")
-  if args.batching_parameters_file and not args.enable_batching:
-    parser.error("--batching_parameters_file needs --enable_batching")
+  for name in ("batching_parameters_file", "enable_per_model_batching_parameters"):
+    if getattr(args, name) and not args.enable_batching:
+      parser.error("--%s needs --enable_batching" % name)
   if args.monitoring_config_file and args.rest_api_port is None:
     parser.error("--monitoring_config_file needs --rest_api_port")
   if args.grpc_socket_path and len(os.fsencode(args.grpc_socket_path)) > _MAX_SOCKET_BYTES:

@@ -37,6 +37,15 @@ _OP_PACKAGES = ("embedding_variable", "hierarchical_parameter_server")
 _STOP_SECONDS = 10
 
 
+# TensorFlow Serving's name for a version's own batching parameters.
+_BATCHING_FILE = "batching_params.pbtxt"
+
+
+def _batching_parameters(path):
+  cls = messages.serving("BatchingParameters")
+  return batching.parameters(config_files.read(path, cls) if path else cls())
+
+
 class ModelServer(object):
   """All parts of a running server.
 
@@ -123,11 +132,12 @@ class ModelServer(object):
   def _read_batching(self):
     if not self._args.enable_batching:
       return None
-    cls = messages.serving("BatchingParameters")
-    path = self._args.batching_parameters_file
-    return batching.Pool(batching.parameters(config_files.read(path, cls) if path else cls()))
+    return batching.Pool(_batching_parameters(self._args.batching_parameters_file))
 
   def _load(self, name, number, path):
+    params, own = None, os.path.join(path, _BATCHING_FILE)
+    if self._args.enable_per_model_batching_parameters and os.path.exists(own):
+      params = _batching_parameters(own)
     # Deltas need the package that writes them; other models may not.
     deltas = (importlib.import_module("embedding_variable_serving.models.deltas")
               if importlib.util.find_spec("embedding_variable") else None)
@@ -147,7 +157,7 @@ class ModelServer(object):
       servable.close()
       raise
     servable.start_serving()
-    return batching.Batched(servable, self._batches) if self._batches else servable
+    return batching.Batched(servable, self._batches, params) if self._batches else servable
 
   def _start_grpc(self):
     args = self._args

@@ -6,6 +6,7 @@ from concurrent import futures
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from absl.testing import absltest
@@ -20,6 +21,7 @@ from embedding_variable_serving import errors
 from embedding_variable_serving import flags
 from embedding_variable_serving import main
 from embedding_variable_serving import testing
+from embedding_variable_serving.models import manager
 
 
 def _request(ids):
@@ -104,6 +106,37 @@ class OptionsTest(absltest.TestCase):
       self.scores([1] * 5)
     self.assertRegex(caught.exception.details(), "5 rows, more than max_batch_size 4")
     self.assertEqual(self.scores([1]), [8])
+
+  def test_a_version_has_parameters_of_its_own(self):
+    folder = testing.folder()
+
+    def publish(number, text):
+      version = testing.write_model(testing.folder(), number)
+      if text is not None:
+        with open(os.path.join(version, "batching_params.pbtxt"), "w") as f:
+          f.write(text)
+      shutil.move(version, os.path.join(folder, str(number)))
+
+    publish(1, "max_batch_size { value: 2 } num_batch_threads { value: 1 }")
+    server = testing.start(folder, "--enable_batching", "--max_num_load_retries=0",
+                           "--enable_per_model_batching_parameters")
+    self.addCleanup(server.stop, 1)
+    self.assertTrue(server.manager.wait(["default"], 60))
+    path, three = "/v1/models/default:predict", {"instances": [1, 1, 1]}
+    status, answer = testing.http(server, path, three)
+    self.assertEqual(status, 400)
+    self.assertRegex(answer["error"], "3 rows, more than max_batch_size 2")
+    self.assertEqual(testing.http(server, path, {"instances": [1, 1]})[0], 200)
+    publish(2, "max_batch_size { value: 0 }")
+    publish(3, "not text")
+    while len(server.manager.status("default")) < 3 or [
+        state for number, state, _ in server.manager.status("default") if number > 1] != [
+            manager.END] * 2:
+      time.sleep(.05)
+    self.assertEqual(testing.http(server, path, three)[0], 400)  # version 1 serves on
+    publish(4, None)
+    while testing.http(server, path, three)[0] != 200:
+      time.sleep(.05)
 
   def test_a_client_without_tls_is_refused(self):
     with grpc.insecure_channel("localhost:%d" % self.server.grpc_port) as channel:

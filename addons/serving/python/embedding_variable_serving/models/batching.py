@@ -87,8 +87,8 @@ class Pool(object):
     """
     with self._changed:
       batches = queue.batches
-      if not batches or batches[-1].size + task.size > self.params.batch:
-        if len(batches) >= self.params.batches:
+      if not batches or batches[-1].size + task.size > queue.params.batch:
+        if len(batches) >= queue.params.batches:
           raise errors.ServingError(
               "UNAVAILABLE", "The batch scheduling queue is full: %d batches wait, see "
               "max_enqueued_batches" % len(batches))
@@ -114,8 +114,8 @@ class Pool(object):
       if not queue.batches:
         continue
       first = queue.batches[0]
-      left = first.opened + self.params.timeout - now
-      if left <= 0 or len(queue.batches) > 1 or first.size >= self.params.batch:
+      left = first.opened + queue.params.timeout - now
+      if left <= 0 or len(queue.batches) > 1 or first.size >= queue.params.batch:
         return queue, queue.batches.popleft()
       wait = left if wait is None else min(wait, left)
     return None, wait
@@ -136,7 +136,7 @@ class _Queue(object):
   """Tasks of one signature of one version."""
 
   def __init__(self, servable, signature, params):
-    self._servable, self._signature, self._params = servable, signature, params
+    self._servable, self._signature, self.params = servable, signature, params
     self.batches = collections.deque()
 
   def run(self, tasks):
@@ -158,7 +158,7 @@ class _Queue(object):
         raise errors.ServingError("RESOURCE_EXHAUSTED",
                                   "the deadlines of all requests passed in the batch queue")
     size = sum(task.size for task in tasks)
-    padded = next((s for s in self._params.sizes if s >= size), size)
+    padded = next((s for s in self.params.sizes if s >= size), size)
     feeds = {name: self._joined(name, [task.feeds[name] for task in tasks], padded - size)
              for name in self._signature.inputs}
     names = list(self._signature.outputs)
@@ -176,7 +176,7 @@ class _Queue(object):
 
   def _joined(self, name, arrays, num_more):
     if len({array.shape[1:] for array in arrays}) > 1:
-      if not self._params.pads or len({array.ndim for array in arrays}) > 1:
+      if not self.params.pads or len({array.ndim for array in arrays}) > 1:
         raise errors.ServingError(
             "FAILED_PRECONDITION", "input '%s': requests of one batch have the shapes %s; see "
             "pad_variable_length_inputs" % (name, [list(a.shape) for a in arrays]))
@@ -195,11 +195,12 @@ class _Queue(object):
 class Batched(object):
   """A SavedModel whose runs of a whole signature are batched."""
 
-  def __init__(self, servable, pool):
-    self._servable, self._pool = servable, pool
+  def __init__(self, servable, pool, params=None):
+    """Args: a SavedModel, a Pool, Parameters in place of the pool's, but for its threads."""
+    self._servable, self._pool, self._params = servable, pool, params or pool.params
     self.signatures, self.session = servable.signatures, servable.session
     self.follower = getattr(servable, "follower", None)
-    self._queues = {name: _Queue(servable, signature, pool.params)
+    self._queues = {name: _Queue(servable, signature, self._params)
                     for name, signature in servable.signatures.items()}
     for queue in self._queues.values():
       pool.add(queue)
@@ -212,7 +213,7 @@ class Batched(object):
     if len(set(sizes.values())) != 1 or None in sizes.values():
       raise errors.invalid("batched inputs must have one first dimension, got %s", sizes)
     size = next(iter(sizes.values()))
-    params = self._pool.params
+    params = self._params
     if size > params.request:
       raise errors.invalid("a request has %d rows, more than max_batch_size %d", size,
                            params.request)
