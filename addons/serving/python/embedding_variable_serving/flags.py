@@ -111,6 +111,9 @@ def make_parser():
   add("--batching_parameters_file", metavar="FILE", help="text of BatchingParameters")
   switch("--enable_per_model_batching_parameters", False,
          "prefer batching_params.pbtxt in a version's folder; it does not change the threads")
+  add("--record_requests_folder", metavar="DIR",
+      help="SIGUSR1: record the next requests of each model in DIR/MODEL, for warm-up")
+  add("--record_requests", type=_count, default=100, help="of each model (default: 100)")
   add("--monitoring_config_file", metavar="FILE",
       help="text of a MonitoringConfig: Prometheus' metrics on the HTTP port")
   add("--ssl_config_file", metavar="FILE", help="text of an SSLConfig, for gRPC")
@@ -152,7 +155,7 @@ def parse(argv):
   args.tensorflow_inter_op_parallelism = (
       args.tensorflow_inter_op_parallelism or args.tensorflow_session_parallelism)
   for name in ("grpc_max_threads", "rest_api_num_threads", "max_request_bytes",
-               "rest_api_timeout_in_ms"):
+               "rest_api_timeout_in_ms", "record_requests"):
     if not getattr(args, name):
       parser.error("--%s is 0, expected at least 1" % name)
   return args

@@ -24,6 +24,7 @@ from embedding_variable_serving.fronts import grpc_v2
 from embedding_variable_serving.fronts import health
 from embedding_variable_serving.fronts import rest
 from embedding_variable_serving.fronts import rest_server
+from embedding_variable_serving.inference import recording
 from embedding_variable_serving.inference import warmup
 from embedding_variable_serving.models import batching
 from embedding_variable_serving.models import folders
@@ -51,6 +52,7 @@ class ModelServer(object):
 
   Attributes:
     grpc_port, rest_port: ports that the server listens on; rest_port may be None.
+    recorder: recording.Recorder, or None without --record_requests_folder.
   """
 
   def __init__(self, args):
@@ -69,6 +71,8 @@ class ModelServer(object):
     self._credentials = self._read_credentials()
     self._metrics_path = self._read_metrics_path()
     self._batches = self._read_batching()
+    self.recorder = (recording.Recorder(args.record_requests_folder, args.record_requests)
+                     if args.record_requests_folder else None)
     self.manager = manager.Manager(self._load, manager.Options(
         args.file_system_poll_wait_seconds, args.num_load_threads or 2,
         args.num_unload_threads or 1, args.max_num_load_retries,
@@ -157,7 +161,9 @@ class ModelServer(object):
       servable.close()
       raise
     servable.start_serving()
-    return batching.Batched(servable, self._batches, params) if self._batches else servable
+    if self._batches:
+      servable = batching.Batched(servable, self._batches, params)
+    return recording.Recorded(servable, name, self.recorder) if self.recorder else servable
 
   def _start_grpc(self):
     args = self._args
@@ -213,6 +219,8 @@ def main(argv=None):
   except (OSError, errors.ServingError) as e:
     sys.stderr.write("error: %s\n" % e)
     return 1
+  if server.recorder:
+    signal.signal(signal.SIGUSR1, lambda *unused: server.recorder.start())
   logging.info("gRPC on %s:%d%s, process %d", args.bind_address, server.grpc_port,
                "" if server.rest_port is None else ", HTTP on port %d" % server.rest_port,
                os.getpid())

@@ -138,6 +138,34 @@ class OptionsTest(absltest.TestCase):
     while testing.http(server, path, three)[0] != 200:
       time.sleep(.05)
 
+  def test_recorded_requests_warm_up_a_version(self):
+    folder, records = testing.folder(), os.path.join(testing.folder(), "records")
+    testing.write_model(folder, 1)
+    server = testing.start(folder, "--enable_batching", "--record_requests_folder=" + records,
+                           "--record_requests=3")
+    self.addCleanup(server.stop, 1)
+    self.assertTrue(server.manager.wait(["default"], 60))
+    path, file = "/v1/models/default:predict", os.path.join(
+        records, "default", "tf_serving_warmup_requests")
+    self.assertEqual(testing.http(server, path, {"instances": [7]})[0], 200)
+    server.recorder.start()
+    for ids in ([1], ["x"], [1, 2], [-3], [5]):
+      testing.http(server, path, {"instances": ids})
+    found = []
+    for record in tf.compat.v1.io.tf_record_iterator(file):
+      request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+      found.append(tf.make_ndarray(request.inputs["ids"]).tolist())
+    self.assertEqual(found, [[1], [1, 2], [-3]])  # a refused request is not recorded
+    self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+    version = testing.write_model(testing.folder(), 2)
+    os.mkdir(os.path.join(version, "assets.extra"))
+    shutil.copy(file, os.path.join(version, "assets.extra"))
+    shutil.move(version, os.path.join(folder, "2"))
+    while server.manager.status("default")[0][:2] != (2, manager.AVAILABLE):
+      time.sleep(.05)
+    self.assertEqual(testing.http(server, path, {"instances": [1]}),
+                     (200, {"predictions": [8]}))
+
   def test_a_client_without_tls_is_refused(self):
     with grpc.insecure_channel("localhost:%d" % self.server.grpc_port) as channel:
       stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
