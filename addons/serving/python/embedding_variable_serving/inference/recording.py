@@ -54,13 +54,13 @@ class Recorder(object):
     folder = os.path.join(self._folder, name.replace("/", "_").replace("..", "_"))
     path = os.path.join(folder, _FILE)
     try:
-      # The records are users' data: nobody else may read them.
+      # The records are users' data, which other users of the machine must not read.
       os.makedirs(folder, mode=0o700, exist_ok=True)
       with tf.io.TFRecordWriter(path + ".part") as writer:
         for record in records:
           writer.write(record)
       os.chmod(path + ".part", 0o600)
-      os.replace(path + ".part", path)
+      tf.io.gfile.rename(path + ".part", path, overwrite=True)
     except (OSError, tf.errors.OpError) as e:
       logging.error("model %s: the requests are not recorded: %s", name, e)
     else:

@@ -196,7 +196,7 @@ class Batched(object):
   """A SavedModel whose runs of a whole signature are batched."""
 
   def __init__(self, servable, pool, params=None):
-    """Args: a SavedModel, a Pool, Parameters in place of the pool's, but for its threads."""
+    """Args: a SavedModel, a Pool, Parameters in place of the pool's. Threads are the pool's."""
     self._servable, self._pool, self._params = servable, pool, params or pool.params
     self.signatures, self.session = servable.signatures, servable.session
     self.follower = getattr(servable, "follower", None)
