@@ -63,7 +63,11 @@ _GRAPH = [
     _RANKS + "threads_utest_on_2_ranks",
 ]
 
-_LEGACY_KERAS = ["--test_env=TF_USE_LEGACY_KERAS=1"]
+
+def _with_keras_2(version):
+  """Returns the flags with which a test gets Keras 2, which TensorFlow has up to 2.15."""
+  return ["--test_env=TF_USE_LEGACY_KERAS=1"] if int(version.split(".")[1]) > 15 else []
+
 
 # Programs that tools/setup runs before, each with the version.
 SET_UP = ["tools/setup/other_tensorflow.sh", "tools/setup/test_packages_for.sh",
@@ -80,9 +84,9 @@ def eager(version):
   # Without a GPU its tests skip all cases, after minutes of compilation.
   flags = [] if os.path.exists("/dev/nvidia0") else ["--test_tag_filters=-gpu"]
   return [("eager_" + version, _EAGER, flags),
-          ("keras_" + version, _KERAS_2, _LEGACY_KERAS)]
+          ("keras_" + version, _KERAS_2, _with_keras_2(version))]
 
 
 def graph(version):
   """Returns [(name, targets, flags)] of graph mode."""
-  return [("graph_" + version, _GRAPH, ["--test_env=EV_TEST_V1=1"] + _LEGACY_KERAS)]
+  return [("graph_" + version, _GRAPH, ["--test_env=EV_TEST_V1=1"] + _with_keras_2(version))]
