@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import embedding_variable as ev
 from embedding_variable_serving import testing
+from embedding_variable_serving.models import saved_model
 
 _KEYS = [1, 2, 3, -4, 77]
 _PREDICT = "/v1/models/m:predict"
@@ -172,6 +173,27 @@ class DeltasTest(parameterized.TestCase):
     self.publisher.full(self.session)
     for one in (server, late):
       self.assert_serves(one, self.expected())
+
+  def test_a_delta_that_was_applied_in_part_is_not_served(self):
+    server = self.start()
+    apply_delta = saved_model.SavedModel.apply_delta
+
+    def fail(servable, prefix):
+      apply_delta(servable, prefix)
+      raise MemoryError("no memory")  # not an error of TensorFlow
+
+    with mock.patch.object(saved_model.SavedModel, "apply_delta", fail):
+      self.run_step()
+      self.assert_refused(server, "was applied in part: out of memory: no memory",
+                          lambda: self.publisher.delta(self.session))
+    status, answer = testing.http(server, _PREDICT, {"instances": _KEYS})
+    self.assertEqual(status, 503)
+    self.assertIn("was applied in part", answer["error"])
+    self.publisher.full(self.session)
+    end = time.time() + 30
+    while testing.http(server, _PREDICT, {"instances": _KEYS})[0] != 200 and time.time() < end:
+      time.sleep(0.05)
+    self.assert_serves(server, self.expected())
 
   def test_a_delta_that_arrives_late(self):
     server = self.start()

@@ -148,9 +148,6 @@ class HostileTest(absltest.TestCase):
                        " 400 ")
     many = b'{"instances": [' + b",".join([b'{"ids": 2}'] * 400) + b"]}"
     self.assertRegex(self.sent(head + b"Content-Length: %d\r\n\r\n" % len(many) + many), " 200 ")
-    self.request_too_large()
-
-  def request_too_large(self):
     request = predict_pb2.PredictRequest()
     request.CopyFrom(self.request)
     request.inputs["ids"].CopyFrom(

@@ -3,6 +3,8 @@
 """Models, versions, labels, status, metadata, Classify and Regress, over both interfaces."""
 
 import os
+import time
+from unittest import mock
 
 from absl.testing import absltest
 import grpc
@@ -18,6 +20,7 @@ from tensorflow_serving.apis import regression_pb2
 
 from embedding_variable_serving import messages
 from embedding_variable_serving import testing
+from embedding_variable_serving.fronts import health
 
 _CONFIG = """
 model_config_list {
@@ -208,6 +211,20 @@ class ModelsTest(absltest.TestCase):
       server.stop(10)
       self.assertEqual([[r.status for r in stream] for stream in streams], [[2]] * 7)
       self.assertEqual([r.status for r in unknown], [3])
+
+  def test_a_watcher_that_fails_ends_no_other(self):
+    ready, sent = mock.Mock(is_ready=lambda: False), []
+    service = health.Health(ready, lambda: False)
+    request = messages.message_class("grpc.health.v1.HealthCheckRequest")()
+    context = mock.Mock()
+    service.watch(request, context, mock.Mock(side_effect=ValueError("the call has ended")))
+    service.watch(request, context, lambda response: sent.append(response.status))
+    self.addCleanup(lambda: context.add_callback.call_args[0][0]())
+    ready.is_ready = lambda: len(sent) == 1
+    end = time.time() + 30
+    while len(sent) < 2 and time.time() < end:
+      time.sleep(.05)
+    self.assertEqual(sent, [2, 1])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 import unittest
+from unittest import mock
 
 from absl.testing import absltest
 import grpc
@@ -21,6 +22,7 @@ from embedding_variable_serving import errors
 from embedding_variable_serving import flags
 from embedding_variable_serving import main
 from embedding_variable_serving import testing
+from embedding_variable_serving.inference import recording
 from embedding_variable_serving.models import manager
 
 
@@ -165,6 +167,16 @@ class OptionsTest(absltest.TestCase):
       time.sleep(.05)
     self.assertEqual(testing.http(server, path, {"instances": [1]}),
                      (200, {"predictions": [8]}))
+
+  def test_records_of_each_name_have_a_folder_of_their_own(self):
+    folder = testing.folder()
+    recorder = recording.Recorder(folder, 1)
+    recorder.start()
+    signature = mock.Mock(outputs={}, inputs={})
+    signature.name = "s"
+    for name in ("a/b", "a_b", "..", "."):
+      recorder.add(name, signature, {}, [])
+    self.assertEqual(sorted(os.listdir(folder)), ["%2E", "%2E%2E", "a%2Fb", "a_b"])
 
   def test_a_client_without_tls_is_refused(self):
     with grpc.insecure_channel("localhost:%d" % self.server.grpc_port) as channel:

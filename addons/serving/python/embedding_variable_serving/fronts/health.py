@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service grpc.health.v1.Health. Readiness follows the models."""
 
+import logging
 import threading
 import time
 
@@ -79,11 +80,19 @@ class Health(object):
         watchers = list(self._watchers.items())
       is_last = self._is_ending()
       for send, watched in watchers:
-        status = self._status(watched[0])
-        if status != watched[1]:
-          watched[1] = status
-          send(_RESPONSE(status=messages.enum_value(_ENUM, status)))
-        if is_last:
-          send(None)
+        try:
+          self._send(send, watched, is_last)
+        except Exception:  # pylint: disable=broad-except
+          # One client's call must not end the thread of all.
+          logging.exception("a client no longer watches")
           self._forget(send)
       time.sleep(_POLL_SECONDS)
+
+  def _send(self, send, watched, is_last):
+    status = self._status(watched[0])
+    if status != watched[1]:
+      watched[1] = status
+      send(_RESPONSE(status=messages.enum_value(_ENUM, status)))
+    if is_last:
+      send(None)
+      self._forget(send)

@@ -5,6 +5,7 @@
 import logging
 import os
 import threading
+from urllib import parse
 
 import tensorflow as tf
 
@@ -44,14 +45,16 @@ class Recorder(object):
       request.output_filter.extend(outputs)
     with self._lock:
       mine = records.setdefault(name, [])
+      if len(mine) == self._num_requests:
+        return  # Another thread added the last one meanwhile.
       mine.append(log.SerializeToString())
       is_last = len(mine) == self._num_requests
     if is_last:
       self._write(name, mine)
 
   def _write(self, name, records):
-    # A name of a model is no path.
-    folder = os.path.join(self._folder, name.replace("/", "_").replace("..", "_"))
+    # A name of a model is no path, and different names have different folders.
+    folder = os.path.join(self._folder, parse.quote(name, safe="").replace(".", "%2E"))
     path = os.path.join(folder, _FILE)
     try:
       # The records are users' data, which other users of the machine must not read.

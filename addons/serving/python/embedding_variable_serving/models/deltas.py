@@ -9,7 +9,6 @@ import threading
 import time
 
 import embedding_variable as ev
-import tensorflow as tf
 
 from embedding_variable_serving import errors
 
@@ -120,8 +119,10 @@ class Follower(object):
         begin = time.time()
         try:
           self._servable.apply_delta(prefix)
-        except tf.errors.OpError as e:
-          self._servable.broken = "delta %s was applied in part: %s" % (prefix, e.message)
+        except Exception as e:  # pylint: disable=broad-except
+          # Whatever it is: some rows may be new and some old.
+          self._servable.broken = "delta %s was applied in part: %s" % (
+              prefix, errors.wrapped(e).message)
           raise errors.ServingError("DATA_LOSS", self._servable.broken +
                                     "; the version answers again when it is loaded anew")
       self._applied, self._last = sequence, entries[sequence - 1]["sha256"]
