@@ -41,7 +41,9 @@ class KafkaTest : public ::testing::Test {
     mock_ = std::make_unique<KafkaMock>(2);
     source_options_.brokers = producer_options_.brokers = mock_->brokers();
     source_options_.group = "hps.volatile";
-    source_options_.metadata_refresh_interval_ms = 200;
+    // Metadata that arrives as the mock answers JoinGroup, after 3 s or 4 s,
+    // makes librdkafka join again, and those are multiples of 200 ms.
+    source_options_.metadata_refresh_interval_ms = 290;
     // When a group changes, the mock waits this long, less a second, for its
     // readers.
     source_options_.session_timeout_ms = 5000;

@@ -45,7 +45,8 @@ class MainTest(parameterized.TestCase):
     seen = ""
     for line in process.stdout:
       seen += line
-      if "version 3 serves" in line:
+      # The two come in any order.
+      if "version 3 serves" in seen and "gRPC on" in seen:
         break
     self.assertRegex(seen, r"gRPC on 127\.0\.0\.1:\d+, process %d" % process.pid)
     request = predict_pb2.PredictRequest()
