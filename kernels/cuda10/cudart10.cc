@@ -36,7 +36,7 @@ void* contexts[kMaxDevices];
 thread_local int chosen = 0;
 thread_local int last_error = kSuccess;
 
-int Note(int error) {
+int Remember(int error) {
   if (error != kSuccess) last_error = error;
   return error;
 }
@@ -97,15 +97,15 @@ EXPORTED int cudaGetLastError() {
 EXPORTED int cudaGetDeviceCount(int* count) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
-  return cuda10::Note(cuda10::FromDriver(driver->device_get_count(count)));
+  if (driver == nullptr) return cuda10::Remember(error);
+  return cuda10::Remember(cuda10::FromDriver(driver->device_get_count(count)));
 }
 
 EXPORTED int cudaGetDevice(int* ordinal) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
-  return cuda10::Note(cuda10::CurrentDevice(*driver, ordinal));
+  if (driver == nullptr) return cuda10::Remember(error);
+  return cuda10::Remember(cuda10::CurrentDevice(*driver, ordinal));
 }
 
 // Allocates no memory on a device that this process does not use otherwise: the
@@ -113,11 +113,11 @@ EXPORTED int cudaGetDevice(int* ordinal) {
 EXPORTED int cudaSetDevice(int ordinal) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
+  if (driver == nullptr) return cuda10::Remember(error);
   int device;
   if (ordinal < 0 || ordinal >= cuda10::kMaxDevices ||
       driver->device_get(&device, ordinal) != 0) {
-    return cuda10::Note(cuda10::kInvalidDevice);
+    return cuda10::Remember(cuda10::kInvalidDevice);
   }
   void* context;
   {
@@ -125,7 +125,7 @@ EXPORTED int cudaSetDevice(int ordinal) {
     context = cuda10::contexts[ordinal];
   }
   cuda10::chosen = ordinal;
-  return cuda10::Note(cuda10::FromDriver(driver->ctx_set_current(context)));
+  return cuda10::Remember(cuda10::FromDriver(driver->ctx_set_current(context)));
 }
 
 // cudaFree(nullptr) also creates the context of the thread's device; programs
@@ -133,7 +133,7 @@ EXPORTED int cudaSetDevice(int ordinal) {
 EXPORTED int cudaFree(void* pointer) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
+  if (driver == nullptr) return cuda10::Remember(error);
   int ordinal;
   error = cuda10::CurrentDevice(*driver, &ordinal);
   if (error == cuda10::kSuccess) error = cuda10::Activate(*driver, ordinal);
@@ -141,23 +141,23 @@ EXPORTED int cudaFree(void* pointer) {
     error = cuda10::FromDriver(
         driver->mem_free(reinterpret_cast<uintptr_t>(pointer)));
   }
-  return cuda10::Note(error);
+  return cuda10::Remember(error);
 }
 
 EXPORTED int cudaGetDeviceProperties(cuda10::DeviceProperties* properties,
                                      int ordinal) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
-  return cuda10::Note(cuda10::GetProperties(*driver, ordinal, properties));
+  if (driver == nullptr) return cuda10::Remember(error);
+  return cuda10::Remember(cuda10::GetProperties(*driver, ordinal, properties));
 }
 
 EXPORTED int cudaPointerGetAttributes(cuda10::PointerAttributes* attributes,
                                       const void* pointer) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
-  return cuda10::Note(cuda10::GetAttributes(*driver, pointer, attributes));
+  if (driver == nullptr) return cuda10::Remember(error);
+  return cuda10::Remember(cuda10::GetAttributes(*driver, pointer, attributes));
 }
 
 EXPORTED int cudaStreamAddCallback(void* stream,
@@ -165,12 +165,12 @@ EXPORTED int cudaStreamAddCallback(void* stream,
                                    void* data, unsigned flags) {
   int error;
   const cuda10::Driver* driver = cuda10::GetDriver(&error);
-  if (driver == nullptr) return cuda10::Note(error);
-  if (function == nullptr) return cuda10::Note(cuda10::kInvalidValue);
+  if (driver == nullptr) return cuda10::Remember(error);
+  if (function == nullptr) return cuda10::Remember(cuda10::kInvalidValue);
   auto* callback = new (std::nothrow) cuda10::Callback{function, data};
-  if (callback == nullptr) return cuda10::Note(2);
+  if (callback == nullptr) return cuda10::Remember(2);
   int result =
       driver->stream_add_callback(stream, cuda10::CallBack, callback, flags);
   if (result != 0) delete callback;
-  return cuda10::Note(cuda10::FromDriver(result));
+  return cuda10::Remember(cuda10::FromDriver(result));
 }

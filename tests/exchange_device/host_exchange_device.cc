@@ -75,20 +75,20 @@ T* HostAddress(T* memory) {
 }
 
 // A point of a HostStream, whose work runs late: when IsReached has been called
-// kLooks times, or when the mark is waited for.
-class HostMark : public StreamMark {
+// kLooks times, or when the event is waited for.
+class HostEvent : public StreamEvent {
  public:
   // use: a reference that shows that memory is in use. It is dropped when
   // IsReached returns true, but not when another stream or a carrier waits for
-  // the mark: on a GPU they would be enqueued, and the memory would still be in
-  // use.
-  HostMark(std::shared_ptr<HostStream::Point> point, std::shared_ptr<int> use)
+  // the event: on a GPU they would be enqueued, and the memory would still be
+  // in use.
+  HostEvent(std::shared_ptr<HostStream::Point> point, std::shared_ptr<int> use)
       : point_(std::move(point)),
         use_(new std::shared_ptr<int>(std::move(use))) {}
-  static std::shared_ptr<StreamMark> At(const ev::DeviceStream& stream,
-                                        std::shared_ptr<int> use = nullptr) {
-    return std::make_shared<HostMark>(HostStream::Of(stream)->Record(),
-                                      std::move(use));
+  static std::shared_ptr<StreamEvent> At(const ev::DeviceStream& stream,
+                                         std::shared_ptr<int> use = nullptr) {
+    return std::make_shared<HostEvent>(HostStream::Of(stream)->Record(),
+                                       std::move(use));
   }
   bool IsReached() override {
     if (++looks_ < kLooks) return false;
@@ -114,8 +114,8 @@ class HostMark : public StreamMark {
   const std::shared_ptr<HostStream::Point> point_;
   std::atomic<int> looks_{0};
   std::mutex mu_;
-  // A pointer that is leaked if the mark is dropped before it was reached: then
-  // the memory counts as in use.
+  // A pointer that is leaked if the event is dropped before it was reached:
+  // then the memory counts as in use.
   std::shared_ptr<int>* use_;
 };
 
@@ -146,10 +146,10 @@ class HostRoute : public DeviceRoute {
   // Enqueues the pooling, which runs only when it is waited for: a caller that
   // does not wait gets NaN.
   Status StartPool(const char* rows, WireType wire,
-                   const std::shared_ptr<StreamMark>& ready,
+                   const std::shared_ptr<StreamEvent>& ready,
                    Span<const int64_t> chunk_starts, Span<float* const> outputs,
                    const ev::DeviceStream* stream,
-                   std::shared_ptr<StreamMark>* done) override {
+                   std::shared_ptr<StreamEvent>* done) override {
     Check(!is_pooled_, "StartPool was called twice");
     is_pooled_ = true;
     if (stream == nullptr) EV_RETURN_IF_ERROR(AllocateOnDevice("outputs"));
@@ -169,7 +169,7 @@ class HostRoute : public DeviceRoute {
       before->Reach();
       Pool(rows, wire, starts, out, true);
     });
-    *done = HostMark::At(stream_.stream(), Use());
+    *done = HostEvent::At(stream_.stream(), Use());
     return (*done)->Before(*stream);
   }
 
@@ -182,7 +182,7 @@ class HostRoute : public DeviceRoute {
                       const ev::DeviceStream& stream,
                       Span<const int64_t> chunk_starts, WireType wire,
                       char* message,
-                      std::shared_ptr<StreamMark>* done) override {
+                      std::shared_ptr<StreamEvent>* done) override {
     Check(is_pooled_, "SumGradients was called before StartPool");
     EV_RETURN_IF_ERROR(AllocateOnDevice("sums"));
     ++summed_on_device;
@@ -195,7 +195,7 @@ class HostRoute : public DeviceRoute {
       before->Reach();
       Sum(numbers, given, starts, wire, DeviceAddress(message));
     });
-    *done = HostMark::At(stream_.stream(), Use());
+    *done = HostEvent::At(stream_.stream(), Use());
     return Status::OK();
   }
 
@@ -329,18 +329,18 @@ class HostExchangeDevice : public ExchangeDevice {
   // The only instance; null if none was made.
   static HostExchangeDevice* the_device;
 
-  // Releases the memory whose mark has been reached.
+  // Releases the memory whose event has been reached.
   void GiveUpKept() {
     std::vector<Kept> all, left;
     {
       std::lock_guard<std::mutex> lock(mu_);
       all.swap(kept_);
     }
-    // Calls IsReached once per mark, even if it keeps several blocks.
-    std::map<StreamMark*, bool> reached;
+    // Calls IsReached once per event, even if it keeps several blocks.
+    std::map<StreamEvent*, bool> reached;
     for (Kept& kept : all) {
-      const auto one = reached.emplace(kept.mark.get(), false);
-      if (one.second) one.first->second = kept.mark->IsReached();
+      const auto one = reached.emplace(kept.event.get(), false);
+      if (one.second) one.first->second = kept.event->IsReached();
       if (!one.first->second) left.push_back(std::move(kept));
     }
     std::lock_guard<std::mutex> lock(mu_);
@@ -398,21 +398,21 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   ev::DeviceStream stream() override { return stream_.stream(); }
-  Status Mark(const ev::DeviceStream& stream,
-              std::shared_ptr<StreamMark>* mark) override {
-    mark->reset();
-    if (AllocateOnDevice("a mark").ok()) {
-      *mark = HostMark::At(stream);
+  Status RecordEvent(const ev::DeviceStream& stream,
+                     std::shared_ptr<StreamEvent>* event) override {
+    event->reset();
+    if (AllocateOnDevice("an event").ok()) {
+      *event = HostEvent::At(stream);
     } else {
       HostStream::Wait(stream);
     }
     return Status::OK();
   }
-  void KeepUntil(std::shared_ptr<StreamMark> mark,
+  void KeepUntil(std::shared_ptr<StreamEvent> event,
                  std::shared_ptr<const void> what) override {
-    if (mark == nullptr) return;
+    if (event == nullptr) return;
     std::lock_guard<std::mutex> lock(mu_);
-    kept_.push_back(Kept{std::move(mark), std::move(what)});
+    kept_.push_back(Kept{std::move(event), std::move(what)});
   }
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
@@ -431,7 +431,7 @@ class HostExchangeDevice : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire,
-                  const std::shared_ptr<StreamMark>& ready,
+                  const std::shared_ptr<StreamEvent>& ready,
                   Span<const WireChunk> chunks, float scale,
                   float* to) override {
     EV_RETURN_IF_ERROR(AllocateOnDevice("chunks"));
@@ -459,7 +459,7 @@ class HostExchangeDevice : public ExchangeDevice {
 
  private:
   struct Kept {
-    std::shared_ptr<StreamMark> mark;
+    std::shared_ptr<StreamEvent> event;
     std::shared_ptr<const void> what;
   };
   HostStream stream_;
@@ -504,9 +504,9 @@ class DeviceCarrier : public Carrier {
                              received_bytes);
   }
   Status StartAllToAll(const char* send, Span<const int64_t> send_bytes,
-                       const std::shared_ptr<StreamMark>& after, char* out,
+                       const std::shared_ptr<StreamEvent>& after, char* out,
                        Span<const int64_t> received_bytes, int when_failed,
-                       std::shared_ptr<StreamMark>* ready) override {
+                       std::shared_ptr<StreamEvent>* ready) override {
     (void)when_failed;
     ready->reset();
     if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
@@ -527,12 +527,12 @@ class DeviceCarrier : public Carrier {
             "the send buffer was freed before it was sent");
       std::copy(arrived->begin(), arrived->end(), received);
     });
-    *ready = HostMark::At(stream_.stream());
+    *ready = HostEvent::At(stream_.stream());
     ++started;
     return Status::OK();
   }
   Status AllReduce(const Reduction& reduction,
-                   std::shared_ptr<StreamMark>* ready) override {
+                   std::shared_ptr<StreamEvent>* ready) override {
     ready->reset();
     Reduction sum_on_host = reduction;
     if (reduction.after != nullptr) EV_RETURN_IF_ERROR(reduction.after->Wait());
@@ -562,13 +562,13 @@ class DeviceCarrier : public Carrier {
         std::copy(sums[p].begin(), sums[p].end(), places[p]);
       }
     });
-    *ready = HostMark::At(stream_.stream());
+    *ready = HostEvent::At(stream_.stream());
     ++started;
     return Status::OK();
   }
-  Status Mark(const ev::DeviceStream& stream,
-              std::shared_ptr<StreamMark>* mark) override {
-    *mark = HostMark::At(stream);
+  Status RecordEvent(const ev::DeviceStream& stream,
+                     std::shared_ptr<StreamEvent>* event) override {
+    *event = HostEvent::At(stream);
     return Status::OK();
   }
   Status AllToAllOnHost(const char* send, Span<const int64_t> send_bytes,

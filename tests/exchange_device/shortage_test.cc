@@ -122,7 +122,7 @@ class DeviceJob {
       outputs.push_back(reinterpret_cast<float*>(memory[t].get()));
     }
     const ev::DeviceStream stream = device_->stream();
-    std::shared_ptr<StreamMark> done;
+    std::shared_ptr<StreamEvent> done;
     EV_RETURN_IF_ERROR(shortage_->Call([&] {
       return PoolRows(*plan_, route_.get(), rows, outputs, &stream, nullptr,
                       nullptr, &done);
@@ -181,9 +181,9 @@ class DeviceJob {
     const Status applied = shortage_->Call([&] {
       return ev::ApplyRule("Adagrad", hyper, inputs, slots, step, nullptr);
     });
-    std::shared_ptr<StreamMark> done;
+    std::shared_ptr<StreamEvent> done;
     EV_RETURN_IF_ERROR(
-        shortage_->Call([&] { return device_->Mark(stream, &done); }));
+        shortage_->Call([&] { return device_->RecordEvent(stream, &done); }));
     device_->KeepUntil(done, served.memory);
     return applied;
   }

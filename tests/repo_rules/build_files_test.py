@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""BUILD files use the project's macros, which check the dependencies of rooms."""
+"""BUILD files use the project's macros, which check the dependencies of folders."""
 
 import re
 

@@ -41,8 +41,8 @@ _RUN_BY = {
     "make clean": "nothing: it would remove what the build needs",
     "make distclean": "nothing: likewise",
     "bazel test …": _CI + " runs all of the targets",
-    "bazel run //tools/docs:house_picture":
-        "//tests/repo_rules:house_picture_test compares the page with what it writes",
+    "bazel run //tools/docs:include_picture":
+        "//tests/repo_rules:include_picture_test compares the page with what it writes",
     "PYTHON=/path/to/python3.7 ./configure": "//tools/setup:configure_test",
     "PYTHON=/path/to/python ./configure": "//tools/setup:configure_test",
     "./configure": "//tools/setup:configure_test",
@@ -60,7 +60,7 @@ _RUN_BY = {
     "pip install dist/*.whl": _CI + " installs the wheels",
     "pip install dist/sok_stock_tf_hps-*.whl": _CI + " installs the wheel",
     "bazel run //addons/hierarchical_parameter_server/database/redis:redis_benchmark":
-        "nothing: it measures; its parts are tested by the room's tests",
+        "nothing: it measures; its parts are tested beside them",
     "bazel run //addons/hierarchical_parameter_server/database/rocksdb:rocksdb_benchmark -- …":
         "nothing: likewise",
     "bazel run //addons/hugectr/python/hugectr/layers:write_schema":

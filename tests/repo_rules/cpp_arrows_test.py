@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the includes between rooms of the C++ tree against the design's table."""
+"""Checks the includes between folders of the C++ tree against the design's table."""
 
 import re
 
@@ -10,12 +10,12 @@ from absl.testing import parameterized
 import tree
 
 _ENGINE = "kernels/engine/"
-_ENGINE_ROOMS = frozenset([
+_ENGINE_FOLDERS = frozenset([
     "base", "ids", "table", "policy", "storage", "combine", "optimizer",
     "gpu_step", "rows", "embedding", "checkpoint"
 ])
 
-# Each room with the rooms that it may include.
+# Each folder with the folders that it may include.
 MAY_USE = {
     # Replacements for libc functions, which are linked into every library.
     "tools/build_defs": [],
@@ -28,44 +28,44 @@ MAY_USE = {
     "kernels/engine/optimizer": ["kernels/engine/base"],
     # Kernels of a step over many tables, independent of how rows are found.
     "kernels/engine/gpu_step": [
-        _ENGINE + room for room in ("base", "combine", "optimizer")
+        _ENGINE + folder for folder in ("base", "combine", "optimizer")
     ],
     # Dot products of a sample's vectors, without tables or rows.
     "kernels/engine/interaction": ["kernels/engine/base"],
     # Storages of rows, behind one interface.
     "kernels/engine/rows": [
-        _ENGINE + room
-        for room in ("base", "ids", "storage", "policy", "combine", "optimizer",
-                     "gpu_step")
+        _ENGINE + folder
+        for folder in ("base", "ids", "storage", "policy", "combine", "optimizer",
+                       "gpu_step")
     ],
     "kernels/engine/embedding": [
-        _ENGINE + room for room in _ENGINE_ROOMS - {"checkpoint"}
+        _ENGINE + folder for folder in _ENGINE_FOLDERS - {"checkpoint"}
     ],
     # Saves and restores tables through their public interface.
     "kernels/engine/checkpoint": [
-        _ENGINE + room for room in ("base", "ids", "embedding")
+        _ENGINE + folder for folder in ("base", "ids", "embedding")
     ],
     "kernels/engine/testing": [_ENGINE + "interaction"] + [
-        _ENGINE + room for room in _ENGINE_ROOMS
+        _ENGINE + folder for folder in _ENGINE_FOLDERS
     ],
     # CUDA 10.0's libraries for TensorFlow's GPU build, not part of the op library.
     "kernels/cuda10": [],
     "kernels/tf/bridge": ["tensorflow", "kernels/engine/base"],
     # The names of combiners and storages are values of op attributes.
     "kernels/tf/ops": ["tensorflow"] + [
-        _ENGINE + room for room in ("base", "combine", "rows")
+        _ENGINE + folder for folder in ("base", "combine", "rows")
     ],
     "kernels/tf/resources": [
         "tensorflow", "kernels/tf/bridge"
-    ] + [_ENGINE + room for room in _ENGINE_ROOMS],
+    ] + [_ENGINE + folder for folder in _ENGINE_FOLDERS],
     "kernels/tf/op_kernels": [
         "tensorflow", "kernels/tf/bridge", "kernels/tf/resources",
         _ENGINE + "interaction"
-    ] + [_ENGINE + room for room in _ENGINE_ROOMS],
+    ] + [_ENGINE + folder for folder in _ENGINE_FOLDERS],
     # File readers, which use only the engine's Status.
     "addons/hugectr/reader": ["kernels/engine/base"],
     "addons/sparse_operation_kit/exchange": [
-        _ENGINE + room for room in _ENGINE_ROOMS
+        _ENGINE + folder for folder in _ENGINE_FOLDERS
     ],
     # Interface between the op library and its CUDA library.
     "addons/sparse_operation_kit/cuda": [
@@ -75,10 +75,10 @@ MAY_USE = {
     "addons/sparse_operation_kit/tf": [
         "tensorflow", "kernels/tf/bridge", "kernels/tf/ops", "kernels/tf/resources",
         "kernels/tf/op_kernels", "addons/sparse_operation_kit/exchange"
-    ] + [_ENGINE + room for room in _ENGINE_ROOMS],
+    ] + [_ENGINE + folder for folder in _ENGINE_FOLDERS],
 }
 
-# Rooms of the hierarchical parameter server; only tf includes TensorFlow.
+# Folders of the hierarchical parameter server; only tf includes TensorFlow.
 _HPS = "addons/hierarchical_parameter_server/"
 _HPS_ENGINE = [_ENGINE + "base"]
 MAY_USE.update({
@@ -99,20 +99,20 @@ MAY_USE.update({
     # Interface between the op library and its CUDA library.
     _HPS + "cuda": [_HPS + "cache"] + _HPS_ENGINE,
     _HPS + "server": [
-        _HPS + room for room in ("database", "files", "config", "source", "cache")
+        _HPS + folder for folder in ("database", "files", "config", "source", "cache")
     ] + _HPS_ENGINE,
     # Programs that measure the server on a GPU.
     _HPS + "benchmark": [
-        _HPS + room for room in ("config", "cache", "server")
+        _HPS + folder for folder in ("config", "cache", "server")
     ] + _HPS_ENGINE,
     # The server's ops; the engine finds distinct ids.
     _HPS + "tf": ["tensorflow", "kernels/tf/bridge", _ENGINE + "ids"] + [
-        _HPS + room
-        for room in ("database", "files", "config", "source", "cache", "server")
+        _HPS + folder
+        for folder in ("database", "files", "config", "source", "cache", "server")
     ] + _HPS_ENGINE,
 })
 
-# Additional rooms for the tests of a room: a row home is tested under a table, and a
+# Additional folders for the tests of a folder: a row home is tested under a table, and a
 # configuration with the types of databases that the server has.
 TESTS_MAY_USE = {
     "kernels/engine/rows": ["kernels/engine/embedding"],
@@ -131,43 +131,43 @@ _FRAMEWORK = ("tensorflow/", "absl/", "google/protobuf/", "Eigen/", "unsupported
 _GTEST = ("gtest/", "gmock/")
 
 
-def room_of(path):
-  """Returns the room that contains a path, or None."""
-  for room in MAY_USE:
-    if path.startswith(room + "/"):
-      return room
+def folder_of(path):
+  """Returns the folder that contains a path, or None."""
+  for folder in MAY_USE:
+    if path.startswith(folder + "/"):
+      return folder
   return None
 
 
 def target_of(header):
-  """Returns the room, "tensorflow", "gtest", "system" or "unknown"."""
+  """Returns the folder, "tensorflow", "gtest", "system" or "unknown"."""
   if header.startswith(_FRAMEWORK):
     return "tensorflow"
   if header.startswith(_GTEST):
     return "gtest"
-  return room_of(header) or "unknown"
+  return folder_of(header) or "unknown"
 
 
 def is_test(path):
-  """Returns whether a file is a test or a benchmark in a room's folder."""
+  """Returns whether a file is a test or a benchmark."""
   stem = path.rsplit(".", 1)[0]
   return stem.endswith(("_test", "_benchmark"))
 
 
 def violations(path, text):
   """Returns a line for each include that the table does not allow."""
-  room = room_of(path)
-  if room is None:
-    return ["%s: lies in no room of the table" % path]
-  allowed = {room, *MAY_USE[room]}
+  folder = folder_of(path)
+  if folder is None:
+    return ["%s: lies in no folder of the table" % path]
+  allowed = {folder, *MAY_USE[folder]}
   if is_test(path):
-    allowed |= {"gtest", "kernels/engine/testing", *TESTS_MAY_USE.get(room, [])}
-    if room.startswith(_HPS):
+    allowed |= {"gtest", "kernels/engine/testing", *TESTS_MAY_USE.get(folder, [])}
+    if folder.startswith(_HPS):
       allowed |= {
           _HPS + "cache/testing", _HPS + "database/testing", _HPS + "source/testing"
       }
-  if room in ("kernels/engine/testing", _HPS + "cache/testing",
-              _HPS + "database/testing"):
+  if folder in ("kernels/engine/testing", _HPS + "cache/testing",
+                _HPS + "database/testing"):
     allowed |= {"gtest"}
   found = []
   for bracket, header in _INCLUDE.findall(text):
@@ -175,7 +175,7 @@ def violations(path, text):
     if target == "unknown" and bracket == "<":
       continue  # a system header
     if target not in allowed:
-      found.append("%s: %s may not include %s (%s)" % (path, room, header, target))
+      found.append("%s: %s may not include %s (%s)" % (path, folder, header, target))
   return found
 
 

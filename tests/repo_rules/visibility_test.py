@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Visibility lists of BUILD files allow no more than the table of rooms."""
+"""Visibility lists of BUILD files allow no more than the table of folders."""
 
 import re
 
@@ -14,7 +14,7 @@ _LIST = re.compile(r"visibility = \[([^\]]*)\]")
 _LABEL = re.compile(r'"(//[^"]*)"')
 
 # Programs, tests, and the packages that assemble the library and the wheels may use every
-# room. Python packages include no headers; they load libraries.
+# folder. Python packages include no headers; they load libraries.
 _OUTSIDE = ("addons/hugectr/python", "benchmarks", "docs", "examples", "python", "tests",
             "tools")
 _ASSEMBLY = ("kernels/tf:__pkg__",
@@ -25,38 +25,38 @@ _ASSEMBLY = ("kernels/tf:__pkg__",
 _EXEMPT = ("third_party/", "tools/build_defs/")
 
 
-def _may_see(user, room):
-  """Returns whether files of the room 'user' may include those of 'room'."""
-  if room in (user, "kernels/engine/testing",
-              "addons/hierarchical_parameter_server/cache/testing",
-              "addons/hierarchical_parameter_server/database/testing",
-              "addons/hierarchical_parameter_server/source/testing"):
+def _may_see(user, folder):
+  """Returns whether files of the folder 'user' may include those of 'folder'."""
+  if folder in (user, "kernels/engine/testing",
+                "addons/hierarchical_parameter_server/cache/testing",
+                "addons/hierarchical_parameter_server/database/testing",
+                "addons/hierarchical_parameter_server/source/testing"):
     return True
-  return (room in arrows.MAY_USE.get(user, ()) or
-          room in arrows.TESTS_MAY_USE.get(user, ()))
+  return (folder in arrows.MAY_USE.get(user, ()) or
+          folder in arrows.TESTS_MAY_USE.get(user, ()))
 
 
 def violations(path, text):
   """Returns a line for each entry of a visibility list that the table forbids."""
   if path.startswith(_EXEMPT):
     return []
-  room = arrows.room_of(path)
+  folder = arrows.folder_of(path)
   found = []
   for entries in _LIST.findall(text):
     for label in _LABEL.findall(entries):
       if label == "//visibility:public":
-        found.append("%s: %s: name the rooms that may use it" % (path, label))
+        found.append("%s: %s: name the folders that may use it" % (path, label))
         continue
-      if label == "//visibility:private" or room is None:
+      if label == "//visibility:private" or folder is None:
         continue
       user = label[2:].partition(":")[0]
       if user.startswith(_OUTSIDE) or label[2:] in _ASSEMBLY:
         continue
-      rooms = [arrows.room_of(user + "/")]
-      if rooms == [None]:  # a folder of rooms: checks each of them
-        rooms = [r for r in arrows.MAY_USE if r.startswith(user + "/")] or rooms
-      if not all(_may_see(r, room) for r in rooms):
-        found.append("%s: %s may not use %s" % (path, label, room))
+      folders = [arrows.folder_of(user + "/")]
+      if folders == [None]:  # a parent: checks the folders in it
+        folders = [r for r in arrows.MAY_USE if r.startswith(user + "/")] or folders
+      if not all(_may_see(r, folder) for r in folders):
+        found.append("%s: %s may not use %s" % (path, label, folder))
   return found
 
 

@@ -8,8 +8,8 @@ TensorFlow header on its include path. A tf target has TensorFlow's headers and 
 language standard (C++14 for 1.15, C++17 for 2.x). Both are compiled in TensorFlow's ABI, so
 that a std::string can be passed between them.
 
-Targets are private by default; the visibility of a shared target lists the rooms
-that may use it. One table of the design defines which room may use which, and
+Targets are private by default; the visibility of a shared target lists the folders
+that may use it. One table of the design defines which folder may use which, and
 //tests/repo_rules checks includes and visibility lists against it.
 """
 

@@ -154,20 +154,22 @@ class Database {
                                std::shared_ptr<Table>* table) = 0;
   // Removes the table and its rows. NotFound: it does not exist.
   virtual ev::Status DropTable(const std::string& tag) = 0;
-  // Notes are small values of a table that all processes of a shared database
-  // see, by name. DropTable removes them. A database that is not shared keeps
-  // none. ReadNote sets *value to "" if there is no such note.
-  virtual ev::Status ReadNote(const std::string& /*tag*/,
-                              const std::string& /*name*/, std::string* value) {
+  // Attributes are small values of a table that all processes of a shared
+  // database see, by name. DropTable removes them. A database that is not
+  // shared keeps none. ReadAttribute sets *value to "" if there is no such
+  // attribute.
+  virtual ev::Status ReadAttribute(const std::string& /*tag*/,
+                                   const std::string& /*name*/,
+                                   std::string* value) {
     value->clear();
     return ev::Status::OK();
   }
-  virtual ev::Status WriteNotes(
+  virtual ev::Status WriteAttributes(
       const std::string& /*tag*/,
-      const std::map<std::string, std::string>& /*notes*/) {
+      const std::map<std::string, std::string>& /*attributes*/) {
     return ev::Status::OK();
   }
-  virtual ev::Status RemoveNotes(const std::string& /*tag*/) {
+  virtual ev::Status RemoveAttributes(const std::string& /*tag*/) {
     return ev::Status::OK();
   }
   // Lists the tables, sorted by tag.

@@ -25,7 +25,7 @@ KeyBits BitsOf(const Config& config) {
 }
 
 // The filling of a table in a database that several processes share and that an
-// update source feeds; see kFillNote.
+// update source feeds; see kFillAttribute.
 struct Filled {
   bool is_done = false;
   std::string content, number;
@@ -46,20 +46,21 @@ ev::Status BeginFilling(const TableConfig& config, const std::string& tag,
   ev::Status status = database->OpenTable(tag, config.width, &table);
   int64_t rows = 0;
   if (status.ok()) status = table->Count(&rows);
-  // A table that has lost rows is dropped, with its notes, and filled.
+  // A table that has lost rows is dropped, with its attributes, and filled.
   if (status.code() != ev::StatusCode::kDataLoss) EV_RETURN_IF_ERROR(status);
-  std::string note;
-  EV_RETURN_IF_ERROR(database->ReadNote(tag, kFillNote, &note));
-  filled->number = note.substr(note.rfind(' ') + 1);
+  std::string value;
+  EV_RETURN_IF_ERROR(database->ReadAttribute(tag, kFillAttribute, &value));
+  filled->number = value.substr(value.rfind(' ') + 1);
   if (is_reload && !filled->number.empty()) {
-    return database->WriteNotes(tag, {{kFillNote, "- " + filled->number}});
+    return database->WriteAttributes(tag,
+                                     {{kFillAttribute, "- " + filled->number}});
   }
   filled->is_done = status.ok() && rows > 0 && !is_reload &&
-                    note == filled->content + " " + filled->number;
+                    value == filled->content + " " + filled->number;
   if (filled->is_done) return ev::Status::OK();
   std::random_device random;
   filled->number = std::to_string(random()) + "." + std::to_string(random());
-  return database->RemoveNotes(tag);
+  return database->RemoveAttributes(tag);
 }
 
 }  // namespace
@@ -220,8 +221,8 @@ ev::Status ParameterServer::LoadTable(
     }
     EV_RETURN_IF_ERROR(fill(memory, filling, initialize));
     if (has_notes && initialize) {
-      EV_RETURN_IF_ERROR(memory.database->WriteNotes(
-          tag, {{kFillNote, filled.content + " " + filled.number}}));
+      EV_RETURN_IF_ERROR(memory.database->WriteAttributes(
+          tag, {{kFillAttribute, filled.content + " " + filled.number}}));
     }
     EV_RETURN_IF_ERROR(
         memory.database->OpenTable(tag, config.width, &above_table));

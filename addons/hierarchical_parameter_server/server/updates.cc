@@ -19,7 +19,7 @@
 namespace hps {
 namespace {
 
-// Marks in the notes of a database.
+// Marks in the attributes of a database.
 class DatabaseMarks : public ReadMarks {
  public:
   DatabaseMarks(std::shared_ptr<Database> database,
@@ -32,16 +32,17 @@ class DatabaseMarks : public ReadMarks {
     mark->kept = serves_(tag);
     if (!mark->kept) return ev::Status::OK();
     std::string fill, next;
-    EV_RETURN_IF_ERROR(database_->ReadNote(tag, kFillNote, &fill));
+    EV_RETURN_IF_ERROR(database_->ReadAttribute(tag, kFillAttribute, &fill));
     mark->fill = fill.substr(fill.rfind(' ') + 1);
-    EV_RETURN_IF_ERROR(database_->ReadNote(tag, Name(*mark, stream), &next));
+    EV_RETURN_IF_ERROR(
+        database_->ReadAttribute(tag, Name(*mark, stream), &next));
     mark->next = std::strtoll(next.c_str(), nullptr, 10);
     return ev::Status::OK();
   }
   ev::Status Store(const std::string& tag, const std::string& stream,
                    const ReadMark& mark) override {
     if (!mark.kept) return ev::Status::OK();
-    return database_->WriteNotes(
+    return database_->WriteAttributes(
         tag, {{Name(mark, stream), std::to_string(mark.next)}});
   }
 

@@ -58,11 +58,11 @@ ev::Status IsFed(const UpdateSourceConfig& source,
                  const std::vector<std::string>& filters,
                  const std::string& tag, bool* is_fed);
 
-// Name of the note of the last filling of a table from files: the files'
+// Name of the attribute of the last filling of a table from files: the files'
 // content, a space, and a number that each filling at a start draws. The names
 // of marks begin with this number, so an old process cannot store marks of an
 // earlier filling as those of the new one.
-constexpr char kFillNote[] = "fill";
+constexpr char kFillAttribute[] = "fill";
 
 class Updates {
  public:

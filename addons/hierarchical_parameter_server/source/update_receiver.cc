@@ -55,7 +55,7 @@ bool UpdateReceiver::Pause() {
   return !is_stopped_;
 }
 
-void UpdateReceiver::NoteFailure(const ev::Status& status) {
+void UpdateReceiver::RecordFailure(const ev::Status& status) {
   std::lock_guard<std::mutex> lock(mutex_);
   ++statistics_.failures;
   statistics_.last_failure = status.message();
@@ -84,7 +84,7 @@ bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
         statistics_.last_rejected = status.message();
         break;
       }
-      NoteFailure(status);
+      RecordFailure(status);
       if (!Pause()) return false;
     }
   }
@@ -94,7 +94,7 @@ bool UpdateReceiver::DeliverAll(const std::vector<UpdateBatch>& batches) {
 bool UpdateReceiver::Commit() {
   const ev::Status status = WithoutExceptions(
       "a commit of an update source", [&] { return source_->Commit(); });
-  if (!status.ok()) NoteFailure(status);
+  if (!status.ok()) RecordFailure(status);
   return status.ok();
 }
 
@@ -127,7 +127,7 @@ void UpdateReceiver::Run() {
       }
     }
     if (!status.ok()) {
-      NoteFailure(status);
+      RecordFailure(status);
       Pause();
     }
   }

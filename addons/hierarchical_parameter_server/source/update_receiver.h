@@ -64,7 +64,7 @@ class UpdateReceiver {
   // Delivers the batches of a poll; returns false if stopped meanwhile.
   bool DeliverAll(const std::vector<UpdateBatch>& batches);
   bool Commit();
-  void NoteFailure(const ev::Status& status);
+  void RecordFailure(const ev::Status& status);
   // Returns false if stopped meanwhile.
   bool Pause();
   bool IsStopped() const;

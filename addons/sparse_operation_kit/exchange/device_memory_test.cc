@@ -47,10 +47,10 @@ TEST_F(DeviceMemoryTest, KeepsMemoryUntilTheStreamIsDone) {
       memory.reset();
     });
     ev::testing::GiveLate(device_->stream(), [done] { ++*done; });
-    std::shared_ptr<StreamMark> mark;
-    const ev::Status marked = device_->Mark(device_->stream(), &mark);
+    std::shared_ptr<StreamEvent> event;
+    const ev::Status marked = device_->RecordEvent(device_->stream(), &event);
     ASSERT_TRUE(marked.ok()) << marked.message();
-    device_->KeepUntil(mark, std::move(noted));
+    device_->KeepUntil(event, std::move(noted));
   }
   // Finished memory is released at the latest when more is allocated.
   const auto all_are_freed = [&] {

@@ -15,10 +15,10 @@ namespace {
 using ev::Span;
 using ev::Status;
 
-// Sets buffer->there to a mark after the device stream's work so far, and keeps
-// the buffer's memory until then.
-Status MarkAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
-  EV_RETURN_IF_ERROR(device->Mark(device->stream(), &buffer->ready));
+// Sets buffer->there to an event after the device stream's work so far, and
+// keeps the buffer's memory until then.
+Status RecordAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
+  EV_RETURN_IF_ERROR(device->RecordEvent(device->stream(), &buffer->ready));
   device->KeepUntil(buffer->ready, buffer->memory);
   return Status::OK();
 }
@@ -64,7 +64,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
     const Status gathered = ev::GatherRows(keys.inputs(), tables, places,
                                            device->stream(), parallel, plan);
     // Also after an error: reads of some rows may be in flight.
-    const Status kept = MarkAndKeep(device, &floats);
+    const Status kept = RecordAndKeep(device, &floats);
     EV_RETURN_IF_ERROR(gathered);
     EV_RETURN_IF_ERROR(kept);
     if (wire == WireType::kFloat32) {
@@ -75,7 +75,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
         WireBuffer::OnDevice(device, wire, keys.num_floats(), rows));
     const Status status =
         device->ToWire(base, floats.count, wire, rows->data());
-    EV_RETURN_IF_ERROR(MarkAndKeep(device, rows));
+    EV_RETURN_IF_ERROR(RecordAndKeep(device, rows));
     device->KeepUntil(rows->ready, floats.memory);
     return status;
   });
@@ -85,7 +85,7 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                 const WireBuffer& rows, Span<float* const> outputs,
                 const ev::DeviceStream* stream, ev::Parallel* parallel,
                 std::shared_ptr<const RouteOccurrences>* occurrences,
-                std::shared_ptr<StreamMark>* done) {
+                std::shared_ptr<StreamEvent>* done) {
   if (!rows.on_device) {
     if (stream != nullptr) {
       return ev::InvalidArgument(
@@ -165,8 +165,8 @@ Status SpreadGradients(const MessageLayout& layout, const ev::LookupPlan& plan,
     }
     const Status status = device->FromWire(
         gradients.data(), gradients.wire, gradients.ready, chunks, scale, base);
-    std::shared_ptr<StreamMark> done;
-    EV_RETURN_IF_ERROR(device->Mark(device->stream(), &done));
+    std::shared_ptr<StreamEvent> done;
+    EV_RETURN_IF_ERROR(device->RecordEvent(device->stream(), &done));
     device->KeepUntil(done, gradients.memory);
     device->KeepUntil(done, served->memory);
     return status;

@@ -4,8 +4,8 @@
 // The functions of serve.h and pool.h with rows and gradients in device memory;
 // results have the same bits. Whether rows are in host or device memory is
 // decided per rank and per call, and ranks need not agree. The host does not
-// wait for data in device memory: each buffer holds a mark (WireBuffer::ready)
-// for its readers.
+// wait for data in device memory: each buffer holds an event
+// (WireBuffer::ready) for its readers.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_DEVICE_SERVE_H_
@@ -48,7 +48,7 @@ ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
                     const WireBuffer& rows, ev::Span<float* const> outputs,
                     const ev::DeviceStream* stream, ev::Parallel* parallel,
                     std::shared_ptr<const RouteOccurrences>* occurrences,
-                    std::shared_ptr<StreamMark>* done);
+                    std::shared_ptr<StreamEvent>* done);
 
 // PoolGradient (pool.h) for gradients in device memory, ordered after the
 // stream's work so far. *message is in device memory too. route: that of

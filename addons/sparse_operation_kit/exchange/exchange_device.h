@@ -6,9 +6,9 @@
 // through host memory. Routing of keys stays on the CPU.
 //
 // Calls enqueue work on the device and do not wait for it unless documented.
-// Their inputs and outputs must stay until a mark is reached (stream_mark.h).
-// All calls are thread-safe. Results have the same bits as the host functions
-// that they are named after.
+// Their inputs and outputs must stay until an event is reached
+// (stream_event.h). All calls are thread-safe. Results have the same bits as
+// the host functions that they are named after.
 
 #ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_
 #define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_EXCHANGE_DEVICE_H_
@@ -17,7 +17,7 @@
 #include <memory>
 
 #include "addons/sparse_operation_kit/exchange/route.h"
-#include "addons/sparse_operation_kit/exchange/stream_mark.h"
+#include "addons/sparse_operation_kit/exchange/stream_event.h"
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
 #include "kernels/engine/base/device_stream.h"
 #include "kernels/engine/base/span.h"
@@ -41,11 +41,11 @@ class DeviceRoute {
   // set if no table is pooled, nor if 'stream' is null: call Wait then. On
   // error no work is in flight.
   virtual ev::Status StartPool(const char* rows, WireType wire,
-                               const std::shared_ptr<StreamMark>& ready,
+                               const std::shared_ptr<StreamEvent>& ready,
                                ev::Span<const int64_t> chunk_starts,
                                ev::Span<float* const> outputs,
                                const ev::DeviceStream* stream,
-                               std::shared_ptr<StreamMark>* done) = 0;
+                               std::shared_ptr<StreamEvent>* done) = 0;
   // Waits until outputs in host memory are written.
   virtual ev::Status Wait() = 0;
 
@@ -59,7 +59,7 @@ class DeviceRoute {
                                   const ev::DeviceStream& stream,
                                   ev::Span<const int64_t> chunk_starts,
                                   WireType wire, char* message,
-                                  std::shared_ptr<StreamMark>* done) = 0;
+                                  std::shared_ptr<StreamEvent>* done) = 0;
 };
 
 // One contiguous copy; offsets and count are in elements, not bytes.
@@ -84,13 +84,13 @@ class ExchangeDevice : public DistinctDevice {
   // A stream without work of its own, for calls that take one. The work that
   // such a call enqueues may go on after it returns.
   virtual ev::DeviceStream stream() = 0;
-  // Returns a mark for the work enqueued on 'stream' so far. If there is no
-  // memory for one, waits for that work and sets *mark to null.
-  virtual ev::Status Mark(const ev::DeviceStream& stream,
-                          std::shared_ptr<StreamMark>* mark) = 0;
-  // Keeps 'what' alive until the mark is reached, or a little longer. Waits for
-  // the mark if there is no host memory to record it.
-  virtual void KeepUntil(std::shared_ptr<StreamMark> mark,
+  // Returns an event for the work enqueued on 'stream' so far. If there is no
+  // memory for one, waits for that work and sets *event to null.
+  virtual ev::Status RecordEvent(const ev::DeviceStream& stream,
+                                 std::shared_ptr<StreamEvent>* event) = 0;
+  // Keeps 'what' alive until the event is reached, or a little longer. Waits
+  // for the event if there is no host memory to record it.
+  virtual void KeepUntil(std::shared_ptr<StreamEvent> event,
                          std::shared_ptr<const void> what) = 0;
   // Copies device memory that is valid now to host memory; waits.
   virtual ev::Status CopyDown(const char* from, int64_t bytes, char* to) = 0;
@@ -101,7 +101,7 @@ class ExchangeDevice : public DistinctDevice {
   virtual ev::Status ToWire(const float* from, int64_t count, WireType wire,
                             char* to) = 0;
   virtual ev::Status FromWire(const char* from, WireType wire,
-                              const std::shared_ptr<StreamMark>& ready,
+                              const std::shared_ptr<StreamEvent>& ready,
                               ev::Span<const WireChunk> chunks, float scale,
                               float* to) = 0;
 

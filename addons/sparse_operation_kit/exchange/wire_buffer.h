@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
-#include "addons/sparse_operation_kit/exchange/stream_mark.h"
+#include "addons/sparse_operation_kit/exchange/stream_event.h"
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
 #include "kernels/engine/base/status.h"
 
@@ -22,7 +22,7 @@ struct WireBuffer {
   int64_t count = 0;  // numbers of type 'wire'
   bool on_device = false;
   std::shared_ptr<char> memory;
-  std::shared_ptr<StreamMark> ready;  // when they are valid; null: now
+  std::shared_ptr<StreamEvent> ready;  // when they are valid; null: now
 
   int64_t bytes() const { return count * WireBytes(wire); }
   char* data() const { return memory.get(); }

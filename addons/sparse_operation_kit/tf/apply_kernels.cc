@@ -122,8 +122,8 @@ class ApplyServedOp : public embedding_variable::RuleOp {
     const ev::Status applied =
         ev::ApplyRule(rule_, hyper, *inputs, slots_, step, parallel);
     // Also after an error: updates of some tables may be in flight.
-    std::shared_ptr<sok::StreamMark> done;
-    EV_RETURN_IF_ERROR(device->Mark(stream, &done));
+    std::shared_ptr<sok::StreamEvent> done;
+    EV_RETURN_IF_ERROR(device->RecordEvent(stream, &done));
     device->KeepUntil(done, served.memory);
     return applied;
   }

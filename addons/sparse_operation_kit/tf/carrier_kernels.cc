@@ -111,7 +111,7 @@ class CarryOp : public AsyncOpKernel {
     };
     transfer.done = [context, done, is_wire, ends, this](
                         const ev::Status& status,
-                        const std::shared_ptr<sok::StreamMark>& ready) {
+                        const std::shared_ptr<sok::StreamEvent>& ready) {
       const auto end = [&]() -> tensorflow::Status {
         if (!status.ok()) {
           return tensorflow::errors::Internal(

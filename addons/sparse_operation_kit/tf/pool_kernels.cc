@@ -151,7 +151,7 @@ class PoolOp : public OpKernel {
     // Gradients in GPU memory are grouped on the GPU.
     const bool groups = !on_gpu_ && is_trained;
     std::shared_ptr<const sok::RouteOccurrences> occurrences;
-    std::shared_ptr<sok::StreamMark> done;
+    std::shared_ptr<sok::StreamEvent> done;
     OP_REQUIRES_OK(
         context,
         ToTf(sok::PoolRows(*plan, route->on_device().get(), buffer, outputs,

@@ -88,11 +88,12 @@ class AllReduceOp : public AsyncOpKernel {
       OP_REQUIRES_OK_ASYNC(
           context, embedding_variable::GetDeviceStream(context, &stream), done);
       OP_REQUIRES_OK_ASYNC(
-          context, ToTf(queue->Mark(stream, &transfer.reduction->after)), done);
+          context, ToTf(queue->RecordEvent(stream, &transfer.reduction->after)),
+          done);
     }
     transfer.done = [context, done, stream, this](
                         const ev::Status& ended,
-                        const std::shared_ptr<sok::StreamMark>& ready) {
+                        const std::shared_ptr<sok::StreamEvent>& ready) {
       const auto end = [&] {
         // TensorFlow's stream waits for the sums before later work, including
         // work that reuses the gradients' memory.

@@ -9,7 +9,7 @@
 namespace ev {
 
 // Counters of a row, 16 bytes. They are kept beside the table's handles in CPU
-// memory, and only if the table records them. A GPU's tally
+// memory, and only if the table records them. A GPU's pending counters
 // (rows/gpu_compute.h) has the same layout.
 struct RowMeta {
   // Global step of the last update + 1; 0: no update yet. Steps may be

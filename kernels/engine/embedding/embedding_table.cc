@@ -84,11 +84,12 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
     options.default_rows = defaults;
     options.with_meta =
         impl_->options.record_frequency || impl_->options.record_version;
-    // Evictions during training choose rows by their metadata, and a tally does
-    // not record which call was a row's first.
-    options.keeps_tally = impl_->options.tallies_on_gpu && options.with_meta &&
-                          !impl_->options.capacity.bounded() &&
-                          !KeepsFirstCall(impl_->options.capacity.strategy);
+    // Evictions during training choose rows by their metadata, and pending
+    // counters do not record which call was a row's first.
+    options.keeps_counters = impl_->options.counts_on_gpu &&
+                             options.with_meta &&
+                             !impl_->options.capacity.bounded() &&
+                             !KeepsFirstCall(impl_->options.capacity.strategy);
     TableRows made;
     EV_RETURN_IF_ERROR(impl_->WithName(MakeRowHome(options, &made)));
     std::unique_ptr<AdmissionFilter> filter;
@@ -233,7 +234,7 @@ Status EmbeddingTable::Erase(Span<const int64_t> keys, int64_t* erased_rows) {
     ExclusiveTableLock alone(&impl_->table_lock);
     int64_t erased = 0;
     if (impl_->rows != nullptr) {
-      EV_RETURN_IF_ERROR(impl_->TakeTally());
+      EV_RETURN_IF_ERROR(impl_->TakeCounters());
       if (impl_->filter != nullptr) {
         impl_->filter->Erase(keys);
         if (impl_->changes != nullptr) {

@@ -79,12 +79,13 @@ struct TableOptions : RowStorageOptions {
   // share one. If a table is full, LFU and FIFO then spare only the rows of the
   // evicting call, not all rows with its version.
   bool versions_are_times = false;
-  // The GPU keeps the frequencies and versions that updates record in a tally
-  // of 16 bytes per row, instead of copying them to the CPU in each update. For
-  // tables whose rows are in a GPU's memory and that are mostly updated in
-  // steps of that GPU (rows/gpu_step.h). Ignored for a table that has a
-  // capacity, or whose strategy has kKeepsFirstCall (policy/cache_strategy.h).
-  bool tallies_on_gpu = false;
+  // The GPU keeps the frequencies and versions that updates record in pending
+  // counters of 16 bytes per row, instead of copying them to the CPU in each
+  // update. For tables whose rows are in a GPU's memory and that are mostly
+  // updated in steps of that GPU (rows/gpu_step.h). Ignored for a table that
+  // has a capacity, or whose strategy has kKeepsFirstCall
+  // (policy/cache_strategy.h).
+  bool counts_on_gpu = false;
   AdmissionOptions admission;
   CapacityOptions capacity;
 
@@ -202,8 +203,8 @@ class EmbeddingTable {
 
   // Reads frequencies and versions: 0 and -1 for a key that is absent, or if
   // they are not recorded. For a key that the filter has counted and not
-  // admitted, reads the filter's count. If a GPU has a tally that is not in the
-  // metadata yet, copies it first, 16 bytes per row of the table.
+  // admitted, reads the filter's count. If a GPU has pending counters that are
+  // not in the metadata yet, copies it first, 16 bytes per row of the table.
   Status GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                  int64_t* versions) const;
 

@@ -115,7 +115,7 @@ Status EmbeddingTable::CutChanges(int64_t* cut) {
   return NoThrow(*impl_, [&] {
     ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    EV_RETURN_IF_ERROR(impl_->TakeTally());
+    EV_RETURN_IF_ERROR(impl_->TakeCounters());
     if (impl_->changes == nullptr) impl_->changes.reset(new TableChanges);
     *cut = impl_->changes->Cut();
     return Status::OK();
@@ -129,7 +129,7 @@ Status EmbeddingTable::ExportChanges(int64_t since,
     std::lock_guard<std::mutex> one(impl_->export_changes);
     FrozenTableLock frozen(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    EV_RETURN_IF_ERROR(impl_->TakeTally());
+    EV_RETURN_IF_ERROR(impl_->TakeCounters());
     TableChanges* changes = impl_->changes.get();
     if (changes == nullptr) {
       return FailedPrecondition("changes are not recorded yet, " +
@@ -184,7 +184,7 @@ Status EmbeddingTable::ExportNewer(int64_t version,
           "cannot export rows by version: versions are not recorded, " +
           impl_->QuotedName());
     }
-    EV_RETURN_IF_ERROR(impl_->TakeTally());
+    EV_RETURN_IF_ERROR(impl_->TakeCounters());
     TableSnapshot out;
     EV_RETURN_IF_ERROR(
         CopyOut(impl_.get(),

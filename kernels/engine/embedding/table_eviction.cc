@@ -170,7 +170,7 @@ Status EmbeddingTable::ReadAndEvict(Span<const int64_t> keys, int64_t step,
     const UpdateCall call = table->BeginCall(step);
     ExclusiveTableLock alone(&table->table_lock);
     EV_RETURN_IF_ERROR(table->CheckInitialized());
-    EV_RETURN_IF_ERROR(table->TakeTally());
+    EV_RETURN_IF_ERROR(table->TakeCounters());
     const auto read = [&](Span<const RowHandle> of, float* to) {
       return table->WithName(table->home->Read(of, 0, to));
     };
@@ -225,7 +225,7 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
     }
     ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    EV_RETURN_IF_ERROR(impl_->TakeTally());
+    EV_RETURN_IF_ERROR(impl_->TakeCounters());
     const uint64_t now = RowMeta::PlusOne(step);
     std::vector<int64_t> stale;
     std::vector<RowHandle> unversioned;
@@ -295,7 +295,7 @@ Status EmbeddingTable::EvictWeak(float threshold, int64_t* evicted_rows) {
   return NoThrow(*impl_, [&] {
     ExclusiveTableLock alone(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-    EV_RETURN_IF_ERROR(impl_->TakeTally());
+    EV_RETURN_IF_ERROR(impl_->TakeCounters());
     std::vector<int64_t> weak;
     EV_RETURN_IF_ERROR(impl_->FindWeak(threshold, &weak));
     std::sort(weak.begin(), weak.end());  // as above

@@ -20,9 +20,9 @@ uint64_t NextNumber() {
 }
 
 // Creates rows and records them in a journal before they can be found.
-class NotedRows : public RowSource {
+class JournaledRows : public RowSource {
  public:
-  NotedRows(RowSource* source, JournalPart* part)
+  JournaledRows(RowSource* source, JournalPart* part)
       : source_(source), part_(part) {}
 
   Status NewRow(int64_t key, RowHandle* handle) override {
@@ -187,9 +187,10 @@ Status EmbeddingTable::Impl::FindOrInsert(Span<const int64_t> keys,
                                           RowHandle* handles,
                                           JournalPart* part) {
   int64_t inserted = 0;
-  NotedRows noted(this, part);
-  RowSource* const source = part == nullptr ? static_cast<RowSource*>(this)
-                                            : static_cast<RowSource*>(&noted);
+  JournaledRows journaled(this, part);
+  RowSource* const source = part == nullptr
+                                ? static_cast<RowSource*>(this)
+                                : static_cast<RowSource*>(&journaled);
   const Status status = index.FindOrInsert(keys, source, handles, &inserted);
   if (inserted != 0) {
     inserted_rows.fetch_add(inserted, std::memory_order_relaxed);
@@ -242,30 +243,30 @@ void EmbeddingTable::Impl::AddToMeta(RowHandle handle, int64_t occurrences,
                    __ATOMIC_RELAXED);
 }
 
-Status EmbeddingTable::Impl::TakeTally() {
-  if (home == nullptr || !keeps_tally()) return Status::OK();
+Status EmbeddingTable::Impl::TakeCounters() {
+  if (home == nullptr || !keeps_counters()) return Status::OK();
   const uint32_t now = calls.load(std::memory_order_relaxed);
-  return WithName(home->gpu_table()->TakeTally(
-      [this, now](RowHandle handle, const RowMeta& tally) {
-        AddTally(handle, tally, now);
+  return WithName(home->gpu_table()->TakeCounters(
+      [this, now](RowHandle handle, const RowMeta& counters) {
+        AddCounters(handle, counters, now);
       }));
 }
 
-void EmbeddingTable::Impl::AddTally(RowHandle handle, const RowMeta& tally,
-                                    uint32_t now) {
+void EmbeddingTable::Impl::AddCounters(RowHandle handle,
+                                       const RowMeta& counters, uint32_t now) {
   const RowMeta& meta = *rows->Meta(handle);
   const uint32_t call = __atomic_load_n(&meta.call, __ATOMIC_RELAXED);
   UpdateCall last;
-  // The row may have been updated outside a step after the tally's last update.
+  // The row may have been updated outside a step after their last update.
   // The later of the two calls is the one that is fewer calls back from 'now':
   // their numbers wrap.
-  const bool was_last = call == 0 || now - tally.call <= now - call;
-  last.call = was_last ? tally.call : call;
+  const bool was_last = call == 0 || now - counters.call <= now - call;
+  last.call = was_last ? counters.call : call;
   last.step = static_cast<int64_t>(
-      (was_last ? tally.version_plus1
+      (was_last ? counters.version_plus1
                 : __atomic_load_n(&meta.version_plus1, __ATOMIC_RELAXED)) -
       1);
-  AddToMeta(handle, tally.frequency, last);
+  AddToMeta(handle, counters.frequency, last);
 }
 
 void EmbeddingTable::Impl::FreeRows(Span<const RowHandle> handles) {

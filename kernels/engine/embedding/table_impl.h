@@ -142,21 +142,24 @@ class EmbeddingTable::Impl : public RowSource {
   void KeepFrozen(Span<const RowHandle> handles);
 
   // Whether an update has to record anything about its rows.
-  bool notes_updates() const {
+  bool records_meta() const {
     return options.record_frequency || options.record_version ||
            changes != nullptr;
   }
-  // Whether the GPU keeps a tally of what updates in steps count.
-  bool keeps_tally() const {
+  // Whether the GPU keeps pending counters of what updates in steps count.
+  bool keeps_counters() const {
     const GpuTableCompute* const gpu = home->gpu_table();
-    return gpu != nullptr && gpu->keeps_tally();
+    return gpu != nullptr && gpu->keeps_counters();
   }
-  // Whether there may be a tally to take.
-  bool has_tally() const {
-    return keeps_tally() && home->gpu_table()->has_tally();
+  // Whether there may be pending counters to take.
+  bool has_counters() const {
+    return keeps_counters() && home->gpu_table()->has_counters();
   }
-  // Whether the CPU needs the notes of an update in a step.
-  bool needs_step_notes() const { return notes_updates() && !keeps_tally(); }
+  // Whether the CPU needs the metadata updates of a row that is updated in a
+  // step.
+  bool needs_meta_updates() const {
+    return records_meta() && !keeps_counters();
+  }
   // Counts ids that were looked up or updated, by the GPU that has the rows or
   // by the CPU. No-op if the rows are not on a GPU.
   void CountIds(int64_t ids, bool by_gpu) const {
@@ -173,13 +176,14 @@ class EmbeddingTable::Impl : public RowSource {
   }
   // Records an update of the row in its metadata.
   void AddToMeta(RowHandle handle, int64_t occurrences, const UpdateCall& call);
-  // Adds the GPU's tally to the metadata and marks those rows as changed. Must
-  // be called before metadata or change marks are read or overwritten, and
-  // before rows are removed. REQUIRES: the table lock frozen or alone. Errors
-  // name the table.
-  Status TakeTally();
-  // Adds the tally of one row. now: the number of the last call that has begun.
-  void AddTally(RowHandle handle, const RowMeta& tally, uint32_t now);
+  // Adds the GPU's pending counters to the metadata and marks those rows as
+  // changed. Must be called before metadata or change marks are read or
+  // overwritten, and before rows are removed. REQUIRES: the table lock frozen
+  // or alone. Errors name the table.
+  Status TakeCounters();
+  // Adds the pending counters of one row. now: the number of the last call that
+  // has begun.
+  void AddCounters(RowHandle handle, const RowMeta& counters, uint32_t now);
   // Records any other change of the row.
   void MarkChanged(RowHandle handle) {
     if (changes != nullptr) changes->Mark(handle);

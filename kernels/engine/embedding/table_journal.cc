@@ -134,7 +134,7 @@ void EmbeddingTable::Impl::TakeBackAlone(const TableJournal& journal,
   try {
     // Metadata shows whether another call has updated a row since; if it cannot
     // be read, the inserted keys stay.
-    const bool is_known = TakeTally().ok();
+    const bool is_known = TakeCounters().ok();
     // In reverse order: a table may have been updated several times.
     const std::list<JournalPart>& parts = journal.parts();
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {

@@ -50,7 +50,7 @@ Status TableReader::Start() {
   table_->table_lock.EnterFrozen();
   in_ = In::kFrozen;
   EV_RETURN_IF_ERROR(table_->CheckInitialized());
-  EV_RETURN_IF_ERROR(table_->TakeTally());
+  EV_RETURN_IF_ERROR(table_->TakeCounters());
   columns_.push_back(0);
   for (const std::string& slot : slots_) {
     const int column = table_->FindSlot(slot);

@@ -128,15 +128,15 @@ Status EmbeddingTable::GetMeta(Span<const int64_t> keys, int64_t* frequencies,
                                int64_t* versions) const {
   return NoThrow(*impl_, [&] {
     EV_RETURN_IF_ERROR(impl_->CheckKeys(keys));
-    bool has_tally;
+    bool has_counters;
     {
       SharedTableLock shared(&impl_->table_lock);
       EV_RETURN_IF_ERROR(impl_->CheckInitialized());
-      has_tally = impl_->has_tally();
+      has_counters = impl_->has_counters();
     }
-    if (has_tally) {
+    if (has_counters) {
       FrozenTableLock frozen(&impl_->table_lock);
-      EV_RETURN_IF_ERROR(impl_->TakeTally());
+      EV_RETURN_IF_ERROR(impl_->TakeCounters());
     }
     SharedTableLock shared(&impl_->table_lock);
     EV_RETURN_IF_ERROR(impl_->CheckInitialized());

@@ -215,7 +215,7 @@ Status EmbeddingTable::Import(Span<const int64_t> keys, const float* values,
       ExclusiveTableLock alone(&impl_->table_lock);
       std::vector<int> columns;
       if (!impl_->FindSlots(slots, &columns)) continue;
-      EV_RETURN_IF_ERROR(impl_->TakeTally());
+      EV_RETURN_IF_ERROR(impl_->TakeCounters());
       // The input of each column; -1: its initial value.
       std::vector<int> source(impl_->slots.size(), -1);
       for (size_t s = 0; s < slots.size(); ++s) {

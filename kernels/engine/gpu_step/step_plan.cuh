@@ -60,19 +60,19 @@ struct StepTable {
   uint32_t bin_begin;
   uint32_t num_bins;
   // Fields for the kernels of rows/gpu_step that copy or count updated rows
-  // (rows/gpu_step/step_rows.h, step_tally.h); grouping and update do not read
-  // them.
-  // number: the table's number in the step. notes_rows: whether its updated
-  // rows are copied to host memory. occurrences [num_ids]: how many occurrences
-  // each id stands for; null: 1 each.
+  // (rows/gpu_step/step_rows.h, step_counters.h); grouping and update do not
+  // read them. number: the table's number in the step. lists_rows: whether its
+  // updated rows are copied to host memory. occurrences [num_ids]: how many
+  // occurrences each id stands for; null: 1 each.
   int32_t number;
-  int32_t notes_rows;
+  int32_t lists_rows;
   const int32_t* occurrences;
-  // Address table of the tally's pieces (rows/gpu/row_tally.h), or null, and
-  // the version and call number that the tally stores with a count.
-  float* const* tallies;
-  uint64_t tally_version_plus1;
-  uint32_t tally_call;
+  // Address table of the pending counters' pieces (rows/gpu/row_counters.h), or
+  // null, and the version and call number that the pending counters store with
+  // a count.
+  float* const* counters;
+  uint64_t counted_version_plus1;
+  uint32_t counted_call;
 };
 
 // Row number of an occurrence whose key has no row; its gradient is ignored.
@@ -106,7 +106,7 @@ struct StepCounts {
   unsigned huge;
   unsigned heavy;
   unsigned pairs;
-  unsigned noted;  // rows of tables with notes_rows that have been copied
+  unsigned listed;  // rows of tables with lists_rows that have been copied
 };
 
 struct StepPlan {

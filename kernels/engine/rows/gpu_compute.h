@@ -80,19 +80,20 @@ class GpuTableCompute : public GpuRowCompute {
   // forgotten. Must run alone. If that fails, later calls return the error.
   virtual void ForgetKeys(Span<const int64_t> keys) = 0;
 
-  // True if the table keeps a TALLY: per row, the changes to its RowMeta by
-  // step updates since the last TakeTally, counted in GPU memory. A row's tally
-  // is the RowMeta that these updates would produce, starting from zero.
-  virtual bool keeps_tally() const = 0;
-  // True if a row may have a tally that is not zero.
-  virtual bool has_tally() const = 0;
-  // Calls take() once for each row with a tally, and sets all tallies to zero.
-  // After an error, some have been taken. No cost if has_tally() is false;
-  // otherwise reads 16 bytes of every row that exists or has existed. REQUIRES:
-  // no update is in flight; lookups may be. Throws std::bad_alloc before
-  // anything is taken.
-  using TakeRowTally = std::function<void(RowHandle, const RowMeta&)>;
-  virtual Status TakeTally(const TakeRowTally& take) = 0;
+  // True if the table keeps PENDING COUNTERS: per row, the changes to its
+  // RowMeta by step updates since the last TakeCounters, counted in GPU memory.
+  // A row's pending counters is the RowMeta that these updates would produce,
+  // starting from zero.
+  virtual bool keeps_counters() const = 0;
+  // True if a row may have pending counters that are not zero.
+  virtual bool has_counters() const = 0;
+  // Calls take() once for each row with pending counters, and sets all pending
+  // counters to zero. After an error, some have been taken. No cost if
+  // has_counters() is false; otherwise reads 16 bytes of every row that exists
+  // or has existed. REQUIRES: no update is in flight; lookups may be. Throws
+  // std::bad_alloc before anything is taken.
+  using TakeRowCounters = std::function<void(RowHandle, const RowMeta&)>;
+  virtual Status TakeCounters(const TakeRowCounters& take) = 0;
 
   // Starts a lookup of tables, all with the implementation and the GPU of this
   // one. stream: the stream of outputs and ids in GPU memory; null if outputs

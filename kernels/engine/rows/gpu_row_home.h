@@ -66,7 +66,7 @@ struct GpuRowHomeOptions {
   int64_t dim = 0;
   // [R, dim], R below 2^31; copied. It may include rows that no key uses.
   Span<const float> default_rows;
-  bool keeps_tally = false;  // gpu_compute.h; costs 16 bytes per row
+  bool keeps_counters = false;  // gpu_compute.h; costs 16 bytes per row
 };
 
 using GpuRowHomeFactory = Status (*)(const GpuRowHomeOptions& options,

@@ -106,8 +106,8 @@ struct GpuStepTable {
   // in order. REQUIRES: each sample is one id, and the step has a stream.
   std::vector<GpuStepPiece> pieces;
   // [N]: the number of occurrences that each id stands for; null: 1 each. It is
-  // added to tallies and to the counts of GpuStepRows and of unknown keys.
-  // Values are clamped to [0, 2^31). Not read after the table's Start has
+  // added to pending counters and to the counts of GpuStepRows and of unknown
+  // keys. Values are clamped to [0, 2^31). Not read after the table's Start has
   // returned. REQUIRES: each sample is one id.
   const int64_t* occurrences = nullptr;
   // Keeps the memory of the ids alive, so that the GPU may read them after
@@ -147,11 +147,11 @@ struct GpuStepUpdate {
   const float* grads = nullptr;  // [B, dim], in GPU memory
   // Used instead of 'grads': gradients that were copied from host memory.
   DeviceGradients* put_grads = nullptr;
-  bool notes_rows = false;  // GpuStepNotes lists the rows of this table
-  // If not null, each updated row's tally (gpu_compute.h) gets this
-  // version_plus1 and call, and its key's occurrences are added to the tally's
-  // frequency. REQUIRES: notes_rows is false.
-  const RowMeta* tally = nullptr;
+  bool lists_rows = false;  // GpuMetaUpdates lists the rows of this table
+  // If not null, each updated row's pending counters (gpu_compute.h) get this
+  // version_plus1 and call, and its key's occurrences are added to the pending
+  // counters' frequency. REQUIRES: lists_rows is false.
+  const RowMeta* counters = nullptr;
 };
 
 // The rows that an update changes, each once, in any order: the table's index
@@ -163,11 +163,11 @@ struct GpuStepRows {
   Span<const uint32_t> counts;
 };
 
-// The rows that an update of a step changes, of the tables with notes_rows. May
+// The rows that an update of a step changes, of the tables with lists_rows. May
 // outlive the step.
-class GpuStepNotes {
+class GpuMetaUpdates {
  public:
-  virtual ~GpuStepNotes() {}  // waits
+  virtual ~GpuMetaUpdates() {}  // waits
   // Waits until the GPU has grouped the occurrences by row. That does not wait
   // for the update's own gradients, only for earlier updates of the same rows.
   // *rows is valid as long as this object lives.
@@ -220,13 +220,14 @@ class GpuStep {
                          Span<const int> slot_columns) const = 0;
   // Starts an update, after Pool. Gradients are summed per key in the order of
   // its occurrences. Keys without a row are skipped. stream: the stream of
-  // gradients in GPU memory; null if all were copied from host memory. *notes:
-  // null if no table of the update has notes_rows. InvalidArgument: a gradient
-  // is in another GPU's memory. Calls for different tables may be concurrent.
+  // gradients in GPU memory; null if all were copied from host memory.
+  // *meta_updates: null if no table of the update has lists_rows.
+  // InvalidArgument: a gradient is in another GPU's memory. Calls for different
+  // tables may be concurrent.
   virtual Status Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
                         const DeviceStream* stream,
-                        std::unique_ptr<GpuStepNotes>* notes) = 0;
+                        std::unique_ptr<GpuMetaUpdates>* meta_updates) = 0;
 };
 
 }  // namespace ev

@@ -186,9 +186,9 @@ class HotKeysTest : public ::testing::Test {
       if (copied->needs_put()) EV_RETURN_IF_ERROR(copied->Put(0, batch.grads));
       update.put_grads = copied.get();
     }
-    std::unique_ptr<GpuStepNotes> notes;
+    std::unique_ptr<GpuMetaUpdates> meta_updates;
     return step->Update(rule.name, rule.hyper,
-                        std::vector<GpuStepUpdate>{update}, on, &notes);
+                        std::vector<GpuStepUpdate>{update}, on, &meta_updates);
   }
 
   void ExpectTheSameBits(const Batch& batch, Scale scale, const RuleCase& rule,

@@ -28,7 +28,7 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   GpuRowHomeOptions gpu;
   gpu.dim = options.dim;
   gpu.default_rows = options.default_rows;
-  gpu.keeps_tally = options.keeps_tally;
+  gpu.keeps_counters = options.keeps_counters;
   std::unique_ptr<GpuRowHome> home;
   EV_RETURN_IF_ERROR(MakeGpuRowHome(gpu, &home));
   made->home = std::move(home);

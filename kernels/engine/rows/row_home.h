@@ -12,7 +12,7 @@
 //
 // The table keeps its index, its handles and the counters of each row (RowMeta:
 // frequency, version). A home keeps the floats. A home in GPU memory may also
-// keep a tally: the counts since the table's RowMeta was last updated
+// keep pending counters: the counts since the table's RowMeta was last updated
 // (gpu_compute.h). The table assigns a handle to each row; table and home
 // identify the row by it. make_row_home.h creates homes.
 //

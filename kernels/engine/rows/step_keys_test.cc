@@ -471,9 +471,10 @@ TEST_F(KnownKeysTest, UpdatesGetTheRowsOfInsertedKeys) {
       EV_RETURN_IF_ERROR(put->Put(0, Span<const float>(grads)));
     }
     update.put_grads = put.get();
-    std::unique_ptr<GpuStepNotes> notes;
-    return step.step->Update(
-        "SGD", hyper, Span<const GpuStepUpdate>(&update, 1), nullptr, &notes);
+    std::unique_ptr<GpuMetaUpdates> meta_updates;
+    return step.step->Update("SGD", hyper,
+                             Span<const GpuStepUpdate>(&update, 1), nullptr,
+                             &meta_updates);
   };
   // Twice without the other keys, then with a row for one of them.
   const std::vector<RowHandle> none = {kNoRow, kNoRow};

@@ -20,11 +20,11 @@
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/testing/device_shortage.h"
+#include "kernels/engine/testing/host_device_counters.h"
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_gradients.h"
 #include "kernels/engine/testing/host_device_memory.h"
 #include "kernels/engine/testing/host_device_step.h"
-#include "kernels/engine/testing/host_device_tally.h"
 
 namespace ev {
 namespace testing {
@@ -34,7 +34,7 @@ std::atomic<int64_t> limit{-1};
 std::atomic<int64_t> live{0};
 std::atomic<bool> no_steps{false};
 std::atomic<bool> no_keys{false};
-std::atomic<bool> next_tally_fails{false};
+std::atomic<bool> next_counters_fail{false};
 
 // Rows per chunk of WriteWhole and ReadWhole.
 constexpr size_t kStretch = 7;
@@ -91,7 +91,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   explicit HostDeviceRows(const GpuRowHomeOptions& options)
       : dim_(options.dim),
         defaults_(options.default_rows.begin(), options.default_rows.end()),
-        tally_(options.keeps_tally ? new HostTally : nullptr) {}
+        counters_(options.keeps_counters ? new HostCounters : nullptr) {}
   ~HostDeviceRows() override { Clear(); }
 
   static Status Make(const GpuRowHomeOptions& options,
@@ -180,7 +180,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
       auto* const rows = static_cast<HostDeviceRows*>(table.table);
       // The caller keeps the table locks until the step has looked up the ids.
       rows->FillQueued();
-      all.push_back({rows, rows->dim_, rows->known_, rows->tally_});
+      all.push_back({rows, rows->dim_, rows->known_, rows->counters_});
     }
     *step = MakeHostDeviceStep(tables, stream, std::move(all));
     return Status::OK();
@@ -383,14 +383,15 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     return Status::OK();
   }
 
-  bool keeps_tally() const override { return tally_ != nullptr; }
-  bool has_tally() const override {
-    return tally_ != nullptr && tally_->has_any();
+  bool keeps_counters() const override { return counters_ != nullptr; }
+  bool has_counters() const override {
+    return counters_ != nullptr && counters_->has_any();
   }
-  Status TakeTally(const TakeRowTally& take) override {
+  Status TakeCounters(const TakeRowCounters& take) override {
     const Call call(this);
-    if (next_tally_fails.exchange(false)) return Internal("a tally is lost");
-    if (tally_ != nullptr) tally_->TakeAll(take);
+    if (next_counters_fail.exchange(false))
+      return Internal("pending counters are lost");
+    if (counters_ != nullptr) counters_->TakeAll(take);
     return Status::OK();
   }
 
@@ -405,7 +406,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     FillQueued();
     for (RowHandle handle : handles) {
       known_->CheckHasNoKey(handle);
-      if (tally_ != nullptr) tally_->CheckHasNone(handle);
+      if (counters_ != nullptr) counters_->CheckHasNone(handle);
       Check(rows_.erase(handle) == 1, "what is forgotten is no row", handle);
     }
     live -= static_cast<int64_t>(handles.size());
@@ -418,7 +419,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     queue_.clear();
     new_keys_.clear();
     known_->Clear();
-    if (tally_ != nullptr) tally_->Clear();
+    if (counters_ != nullptr) counters_->Clear();
   }
 
   int64_t bytes() const override {
@@ -480,7 +481,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   const int64_t dim_;
   const std::vector<float> defaults_;
   const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
-  const std::shared_ptr<HostTally> tally_;  // null if none is kept
+  const std::shared_ptr<HostCounters> counters_;  // null if none is kept
   std::vector<float> initial_;  // per slot; changed by calls that run alone
   std::atomic<int> calls_{0};
   mutable std::mutex mu_;
@@ -500,7 +501,7 @@ void LimitHostDeviceRows(int64_t rows) {
 
 void RefuseHostDeviceSteps(bool refuse) { no_steps = refuse; }
 void RefuseHostDeviceKeys(bool refuse) { no_keys = refuse; }
-void FailNextHostDeviceTally() { next_tally_fails = true; }
+void FailNextHostDeviceCounters() { next_counters_fail = true; }
 
 int64_t LiveHostDeviceRows() { return live; }
 

@@ -34,8 +34,8 @@ void RefuseHostDeviceSteps(bool refuse);
 int64_t HostDeviceFetches();
 // Makes the next fetch fail.
 void FailNextHostDeviceFetch();
-// Makes the next TakeTally fail.
-void FailNextHostDeviceTally();
+// Makes the next TakeCounters fail.
+void FailNextHostDeviceCounters();
 // Makes NewKeyedRow return ResourceExhausted for lack of memory for the key.
 void RefuseHostDeviceKeys(bool refuse);
 

@@ -548,8 +548,8 @@ TEST(HostDeviceStepDeathTest, NoticesBrokenPromises) {
   GpuStepIds no_ids;
   EXPECT_DEATH(step->BringIds(0, &no_ids), "before the pooling");
   ASSERT_OK(step->Pool());
-  std::unique_ptr<GpuStepNotes> notes;
-  EXPECT_DEATH(step->Update("SGD", {}, {}, nullptr, &notes),
+  std::unique_ptr<GpuMetaUpdates> meta_updates;
+  EXPECT_DEATH(step->Update("SGD", {}, {}, nullptr, &meta_updates),
                "before outputs are taken");
   ASSERT_OK(step->TakeOutput(0));
   EXPECT_EQ(1.0f, out[1]);

@@ -31,7 +31,7 @@ struct Table {
   GpuStepTable given;
   HostStepRows* rows = nullptr;  // valid as long as given.table
   std::shared_ptr<HostKnownKeys> keys;
-  std::shared_ptr<HostTally> tally;
+  std::shared_ptr<HostCounters> counters;
   int64_t dim = 0;
   std::vector<int64_t> ids;
   std::vector<std::atomic<bool>> was_put;
@@ -78,7 +78,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       table->rows = rows[t].rows;
       table->keys = rows[t].keys;
       table->dim = rows[t].dim;
-      table->tally = rows[t].tally;
+      table->counters = rows[t].counters;
       table->ids.resize(tables[t].num_ids);
       table->was_put = std::vector<std::atomic<bool>>(tables[t].num_ids);
       tables_.push_back(std::move(table));
@@ -248,11 +248,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
 
   Status Update(const std::string& rule, Span<const float> hyper,
                 Span<const GpuStepUpdate> updates, const DeviceStream* stream,
-                std::unique_ptr<GpuStepNotes>* notes) override {
+                std::unique_ptr<GpuMetaUpdates>* meta_updates) override {
     Check(is_pooled_ && num_to_take_ == 0,
           "an update begins before outputs are taken", num_to_take_);
     ++num_updates;
-    std::unique_ptr<Notes> noted(new Notes);
+    std::unique_ptr<MetaUpdates> listed(new MetaUpdates);
     for (const GpuStepUpdate& update : updates) {
       Table* const table = tables_[update.number].get();
       const bool has_handles = !update.handles.empty();
@@ -287,15 +287,17 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
           samples_of[number[handle]].push_back(static_cast<int32_t>(s));
         }
       }
-      Check((update.tally != nullptr) ==
-                    (table->tally != nullptr && !has_handles) &&
-                !(update.tally != nullptr && update.notes_rows),
-            "an update's tally is not where the table's is", update.number);
-      if (update.notes_rows) noted->Add(update.number, handles, counts);
-      if (update.tally != nullptr) table->tally->Begin();
-      for (size_t k = 0; update.tally != nullptr && k < handles.size(); ++k) {
+      Check((update.counters != nullptr) ==
+                    (table->counters != nullptr && !has_handles) &&
+                !(update.counters != nullptr && update.lists_rows),
+            "an update's pending counters are not where the table's are",
+            update.number);
+      if (update.lists_rows) listed->Add(update.number, handles, counts);
+      if (update.counters != nullptr) table->counters->Begin();
+      for (size_t k = 0; update.counters != nullptr && k < handles.size();
+           ++k) {
         if (handles[k] >= kFirstReservedHandle) continue;
-        table->tally->Add(handles[k], *update.tally, counts[k]);
+        table->counters->Add(handles[k], *update.counters, counts[k]);
       }
       std::vector<int32_t> ends, samples;
       for (const auto& of : samples_of) {
@@ -328,23 +330,24 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
       auto* const rows = dynamic_cast<HostStepRows*>(update.table);
       Check(rows != nullptr, "a table has no rows on a device", update.number);
       EV_RETURN_IF_ERROR(rows->Update(to_do));
-      if (update.tally != nullptr) table->tally->End();
+      if (update.counters != nullptr) table->counters->End();
     }
-    if (!noted->is_of_a_table) return Status::OK();
-    noted->is_handed_out = true;
-    *notes = std::move(noted);
+    if (!listed->is_of_a_table) return Status::OK();
+    listed->is_handed_out = true;
+    *meta_updates = std::move(listed);
     return Status::OK();
   }
 
  private:
-  // Aborts the process if Wait of notes that were returned is not called.
-  struct Notes : GpuStepNotes {
+  // Aborts the process if Wait of meta_updates that were returned is not
+  // called.
+  struct MetaUpdates : GpuMetaUpdates {
     bool is_of_a_table = false, is_handed_out = false, is_asked = false;
     std::vector<int32_t> numbers;
     std::vector<RowHandle> rows;
     std::vector<uint32_t> counts;
 
-    ~Notes() override {
+    ~MetaUpdates() override {
       Check(is_asked || !is_handed_out, "a step is not asked for its rows", 0);
     }
     Status Wait(GpuStepRows* told) override {

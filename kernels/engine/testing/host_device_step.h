@@ -20,8 +20,8 @@
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/gpu_step.h"
+#include "kernels/engine/testing/host_device_counters.h"
 #include "kernels/engine/testing/host_device_distinct.h"
-#include "kernels/engine/testing/host_device_tally.h"
 
 namespace ev {
 namespace testing {
@@ -67,7 +67,7 @@ struct HostStepTable {
   HostStepRows* rows = nullptr;
   int64_t dim = 0;
   std::shared_ptr<HostKnownKeys> keys;
-  std::shared_ptr<HostTally> tally;  // null if the table keeps none
+  std::shared_ptr<HostCounters> counters;  // null if the table keeps none
 };
 
 std::shared_ptr<GpuStep> MakeHostDeviceStep(Span<const GpuStepTable> tables,

@@ -30,13 +30,13 @@ class StepTest : public ::testing::Test {
  protected:
   using Table = std::shared_ptr<EmbeddingTable>;
 
-  static Table MakeTable(bool records = false, bool tallies = false) {
+  static Table MakeTable(bool records = false, bool counters = false) {
     TableOptions options;
     options.name = "user";
     options.dim = 2;
     options.storage = RowStorage::kHbm;
     options.record_frequency = records;
-    options.tallies_on_gpu = tallies;
+    options.counts_on_gpu = counters;
     auto table = std::make_shared<EmbeddingTable>(options);
     EXPECT_TRUE(table->Initialize(std::vector<float>{1.0f, 2.0f}, 1).ok());
     return table;
@@ -116,14 +116,14 @@ TEST_F(StepTest, AnUpdateThatTheStepHasNotTakesTheOtherWay) {
   EXPECT_EQ((Numbers{1, 0}), Made(table, Input(table.get())));
 }
 
-TEST_F(StepTest, TablesThatNoteUpdatesAreTaken) {
+TEST_F(StepTest, TablesThatRecordUpdatesAreTaken) {
   const Table table = MakeTable(/*records=*/true);
   EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
   EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
 }
 
-TEST_F(StepTest, ATallyThatCannotBeTakenIsAnErrorThatChangesNothing) {
-  const Table table = MakeTable(/*records=*/true, /*tallies=*/true);
+TEST_F(StepTest, CountersThatCannotBeTakenAreAnErrorThatChangesNothing) {
+  const Table table = MakeTable(/*records=*/true, /*counters=*/true);
   EXPECT_EQ((Numbers{1, 1}), Made(table, Input(table.get())));
   const std::vector<int64_t> key(1, ids_[0]);
   int64_t number = 0, other = 0;
@@ -136,7 +136,7 @@ TEST_F(StepTest, ATallyThatCannotBeTakenIsAnErrorThatChangesNothing) {
       [&] { return table->Export({}, &snapshot); },
   };
   for (size_t i = 0; i < calls.size(); ++i) {
-    FailNextHostDeviceTally();
+    FailNextHostDeviceCounters();
     const Status status = calls[i]();
     EXPECT_EQ(StatusCode::kInternal, status.code()) << i;
     EXPECT_NE(std::string::npos, status.message().find("table 'user'")) << i;
@@ -148,8 +148,8 @@ TEST_F(StepTest, ATallyThatCannotBeTakenIsAnErrorThatChangesNothing) {
 
 // The row's floats have their initial values, but a step has updated it. The
 // call that inserted its key failed, and takes back only rows without updates.
-TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
-  const Table table = MakeTable(/*records=*/true, /*tallies=*/true);
+TEST_F(StepTest, ARowThatWasCountedIsNotTakenBack) {
+  const Table table = MakeTable(/*records=*/true, /*counters=*/true);
   EXPECT_EQ((Numbers{1, 1}),
             Made(table, Input(table.get()), "SGD", {0.0f}, {}));
   TableJournal journal;
@@ -158,7 +158,7 @@ TEST_F(StepTest, ARowThatWasTalliedIsNotTakenBack) {
     writer.part()->inserted.push_back(ids_[0]);
   }
   for (const bool is_known : {false, true}) {
-    if (!is_known) FailNextHostDeviceTally();
+    if (!is_known) FailNextHostDeviceCounters();
     table->impl()->TakeBack(journal);
     EXPECT_EQ(50, table->size()) << is_known;
   }

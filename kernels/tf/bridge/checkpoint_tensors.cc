@@ -41,7 +41,7 @@ tensorflow::DataType ToTf(ev::ElementType type) {
 }
 
 // Stores the first error in *first.
-ev::Status Note(const Status& status, Status* first) {
+ev::Status KeepFirst(const Status& status, Status* first) {
   if (first->ok()) *first = status;
   return FromTf(status);
 }
@@ -62,7 +62,7 @@ class StreamedTensor : public ev::StoredTensor {
            stream_->shape().DebugString();
   }
   ev::Status Read(size_t num_bytes, void* data) override {
-    return Note(stream_->Read(num_bytes, data), first_error_);
+    return KeepFirst(stream_->Read(num_bytes, data), first_error_);
   }
 
  private:
@@ -83,19 +83,19 @@ Status CheckpointTensorReader::Open(
 }
 
 ev::Status CheckpointTensorReader::Find(const std::string& name, bool* found) {
-  return Note(reader_->Find(name, found), &first_error_);
+  return KeepFirst(reader_->Find(name, found), &first_error_);
 }
 
 ev::Status CheckpointTensorReader::SameBytes(const std::string& one,
                                              const std::string& other,
                                              bool* same) {
-  return Note(reader_->SameBytes(one, other, same), &first_error_);
+  return KeepFirst(reader_->SameBytes(one, other, same), &first_error_);
 }
 
 ev::Status CheckpointTensorReader::Open(
     const std::string& name, std::unique_ptr<ev::StoredTensor>* tensor) {
   std::unique_ptr<TensorStream> stream;
-  EV_RETURN_IF_ERROR(Note(reader_->Open(name, &stream), &first_error_));
+  EV_RETURN_IF_ERROR(KeepFirst(reader_->Open(name, &stream), &first_error_));
   tensor->reset(new StreamedTensor(std::move(stream), &first_error_));
   return ev::Status::OK();
 }

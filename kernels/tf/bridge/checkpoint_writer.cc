@@ -58,7 +58,7 @@ CheckpointWriter::~CheckpointWriter() {
   }
 }
 
-Status CheckpointWriter::Note(const Status& status) {
+Status CheckpointWriter::KeepFirst(const Status& status) {
   if (status_.ok()) status_ = status;
   return status_;
 }
@@ -68,13 +68,13 @@ Status CheckpointWriter::Open() {
   if (!folder.empty()) {
     const Status made = env_->RecursivelyCreateDir(folder);
     if (!made.ok() && CodeOf(made) != tensorflow::error::ALREADY_EXISTS) {
-      return Note(OfFile(streams_[0].file_name, made));
+      return KeepFirst(OfFile(streams_[0].file_name, made));
     }
   }
   for (Stream& stream : streams_) {
     const Status status = env_->NewWritableFile(stream.file_name, &stream.file);
     opened_ |= status.ok();
-    TF_RETURN_IF_ERROR(Note(OfFile(stream.file_name, status)));
+    TF_RETURN_IF_ERROR(KeepFirst(OfFile(stream.file_name, status)));
   }
   return Status();
 }
@@ -97,10 +97,10 @@ Status CheckpointWriter::Begin(int number, const std::string& name,
                                const tensorflow::TensorShape& shape) {
   if (!status_.ok()) return status_;
   Stream* const stream = &streams_[number];
-  TF_RETURN_IF_ERROR(Note(EndTensor(stream)));
+  TF_RETURN_IF_ERROR(KeepFirst(EndTensor(stream)));
   const auto added = entries_.emplace(name, BundleEntryProto());
   if (!added.second) {
-    return Note(InvalidArgument("two tensors of the name ", name));
+    return KeepFirst(InvalidArgument("two tensors of the name ", name));
   }
   stream->current = &added.first->second;
   stream->current->set_dtype(dtype);
@@ -120,12 +120,12 @@ Status CheckpointWriter::Append(int number, const void* data,
   Stream* const stream = &streams_[number];
   if (stream->current == nullptr ||
       num_bytes > stream->current_end - stream->offset) {
-    return Note(tensorflow::errors::Internal(
+    return KeepFirst(tensorflow::errors::Internal(
         "more bytes than the tensor has were appended to ", stream->file_name));
   }
   const StringPiece bytes(static_cast<const char*>(data), num_bytes);
   TF_RETURN_IF_ERROR(
-      Note(OfFile(stream->file_name, stream->file->Append(bytes))));
+      KeepFirst(OfFile(stream->file_name, stream->file->Append(bytes))));
   stream->checksum =
       tensorflow::crc32c::Extend(stream->checksum, bytes.data(), bytes.size());
   stream->offset += num_bytes;
@@ -137,15 +137,15 @@ Status CheckpointWriter::SameAs(const std::string& name,
   if (!status_.ok()) return status_;
   const auto found = entries_.find(other);
   if (found == entries_.end()) {
-    return Note(InvalidArgument(name, " cannot be the same as ", other,
-                                ", which does not exist"));
+    return KeepFirst(InvalidArgument(name, " cannot be the same as ", other,
+                                     ", which does not exist"));
   }
   Stream* const stream = &streams_[found->second.shard_id()];
   if (stream->current == &found->second) {
-    TF_RETURN_IF_ERROR(Note(EndTensor(stream)));
+    TF_RETURN_IF_ERROR(KeepFirst(EndTensor(stream)));
   }
   if (!entries_.emplace(name, found->second).second) {
-    return Note(InvalidArgument("two tensors of the name ", name));
+    return KeepFirst(InvalidArgument("two tensors of the name ", name));
   }
   return Status();
 }
@@ -172,14 +172,14 @@ Status CheckpointWriter::WriteIndex() {
 Status CheckpointWriter::Finish() {
   if (!status_.ok()) return status_;
   for (Stream& stream : streams_) {
-    TF_RETURN_IF_ERROR(Note(EndTensor(&stream)));
+    TF_RETURN_IF_ERROR(KeepFirst(EndTensor(&stream)));
   }
   for (Stream& stream : streams_) {
     const Status closed = stream.file->Close();
     stream.file.reset();
-    TF_RETURN_IF_ERROR(Note(OfFile(stream.file_name, closed)));
+    TF_RETURN_IF_ERROR(KeepFirst(OfFile(stream.file_name, closed)));
   }
-  TF_RETURN_IF_ERROR(Note(OfFile(index_name_, WriteIndex())));
+  TF_RETURN_IF_ERROR(KeepFirst(OfFile(index_name_, WriteIndex())));
   finished_ = true;
   return Status();
 }

@@ -71,7 +71,7 @@ class CheckpointWriter {
   };
 
   // Stores the first error.
-  tensorflow::Status Note(const tensorflow::Status& status);
+  tensorflow::Status KeepFirst(const tensorflow::Status& status);
   tensorflow::Status EndTensor(Stream* stream);
   tensorflow::Status WriteIndex();
 

@@ -95,7 +95,7 @@ Status ReadOptions(OpKernelConstruction* context, ev::TableOptions* options) {
         "embedding variable: unknown cache_strategy '", strategy, "'");
   }
   options->tier_strategy = options->capacity.strategy;
-  options->tallies_on_gpu = IsOnGpu(*context);
+  options->counts_on_gpu = IsOnGpu(*context);
   *options = options->Completed();
   return Status();
 }

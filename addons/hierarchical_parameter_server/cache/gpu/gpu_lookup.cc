@@ -15,7 +15,7 @@
 
 namespace hps {
 
-using ev::gpu::WorkLane;
+using ev::gpu::WorkContext;
 
 namespace {
 
@@ -59,13 +59,13 @@ GpuLookup::Staged::Staged(int64_t count, int width)
 GpuLookup::~GpuLookup() {
   if (staging_ == nullptr && busy_.empty()) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(table_->device()));
-  // A lane that was only staged has no work in flight. The others are waited
+  // A context that was only staged has no work in flight. The others are waited
   // for, since they write into the caller's memory.
-  for (auto& lane : busy_) {
-    if (lane->Wait().ok()) WorkLane::Release(std::move(lane));
+  for (auto& context : busy_) {
+    if (context->Wait().ok()) WorkContext::Release(std::move(context));
   }
   if (staging_ != nullptr && staging_->Wait().ok()) {
-    WorkLane::Release(std::move(staging_));
+    WorkContext::Release(std::move(staging_));
   }
 }
 
@@ -116,24 +116,24 @@ ev::Status GpuLookup::Begin() {
 }
 
 ev::Status GpuLookup::Send(Part* part, bool direct) {
-  EV_RETURN_IF_ERROR(
-      WorkLane::Acquire(part->host.bytes(), part->device.bytes(), &part->lane));
-  WorkLane* const lane = part->lane.get();
-  const cudaStream_t stream = lane->stream();
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(
+      part->host.bytes(), part->device.bytes(), &part->context));
+  WorkContext* const context = part->context.get();
+  const cudaStream_t stream = context->stream();
   if (batch_.stream != nullptr) {
-    EV_RETURN_IF_ERROR(lane->Follow(*batch_.stream));
+    EV_RETURN_IF_ERROR(context->Follow(*batch_.stream));
   }
   const int64_t count = part->count;
   const size_t key_bytes = count * sizeof(int64_t);
-  int64_t* const host_keys = At<int64_t>(lane->host(), part->host_keys);
-  const int64_t* keys = At<int64_t>(lane->device(), part->keys);
+  int64_t* const host_keys = At<int64_t>(context->host(), part->host_keys);
+  const int64_t* keys = At<int64_t>(context->device(), part->keys);
   if (batch_.ids_on_device) {
     if (batch_.long_ids) {
       keys = static_cast<const int64_t*>(batch_.ids) + part->begin;
     } else {
       EV_RETURN_IF_ERROR(
           WidenIds(static_cast<const int32_t*>(batch_.ids) + part->begin, count,
-                   At<int64_t>(lane->device(), part->keys), stream));
+                   At<int64_t>(context->device(), part->keys), stream));
     }
   } else {
     if (batch_.long_ids) {
@@ -145,26 +145,26 @@ ev::Status GpuLookup::Send(Part* part, bool direct) {
           static_cast<const int32_t*>(batch_.ids) + part->begin;
       std::copy(ids, ids + count, host_keys);
     }
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + part->keys,
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->device() + part->keys,
                                             host_keys, key_bytes,
                                             cudaMemcpyHostToDevice, stream));
   }
   const int width = table_->options().width;
   float* const out = batch_.rows_on_device
                          ? batch_.rows + part->begin * width
-                         : At<float>(lane->device(), part->rows);
+                         : At<float>(context->device(), part->rows);
   EV_RETURN_IF_ERROR(table_->Find(
-      keys, count, out, At<int64_t>(lane->device(), part->slots),
-      At<uint32_t>(lane->device(), part->bits), lane, &part->has_rows));
+      keys, count, out, At<int64_t>(context->device(), part->slots),
+      At<uint32_t>(context->device(), part->bits), context, &part->has_rows));
   if (!part->has_rows) return ev::Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      lane->host() + part->host_bits, lane->device() + part->bits,
+      context->host() + part->host_bits, context->device() + part->bits,
       BitBytes(count), cudaMemcpyDeviceToHost, stream));
   if (!batch_.rows_on_device) {
     char* const to =
         direct ? reinterpret_cast<char*>(batch_.rows + part->begin * width)
-               : lane->host() + part->host_rows;
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, lane->device() + part->rows,
+               : context->host() + part->host_rows;
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, context->device() + part->rows,
                                             count * width * sizeof(float),
                                             cudaMemcpyDeviceToHost, stream));
   }
@@ -172,10 +172,10 @@ ev::Status GpuLookup::Send(Part* part, bool direct) {
 }
 
 ev::Status GpuLookup::Receive(Part* part, bool direct) {
-  WorkLane* const lane = part->lane.get();
-  EV_RETURN_IF_ERROR(lane->Wait());
+  WorkContext* const context = part->context.get();
+  EV_RETURN_IF_ERROR(context->Wait());
   const int64_t count = part->count;
-  uint32_t* const bits = At<uint32_t>(lane->host(), part->host_bits);
+  uint32_t* const bits = At<uint32_t>(context->host(), part->host_bits);
   if (!part->has_rows) std::memset(bits, 0xff, BitBytes(count));
   const bool misses = std::any_of(bits, bits + (count + 31) / 32,
                                   [](uint32_t word) { return word != 0; });
@@ -184,24 +184,25 @@ ev::Status GpuLookup::Receive(Part* part, bool direct) {
         batch_.long_ids
             ? static_cast<const void*>(static_cast<const int64_t*>(batch_.ids) +
                                        part->begin)
-            : lane->device() + part->keys;
+            : context->device() + part->keys;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane->host() + part->host_keys, keys, count * sizeof(int64_t),
-        cudaMemcpyDeviceToHost, lane->stream()));
-    EV_RETURN_IF_ERROR(lane->Wait());
+        context->host() + part->host_keys, keys, count * sizeof(int64_t),
+        cudaMemcpyDeviceToHost, context->stream()));
+    EV_RETURN_IF_ERROR(context->Wait());
   }
   if (misses) Miss(*part, bits);
   if (part->has_rows && !batch_.rows_on_device && !direct) {
     const int64_t width = table_->options().width;
     std::memcpy(batch_.rows + part->begin * width,
-                lane->host() + part->host_rows, count * width * sizeof(float));
+                context->host() + part->host_rows,
+                count * width * sizeof(float));
   }
-  WorkLane::Release(std::move(part->lane));
+  WorkContext::Release(std::move(part->context));
   return ev::Status::OK();
 }
 
 void GpuLookup::Miss(const Part& part, const uint32_t* bits) {
-  const int64_t* const keys = At<int64_t>(part.lane->host(), part.host_keys);
+  const int64_t* const keys = At<int64_t>(part.context->host(), part.host_keys);
   for (int64_t word = 0; word * 32 < part.count; ++word) {
     for (uint32_t left = bits[word]; left != 0; left &= left - 1) {
       const int64_t i = word * 32 + __builtin_ctz(left);
@@ -223,12 +224,12 @@ ev::Status GpuLookup::Stage(int64_t count, float** rows) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(table_->device()));
   if (busy_.size() == kPartsUnderWay) {
     EV_RETURN_IF_ERROR(busy_.front()->Wait());
-    WorkLane::Release(std::move(busy_.front()));
+    WorkContext::Release(std::move(busy_.front()));
     busy_.pop_front();
   }
   staged_.reset(new Staged(count, table_->options().width));
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(staged_->host.bytes(),
-                                       staged_->device.bytes(), &staging_));
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(staged_->host.bytes(),
+                                          staged_->device.bytes(), &staging_));
   *rows = At<float>(staging_->host(), staged_->host_rows);
   return ev::Status::OK();
 }
@@ -244,27 +245,27 @@ ev::Status GpuLookup::Fill(int64_t count, ev::Span<const int64_t> unknown,
   const int width = table_->options().width;
   const size_t row_bytes = count * width * sizeof(float);
   const Staged& at = *staged_;
-  WorkLane* const lane = staging_.get();
-  const float* const rows = At<float>(lane->host(), at.host_rows);
-  float* const device_rows = At<float>(lane->device(), at.rows);
+  WorkContext* const context = staging_.get();
+  const float* const rows = At<float>(context->host(), at.host_rows);
+  float* const device_rows = At<float>(context->device(), at.rows);
   const int64_t* const positions = positions_.data() + filled_;
   const ev::Span<const int64_t> keys(keys_.data() + filled_, count);
   filled_ += count;
   busy_.push_back(std::move(staging_));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      device_rows, rows, row_bytes, cudaMemcpyHostToDevice, lane->stream()));
+      device_rows, rows, row_bytes, cudaMemcpyHostToDevice, context->stream()));
   if (batch_.rows_on_device) {
     const size_t bytes = count * sizeof(int64_t);
-    int64_t* const places = At<int64_t>(lane->device(), at.positions);
-    std::memcpy(lane->host() + at.host_positions, positions, bytes);
+    int64_t* const places = At<int64_t>(context->device(), at.positions);
+    std::memcpy(context->host() + at.host_positions, positions, bytes);
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(places, lane->host() + at.host_positions, bytes,
-                        cudaMemcpyHostToDevice, lane->stream()));
+        cudaMemcpyAsync(places, context->host() + at.host_positions, bytes,
+                        cudaMemcpyHostToDevice, context->stream()));
     EV_RETURN_IF_ERROR(ScatterRows(device_rows, places, count, width,
-                                   batch_.rows, lane->stream()));
+                                   batch_.rows, context->stream()));
   }
   EV_RETURN_IF_ERROR(
-      table_->Store(keys, unknown, seen_, device_rows, at.store, lane));
+      table_->Store(keys, unknown, seen_, device_rows, at.store, context));
   if (batch_.rows_on_device) return ev::Status::OK();
   // Overlaps with the copy to the device.
   const int64_t rows_of_task =
@@ -290,7 +291,7 @@ ev::Status GpuLookup::Finish() {
       EV_RETURN_IF_ERROR(
           written->Before(static_cast<cudaStream_t>(batch_.stream->native)));
     }
-    WorkLane::ReleaseBusy(std::move(busy_.front()));
+    WorkContext::ReleaseBusy(std::move(busy_.front()));
     busy_.pop_front();
   }
   return ev::Status::OK();

@@ -15,7 +15,7 @@
 
 #include "addons/hierarchical_parameter_server/cache/device_cache.h"
 #include "addons/hierarchical_parameter_server/cache/gpu/gpu_table.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 
 namespace hps {
 
@@ -36,22 +36,22 @@ class GpuLookup : public CacheLookup {
   ev::Status Finish() override;
 
  private:
-  // The ids [begin, begin + count) and the lane that processes them.
+  // The ids [begin, begin + count) and the context that processes them.
   struct Part {
     Part(const CacheBatch& batch, int64_t begin, int64_t count, int width,
          bool direct);
     int64_t begin, count;
-    LaneParts host, device;
+    ContextParts host, device;
     size_t host_keys = 0, host_bits = 0, host_rows = 0;
     size_t ids = 0, keys = 0, slots = 0, bits = 0, rows = 0;
     bool has_rows = false;
-    std::unique_ptr<ev::gpu::WorkLane> lane;
+    std::unique_ptr<ev::gpu::WorkContext> context;
   };
-  // Offsets, in its lane's memory, of one Stage's rows and positions.
+  // Offsets, in its context's memory, of one Stage's rows and positions.
   struct Staged {
     Staged(int64_t count, int width);
     int64_t count;
-    LaneParts host, device;
+    ContextParts host, device;
     size_t host_rows, host_positions;
     size_t rows, positions;
     GpuTable::StoreParts store;
@@ -68,9 +68,9 @@ class GpuLookup : public CacheLookup {
   std::vector<int64_t> positions_, keys_;
   int64_t filled_ = 0;
   std::unique_ptr<Staged> staged_;  // of the last Stage
-  std::unique_ptr<ev::gpu::WorkLane> staging_;
-  // Lanes whose rows are being copied to the device, oldest first.
-  std::deque<std::unique_ptr<ev::gpu::WorkLane>> busy_;
+  std::unique_ptr<ev::gpu::WorkContext> staging_;
+  // Contexts whose rows are being copied to the device, oldest first.
+  std::deque<std::unique_ptr<ev::gpu::WorkContext>> busy_;
 };
 
 }  // namespace hps

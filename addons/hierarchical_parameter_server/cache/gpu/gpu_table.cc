@@ -16,7 +16,7 @@
 
 namespace hps {
 
-using ev::gpu::WorkLane;
+using ev::gpu::WorkContext;
 
 namespace {
 
@@ -49,8 +49,8 @@ ev::Status GpuTable::Make(int device, const CacheTableOptions& options,
 ev::Status GpuTable::MakeStorage() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   std::unique_ptr<Storage> made(new Storage);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(0, 0, &context));
   ev::gpu::TableSetOptions set;
   set.tables.emplace_back();
   set.tables[0].name = options_.tag;
@@ -61,7 +61,7 @@ ev::Status GpuTable::MakeStorage() {
                        : ev::gpu::Eviction::kLru;
   }
   EV_RETURN_IF_ERROR(
-      ev::gpu::TableSet::Create(set, lane->stream(), &made->set));
+      ev::gpu::TableSet::Create(set, context->stream(), &made->set));
   EV_RETURN_IF_ERROR(made->set->ReserveSync(rows_at_once_));
   const size_t bytes = static_cast<size_t>(made->set->num_slots(0)) *
                        options_.width * sizeof(float);
@@ -70,14 +70,14 @@ ev::Status GpuTable::MakeStorage() {
   EV_RETURN_IF_ERROR(
       made->counters.Allocate(sizeof(CacheCounters), "the cache's counters"));
   EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(
-      made->counters.data(), 0, sizeof(CacheCounters), lane->stream()));
+      made->counters.data(), 0, sizeof(CacheCounters), context->stream()));
   const ev::gpu::RowBlock block = {made->rows.as<float>(), options_.width};
   EV_RETURN_IF_ERROR(made->set->SetRowsSync(
       ev::Span<const ev::gpu::RowBlock>(&block, 1), options_.width));
   made->bytes = made->set->index_bytes() +
                 static_cast<int64_t>(bytes + sizeof(CacheCounters));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  WorkLane::Release(std::move(lane));
+  EV_RETURN_IF_ERROR(context->Wait());
+  WorkContext::Release(std::move(context));
   storage_ = std::move(made);
   holds_rows_ = true;
   return ev::Status::OK();
@@ -113,7 +113,7 @@ void GpuTable::Drop() {
 }
 
 template <typename Work>
-ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
+ev::Status GpuTable::Write(WorkContext* context, const Work& work) {
   std::unique_ptr<Storage> broken;  // freed without the lock
   ev::Status status;
   {
@@ -121,22 +121,22 @@ ev::Status GpuTable::Write(WorkLane* lane, const Work& work) {
     if (storage_ == nullptr) {
       return work(static_cast<Storage*>(nullptr));
     }
-    status = storage_->order.BeginWrite(lane->stream());
+    status = storage_->order.BeginWrite(context->stream());
     if (status.ok()) status = work(storage_.get());
-    if (status.ok()) status = storage_->order.EndWrite(lane->stream());
+    if (status.ok()) status = storage_->order.EndWrite(context->stream());
     if (!status.ok()) broken = TakeStorage();
   }
   if (broken != nullptr) {
-    lane->Wait();
+    context->Wait();
     Free(std::move(broken));
   }
   return status;
 }
 
 ev::Status GpuTable::Find(const int64_t* keys, int64_t count, float* out,
-                          int64_t* slots, uint32_t* bits, WorkLane* lane,
+                          int64_t* slots, uint32_t* bits, WorkContext* context,
                           bool* has_rows) {
-  const cudaStream_t stream = lane->stream();
+  const cudaStream_t stream = context->stream();
   {
     std::lock_guard<std::mutex> lock(mu_);
     *has_rows = storage_ != nullptr;
@@ -157,8 +157,8 @@ ev::Status GpuTable::Find(const int64_t* keys, int64_t count, float* out,
   return MissBits(slots, count, bits, stream);
 }
 
-GpuTable::StoreParts::StoreParts(int64_t count, LaneParts* host,
-                                 LaneParts* device)
+GpuTable::StoreParts::StoreParts(int64_t count, ContextParts* host,
+                                 ContextParts* device)
     : host_keys(host->Add(count * sizeof(int64_t))),
       host_sources(host->Add(count * sizeof(int32_t))),
       keys(device->Add(count * sizeof(int64_t))),
@@ -171,9 +171,10 @@ GpuTable::StoreParts::StoreParts(int64_t count, LaneParts* host,
 ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
                            ev::Span<const int64_t> unknown, int64_t seen,
                            const float* staged, const StoreParts& parts,
-                           WorkLane* lane) {
-  int64_t* const host_keys = At<int64_t>(lane->host(), parts.host_keys);
-  int32_t* const host_sources = At<int32_t>(lane->host(), parts.host_sources);
+                           WorkContext* context) {
+  int64_t* const host_keys = At<int64_t>(context->host(), parts.host_keys);
+  int32_t* const host_sources =
+      At<int32_t>(context->host(), parts.host_sources);
   int64_t count = 0;
   size_t next = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -185,8 +186,8 @@ ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
     host_sources[count++] = static_cast<int32_t>(i);
   }
   if (count == 0) return ev::Status::OK();
-  const cudaStream_t stream = lane->stream();
-  return Write(lane, [&](Storage* storage) -> ev::Status {
+  const cudaStream_t stream = context->stream();
+  return Write(context, [&](Storage* storage) -> ev::Status {
     if (storage == nullptr) return ev::Status::OK();
     if (changes_.count() != seen) {
       int64_t kept = 0;
@@ -199,10 +200,10 @@ ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
       if (count == 0) return ev::Status::OK();
     }
     NoteForReviews(ev::Span<const int64_t>(host_keys, count));
-    int64_t* const device_keys = At<int64_t>(lane->device(), parts.keys);
-    int32_t* const sources = At<int32_t>(lane->device(), parts.sources);
-    int64_t* const slots = At<int64_t>(lane->device(), parts.slots);
-    uint8_t* const is_new = At<uint8_t>(lane->device(), parts.is_new);
+    int64_t* const device_keys = At<int64_t>(context->device(), parts.keys);
+    int32_t* const sources = At<int32_t>(context->device(), parts.sources);
+    int64_t* const slots = At<int64_t>(context->device(), parts.slots);
+    uint8_t* const is_new = At<uint8_t>(context->device(), parts.is_new);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device_keys, host_keys,
                                             count * sizeof(int64_t),
                                             cudaMemcpyHostToDevice, stream));
@@ -214,8 +215,8 @@ ev::Status GpuTable::Store(ev::Span<const int64_t> keys,
     batch.num_keys = count;
     ev::gpu::EvictedKeys evicted;
     if (options_.evicts) {
-      evicted.keys = At<int64_t>(lane->device(), parts.evicted);
-      evicted.count = At<int64_t>(lane->device(), parts.evicted_count);
+      evicted.keys = At<int64_t>(context->device(), parts.evicted);
+      evicted.count = At<int64_t>(context->device(), parts.evicted_count);
     }
     EV_RETURN_IF_ERROR(
         storage->set->FindOrInsert(batch, slots, is_new, evicted, stream));
@@ -242,22 +243,23 @@ ev::Status GpuTable::Insert(ev::Span<const int64_t> keys, const float* rows,
   for (int64_t begin = 0; begin < all; begin += rows_at_once_) {
     const int64_t count = std::min(rows_at_once_, all - begin);
     const size_t bytes = count * width * sizeof(float);
-    LaneParts host, device;
+    ContextParts host, device;
     const size_t host_rows = host.Add(bytes), staged = device.Add(bytes);
     const StoreParts parts(count, &host, &device);
-    std::unique_ptr<WorkLane> lane;
-    EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
-    std::memcpy(lane->host() + host_rows, rows + begin * width, bytes);
+    std::unique_ptr<WorkContext> context;
+    EV_RETURN_IF_ERROR(
+        WorkContext::Acquire(host.bytes(), device.bytes(), &context));
+    std::memcpy(context->host() + host_rows, rows + begin * width, bytes);
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(lane->device() + staged, lane->host() + host_rows,
-                        bytes, cudaMemcpyHostToDevice, lane->stream()));
+        cudaMemcpyAsync(context->device() + staged, context->host() + host_rows,
+                        bytes, cudaMemcpyHostToDevice, context->stream()));
     EV_RETURN_IF_ERROR(Store(keys.subspan(begin, count), {}, seen,
-                             At<float>(lane->device(), staged), parts,
-                             lane.get()));
-    // An insert of a whole table must not fill the lanes' memory faster than
+                             At<float>(context->device(), staged), parts,
+                             context.get()));
+    // An insert of a whole table must not fill the contexts' memory faster than
     // the device empties it.
-    EV_RETURN_IF_ERROR(lane->Wait());
-    WorkLane::Release(std::move(lane));
+    EV_RETURN_IF_ERROR(context->Wait());
+    WorkContext::Release(std::move(context));
   }
   return ev::Status::OK();
 }
@@ -282,40 +284,41 @@ ev::Status GpuTable::RefreshPart(ev::Span<const int64_t> keys,
   const int64_t width = options_.width;
   const size_t key_bytes = count * sizeof(int64_t);
   const size_t row_bytes = count * width * sizeof(float);
-  LaneParts host, device;
+  ContextParts host, device;
   const size_t host_keys = host.Add(key_bytes), host_rows = host.Add(row_bytes);
   const size_t keys_at = device.Add(key_bytes), slots = device.Add(key_bytes);
   const size_t staged = device.Add(row_bytes);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
-  int64_t* const part = At<int64_t>(lane->host(), host_keys);
-  float* const part_rows = At<float>(lane->host(), host_rows);
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(host.bytes(), device.bytes(), &context));
+  int64_t* const part = At<int64_t>(context->host(), host_keys);
+  float* const part_rows = At<float>(context->host(), host_rows);
   for (int64_t i = 0; i < count; ++i) {
     part[i] = keys[numbers[i]];
     std::memcpy(part_rows + i * width, rows + numbers[i] * width,
                 width * sizeof(float));
   }
-  const cudaStream_t stream = lane->stream();
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + keys_at, part,
+  const cudaStream_t stream = context->stream();
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->device() + keys_at, part,
                                           key_bytes, cudaMemcpyHostToDevice,
                                           stream));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged, part_rows,
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->device() + staged, part_rows,
                                           row_bytes, cudaMemcpyHostToDevice,
                                           stream));
-  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+  EV_RETURN_IF_ERROR(Write(context.get(), [&](Storage* storage) -> ev::Status {
     changes_.Add(ev::Span<const int64_t>(part, count));
     NoteForReviews(ev::Span<const int64_t>(part, count));
     if (storage == nullptr) return ev::Status::OK();
     ev::gpu::KeyBatch batch;
-    batch.keys = At<int64_t>(lane->device(), keys_at);
+    batch.keys = At<int64_t>(context->device(), keys_at);
     batch.num_keys = count;
-    int64_t* const found = At<int64_t>(lane->device(), slots);
+    int64_t* const found = At<int64_t>(context->device(), slots);
     EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
-    return RefreshRows(At<float>(lane->device(), staged), nullptr, found, count,
-                       options_.width, storage->rows.as<float>(),
+    return RefreshRows(At<float>(context->device(), staged), nullptr, found,
+                       count, options_.width, storage->rows.as<float>(),
                        storage->counters.as<CacheCounters>(), stream);
   }));
-  WorkLane::ReleaseBusy(std::move(lane));
+  WorkContext::ReleaseBusy(std::move(context));
   return ev::Status::OK();
 }
 
@@ -326,45 +329,48 @@ ev::Status GpuTable::Erase(ev::Span<const int64_t> keys) {
   for (int64_t begin = 0; begin < all; begin += kKeysAtOnce) {
     const int64_t count = std::min(kKeysAtOnce, all - begin);
     const size_t bytes = count * sizeof(int64_t);
-    LaneParts host, device;
+    ContextParts host, device;
     const size_t host_keys = host.Add(bytes);
     const size_t keys_at = device.Add(bytes), slots = device.Add(bytes);
-    std::unique_ptr<WorkLane> lane;
-    EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
-    std::memcpy(lane->host() + host_keys, keys.data() + begin, bytes);
-    const cudaStream_t stream = lane->stream();
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + keys_at,
-                                            lane->host() + host_keys, bytes,
+    std::unique_ptr<WorkContext> context;
+    EV_RETURN_IF_ERROR(
+        WorkContext::Acquire(host.bytes(), device.bytes(), &context));
+    std::memcpy(context->host() + host_keys, keys.data() + begin, bytes);
+    const cudaStream_t stream = context->stream();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->device() + keys_at,
+                                            context->host() + host_keys, bytes,
                                             cudaMemcpyHostToDevice, stream));
-    EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
-      changes_.Add(keys.subspan(begin, count));
-      NoteForReviews(keys.subspan(begin, count));
-      if (storage == nullptr) return ev::Status::OK();
-      ev::gpu::KeyBatch batch;
-      batch.keys = At<int64_t>(lane->device(), keys_at);
-      batch.num_keys = count;
-      int64_t* const erased = At<int64_t>(lane->device(), slots);
-      EV_RETURN_IF_ERROR(storage->set->Erase(batch, erased, stream));
-      return CountErased(erased, count, storage->counters.as<CacheCounters>(),
-                         stream);
-    }));
-    WorkLane::ReleaseBusy(std::move(lane));
+    EV_RETURN_IF_ERROR(
+        Write(context.get(), [&](Storage* storage) -> ev::Status {
+          changes_.Add(keys.subspan(begin, count));
+          NoteForReviews(keys.subspan(begin, count));
+          if (storage == nullptr) return ev::Status::OK();
+          ev::gpu::KeyBatch batch;
+          batch.keys = At<int64_t>(context->device(), keys_at);
+          batch.num_keys = count;
+          int64_t* const erased = At<int64_t>(context->device(), slots);
+          EV_RETURN_IF_ERROR(storage->set->Erase(batch, erased, stream));
+          return CountErased(erased, count,
+                             storage->counters.as<CacheCounters>(), stream);
+        }));
+    WorkContext::ReleaseBusy(std::move(context));
   }
   return ev::Status::OK();
 }
 
 ev::Status GpuTable::Clear() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
-  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(0, 0, &context));
+  EV_RETURN_IF_ERROR(Write(context.get(), [&](Storage* storage) -> ev::Status {
     changes_.AddAll();
     if (reviews_ > 0) touched_->AddAll();
     if (storage == nullptr) return ev::Status::OK();
-    EV_RETURN_IF_ERROR(storage->set->Clear(lane->stream()));
-    return CountCleared(storage->counters.as<CacheCounters>(), lane->stream());
+    EV_RETURN_IF_ERROR(storage->set->Clear(context->stream()));
+    return CountCleared(storage->counters.as<CacheCounters>(),
+                        context->stream());
   }));
-  WorkLane::ReleaseBusy(std::move(lane));
+  WorkContext::ReleaseBusy(std::move(context));
   return ev::Status::OK();
 }
 
@@ -390,16 +396,17 @@ ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
   keys->clear();
   *is_over = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  LaneParts host, device;
+  ContextParts host, device;
   const size_t bytes = num_slots * sizeof(int64_t);
   const size_t host_keys = host.Add(bytes);
   const size_t host_count = host.Add(sizeof(int64_t));
   const size_t keys_at = device.Add(bytes);
   const size_t count_at = device.Add(sizeof(int64_t));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
-  const cudaStream_t stream = lane->stream();
-  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(host.bytes(), device.bytes(), &context));
+  const cudaStream_t stream = context->stream();
+  EV_RETURN_IF_ERROR(Write(context.get(), [&](Storage* storage) -> ev::Status {
     if (storage == nullptr) return ev::Status::OK();
     const int64_t slots =
         std::min(num_slots, storage->set->num_slots(0) - first_slot);
@@ -407,24 +414,24 @@ ev::Status GpuTable::ListKeys(int64_t first_slot, int64_t num_slots,
     *is_over = false;
     *seen = touched_->count();
     ev::gpu::ExportedKeys out;
-    out.keys = At<int64_t>(lane->device(), keys_at);
-    out.count = At<int64_t>(lane->device(), count_at);
+    out.keys = At<int64_t>(context->device(), keys_at);
+    out.count = At<int64_t>(context->device(), count_at);
     return storage->set->Export(0, first_slot, slots, out, stream);
   }));
   if (*is_over) {
-    WorkLane::ReleaseBusy(std::move(lane));
+    WorkContext::ReleaseBusy(std::move(context));
     return ev::Status::OK();
   }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + host_keys,
-                                          lane->device() + keys_at, bytes,
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->host() + host_keys,
+                                          context->device() + keys_at, bytes,
                                           cudaMemcpyDeviceToHost, stream));
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(lane->host() + host_count, lane->device() + count_at,
-                      sizeof(int64_t), cudaMemcpyDeviceToHost, stream));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  const int64_t* const listed = At<int64_t>(lane->host(), host_keys);
-  keys->assign(listed, listed + *At<int64_t>(lane->host(), host_count));
-  WorkLane::Release(std::move(lane));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      context->host() + host_count, context->device() + count_at,
+      sizeof(int64_t), cudaMemcpyDeviceToHost, stream));
+  EV_RETURN_IF_ERROR(context->Wait());
+  const int64_t* const listed = At<int64_t>(context->host(), host_keys);
+  keys->assign(listed, listed + *At<int64_t>(context->host(), host_count));
+  WorkContext::Release(std::move(context));
   return ev::Status::OK();
 }
 
@@ -435,26 +442,27 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const size_t key_bytes = all * sizeof(int64_t);
   const size_t row_bytes = all * options_.width * sizeof(float);
-  LaneParts host, device;
+  ContextParts host, device;
   const size_t host_keys = host.Add(key_bytes);
   const size_t host_sources = host.Add(all * sizeof(int32_t));
   const size_t host_rows = host.Add(row_bytes);
   const size_t keys_at = device.Add(key_bytes), slots = device.Add(key_bytes);
   const size_t sources = device.Add(all * sizeof(int32_t));
   const size_t staged = device.Add(row_bytes);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(host.bytes(), device.bytes(), &lane));
-  const cudaStream_t stream = lane->stream();
-  std::memcpy(lane->host() + host_rows, rows, row_bytes);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device() + staged,
-                                          lane->host() + host_rows, row_bytes,
-                                          cudaMemcpyHostToDevice, stream));
-  EV_RETURN_IF_ERROR(Write(lane.get(), [&](Storage* storage) -> ev::Status {
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(host.bytes(), device.bytes(), &context));
+  const cudaStream_t stream = context->stream();
+  std::memcpy(context->host() + host_rows, rows, row_bytes);
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(context->device() + staged, context->host() + host_rows,
+                      row_bytes, cudaMemcpyHostToDevice, stream));
+  EV_RETURN_IF_ERROR(Write(context.get(), [&](Storage* storage) -> ev::Status {
     if (storage == nullptr) return ev::Status::OK();
     // Rows to renew fill the buffer from the front, keys to erase from the
     // back.
-    int64_t* const part = At<int64_t>(lane->host(), host_keys);
-    int32_t* const numbers = At<int32_t>(lane->host(), host_sources);
+    int64_t* const part = At<int64_t>(context->host(), host_keys);
+    int32_t* const numbers = At<int32_t>(context->host(), host_sources);
     int64_t renewed = 0, kept = all;
     size_t next = 0;
     for (int64_t i = 0; i < all; ++i) {
@@ -469,9 +477,9 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
         numbers[renewed++] = static_cast<int32_t>(i);
       }
     }
-    int64_t* const device_keys = At<int64_t>(lane->device(), keys_at);
-    int64_t* const found = At<int64_t>(lane->device(), slots);
-    int32_t* const device_sources = At<int32_t>(lane->device(), sources);
+    int64_t* const device_keys = At<int64_t>(context->device(), keys_at);
+    int64_t* const found = At<int64_t>(context->device(), slots);
+    int32_t* const device_sources = At<int32_t>(context->device(), sources);
     CacheCounters* const counters = storage->counters.as<CacheCounters>();
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device_keys, part, key_bytes,
                                             cudaMemcpyHostToDevice, stream));
@@ -483,16 +491,16 @@ ev::Status GpuTable::Renew(ev::Span<const int64_t> keys, const float* rows,
     batch.num_keys = renewed;
     EV_RETURN_IF_ERROR(storage->set->Find(batch, found, stream));
     EV_RETURN_IF_ERROR(RefreshRows(
-        At<float>(lane->device(), staged), device_sources, found, renewed,
+        At<float>(context->device(), staged), device_sources, found, renewed,
         options_.width, storage->rows.as<float>(), counters, stream));
     batch.keys = device_keys + kept;
     batch.num_keys = all - kept;
     EV_RETURN_IF_ERROR(storage->set->Erase(batch, found, stream));
     return CountErased(found, all - kept, counters, stream);
   }));
-  // Waits for each part: a walk must not fill the lanes' memory.
-  EV_RETURN_IF_ERROR(lane->Wait());
-  WorkLane::Release(std::move(lane));
+  // Waits for each part: a walk must not fill the contexts' memory.
+  EV_RETURN_IF_ERROR(context->Wait());
+  WorkContext::Release(std::move(context));
   return ev::Status::OK();
 }
 
@@ -501,30 +509,30 @@ ev::Status GpuTable::Statistics(CacheStatistics* statistics) {
   statistics->hits = hits_.load(std::memory_order_relaxed);
   statistics->misses = misses_.load(std::memory_order_relaxed);
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(sizeof(CacheCounters), 0, &lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(sizeof(CacheCounters), 0, &context));
   {
     std::lock_guard<std::mutex> lock(mu_);
     if (storage_ != nullptr) {
       statistics->device_bytes = storage_->bytes;
-      EV_RETURN_IF_ERROR(storage_->order.BeginRead(lane->stream()));
+      EV_RETURN_IF_ERROR(storage_->order.BeginRead(context->stream()));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          lane->host(), storage_->counters.data(), sizeof(CacheCounters),
-          cudaMemcpyDeviceToHost, lane->stream()));
-      EV_RETURN_IF_ERROR(storage_->order.EndRead(lane->stream()));
+          context->host(), storage_->counters.data(), sizeof(CacheCounters),
+          cudaMemcpyDeviceToHost, context->stream()));
+      EV_RETURN_IF_ERROR(storage_->order.EndRead(context->stream()));
     }
   }
   if (statistics->device_bytes > 0) {
-    EV_RETURN_IF_ERROR(lane->Wait());
+    EV_RETURN_IF_ERROR(context->Wait());
     CacheCounters counters;
-    std::memcpy(&counters, lane->host(), sizeof(counters));
+    std::memcpy(&counters, context->host(), sizeof(counters));
     statistics->inserted = static_cast<int64_t>(counters.inserted);
     statistics->evicted = static_cast<int64_t>(counters.evicted);
     statistics->refreshed = static_cast<int64_t>(counters.refreshed);
     statistics->rows = statistics->inserted - statistics->evicted -
                        static_cast<int64_t>(counters.erased);
   }
-  WorkLane::Release(std::move(lane));
+  WorkContext::Release(std::move(context));
   return ev::Status::OK();
 }
 

@@ -20,12 +20,12 @@
 #include "addons/hierarchical_parameter_server/cache/key_changes.h"
 #include "addons/hierarchical_parameter_server/cache/table/table_set.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 
 namespace hps {
 
-// Offsets of buffers within one lane's memory, laid out one after the other.
-class LaneParts {
+// Offsets of buffers within one context's memory, laid out one after the other.
+class ContextParts {
  public:
   size_t Add(size_t bytes) {
     const size_t at = bytes_;
@@ -59,7 +59,7 @@ class GpuTable : public CacheTable,
   void Drop() override;
   ev::Status Statistics(CacheStatistics* statistics) override;
 
-  // For lookups. All except the first two enqueue on the lane's stream.
+  // For lookups. All except the first two enqueue on the context's stream.
   // REQUIRES: device() is the current device.
 
   int device() const { return device_; }
@@ -71,12 +71,13 @@ class GpuTable : public CacheTable,
   // memory. *has_rows: false if the table holds no rows; nothing is written
   // then.
   ev::Status Find(const int64_t* keys, int64_t count, float* out,
-                  int64_t* slots, uint32_t* bits, ev::gpu::WorkLane* lane,
+                  int64_t* slots, uint32_t* bits, ev::gpu::WorkContext* context,
                   bool* has_rows);
 
-  // Offsets of the buffers that Store needs on a lane with `count` staged rows.
+  // Offsets of the buffers that Store needs on a context with `count` staged
+  // rows.
   struct StoreParts {
-    StoreParts(int64_t count, LaneParts* host, LaneParts* device);
+    StoreParts(int64_t count, ContextParts* host, ContextParts* device);
     size_t host_keys, host_sources;
     size_t keys, sources, slots, is_new, evicted, evicted_count;
   };
@@ -87,7 +88,7 @@ class GpuTable : public CacheTable,
   ev::Status Store(ev::Span<const int64_t> keys,
                    ev::Span<const int64_t> unknown, int64_t seen,
                    const float* staged, const StoreParts& parts,
-                   ev::gpu::WorkLane* lane);
+                   ev::gpu::WorkContext* context);
 
   // For reviews. Between BeginReview and EndReview the table records which keys
   // are stored or changed.
@@ -128,7 +129,7 @@ class GpuTable : public CacheTable,
   // Calls work(storage) ordered as a write, with null if the table is dropped.
   // If it fails, the table is dropped: the content of its rows is uncertain.
   template <typename Work>
-  ev::Status Write(ev::gpu::WorkLane* lane, const Work& work);
+  ev::Status Write(ev::gpu::WorkContext* context, const Work& work);
   // Waits until the device has finished with the storage, then frees it.
   static void Free(std::unique_ptr<Storage> storage);
   // Records keys that are stored or changed, if a review is in progress.

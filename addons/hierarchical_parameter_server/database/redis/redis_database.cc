@@ -40,7 +40,7 @@ bool ParseDescription(const RespReply& reply, int* width, int* partitions) {
          *width > 0 && *partitions > 0 && *partitions <= kMostPartitions;
 }
 
-// Returns the name of the hash of a table's notes.
+// Returns the name of the hash of a table's attributes.
 std::string NotesOf(const std::string& tag) { return "hps_notes{" + tag + "}"; }
 
 }  // namespace
@@ -161,33 +161,34 @@ ev::Status RedisDatabase::OpenTable(const std::string& tag, int width,
   return ev::Status::OK();
 }
 
-ev::Status RedisDatabase::ReadNote(const std::string& tag,
-                                   const std::string& name,
-                                   std::string* value) {
+ev::Status RedisDatabase::ReadAttribute(const std::string& tag,
+                                        const std::string& name,
+                                        std::string* value) {
   RedisCall get({"HGET", NotesOf(tag), name});
   EV_RETURN_IF_ERROR(Named(tag, client_->Run(&get)));
   *value = get.reply().is_nil() ? "" : get.reply().text;
   return ev::Status::OK();
 }
 
-ev::Status RedisDatabase::WriteNotes(
-    const std::string& tag, const std::map<std::string, std::string>& notes) {
+ev::Status RedisDatabase::WriteAttributes(
+    const std::string& tag,
+    const std::map<std::string, std::string>& attributes) {
   std::vector<std::string> words = {"HSET", NotesOf(tag)};
-  for (const auto& note : notes) {
-    words.push_back(note.first);
-    words.push_back(note.second);
+  for (const auto& attribute : attributes) {
+    words.push_back(attribute.first);
+    words.push_back(attribute.second);
   }
   RedisCall set(words);
-  return notes.empty() ? ev::Status::OK() : Named(tag, client_->Run(&set));
+  return attributes.empty() ? ev::Status::OK() : Named(tag, client_->Run(&set));
 }
 
-ev::Status RedisDatabase::RemoveNotes(const std::string& tag) {
+ev::Status RedisDatabase::RemoveAttributes(const std::string& tag) {
   RedisCall unlink({"UNLINK", NotesOf(tag)});
   return Named(tag, client_->Run(&unlink));
 }
 
 ev::Status RedisDatabase::DropTable(const std::string& tag) {
-  EV_RETURN_IF_ERROR(RemoveNotes(tag));
+  EV_RETURN_IF_ERROR(RemoveAttributes(tag));
   RedisCall known({"HGET", kTables, tag});
   EV_RETURN_IF_ERROR(Named(tag, client_->Run(&known)));
   int width = 0, partitions = 0;

@@ -34,12 +34,12 @@ class RedisDatabase : public Database {
   // number of partitions. DataLoss: the server has lost part of it.
   ev::Status OpenTable(const std::string& tag, int width,
                        std::shared_ptr<Table>* table) override;
-  ev::Status ReadNote(const std::string& tag, const std::string& name,
-                      std::string* value) override;
-  ev::Status WriteNotes(
+  ev::Status ReadAttribute(const std::string& tag, const std::string& name,
+                           std::string* value) override;
+  ev::Status WriteAttributes(
       const std::string& tag,
-      const std::map<std::string, std::string>& notes) override;
-  ev::Status RemoveNotes(const std::string& tag) override;
+      const std::map<std::string, std::string>& attributes) override;
+  ev::Status RemoveAttributes(const std::string& tag) override;
   ev::Status DropTable(const std::string& tag) override;
   ev::Status ListTables(std::vector<TableInfo>* tables) override;
 

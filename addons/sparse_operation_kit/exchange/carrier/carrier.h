@@ -56,11 +56,11 @@ class Carrier {
   // 'when_failed' before *ready is reached.
   virtual ev::Status StartAllToAll(const char* send,
                                    ev::Span<const int64_t> send_bytes,
-                                   const std::shared_ptr<StreamMark>& after,
+                                   const std::shared_ptr<StreamEvent>& after,
                                    char* out,
                                    ev::Span<const int64_t> received_bytes,
                                    int when_failed,
-                                   std::shared_ptr<StreamMark>* ready) {
+                                   std::shared_ptr<StreamEvent>* ready) {
     (void)when_failed;
     ready->reset();
     if (after != nullptr) EV_RETURN_IF_ERROR(after->Wait());
@@ -82,19 +82,19 @@ class Carrier {
   // many pieces, with the same sizes, type and scale. Unimplemented if this
   // kind of carrier cannot sum. After Abort, sums in flight are set to zero.
   virtual ev::Status AllReduce(const Reduction& reduction,
-                               std::shared_ptr<StreamMark>* ready) {
+                               std::shared_ptr<StreamEvent>* ready) {
     (void)reduction;
     (void)ready;
     return ev::Unimplemented("this kind of exchange cannot sum gradients");
   }
   // Whether AllToAllOnHost has to wait for started transfers.
   virtual bool HostWaitsForStarted() const { return false; }
-  // Returns a mark for the work enqueued so far on a stream of the rank's
+  // Returns an event for the work enqueued so far on a stream of the rank's
   // device. From any thread.
-  virtual ev::Status Mark(const ev::DeviceStream& stream,
-                          std::shared_ptr<StreamMark>* mark) {
+  virtual ev::Status RecordEvent(const ev::DeviceStream& stream,
+                                 std::shared_ptr<StreamEvent>* event) {
     (void)stream;
-    (void)mark;
+    (void)event;
     return ev::Unimplemented("this exchange has no device");
   }
 

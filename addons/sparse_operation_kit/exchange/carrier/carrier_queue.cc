@@ -23,8 +23,8 @@ constexpr auto kLookAtStarted = std::chrono::microseconds(200);
 // Polls between two checks that all ranks are alive, some 50 ms.
 constexpr int kLooksForTheDead = 200;
 
-bool IsReached(const std::shared_ptr<StreamMark>& mark) {
-  return mark == nullptr || mark->IsReached();
+bool IsReached(const std::shared_ptr<StreamEvent>& event) {
+  return event == nullptr || event->IsReached();
 }
 
 // FNV-1a, which is the same in every process; std::hash need not be.
@@ -109,7 +109,7 @@ void CarrierQueue::Fail(const ev::Status& status) {
 }
 
 void CarrierQueue::End(Pending pending, const ev::Status& status,
-                       std::shared_ptr<StreamMark> ready) {
+                       std::shared_ptr<StreamEvent> ready) {
   if (ready == nullptr) {
     WaitRegistry::Global().End(pending.wait);
   } else {
@@ -162,8 +162,8 @@ void CarrierQueue::Watch() {
       if (started_.empty()) return;
       first = started_.front();
     }
-    // Check ranks before the mark: a query of the device may block on work that
-    // waits for the missing rank.
+    // Check ranks before the event: a query of the device may block on work
+    // that waits for the missing rank.
     if (looks % kLooksForTheDead == 0) {
       const ev::Status alive = carrier_->CheckRanks(first.number);
       if (!alive.ok()) Fail(alive);
@@ -221,7 +221,7 @@ ev::Status CarrierQueue::Next(Pending* pending) {
 uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
   struct Candidate {
     uint64_t name_hash;
-    std::shared_ptr<StreamMark> after;  // null: ready
+    std::shared_ptr<StreamEvent> after;  // null: ready
   };
   std::vector<Candidate> candidates;
   for (;;) {
@@ -253,7 +253,7 @@ uint64_t CarrierQueue::Choose(std::unique_lock<std::mutex>* lock) {
 }
 
 ev::Status CarrierQueue::Reduce(const Reduction& reduction,
-                                std::shared_ptr<StreamMark>* ready) {
+                                std::shared_ptr<StreamEvent>* ready) {
   const int num_ranks = carrier_->num_ranks();
   const std::vector<int64_t> mine(num_ranks, SignatureOf(reduction));
   const std::vector<int64_t> bytes(num_ranks, sizeof(int64_t));
@@ -271,7 +271,7 @@ ev::Status CarrierQueue::Reduce(const Reduction& reduction,
 }
 
 ev::Status CarrierQueue::Carry(const Transfer& transfer,
-                               std::shared_ptr<StreamMark>* ready) {
+                               std::shared_ptr<StreamEvent>* ready) {
   if (transfer.reduction != nullptr) return Reduce(*transfer.reduction, ready);
   const int num_ranks = carrier_->num_ranks();
   std::vector<int64_t> received(num_ranks);
@@ -295,7 +295,7 @@ void CarrierQueue::Run() {
     Pending pending;
     ev::Status status = ev::CatchBadAlloc([&] { return Next(&pending); });
     if (status.ok()) {
-      std::shared_ptr<StreamMark> ready;
+      std::shared_ptr<StreamEvent> ready;
       status =
           ev::CatchBadAlloc([&] { return Carry(pending.transfer, &ready); });
       if (!status.ok()) {

@@ -16,12 +16,12 @@
 // a transfer too: it exchanges its signature in place of sizes, and sums in
 // place of data.
 //
-// A transfer of device memory is STARTED: 'done' gets a mark and may be called
-// before the transfer is complete. A second thread polls these marks and checks
-// meanwhile that all ranks are alive. Started transfers run in the order of
-// rank 0's calls of Add, with two exceptions. A sum of gradients waits for
-// expected gradients of lookups (ExpectedGradient) unless its own numbers are
-// ready first. If host transfers wait for started ones
+// A transfer of device memory is STARTED: 'done' gets an event and may be
+// called before the transfer is complete. A second thread polls these events
+// and checks meanwhile that all ranks are alive. Started transfers run in the
+// order of rank 0's calls of Add, with two exceptions. A sum of gradients waits
+// for expected gradients of lookups (ExpectedGradient) unless its own numbers
+// are ready first. If host transfers wait for started ones
 // (Carrier::HostWaitsForStarted), the first transfer whose input is ready is
 // next; transfers of one name keep their order.
 
@@ -58,13 +58,13 @@ struct Transfer {
       allocate;
   // ready: reached when the data has arrived; null if it has, or on error.
   std::function<void(const ev::Status&,
-                     const std::shared_ptr<StreamMark>& ready)>
+                     const std::shared_ptr<StreamEvent>& ready)>
       done;
   // Whether both ends are in host memory on all ranks. Then, between ranks of
   // one host, it does not wait for started transfers.
   bool in_cpu_memory = false;
   // When 'send' is valid; null: now. Not used with in_cpu_memory.
-  std::shared_ptr<StreamMark> after;
+  std::shared_ptr<StreamEvent> after;
   // The argument of Carrier::StartAllToAll.
   int when_failed = 0;
   // Not null: a sum over ranks, without other data. Of the other fields only
@@ -102,10 +102,10 @@ class CarrierQueue {
   static ev::Status Install(std::unique_ptr<Carrier> carrier);
 
   int num_ranks() const { return carrier_->num_ranks(); }
-  // Carrier::Mark.
-  ev::Status Mark(const ev::DeviceStream& stream,
-                  std::shared_ptr<StreamMark>* mark) {
-    return carrier_->Mark(stream, mark);
+  // Carrier::RecordEvent.
+  ev::Status RecordEvent(const ev::DeviceStream& stream,
+                         std::shared_ptr<StreamEvent>* event) {
+    return carrier_->RecordEvent(stream, event);
   }
 
   // Adds a transfer. Transfers of the same name run in the order of their
@@ -134,7 +134,7 @@ class CarrierQueue {
   struct Started {
     uint64_t wait;
     int64_t number;  // count of transfers before it
-    std::shared_ptr<StreamMark> ready;
+    std::shared_ptr<StreamEvent> ready;
   };
 
   void Run();
@@ -146,11 +146,11 @@ class CarrierQueue {
   // ready. REQUIRES that 'lock' holds mu_ and that pending_ is not empty.
   uint64_t Choose(std::unique_lock<std::mutex>* lock);
   ev::Status Carry(const Transfer& transfer,
-                   std::shared_ptr<StreamMark>* ready);
+                   std::shared_ptr<StreamEvent>* ready);
   ev::Status Reduce(const Reduction& reduction,
-                    std::shared_ptr<StreamMark>* ready);
+                    std::shared_ptr<StreamEvent>* ready);
   void End(Pending pending, const ev::Status& status,
-           std::shared_ptr<StreamMark> ready);
+           std::shared_ptr<StreamEvent> ready);
 
   const std::unique_ptr<Carrier> carrier_;
   std::mutex mu_;

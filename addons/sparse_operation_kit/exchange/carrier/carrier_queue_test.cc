@@ -52,8 +52,8 @@ struct Count {
   }
 };
 
-// A mark that the test sets.
-class TestMark : public StreamMark {
+// An event that the test sets.
+class TestEvent : public StreamEvent {
  public:
   bool IsReached() override { return is_reached; }
   ev::Status Before(const ev::DeviceStream&) override {
@@ -70,7 +70,7 @@ struct Sent {
   std::string send, out;
   std::vector<int64_t> received;
   ev::Status status;
-  std::shared_ptr<StreamMark> ready;
+  std::shared_ptr<StreamEvent> ready;
 };
 
 // The helpers below give the queue a string of its own: copies of a std::string
@@ -95,7 +95,7 @@ void AddTo(CarrierQueue* queue, const std::string& name, char what, Sent* sent,
     return ev::Status::OK();
   };
   transfer.done = [sent, count](const ev::Status& status,
-                                const std::shared_ptr<StreamMark>& ready) {
+                                const std::shared_ptr<StreamEvent>& ready) {
     sent->ready = ready;
     sent->status = status;
     count->Add();
@@ -197,7 +197,7 @@ TEST(CarrierQueueTest, ARankWithoutMemoryToAddItEndsItForAll) {
         return ev::Status::OK();
       };
       transfer.done = [&](const ev::Status& status,
-                          const std::shared_ptr<StreamMark>&) {
+                          const std::shared_ptr<StreamEvent>&) {
         ended[rank] = status;
         count.Add();
       };
@@ -233,7 +233,7 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
       return rank == 0 ? ev::Status::OK() : ev::ResourceExhausted("no room");
     };
     transfer.done = [&](const ev::Status& status,
-                        const std::shared_ptr<StreamMark>&) {
+                        const std::shared_ptr<StreamEvent>&) {
       ended = status;
       count.Add();
     };
@@ -255,7 +255,7 @@ TEST(CarrierQueueTest, ARankThatCannotTakeItEndsItForAll) {
 template <typename Number>
 void AddSum(CarrierQueue* queue, const std::string& name, ReducedType type,
             double scale, std::vector<Number>* numbers, Sent* sent,
-            Count* count, std::shared_ptr<StreamMark> after = nullptr) {
+            Count* count, std::shared_ptr<StreamEvent> after = nullptr) {
   Transfer transfer;
   transfer.name = name.c_str();
   transfer.reduction.reset(new Reduction);
@@ -266,7 +266,7 @@ void AddSum(CarrierQueue* queue, const std::string& name, ReducedType type,
   transfer.reduction->pieces.push_back(
       {data, data, static_cast<int64_t>(numbers->size())});
   transfer.done = [sent, count](const ev::Status& status,
-                                const std::shared_ptr<StreamMark>&) {
+                                const std::shared_ptr<StreamEvent>&) {
     sent->status = status;
     count->Add();
   };
@@ -330,9 +330,9 @@ TEST(CarrierQueueTest, AnExpectedGradientGoesBeforeASumThatIsNotReady) {
     Count sums, transfers;
     Sent summed, moved;
     std::vector<float> floats = {1.0f};
-    const auto mark = std::make_shared<TestMark>();
+    const auto event = std::make_shared<TestEvent>();
     AddSum(queue.get(), "sum", ReducedType::kFloat32, 1., &floats, &summed,
-           &sums, mark);
+           &sums, event);
     AddTo(queue.get(), "bytes", 'b', &moved, &transfers);
     transfers.WaitFor(1);
     ASSERT_OK(moved.status);
@@ -342,7 +342,7 @@ TEST(CarrierQueueTest, AnExpectedGradientGoesBeforeASumThatIsNotReady) {
         std::lock_guard<std::mutex> lock(sums.mu);
         EXPECT_EQ(0, sums.done);
       }
-      mark->is_reached = true;
+      event->is_reached = true;
     }
     sums.WaitFor(1);
     ASSERT_OK(summed.status);
@@ -357,22 +357,22 @@ TEST(CarrierQueueTest, WhereNoGradientIsExpectedASumBegins) {
     Sent summed;
     std::vector<float> floats = {1.0f};
     AddSum(queue.get(), "sum", ReducedType::kFloat32, 1., &floats, &summed,
-           &count, std::make_shared<TestMark>());
+           &count, std::make_shared<TestEvent>());
     count.WaitFor(1);
     ASSERT_OK(summed.status);
     EXPECT_EQ(2.0f, floats[0]);
   });
 }
 
-// Moves bytes at once; its marks are reached when the test sets them.
+// Moves bytes at once; its events are reached when the test sets them.
 class StartingCarrier : public CarrierOver {
  public:
   using CarrierOver::CarrierOver;
   ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
-                           const std::shared_ptr<StreamMark>&, char* out,
+                           const std::shared_ptr<StreamEvent>&, char* out,
                            ev::Span<const int64_t> received_bytes, int,
-                           std::shared_ptr<StreamMark>* ready) override {
-    *ready = mark;
+                           std::shared_ptr<StreamEvent>* ready) override {
+    *ready = event;
     return AllToAll(send, send_bytes, out, received_bytes);
   }
   ev::Status CheckRanks(int64_t) override {
@@ -381,9 +381,9 @@ class StartingCarrier : public CarrierOver {
   void Leave(int64_t calls, std::chrono::milliseconds) override {
     left_after = calls;
   }
-  void End() override { mark->is_reached = true; }
+  void End() override { event->is_reached = true; }
 
-  const std::shared_ptr<TestMark> mark = std::make_shared<TestMark>();
+  const std::shared_ptr<TestEvent> event = std::make_shared<TestEvent>();
   std::atomic<bool> one_is_gone{false};
   std::atomic<int64_t> left_after{-1};
 };
@@ -398,7 +398,7 @@ TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
     AddTo(&queue, "bytes", 'b', &sent, &count);
     count.WaitFor(1);
     ASSERT_OK(sent.status);
-    EXPECT_EQ(carrier->mark, sent.ready);
+    EXPECT_EQ(carrier->event, sent.ready);
     std::string what;
     WaitRegistry::Global().Longest(&what);
     EXPECT_EQ("bytes", what);
@@ -407,7 +407,7 @@ TEST(CarrierQueueTest, LooksAfterWhatWasStarted) {
     AddTo(&queue, "next", 'n', &next, &count);
     count.WaitFor(2);
     ASSERT_OK(next.status);
-    carrier->mark->is_reached = true;
+    carrier->event->is_reached = true;
     EXPECT_EQ(-1, carrier->left_after);
     ASSERT_OK(queue.Drain(std::chrono::seconds(20)));
     EXPECT_EQ(2, carrier->left_after);
@@ -459,7 +459,7 @@ TEST(CarrierQueueTest, AFailureEndsTheWaitForASumThatIsNotReady) {
     Sent sent;
     std::vector<float> floats = {1.0f};
     AddSum(queue.get(), "sum", ReducedType::kFloat32, 1., &floats, &sent,
-           &count, std::make_shared<TestMark>());
+           &count, std::make_shared<TestEvent>());
     queue->Fail(ev::Internal("that is long enough"));
     count.WaitFor(1);
     EXPECT_EQ("that is long enough", sent.status.message());

@@ -4,10 +4,10 @@
 // The carrier "memory": connects ranks of one host through a file in shared
 // memory.
 //
-// LAYOUT. A header, then some rings of bytes ("lanes") for every ordered pair
+// LAYOUT. A header, then some rings of bytes ("rings") for every ordered pair
 // of ranks. Each ring has a count of all bytes written to it and a count of all
 // bytes read from it. It has one writer and one reader, so these two counts are
-// enough to synchronize them. Long data is cut into one part per lane; the cut
+// enough to synchronize them. Long data is cut into one part per ring; the cut
 // depends on the length alone, so both sides cut alike.
 //
 // THREADS. The work is copying, and one thread does not use the full memory
@@ -64,9 +64,9 @@ constexpr char kFolder[] = "/dev/shm";
 constexpr char kPrefix[] = "sok_exchange_";
 constexpr int64_t kRingBytes = 1 << 20, kLeastRingBytes = 64 << 10;
 constexpr int64_t kMostBytes = 32 << 20;
-constexpr int kMostLanes = 4;    // per pair of ranks
+constexpr int kMostRings = 4;    // per pair of ranks
 constexpr int kMostThreads = 4;  // per rank
-// Shorter data uses one lane per pair of ranks; a shorter call uses one thread.
+// Shorter data uses one ring per pair of ranks; a shorter call uses one thread.
 constexpr int64_t kLongBytes = 1 << 20;
 constexpr int kLooksAtOnce = 2000;
 constexpr auto kLookForTheDead = std::chrono::milliseconds(50);
@@ -90,10 +90,10 @@ struct alignas(64) Header {
 };
 
 // With more ranks, threads have enough rings anyway.
-int NumLanes(int num_ranks) {
-  int lanes = kMostLanes;
-  while (lanes > 1 && lanes * (num_ranks - 1) > kMostLanes) lanes /= 2;
-  return lanes;
+int NumRings(int num_ranks) {
+  int rings = kMostRings;
+  while (rings > 1 && rings * (num_ranks - 1) > kMostRings) rings /= 2;
+  return rings;
 }
 
 // Bytes of a ring: a power of two, so that positions wrap when the counts
@@ -104,7 +104,7 @@ int64_t RingBytes(int num_ranks) {
          bytes * num_ranks * num_ranks > kMostBytes) {
     bytes /= 2;
   }
-  return bytes / NumLanes(num_ranks);
+  return bytes / NumRings(num_ranks);
 }
 
 // Number of threads by the number of CPUs, assuming that all ranks run on this
@@ -117,7 +117,7 @@ int NumThreads(int num_ranks) {
 int64_t FileBytes(int num_ranks) {
   const int64_t pairs = int64_t{num_ranks} * num_ranks;
   return sizeof(Header) +
-         pairs * NumLanes(num_ranks) * (sizeof(Ring) + RingBytes(num_ranks));
+         pairs * NumRings(num_ranks) * (sizeof(Ring) + RingBytes(num_ranks));
 }
 
 std::string Because() { return std::string(": ") + strerror(errno); }
@@ -251,7 +251,7 @@ class MemoryCarrier : public Carrier {
   MemoryCarrier(const CarrierOptions& options, LockedFile locked, char* memory)
       : rank_(options.rank),
         num_ranks_(options.num_ranks),
-        num_lanes_(NumLanes(options.num_ranks)),
+        num_rings_(NumRings(options.num_ranks)),
         num_threads_(options.num_threads > 0 ? options.num_threads
                                              : NumThreads(options.num_ranks)),
         ring_bytes_(RingBytes(options.num_ranks)),
@@ -320,16 +320,16 @@ class MemoryCarrier : public Carrier {
               " bytes and expects " + std::to_string(received_bytes[r]));
         }
       }
-      for (int lane = 0; lane < num_lanes_; ++lane) {
-        const Part to = PartOf(send_bytes[r], lane);
-        const Part from = PartOf(received_bytes[r], lane);
-        Stream out_stream{rank_, r, lane, const_cast<char*>(send) + to.begin,
+      for (int ring = 0; ring < num_rings_; ++ring) {
+        const Part to = PartOf(send_bytes[r], ring);
+        const Part from = PartOf(received_bytes[r], ring);
+        Stream out_stream{rank_, r, ring, const_cast<char*>(send) + to.begin,
                           to.bytes};
         if (r == rank_) {
           out_stream.to_self = out + to.begin;
         } else if (from.bytes > 0) {
           streams.push_back(
-              Stream{r, rank_, lane, out + from.begin, from.bytes});
+              Stream{r, rank_, ring, out + from.begin, from.bytes});
         }
         if (to.bytes > 0) streams.push_back(out_stream);
       }
@@ -370,10 +370,10 @@ class MemoryCarrier : public Carrier {
     uint32_t none = 0;
     header()->failed.compare_exchange_strong(none, failed);
   }
-  // The remaining bytes of one lane between this rank and another. If this rank
+  // The remaining bytes of one ring between this rank and another. If this rank
   // is both source and target, they go to 'to_self'.
   struct Stream {
-    int source, target, lane;
+    int source, target, ring;
     char* at;
     int64_t left;
     char* to_self = nullptr;
@@ -383,12 +383,12 @@ class MemoryCarrier : public Carrier {
     int64_t begin, bytes;
   };
 
-  // Returns the part of a message of 'bytes' bytes that a lane carries.
-  Part PartOf(int64_t bytes, int lane) const {
-    if (bytes < kLongBytes) return lane == 0 ? Part{0, bytes} : Part{0, 0};
-    const int64_t each = (bytes / num_lanes_ + 63) / 64 * 64;
-    const int64_t begin = std::min(bytes, lane * each);
-    return Part{begin, lane + 1 == num_lanes_ ? bytes - begin
+  // Returns the part of a message of 'bytes' bytes that a ring carries.
+  Part PartOf(int64_t bytes, int ring) const {
+    if (bytes < kLongBytes) return ring == 0 ? Part{0, bytes} : Part{0, 0};
+    const int64_t each = (bytes / num_rings_ + 63) / 64 * 64;
+    const int64_t begin = std::min(bytes, ring * each);
+    return Part{begin, ring + 1 == num_rings_ ? bytes - begin
                                               : std::min(each, bytes - begin)};
   }
 
@@ -501,13 +501,13 @@ class MemoryCarrier : public Carrier {
 
   Header* header() const { return reinterpret_cast<Header*>(memory_); }
   int64_t RingNumber(const Stream& s) const {
-    return (int64_t{s.source} * num_ranks_ + s.target) * num_lanes_ + s.lane;
+    return (int64_t{s.source} * num_ranks_ + s.target) * num_rings_ + s.ring;
   }
   Ring* ring(const Stream& s) const {
     return reinterpret_cast<Ring*>(memory_ + sizeof(Header)) + RingNumber(s);
   }
   char* bytes(const Stream& s) const {
-    const int64_t rings = int64_t{num_ranks_} * num_ranks_ * num_lanes_;
+    const int64_t rings = int64_t{num_ranks_} * num_ranks_ * num_rings_;
     return memory_ + sizeof(Header) + rings * sizeof(Ring) +
            RingNumber(s) * ring_bytes_;
   }
@@ -580,7 +580,7 @@ class MemoryCarrier : public Carrier {
   }
 
   const int rank_, num_ranks_;
-  const int num_lanes_, num_threads_;
+  const int num_rings_, num_threads_;
   const int64_t ring_bytes_;
   const std::chrono::microseconds longest_nap_;
   const LockedFile locked_;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "addons/sparse_operation_kit/exchange/stream_mark.h"
+#include "addons/sparse_operation_kit/exchange/stream_event.h"
 
 namespace sok {
 
@@ -33,9 +33,9 @@ struct Reduction {
   // Factor for each sum.
   double scale = 1.0;
   // With 'after', all pieces are in device memory, and the device waits for the
-  // mark before it reads or writes them; otherwise all are in host memory.
+  // event before it reads or writes them; otherwise all are in host memory.
   std::vector<ReducedPiece> pieces;
-  std::shared_ptr<StreamMark> after;
+  std::shared_ptr<StreamEvent> after;
 };
 
 // Returns a hash of sizes, type and scale. Equal inputs give equal hashes;

@@ -21,15 +21,15 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
-#include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_event.h"
 #include "addons/sparse_operation_kit/exchange/gpu/gpu_route.h"
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/ids/gpu/gpu_distinct.h"
@@ -43,7 +43,7 @@ using ev::Status;
 using ev::gpu::DeviceBuffer;
 using ev::gpu::DeviceEvent;
 using ev::gpu::GpuDistinct;
-using ev::gpu::WorkLane;
+using ev::gpu::WorkContext;
 
 // Enough for two steps: one allocates while the other is still in flight.
 constexpr size_t kMaxIdleBytes = size_t{4} << 30;
@@ -188,25 +188,25 @@ class ExchangeGpu : public ExchangeDevice {
 
   ev::DeviceStream stream() override { return ev::DeviceStream{idle_}; }
 
-  Status Mark(const ev::DeviceStream& stream,
-              std::shared_ptr<StreamMark>* mark) override {
-    mark->reset();
+  Status RecordEvent(const ev::DeviceStream& stream,
+                     std::shared_ptr<StreamEvent>* event) override {
+    event->reset();
     const auto native = static_cast<cudaStream_t>(stream.native);
-    const Status made =
-        ev::CatchBadAlloc([&] { return GpuMark::Make(device_, native, mark); });
+    const Status made = ev::CatchBadAlloc(
+        [&] { return GpuEvent::Make(device_, native, event); });
     if (!made.ok()) EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(native));
     return Status::OK();
   }
 
-  void KeepUntil(std::shared_ptr<StreamMark> mark,
+  void KeepUntil(std::shared_ptr<StreamEvent> event,
                  std::shared_ptr<const void> what) override {
-    if (mark == nullptr) return;
+    if (event == nullptr) return;
     try {
       std::lock_guard<std::mutex> lock(kept_mu_);
-      kept_.push_back(Kept{mark, what});
+      kept_.push_back(Kept{event, what});
       ++num_kept_;
     } catch (const std::bad_alloc&) {
-      static_cast<void>(mark->Wait());
+      static_cast<void>(event->Wait());
       return;
     }
     is_kept_.notify_one();
@@ -214,10 +214,10 @@ class ExchangeGpu : public ExchangeDevice {
 
   Status CopyDown(const char* from, int64_t bytes, char* to) override {
     if (bytes == 0) return Status::OK();
-    return OnLane(0, 0, [&](WorkLane* lane) {
+    return OnContext(0, 0, [&](WorkContext* context) {
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          to, from, bytes, cudaMemcpyDeviceToHost, lane->stream()));
-      return lane->Wait();
+          to, from, bytes, cudaMemcpyDeviceToHost, context->stream()));
+      return context->Wait();
     });
   }
 
@@ -229,31 +229,32 @@ class ExchangeGpu : public ExchangeDevice {
   }
 
   Status FromWire(const char* from, WireType wire,
-                  const std::shared_ptr<StreamMark>& ready,
+                  const std::shared_ptr<StreamEvent>& ready,
                   Span<const WireChunk> chunks, float scale,
                   float* to) override {
     if (chunks.empty()) return Status::OK();
     const size_t bytes = chunks.size() * sizeof(WireChunk);
     int64_t most = 0;
     for (const WireChunk& chunk : chunks) most = std::max(most, chunk.count);
-    return OnLane(bytes, bytes, [&](WorkLane* lane) {
-      std::memcpy(lane->host(), chunks.data(), bytes);
-      EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->device(), lane->host(),
-                                              bytes, cudaMemcpyHostToDevice,
-                                              lane->stream()));
-      EV_RETURN_IF_ERROR(lane->Follow(stream()));
+    return OnContext(bytes, bytes, [&](WorkContext* context) {
+      std::memcpy(context->host(), chunks.data(), bytes);
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(context->device(), context->host(), bytes,
+                          cudaMemcpyHostToDevice, context->stream()));
+      EV_RETURN_IF_ERROR(context->Follow(stream()));
       if (ready != nullptr) {
-        EV_RETURN_IF_ERROR(ready->Before(ev::DeviceStream{lane->stream()}));
+        EV_RETURN_IF_ERROR(ready->Before(ev::DeviceStream{context->stream()}));
       }
       const int64_t n = chunks.size();
       for (int64_t c = 0; c < n; c += kMostOfOneLaunch) {
         EV_RETURN_IF_ERROR(LaunchFromWire(
-            from, wire, reinterpret_cast<const WireChunk*>(lane->device()) + c,
+            from, wire,
+            reinterpret_cast<const WireChunk*>(context->device()) + c,
             std::min(kMostOfOneLaunch, n - c), most, scale, to,
-            lane->stream()));
+            context->stream()));
       }
       std::shared_ptr<DeviceEvent> end;
-      EV_RETURN_IF_ERROR(DeviceEvent::Record(lane->stream(), &end));
+      EV_RETURN_IF_ERROR(DeviceEvent::Record(context->stream(), &end));
       return end->Before(idle_);
     });
   }
@@ -275,19 +276,20 @@ class ExchangeGpu : public ExchangeDevice {
     return nullptr;
   }
 
-  // Runs body(lane). The work that it enqueues may go on after return.
+  // Runs body(context). The work that it enqueues may go on after return.
   template <typename Body>
-  Status OnLane(size_t host_bytes, size_t device_bytes, const Body& body) {
+  Status OnContext(size_t host_bytes, size_t device_bytes, const Body& body) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    std::unique_ptr<WorkLane> lane;
-    EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, device_bytes, &lane));
-    EV_RETURN_IF_ERROR(body(lane.get()));
-    WorkLane::ReleaseBusy(std::move(lane));
+    std::unique_ptr<WorkContext> context;
+    EV_RETURN_IF_ERROR(
+        WorkContext::Acquire(host_bytes, device_bytes, &context));
+    EV_RETURN_IF_ERROR(body(context.get()));
+    WorkContext::ReleaseBusy(std::move(context));
     return Status::OK();
   }
 
   struct Kept {
-    std::shared_ptr<StreamMark> mark;
+    std::shared_ptr<StreamEvent> event;
     std::shared_ptr<const void> what;
   };
   void WakeKeeper() {
@@ -297,7 +299,7 @@ class ExchangeGpu : public ExchangeDevice {
     is_kept_.notify_one();
   }
 
-  // Thread that releases kept memory when its mark is reached. This takes some
+  // Thread that releases kept memory when its event is reached. This takes some
   // 100 us per step, which op threads should not spend.
   void GiveUpKept() {
     EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
@@ -318,7 +320,7 @@ class ExchangeGpu : public ExchangeDevice {
       }
       looked_at.erase(
           std::remove_if(looked_at.begin(), looked_at.end(),
-                         [](const Kept& k) { return k.mark->IsReached(); }),
+                         [](const Kept& k) { return k.event->IsReached(); }),
           looked_at.end());
       blocks_.FreeGivenUp();
       {

@@ -309,7 +309,7 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInDeviceMemory) {
         device_outputs.push_back(reinterpret_cast<float*>(memory[t].get()));
       }
       const ev::DeviceStream stream = device_->stream();
-      std::shared_ptr<StreamMark> done;
+      std::shared_ptr<StreamEvent> done;
       ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
                                  starts, device_outputs, &stream, &done));
       ASSERT_NE(nullptr, done);
@@ -666,11 +666,11 @@ TEST_P(ExchangeGpuTest, AllocateWaitsForKeptMemory) {
   std::shared_ptr<char> first, second;
   ASSERT_OK(device_->Allocate(bytes, &first));
   ev::testing::GiveLate(device_->stream(), [] {});
-  std::shared_ptr<StreamMark> mark;
-  ASSERT_OK(device_->Mark(device_->stream(), &mark));
-  device_->KeepUntil(mark, std::move(first));
+  std::shared_ptr<StreamEvent> event;
+  ASSERT_OK(device_->RecordEvent(device_->stream(), &event));
+  device_->KeepUntil(event, std::move(first));
   ASSERT_OK(device_->Allocate(bytes, &second));
-  EXPECT_TRUE(mark->IsReached());
+  EXPECT_TRUE(event->IsReached());
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, ExchangeGpuTest,

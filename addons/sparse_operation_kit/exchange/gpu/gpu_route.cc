@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_event.h"
 #include "addons/sparse_operation_kit/exchange/gpu/sum_kernels.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
@@ -27,7 +27,7 @@ using ev::Status;
 using ev::gpu::DeviceEvent;
 using ev::gpu::GpuDistinct;
 using ev::gpu::Parts;
-using ev::gpu::WorkLane;
+using ev::gpu::WorkContext;
 
 // Ids per sort, unless one table has more.
 constexpr int64_t kMostIds = int64_t{1} << 29;
@@ -39,16 +39,16 @@ bool IsByFours(const float* memory) {
 }  // namespace
 
 GpuRoute::~GpuRoute() {
-  if (lane_ == nullptr) return;
+  if (context_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane that failed is destroyed.
-  if (lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
+  // A context that failed is destroyed.
+  if (context_->Wait().ok()) WorkContext::Release(std::move(context_));
 }
 
 Status GpuRoute::Start() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int num_tables = plan_->num_tables();
-  // StartPool uploads the first part from the lane's pinned memory.
+  // StartPool uploads the first part from the context's pinned memory.
   tables_at_ = parts_.AddBytes(num_tables * sizeof(PooledTable));
   numbers_at_ = parts_.AddBytes(NumbersBytes());
   const size_t host_bytes = parts_.bytes();
@@ -62,23 +62,24 @@ Status GpuRoute::Start() {
     }
     samples_at_.push_back(parts_.AddBytes(table.for_pooling_bytes()));
   }
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, parts_.bytes(), &lane_));
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(host_bytes, parts_.bytes(), &context_));
   for (int t = 0; t < num_tables; ++t) {
     const RoutedTable& table = plan_->routed(t);
     if (table.batch_size == 0 || table.for_pooling_bytes() == 0) continue;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + samples_at_[t], table.for_pooling(),
-        table.for_pooling_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
+        context_->device() + samples_at_[t], table.for_pooling(),
+        table.for_pooling_bytes(), cudaMemcpyHostToDevice, context_->stream()));
   }
   return Status::OK();
 }
 
 Status GpuRoute::StartPool(const char* rows, WireType wire,
-                           const std::shared_ptr<StreamMark>& rows_ready,
+                           const std::shared_ptr<StreamEvent>& rows_ready,
                            Span<const int64_t> chunk_starts,
                            Span<float* const> outputs,
                            const ev::DeviceStream* stream,
-                           std::shared_ptr<StreamMark>* done) {
+                           std::shared_ptr<StreamEvent>* done) {
   if (is_pooled_)
     return ev::Internal("StartPool was called twice for one route");
   is_pooled_ = true;
@@ -88,16 +89,16 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
                        done);
   });
   // On error the caller keeps nothing alive.
-  if (!status.ok()) static_cast<void>(lane_->Wait());
+  if (!status.ok()) static_cast<void>(context_->Wait());
   return status;
 }
 
 Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
-                             const std::shared_ptr<StreamMark>& rows_ready,
+                             const std::shared_ptr<StreamEvent>& rows_ready,
                              Span<const int64_t> chunk_starts,
                              Span<float* const> outputs,
                              const ev::DeviceStream* stream,
-                             std::shared_ptr<StreamMark>* done) {
+                             std::shared_ptr<StreamEvent>* done) {
   const int num_tables = plan_->num_tables();
   std::vector<float*> device_outputs(outputs.begin(), outputs.end());
   if (stream == nullptr) {
@@ -114,9 +115,9 @@ Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
       device_outputs[t] = reinterpret_cast<float*>(outputs_.get() + at[t]);
     }
   }
-  char* const device = lane_->device();
+  char* const device = context_->device();
   PooledTable* const tables =
-      reinterpret_cast<PooledTable*>(lane_->host() + tables_at_);
+      reinterpret_cast<PooledTable*>(context_->host() + tables_at_);
   int64_t most = 0, num_pooled = 0;
   for (int t = 0; t < num_tables; ++t) {
     const RoutedTable& table = plan_->routed(t);
@@ -130,23 +131,24 @@ Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
   }
   if (num_pooled == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(device, lane_->host(), numbers_at_ + NumbersBytes(),
-                      cudaMemcpyHostToDevice, lane_->stream()));
-  if (stream != nullptr) EV_RETURN_IF_ERROR(lane_->Follow(*stream));
+      cudaMemcpyAsync(device, context_->host(), numbers_at_ + NumbersBytes(),
+                      cudaMemcpyHostToDevice, context_->stream()));
+  if (stream != nullptr) EV_RETURN_IF_ERROR(context_->Follow(*stream));
   if (rows_ready != nullptr) {
-    EV_RETURN_IF_ERROR(rows_ready->Before(ev::DeviceStream{lane_->stream()}));
+    EV_RETURN_IF_ERROR(
+        rows_ready->Before(ev::DeviceStream{context_->stream()}));
   }
   for (int64_t t = 0; t < num_pooled; t += kMostOfOneLaunch) {
     EV_RETURN_IF_ERROR(LaunchPoolReceived(
         reinterpret_cast<const PooledTable*>(device + tables_at_) + t,
         std::min(kMostOfOneLaunch, num_pooled - t), most, rows, wire,
-        lane_->stream()));
+        context_->stream()));
   }
   if (stream != nullptr) {
     std::shared_ptr<DeviceEvent> end;
-    EV_RETURN_IF_ERROR(DeviceEvent::Record(lane_->stream(), &end));
+    EV_RETURN_IF_ERROR(DeviceEvent::Record(context_->stream(), &end));
     EV_RETURN_IF_ERROR(end->Before(static_cast<cudaStream_t>(stream->native)));
-    *done = std::make_shared<GpuMark>(device_, std::move(end));
+    *done = std::make_shared<GpuEvent>(device_, std::move(end));
     return Status::OK();
   }
   for (int t = 0; t < num_tables; ++t) {
@@ -155,14 +157,14 @@ Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
     if (outputs[t] == nullptr || bytes == 0) continue;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(outputs[t], device_outputs[t],
                                             bytes, cudaMemcpyDeviceToHost,
-                                            lane_->stream()));
+                                            context_->stream()));
   }
   return Status::OK();
 }
 
 Status GpuRoute::Wait() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(lane_->Wait());
+  EV_RETURN_IF_ERROR(context_->Wait());
   outputs_.reset();
   return Status::OK();
 }
@@ -173,14 +175,14 @@ size_t GpuRoute::NumbersBytes() const {
 
 GpuRoute::Samples GpuRoute::SamplesOf(int t) const {
   const RoutedTable& table = plan_->routed(t);
-  const char* const at = lane_->device() + samples_at_[t];
+  const char* const at = context_->device() + samples_at_[t];
   Samples samples;
   if (table.distinct != nullptr) {
     const auto& distinct = static_cast<const GpuDistinct&>(*table.distinct);
     samples.offsets = distinct.device_offsets();
     samples.inverse = distinct.device_inverse();
     samples.places = table.is_sorted_on_device
-                         ? distinct.device_places()
+                         ? distinct.device_cache_slots()
                          : reinterpret_cast<const int32_t*>(at);
     return samples;
   }
@@ -197,7 +199,7 @@ PooledTable GpuRoute::Describe(int t, Span<const int64_t> chunk_starts,
   const RoutedTable& table = plan_->routed(t);
   const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
   const size_t at = numbers_at_ + t * (2 * num_ranks + 1) * sizeof(int64_t);
-  int64_t* const numbers = reinterpret_cast<int64_t*>(lane_->host() + at);
+  int64_t* const numbers = reinterpret_cast<int64_t*>(context_->host() + at);
   PooledTable pooled;
   pooled.by_fours = table.dim % 4 == 0 && IsByFours(out);
   for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
@@ -206,7 +208,7 @@ PooledTable GpuRoute::Describe(int t, Span<const int64_t> chunk_starts,
     numbers[num_ranks + 1 + r] = chunk;
     pooled.by_fours &= chunk % 4 == 0;
   }
-  pooled.starts = reinterpret_cast<const int64_t*>(lane_->device() + at);
+  pooled.starts = reinterpret_cast<const int64_t*>(context_->device() + at);
   pooled.chunks = pooled.starts + num_ranks + 1;
   const Samples samples = SamplesOf(t);
   pooled.offsets = samples.offsets;
@@ -224,7 +226,7 @@ Status GpuRoute::SumGradients(Span<const int> tables,
                               const ev::DeviceStream& stream,
                               Span<const int64_t> chunk_starts, WireType wire,
                               char* message,
-                              std::shared_ptr<StreamMark>* done) {
+                              std::shared_ptr<StreamEvent>* done) {
   done->reset();
   for (size_t begin = 0; begin < tables.size();) {
     int64_t num_ids = plan_->num_ids(tables[begin]);
@@ -277,7 +279,7 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
                          const ev::DeviceStream& stream,
                          Span<const int64_t> chunk_starts, WireType wire,
                          size_t begin, size_t end, char* message,
-                         std::shared_ptr<StreamMark>* done) {
+                         std::shared_ptr<StreamEvent>* done) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Record now: TensorFlow may enqueue more work on its stream, which the
   // gradients do not need.
@@ -322,11 +324,11 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   const size_t samples_at = parts.AddBytes(all.num_ids * sizeof(int32_t));
   const size_t ends_at = parts.AddBytes(all.num_keys * sizeof(int32_t));
   const size_t sort_at = parts.AddBytes(scratch.sort_bytes);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(up_bytes, parts.bytes(), &lane));
-  char* const device = lane->device();
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(up_bytes, parts.bytes(), &context));
+  char* const device = context->device();
   SummedTable* const described =
-      reinterpret_cast<SummedTable*>(lane->host() + tables_at);
+      reinterpret_cast<SummedTable*>(context->host() + tables_at);
   int64_t first_id = 0, first_key = 0;
   for (size_t k = 0; k < n; ++k) {
     const int t = tables[begin + k];
@@ -334,12 +336,12 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     const size_t at = numbers_at + k * table_numbers;
     SummedTable summed = DescribeSum(
         t, grads[begin + k], chunk_starts.data() + begin + k, tables.size(),
-        reinterpret_cast<int64_t*>(lane->host() + at));
+        reinterpret_cast<int64_t*>(context->host() + at));
     summed.starts = reinterpret_cast<const int64_t*>(device + at);
     summed.chunks = summed.starts + num_ranks + 1;
     const float* const factors = ev::FactorsOf(table);
     if (factors != nullptr) {
-      std::memcpy(lane->host() + factors_at[k], factors,
+      std::memcpy(context->host() + factors_at[k], factors,
                   table.batch_size * sizeof(float));
       summed.factors = reinterpret_cast<const float*>(device + factors_at[k]);
     }
@@ -350,8 +352,9 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     first_key += table.num_unique;
     described[k] = summed;
   }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      device, lane->host(), up_bytes, cudaMemcpyHostToDevice, lane->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(device, context->host(), up_bytes,
+                                          cudaMemcpyHostToDevice,
+                                          context->stream()));
   all.tables = reinterpret_cast<const SummedTable*>(device + tables_at);
   scratch.keys = reinterpret_cast<uint32_t*>(device + keys_at);
   scratch.sorted_keys = reinterpret_cast<uint32_t*>(device + sorted_at);
@@ -360,19 +363,19 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
   int32_t* const ends = reinterpret_cast<int32_t*>(device + ends_at);
   int32_t* const samples = reinterpret_cast<int32_t*>(device + samples_at);
   // The copy of the route's samples may be in flight.
-  EV_RETURN_IF_ERROR(lane->Follow(ev::DeviceStream{lane_->stream()}));
+  EV_RETURN_IF_ERROR(context->Follow(ev::DeviceStream{context_->stream()}));
   EV_RETURN_IF_ERROR(
-      LaunchGroupRoute(all, scratch, ends, samples, lane->stream()));
+      LaunchGroupRoute(all, scratch, ends, samples, context->stream()));
   // Wait for the gradients only here, so that grouping overlaps with their
   // computation.
-  EV_RETURN_IF_ERROR(made->Before(lane->stream()));
+  EV_RETURN_IF_ERROR(made->Before(context->stream()));
   EV_RETURN_IF_ERROR(
-      LaunchSumRoute(all, ends, samples, wire, message, lane->stream()));
+      LaunchSumRoute(all, ends, samples, wire, message, context->stream()));
   if (*done != nullptr) {
-    EV_RETURN_IF_ERROR((*done)->Before(ev::DeviceStream{lane->stream()}));
+    EV_RETURN_IF_ERROR((*done)->Before(ev::DeviceStream{context->stream()}));
   }
-  EV_RETURN_IF_ERROR(GpuMark::Make(device_, lane->stream(), done));
-  WorkLane::ReleaseBusy(std::move(lane));
+  EV_RETURN_IF_ERROR(GpuEvent::Make(device_, context->stream(), done));
+  WorkContext::ReleaseBusy(std::move(context));
   return Status::OK();
 }
 

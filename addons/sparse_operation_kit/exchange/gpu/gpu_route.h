@@ -24,7 +24,7 @@
 #include "addons/sparse_operation_kit/exchange/gpu/wire_kernels.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "kernels/engine/base/gpu/block_parts.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 
 namespace sok {
 namespace gpu {
@@ -39,18 +39,18 @@ class GpuRoute : public DeviceRoute {
 
   ev::Status Start();
   ev::Status StartPool(const char* rows, WireType wire,
-                       const std::shared_ptr<StreamMark>& ready,
+                       const std::shared_ptr<StreamEvent>& ready,
                        ev::Span<const int64_t> chunk_starts,
                        ev::Span<float* const> outputs,
                        const ev::DeviceStream* stream,
-                       std::shared_ptr<StreamMark>* done) override;
+                       std::shared_ptr<StreamEvent>* done) override;
   ev::Status Wait() override;
   ev::Status SumGradients(ev::Span<const int> tables,
                           ev::Span<const float* const> grads,
                           const ev::DeviceStream& stream,
                           ev::Span<const int64_t> chunk_starts, WireType wire,
                           char* message,
-                          std::shared_ptr<StreamMark>* done) override;
+                          std::shared_ptr<StreamEvent>* done) override;
 
  private:
   struct Samples {
@@ -60,11 +60,11 @@ class GpuRoute : public DeviceRoute {
   };
   // StartPool, which may fail with work in flight.
   ev::Status EnqueuePool(const char* rows, WireType wire,
-                         const std::shared_ptr<StreamMark>& ready,
+                         const std::shared_ptr<StreamEvent>& ready,
                          ev::Span<const int64_t> chunk_starts,
                          ev::Span<float* const> outputs,
                          const ev::DeviceStream* stream,
-                         std::shared_ptr<StreamMark>* done);
+                         std::shared_ptr<StreamEvent>* done);
   // Table t's arrays in GPU memory.
   Samples SamplesOf(int t) const;
   size_t NumbersBytes() const;
@@ -82,7 +82,7 @@ class GpuRoute : public DeviceRoute {
                      const ev::DeviceStream& stream,
                      ev::Span<const int64_t> chunk_starts, WireType wire,
                      size_t begin, size_t end, char* message,
-                     std::shared_ptr<StreamMark>* done);
+                     std::shared_ptr<StreamEvent>* done);
 
   const int device_;
   ExchangeDevice* const memory_;
@@ -93,7 +93,7 @@ class GpuRoute : public DeviceRoute {
   std::vector<size_t> samples_at_;
   bool is_pooled_ = false;
   std::shared_ptr<char> outputs_;  // until they are copied to the host
-  std::unique_ptr<ev::gpu::WorkLane> lane_;
+  std::unique_ptr<ev::gpu::WorkContext> context_;
 };
 
 }  // namespace gpu

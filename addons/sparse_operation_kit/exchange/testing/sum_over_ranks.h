@@ -108,7 +108,7 @@ class SummingCarrier : public CarrierOver {
  public:
   using CarrierOver::CarrierOver;
   ev::Status AllReduce(const Reduction& reduction,
-                       std::shared_ptr<StreamMark>*) override {
+                       std::shared_ptr<StreamEvent>*) override {
     return SumOverRanks(carrier_.get(), reduction);
   }
 };

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// SideStreams: a pool of CUDA streams for work that runs parallel to a lane's
-// own stream.
+// SideStreams: a pool of CUDA streams for work that runs parallel to a
+// context's own stream.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_SIDE_STREAMS_H_
 #define KERNELS_ENGINE_BASE_GPU_SIDE_STREAMS_H_

@@ -42,15 +42,15 @@ using Tables = std::vector<std::shared_ptr<EmbeddingTable>>;
 
 // Options of table t: it records nothing about its rows, how often keys occur,
 // or something else per table, and some tables have a filter.
-enum class Notes { kNone, kFrequency, kOfAllKinds };
+enum class Recorded { kNone, kFrequency, kOfAllKinds };
 
 // The table whose input has no occurrences.
 constexpr size_t kWithoutOccurrences = 5;
 
-void Choose(Notes notes, size_t t, TableOptions* options) {
-  options->record_frequency = notes == Notes::kFrequency;
-  options->tallies_on_gpu = t % 2 == 0;
-  if (notes != Notes::kOfAllKinds) return;
+void Choose(Recorded recorded, size_t t, TableOptions* options) {
+  options->record_frequency = recorded == Recorded::kFrequency;
+  options->counts_on_gpu = t % 2 == 0;
+  if (recorded != Recorded::kOfAllKinds) return;
   AdmissionOptions* const admission = &options->admission;
   switch (t) {
     case 0:
@@ -83,14 +83,14 @@ void Choose(Notes notes, size_t t, TableOptions* options) {
 }
 
 Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims,
-                  Notes notes) {
+                  Recorded recorded) {
   Tables tables;
   for (int64_t dim : dims) {
     TableOptions options;
     options.name = "dim" + std::to_string(dim);
     options.dim = dim;
     options.storage = storage;
-    Choose(notes, tables.size(), &options);
+    Choose(recorded, tables.size(), &options);
     tables.push_back(std::make_shared<EmbeddingTable>(options));
     std::vector<float> rows(3 * dim);
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.5f + i % 7;
@@ -175,12 +175,12 @@ class RowGatherTest : public ::testing::Test {
   void SetUp() override {
     stream_ = StreamUnderTest::Make();
     on_ = stream_->stream();
-    Renew(Notes::kNone);
+    Renew(Recorded::kNone);
   }
 
-  void Renew(Notes notes) {
-    device_tables_ = MakeTables(testing::StorageUnderTest(), dims_, notes);
-    cpu_tables_ = MakeTables(RowStorage::kDram, dims_, notes);
+  void Renew(Recorded recorded) {
+    device_tables_ = MakeTables(testing::StorageUnderTest(), dims_, recorded);
+    cpu_tables_ = MakeTables(RowStorage::kDram, dims_, recorded);
   }
 
   // Expects both tables to have the same keys, rows and slots, and the same
@@ -317,9 +317,10 @@ class RowGatherTest : public ::testing::Test {
 };
 
 TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
-  for (Notes notes : {Notes::kNone, Notes::kFrequency, Notes::kOfAllKinds}) {
-    Renew(notes);
-    const bool counts = notes != Notes::kNone;
+  for (Recorded recorded :
+       {Recorded::kNone, Recorded::kFrequency, Recorded::kOfAllKinds}) {
+    Renew(recorded);
+    const bool counts = recorded != Recorded::kNone;
     int64_t step = 0;
     // Few keys, with none of some tables; many; more than one task
     // deduplicates.
@@ -336,9 +337,9 @@ TEST_F(RowGatherTest, StepsGiveTheBitsOfThoseInCpuMemory) {
 }
 
 TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
-  for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
-    Renew(notes);
-    const Batch batch(cpu_tables_, 60000, 5, 31, notes != Notes::kNone);
+  for (Recorded recorded : {Recorded::kNone, Recorded::kOfAllKinds}) {
+    Renew(recorded);
+    const Batch batch(cpu_tables_, 60000, 5, 31, recorded != Recorded::kNone);
     int64_t num_keys = 0;
     for (const auto& keys : batch.keys) num_keys += keys.size();
     for (int64_t step = 0; step < 3; ++step) {
@@ -358,7 +359,7 @@ TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
 // Keys from 20 ranks, which a GPU lists apart from those of up to 16 ranks, and
 // counts that are negative or above 2^31 - 1.
 TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
-  Renew(Notes::kOfAllKinds);
+  Renew(Recorded::kOfAllKinds);
   for (int64_t step = 0; step < 4; ++step) {
     Batch batch(cpu_tables_, 3000, 20, 41, /*counts=*/true);
     for (auto& occurrences : batch.occurrences) {
@@ -376,8 +377,8 @@ TEST_F(RowGatherTest, KeysOfManyRanksCountWhatTheyStandFor) {
 // If all keys have rows, occurrences are grouped before the update, and again
 // if a key turns out to be new.
 TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
-  for (Notes notes : {Notes::kFrequency, Notes::kOfAllKinds}) {
-    Renew(notes);
+  for (Recorded recorded : {Recorded::kFrequency, Recorded::kOfAllKinds}) {
+    Renew(recorded);
     const Batch known(cpu_tables_, 900, 6, 47, /*counts=*/true);
     const Batch other(cpu_tables_, 1100, 6, 48, /*counts=*/true);
     int64_t step = 0;
@@ -393,13 +394,13 @@ TEST_F(RowGatherTest, KeysThatAreKnownCountWhatTheyStandFor) {
 
 // The second lookup of a table is in a second step.
 TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
-  for (Notes notes : {Notes::kNone, Notes::kOfAllKinds}) {
-    Renew(notes);
+  for (Recorded recorded : {Recorded::kNone, Recorded::kOfAllKinds}) {
+    Renew(recorded);
     for (Tables* tables : {&cpu_tables_, &device_tables_}) {
       tables->push_back((*tables)[1]);
     }
     dims_.push_back(dims_[1]);
-    const Batch batch(cpu_tables_, 900, 6, 53, notes != Notes::kNone);
+    const Batch batch(cpu_tables_, 900, 6, 53, recorded != Recorded::kNone);
     for (int64_t step = 0; step < 4; ++step) {
       const std::vector<float> cpu_rows = StepOnCpu(batch, step);
       EXPECT_EQ(cpu_rows,
@@ -418,7 +419,7 @@ TEST_F(RowGatherTest, TablesThatComeTwiceCountTheirKeysTwice) {
 
 // A rule without kernels for steps.
 TEST_F(RowGatherTest, OtherRulesCountToo) {
-  Renew(Notes::kOfAllKinds);
+  Renew(Recorded::kOfAllKinds);
   rule_ = {
       "Adadelta", {0.5f, 0.9f, 1e-6f}, {{"accum", 0.0f}, {"update", 0.0f}}};
   for (int64_t step = 0; step < 4; ++step) {
@@ -431,7 +432,7 @@ TEST_F(RowGatherTest, OtherRulesCountToo) {
 
 // Optimizers outside the engine need distinct keys and their occurrences.
 TEST_F(RowGatherTest, CountsMayBeInCpuMemory) {
-  Renew(Notes::kOfAllKinds);
+  Renew(Recorded::kOfAllKinds);
   for (int64_t step = 0; step < 3; ++step) {
     const Batch batch(cpu_tables_, 900, 6, 43, /*counts=*/true);
     std::vector<std::map<int64_t, int64_t>> counts(cpu_tables_.size());
@@ -460,9 +461,9 @@ TEST_F(RowGatherTest, CountsMayBeInCpuMemory) {
 
 TEST_F(RowGatherTest, KeysThatComeWhileAStepIsUnderWayAreFound) {
   // A second lookup of the same keys, before and after the update of the first.
-  for (Notes notes : {Notes::kNone, Notes::kFrequency}) {
-    Renew(notes);
-    const Batch batch(cpu_tables_, 900, 4, 37, notes != Notes::kNone);
+  for (Recorded recorded : {Recorded::kNone, Recorded::kFrequency}) {
+    Renew(recorded);
+    const Batch batch(cpu_tables_, 900, 4, 37, recorded != Recorded::kNone);
     const std::vector<float> cpu_rows = StepOnCpu(batch, 0);
     std::vector<float> between;
     EXPECT_EQ(cpu_rows, StepOnDevice(batch, 0, [&](const LookupPlan&) {
@@ -477,10 +478,11 @@ TEST_F(RowGatherTest, KeysThatComeWhileAStepIsUnderWayAreFound) {
 }
 
 TEST_F(RowGatherTest, KeysThatAreErasedBeforeTheUpdateGetRowsAgain) {
-  for (Notes notes : {Notes::kNone, Notes::kFrequency, Notes::kOfAllKinds}) {
-    Renew(notes);
+  for (Recorded recorded :
+       {Recorded::kNone, Recorded::kFrequency, Recorded::kOfAllKinds}) {
+    Renew(recorded);
     for (int64_t step = 0; step < 3; ++step) {
-      const Batch batch(cpu_tables_, 900, 3, 17, notes != Notes::kNone);
+      const Batch batch(cpu_tables_, 900, 3, 17, recorded != Recorded::kNone);
       const auto erase = [&](const Tables& tables) {
         for (size_t t = 0; t < tables.size(); ++t) {
           const Span<const int64_t> keys(batch.keys[t]);

@@ -6,10 +6,10 @@
 // Time is counted in epochs. A cut ends one and begins the next; a saver
 // remembers the cut of its last save and exports what changed since. A changed
 // row is stamped with its epoch, 4 bytes per row, which the update writes; rows
-// in a device's tally are stamped before the epoch ends. Erased keys go to a
-// log. An export consumes nothing: after a failed save, the next one exports
-// from the same cut again. The log is shortened by the next export, whose cut
-// implies that earlier changes have been saved.
+// in a device's pending counters are stamped before the epoch ends. Erased keys
+// go to a log. An export consumes nothing: after a failed save, the next one
+// exports from the same cut again. The log is shortened by the next export,
+// whose cut implies that earlier changes have been saved.
 //
 // If the record does not reach back to a cut, the whole table counts as
 // changed. That is never wrong, only long. The reasons may be that the cut is

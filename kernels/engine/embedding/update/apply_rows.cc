@@ -30,7 +30,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
                   int64_t end) {
   EmbeddingTable::Impl* table = update.table;
   const int64_t at_once = table->home->costs().rows_per_apply;
-  const bool with_meta = table->notes_updates();
+  const bool with_meta = table->records_meta();
   for (int64_t i = begin; i < end; i += at_once) {
     const int64_t last = std::min(end, i + at_once);
     if (table->changes != nullptr) {
@@ -43,7 +43,7 @@ Status ApplyAlone(const RowRule& rule, const Update& update, int64_t begin,
     EV_RETURN_IF_ERROR(table->WithName(table->home->Apply(
         rule, Span<const RowHandle>(update.handles + i, last - i),
         update.slot_columns, update.grads + i * table->dim())));
-    if (with_meta) NoteRows(update, i, last);
+    if (with_meta) UpdateMeta(update, i, last);
   }
   return Status::OK();
 }
@@ -73,7 +73,7 @@ Status ApplyStriped(const RowRule& rule, const Update& update, int64_t begin,
     std::lock_guard<std::mutex> lock(*table->update_lock.stripe(handles[0]));
     EV_RETURN_IF_ERROR(table->WithName(
         table->home->Apply(rule, handles, update.slot_columns, grads.data())));
-    for (int64_t i : rows) NoteRows(update, i, i + 1);
+    for (int64_t i : rows) UpdateMeta(update, i, i + 1);
   }
   return Status::OK();
 }
@@ -124,10 +124,11 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
               updates[i].table->dim() *
                   (kMostFloatsPerTask / costs.floats_per_update));
   }
-  std::vector<StepNotes> notes;
+  std::vector<StepMetaUpdates> meta_updates;
   const auto apply_all = [&] {
-    EV_RETURN_IF_ERROR(ApplyPooledOnDevices(rule, pooled, parallel, &notes));
-    EV_RETURN_IF_ERROR(NotePooledRows(updates, round, parallel));
+    EV_RETURN_IF_ERROR(
+        ApplyPooledOnDevices(rule, pooled, parallel, &meta_updates));
+    EV_RETURN_IF_ERROR(UpdatePooledMeta(updates, round, parallel));
     return RunPieces(parallel, apply, [&](const Piece& piece) {
       return ApplyRows(rule, updates[piece.item], piece.begin, piece.end);
     });
@@ -135,8 +136,9 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
   const Status status = CatchBadAlloc(apply_all);
   // Last, since it waits for a device. Also after an error, since updates that
   // were started change rows.
-  const Status noted = NoteRowsOfSteps(updates, round, notes, parallel);
-  return status.ok() ? noted : status;
+  const Status status_of_meta =
+      UpdateMetaOfSteps(updates, round, meta_updates, parallel);
+  return status.ok() ? status_of_meta : status;
 }
 
 }  // namespace ev

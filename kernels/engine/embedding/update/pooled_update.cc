@@ -79,7 +79,8 @@ Status FindGpuHandles(std::vector<StepUpdate>* updates, Parallel* parallel) {
 // Updates the tables of one step, in the same launches. *left: those whose rows
 // get no places.
 Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
-                  Parallel* parallel, std::vector<StepNotes>* notes,
+                  Parallel* parallel,
+                  std::vector<StepMetaUpdates>* meta_updates,
                   std::vector<const PooledUpdate*>* left) {
   // For tables that other calls update too, the first stripe stands for all. It
   // is held until the work is started, since work that is started later runs
@@ -99,7 +100,7 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
   }
   EV_RETURN_IF_ERROR(FindGpuHandles(updates, parallel));
   std::vector<GpuStepUpdate> to_do;
-  std::vector<RowMeta> tallies(updates->size());
+  std::vector<RowMeta> added(updates->size());
   for (const StepUpdate& step_update : *updates) {
     const PooledUpdate* const update = step_update.update;
     const bool has_handles = step_update.has_handles();
@@ -118,23 +119,24 @@ Status UpdateStep(const RowRule& rule, std::vector<StepUpdate>* updates,
     one.grads = update->grads;
     one.put_grads = step_update.put_grads;
     // If the CPU has found the rows, it counts them too.
-    one.notes_rows = !has_handles && update->table->needs_step_notes();
-    if (!has_handles && update->table->keeps_tally()) {
-      RowMeta* const tally = &tallies[to_do.size()];
-      tally->version_plus1 = RowMeta::PlusOne(update->call.step);
-      tally->call = update->call.call;
-      one.tally = tally;
+    one.lists_rows = !has_handles && update->table->needs_meta_updates();
+    if (!has_handles && update->table->keeps_counters()) {
+      RowMeta* const counters = &added[to_do.size()];
+      counters->version_plus1 = RowMeta::PlusOne(update->call.step);
+      counters->call = update->call.call;
+      one.counters = counters;
     }
     to_do.push_back(one);
   }
   if (to_do.empty()) return Status::OK();
   const PooledUpdate& first = *updates->front().update;
   GpuStep* const step = first.planned->step.get();
-  notes->emplace_back();
-  notes->back().step = step;
-  EV_RETURN_IF_ERROR(first.table->WithName(step->Update(
-      rule.name(), rule.hyper(), to_do, first.stream, &notes->back().notes)));
-  if (notes->back().notes == nullptr) notes->pop_back();
+  meta_updates->emplace_back();
+  meta_updates->back().step = step;
+  EV_RETURN_IF_ERROR(first.table->WithName(
+      step->Update(rule.name(), rule.hyper(), to_do, first.stream,
+                   &meta_updates->back().meta_updates)));
+  if (meta_updates->back().meta_updates == nullptr) meta_updates->pop_back();
   // Later changes of the rows' places follow the device's work.
   RunTasks(parallel, static_cast<int64_t>(updates->size()),
            [&](int64_t k) { (*updates)[k].hold.reset(); });
@@ -200,7 +202,8 @@ Status SumAndApply(const RowRule& rule, const PooledUpdate& update,
 
 Status ApplyPooledOnDevices(const RowRule& rule,
                             const std::vector<PooledUpdate>& updates,
-                            Parallel* parallel, std::vector<StepNotes>* notes) {
+                            Parallel* parallel,
+                            std::vector<StepMetaUpdates>* meta_updates) {
   // By step and by the memory of the gradients: a step takes one kind at a
   // time. In the order of their first tables.
   std::vector<std::vector<StepUpdate>> steps;
@@ -219,7 +222,8 @@ Status ApplyPooledOnDevices(const RowRule& rule,
   std::vector<StepUpdate*> put;
   for (std::vector<StepUpdate>& step : steps) {
     if (step[0].update->stream != nullptr) {
-      EV_RETURN_IF_ERROR(UpdateStep(rule, &step, parallel, notes, &left));
+      EV_RETURN_IF_ERROR(
+          UpdateStep(rule, &step, parallel, meta_updates, &left));
       continue;
     }
     for (StepUpdate& update : step) put.push_back(&update);
@@ -228,7 +232,7 @@ Status ApplyPooledOnDevices(const RowRule& rule,
   EV_RETURN_IF_ERROR(PutGradients(put, &grads, parallel));
   for (std::vector<StepUpdate>& step : steps) {
     if (step[0].update->stream != nullptr) continue;
-    EV_RETURN_IF_ERROR(UpdateStep(rule, &step, parallel, notes, &left));
+    EV_RETURN_IF_ERROR(UpdateStep(rule, &step, parallel, meta_updates, &left));
   }
   for (const PooledUpdate* update : left) {
     EV_RETURN_IF_ERROR(SumAndApply(rule, *update, parallel));

@@ -39,20 +39,21 @@ struct PooledUpdate {
   UpdateCall call;
 };
 
-// Notes of one step's updates about their rows; null if the updates failed.
-struct StepNotes {
+// The metadata updates of one step's rows; null if the updates failed.
+struct StepMetaUpdates {
   const GpuStep* step = nullptr;
-  std::unique_ptr<GpuStepNotes> notes;
+  std::unique_ptr<GpuMetaUpdates> meta_updates;
 };
 
 // Updates the rows in the steps of the lookups. Rows that the CPU has found are
 // given places first; those that get none are updated by sums of the CPU.
-// notes: receives those of steps with a table that needs them, also after an
-// error. REQUIRES: distinct tables that were pooled in steps and whose
+// meta_updates: receives those of steps with a table that needs them, also
+// after an error. REQUIRES: distinct tables that were pooled in steps and whose
 // table locks and update locks are held. Throws std::bad_alloc.
 Status ApplyPooledOnDevices(const RowRule& rule,
                             const std::vector<PooledUpdate>& updates,
-                            Parallel* parallel, std::vector<StepNotes>* notes);
+                            Parallel* parallel,
+                            std::vector<StepMetaUpdates>* meta_updates);
 
 }  // namespace ev
 

@@ -52,7 +52,7 @@ Status BringGradients(const UpdateInput& input, const Update& update,
 // Returns whether an update by gradients that are summed on a GPU needs the
 // handles of its rows on the GPU only. It does if the table is in a step that
 // supports the rule, no handle has become invalid, and no row must be kept for
-// a save. The step tallies what rows count, or returns which rows it has
+// a save. The step counts what rows count, or returns which rows it has
 // changed and how often each key occurs.
 bool KeysStayOnDevice(const RowRule& rule, const Update& update) {
   const EmbeddingTable::Impl& table = *update.table;

@@ -57,8 +57,8 @@ struct Update {
   const PlannedTable* planned = nullptr;
   int64_t num_keys = 0;
   // Keys, counts and handles stay in device memory. Only those of its unknown
-  // keys are in CPU memory, if some of them had no row. Notes about rows come
-  // from the step once the update has started (note_rows.cc).
+  // keys are in CPU memory, if some of them had no row. Metadata updates of
+  // rows come from the step once the update has started (update_meta.cc).
   bool keys_stay_on_device = false;
 
   // Set by step 1.
@@ -125,7 +125,7 @@ Status FindAllHandles(std::vector<Update>* updates, int round,
                       std::vector<Recycler<LineBuffer>::Handle>* buffers,
                       Parallel* parallel);
 
-// --- Step 3 (apply_rows.cc, note_rows.cc) ---
+// --- Step 3 (apply_rows.cc, update_meta.cc) ---
 
 // Step 3 of the updates of one round, whose tables are distinct.
 Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
@@ -133,14 +133,15 @@ Status ApplyRound(const RowRule& rule, const std::vector<Update>& updates,
 
 // Records an update of rows [begin, end), whose handles are in CPU memory, in
 // their metadata.
-void NoteRows(const Update& update, int64_t begin, int64_t end);
+void UpdateMeta(const Update& update, int64_t begin, int64_t end);
 
 // The same for a round's updates that devices have applied: for rows whose
-// handles are in CPU memory, and for rows in the notes of steps.
-Status NotePooledRows(const std::vector<Update>& updates, int round,
-                      Parallel* parallel);
-Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
-                       const std::vector<StepNotes>& notes, Parallel* parallel);
+// handles are in CPU memory, and for rows in the metadata updates of steps.
+Status UpdatePooledMeta(const std::vector<Update>& updates, int round,
+                        Parallel* parallel);
+Status UpdateMetaOfSteps(const std::vector<Update>& updates, int round,
+                         const std::vector<StepMetaUpdates>& meta_updates,
+                         Parallel* parallel);
 
 }  // namespace ev
 

@@ -42,10 +42,11 @@ DistinctGroup::DistinctGroup(int device, size_t num_tables)
       left_(num_tables) {}
 
 DistinctGroup::~DistinctGroup() {
-  if (lane_ == nullptr) return;
+  if (context_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane whose state is unknown is not reused; its destructor waits.
-  if (!has_failed_ && lane_->Wait().ok()) WorkLane::Release(std::move(lane_));
+  // A context whose state is unknown is not reused; its destructor waits.
+  if (!has_failed_ && context_->Wait().ok())
+    WorkContext::Release(std::move(context_));
 }
 
 Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
@@ -57,8 +58,9 @@ Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
       new DistinctGroup(device, requests.size()));
   size_t host_bytes = 0, device_bytes = 0;
   made->LayOut(requests, nullptr, nullptr, &host_bytes, &device_bytes);
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(host_bytes, device_bytes, &made->lane_));
-  made->LayOut(requests, made->lane_->host(), made->lane_->device(),
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(host_bytes, device_bytes, &made->context_));
+  made->LayOut(requests, made->context_->host(), made->context_->device(),
                &host_bytes, &device_bytes);
   EV_RETURN_IF_ERROR(made->Prepare(requests));
   *group = std::move(made);
@@ -167,7 +169,7 @@ Status DistinctGroup::SendUp(const Stretch& stretch) {
   if (stretch.bytes == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(stretch.there, stretch.here,
                                           stretch.bytes, cudaMemcpyHostToDevice,
-                                          lane_->stream()));
+                                          context_->stream()));
   return Status::OK();
 }
 
@@ -199,8 +201,8 @@ Status DistinctGroup::Prepare(Span<const DistinctRequest> requests) {
       streams_.push_back(there.stream);
     }
   }
-  EV_CUDA_RETURN_IF_ERROR(
-      cudaMemsetAsync(cleared_.there, 0xFF, cleared_.bytes, lane_->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(cleared_.there, 0xFF, cleared_.bytes,
+                                          context_->stream()));
   return SendUp(owners_);
 }
 
@@ -213,7 +215,7 @@ Status DistinctGroup::Start(size_t t, bool is_narrow,
     EV_RETURN_IF_ERROR(offsets_upload_->Put(
         reinterpret_cast<char*>(table.here.offsets) - offsets_.here,
         offsets.data(), offsets.size() * sizeof(int32_t), offsets_.bytes,
-        offsets_.here, offsets_.there, lane_->stream()));
+        offsets_.here, offsets_.there, context_->stream()));
   }
   if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return Status::OK();
   launched_ = Launch();
@@ -223,21 +225,21 @@ Status DistinctGroup::Start(size_t t, bool is_narrow,
 
 Status DistinctGroup::Launch() {
   for (const DeviceStream& stream : streams_) {
-    EV_RETURN_IF_ERROR(lane_->Follow(stream));
+    EV_RETURN_IF_ERROR(context_->Follow(stream));
   }
-  EV_RETURN_IF_ERROR(LaunchDistinct(batches_, lane_->stream()));
-  EV_RETURN_IF_ERROR(LaunchSortByOwner(owned_, lane_->stream()));
+  EV_RETURN_IF_ERROR(LaunchDistinct(batches_, context_->stream()));
+  EV_RETURN_IF_ERROR(LaunchSortByOwner(owned_, context_->stream()));
   if (inverses_.bytes == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpyAsync(inverses_.here, inverses_.there, inverses_.bytes,
-                      cudaMemcpyDeviceToHost, lane_->stream()));
+                      cudaMemcpyDeviceToHost, context_->stream()));
   return Status::OK();
 }
 
 bool DistinctGroup::IsDone() const {
   // After an error it returns true: Wait returns the error.
   return is_launched_.load(std::memory_order_acquire) &&
-         cudaStreamQuery(lane_->stream()) != cudaErrorNotReady;
+         cudaStreamQuery(context_->stream()) != cudaErrorNotReady;
 }
 
 Status DistinctGroup::Wait() {
@@ -257,7 +259,7 @@ Status DistinctGroup::Wait() {
 Status DistinctGroup::WaitForAll() {
   EV_RETURN_IF_ERROR(launched_);
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  return lane_->Wait();
+  return context_->Wait();
 }
 
 }  // namespace gpu

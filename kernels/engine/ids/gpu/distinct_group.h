@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DistinctGroup: tables that a GPU deduplicates together, for GpuDistinct. They
-// share one lane (base/gpu/lanes/work_lane.h), the kernel launches and one
+// share one context (base/gpu/work/work_context.h), the kernel launches and one
 // wait. Memory to clear is contiguous, and so are offsets of samples, owner
 // rules, and inverses to copy to the host: each takes one driver call for all
 // tables. Clearing and the copy of owner rules are enqueued before ids arrive.
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
-#include "kernels/engine/base/gpu/lanes/staged_upload.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/staged_upload.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/ids/device_distinct.h"
@@ -62,7 +62,7 @@ class DistinctGroup {
 
   const Table& table(size_t t) const { return tables_[t]; }
   const DistinctBatch& batch(size_t t) const { return batches_[t]; }
-  WorkLane* lane() const { return lane_.get(); }
+  WorkContext* context() const { return context_.get(); }
 
   // Call when all of table t's ids have been put. is_narrow: they are int32.
   // offsets: those of its samples, copied before the return; empty if the
@@ -75,7 +75,7 @@ class DistinctGroup {
   // same status. Internal: not all tables have been started.
   Status Wait();
   // Reports that the device has returned impossible numbers, so the state of
-  // the lane is unknown.
+  // the context is unknown.
   void Fail() { has_failed_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -99,7 +99,7 @@ class DistinctGroup {
   Status WaitForAll();
 
   const int device_;
-  std::unique_ptr<WorkLane> lane_;
+  std::unique_ptr<WorkContext> context_;
   std::vector<Table> tables_;
   std::vector<DistinctBatch> batches_;  // of each table
   std::vector<OwnedKeys> owned_;        // of tables with owners
@@ -109,7 +109,7 @@ class DistinctGroup {
 
   std::atomic<size_t> left_;  // number of tables not yet started
   std::atomic<bool> is_launched_{false};
-  std::atomic<bool> has_failed_{false};  // the state of the lane is unknown
+  std::atomic<bool> has_failed_{false};  // the state of the context is unknown
   std::mutex mu_;
   Status launched_;             // valid if is_launched_
   bool is_waited_for_ = false;  // guarded by mu_

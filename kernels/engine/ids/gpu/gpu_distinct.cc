@@ -44,7 +44,7 @@ Status GpuDistinct::PutBytes(int64_t begin, const void* ids, size_t count,
   if (count == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return ids_.Put(begin * width, ids, count * width, table_.num_ids * width,
-                  table_.here.ids, table_.ids, group_->lane()->stream());
+                  table_.here.ids, table_.ids, group_->context()->stream());
 }
 
 Status GpuDistinct::Put(int64_t begin, Span<const int64_t> ids) {
@@ -83,7 +83,7 @@ Status GpuDistinct::Wait() {
 }
 
 size_t GpuDistinct::AtOf(const void* array) const {
-  return static_cast<const char*>(array) - group_->lane()->device();
+  return static_cast<const char*>(array) - group_->context()->device();
 }
 
 Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
@@ -103,25 +103,25 @@ Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
   Parts here;
   const size_t inverse_at = here.AddBytes(inverse_bytes);
   const size_t counts_at = here.AddBytes(count_bytes);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(here.bytes(), 0, &lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(here.bytes(), 0, &context));
   const auto fetch = [&](size_t to, const void* from, size_t bytes) {
     if (bytes == 0) return Status::OK();
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host() + to, from, bytes,
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->host() + to, from, bytes,
                                             cudaMemcpyDeviceToHost,
-                                            lane->stream()));
+                                            context->stream()));
     return Status::OK();
   };
   EV_RETURN_IF_ERROR(fetch(inverse_at, there().inverse, inverse_bytes));
   EV_RETURN_IF_ERROR(fetch(counts_at, there().counts, count_bytes));
-  EV_RETURN_IF_ERROR(lane->Wait());
+  EV_RETURN_IF_ERROR(context->Wait());
   if (inverse_bytes != 0) {
-    std::memcpy(inverse, lane->host() + inverse_at, inverse_bytes);
+    std::memcpy(inverse, context->host() + inverse_at, inverse_bytes);
   }
   if (count_bytes != 0) {
-    std::memcpy(counts, lane->host() + counts_at, count_bytes);
+    std::memcpy(counts, context->host() + counts_at, count_bytes);
   }
-  WorkLane::Release(std::move(lane));
+  WorkContext::Release(std::move(context));
   return Status::OK();
 }
 
@@ -132,8 +132,8 @@ Status GpuDistinct::Samples(int32_t* offsets) const {
     std::iota(offsets, offsets + count, 0);
     return Status::OK();
   }
-  return group_->lane()->BringDown(AtOf(there().offsets),
-                                   count * sizeof(int32_t), offsets);
+  return group_->context()->BringDown(AtOf(there().offsets),
+                                      count * sizeof(int32_t), offsets);
 }
 
 const int32_t* GpuDistinct::owner_starts() const {
@@ -142,8 +142,8 @@ const int32_t* GpuDistinct::owner_starts() const {
 
 Status GpuDistinct::Places(int32_t* places) const {
   if (!table_.is_sorted) return DeviceDistinct::Places(places);
-  return group_->lane()->BringDown(AtOf(table_.places),
-                                   num_unique_ * sizeof(int32_t), places);
+  return group_->context()->BringDown(AtOf(table_.places),
+                                      num_unique_ * sizeof(int32_t), places);
 }
 
 }  // namespace gpu

@@ -13,7 +13,7 @@
 //   pinned, per id       8 bytes, 4 more if the inverse is copied back
 //   pinned, per sample   4 bytes, unless the samples are in GPU memory
 //
-// The memory is one lane's (base/gpu/lanes/work_lane.h), which is reused.
+// The memory is one context's (base/gpu/work/work_context.h), which is reused.
 
 #ifndef KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
 #define KERNELS_ENGINE_IDS_GPU_GPU_DISTINCT_H_
@@ -24,8 +24,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/engine/base/gpu/lanes/staged_upload.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/staged_upload.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/ids/gpu/distinct_group.h"
 
@@ -63,13 +63,13 @@ class GpuDistinct : public DeviceDistinct {
   const int32_t* device_inverse() const { return there().inverse; }  // [N]
   const int32_t* device_offsets() const { return there().offsets; }  // [B + 1]
   // [U]; null without owners.
-  const int32_t* device_places() const { return table_.places; }
+  const int32_t* device_cache_slots() const { return table_.places; }
 
  private:
   GpuDistinct(int device, std::shared_ptr<DistinctGroup> group, size_t t);
   Status PutBytes(int64_t begin, const void* ids, size_t count, size_t width);
-  // Returns an array's offset in the lane's device memory, for
-  // WorkLane::BringDown.
+  // Returns an array's offset in the context's device memory, for
+  // WorkContext::BringDown.
   size_t AtOf(const void* array) const;
   const DistinctBatch& there() const { return group_->batch(t_); }
 

@@ -14,12 +14,12 @@ namespace ev {
 namespace gpu {
 
 GpuGradients::GpuGradients(int device, int64_t dim, int64_t num_samples,
-                           bool is_pinned, std::unique_ptr<WorkLane> lane)
+                           bool is_pinned, std::unique_ptr<WorkContext> context)
     : device_(device),
       row_bytes_(dim * sizeof(float)),
       bytes_(num_samples * row_bytes_),
       is_pinned_(is_pinned),
-      lane_(std::move(lane)),
+      context_(std::move(context)),
       upload_(is_pinned ? 0 : bytes_) {}
 
 Status GpuGradients::Make(int device, int64_t dim, const float* grads,
@@ -27,16 +27,17 @@ Status GpuGradients::Make(int device, int64_t dim, const float* grads,
                           std::unique_ptr<DeviceGradients>* gradients) {
   const size_t bytes = num_samples * dim * sizeof(float);
   const bool is_pinned = bytes == 0 || IsPinned(grads);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(is_pinned ? 0 : bytes, bytes, &lane));
-  std::unique_ptr<GpuGradients> made(
-      new GpuGradients(device, dim, num_samples, is_pinned, std::move(lane)));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(is_pinned ? 0 : bytes, bytes, &context));
+  std::unique_ptr<GpuGradients> made(new GpuGradients(
+      device, dim, num_samples, is_pinned, std::move(context)));
   if (is_pinned && bytes != 0) {
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(made->lane_->device(), grads, bytes,
-                                            cudaMemcpyHostToDevice,
-                                            made->lane_->stream()));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(made->context_->device(), grads,
+                                            bytes, cudaMemcpyHostToDevice,
+                                            made->context_->stream()));
     EV_RETURN_IF_ERROR(
-        DeviceEvent::Record(made->lane_->stream(), &made->copied_));
+        DeviceEvent::Record(made->context_->stream(), &made->copied_));
   }
   *gradients = std::move(made);
   return Status::OK();
@@ -44,9 +45,10 @@ Status GpuGradients::Make(int device, int64_t dim, const float* grads,
 
 GpuGradients::~GpuGradients() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane whose copy failed is not reused; its destructor waits for the copy.
+  // A context whose copy failed is not reused; its destructor waits for the
+  // copy.
   if (copied_ == nullptr || copied_->Wait().ok()) {
-    WorkLane::ReleaseBusy(std::move(lane_));
+    WorkContext::ReleaseBusy(std::move(context_));
   }
 }
 
@@ -54,13 +56,13 @@ Status GpuGradients::Put(int64_t begin, Span<const float> grads) {
   if (grads.empty()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return upload_.Put(begin * row_bytes_, grads.data(),
-                     grads.size() * sizeof(float), bytes_, lane_->host(),
-                     lane_->device(), lane_->stream());
+                     grads.size() * sizeof(float), bytes_, context_->host(),
+                     context_->device(), context_->stream());
 }
 
 Status GpuGradients::Before(StreamView stream) {
   std::shared_ptr<DeviceEvent> copied;
-  EV_RETURN_IF_ERROR(DeviceEvent::Record(lane_->stream(), &copied));
+  EV_RETURN_IF_ERROR(DeviceEvent::Record(context_->stream(), &copied));
   return copied->Before(stream);
 }
 

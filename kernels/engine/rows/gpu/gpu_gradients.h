@@ -16,9 +16,9 @@
 #include <memory>
 
 #include "kernels/engine/base/gpu/device_event.h"
-#include "kernels/engine/base/gpu/lanes/staged_upload.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/gpu/work/staged_upload.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/rows/gpu_compute.h"
 
 namespace ev {
@@ -41,23 +41,23 @@ class GpuGradients : public DeviceGradients {
 
   // The gradients in GPU memory, for work after Before.
   const float* on_gpu() const {
-    return reinterpret_cast<const float*>(lane_->device());
+    return reinterpret_cast<const float*>(context_->device());
   }
   // Makes later work of the stream wait for the copy.
   Status Before(StreamView stream);
   // Keeps the memory, beyond the life of this object, until 'event'.
   Status UsedUntil(const DeviceEvent& event) {
-    return event.Before(lane_->stream());
+    return event.Before(context_->stream());
   }
 
  private:
   GpuGradients(int device, int64_t dim, int64_t num_samples, bool is_pinned,
-               std::unique_ptr<WorkLane> lane);
+               std::unique_ptr<WorkContext> context);
 
   const int device_;
   const size_t row_bytes_, bytes_;
   const bool is_pinned_;
-  std::unique_ptr<WorkLane> lane_;
+  std::unique_ptr<WorkContext> context_;
   StagedUpload upload_;
   std::shared_ptr<DeviceEvent> copied_;  // null unless gradients are pinned
 };

@@ -101,7 +101,7 @@ Status GpuRows::BringGradients(const float* grads, int64_t num_samples,
 Status GpuRows::Create(const GpuRowHomeOptions& options) {
   const Span<const float> default_rows = options.default_rows;
   pieces_.reset(new RowPieces(dim_));
-  if (options.keeps_tally) tally_.reset(new RowTally);
+  if (options.keeps_counters) counters_.reset(new RowCounters);
   const size_t bytes = default_rows.size() * sizeof(float);
   EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(defaults_.data(), default_rows.data(),
@@ -114,18 +114,18 @@ size_t GpuRows::turn_bytes() const {
   return std::max(kTurnBytes, kAlign + pieces_->stride() * sizeof(float));
 }
 
-Status GpuRows::WithDevice(const std::function<Status(TransferLane*)>& body) {
+Status GpuRows::WithDevice(const std::function<Status(TransferRing*)>& body) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<TransferLane> lane;
-  EV_RETURN_IF_ERROR(TransferLane::Acquire(turn_bytes(), &lane));
-  EV_RETURN_IF_ERROR(events_.Follow(lane->stream()));
-  EV_RETURN_IF_ERROR(body(lane.get()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  TransferLane::Release(std::move(lane));
+  std::unique_ptr<TransferRing> ring;
+  EV_RETURN_IF_ERROR(TransferRing::Acquire(turn_bytes(), &ring));
+  EV_RETURN_IF_ERROR(events_.Follow(ring->stream()));
+  EV_RETURN_IF_ERROR(body(ring.get()));
+  EV_RETURN_IF_ERROR(ring->Wait());
+  TransferRing::Release(std::move(ring));
   return Status::OK();
 }
 
-Status GpuRows::WithLane(const std::function<Status(TransferLane*)>& body) {
+Status GpuRows::WithRing(const std::function<Status(TransferRing*)>& body) {
   EV_RETURN_IF_ERROR(broken_);
   EV_RETURN_IF_ERROR(Flush());
   return WithDevice(body);
@@ -156,9 +156,9 @@ Status GpuRows::AddNew(const int64_t* key, RowHandle handle,
 Status GpuRows::AddReserved(const int64_t* key, RowHandle handle,
                             int64_t default_row) {
   const size_t piece = handle >> pieces_->rows_log2();
-  if (tally_ != nullptr && !tally_->Has(handle)) {
+  if (counters_ != nullptr && !counters_->Has(handle)) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-    EV_RETURN_IF_ERROR(tally_->Reserve(handle));
+    EV_RETURN_IF_ERROR(counters_->Reserve(handle));
   }
   std::unique_lock<std::mutex> lock(live_mu_);
   // A piece has memory as long as it has rows.
@@ -187,26 +187,26 @@ Status GpuRows::Flush() {
   return CatchBadAlloc([&] {
     NewRows::Writing writing(&new_rows_);
     if (writing.queue().empty()) return Status::OK();
-    // If it fails, the lane's destructor waits for what was enqueued.
+    // If it fails, the ring's destructor waits for what was enqueued.
     return WithDevice(
-        [&](TransferLane* lane) { return WriteQueued(&writing, lane); });
+        [&](TransferRing* ring) { return WriteQueued(&writing, ring); });
   });
 }
 
-Status GpuRows::WriteQueued(NewRows::Writing* writing, TransferLane* lane) {
-  EV_RETURN_IF_ERROR(WriteQueuedRows(writing, lane));
-  return WriteQueuedKeys(writing, lane);
+Status GpuRows::WriteQueued(NewRows::Writing* writing, TransferRing* ring) {
+  EV_RETURN_IF_ERROR(WriteQueuedRows(writing, ring));
+  return WriteQueuedKeys(writing, ring);
 }
 
-Status GpuRows::WriteQueuedKeys(NewRows::Writing* writing, TransferLane* lane) {
+Status GpuRows::WriteQueuedKeys(NewRows::Writing* writing, TransferRing* ring) {
   const std::vector<NewRows::Key>& keys = writing->queue().keys;
   const int64_t keys_per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
   const int64_t num_keys = keys.size();
   for (int64_t begin = 0; begin < num_keys; begin += keys_per_turn) {
     const int64_t n = std::min(keys_per_turn, num_keys - begin);
-    TransferLane::Turn* turn = nullptr;
-    EV_RETURN_IF_ERROR(lane->Next(&turn));
+    TransferRing::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(ring->Next(&turn));
     const size_t handles_at = Aligned(n * sizeof(int64_t));
     int64_t* const these = reinterpret_cast<int64_t*>(turn->host);
     RowHandle* const handles =
@@ -217,26 +217,26 @@ Status GpuRows::WriteQueuedKeys(NewRows::Writing* writing, TransferLane* lane) {
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         turn->device, turn->host, handles_at + n * sizeof(RowHandle),
-        cudaMemcpyHostToDevice, lane->stream()));
+        cudaMemcpyHostToDevice, ring->stream()));
     EV_RETURN_IF_ERROR(known_->Put(
         reinterpret_cast<const int64_t*>(turn->device),
         reinterpret_cast<const RowHandle*>(turn->device + handles_at), n,
-        lane->stream()));
+        ring->stream()));
     writing->WroteKeys(n);
-    EV_RETURN_IF_ERROR(lane->End(turn));
+    EV_RETURN_IF_ERROR(ring->End(turn));
   }
   return Status::OK();
 }
 
-Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane) {
+Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferRing* ring) {
   const std::vector<NewRows::Row>& rows = writing->queue().rows;
   const int64_t total = rows.size();
   const int64_t per_turn =
       (kTurnBytes - kAlign) / (sizeof(RowHandle) + sizeof(int64_t));
   for (int64_t begin = 0; begin < total; begin += per_turn) {
     const int64_t n = std::min(per_turn, total - begin);
-    TransferLane::Turn* turn = nullptr;
-    EV_RETURN_IF_ERROR(lane->Next(&turn));
+    TransferRing::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(ring->Next(&turn));
     const size_t defaults_at = Aligned(n * sizeof(RowHandle));
     RowHandle* handles = reinterpret_cast<RowHandle*>(turn->host);
     int64_t* default_rows =
@@ -247,7 +247,7 @@ Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane) {
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         turn->device, turn->host, defaults_at + n * sizeof(int64_t),
-        cudaMemcpyHostToDevice, lane->stream()));
+        cudaMemcpyHostToDevice, ring->stream()));
     RowBatch batch;
     batch.rows = pieces_->view();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
@@ -256,9 +256,9 @@ Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane) {
     EV_RETURN_IF_ERROR(LaunchNewRows(
         batch, reinterpret_cast<const int64_t*>(turn->device + defaults_at),
         defaults_.as<float>(), initial_values_.as<float>(), num_slots_,
-        lane->stream()));
+        ring->stream()));
     writing->WroteRows(n);
-    EV_RETURN_IF_ERROR(lane->End(turn));
+    EV_RETURN_IF_ERROR(ring->End(turn));
   }
   return Status::OK();
 }
@@ -266,14 +266,14 @@ Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane) {
 Status GpuRows::BringDown(
     Span<const RowHandle> handles, size_t bytes_per_row,
     const std::function<void(int64_t, int64_t, const char*)>& take,
-    const std::function<Status(const RowBatch&, char*, TransferLane*)>& work) {
+    const std::function<Status(const RowBatch&, char*, TransferRing*)>& work) {
   const int64_t total = handles.size();
   if (total == 0) return Status::OK();
-  return WithLane([&](TransferLane* lane) {
+  return WithRing([&](TransferRing* ring) {
     const int64_t per_turn = std::max<int64_t>(
         1, (kTurnBytes - kAlign) / (bytes_per_row + sizeof(RowHandle)));
     // The last two turns, and the first row of the chunk of each turn.
-    TransferLane::Turn* turns[2] = {nullptr, nullptr};
+    TransferRing::Turn* turns[2] = {nullptr, nullptr};
     int64_t begins[2] = {0, 0};
     const auto empty = [&](int k) {
       const int64_t n = std::min(per_turn, total - begins[k]);
@@ -283,24 +283,24 @@ Status GpuRows::BringDown(
     int k = 0;
     for (int64_t begin = 0; begin < total; begin += per_turn, k ^= 1) {
       const int64_t n = std::min(per_turn, total - begin);
-      TransferLane::Turn* turn = nullptr;
-      EV_RETURN_IF_ERROR(lane->Next(&turn));
+      TransferRing::Turn* turn = nullptr;
+      EV_RETURN_IF_ERROR(ring->Next(&turn));
       if (turns[k] != nullptr) empty(k);
       const size_t rows_at = Aligned(n * sizeof(RowHandle));
       std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
       EV_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
-                          cudaMemcpyHostToDevice, lane->stream()));
+                          cudaMemcpyHostToDevice, ring->stream()));
       RowBatch batch;
       batch.rows = pieces_->view();
       batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
       batch.num_rows = n;
       batch.dim = dim_;
-      EV_RETURN_IF_ERROR(work(batch, turn->device + rows_at, lane));
+      EV_RETURN_IF_ERROR(work(batch, turn->device + rows_at, ring));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
           turn->host + rows_at, turn->device + rows_at, n * bytes_per_row,
-          cudaMemcpyDeviceToHost, lane->stream()));
-      EV_RETURN_IF_ERROR(lane->End(turn));
+          cudaMemcpyDeviceToHost, ring->stream()));
+      EV_RETURN_IF_ERROR(ring->End(turn));
       turns[k] = turn;
       begins[k] = begin;
     }
@@ -320,9 +320,9 @@ Status GpuRows::Read(Span<const RowHandle> handles, int column, float* out) {
       [&](int64_t begin, int64_t n, const char* rows) {
         std::memcpy(out + begin * dim_, rows, n * dim_ * sizeof(float));
       },
-      [&](const RowBatch& batch, char* rows, TransferLane* lane) {
+      [&](const RowBatch& batch, char* rows, TransferRing* ring) {
         return LaunchReadRows(batch, column * dim_,
-                              reinterpret_cast<float*>(rows), lane->stream());
+                              reinterpret_cast<float*>(rows), ring->stream());
       });
 }
 
@@ -333,10 +333,10 @@ Status GpuRows::ReadWhole(Span<const RowHandle> handles, const TakeRows& take) {
       [&](int64_t begin, int64_t n, const char* rows) {
         take(begin, n, reinterpret_cast<const float*>(rows));
       },
-      [&](RowBatch batch, char* rows, TransferLane* lane) {
+      [&](RowBatch batch, char* rows, TransferRing* ring) {
         batch.dim = width;
         return LaunchReadRows(batch, 0, reinterpret_cast<float*>(rows),
-                              lane->stream());
+                              ring->stream());
       });
 }
 
@@ -346,15 +346,15 @@ Status GpuRows::SquaredNorms(Span<const RowHandle> handles, double* out) {
       [&](int64_t begin, int64_t n, const char* squares) {
         std::memcpy(out + begin, squares, n * sizeof(double));
       },
-      [&](const RowBatch& batch, char* squares, TransferLane* lane) {
+      [&](const RowBatch& batch, char* squares, TransferRing* ring) {
         return LaunchSquaredNorms(batch, reinterpret_cast<double*>(squares),
-                                  lane->stream());
+                                  ring->stream());
       });
 }
 
 Status GpuRows::SendUp(
     Span<const RowHandle> handles, int64_t width, const float* pinned,
-    const FillRows& fill, TransferLane* lane,
+    const FillRows& fill, TransferRing* ring,
     const std::function<Status(const RowBatch&, const float*)>& work) {
   const int64_t total = handles.size();
   const size_t row_bytes = width * sizeof(float);
@@ -365,19 +365,19 @@ Status GpuRows::SendUp(
     const int64_t n = std::min(per_turn, total - begin);
     const size_t floats_at = Aligned(n * sizeof(RowHandle));
     const size_t float_bytes = n * row_bytes;
-    TransferLane::Turn* turn = nullptr;
-    EV_RETURN_IF_ERROR(lane->Next(&turn));
+    TransferRing::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(ring->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
     if (!direct) {
       fill(begin, n, reinterpret_cast<float*>(turn->host + floats_at));
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
         turn->device, turn->host, direct ? floats_at : floats_at + float_bytes,
-        cudaMemcpyHostToDevice, lane->stream()));
+        cudaMemcpyHostToDevice, ring->stream()));
     if (direct) {
       EV_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(turn->device + floats_at, pinned + begin * width,
-                          float_bytes, cudaMemcpyHostToDevice, lane->stream()));
+                          float_bytes, cudaMemcpyHostToDevice, ring->stream()));
     }
     RowBatch batch;
     batch.rows = pieces_->view();
@@ -386,29 +386,29 @@ Status GpuRows::SendUp(
     batch.dim = width;
     EV_RETURN_IF_ERROR(
         work(batch, reinterpret_cast<const float*>(turn->device + floats_at)));
-    EV_RETURN_IF_ERROR(lane->End(turn));
+    EV_RETURN_IF_ERROR(ring->End(turn));
   }
   return Status::OK();
 }
 
 Status GpuRows::SendUpAll(
-    Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+    Span<const RowHandle> handles, const float* floats, TransferRing* ring,
     const std::function<Status(const RowBatch&, const float*)>& work) {
   return SendUp(
       handles, dim_, IsPinned(floats) ? floats : nullptr,
       [&](size_t begin, size_t n, float* to) {
         std::memcpy(to, floats + begin * dim_, n * dim_ * sizeof(float));
       },
-      lane, work);
+      ring, work);
 }
 
 Status GpuRows::Write(Span<const RowHandle> handles, int column,
                       const float* in) {
   if (handles.empty()) return Status::OK();
-  return WithLane([&](TransferLane* lane) {
+  return WithRing([&](TransferRing* ring) {
     return SendUpAll(
-        handles, in, lane, [&](const RowBatch& batch, const float* floats) {
-          return LaunchWriteRows(batch, column * dim_, floats, lane->stream());
+        handles, in, ring, [&](const RowBatch& batch, const float* floats) {
+          return LaunchWriteRows(batch, column * dim_, floats, ring->stream());
         });
   });
 }
@@ -416,10 +416,10 @@ Status GpuRows::Write(Span<const RowHandle> handles, int column,
 Status GpuRows::WriteWhole(Span<const RowHandle> handles,
                            const FillRows& fill) {
   if (handles.empty()) return Status::OK();
-  return WithLane([&](TransferLane* lane) {
-    return SendUp(handles, pieces_->stride(), nullptr, fill, lane,
+  return WithRing([&](TransferRing* ring) {
+    return SendUp(handles, pieces_->stride(), nullptr, fill, ring,
                   [&](const RowBatch& batch, const float* floats) {
-                    return LaunchWriteRows(batch, 0, floats, lane->stream());
+                    return LaunchWriteRows(batch, 0, floats, ring->stream());
                   });
   });
 }
@@ -429,35 +429,35 @@ Status GpuRows::Apply(const RowRule& rule, Span<const RowHandle> handles,
   if (handles.empty()) return Status::OK();
   std::vector<int64_t> offsets;
   for (int column : slot_columns) offsets.push_back((1 + column) * dim_);
-  return WithLane([&](TransferLane* lane) {
-    return SendUpAll(handles, grads, lane,
+  return WithRing([&](TransferRing* ring) {
+    return SendUpAll(handles, grads, ring,
                      [&](const RowBatch& batch, const float* floats) {
                        return LaunchApplyRule(rule.name(), rule.hyper(), batch,
-                                              offsets, floats, lane->stream());
+                                              offsets, floats, ring->stream());
                      });
   });
 }
 
 Status GpuRows::UploadInitialValues(Span<const float> values,
-                                    TransferLane* lane, DeviceBuffer* to) {
+                                    TransferRing* ring, DeviceBuffer* to) {
   const size_t bytes = values.size() * sizeof(float);
   EV_RETURN_IF_ERROR(to->Allocate(bytes, "initial values of slots"));
   if (bytes == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to->data(), values.data(), bytes,
                                           cudaMemcpyHostToDevice,
-                                          lane->stream()));
-  return lane->Wait();
+                                          ring->stream()));
+  return ring->Wait();
 }
 
 Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
-                         const float* initial_values, TransferLane* lane) {
+                         const float* initial_values, TransferRing* ring) {
   // For MovePieces.
   struct Steps {
     RowPieces* from;
     RowPieces* to;
     int64_t dim;
     const float* initial_values;
-    TransferLane* lane;
+    TransferRing* ring;
     DeviceBuffer spare;
 
     Status Copy(const RowPieces& source, const RowPieces& target,
@@ -465,8 +465,8 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
       EV_RETURN_IF_ERROR(LaunchRelayout(source.address(piece), source.stride(),
                                         target.address(piece), target.stride(),
                                         source.rows_per_piece(), dim,
-                                        initial_values, lane->stream()));
-      return lane->Wait();
+                                        initial_values, ring->stream()));
+      return ring->Wait();
     }
     Status Move(size_t piece) {
       EV_RETURN_IF_ERROR(
@@ -494,7 +494,7 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
   Status lost;
   Status status;
   {
-    Steps steps{from, to, dim_, initial_values, lane, {}};
+    Steps steps{from, to, dim_, initial_values, ring, {}};
     status = MovePieces(Span<const size_t>(pieces), &steps, &lost);
   }
   if (!lost.ok()) {
@@ -507,12 +507,12 @@ Status GpuRows::MoveRows(RowPieces* from, RowPieces* to,
       return Status::OK();
     });
   } else if (!status.ok()) {
-    ShrinkPieces(from, lane);
+    ShrinkPieces(from, ring);
   }
   return status;
 }
 
-void GpuRows::ShrinkPieces(RowPieces* pieces, TransferLane* lane) {
+void GpuRows::ShrinkPieces(RowPieces* pieces, TransferRing* ring) {
   // An error leaves the rows whole in memory that is too large.
   CatchBadAlloc([&] {
     const size_t count = pieces->pieces().size();
@@ -522,8 +522,8 @@ void GpuRows::ShrinkPieces(RowPieces* pieces, TransferLane* lane) {
       EV_RETURN_IF_ERROR(smaller.Allocate(pieces->piece_bytes(), "rows"));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
           smaller.data(), pieces->address(p), smaller.size_bytes(),
-          cudaMemcpyDeviceToDevice, lane->stream()));
-      EV_RETURN_IF_ERROR(lane->Wait());
+          cudaMemcpyDeviceToDevice, ring->stream()));
+      EV_RETURN_IF_ERROR(ring->Wait());
       EV_RETURN_IF_ERROR(pieces->Swap(p, &smaller));
     }
     return Status::OK();
@@ -532,13 +532,13 @@ void GpuRows::ShrinkPieces(RowPieces* pieces, TransferLane* lane) {
 
 Status GpuRows::Relayout(Span<const float> initial_values) {
   WaitForSteps();
-  return WithLane([&](TransferLane* lane) {
+  return WithRing([&](TransferRing* ring) {
     const int64_t before = pieces_->stride();
     const int64_t after =
         dim_ * (1 + static_cast<int64_t>(initial_values.size()));
     DeviceBuffer values;
     if (after == before) {
-      EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane, &values));
+      EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, ring, &values));
       initial_values_ = std::move(values);
       return Status::OK();
     }
@@ -562,9 +562,9 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
             std::to_string(total_bytes) + " are free");
       }
     }
-    EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, lane, &values));
+    EV_RETURN_IF_ERROR(UploadInitialValues(initial_values, ring, &values));
     EV_RETURN_IF_ERROR(
-        MoveRows(pieces_.get(), fresh.get(), values.as<float>(), lane));
+        MoveRows(pieces_.get(), fresh.get(), values.as<float>(), ring));
     if (count == 0) live_.clear();
     initial_values_ = std::move(values);
     pieces_ = std::move(fresh);
@@ -573,14 +573,14 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
   });
 }
 
-Status GpuRows::TakeTally(const TakeRowTally& take) {
-  if (!has_tally()) return Status::OK();
+Status GpuRows::TakeCounters(const TakeRowCounters& take) {
+  if (!has_counters()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Waits on a copy of the list, so that lookups can continue.
   for (const std::shared_ptr<DeviceEvent>& event : events_.begun()) {
     EV_RETURN_IF_ERROR(event->Wait());
   }
-  return tally_->Take(take);
+  return counters_->Take(take);
 }
 
 void GpuRows::ForgetKeys(Span<const int64_t> keys) {
@@ -608,13 +608,13 @@ void GpuRows::Clear() {
   new_rows_.Clear();
   live_.clear();
   pieces_->Clear();
-  if (tally_ != nullptr) tally_->Clear();
+  if (counters_ != nullptr) counters_->Clear();
   broken_ = Status::OK();
 }
 
 int64_t GpuRows::bytes() const {
   return pieces_->bytes() + known_->bytes() +
-         (tally_ == nullptr ? 0 : tally_->bytes()) +
+         (counters_ == nullptr ? 0 : counters_->bytes()) +
          static_cast<int64_t>(defaults_.size_bytes() +
                               initial_values_.size_bytes());
 }

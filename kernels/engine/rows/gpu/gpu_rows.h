@@ -3,15 +3,15 @@
 //
 // GpuRows: a table's rows in the memory of this process's GPU. Implements
 // GpuRowHome (rows/gpu_row_home.h). Handles, gradients and rows are copied
-// through double-buffered pinned memory (base/gpu/lanes/transfer_lane.h), or
+// through double-buffered pinned memory (base/gpu/work/transfer_ring.h), or
 // directly if the caller has gradients or rows in pinned memory. Concurrent
-// calls use different lanes, so their copies overlap.
+// calls use different rings, so their copies overlap.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
 // to 8 MiB (row_pieces.h), and the default rows. Calls in flight use 4 MiB
 // each, and what lookups and updates need (rows/gpu_step/step_call.h,
-// ids/gpu/gpu_distinct.h). The key table (known_keys.h) and the tally
-// (row_tally.h) have memory of their own.
+// ids/gpu/gpu_distinct.h). The key table (known_keys.h) and the pending
+// counters (row_counters.h) have memory of their own.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_GPU_ROWS_H_
@@ -25,11 +25,11 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
-#include "kernels/engine/base/gpu/lanes/transfer_lane.h"
+#include "kernels/engine/base/gpu/work/transfer_ring.h"
 #include "kernels/engine/rows/gpu/new_rows.h"
+#include "kernels/engine/rows/gpu/row_counters.h"
 #include "kernels/engine/rows/gpu/row_events.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
-#include "kernels/engine/rows/gpu/row_tally.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
@@ -76,11 +76,11 @@ class GpuRows : public GpuRowHome {
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override;
   Status Relayout(Span<const float> initial_values) override;
-  bool keeps_tally() const override { return tally_ != nullptr; }
-  bool has_tally() const override {
-    return tally_ != nullptr && tally_->has_any();
+  bool keeps_counters() const override { return counters_ != nullptr; }
+  bool has_counters() const override {
+    return counters_ != nullptr && counters_->has_any();
   }
-  Status TakeTally(const TakeRowTally& take) override;
+  Status TakeCounters(const TakeRowCounters& take) override;
   void ForgetKeys(Span<const int64_t> keys) override;
   void Forget(Span<const RowHandle> handles) override;
   void Clear() override;
@@ -103,7 +103,9 @@ class GpuRows : public GpuRowHome {
   int64_t dim() const { return dim_; }
   int64_t num_slots() const { return num_slots_; }
   PiecesView pieces() const { return pieces_->view(); }
-  RowTally* tally() const { return tally_.get(); }  // null if none is kept
+  RowCounters* counters() const {
+    return counters_.get();
+  }  // null if none is kept
   const float* default_rows() const { return defaults_.as<float>(); }
   const float* initial_values() const { return initial_values_.as<float>(); }
   const std::shared_ptr<KnownKeys>& known() const { return known_; }
@@ -119,23 +121,23 @@ class GpuRows : public GpuRowHome {
   Status AddReserved(const int64_t* key, RowHandle handle, int64_t default_row);
   Status Create(const GpuRowHomeOptions& options);
 
-  // Writes queued rows, makes the device current, runs body(lane), and waits
-  // for the lane. WithDevice does the same without writing queued rows.
-  Status WithLane(const std::function<Status(TransferLane*)>& body);
-  Status WithDevice(const std::function<Status(TransferLane*)>& body);
+  // Writes queued rows, makes the device current, runs body(ring), and waits
+  // for the ring. WithDevice does the same without writing queued rows.
+  Status WithRing(const std::function<Status(TransferRing*)>& body);
+  Status WithDevice(const std::function<Status(TransferRing*)>& body);
   // Writes the rows, then the keys.
-  Status WriteQueued(NewRows::Writing* writing, TransferLane* lane);
-  Status WriteQueuedRows(NewRows::Writing* writing, TransferLane* lane);
-  Status WriteQueuedKeys(NewRows::Writing* writing, TransferLane* lane);
+  Status WriteQueued(NewRows::Writing* writing, TransferRing* ring);
+  Status WriteQueuedRows(NewRows::Writing* writing, TransferRing* ring);
+  Status WriteQueuedKeys(NewRows::Writing* writing, TransferRing* ring);
   static Status UploadInitialValues(Span<const float> values,
-                                    TransferLane* lane, DeviceBuffer* to);
+                                    TransferRing* ring, DeviceBuffer* to);
   // Moves all rows to new pieces of another width. An error leaves all rows in
   // *from, or sets broken_.
   Status MoveRows(RowPieces* from, RowPieces* to, const float* initial_values,
-                  TransferLane* lane);
+                  TransferRing* ring);
   // Moves pieces whose memory is too large to smaller memory, as far as there
   // is some. REQUIRES: no work on the rows is in flight.
-  static void ShrinkPieces(RowPieces* pieces, TransferLane* lane);
+  static void ShrinkPieces(RowPieces* pieces, TransferRing* ring);
   // Computes bytes_per_row for each row on the device and copies them to the
   // host, in chunks. Per chunk, work(batch, out) enqueues the computation; out
   // is in device memory. take(begin, n, bytes) gets the results of rows [begin,
@@ -143,18 +145,18 @@ class GpuRows : public GpuRowHome {
   Status BringDown(
       Span<const RowHandle> handles, size_t bytes_per_row,
       const std::function<void(int64_t, int64_t, const char*)>& take,
-      const std::function<Status(const RowBatch&, char*, TransferLane*)>& work);
+      const std::function<Status(const RowBatch&, char*, TransferRing*)>& work);
   // Copies handles and their floats, [N, width], to the device in chunks, and
   // calls work(batch, floats) for each chunk; floats are in device memory. The
   // source is 'pinned', in pinned memory, or, if that is null, what fill
   // writes.
   Status SendUp(
       Span<const RowHandle> handles, int64_t width, const float* pinned,
-      const FillRows& fill, TransferLane* lane,
+      const FillRows& fill, TransferRing* ring,
       const std::function<Status(const RowBatch&, const float*)>& work);
   // Like SendUp, for floats [N, dim] in any host memory.
   Status SendUpAll(
-      Span<const RowHandle> handles, const float* floats, TransferLane* lane,
+      Span<const RowHandle> handles, const float* floats, TransferRing* ring,
       const std::function<Status(const RowBatch&, const float*)>& work);
   size_t turn_bytes() const;
   // Makes the device current and waits until no work of steps is in flight. For
@@ -167,7 +169,7 @@ class GpuRows : public GpuRowHome {
   DeviceBuffer defaults_;
   DeviceBuffer initial_values_;
   std::unique_ptr<RowPieces> pieces_;
-  std::unique_ptr<RowTally> tally_;         // null if none is kept
+  std::unique_ptr<RowCounters> counters_;   // null if none is kept
   const std::shared_ptr<KnownKeys> known_;  // shared with steps in flight
   // Not OK if a failed call left the rows in an unknown state.
   Status broken_;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu/known_keys.h"
@@ -142,18 +142,18 @@ Status KnownKeys::Put(const int64_t* keys, const RowHandle* handles,
 
 Status KnownKeys::Grow() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(0, 0, &lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(0, 0, &context));
   if (view_.num_buckets != 0) {
     // The counters include keys that other streams insert.
     EV_CUDA_RETURN_IF_ERROR(cudaDeviceSynchronize());
-    EV_RETURN_IF_ERROR(ReadCounters(lane->stream()));
+    EV_RETURN_IF_ERROR(ReadCounters(context->stream()));
   }
   const int64_t slots = static_cast<int64_t>(view_.num_buckets) * kKnownBucket;
   if (used_ + reserved_ + 1 > MostUsed(slots)) {
-    EV_RETURN_IF_ERROR(Rebuild(reserved_ + 1, lane->stream()));
+    EV_RETURN_IF_ERROR(Rebuild(reserved_ + 1, context->stream()));
   }
-  WorkLane::Release(std::move(lane));
+  WorkContext::Release(std::move(context));
   return Status::OK();
 }
 
@@ -223,19 +223,20 @@ Status KnownKeys::Erase(Span<const int64_t> keys) {
 
 Status KnownKeys::EraseSome(Span<const int64_t> keys) {
   const size_t bytes = keys.size() * sizeof(int64_t);
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, bytes, &lane));
-  int64_t* const on_gpu = reinterpret_cast<int64_t*>(lane->device());
-  std::memcpy(lane->host(), keys.data(), bytes);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      on_gpu, lane->host(), bytes, cudaMemcpyHostToDevice, lane->stream()));
-  EraseKernel<<<BlocksFor(keys.size()), kThreads, 0, lane->stream()>>>(
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(bytes, bytes, &context));
+  int64_t* const on_gpu = reinterpret_cast<int64_t*>(context->device());
+  std::memcpy(context->host(), keys.data(), bytes);
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(on_gpu, context->host(), bytes,
+                                          cudaMemcpyHostToDevice,
+                                          context->stream()));
+  EraseKernel<<<BlocksFor(keys.size()), kThreads, 0, context->stream()>>>(
       view_, on_gpu, static_cast<int64_t>(keys.size()));
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("EraseKernel");
-  EV_RETURN_IF_ERROR(lane->Wait());
-  EV_RETURN_IF_ERROR(ReadCounters(lane->stream()));
-  Shrink(lane->stream());
-  WorkLane::Release(std::move(lane));
+  EV_RETURN_IF_ERROR(context->Wait());
+  EV_RETURN_IF_ERROR(ReadCounters(context->stream()));
+  Shrink(context->stream());
+  WorkContext::Release(std::move(context));
   return Status::OK();
 }
 

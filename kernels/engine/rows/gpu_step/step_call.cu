@@ -61,7 +61,8 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   PlaceIds();
   LayOut();
   misfits_ = std::vector<std::atomic<bool>>(tables_.size());
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(here_.bytes, there_.bytes, &lane_));
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(here_.bytes, there_.bytes, &context_));
   for (Table& table : tables_) {
     if (stream_ != nullptr) break;
     table.out = OnDevice<float>(there_.outputs + table.out_at);
@@ -197,30 +198,30 @@ StepCall::~StepCall() {
   if (stream_ == nullptr && end_ != nullptr && !are_outputs_taken_) {
     has_failed_ |= !end_->Wait().ok();
   }
-  if (lane_ != nullptr) {
+  if (context_ != nullptr) {
     // The GPU may still read the caller's ids. Ids in GPU memory need no wait
     // if 'end_' was recorded, because the caller's stream waits for it.
     const bool may_be_read = are_pinned_ || (are_there_ && end_ == nullptr);
-    if (may_be_read && !is_taken_) has_failed_ |= !lane_->Wait().ok();
-    if (groups_ != nullptr) has_failed_ |= !groups_->End(lane_.get()).ok();
+    if (may_be_read && !is_taken_) has_failed_ |= !context_->Wait().ok();
+    if (groups_ != nullptr) has_failed_ |= !groups_->End(context_.get()).ok();
     // Copies of ids of waves that were not launched may be in flight.
     if (uploads_ != nullptr) {
-      has_failed_ |= !uploads_->Join(lane_->stream()).ok();
+      has_failed_ |= !uploads_->Join(context_->stream()).ok();
     }
   }
   if (uploads_ != nullptr) {
     SideStreams::Get()->Release(device_, std::move(uploads_));
   }
-  const auto release = [this](std::unique_ptr<WorkLane>* lane) {
-    // A lane whose state is unknown is not reused; its destructor waits.
-    if (*lane == nullptr || has_failed_ ||
-        (end_ != nullptr && !end_->Before((*lane)->stream()).ok())) {
+  const auto release = [this](std::unique_ptr<WorkContext>* context) {
+    // A context whose state is unknown is not reused; its destructor waits.
+    if (*context == nullptr || has_failed_ ||
+        (end_ != nullptr && !end_->Before((*context)->stream()).ok())) {
       return;
     }
-    WorkLane::ReleaseBusy(std::move(*lane));
+    WorkContext::ReleaseBusy(std::move(*context));
   };
-  for (std::unique_ptr<WorkLane>& lane : lanes_) release(&lane);
-  release(&lane_);
+  for (std::unique_ptr<WorkContext>& context : contexts_) release(&context);
+  release(&context_);
 }
 
 Status StepCall::Start(int t, Span<const int32_t> offsets) {
@@ -413,9 +414,9 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
   if (is_small_) {
     *OnHost<uint32_t>(here_.counter) = 0;
     const size_t sent = here_.tables + DescriptionBytes(n) - here_.ids;
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(lane_->device() + there_.ids, lane_->host() + here_.ids,
-                        sent, cudaMemcpyHostToDevice, lane_->stream()));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        context_->device() + there_.ids, context_->host() + here_.ids, sent,
+        cudaMemcpyHostToDevice, context_->stream()));
     return Status::OK();
   }
   size_t bytes = DescriptionBytes(n);
@@ -428,8 +429,8 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
     bytes += counter_bytes;
   }
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(lane_->device() + there_.tables, described, bytes,
-                      cudaMemcpyHostToDevice, lane_->stream()));
+      cudaMemcpyAsync(context_->device() + there_.tables, described, bytes,
+                      cudaMemcpyHostToDevice, context_->stream()));
   return Status::OK();
 }
 
@@ -445,7 +446,7 @@ StepCall::KnownLocks StepCall::LockKnown(int begin, int end) const {
 }
 
 Status StepCall::LaunchFind() {
-  const cudaStream_t stream = lane_->stream();
+  const cudaStream_t stream = context_->stream();
   const int n = static_cast<int>(tables_.size());
   std::vector<GpuRows*> rows;
   for (const Table& table : tables_) rows.push_back(table.rows);
@@ -453,7 +454,7 @@ Status StepCall::LaunchFind() {
   EV_RETURN_IF_ERROR(FollowKeys(rows, stream));
   if (has_lists_) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + there_.offsets, lane_->host() + here_.offsets,
+        context_->device() + there_.offsets, context_->host() + here_.offsets,
         num_offsets_ * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
   }
   {
@@ -465,7 +466,7 @@ Status StepCall::LaunchFind() {
     Launches launches;
     EV_RETURN_IF_ERROR(SendDescription(described, &launches));
     if (are_there_) {
-      EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+      EV_RETURN_IF_ERROR(context_->Follow(*stream_));
       // Enqueued first, since the CPU waits for the result.
       EV_RETURN_IF_ERROR(FindSamples());
     }
@@ -478,8 +479,8 @@ Status StepCall::LaunchFind() {
 Status StepCall::BringCounter() {
   if (is_small_) return Status::OK();  // the kernel counts in host memory
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      lane_->host() + here_.counter, lane_->device() + there_.counter,
-      sizeof(uint32_t), cudaMemcpyDeviceToHost, lane_->stream()));
+      context_->host() + here_.counter, context_->device() + there_.counter,
+      sizeof(uint32_t), cudaMemcpyDeviceToHost, context_->stream()));
   return Status::OK();
 }
 
@@ -489,12 +490,12 @@ Status StepCall::FindSamples() {
   const int32_t* const on_host = reinterpret_cast<const int32_t*>(
       OnHost<StepLookupTable>(here_.tables) + n);
   EV_RETURN_IF_ERROR(LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
-                                       on_host[4 * n + 3], lane_->stream()));
+                                       on_host[4 * n + 3], context_->stream()));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      lane_->host() + here_.counter + sizeof(uint32_t),
-      lane_->device() + there_.counter + sizeof(uint32_t), n * sizeof(uint32_t),
-      cudaMemcpyDeviceToHost, lane_->stream()));
-  return DeviceEvent::Record(lane_->stream(), &samples_are_here_);
+      context_->host() + here_.counter + sizeof(uint32_t),
+      context_->device() + there_.counter + sizeof(uint32_t),
+      n * sizeof(uint32_t), cudaMemcpyDeviceToHost, context_->stream()));
+  return DeviceEvent::Record(context_->stream(), &samples_are_here_);
 }
 
 Status StepCall::TakeOnce() {
@@ -510,7 +511,7 @@ Status StepCall::TakeOnce() {
 
 Status StepCall::Take() {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(lane_->Wait());
+  EV_RETURN_IF_ERROR(context_->Wait());
   return TakeUnknown();
 }
 
@@ -546,7 +547,7 @@ Status StepCall::LaunchPools(const Launches& launches) {
   for (int kind = 0; kind < kPoolKinds; ++kind) {
     EV_RETURN_IF_ERROR(LaunchPoolHandles(
         LookupView(launches.num_entries), kind, kinds[kind], kinds[kind + 1],
-        blocks[kind], blocks[kind + 1] - blocks[kind], lane_->stream()));
+        blocks[kind], blocks[kind + 1] - blocks[kind], context_->stream()));
   }
   return Status::OK();
 }
@@ -555,14 +556,14 @@ Status StepCall::LaunchPools(const Launches& launches) {
 Status StepCall::PoolAll() {
   std::vector<GpuRows*> rows;
   for (const Table& table : tables_) rows.push_back(table.rows);
-  EV_RETURN_IF_ERROR(FollowRows(rows, lane_->stream(), &followed_));
+  EV_RETURN_IF_ERROR(FollowRows(rows, context_->stream(), &followed_));
   Described described;
   described.end = static_cast<int>(tables_.size());
   described.pools = true;
   described.here = here_.pool_tables;  // here_.tables may still be in flight
   Launches launches;
   EV_RETURN_IF_ERROR(SendDescription(described, &launches));
-  EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+  EV_RETURN_IF_ERROR(context_->Follow(*stream_));
   writes_outputs_ = true;
   return LaunchPools(launches);
 }
@@ -576,11 +577,12 @@ Status StepCall::Pool() {
   }
   has_failed_ = true;
   if (!is_pooled_) EV_RETURN_IF_ERROR(PoolAll());
-  EV_RETURN_IF_ERROR(End(lane_->stream(), stream_.get()));
+  EV_RETURN_IF_ERROR(End(context_->stream(), stream_.get()));
   if (have_occurrences_) {  // needed by updates only, so after the outputs
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + there_.occurrences, lane_->host() + here_.occurrences,
-        num_ids_ * sizeof(int32_t), cudaMemcpyHostToDevice, lane_->stream()));
+        context_->device() + there_.occurrences,
+        context_->host() + here_.occurrences, num_ids_ * sizeof(int32_t),
+        cudaMemcpyHostToDevice, context_->stream()));
   }
   for (const Table& table : tables_) table.rows->events().Add(end_, followed_);
   has_failed_ = false;
@@ -599,13 +601,13 @@ Status StepCall::BringOutputs(int begin, int end) {
     void* to = first.host_out;
     ++t;
     if (!first.is_host_out_pinned) {
-      to = lane_->host() + here_.outputs + first.out_at;
+      to = context_->host() + here_.outputs + first.out_at;
       for (; t < end && !tables_[t].is_host_out_pinned; ++t) {
         bytes = tables_[t].out_at + tables_[t].out_bytes() - first.out_at;
       }
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        to, first.out, bytes, cudaMemcpyDeviceToHost, lane_->stream()));
+        to, first.out, bytes, cudaMemcpyDeviceToHost, context_->stream()));
   }
   return Status::OK();
 }
@@ -619,7 +621,7 @@ Status StepCall::TakeOutput(int t) {
   EV_RETURN_IF_ERROR(end_->Wait());
   are_outputs_taken_.store(true, std::memory_order_relaxed);
   if (!table.is_host_out_pinned) {
-    std::memcpy(table.host_out, lane_->host() + here_.outputs + table.out_at,
+    std::memcpy(table.host_out, context_->host() + here_.outputs + table.out_at,
                 table.out_bytes());
   }
   return Status::OK();
@@ -631,8 +633,8 @@ Status StepCall::Offsets(const Table& table, int32_t* offsets) const {
   if (OneIdEach(table)) {
     std::iota(offsets, offsets + count, 0);
   } else if (table.where == IdsAre::kOnGpu) {
-    return lane_->BringDown(there_.offsets + at * sizeof(int32_t),
-                            count * sizeof(int32_t), offsets);
+    return context_->BringDown(there_.offsets + at * sizeof(int32_t),
+                               count * sizeof(int32_t), offsets);
   } else {
     std::copy_n(OnHost<int32_t>(here_.offsets) + at, count, offsets);
   }

@@ -22,13 +22,13 @@
 //     divides.
 //   outputs in host memory: their size on the GPU, and again pinned unless they
 //     are in pinned memory.
-//   per id, for an update: 40 on the GPU; 12 pinned for tables with notes_rows
+//   per id, for an update: 40 on the GPU; 12 pinned for tables with lists_rows
 //     (step_rows.h), and 4 pinned if the update has handles. Held from the
 //     update on, or from the pooling on if an update is expected.
 //
-// All of it is memory of lanes (base/gpu/lanes/work_lane.h), except 16 bytes
-// per id of a table in the step in which it gets its first wide id: 8 on the
-// GPU and 8 pageable.
+// All of it is memory of contexts (base/gpu/work/work_context.h), except 16
+// bytes per id of a table in the step in which it gets its first wide id: 8 on
+// the GPU and 8 pageable.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_CALL_H_
@@ -44,8 +44,8 @@
 
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
-#include "kernels/engine/base/gpu/lanes/staged_upload.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/staged_upload.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu_step.h"
@@ -86,7 +86,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
                  Span<const int> slot_columns) const override;
   Status Update(const std::string& rule, Span<const float> hyper,
                 Span<const GpuStepUpdate> updates, const DeviceStream* stream,
-                std::unique_ptr<GpuStepNotes>* notes) override;
+                std::unique_ptr<GpuMetaUpdates>* meta_updates) override;
 
  private:
   enum class IdsAre {
@@ -94,7 +94,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     kPinned,  // in the caller's pinned memory, which the GPU reads
     kOnGpu,   // in GPU memory
   };
-  // The int64 ids of a table whose ids do not all fit into int32. Not lane
+  // The int64 ids of a table whose ids do not all fit into int32. Not context
   // memory, since a table needs it in one step only. 'there' is freed first;
   // that waits for the copy that reads 'here'.
   struct WideIds {
@@ -110,7 +110,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     float* out = nullptr;       // in GPU memory
     float* host_out = nullptr;  // in host memory; null if the step has a stream
     bool is_host_out_pinned = false;
-    size_t out_at = 0;  // byte offset in the lane's outputs
+    size_t out_at = 0;  // byte offset in the context's outputs
     std::vector<GpuStepPiece> pieces;
     int wave = 0;
     bool is_narrow = false;    // ids on the GPU are int32
@@ -313,11 +313,11 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
 
   template <typename T>
   T* OnDevice(size_t at) const {
-    return reinterpret_cast<T*>(lane_->device() + at);
+    return reinterpret_cast<T*>(context_->device() + at);
   }
   template <typename T>
   T* OnHost(size_t at) const {
-    return reinterpret_cast<T*>(lane_->host() + at);
+    return reinterpret_cast<T*>(context_->host() + at);
   }
 
   struct Layout {
@@ -345,10 +345,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   std::atomic<bool> are_outputs_taken_{false};
   // True if some sample may not be exactly one id.
   std::atomic<bool> has_lists_{false};
-  Layout here_, there_;  // of the lane's pinned memory and its GPU memory
-  std::unique_ptr<WorkLane> lane_;
+  Layout here_, there_;  // of the context's pinned memory and its GPU memory
+  std::unique_ptr<WorkContext> context_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  // The stream that copies ids to the GPU; null: the lane's stream does.
+  // The stream that copies ids to the GPU; null: the context's stream does.
   std::unique_ptr<SideStream> uploads_;
   // Per table: true if it narrows and an id did not fit into int32.
   std::vector<std::atomic<bool>> misfits_;
@@ -357,7 +357,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool pools_early_ = false;     // lookup and pooling are launched together
   bool writes_outputs_ = false;  // some outputs may be being written
   bool is_pooled_ = false;       // the pooling of all tables is enqueued
-  BegunEvents followed_;         // events that the lane's stream waits for
+  BegunEvents followed_;         // events that the context's stream waits for
   // Event recorded after the GPU has read pinned ids without an owner; null if
   // there are none.
   std::shared_ptr<DeviceEvent> ids_are_read_;
@@ -371,8 +371,8 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   // ids.
   std::vector<uint32_t> unknown_;
   std::vector<int64_t> unknown_keys_;
-  // Lanes whose memory is used by work that may be in flight.
-  std::vector<std::unique_ptr<WorkLane>> lanes_;
+  // Contexts whose memory is used by work that may be in flight.
+  std::vector<std::unique_ptr<WorkContext>> contexts_;
   bool groups_early_ = false;  // TakeRest has work that is not done
   // Groups launched right after the pooling, for the update; may be null.
   std::unique_ptr<StepGroups> groups_;

@@ -88,8 +88,8 @@ Status StepGroups::Create() {
                    reinterpret_cast<char*>(plan_.counts));
     if (pass == 0) {
       EV_RETURN_IF_ERROR(
-          WorkLane::Acquire(description.bytes(), carve.bytes(), &lane_));
-      base = lane_->device();
+          WorkContext::Acquire(description.bytes(), carve.bytes(), &context_));
+      base = context_->device();
     }
   }
   plan_.num_tables = static_cast<int>(n);
@@ -105,14 +105,17 @@ Status StepGroups::Create() {
 StepGroups::~StepGroups() {
   if (side_ == nullptr) return;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // After a failure the lane is destroyed, which waits for its work.
-  if (lane_ != nullptr && !has_failed_ && side_->Join(lane_->stream()).ok()) {
-    WorkLane::ReleaseBusy(std::move(lane_));
+  // After a failure the context is destroyed, which waits for its work.
+  if (context_ != nullptr && !has_failed_ &&
+      side_->Join(context_->stream()).ok()) {
+    WorkContext::ReleaseBusy(std::move(context_));
   }
   SideStreams::Get()->Release(device_, std::move(side_));
 }
 
-std::unique_ptr<WorkLane> StepGroups::TakeLane() { return std::move(lane_); }
+std::unique_ptr<WorkContext> StepGroups::TakeContext() {
+  return std::move(context_);
+}
 
 bool StepGroups::AreOf(const std::vector<int>& numbers,
                        const std::vector<StepTable>& tables) const {
@@ -124,19 +127,19 @@ bool StepGroups::AreOf(const std::vector<int>& numbers,
 }
 
 Status StepGroups::SendTables(size_t at, size_t end) {
-  std::memcpy(lane_->host() + at, tables_.data(),
+  std::memcpy(context_->host() + at, tables_.data(),
               tables_.size() * sizeof(StepTable));
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(lane_->device() + at, lane_->host() + at, end - at,
-                      cudaMemcpyHostToDevice, lane_->stream()));
+      cudaMemcpyAsync(context_->device() + at, context_->host() + at, end - at,
+                      cudaMemcpyHostToDevice, context_->stream()));
   return Status::OK();
 }
 
 Status StepGroups::Launch(const Source& source) {
   has_failed_ = true;
-  const cudaStream_t stream = lane_->stream();
+  const cudaStream_t stream = context_->stream();
   const size_t bytes = tiles_.size() * sizeof(int32_t);
-  std::memcpy(lane_->host() + tiles_at_, tiles_.data(), bytes);
+  std::memcpy(context_->host() + tiles_at_, tiles_.data(), bytes);
   EV_RETURN_IF_ERROR(SendTables(grouped_at_, tiles_at_ + bytes));
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemsetAsync(plan_.counts, 0, zero_bytes_, stream));
@@ -163,13 +166,13 @@ Status StepGroups::Describe(const std::vector<StepTable>& tables) {
   EV_RETURN_IF_ERROR(
       SendTables(updated_at_, updated_at_ + tables.size() * sizeof(StepTable)));
   plan_.tables =
-      reinterpret_cast<const StepTable*>(lane_->device() + updated_at_);
+      reinterpret_cast<const StepTable*>(context_->device() + updated_at_);
   return Status::OK();
 }
 
-Status StepGroups::End(WorkLane* other) {
-  EV_RETURN_IF_ERROR(side_->Join(lane_->stream()));
-  return other->Follow(DeviceStream{lane_->stream()});
+Status StepGroups::End(WorkContext* other) {
+  EV_RETURN_IF_ERROR(side_->Join(context_->stream()));
+  return other->Follow(DeviceStream{context_->stream()});
 }
 
 }  // namespace gpu

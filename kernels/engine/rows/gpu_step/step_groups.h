@@ -5,7 +5,7 @@
 // rows for the update (gpu_step/step_plan.cuh). Grouping needs no gradients, so
 // it can run while they are computed.
 //
-// MEMORY: a lane with 40 bytes of device memory per id.
+// MEMORY: a context with 40 bytes of device memory per id.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_
@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/side_stream.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
@@ -45,32 +45,32 @@ class StepGroups {
   bool AreOf(const std::vector<int>& numbers,
              const std::vector<StepTable>& tables) const;
 
-  // Enqueues the grouping on the lane's stream, and the sorting of long keys'
-  // occurrences on the side stream.
+  // Enqueues the grouping on the context's stream, and the sorting of long
+  // keys' occurrences on the side stream.
   Status Launch(const Source& source);
   // Uploads the tables again, now with the rows and gradients that the update's
   // kernels read. Call after Launch.
   Status Describe(const std::vector<StepTable>& tables);
-  // Makes later work of lane 'other' wait for the grouping, which reads the
-  // other lane's memory. Call it before the groups are destroyed without an
+  // Makes later work of context 'other' wait for the grouping, which reads the
+  // other context's memory. Call it before the groups are destroyed without an
   // update.
-  Status End(WorkLane* other);
+  Status End(WorkContext* other);
 
   const StepPlan& plan() const { return plan_; }
   int max_dim() const { return max_dim_; }
   // Whether a table has enough ids for a key of LaunchHuge.
   bool may_have_huge() const { return may_have_huge_; }
   int num_processors() const { return num_processors_; }
-  WorkLane* lane() const { return lane_.get(); }
+  WorkContext* context() const { return context_.get(); }
   SideStream* side() const { return side_.get(); }
-  // Gives the lane away. REQUIRES: the lane's stream waits for the side stream,
-  // so no other work of the groups is in flight.
-  std::unique_ptr<WorkLane> TakeLane();
+  // Gives the context away. REQUIRES: the context's stream waits for the side
+  // stream, so no other work of the groups is in flight.
+  std::unique_ptr<WorkContext> TakeContext();
 
  private:
   explicit StepGroups(int device) : device_(device) {}
   Status Create();
-  // Copies the tables to offset 'at' of the lane's memory, together with the
+  // Copies the tables to offset 'at' of the context's memory, together with the
   // data from there to 'end'.
   Status SendTables(size_t at, size_t end);
 
@@ -84,7 +84,7 @@ class StepGroups {
   int num_tiles_ = 0, num_bins_ = 0;
   size_t grouped_at_ = 0, updated_at_ = 0, tiles_at_ = 0;
   size_t zero_bytes_ = 0;
-  std::unique_ptr<WorkLane> lane_;
+  std::unique_ptr<WorkContext> context_;
   std::unique_ptr<SideStream> side_;
   bool has_failed_ = false;  // unknown work may be in flight
 };

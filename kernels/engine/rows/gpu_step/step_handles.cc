@@ -26,11 +26,12 @@ Status StepCall::SetHandles(const std::vector<NewHandles>& all,
   Parts both;
   const size_t ids_at = both.AddBytes(num_ids * sizeof(uint32_t));
   const size_t given_at = both.AddBytes(num_ids * sizeof(RowHandle));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
-  char* const here = lane->host();
-  char* const there = lane->device();
-  lanes_.push_back(std::move(lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(both.bytes(), both.bytes(), &context));
+  char* const here = context->host();
+  char* const there = context->device();
+  contexts_.push_back(std::move(context));
   uint32_t* const ids = reinterpret_cast<uint32_t*>(here + ids_at);
   RowHandle* const given = reinterpret_cast<RowHandle*>(here + given_at);
   int64_t id = 0;
@@ -55,10 +56,10 @@ Status StepCall::SetGivenHandles(const std::vector<GpuStepUpdate>& updates,
     bytes += update.handles.size() * sizeof(RowHandle);
   }
   if (bytes == 0) return Status::OK();
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(bytes, 0, &lane));
-  char* here = lane->host();
-  lanes_.push_back(std::move(lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(bytes, 0, &context));
+  char* here = context->host();
+  contexts_.push_back(std::move(context));
   for (const GpuStepUpdate& update : updates) {
     const size_t size = update.handles.size() * sizeof(RowHandle);
     if (size == 0) continue;

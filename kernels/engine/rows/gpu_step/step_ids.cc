@@ -57,7 +57,7 @@ void StepCall::PlaceIds() {
 // Returns the GPU memory for a wave's ids. Null for a small step, whose ids are
 // copied later (SendDescription).
 char* StepCall::UploadTo(const Wave& wave) const {
-  return is_small_ ? nullptr : lane_->device() + there_.ids + wave.put_at;
+  return is_small_ ? nullptr : context_->device() + there_.ids + wave.put_at;
 }
 
 Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
@@ -66,7 +66,7 @@ Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
   const Table& table = tables_[t];
   Wave* const wave = waves_[table.wave].get();
   const size_t at = table.ids_at - wave->put_at;
-  char* const here = lane_->host() + here_.ids + wave->put_at;
+  char* const here = context_->host() + here_.ids + wave->put_at;
   char* const there = UploadTo(*wave);
   if (!table.narrows) {
     return wave->upload->Put(at + begin * sizeof(int64_t), ids.data(),
@@ -89,7 +89,7 @@ Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
   return wave->upload->Put(
       tables_[t].ids_at - wave->put_at + begin * sizeof(int32_t), ids.data(),
       ids.size() * sizeof(int32_t), wave->put_bytes,
-      lane_->host() + here_.ids + wave->put_at, UploadTo(*wave),
+      context_->host() + here_.ids + wave->put_at, UploadTo(*wave),
       upload_stream());
 }
 
@@ -104,7 +104,7 @@ Status StepCall::PutWide(Table* table) {
   // The source of the copy, 'wide', lives as long as the step.
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(wide->there.data(), wide->here.data(),
                                           bytes, cudaMemcpyHostToDevice,
-                                          lane_->stream()));
+                                          context_->stream()));
   table->wide = std::move(wide);
   table->is_narrow = table->narrows = false;
   return Status::OK();
@@ -113,12 +113,12 @@ Status StepCall::PutWide(Table* table) {
 const char* StepCall::HostIds(const Table& table) const {
   return table.wide != nullptr
              ? reinterpret_cast<const char*>(table.wide->here.data())
-             : lane_->host() + here_.ids + table.ids_at;
+             : context_->host() + here_.ids + table.ids_at;
 }
 
 char* StepCall::DeviceIds(const Table& table) const {
   return table.wide != nullptr ? table.wide->there.as<char>()
-                               : lane_->device() + there_.ids + table.ids_at;
+                               : context_->device() + there_.ids + table.ids_at;
 }
 
 // Called before all other work, because the copy limits a lookup of many ids.
@@ -126,15 +126,15 @@ Status StepCall::SendPinned() {
   for (const Table& table : tables_) {
     if (table.where != IdsAre::kPinned) continue;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + there_.ids + table.ids_at, table.given,
-        table.id_bytes(), cudaMemcpyHostToDevice, lane_->stream()));
+        context_->device() + there_.ids + table.ids_at, table.given,
+        table.id_bytes(), cudaMemcpyHostToDevice, context_->stream()));
   }
   const bool all_owned =
       std::all_of(tables_.begin(), tables_.end(), [](const Table& table) {
         return table.where != IdsAre::kPinned || table.ids_owner != nullptr;
       });
   return all_owned ? Status::OK()
-                   : DeviceEvent::Record(lane_->stream(), &ids_are_read_);
+                   : DeviceEvent::Record(context_->stream(), &ids_are_read_);
 }
 
 Status StepCall::BringIds(int t, GpuStepIds* to) {
@@ -144,8 +144,8 @@ Status StepCall::BringIds(int t, GpuStepIds* to) {
   std::vector<char> brought;
   if (table.where != IdsAre::kPut) {
     brought.resize(table.id_bytes());
-    EV_RETURN_IF_ERROR(lane_->BringDown(there_.ids + table.ids_at,
-                                        brought.size(), brought.data()));
+    EV_RETURN_IF_ERROR(context_->BringDown(there_.ids + table.ids_at,
+                                           brought.size(), brought.data()));
     ids = brought.data();
   }
   if (table.is_narrow) {
@@ -155,8 +155,9 @@ Status StepCall::BringIds(int t, GpuStepIds* to) {
   }
   EV_RETURN_IF_ERROR(Offsets(table, to->offsets));
   to->occurrences = HostOccurrences(table);
-  return lane_->BringDown(there_.handles + table.id_begin * sizeof(RowHandle),
-                          table.num_ids * sizeof(RowHandle), to->handles);
+  return context_->BringDown(
+      there_.handles + table.id_begin * sizeof(RowHandle),
+      table.num_ids * sizeof(RowHandle), to->handles);
 }
 
 }  // namespace gpu

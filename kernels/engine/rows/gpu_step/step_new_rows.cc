@@ -36,9 +36,9 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
     for (GpuRows* rows : all) queues.emplace_back(&rows->new_rows());
     EV_RETURN_IF_ERROR(WriteQueues(all, &queues, stream, &followed));
     EV_RETURN_IF_ERROR(DeviceEvent::Record(stream, &written));
-    // The lane's memory is in use until 'written', even if the step fails
+    // The context's memory is in use until 'written', even if the step fails
     // later.
-    return written->Before(lanes_.back()->stream());
+    return written->Before(contexts_.back()->stream());
   });
   if (status.ok()) {
     for (GpuRows* rows : all) rows->events().AddKeys(written, followed);
@@ -66,11 +66,12 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   const size_t keys_at = both.AddBytes(num_keys * sizeof(int64_t));
   const size_t rows_at = both.AddBytes(num_rows * sizeof(RowHandle));
   const size_t handles_at = both.AddBytes(num_keys * sizeof(RowHandle));
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(WorkLane::Acquire(both.bytes(), both.bytes(), &lane));
-  char* const here = lane->host();
-  char* const there = lane->device();
-  lanes_.push_back(std::move(lane));
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(
+      WorkContext::Acquire(both.bytes(), both.bytes(), &context));
+  char* const here = context->host();
+  char* const there = context->device();
+  contexts_.push_back(std::move(context));
   int64_t* defaults = reinterpret_cast<int64_t*>(here + defaults_at);
   int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
   RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A kernel visits the lists of distinct keys and writes the rows of tables with
-// notes_rows to pinned memory, one warp at a time. A copy would have to wait
+// lists_rows to pinned memory, one warp at a time. A copy would have to wait
 // for the number of rows, which is in GPU memory.
 
 #include <cuda_runtime_api.h>
@@ -46,9 +46,9 @@ __device__ __forceinline__ void Append(const Lists& to, unsigned* num_rows,
 
 __global__ void __launch_bounds__(kStepBlock)
     BringRowsKernel(StepPlan plan, Lists to) {
-  unsigned* const num_rows = &plan.counts->noted;
+  unsigned* const num_rows = &plan.counts->listed;
   VisitKeys(
-      plan, [](const StepTable& table) { return table.notes_rows != 0; },
+      plan, [](const StepTable& table) { return table.lists_rows != 0; },
       [&](const StepTable& table, uint32_t row, uint32_t occurrences,
           bool has) {
         Append(to, num_rows, has, table.number, row, occurrences);
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kStepBlock)
 
 StepRows::~StepRows() {
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  // A lane that was not waited for is destroyed, which waits for its work.
-  if (is_done_) WorkLane::Release(std::move(lane_));
+  // A context that was not waited for is destroyed, which waits for its work.
+  if (is_done_) WorkContext::Release(std::move(context_));
 }
 
 Status StepRows::Make(int device, int64_t num_ids,
@@ -75,9 +75,9 @@ Status StepRows::Make(int device, int64_t num_ids,
     made->rows_ = carve.Take<RowHandle>(num_ids);
     made->counts_ = carve.Take<uint32_t>(num_ids);
     if (pass == 0) {
-      EV_RETURN_IF_ERROR(
-          WorkLane::Acquire(carve.bytes(), /*device_bytes=*/0, &made->lane_));
-      base = made->lane_->host();
+      EV_RETURN_IF_ERROR(WorkContext::Acquire(carve.bytes(), /*device_bytes=*/0,
+                                              &made->context_));
+      base = made->context_->host();
     }
   }
   *rows = std::move(made);
@@ -86,12 +86,12 @@ Status StepRows::Make(int device, int64_t num_ids,
 
 Status StepRows::Launch(const StepPlan& plan, int num_processors,
                         StreamView stream) {
-  EV_RETURN_IF_ERROR(lane_->Follow(DeviceStream{stream.get()}));
-  const cudaStream_t s = lane_->stream();
+  EV_RETURN_IF_ERROR(context_->Follow(DeviceStream{stream.get()}));
+  const cudaStream_t s = context_->stream();
   BringRowsKernel<<<kBlocksEach * num_processors, kStepBlock, 0, s>>>(
       plan, Lists{numbers_, rows_, counts_});
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("BringRowsKernel");
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(count_, &plan.counts->noted,
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(count_, &plan.counts->listed,
                                           sizeof(uint32_t),
                                           cudaMemcpyDeviceToHost, s));
   return Status::OK();
@@ -99,13 +99,13 @@ Status StepRows::Launch(const StepPlan& plan, int num_processors,
 
 Status StepRows::Before(StreamView stream) const {
   std::shared_ptr<DeviceEvent> end;
-  EV_RETURN_IF_ERROR(DeviceEvent::Record(lane_->stream(), &end));
+  EV_RETURN_IF_ERROR(DeviceEvent::Record(context_->stream(), &end));
   return end->Before(stream);
 }
 
 Status StepRows::Wait(GpuStepRows* rows) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(lane_->Wait());
+  EV_RETURN_IF_ERROR(context_->Wait());
   is_done_ = true;
   const int64_t n = *count_;
   if (n > most_) {

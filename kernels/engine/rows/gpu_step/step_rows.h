@@ -3,9 +3,9 @@
 //
 // StepRows: copies the rows that an update changes, and their keys' occurrence
 // counts, to host memory. It does so for tables whose metadata is in host
-// memory (GpuStepUpdate::notes_rows).
+// memory (GpuStepUpdate::lists_rows).
 //
-// MEMORY: a lane with 12 bytes of pinned memory per id of those tables.
+// MEMORY: a context with 12 bytes of pinned memory per id of those tables.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_ROWS_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_ROWS_H_
@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
@@ -23,7 +23,7 @@
 namespace ev {
 namespace gpu {
 
-class StepRows : public GpuStepNotes {
+class StepRows : public GpuMetaUpdates {
  public:
   // num_ids: sum over all tables, at least 1. REQUIRES: the device is
   // current. ResourceExhausted: not enough memory.
@@ -49,7 +49,7 @@ class StepRows : public GpuStepNotes {
   int32_t* numbers_ = nullptr;  // [most]
   RowHandle* rows_ = nullptr;   // [most]
   uint32_t* counts_ = nullptr;  // [most]
-  std::unique_ptr<WorkLane> lane_;
+  std::unique_ptr<WorkContext> context_;
 };
 
 }  // namespace gpu

@@ -33,15 +33,16 @@ Status StepCall::TakeUnknown() {
     if (!all_put()) {
       // Copies all ids too. Ids that were put are overwritten with equal ones.
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          lane_->host() + here_.ids, lane_->device() + there_.ids, id_bytes_,
-          cudaMemcpyDeviceToHost, lane_->stream()));
+          context_->host() + here_.ids, context_->device() + there_.ids,
+          id_bytes_, cudaMemcpyDeviceToHost, context_->stream()));
     }
     // Copies all handles: scanning them costs less than sorting the positions.
     RowHandle* const handles = OnHost<RowHandle>(here_.unknown);
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        handles, lane_->device() + there_.handles, num_ids_ * sizeof(RowHandle),
-        cudaMemcpyDeviceToHost, lane_->stream()));
-    EV_RETURN_IF_ERROR(lane_->Wait());
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(handles, context_->device() + there_.handles,
+                        num_ids_ * sizeof(RowHandle), cudaMemcpyDeviceToHost,
+                        context_->stream()));
+    EV_RETURN_IF_ERROR(context_->Wait());
     unknown_.reserve(count);
     // The handle of an unknown id is the handle of a default row.
     for (int64_t i = 0; i < num_ids_; ++i) {

@@ -26,17 +26,17 @@
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/gpu_gradients.h"
 #include "kernels/engine/rows/gpu_step/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_counters.h"
 #include "kernels/engine/rows/gpu_step/step_groups.h"
 #include "kernels/engine/rows/gpu_step/step_rows.h"
-#include "kernels/engine/rows/gpu_step/step_tally.h"
 
 namespace ev {
 namespace gpu {
 
 namespace {
 
-// Synchronizes the stream if the update fails, so that no tally is taken, and
-// no memory of gradients reused, while its work is in flight.
+// Synchronizes the stream if the update fails, so that no pending counter is
+// taken, and no memory of gradients reused, while its work is in flight.
 class WaitsAfterFailure {
  public:
   explicit WaitsAfterFailure(cudaStream_t stream) : stream_(stream) {}
@@ -125,7 +125,7 @@ void StepCall::LaunchGroupsEarly() {
   if (cudaSetDevice(device_) != cudaSuccess ||
       !StepGroups::Make(device_, std::move(numbers), std::move(tables), &groups)
            .ok() ||
-      !groups->lane()->Follow(DeviceStream{lane_->stream()}).ok() ||
+      !groups->context()->Follow(DeviceStream{context_->stream()}).ok() ||
       !LaunchGroups(groups.get()).ok()) {
     return;
   }
@@ -144,8 +144,8 @@ struct StepCall::UpdateWork {
   // One entry per update that has new handles, or put gradients.
   std::vector<NewHandles> new_handles;
   std::vector<GpuGradients*> put_grads;
-  int64_t num_noted = 0;  // ids of tables that note their rows
-  bool have_handles = false, have_tallies = false;
+  int64_t num_listed = 0;  // ids of tables that list their rows
+  bool have_handles = false, have_counters = false;
 
   bool changes_handles() const { return !new_handles.empty() || have_handles; }
 };
@@ -168,14 +168,14 @@ Status StepCall::AddUpdate(size_t k, UpdateWork* call) const {
   // Counted from address 0: the gradients of the tables are separate arrays.
   table.pooled_begin = static_cast<int64_t>(grads / sizeof(float));
   table.number = update.number;
-  table.notes_rows = update.notes_rows;
+  table.lists_rows = update.lists_rows;
   table.occurrences = DeviceOccurrences(of);
-  if (update.notes_rows) call->num_noted += of.num_ids;
+  if (update.lists_rows) call->num_listed += of.num_ids;
   call->have_handles |= !update.handles.empty();
-  if (update.tally != nullptr) {
-    call->have_tallies = true;
-    table.tally_version_plus1 = update.tally->version_plus1;
-    table.tally_call = update.tally->call;
+  if (update.counters != nullptr) {
+    call->have_counters = true;
+    table.counted_version_plus1 = update.counters->version_plus1;
+    table.counted_call = update.counters->call;
   }
   call->numbers.push_back(update.number);
   call->tables.push_back(table);
@@ -204,14 +204,14 @@ Status StepCall::TakeGroups(const UpdateWork& call,
   if (*groups != nullptr) {
     const bool had_failed = has_failed_;  // an earlier failure is kept
     has_failed_ = true;
-    EV_RETURN_IF_ERROR((*groups)->End(lane_.get()));
+    EV_RETURN_IF_ERROR((*groups)->End(context_.get()));
     has_failed_ = had_failed;
     groups->reset();
   }
   return StepGroups::Make(device_, call.numbers, call.tables, groups);
 }
 
-// Sets where the rows and tallies are, after FollowRows.
+// Sets where the rows and counters are, after FollowRows.
 void StepCall::LocateRows(UpdateWork* call) {
   for (size_t k = 0; k < call->updates.size(); ++k) {
     GpuRows* const rows = call->rows[k];
@@ -220,16 +220,16 @@ void StepCall::LocateRows(UpdateWork* call) {
     table->pieces = pieces.pieces;
     table->rows_log2 = pieces.rows_log2;
     table->stride = pieces.stride;
-    if (call->updates[k].tally == nullptr) continue;
-    table->tallies = rows->tally()->pieces();
-    rows->tally()->WillHave();
+    if (call->updates[k].counters == nullptr) continue;
+    table->counters = rows->counters()->pieces();
+    rows->counters()->WillHave();
   }
 }
 
 // Enqueues the rule for all rows of the plan.
 Status StepCall::LaunchRule(const std::string& rule, Span<const float> hyper,
                             StepGroups* groups) {
-  const cudaStream_t s = groups->lane()->stream();
+  const cudaStream_t s = groups->context()->stream();
   EV_RETURN_IF_ERROR(groups->side()->Fork(s));
   const float* const grads = nullptr;  // see pooled_begin
   Status status;
@@ -254,8 +254,8 @@ Status StepCall::LaunchRule(const std::string& rule, Span<const float> hyper,
 Status StepCall::Update(const std::string& rule, Span<const float> hyper,
                         Span<const GpuStepUpdate> updates,
                         const DeviceStream* stream,
-                        std::unique_ptr<GpuStepNotes>* notes) {
-  notes->reset();
+                        std::unique_ptr<GpuMetaUpdates>* meta_updates) {
+  meta_updates->reset();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Recorded first: the gradients do not depend on the stream's later work.
   std::shared_ptr<DeviceEvent> made;
@@ -276,9 +276,9 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
 
   std::unique_ptr<StepGroups> groups;
   // Destroyed before 'groups': its destructor waits for work that reads them.
-  std::unique_ptr<StepRows> noted;
-  if (call.num_noted > 0) {
-    EV_RETURN_IF_ERROR(StepRows::Make(device_, call.num_noted, &noted));
+  std::unique_ptr<StepRows> listed;
+  if (call.num_listed > 0) {
+    EV_RETURN_IF_ERROR(StepRows::Make(device_, call.num_listed, &listed));
   }
 
   std::lock_guard<std::mutex> lock(mu_);
@@ -286,31 +286,32 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   bool is_grouped = false;
   EV_RETURN_IF_ERROR(TakeGroups(call, &groups, &is_grouped));
   // For SetHandles, SetGivenHandles and the groups.
-  lanes_.reserve(lanes_.size() + 3);
+  contexts_.reserve(contexts_.size() + 3);
   // From here on, work may be in flight.
   has_failed_ = true;
-  const cudaStream_t s = groups->lane()->stream();
+  const cudaStream_t s = groups->context()->stream();
   WaitsAfterFailure after_failure(s);
   BegunEvents followed;
   EV_RETURN_IF_ERROR(FollowRows(call.rows, s, &followed));
   LocateRows(&call);
   // Waits for the lookup. FollowRows has waited for earlier updates of the same
   // tables; updates of other tables change nothing that this one reads.
-  EV_RETURN_IF_ERROR(groups->lane()->Follow(DeviceStream{lane_->stream()}));
+  EV_RETURN_IF_ERROR(
+      groups->context()->Follow(DeviceStream{context_->stream()}));
   if (!is_grouped) {
     EV_RETURN_IF_ERROR(SetHandles(call.new_handles, s));
     EV_RETURN_IF_ERROR(SetGivenHandles(call.updates, s));
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
   }
   EV_RETURN_IF_ERROR(groups->Describe(call.tables));
-  if (noted != nullptr) {
+  if (listed != nullptr) {
     EV_RETURN_IF_ERROR(
-        noted->Launch(groups->plan(), groups->num_processors(), s));
+        listed->Launch(groups->plan(), groups->num_processors(), s));
   }
-  if (call.have_tallies) {
+  if (call.have_counters) {
     after_failure.waits = true;
     EV_RETURN_IF_ERROR(
-        LaunchTally(groups->plan(), groups->num_processors(), s));
+        LaunchCounters(groups->plan(), groups->num_processors(), s));
   }
   // end_ is one event for all work of the step, so this work comes after the
   // previous end_.
@@ -323,9 +324,9 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     EV_RETURN_IF_ERROR(put->Before(s));
   }
   EV_RETURN_IF_ERROR(LaunchRule(rule, hyper, groups.get()));
-  if (noted != nullptr) EV_RETURN_IF_ERROR(noted->Before(s));
+  if (listed != nullptr) EV_RETURN_IF_ERROR(listed->Before(s));
   EV_RETURN_IF_ERROR(End(s, stream));
-  *notes = std::move(noted);
+  *meta_updates = std::move(listed);
   for (GpuGradients* put : call.put_grads) {
     EV_RETURN_IF_ERROR(put->UsedUntil(*end_));
   }
@@ -336,7 +337,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     rows->hints().groups_early = expects_more;
   }
   after_failure.waits = false;
-  lanes_.push_back(groups->TakeLane());
+  contexts_.push_back(groups->TakeContext());
   has_failed_ = had_failed;
   return Status::OK();
 }

@@ -76,13 +76,14 @@ Status StepCall::CutIntoWaves() {
 
 StreamView StepCall::upload_stream() const {
   return uploads_ != nullptr ? StreamView(uploads_->get())
-                             : StreamView(lane_->stream());
+                             : StreamView(context_->stream());
 }
 
 Status StepCall::Launch(const Wave& wave) {
   has_failed_ = true;
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  if (uploads_ != nullptr) EV_RETURN_IF_ERROR(uploads_->Join(lane_->stream()));
+  if (uploads_ != nullptr)
+    EV_RETURN_IF_ERROR(uploads_->Join(context_->stream()));
   if (pools_early_) EV_RETURN_IF_ERROR(LaunchWave(wave));
   const bool is_last = wave.end == static_cast<int>(tables_.size());
   if (is_last && pools_early_) {
@@ -96,11 +97,11 @@ Status StepCall::Launch(const Wave& wave) {
 }
 
 Status StepCall::LaunchWave(const Wave& wave) {
-  const cudaStream_t stream = lane_->stream();
+  const cudaStream_t stream = context_->stream();
   const bool is_only = waves_.size() == 1;
   if (wave.begin == 0 && !is_only) {
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemsetAsync(lane_->device() + there_.counter, 0,
+        cudaMemsetAsync(context_->device() + there_.counter, 0,
                         (1 + tables_.size()) * sizeof(uint32_t), stream));
   }
   std::vector<GpuRows*> rows;
@@ -110,9 +111,9 @@ Status StepCall::LaunchWave(const Wave& wave) {
   if (wave.num_offsets > 0 && has_lists_ && !is_small_) {
     const size_t at = wave.offsets_at * sizeof(int32_t);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        lane_->device() + there_.offsets + at,
-        lane_->host() + here_.offsets + at, wave.num_offsets * sizeof(int32_t),
-        cudaMemcpyHostToDevice, stream));
+        context_->device() + there_.offsets + at,
+        context_->host() + here_.offsets + at,
+        wave.num_offsets * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
   }
   Launches launches;
   {
@@ -131,7 +132,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   }
   // Earlier work of the caller's stream may use the outputs.
   if (wave.begin == 0 && stream_ != nullptr) {
-    EV_RETURN_IF_ERROR(lane_->Follow(*stream_));
+    EV_RETURN_IF_ERROR(context_->Follow(*stream_));
   }
   writes_outputs_ = true;
   EV_RETURN_IF_ERROR(LaunchPools(launches));

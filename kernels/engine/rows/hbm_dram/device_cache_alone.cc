@@ -21,13 +21,13 @@ constexpr size_t kEvictAtOnce = 8192;
 
 // Evicts all rows from the device, unless it fails. Called under evict_mu_.
 Status DeviceCache::EvictAll() {
-  std::vector<Place> victims;
+  std::vector<CacheSlot> victims;
   size_t freed = 0;
   for (int64_t p = 0; p < made_; ++p) {
     victims.reserve(kEvictAtOnce);
     uint32_t idle = 0;
     if (entry(p)->state.compare_exchange_strong(idle, kBusy)) {
-      victims.push_back(static_cast<Place>(p));
+      victims.push_back(static_cast<CacheSlot>(p));
     }
     if (victims.size() < kEvictAtOnce && p + 1 < made_) continue;
     EV_RETURN_IF_ERROR(
@@ -45,8 +45,9 @@ Status DeviceCache::MakeFreshRows() {
     if (IsFresh(home.load())) home.store(0);
   }
   std::vector<float> made(floats());
-  return words_.ForEachFresh([&](RowHandle handle, std::atomic<uint32_t>* where,
-                                 int64_t default_row) {
+  return row_states_.ForEachFresh([&](RowHandle handle,
+                                      std::atomic<uint32_t>* where,
+                                      int64_t default_row) {
     HostRows::Row row;
     EV_RETURN_IF_ERROR(host_->Allocate(handle, /*is_reserved=*/false, &row));
     fresh_.Fill(default_row, made.data());
@@ -93,47 +94,47 @@ Status DeviceCache::Relayout(Span<const float> initial_values) {
           "): initialize the variable again, or restore a checkpoint");
     }
   }
-  std::lock_guard<std::mutex> lock(places_mu_);
-  DropPlaces();
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
+  DropCacheSlots();
   return status;
 }
 
 void DeviceCache::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> alone(evict_mu_);
   std::vector<HostRows::Row> rows;
-  std::vector<Place> places;
+  std::vector<CacheSlot> cache_slots;
   rows.reserve(handles.size());
-  places.reserve(handles.size());
+  cache_slots.reserve(handles.size());
   for (const RowHandle handle : handles) {
-    const uint32_t seen = word(handle)->exchange(0);
+    const uint32_t seen = row_state(handle)->exchange(0);
     uint32_t elsewhere = seen;
     if (InFastTier(seen)) {
-      const Place place = seen & kPayload;
-      elsewhere = entry(place)->home.load();
-      entry(place)->state.fetch_add(kBusy, std::memory_order_acq_rel);
-      places.push_back(place);
+      const CacheSlot cache_slot = seen & kPayload;
+      elsewhere = entry(cache_slot)->home.load();
+      entry(cache_slot)->state.fetch_add(kBusy, std::memory_order_acq_rel);
+      cache_slots.push_back(cache_slot);
     }
     if (InSlowTier(elsewhere)) rows.push_back(elsewhere - 1);
   }
-  GiveBack(places);
+  GiveBack(cache_slots);
   host_->Forget(handles, rows);
   live_.fetch_sub(static_cast<int64_t>(handles.size()));
   {
-    std::lock_guard<std::mutex> lock(places_mu_);
+    std::lock_guard<std::mutex> lock(cache_slots_mu_);
     if (made_ > 0 && static_cast<int64_t>(free_.size()) == made_) {
       device_->Clear();
-      DropPlaces();
+      DropCacheSlots();
     }
   }
-  words_.DropUnused(handles);
+  row_states_.DropUnused(handles);
 }
 
 void DeviceCache::Clear() {
   std::lock_guard<std::mutex> alone(evict_mu_);
-  std::lock_guard<std::mutex> lock(places_mu_);
-  words_.Clear();
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
+  row_states_.Clear();
   live_.store(0);
-  DropPlaces();
+  DropCacheSlots();
   device_->Clear();
   host_->Clear(fresh_.num_slots());
   broken_ = Status::OK();

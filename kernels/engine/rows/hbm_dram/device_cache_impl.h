@@ -15,18 +15,19 @@
 
 namespace ev {
 
-// A bit of an entry's state: a thread is changing the row of the place, or the
-// place has none. The other bits count the calls that hold it.
+// A bit of an entry's state: a thread is changing the row of the cache slot, or
+// the cache slot has none. The other bits count the calls that hold it.
 constexpr uint32_t kBusy = 0x80000000u;
 // Entries per huge page. Every use of a row reads its entry at random.
 constexpr int kEntriesLog2 = 17;
 
-constexpr int64_t kMinPlaces = 64;
+constexpr int64_t kMinCacheSlots = 64;
 
 struct DeviceCache::Entry {
   std::atomic<uint32_t> state;
   RowHandle handle;  // while busy or held
-  // The word that is still right for the row's other copy; 0: it was written.
+  // The row state that is still right for the row's other copy; 0: it was
+  // written.
   std::atomic<uint32_t> home;
   std::atomic<uint32_t> rank;
 };
@@ -35,7 +36,7 @@ struct DeviceCache::Entry {
 struct DeviceCache::Load {
   size_t i;
   RowHandle handle;
-  Place place;
+  CacheSlot cache_slot;
   uint32_t from;
 };
 

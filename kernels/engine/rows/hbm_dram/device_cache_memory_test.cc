@@ -3,7 +3,7 @@
 //
 // Rows in the memory of a device and of the CPU when CPU memory is short. An
 // allocation that fails in the middle of a call must leave no row held or
-// moving, and no place without use: later calls would wait for it forever.
+// moving, and no cache slot without use: later calls would wait for it forever.
 
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@ using testing::allocations_left;
 
 // Wide rows: bytes() counts pages.
 constexpr int64_t kDim = 64;
-constexpr int64_t kPlaces = 64;
+constexpr int64_t kCacheSlots = 64;
 constexpr RowHandle kRows = 300;
 
 class DeviceCacheMemoryTest : public ::testing::Test {
@@ -32,7 +32,7 @@ class DeviceCacheMemoryTest : public ::testing::Test {
     RowHomeOptions options;
     options.dim = kDim;
     options.default_rows = defaults;
-    options.memory_bytes = kPlaces * kDim * sizeof(float);
+    options.memory_bytes = kCacheSlots * kDim * sizeof(float);
     all_.clear();
     ASSERT_TRUE(MakeHbmDramRows(options, &rows_).ok());
     for (RowHandle h = 0; h < kRows; ++h) {
@@ -49,7 +49,7 @@ class DeviceCacheMemoryTest : public ::testing::Test {
     return some;
   }
 
-  // Every row has its expected value, and all places can be held at once.
+  // Every row has its expected value, and all cache slots can be held at once.
   void ExpectWhole() {
     std::vector<float> values(kRows * kDim);
     float* out = values.data();
@@ -59,17 +59,19 @@ class DeviceCacheMemoryTest : public ::testing::Test {
                                       Span<float* const>(&out, 1))
                     .ok());
     ASSERT_EQ(values, expected_);
-    for (RowHandle begin = 0; begin + kPlaces <= kRows; begin += kPlaces) {
-      std::vector<RowHandle> gpu_handles(kPlaces);
+    for (RowHandle begin = 0; begin + kCacheSlots <= kRows;
+         begin += kCacheSlots) {
+      std::vector<RowHandle> gpu_handles(kCacheSlots);
       std::unique_ptr<RowHold> hold;
       bool placed = false;
-      // Another thread may still evict rows, whose places are not free yet.
+      // Another thread may still evict rows, whose cache slots are not free
+      // yet.
       for (int tries = 0; tries < 1000 && !placed; ++tries) {
-        ASSERT_TRUE(
-            rows_->gpu()
-                ->PlaceRows(Span<const RowHandle>(all_.data() + begin, kPlaces),
-                            false, gpu_handles.data(), &hold, &placed)
-                .ok());
+        ASSERT_TRUE(rows_->gpu()
+                        ->PlaceRows(Span<const RowHandle>(all_.data() + begin,
+                                                          kCacheSlots),
+                                    false, gpu_handles.data(), &hold, &placed)
+                        .ok());
       }
       ASSERT_TRUE(placed);
     }
@@ -181,14 +183,14 @@ TEST_F(DeviceCacheMemoryTest, ANewSlotThatFailsLeavesTheRows) {
   EXPECT_EQ(slot, std::vector<float>(slot.size(), 0.25f));
 }
 
-TEST_F(DeviceCacheMemoryTest, AFirstReservationThatFailsLosesNoPlace) {
+TEST_F(DeviceCacheMemoryTest, AFirstReservationThatFailsLosesNoCacheSlot) {
   const auto reserve = [&](int64_t) {
     const int64_t left = allocations_left;
     allocations_left = -1;
     SetUp();
     allocations_left = left;
-    EV_RETURN_IF_ERROR(rows_->Reserve(kPlaces));
-    rows_->Unreserve(kPlaces);
+    EV_RETURN_IF_ERROR(rows_->Reserve(kCacheSlots));
+    rows_->Unreserve(kCacheSlots);
     return Status::OK();
   };
   FailEach(5, reserve, [](int64_t) {});
@@ -196,8 +198,8 @@ TEST_F(DeviceCacheMemoryTest, AFirstReservationThatFailsLosesNoPlace) {
 
 TEST_F(DeviceCacheMemoryTest, AReservationThatFailsKeepsNothing) {
   const auto reserve = [&](int64_t) {
-    EV_RETURN_IF_ERROR(rows_->Reserve(kPlaces));
-    rows_->Unreserve(kPlaces);
+    EV_RETURN_IF_ERROR(rows_->Reserve(kCacheSlots));
+    rows_->Unreserve(kCacheSlots);
     return Status::OK();
   };
   FailEach(2, reserve, [](int64_t) {});

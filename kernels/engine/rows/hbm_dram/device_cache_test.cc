@@ -31,14 +31,14 @@ namespace {
   } while (0)
 
 constexpr int64_t kDim = 2;
-constexpr int64_t kPlaces = 64;
+constexpr int64_t kCacheSlots = 64;
 
-std::unique_ptr<RowHome> MakeRows(int64_t places) {
+std::unique_ptr<RowHome> MakeRows(int64_t cache_slots) {
   static const std::vector<float> defaults = {1, 2, 3, 4};
   RowHomeOptions options;
   options.dim = kDim;
   options.default_rows = defaults;
-  options.memory_bytes = places * kDim * sizeof(float);
+  options.memory_bytes = cache_slots * kDim * sizeof(float);
   std::unique_ptr<RowHome> rows;
   const Status status = MakeHbmDramRows(options, &rows);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -67,7 +67,7 @@ class DeviceCacheTest : public ::testing::Test {
   void TearDown() override { testing::LimitHostDeviceRows(-1); }
 };
 
-// Places of rows, for a step that reads or writes them.
+// Cache slots of rows, for a step that reads or writes them.
 struct Placed {
   explicit Placed(const std::vector<RowHandle>& handles)
       : rows(handles), gpu_handles(handles.size()) {}
@@ -80,22 +80,22 @@ struct Placed {
   bool is_placed = false;
 };
 
-TEST_F(DeviceCacheTest, PlacesAreRowsOfTheDevice) {
-  const auto rows = MakeRows(kPlaces);
+TEST_F(DeviceCacheTest, CacheSlotsAreRowsOfTheDevice) {
+  const auto rows = MakeRows(kCacheSlots);
   MakeNew(rows.get(), Range(0, 200));
   Placed placed({150, AbsentAs(1), 3, kNoRow});
   ASSERT_OK(placed.Place(rows.get(), /*writes=*/true));
   ASSERT_TRUE(placed.is_placed);
   EXPECT_EQ(placed.gpu_handles[1], AbsentAs(1));
   EXPECT_EQ(placed.gpu_handles[3], kNoRow);
-  // The rows have what a step writes to their places.
+  // The rows have what a step writes to their cache slots.
   auto* const device = static_cast<GpuRowHome*>(rows->gpu()->placed_rows());
-  const std::vector<RowHandle> places = {placed.gpu_handles[0],
-                                         placed.gpu_handles[2]};
+  const std::vector<RowHandle> cache_slots = {placed.gpu_handles[0],
+                                              placed.gpu_handles[2]};
   const std::vector<float> values = {7, 8, 9, 10};
-  ASSERT_OK(device->Write(places, 0, values.data()));
+  ASSERT_OK(device->Write(cache_slots, 0, values.data()));
   placed.hold.reset();
-  ASSERT_OK(rows->tiers()->Prefetch(Range(4, 4 + kPlaces)));
+  ASSERT_OK(rows->tiers()->Prefetch(Range(4, 4 + kCacheSlots)));
   std::vector<float> out(200 * kDim);
   ASSERT_OK(ReadOnce(rows.get(), Range(0, 200), out.data()));
   EXPECT_EQ(out[300], 7);
@@ -104,10 +104,10 @@ TEST_F(DeviceCacheTest, PlacesAreRowsOfTheDevice) {
   EXPECT_EQ(out[7], 10);
 }
 
-TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
-  const auto rows = MakeRows(kPlaces);
+TEST_F(DeviceCacheTest, WhileAllCacheSlotsAreHeldReadsGoOn) {
+  const auto rows = MakeRows(kCacheSlots);
   MakeNew(rows.get(), Range(0, 200));
-  Placed first(Range(0, kPlaces));
+  Placed first(Range(0, kCacheSlots));
   ASSERT_OK(first.Place(rows.get()));
   ASSERT_TRUE(first.is_placed);
   // On the same thread, which must not wait for itself.
@@ -123,13 +123,13 @@ TEST_F(DeviceCacheTest, WhileAllPlacesAreHeldReadsGoOn) {
   EXPECT_EQ(out[399], 4);
   ASSERT_OK(rows->tiers()->Prefetch(Range(0, 200)));
   first.hold.reset();
-  EXPECT_EQ(rows->tiers()->tier_stats().memory_rows, kPlaces);
+  EXPECT_EQ(rows->tiers()->tier_stats().memory_rows, kCacheSlots);
 }
 
-TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
-  const auto rows = MakeRows(kPlaces);
+TEST_F(DeviceCacheTest, WritesWaitForACacheSlotUntilRowsAreReleased) {
+  const auto rows = MakeRows(kCacheSlots);
   MakeNew(rows.get(), Range(0, 200));
-  Placed holder(Range(0, kPlaces));
+  Placed holder(Range(0, kCacheSlots));
   ASSERT_OK(holder.Place(rows.get()));
   ASSERT_TRUE(holder.is_placed);
   std::thread writer([&] {
@@ -147,8 +147,8 @@ TEST_F(DeviceCacheTest, WritesWaitForAPlaceUntilRowsAreReleased) {
   for (size_t i = 200; i < 400; ++i) ASSERT_EQ(out[i], 9);
 }
 
-TEST_F(DeviceCacheTest, MoreDistinctRowsThanPlaces) {
-  const auto rows = MakeRows(kPlaces);
+TEST_F(DeviceCacheTest, MoreDistinctRowsThanCacheSlots) {
+  const auto rows = MakeRows(kCacheSlots);
   MakeNew(rows.get(), Range(0, 1000));
   Placed placed(Range(0, 1000));
   ASSERT_OK(placed.Place(rows.get(), /*writes=*/true));
@@ -172,7 +172,7 @@ TEST_F(DeviceCacheTest, MoreDistinctRowsThanPlaces) {
 }
 
 TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
-  const auto rows = MakeRows(kPlaces);
+  const auto rows = MakeRows(kCacheSlots);
   MakeNew(rows.get(), Range(0, 5));
   const std::vector<RowHandle> handles = {0, 1, 7, 2};
   std::vector<float> values(handles.size() * kDim);
@@ -199,7 +199,7 @@ TEST_F(DeviceCacheTest, AHandleWithoutARowIsAnError) {
 }
 
 TEST_F(DeviceCacheTest, RowsThatAreNotTrainedTakeNoMemory) {
-  const auto rows = MakeRows(kPlaces);
+  const auto rows = MakeRows(kCacheSlots);
   const int64_t before = testing::LiveHostDeviceRows();
   MakeNew(rows.get(), Range(0, 5000));
   std::vector<float> out(5000 * kDim);
@@ -207,26 +207,26 @@ TEST_F(DeviceCacheTest, RowsThatAreNotTrainedTakeNoMemory) {
   EXPECT_EQ(testing::LiveHostDeviceRows(), before);
   // Rows that are only read are never in CPU memory.
   ASSERT_OK(rows->Read(Range(0, 5000), 0, out.data()));
-  EXPECT_EQ(testing::LiveHostDeviceRows(), before + kPlaces);
+  EXPECT_EQ(testing::LiveHostDeviceRows(), before + kCacheSlots);
   EXPECT_EQ(rows->tiers()->tier_stats().stored_rows, 0);
   EXPECT_EQ(rows->tiers()->tier_stats().written_bytes, 0);
 }
 
-TEST_F(DeviceCacheTest, SomePlacesAreFreedAheadOfNeed) {
-  const int64_t places = 640;
-  const auto rows = MakeRows(places);
+TEST_F(DeviceCacheTest, SomeCacheSlotsAreFreedAheadOfNeed) {
+  const int64_t cache_slots = 640;
+  const auto rows = MakeRows(cache_slots);
   MakeNew(rows.get(), Range(0, 4000));
   const std::vector<float> values(4000 * kDim, 9.0f);
   for (RowHandle begin = 0; begin < 4000; begin += 100) {
     ASSERT_OK(rows->Write(Range(begin, begin + 100), 0, values.data()));
   }
   // Freed by the thread: the writes have ended.
-  int64_t in_use = places;
-  for (int k = 0; k < 500 && in_use > places - 40; ++k) {
+  int64_t in_use = cache_slots;
+  for (int k = 0; k < 500 && in_use > cache_slots - 40; ++k) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     in_use = rows->tiers()->tier_stats().memory_rows;
   }
-  EXPECT_LE(in_use, places - 40);
+  EXPECT_LE(in_use, cache_slots - 40);
   EXPECT_EQ(rows->tiers()->tier_stats().stored_rows + in_use, 4000);
 }
 
@@ -280,7 +280,7 @@ TEST_F(DeviceCacheTest, ADeviceWithLessMemoryThanTheBudgetIsAnError) {
 }
 
 TEST_F(DeviceCacheTest, ADeviceWithoutAnyMemoryIsAnErrorForWritesOnly) {
-  const auto rows = MakeRows(kPlaces);
+  const auto rows = MakeRows(kCacheSlots);
   MakeNew(rows.get(), Range(0, 100));
   testing::LimitHostDeviceRows(testing::LiveHostDeviceRows());
   std::vector<float> out(100 * kDim);

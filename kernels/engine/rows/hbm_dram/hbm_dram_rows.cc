@@ -20,35 +20,36 @@ namespace {
 
 constexpr int64_t kMinRows = 64;
 
-using Place = DeviceCache::Place;
+using CacheSlot = DeviceCache::CacheSlot;
 using Use = DeviceCache::Use;
 
 // Holds rows until destroyed.
 class HeldRows : public RowHold {
  public:
-  HeldRows(DeviceCache* cache, size_t most) : cache_(cache), places_(most) {}
+  HeldRows(DeviceCache* cache, size_t most)
+      : cache_(cache), cache_slots_(most) {}
   ~HeldRows() override { Release(); }
   HeldRows(const HeldRows&) = delete;
   HeldRows& operator=(const HeldRows&) = delete;
 
   // See DeviceCache::Hold. REQUIRES: no row is held.
   Status Hold(Span<const RowHandle> handles, Use use) {
-    EV_RETURN_IF_ERROR(cache_->Hold(handles, use, places_.data(), &size_));
-    if (use == Use::kWrites) cache_->Wrote(places());
+    EV_RETURN_IF_ERROR(cache_->Hold(handles, use, cache_slots_.data(), &size_));
+    if (use == Use::kWrites) cache_->Wrote(cache_slots());
     return Status::OK();
   }
   void Release() {
-    cache_->Release(places());
+    cache_->Release(cache_slots());
     size_ = 0;
   }
   size_t size() const { return size_; }
-  Span<const Place> places() const {
-    return Span<const Place>(places_.data(), size_);
+  Span<const CacheSlot> cache_slots() const {
+    return Span<const CacheSlot>(cache_slots_.data(), size_);
   }
 
  private:
   DeviceCache* const cache_;
-  std::vector<Place> places_;
+  std::vector<CacheSlot> cache_slots_;
   size_t size_ = 0;
 };
 
@@ -67,9 +68,9 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   Status Read(Span<const RowHandle> handles, int column, float* out) override {
     return ReadStretches(
         handles,
-        [&](size_t begin, Span<const Place> places) {
-          if (places.empty()) return Status::OK();
-          return device()->Read(places, column, out + begin * dim_);
+        [&](size_t begin, Span<const CacheSlot> cache_slots) {
+          if (cache_slots.empty()) return Status::OK();
+          return device()->Read(cache_slots, column, out + begin * dim_);
         },
         [&](size_t begin, size_t n) {
           float* const to = out + begin * dim_;
@@ -93,7 +94,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
   Status Prefetch(Span<const RowHandle> handles) override {
     return ReadStretches(
-        handles, [](size_t, Span<const Place>) { return Status::OK(); },
+        handles, [](size_t, Span<const CacheSlot>) { return Status::OK(); },
         [](size_t, size_t) { return Status::OK(); });
   }
 
@@ -107,9 +108,10 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       visitor.host = [&](size_t i, const float* row) {
         out[i] = SumOfSquares(row, dim_);
       };
-      visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
-        squares.resize(places.size());
-        EV_RETURN_IF_ERROR(device()->SquaredNorms(places, squares.data()));
+      visitor.device = [&](Span<const size_t> which,
+                           Span<const CacheSlot> cache_slots) {
+        squares.resize(cache_slots.size());
+        EV_RETURN_IF_ERROR(device()->SquaredNorms(cache_slots, squares.data()));
         for (size_t k = 0; k < which.size(); ++k) out[which[k]] = squares[k];
         return Status::OK();
       };
@@ -128,8 +130,8 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       std::unique_ptr<HeldRows> held(new HeldRows(&cache_, size));
       EV_RETURN_IF_ERROR(held->Hold(handles, Use::kReads));
       if (held->size() < size) return Status::OK();
-      if (writes) cache_.Wrote(held->places());
-      std::copy_n(held->places().begin(), size, gpu_handles);
+      if (writes) cache_.Wrote(held->cache_slots());
+      std::copy_n(held->cache_slots().begin(), size, gpu_handles);
       *hold = std::move(held);
       *placed = true;
       return Status::OK();
@@ -144,16 +146,19 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override {
-    return WriteStretches(handles, [&](size_t begin, Span<const Place> places) {
-      return device()->Write(places, column, in + begin * dim_);
-    });
+    return WriteStretches(
+        handles, [&](size_t begin, Span<const CacheSlot> cache_slots) {
+          return device()->Write(cache_slots, column, in + begin * dim_);
+        });
   }
 
   Status Apply(const RowRule& rule, Span<const RowHandle> handles,
                Span<const int> slot_columns, const float* grads) override {
-    return WriteStretches(handles, [&](size_t begin, Span<const Place> places) {
-      return device()->Apply(rule, places, slot_columns, grads + begin * dim_);
-    });
+    return WriteStretches(
+        handles, [&](size_t begin, Span<const CacheSlot> cache_slots) {
+          return device()->Apply(rule, cache_slots, slot_columns,
+                                 grads + begin * dim_);
+        });
   }
 
   Status Reserve(int64_t rows) override {
@@ -202,10 +207,12 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
           std::copy_n(row + columns[c] * dim_, dim_, out[c] + i * dim_);
         }
       };
-      visitor.device = [&](Span<const size_t> which, Span<const Place> places) {
-        rows.resize(places.size() * dim_);
+      visitor.device = [&](Span<const size_t> which,
+                           Span<const CacheSlot> cache_slots) {
+        rows.resize(cache_slots.size() * dim_);
         for (size_t c = 0; c < columns.size(); ++c) {
-          EV_RETURN_IF_ERROR(device()->Read(places, columns[c], rows.data()));
+          EV_RETURN_IF_ERROR(
+              device()->Read(cache_slots, columns[c], rows.data()));
           for (size_t k = 0; k < which.size(); ++k) {
             std::copy_n(rows.data() + k * dim_, dim_, out[c] + which[k] * dim_);
           }
@@ -216,13 +223,13 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
     });
   }
 
-  // Reads rows in stretches. Calls held(begin, places) for each stretch that
-  // could be held completely, else elsewhere(begin, n).
+  // Reads rows in stretches. Calls held(begin, cache slots) for each stretch
+  // that could be held completely, else elsewhere(begin, n).
   template <typename Held, typename Elsewhere>
   Status ReadStretches(Span<const RowHandle> handles, const Held& held,
                        const Elsewhere& elsewhere) {
     return CatchBadAlloc([&] {
-      // Half of the places, so that two concurrent calls can both hold a
+      // Half of the cache slots, so that two concurrent calls can both hold a
       // stretch.
       const size_t most = std::max<size_t>(1, cache_.capacity() / 2);
       HeldRows rows(&cache_, std::min(most, handles.size()));
@@ -230,7 +237,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
         const size_t n = std::min(most, handles.size() - begin);
         EV_RETURN_IF_ERROR(rows.Hold(handles.subspan(begin, n), Use::kReads));
         const size_t done = rows.size();
-        if (done > 0) EV_RETURN_IF_ERROR(held(begin, rows.places()));
+        if (done > 0) EV_RETURN_IF_ERROR(held(begin, rows.cache_slots()));
         rows.Release();
         if (done == 0) EV_RETURN_IF_ERROR(elsewhere(begin, n));
         begin += done > 0 ? done : n;
@@ -247,7 +254,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
       for (size_t begin = 0; begin < handles.size();) {
         EV_RETURN_IF_ERROR(rows.Hold(
             handles.subspan(begin, handles.size() - begin), Use::kWrites));
-        EV_RETURN_IF_ERROR(body(begin, rows.places()));
+        EV_RETURN_IF_ERROR(body(begin, rows.cache_slots()));
         begin += rows.size();
         rows.Release();
       }

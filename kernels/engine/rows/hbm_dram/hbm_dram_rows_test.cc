@@ -194,16 +194,18 @@ class HbmDramRowsTest : public ::testing::Test {
 
 TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
   for (const Rule& rule : Rules()) {
-    // 64 places: fewer than the distinct rows of a step. 1024: a step fits.
-    for (const int64_t places : {64, 1024}) {
-      const TableOptions options =
-          Options("v", places * RowBytes(static_cast<int>(rule.slots.size())));
+    // 64 cache slots: fewer than the distinct rows of a step. 1024: a step
+    // fits.
+    for (const int64_t cache_slots : {64, 1024}) {
+      const TableOptions options = Options(
+          "v", cache_slots * RowBytes(static_cast<int>(rule.slots.size())));
       const auto table_on_test = MakeTable(options);
       const auto in_memory = MakeTable(InMemory(options));
       ASSERT_EQ(table_on_test->storage(), testing::StorageUnderTest());
       ASSERT_TRUE(table_on_test->pools_on_device());
       for (int64_t step = 0; step < 12; ++step) {
-        const std::vector<int64_t> ids = Ids(places < 1000 ? 3000 : 900, 6000);
+        const std::vector<int64_t> ids =
+            Ids(cache_slots < 1000 ? 3000 : 900, 6000);
         ASSERT_OK(Both({table_on_test, in_memory}, rule, step, ids));
         if (step == 8) {
           const std::vector<int64_t> some(ids.begin(), ids.begin() + 500);
@@ -214,16 +216,16 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       ExpectSame(*table_on_test, *in_memory, rule.slots);
       const TierStats stats = table_on_test->tier_stats();
       EXPECT_GT(stats.misses, 1000) << rule.name;
-      // Cycling through more rows than places gives no hits.
-      EXPECT_GT(stats.hits, places == 1024 ? 1000 : 0) << rule.name;
-      EXPECT_LE(stats.memory_rows, places) << rule.name;
-      EXPECT_GE(StoredRows(*table_on_test), table_on_test->size() - places)
+      // Cycling through more rows than cache slots gives no hits.
+      EXPECT_GT(stats.hits, cache_slots == 1024 ? 1000 : 0) << rule.name;
+      EXPECT_LE(stats.memory_rows, cache_slots) << rule.name;
+      EXPECT_GE(StoredRows(*table_on_test), table_on_test->size() - cache_slots)
           << rule.name;
     }
   }
 }
 
-TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
+TEST_F(HbmDramRowsTest, RowsThatGetNoCacheSlotsAreUpdatedBySumsOfTheCpu) {
   const std::vector<SlotSpec> slots = {{"a", 0.1f}};
   const std::vector<std::vector<SlotSpec>> all = {slots};
   const Rule rule = {"Adagrad", {0.1f}, slots};
@@ -250,7 +252,7 @@ TEST_F(HbmDramRowsTest, RowsThatGetNoPlacesAreUpdatedBySumsOfTheCpu) {
     std::vector<float*> outputs = {pooled.data()};
     std::shared_ptr<const LookupPlan> plan;
     ASSERT_OK(PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
-    // Other rows hold all places until the update has begun.
+    // Other rows hold all cache slots until the update has begun.
     std::unique_ptr<RowHold> hold;
     if (table == table_on_test) {
       std::vector<RowHandle> handles(64);

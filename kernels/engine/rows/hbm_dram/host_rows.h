@@ -10,8 +10,8 @@
 // and the rank that the cache stored with it. Only the thread that moves the
 // row of its handle may call Write, Read and SetRank for it. That thread calls
 // Free, or a thread that holds the row on the device and is about to write it.
-// Other threads may only Visit it, between a look at the word of the handle and
-// the end of a ReadLock that they took before.
+// Other threads may only Visit it, between a look at the row state of the
+// handle and the end of a ReadLock that they took before.
 //
 // All calls but Free, Unreserve and SetRank may throw std::bad_alloc; then
 // nothing has changed, except that Write has left unspecified contents in rows

@@ -41,22 +41,22 @@ namespace {
   } while (0)
 
 constexpr int64_t kDim = 8;
-constexpr int64_t kDevicePlaces = 64;
-constexpr int64_t kMemoryPlaces = 100;
+constexpr int64_t kDeviceSlots = 64;
+constexpr int64_t kMemorySlots = 100;
 
 std::atomic<bool> disk_full{false};
 bool HasSpace(int64_t) { return !disk_full; }
 
 TableOptions Options(const std::string& name,
-                     int64_t memory_places = kMemoryPlaces) {
+                     int64_t memory_slots = kMemorySlots) {
   TableOptions options;
   options.name = name;
   options.dim = kDim;
   options.storage = RowStorage::kHbmDramSsd;
   options.path = testing::FreshDirectory();
-  options.memory_bytes = kDevicePlaces * kDim * sizeof(float);
-  // A place takes 20 bytes in addition to its row.
-  options.second_memory_bytes = memory_places * (kDim * sizeof(float) + 20);
+  options.memory_bytes = kDeviceSlots * kDim * sizeof(float);
+  // A cache slot takes 20 bytes in addition to its row.
+  options.second_memory_bytes = memory_slots * (kDim * sizeof(float) + 20);
   return options;
 }
 
@@ -124,8 +124,8 @@ TEST_F(HbmDramSsdRowsTest, EveryRowIsInOneTier) {
   }
   const std::vector<int64_t> tiers = Tiers(*table, keys);
   EXPECT_EQ(tiers[0] + tiers[1] + tiers[2], 3000);
-  EXPECT_GT(tiers[0], kDevicePlaces / 2);
-  EXPECT_GT(tiers[1], kMemoryPlaces / 2);
+  EXPECT_GT(tiers[0], kDeviceSlots / 2);
+  EXPECT_GT(tiers[1], kMemorySlots / 2);
   EXPECT_GT(tiers[2], 2500);
   // A row that a thread is moving counts twice.
   TierStats stats, below;
@@ -138,27 +138,28 @@ TEST_F(HbmDramSsdRowsTest, EveryRowIsInOneTier) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(stats.memory_rows + stats.stored_rows + below.stored_rows, 3000);
-  EXPECT_LE(stats.memory_rows, kDevicePlaces);
+  EXPECT_LE(stats.memory_rows, kDeviceSlots);
   EXPECT_EQ(stats.stored_rows, below.memory_rows);
-  EXPECT_EQ(below.memory_rows, kMemoryPlaces);
+  EXPECT_EQ(below.memory_rows, kMemorySlots);
   EXPECT_GT(below.stored_bytes, 2500 * kDim * 4);
   EXPECT_GT(below.misses, 5000);
   EXPECT_GT(below.written_bytes, 5000 * kDim * 4);
   EXPECT_EQ(table->size(), 3000);
   ExpectValues(*table, keys, 1);
-  // Rows and places in CPU memory, words of both caches, buffers of the file.
+  // Rows and cache slots in CPU memory, row states of both caches, buffers of
+  // the file.
   EXPECT_LT(table->stats().row_bytes,
-            kMemoryPlaces * (kDim * 4 + 20) + (8 << 20));
+            kMemorySlots * (kDim * 4 + 20) + (8 << 20));
 }
 
 TEST_F(HbmDramSsdRowsTest, CpuMemoryHoldsAtMostTheConfiguredRows) {
-  for (const int64_t places : {0, 1, 2, 5}) {
-    const auto table = MakeTable(Options("v", places));
+  for (const int64_t cache_slots : {0, 1, 2, 5}) {
+    const auto table = MakeTable(Options("v", cache_slots));
     for (int64_t step = 0; step < 4; ++step) {
       ASSERT_OK(Train(table.get(), Range(0, 500), step));
     }
     EXPECT_LE(table->tier_stats_below().memory_rows,
-              std::max<int64_t>(1, places));
+              std::max<int64_t>(1, cache_slots));
     ExpectValues(*table, Range(0, 500), 1);
   }
 }

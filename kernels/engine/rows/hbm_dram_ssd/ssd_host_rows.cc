@@ -8,7 +8,7 @@
 
 #include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/ssd/open_tiered_rows.h"
-#include "kernels/engine/storage/tiered/handle_words.h"
+#include "kernels/engine/storage/tiered/row_states.h"
 
 namespace ev {
 namespace {
@@ -26,7 +26,7 @@ Status SsdHostRows::AddHandle(RowHandle handle) {
   return tiers_->NewRow(handle, 0);
 }
 
-// Takes no memory: the row has its word, and Write moves it in.
+// Takes no memory: the row has its state, and Write moves it in.
 Status SsdHostRows::Allocate(RowHandle handle, bool, Row* row) {
   *row = handle;
   return Status::OK();
@@ -71,7 +71,7 @@ Status SsdHostRows::Visit(
 
 Status SsdHostRows::Reserve(int64_t rows, int64_t most) {
   return CatchBadAlloc([&] {
-    // If no row has to leave the device, none takes a place here.
+    // If no row has to leave the device, none takes a cache slot here.
     return most == 0 ? tiers_->Reserve(rows) : tiers_->ReservePut(rows);
   });
 }

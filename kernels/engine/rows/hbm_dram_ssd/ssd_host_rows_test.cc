@@ -116,7 +116,7 @@ TEST_F(SsdHostRowsTest, FreedRowsTakeNoRoom) {
   rows_->Clear(0);
 }
 
-TEST_F(SsdHostRowsTest, AHandleThatDoesNotFitIntoAWordIsAnError) {
+TEST_F(SsdHostRowsTest, AHandleThatDoesNotFitIntoARowStateIsAnError) {
   const Status status = rows_->AddHandle(kFirstReservedHandle - 1);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find("2147483648"), std::string::npos);

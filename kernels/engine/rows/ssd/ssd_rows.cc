@@ -184,7 +184,7 @@ class SsdRows : public RowHome, public RowTiers {
     size_t size = 0;
     float* rows[kRowsAtOnce];
     const float* from[kRowsAtOnce];
-    TieredRows::Place places[kRowsAtOnce];
+    TieredRows::CacheSlot cache_slots[kRowsAtOnce];
   };
 
   // Calls body(begin, stretch) with the rows of handles [begin, begin +
@@ -196,12 +196,12 @@ class SsdRows : public RowHome, public RowTiers {
       TieredRows::Holding holding;
       for (size_t begin = 0; begin < handles.size();) {
         const size_t most = std::min(kRowsAtOnce, handles.size() - begin);
-        EV_RETURN_IF_ERROR(
-            rows_->Hold(handles.subspan(begin, most), use == Use::kWrites,
-                        stretch.rows, stretch.places, &stretch.size, &holding));
+        EV_RETURN_IF_ERROR(rows_->Hold(
+            handles.subspan(begin, most), use == Use::kWrites, stretch.rows,
+            stretch.cache_slots, &stretch.size, &holding));
         if (use == Use::kWrites) {
-          rows_->Wrote(
-              Span<const TieredRows::Place>(stretch.places, stretch.size));
+          rows_->Wrote(Span<const TieredRows::CacheSlot>(stretch.cache_slots,
+                                                         stretch.size));
         }
         body(begin, &stretch);
         holding.Release();

@@ -50,7 +50,7 @@ TableOptions Options(const std::string& name, const std::string& path) {
   options.dim = kDim;
   options.storage = RowStorage::kDramSsd;
   options.path = path;
-  // 64 rows without slots, including the overhead of a place.
+  // 64 rows without slots, including the overhead of a cache slot.
   options.memory_bytes = 64 * (kDim * sizeof(float) + 20);
   options.record_frequency = options.record_version = true;
   return options;

@@ -17,7 +17,7 @@
 
 namespace ev {
 
-// Number of a record in a file: segment << bits | place in the segment.
+// Number of a record in a file: segment << bits | position in the segment.
 using RecordNumber = uint32_t;
 constexpr RecordNumber kNoRecord = 0x7FFFFFFFu;
 
@@ -52,9 +52,9 @@ struct RecordFormat {
     return format;
   }
 
-  size_t Offset(int32_t place) const {
-    if (per_page == 0) return place * bytes;
-    return place / per_page * kSmallPage + place % per_page * bytes;
+  size_t Offset(int32_t position) const {
+    if (per_page == 0) return position * bytes;
+    return position / per_page * kSmallPage + position % per_page * bytes;
   }
 };
 

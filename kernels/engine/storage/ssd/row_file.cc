@@ -95,8 +95,8 @@ Status RowFile::SetFloats(int64_t floats) {
     segment_bytes_ =
         RoundUp(std::max<size_t>(wanted, kMaxWidening * record), kSmallPage);
     format_ = RecordFormat::Of(floats, segment_bytes_);
-    place_bits_ = 0;
-    while ((int32_t{1} << place_bits_) < format_.records) ++place_bits_;
+    position_bits_ = 0;
+    while ((int32_t{1} << position_bits_) < format_.records) ++position_bits_;
     segment_records_ = format_.records;
     return Status::OK();
   }
@@ -156,7 +156,7 @@ Status RowFile::TakeSegment() {
   const bool is_new = bare_.empty();
   const uint32_t number = is_new ? num_segments_ : bare_.back();
   if (is_new) {
-    if ((uint64_t{number} + 1) << place_bits_ >= kNoRecord) {
+    if ((uint64_t{number} + 1) << position_bits_ >= kNoRecord) {
       return ResourceExhausted("'" + name_ + "' has " + std::to_string(number) +
                                " segments, its maximum");
     }
@@ -240,7 +240,7 @@ Status RowFile::Append(Span<RecordWrite> writes, bool is_reserved,
         EV_RETURN_IF_ERROR(TakeSegment());
       }
       EV_RETURN_IF_ERROR(OpenSegment(&lock));
-      // The rows that fit into this segment get their places and are copied,
+      // The rows that fit into this segment get their positions and are copied,
       // while other calls append after them.
       const uint32_t number = static_cast<uint32_t>(open_);
       Segment* const to = segment(number);
@@ -283,14 +283,14 @@ void RowFile::Fill(Span<RecordWrite> writes, uint32_t number, int32_t first,
     if (i + kAhead < writes.size()) {
       PrefetchBytes(writes[i + kAhead].row, format.floats * sizeof(float));
     }
-    const int32_t place = first + static_cast<int32_t>(i);
+    const int32_t position = first + static_cast<int32_t>(i);
     writes[i].record =
-        (number << place_bits_) + static_cast<RecordNumber>(place);
+        (number << position_bits_) + static_cast<RecordNumber>(position);
     RecordHeader header;
     header.handle = writes[i].handle;
     header.rank = writes[i].rank;
     header.floats = static_cast<uint32_t>(format.floats);
-    char* const data = buffer + format.Offset(place);
+    char* const data = buffer + format.Offset(position);
     std::memcpy(data + sizeof(header), writes[i].row,
                 header.floats * sizeof(float));
     header.checksum =
@@ -401,11 +401,11 @@ void RowFile::FreeIfDead(uint32_t number) {
 void RowFile::Drop(Span<const RecordNumber> records) {
   if (records.empty()) return;
   live_records_.fetch_sub(static_cast<int64_t>(records.size()));
-  for (const RecordNumber record : records) Leave(record >> place_bits_);
+  for (const RecordNumber record : records) Leave(record >> position_bits_);
 }
 
 bool RowFile::IsStored(RecordNumber record) const {
-  return segment(record >> place_bits_)->state.load() == kStored;
+  return segment(record >> position_bits_)->state.load() == kStored;
 }
 
 bool RowFile::IsSparse() const {
@@ -414,9 +414,9 @@ bool RowFile::IsSparse() const {
 }
 
 int64_t RowFile::OffsetOfRecord(RecordNumber record) const {
-  const uint32_t number = record >> place_bits_;
+  const uint32_t number = record >> position_bits_;
   return OffsetOf(number) +
-         segment(number)->format.Offset(record - (number << place_bits_));
+         segment(number)->format.Offset(record - (number << position_bits_));
 }
 
 std::string RowFile::At(RecordNumber record) const {
@@ -466,17 +466,18 @@ Status RowFile::Visit(const std::function<Status(const Record&)>& move,
       if (got <= 0) {
         return Status(
             StatusCode::kDataLoss,
-            At(number << place_bits_) + " cannot be read: " +
+            At(number << position_bits_) + " cannot be read: " +
                 (got < 0 ? std::strerror(errno) : "the file is shorter"));
       }
       done += got;
     }
-    for (int32_t place = 0; place < from->appended; ++place) {
-      const char* record = data.get() + from->format.Offset(place);
+    for (int32_t position = 0; position < from->appended; ++position) {
+      const char* record = data.get() + from->format.Offset(position);
       RecordHeader header;
       std::memcpy(&header, record, sizeof(header));
       RecordRead read;
-      read.record = (number << place_bits_) + static_cast<uint32_t>(place);
+      read.record =
+          (number << position_bits_) + static_cast<uint32_t>(position);
       read.handle = header.handle;
       if (!Check(header, record + sizeof(header), from->format, &read).ok()) {
         continue;  // the call that needs that row gets the error

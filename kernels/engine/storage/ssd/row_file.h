@@ -169,7 +169,7 @@ class RowFile {
   Status TakeBlocks(uint32_t segment);
   std::string FreeBytes() const;
   Status OpenSegment(std::unique_lock<std::mutex>* lock);
-  // Copies the rows to their places from 'first' on. Not called under mu_.
+  // Copies the rows to their positions from 'first' on. Not called under mu_.
   void Fill(Span<RecordWrite> writes, uint32_t number, int32_t first,
             char* buffer) const;
   void FreeIfDead(uint32_t number);
@@ -193,7 +193,7 @@ class RowFile {
   std::string name_;
   int fd_ = -1;
   int64_t segment_bytes_ = 0;
-  int place_bits_ = 0;
+  int position_bits_ = 0;
   RecordFormat format_;
   std::unique_ptr<CachedReads> cached_;  // null: direct
   SlabArray segments_{sizeof(Segment), /*rows_log2=*/10};

@@ -34,7 +34,7 @@ Status RowFile::Check(const RecordHeader& header, const char* floats,
 }
 
 bool RowFile::ReadStored(RecordRead* read, bool may_block) const {
-  const uint32_t number = read->record >> place_bits_;
+  const uint32_t number = read->record >> position_bits_;
   const RecordFormat& format = segment(number)->format;
   const int64_t offset = OffsetOfRecord(read->record);
   RecordHeader header;
@@ -90,7 +90,7 @@ void RowFile::ReadCached(std::vector<RecordRead*>* reads) {
   some.reserve(reads->size());
   offsets.reserve(reads->size());
   for (RecordRead* read : *reads) {
-    if (segment(read->record >> place_bits_)->format.bytes == bytes) {
+    if (segment(read->record >> position_bits_)->format.bytes == bytes) {
       some.push_back(read);
       offsets.push_back(OffsetOfRecord(read->record));
     } else if (!ReadStored(read, /*may_block=*/false)) {
@@ -134,7 +134,7 @@ void RowFile::Read(Span<RecordRead> reads) {
   {
     std::lock_guard<std::mutex> lock(mu_);
     for (RecordRead& read : reads) {
-      const uint32_t number = read.record >> place_bits_;
+      const uint32_t number = read.record >> position_bits_;
       if (number >= num_segments_ || segment(number)->state.load() == kFree) {
         read.status =
             Status(StatusCode::kDataLoss, "'" + name_ + "' has no such record");
@@ -151,10 +151,11 @@ void RowFile::Read(Span<RecordRead> reads) {
   }
   for (const auto& found : buffered) {
     RecordRead* read = found.first;
-    const uint32_t number = read->record >> place_bits_;
+    const uint32_t number = read->record >> position_bits_;
     const RecordFormat& format = segment(number)->format;
-    const char* record = found.second.get() +
-                         format.Offset(read->record - (number << place_bits_));
+    const char* record =
+        found.second.get() +
+        format.Offset(read->record - (number << position_bits_));
     RecordHeader header;
     std::memcpy(&header, record, sizeof(header));
     std::memcpy(read->row, record + sizeof(header),

@@ -16,23 +16,24 @@
 namespace ev {
 namespace {
 
-// Stamps per fence: few enough that the second reads of the words, and the
+// Stamps per fence: few enough that the second reads of the row states, and the
 // counted uses, hit the cache.
 constexpr size_t kStampedAtOnce = 512;
-// Prefetch distances: first the word of a row, then its entry, then its floats.
-constexpr size_t kWordAhead = 32, kEntryAhead = 16, kRowAhead = 8;
+// Prefetch distances: first the state of a row, then its entry, then its
+// floats.
+constexpr size_t kStateAhead = 32, kEntryAhead = 16, kRowAhead = 8;
 
 }  // namespace
 
-// A handle whose row is not in memory, and its word.
+// A handle whose row is not in memory, and its row state.
 struct TieredRows::Absent {
   size_t i;
   uint32_t seen;
 };
 
-// Places that a call has taken, and rows being moved to them. Rows that have
-// not arrived when it is destroyed stay where they were, and their places
-// become free.
+// Cache slots that a call has taken, and rows being moved to them. Rows that
+// have not arrived when it is destroyed stay where they were, and their cache
+// slots become free.
 class TieredRows::Incoming {
  public:
   explicit Incoming(TieredRows* to) : to_(to) {}
@@ -45,41 +46,44 @@ class TieredRows::Incoming {
 
   // Allocates the memory for all later calls.
   void Expect(size_t rows) {
-    spare_.assign(rows, kNoPlace);
+    spare_.assign(rows, kNoCacheSlot);
     which_.reserve(rows);
     reads_.reserve(rows);
-    places_.reserve(rows);
+    cache_slots_.reserve(rows);
   }
-  Span<Place> spare() { return Span<Place>(spare_.data(), spare_.size()); }
-  Place TakeSpare() {
-    const Place place = spare_[next_];
-    spare_[next_++] = kNoPlace;
-    return place;
+  Span<CacheSlot> spare() {
+    return Span<CacheSlot>(spare_.data(), spare_.size());
+  }
+  CacheSlot TakeSpare() {
+    const CacheSlot cache_slot = spare_[next_];
+    spare_[next_++] = kNoCacheSlot;
+    return cache_slot;
   }
   void GiveBackSpare() {
     size_t count = 0;
-    for (const Place place : spare_) {
-      if (place != kNoPlace) spare_[count++] = place;
+    for (const CacheSlot cache_slot : spare_) {
+      if (cache_slot != kNoCacheSlot) spare_[count++] = cache_slot;
     }
-    to_->GiveBack(Span<const Place>(spare_.data(), count));
+    to_->GiveBack(Span<const CacheSlot>(spare_.data(), count));
     spare_.clear();
   }
 
-  // Lists row i, whose word is kMoving, for reading from its record into a
-  // place.
-  void Load(size_t i, RowHandle handle, RecordNumber record, Place place) {
+  // Lists row i, whose row state is kMoving, for reading from its record into a
+  // cache slot.
+  void Load(size_t i, RowHandle handle, RecordNumber record,
+            CacheSlot cache_slot) {
     which_.push_back(i);
-    places_.push_back(place);
+    cache_slots_.push_back(cache_slot);
     reads_.emplace_back();
     reads_.back().record = record;
     reads_.back().handle = handle;
-    reads_.back().row = to_->row(place);
+    reads_.back().row = to_->row(cache_slot);
   }
   // The first row not yet handled, whether its read succeeded or not.
   bool HasLeft() const { return arrived_ < reads_.size(); }
   const RecordRead& read() const { return reads_[arrived_]; }
   size_t i() const { return which_[arrived_]; }
-  Place place() const { return places_[arrived_]; }
+  CacheSlot cache_slot() const { return cache_slots_[arrived_]; }
   void Arrived() { ++arrived_; }
   void Failed() { Return(arrived_++); }
 
@@ -89,26 +93,26 @@ class TieredRows::Incoming {
 
  private:
   void Return(size_t k) {
-    to_->word(reads_[k].handle)
+    to_->row_state(reads_[k].handle)
         ->store(reads_[k].record + 1, std::memory_order_release);
-    to_->GiveBack({&places_[k], 1});
+    to_->GiveBack({&cache_slots_[k], 1});
   }
 
   TieredRows* const to_;
-  std::vector<Place> spare_;
+  std::vector<CacheSlot> spare_;
   size_t next_ = 0;
   std::vector<size_t> which_;
   std::vector<RecordRead> reads_;
-  std::vector<Place> places_;
+  std::vector<CacheSlot> cache_slots_;
   size_t arrived_ = 0;
 };
 
 void TieredRows::AdvanceTime() {
   ranks_.Advance();
   if (!ranks_.IsTimeToAge(&aged_)) return;
-  std::lock_guard<std::mutex> lock(places_mu_);
-  for (int64_t place = 0; place < used_; ++place) {
-    ranks_.Age(&entry(static_cast<Place>(place))->rank);
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
+  for (int64_t cache_slot = 0; cache_slot < used_; ++cache_slot) {
+    ranks_.Age(&entry(static_cast<CacheSlot>(cache_slot))->rank);
   }
 }
 
@@ -120,26 +124,26 @@ void TieredRows::Enter(Holding* holding) {
 
 // Holds the rows that are in memory; lists the others.
 void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
-                      float** rows, Place* places, std::vector<Absent>* absent,
-                      std::vector<size_t>* busy) {
+                      float** rows, CacheSlot* cache_slots,
+                      std::vector<Absent>* absent, std::vector<size_t>* busy) {
   const size_t size = handles.size();
   const size_t bytes = floats() * sizeof(float);
   // Rows that are used much later would have left the cache again.
   const bool touches_rows = holding.numbers_ == &briefly_;
-  // Acquire: the address of an entry or row is valid only after its place was
-  // made.
+  // Acquire: the address of an entry or row is valid only after its cache slot
+  // was made.
   const auto ahead = [&](size_t i) {
     return i < size && handles[i] < kFirstReservedHandle
-               ? word(handles[i])->load(std::memory_order_acquire)
+               ? row_state(handles[i])->load(std::memory_order_acquire)
                : 0;
   };
   int64_t hits = 0;
   for (size_t begin = 0; begin < size; begin += kStampedAtOnce) {
     const size_t end = std::min(size, begin + kStampedAtOnce);
     for (size_t i = begin; i < end; ++i) {
-      if (i + kWordAhead < size &&
-          handles[i + kWordAhead] < kFirstReservedHandle) {
-        PrefetchLine(word(handles[i + kWordAhead]));
+      if (i + kStateAhead < size &&
+          handles[i + kStateAhead] < kFirstReservedHandle) {
+        PrefetchLine(row_state(handles[i + kStateAhead]));
       }
       const uint32_t for_entry = ahead(i + kEntryAhead);
       if (InFastTier(for_entry)) PrefetchLine(entry(for_entry & kPayload));
@@ -147,25 +151,28 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
         const uint32_t for_row = ahead(i + kRowAhead);
         if (InFastTier(for_row)) PrefetchBytes(row(for_row & kPayload), bytes);
       }
-      places[i] = kNoPlace;
+      cache_slots[i] = kNoCacheSlot;
       rows[i] = nullptr;
       if (handles[i] >= kFirstReservedHandle) continue;
-      const uint32_t seen = word(handles[i])->load(std::memory_order_acquire);
+      const uint32_t seen =
+          row_state(handles[i])->load(std::memory_order_acquire);
       if (!InFastTier(seen)) continue;
-      places[i] = seen & kPayload;
-      Stamp(holding, places[i]);
+      cache_slots[i] = seen & kPayload;
+      Stamp(holding, cache_slots[i]);
     }
     holding.numbers_->Publish();
     for (size_t i = begin; i < end; ++i) {
       if (handles[i] >= kFirstReservedHandle) continue;
-      const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-      if (places[i] != kNoPlace && seen == (kInFastTier | places[i])) {
-        ranks_.Use(&entry(places[i])->rank);
-        rows[i] = row(places[i]);
+      const uint32_t seen =
+          row_state(handles[i])->load(std::memory_order_seq_cst);
+      if (cache_slots[i] != kNoCacheSlot &&
+          seen == (kInFastTier | cache_slots[i])) {
+        ranks_.Use(&entry(cache_slots[i])->rank);
+        rows[i] = row(cache_slots[i]);
         ++hits;
         continue;
       }
-      places[i] = kNoPlace;
+      cache_slots[i] = kNoCacheSlot;
       if (InFastTier(seen) || seen == kMoving) {
         busy->push_back(i);
       } else {
@@ -177,16 +184,16 @@ void TieredRows::Find(Span<const RowHandle> handles, const Holding& holding,
 }
 
 TieredRows::Got TieredRows::TryHold(RowHandle handle, const Holding& holding,
-                                    Place* place) {
+                                    CacheSlot* cache_slot) {
   for (;;) {
-    const uint32_t seen = word(handle)->load(std::memory_order_acquire);
+    const uint32_t seen = row_state(handle)->load(std::memory_order_acquire);
     if (seen == kMoving) return Got::kBusy;
     if (!InFastTier(seen)) return Got::kElsewhere;
-    *place = seen & kPayload;
-    Stamp(holding, *place);
+    *cache_slot = seen & kPayload;
+    Stamp(holding, *cache_slot);
     holding.numbers_->Publish();
-    if (word(handle)->load(std::memory_order_seq_cst) == seen) {
-      ranks_.Use(&entry(*place)->rank);
+    if (row_state(handle)->load(std::memory_order_seq_cst) == seen) {
+      ranks_.Use(&entry(*cache_slot)->rank);
       return Got::kHeld;
     }
   }
@@ -196,32 +203,32 @@ TieredRows::Got TieredRows::TryHold(RowHandle handle, const Holding& holding,
 // row has moved meanwhile.
 bool TieredRows::MoveIn(RowHandle handle, const Absent& absent,
                         const Holding& holding, Incoming* incoming,
-                        float** rows, Place* places) {
+                        float** rows, CacheSlot* cache_slots) {
   uint32_t seen = absent.seen;
-  if (!word(handle)->compare_exchange_strong(seen, kMoving,
-                                             std::memory_order_acq_rel)) {
+  if (!row_state(handle)->compare_exchange_strong(seen, kMoving,
+                                                  std::memory_order_acq_rel)) {
     return false;
   }
-  const Place place = incoming->TakeSpare();
-  Entry* const in = entry(place);
-  handle_of(place)->store(handle, std::memory_order_release);
+  const CacheSlot cache_slot = incoming->TakeSpare();
+  Entry* const in = entry(cache_slot);
+  handle_of(cache_slot)->store(handle, std::memory_order_release);
   if (InSlowTier(seen)) {
     in->record.store(seen - 1);
-    incoming->Load(absent.i, handle, seen - 1, place);
+    incoming->Load(absent.i, handle, seen - 1, cache_slot);
     return true;
   }
   in->record.store(kNoRecord);
-  fresh_.Fill(seen & kPayload, row(place));
+  fresh_.Fill(seen & kPayload, row(cache_slot));
   ranks_.Arrive(&in->rank, 0);
-  Stamp(holding, place);
-  word(handle)->store(kInFastTier | place, std::memory_order_release);
-  rows[absent.i] = row(place);
-  places[absent.i] = place;
+  Stamp(holding, cache_slot);
+  row_state(handle)->store(kInFastTier | cache_slot, std::memory_order_release);
+  rows[absent.i] = row(cache_slot);
+  cache_slots[absent.i] = cache_slot;
   return true;
 }
 
 Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
-                           float** rows, Place* places) {
+                           float** rows, CacheSlot* cache_slots) {
   if (!incoming->HasLeft()) return Status::OK();
   misses_.fetch_add(incoming->reads().size(), std::memory_order_relaxed);
   file_->Read(incoming->reads());
@@ -233,14 +240,15 @@ Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
       incoming->Failed();
       continue;
     }
-    const Place place = incoming->place();
-    Entry* const in = entry(place);
+    const CacheSlot cache_slot = incoming->cache_slot();
+    Entry* const in = entry(cache_slot);
     Complete(read.floats, read.row);
     ranks_.Arrive(&in->rank, read.rank);
-    Stamp(holding, place);
-    word(read.handle)->store(kInFastTier | place, std::memory_order_release);
+    Stamp(holding, cache_slot);
+    row_state(read.handle)
+        ->store(kInFastTier | cache_slot, std::memory_order_release);
     rows[incoming->i()] = read.row;
-    places[incoming->i()] = place;
+    cache_slots[incoming->i()] = cache_slot;
     incoming->Arrived();
   }
   return status;
@@ -248,32 +256,33 @@ Status TieredRows::LoadAll(const Holding& holding, Incoming* incoming,
 
 // Sets *held to the number of rows there was room for, possibly 0.
 Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
-                            const Holding& holding, float** rows, Place* places,
-                            size_t* held) {
+                            const Holding& holding, float** rows,
+                            CacheSlot* cache_slots, size_t* held) {
   *held = 0;
   std::vector<Absent> absent;
   std::vector<size_t> busy;
-  Find(handles, holding, rows, places, &absent, &busy);
+  Find(handles, holding, rows, cache_slots, &absent, &busy);
   size_t whole = handles.size();  // rows [0, whole) are all held
   if (!absent.empty()) {
-    // Take places for rows that are not in memory, and read the stored ones.
+    // Take cache slots for rows that are not in memory, and read the stored
+    // ones.
     Incoming incoming(this);
     incoming.Expect(absent.size());
     busy.reserve(busy.size() + absent.size());
     Status status;
-    const size_t taken = TakePlaces(is_reserved, incoming.spare(), &status);
+    const size_t taken = TakeCacheSlots(is_reserved, incoming.spare(), &status);
     if (taken < absent.size()) whole = absent[taken].i;
     for (size_t k = 0; k < taken && status.ok(); ++k) {
       const size_t i = absent[k].i;
       if (absent[k].seen == 0) {
         status = NoSuchRow(handles[i]);
       } else if (!MoveIn(handles[i], absent[k], holding, &incoming, rows,
-                         places)) {
+                         cache_slots)) {
         busy.push_back(i);
       }
     }
     incoming.GiveBackSpare();
-    const Status loaded = LoadAll(holding, &incoming, rows, places);
+    const Status loaded = LoadAll(holding, &incoming, rows, cache_slots);
     EV_RETURN_IF_ERROR(status);
     EV_RETURN_IF_ERROR(loaded);
   }
@@ -282,11 +291,12 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
   for (const size_t i : busy) {
     if (i >= whole) continue;
     Got got;
-    while ((got = TryHold(handles[i], holding, &places[i])) == Got::kBusy) {
+    while ((got = TryHold(handles[i], holding, &cache_slots[i])) ==
+           Got::kBusy) {
       sched_yield();
     }
     if (got == Got::kHeld) {
-      rows[i] = row(places[i]);
+      rows[i] = row(cache_slots[i]);
     } else {
       whole = i;  // evicted meanwhile: left to the next call
     }
@@ -296,21 +306,21 @@ Status TieredRows::HoldSome(Span<const RowHandle> handles, bool is_reserved,
 }
 
 Status TieredRows::Hold(Span<const RowHandle> handles, bool is_reserved,
-                        float** rows, Place* places, size_t* held,
+                        float** rows, CacheSlot* cache_slots, size_t* held,
                         Holding* holding) {
   *held = 0;
   AdvanceTime();
-  // More rows than places can never be held at once.
+  // More rows than cache slots can never be held at once.
   for (size_t size = std::min<size_t>(handles.size(), capacity_); size > 0;
        size = (size + 1) / 2) {
     Enter(holding);
     const Status status = HoldSome(handles.subspan(0, size), is_reserved,
-                                   *holding, rows, places, held);
+                                   *holding, rows, cache_slots, held);
     if (status.ok() && *held > 0) return status;
     holding->Release();
     EV_RETURN_IF_ERROR(status);
-    // Other calls hold all places, or the first rows were evicted for later
-    // ones.
+    // Other calls hold all cache slots, or the first rows were evicted for
+    // later ones.
     sched_yield();
   }
   return Status::OK();
@@ -322,7 +332,7 @@ Status TieredRows::Keep(Span<const RowHandle> handles, const float** rows,
   *all = false;
   holding->Release();
   std::vector<float*> found(size);
-  std::vector<Place> places(size);
+  std::vector<CacheSlot> cache_slots(size);
   if (!kept_.TryEnter(static_cast<int64_t>(size), capacity_ / 2,
                       &holding->number_)) {
     return Status::OK();
@@ -335,9 +345,9 @@ Status TieredRows::Keep(Span<const RowHandle> handles, const float** rows,
   for (size_t done = 0; done < size;) {
     at_once = std::min(at_once, size - done);
     size_t held = 0;
-    const Status status =
-        HoldSome(handles.subspan(done, at_once), /*is_reserved=*/false,
-                 *holding, found.data() + done, places.data() + done, &held);
+    const Status status = HoldSome(
+        handles.subspan(done, at_once), /*is_reserved=*/false, *holding,
+        found.data() + done, cache_slots.data() + done, &held);
     if (!status.ok()) holding->Release();
     EV_RETURN_IF_ERROR(status);
     done += held;

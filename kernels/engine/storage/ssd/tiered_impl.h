@@ -14,8 +14,8 @@
 
 namespace ev {
 
-// The state of a place except for its floats and its row's handle; a quarter of
-// a cache line.
+// The state of a cache slot except for its floats and its row's handle; a
+// quarter of a cache line.
 struct TieredRows::Entry {
   std::atomic<HoldNumbers::Number> held, kept;  // stamps of briefly_ and kept_
   // the file's record of the row's current contents, or kNoRecord
@@ -23,17 +23,19 @@ struct TieredRows::Entry {
   std::atomic<uint32_t> rank;
 };
 
-inline TieredRows::Entry* TieredRows::entry(Place place) const {
-  return reinterpret_cast<Entry*>(entries_.Address(place));
+inline TieredRows::Entry* TieredRows::entry(CacheSlot cache_slot) const {
+  return reinterpret_cast<Entry*>(entries_.Address(cache_slot));
 }
 
-// kNoRow: the place has no row now, or never had one.
-inline std::atomic<RowHandle>* TieredRows::handle_of(Place place) const {
-  return reinterpret_cast<std::atomic<RowHandle>*>(handles_.Address(place));
+// kNoRow: the cache slot has no row now, or never had one.
+inline std::atomic<RowHandle>* TieredRows::handle_of(
+    CacheSlot cache_slot) const {
+  return reinterpret_cast<std::atomic<RowHandle>*>(
+      handles_.Address(cache_slot));
 }
 
-inline float* TieredRows::row(Place place) const {
-  return reinterpret_cast<float*>(rows_->Address(place));
+inline float* TieredRows::row(CacheSlot cache_slot) const {
+  return reinterpret_cast<float*>(rows_->Address(cache_slot));
 }
 
 inline bool TieredRows::MayBeHeld(const Entry& in) const {
@@ -41,8 +43,8 @@ inline bool TieredRows::MayBeHeld(const Entry& in) const {
          kept_.MayBeHeld(in.kept.load(std::memory_order_relaxed));
 }
 
-inline void TieredRows::Stamp(const Holding& holding, Place place) {
-  Entry* const in = entry(place);
+inline void TieredRows::Stamp(const Holding& holding, CacheSlot cache_slot) {
+  Entry* const in = entry(cache_slot);
   (holding.numbers_ == &kept_ ? in->kept : in->held)
       .store(holding.number_, std::memory_order_relaxed);
 }

@@ -13,18 +13,18 @@
 
 namespace ev {
 
-// Moves all rows to the file. Called under places_mu_.
+// Moves all rows to the file. Called under cache_slots_mu_.
 Status TieredRows::WriteAllOut() {
   for (int64_t p = 0; p < used_; ++p) {
-    Place place = static_cast<Place>(p);
-    const RowHandle handle = handle_of(place)->load();
+    CacheSlot cache_slot = static_cast<CacheSlot>(p);
+    const RowHandle handle = handle_of(cache_slot)->load();
     if (handle == kNoRow) continue;
-    word(handle)->store(kMoving);
+    row_state(handle)->store(kMoving);
     Status status;
-    if (WriteOut({&place, 1}, /*is_reserved=*/false, &status) == 0) {
+    if (WriteOut({&cache_slot, 1}, /*is_reserved=*/false, &status) == 0) {
       return status;
     }
-    free_.push_back(place);
+    free_.push_back(cache_slot);
   }
   return Status::OK();
 }
@@ -32,7 +32,7 @@ Status TieredRows::WriteAllOut() {
 // Stores fresh rows with their current initial values.
 Status TieredRows::MakeFreshRows() {
   std::vector<float> made(floats());
-  return words_.ForEachFresh(
+  return row_states_.ForEachFresh(
       [&](RowHandle handle, std::atomic<uint32_t>* where, int64_t default_row) {
         fresh_.Fill(default_row, made.data());
         RecordNumber record;
@@ -45,7 +45,7 @@ Status TieredRows::MakeFreshRows() {
 
 Status TieredRows::SetSlots(Span<const float> initial_values) {
   std::lock_guard<std::mutex> compact(compact_mu_);
-  std::lock_guard<std::mutex> lock(places_mu_);
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
   const size_t before = fresh_.num_slots();
   if (!fresh_.KeepsSlots(initial_values)) EV_RETURN_IF_ERROR(MakeFreshRows());
   const bool wider = initial_values.size() != before;
@@ -71,7 +71,7 @@ Status TieredRows::SetSlots(Span<const float> initial_values) {
 
 Status TieredRows::RemoveSlots(size_t count) {
   std::lock_guard<std::mutex> compact(compact_mu_);
-  std::lock_guard<std::mutex> lock(places_mu_);
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
   std::vector<float> kept;
   for (int64_t s = 0; s + static_cast<int64_t>(count) < fresh_.num_slots();
        ++s) {
@@ -88,35 +88,35 @@ Status TieredRows::RemoveSlots(size_t count) {
 
 void TieredRows::Forget(Span<const RowHandle> handles) {
   std::lock_guard<std::mutex> compact(compact_mu_);
-  std::lock_guard<std::mutex> lock(places_mu_);
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
   for (const RowHandle handle : handles) {
-    const uint32_t seen = word(handle)->exchange(0);
+    const uint32_t seen = row_state(handle)->exchange(0);
     if (InSlowTier(seen)) {
       const RecordNumber record = seen - 1;
       file_->Drop({&record, 1});
     } else if (InFastTier(seen)) {
-      const Place place = seen & kPayload;
-      Wrote({&place, 1});
-      handle_of(place)->store(kNoRow);
-      free_.push_back(place);
+      const CacheSlot cache_slot = seen & kPayload;
+      Wrote({&cache_slot, 1});
+      handle_of(cache_slot)->store(kNoRow);
+      free_.push_back(cache_slot);
     }
   }
-  if (static_cast<int64_t>(free_.size()) == used_) DropPlaces();
-  words_.DropUnused(handles);
+  if (static_cast<int64_t>(free_.size()) == used_) DropCacheSlots();
+  row_states_.DropUnused(handles);
 }
 
 void TieredRows::Clear() {
   std::lock_guard<std::mutex> compact(compact_mu_);
-  std::lock_guard<std::mutex> lock(places_mu_);
-  words_.Clear();
-  DropPlaces();
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
+  row_states_.Clear();
+  DropCacheSlots();
   file_->Clear();
 }
 
 Status TieredRows::Flush() {
   {
     std::lock_guard<std::mutex> compact(compact_mu_);
-    std::lock_guard<std::mutex> lock(places_mu_);
+    std::lock_guard<std::mutex> lock(cache_slots_mu_);
     EV_RETURN_IF_ERROR(WriteAllOut());
   }
   return file_->Sync();
@@ -131,8 +131,8 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
   if (compactor_.stopping()) {
     return FailedPrecondition("the table is being destroyed");
   }
-  if (!words_.Has(record.handle)) return Status::OK();
-  std::atomic<uint32_t>* const where = word(record.handle);
+  if (!row_states_.Has(record.handle)) return Status::OK();
+  std::atomic<uint32_t>* const where = row_state(record.handle);
   for (;;) {
     uint32_t seen = where->load(std::memory_order_acquire);
     if (seen == record.number + 1) {
@@ -167,10 +167,10 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
     }
     if (!InFastTier(seen)) return Status::OK();
     // The row is in memory. Its record is current unless the row was modified
-    // after it was read. A call that holds the row is not affected by the word
-    // being kMoving meanwhile.
-    const Place place = seen & kPayload;
-    if (entry(place)->record.load() != record.number) {
+    // after it was read. A call that holds the row is not affected by the row
+    // state being kMoving meanwhile.
+    const CacheSlot cache_slot = seen & kPayload;
+    if (entry(cache_slot)->record.load() != record.number) {
       if (where->load(std::memory_order_acquire) == seen) return Status::OK();
       continue;
     }
@@ -178,8 +178,9 @@ Status TieredRows::MoveRecord(const RowFile::Record& record) {
                                         std::memory_order_acq_rel)) {
       continue;
     }
-    if (entry(place)->record.load() == record.number) Wrote({&place, 1});
-    where->store(kInFastTier | place, std::memory_order_release);
+    if (entry(cache_slot)->record.load() == record.number)
+      Wrote({&cache_slot, 1});
+    where->store(kInFastTier | cache_slot, std::memory_order_release);
     return Status::OK();
   }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TieredRows and RowFile when memory is short. An allocation that fails in the
-// middle of a call must leave no row held, moving or without a place, and no
-// room reserved.
+// middle of a call must leave no row held, moving or without a cache slot, and
+// no room reserved.
 
 #include <unistd.h>
 
@@ -48,14 +48,14 @@ class TieredMemoryTest : public ::testing::Test {
   // Adds one to each of the rows. Throws std::bad_alloc.
   Status Add(const std::vector<RowHandle>& handles) {
     std::vector<float*> rows(handles.size());
-    std::vector<TieredRows::Place> places(handles.size());
+    std::vector<TieredRows::CacheSlot> cache_slots(handles.size());
     TieredRows::Holding holding;
     for (size_t done = 0; done < handles.size();) {
       size_t held = 0;
       EV_RETURN_IF_ERROR(rows_->Hold(
           Span<const RowHandle>(handles.data() + done, handles.size() - done),
-          false, rows.data(), places.data(), &held, &holding));
-      rows_->Wrote(Span<const TieredRows::Place>(places.data(), held));
+          false, rows.data(), cache_slots.data(), &held, &holding));
+      rows_->Wrote(Span<const TieredRows::CacheSlot>(cache_slots.data(), held));
       for (size_t i = 0; i < held; ++i) {
         *rows[i] += 1;
         expected_[handles[done + i]] += 1;
@@ -67,7 +67,7 @@ class TieredMemoryTest : public ::testing::Test {
   }
 
   // Every row has its expected value, every row can be moved to the file, and
-  // every place can be used.
+  // every cache slot can be used.
   void ExpectWhole() {
     std::vector<float> values(kRows);
     ASSERT_TRUE(rows_->Copy(all_, 0, 1, values.data()).ok());
@@ -75,14 +75,15 @@ class TieredMemoryTest : public ::testing::Test {
     ASSERT_TRUE(rows_->Flush().ok());
     ASSERT_EQ(rows_->stats().memory_rows, 0);
     ASSERT_EQ(rows_->stats().file_rows, kRows);
-    // Hold as many rows as there are places, at once.
+    // Hold as many rows as there are cache slots, at once.
     std::vector<float*> rows(rows_->capacity());
-    std::vector<TieredRows::Place> places(rows_->capacity());
+    std::vector<TieredRows::CacheSlot> cache_slots(rows_->capacity());
     size_t held = 0;
     TieredRows::Holding holding;
     ASSERT_TRUE(rows_
                     ->Hold(Span<const RowHandle>(all_.data(), rows.size()),
-                           false, rows.data(), places.data(), &held, &holding)
+                           false, rows.data(), cache_slots.data(), &held,
+                           &holding)
                     .ok());
     ASSERT_EQ(held, rows.size());
   }

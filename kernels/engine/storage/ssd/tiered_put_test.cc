@@ -46,7 +46,7 @@ class TieredPutTest : public ::testing::Test {
   }
   void TearDown() override { RowFile::SetSpaceHookForTesting(nullptr); }
 
-  void Make(int64_t places, bool in_thread) {
+  void Make(int64_t cache_slots, bool in_thread) {
     rows_.reset();
     const std::string path =
         ::testing::TempDir() + "/put-" + std::to_string(getpid());
@@ -55,7 +55,7 @@ class TieredPutTest : public ::testing::Test {
     options.dim = kDim;
     static const std::vector<float> defaults(kDim, 0.5f);
     options.default_rows = defaults;
-    options.memory_bytes = places * (kDim * sizeof(float) + 20);
+    options.memory_bytes = cache_slots * (kDim * sizeof(float) + 20);
     options.compacts_in_thread = in_thread;
     options.ranks = ranks_ = std::make_shared<UseRanks>(CacheStrategy::kLfu);
     ASSERT_OK(TieredRows::Create(options, &rows_));

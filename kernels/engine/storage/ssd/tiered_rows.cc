@@ -60,17 +60,18 @@ std::unique_ptr<SlabArray> TieredRows::NewRowMemory(int64_t floats) {
       new SlabArray(stride, SlabRowsLog2(stride)));
 }
 
-// Allocates nothing, like DropPlaces.
+// Allocates nothing, like DropCacheSlots.
 void TieredRows::UseRowMemory(std::unique_ptr<SlabArray> rows) {
   rows_ = std::move(rows);
-  const size_t place_bytes =
+  const size_t cache_slot_bytes =
       rows_->stride() + sizeof(Entry) + sizeof(RowHandle);
-  capacity_ = std::max<int64_t>(1, budget_ / static_cast<int64_t>(place_bytes));
+  capacity_ =
+      std::max<int64_t>(1, budget_ / static_cast<int64_t>(cache_slot_bytes));
   capacity_ = std::min<int64_t>(capacity_, kPayload);
-  DropPlaces();
+  DropCacheSlots();
 }
 
-void TieredRows::DropPlaces() {
+void TieredRows::DropCacheSlots() {
   rows_->Clear();
   entries_.Clear();
   handles_.Clear();
@@ -80,7 +81,7 @@ void TieredRows::DropPlaces() {
 }
 
 Status TieredRows::NewRow(RowHandle handle, int64_t default_row) {
-  return words_.Make(handle, default_row);
+  return row_states_.Make(handle, default_row);
 }
 
 // Fills the slots that were added since the row was written.
@@ -91,12 +92,12 @@ void TieredRows::Complete(int64_t from_floats, float* row) const {
   }
 }
 
-void TieredRows::Wrote(Span<const Place> places) {
+void TieredRows::Wrote(Span<const CacheSlot> cache_slots) {
   RecordNumber dead[64];
   size_t count = 0;
-  for (const Place place : places) {
-    if (place == kNoPlace) continue;
-    std::atomic<uint32_t>& record = entry(place)->record;
+  for (const CacheSlot cache_slot : cache_slots) {
+    if (cache_slot == kNoCacheSlot) continue;
+    std::atomic<uint32_t>& record = entry(cache_slot)->record;
     if (record.load(std::memory_order_relaxed) == kNoRecord) continue;
     const RecordNumber old = record.exchange(kNoRecord);
     if (old == kNoRecord) continue;
@@ -127,7 +128,7 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
   std::vector<float> read_rows;
   std::vector<RecordRead> reads;
   std::vector<size_t> which;
-  Place places[kCopiedAtOnce];
+  CacheSlot cache_slots[kCopiedAtOnce];
   int64_t hits = 0, misses = 0;
   const auto round = [&](const std::vector<size_t>& left,
                          std::vector<size_t>* again) {
@@ -137,18 +138,21 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
     Enter(&holding);
     for (size_t k = 0; k < left.size(); ++k) {
       const uint32_t seen =
-          word(handles[left[k]])->load(std::memory_order_acquire);
-      places[k] = InFastTier(seen) ? seen & kPayload : kNoPlace;
-      if (InFastTier(seen)) Stamp(holding, places[k]);
+          row_state(handles[left[k]])->load(std::memory_order_acquire);
+      cache_slots[k] = InFastTier(seen) ? seen & kPayload : kNoCacheSlot;
+      if (InFastTier(seen)) Stamp(holding, cache_slots[k]);
     }
     holding.numbers_->Publish();
     for (size_t k = 0; k < left.size(); ++k) {
       const size_t i = left[k];
       float* const to = out + i * count;
-      const uint32_t seen = word(handles[i])->load(std::memory_order_seq_cst);
-      if (places[k] != kNoPlace && seen == (kInFastTier | places[k])) {
-        std::copy_n(row(places[k]) + offset, count, to);
-        if (ranks != nullptr) ranks[i] = UseRanks::Kept(entry(places[k])->rank);
+      const uint32_t seen =
+          row_state(handles[i])->load(std::memory_order_seq_cst);
+      if (cache_slots[k] != kNoCacheSlot &&
+          seen == (kInFastTier | cache_slots[k])) {
+        std::copy_n(row(cache_slots[k]) + offset, count, to);
+        if (ranks != nullptr)
+          ranks[i] = UseRanks::Kept(entry(cache_slots[k])->rank);
         ++hits;
       } else if (InFastTier(seen) || seen == kMoving) {
         again->push_back(i);
@@ -176,8 +180,9 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
     for (size_t k = 0; k < reads.size(); ++k) {
       const size_t i = which[k];
       // The row may have moved, and its record may have been reused.
-      const bool moved = word(handles[i])->load(std::memory_order_acquire) !=
-                         reads[k].record + 1;
+      const bool moved =
+          row_state(handles[i])->load(std::memory_order_acquire) !=
+          reads[k].record + 1;
       if (moved) {
         again->push_back(i);
         continue;
@@ -199,20 +204,20 @@ Status TieredRows::CopyRounds(Span<const RowHandle> handles, int64_t offset,
 }
 
 bool TieredRows::IsStored(RowHandle handle) const {
-  const uint32_t seen = word(handle)->load(std::memory_order_acquire);
+  const uint32_t seen = row_state(handle)->load(std::memory_order_acquire);
   return InSlowTier(seen) && file_->IsStored(seen - 1);
 }
 
 int64_t TieredRows::memory_bytes() const {
-  std::lock_guard<std::mutex> lock(places_mu_);
+  std::lock_guard<std::mutex> lock(cache_slots_mu_);
   return rows_->bytes() + entries_.bytes() + handles_.bytes() +
-         file_->buffer_bytes() + words_.bytes();
+         file_->buffer_bytes() + row_states_.bytes();
 }
 
 TieredRowsStats TieredRows::stats() const {
   TieredRowsStats stats;
   {
-    std::lock_guard<std::mutex> lock(places_mu_);
+    std::lock_guard<std::mutex> lock(cache_slots_mu_);
     stats.memory_rows = used_ - static_cast<int64_t>(free_.size());
   }
   stats.file_rows = file_->live_records();

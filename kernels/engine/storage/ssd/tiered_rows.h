@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of one table: the hot ones in memory, the others in a file
-// (row_file.h). One word per handle has the state of its row
-// (storage/tiered/handle_words.h): none, fresh (default row and initial slot
-// values, stored nowhere), in a place of the memory, in a record of the file,
-// or being moved.
+// (row_file.h). One row state per handle has the location of its
+// row (storage/tiered/row_states.h): none, fresh (default row and initial slot
+// values, stored nowhere), in a cache slot of the memory, in a record of the
+// file, or being moved.
 //
 // To use rows a caller HOLDS them. Rows in the file are read into memory, all
 // rows of a call at once, and held rows stay until they are released. Rows that
@@ -14,27 +14,29 @@
 // if all buffers wait to be written.
 //
 // Calls are numbered. A call holds a row by writing the call's number to the
-// row's place, and releases all of its rows at once when the number expires
-// (storage/tiered/hold_numbers.h). So a row in memory costs the call two loads
-// of its word and some plain stores to one cache line of the place. A number
-// expires only after older ones. So there are two series of numbers, one for
-// rows that are held briefly (Hold) and one for rows that are held for long
-// (Keep). With one series, a Keep would also hold the rows that other calls
-// used meanwhile.
+// row's cache slot, and releases all of its rows at once when the number
+// expires (storage/tiered/hold_numbers.h). So a row in memory costs the call
+// two loads of its row state and some plain stores to one cache line of the
+// cache slot. A number expires only after older ones. So there are two series
+// of numbers, one for rows that are held briefly (Hold) and one for rows that
+// are held for long (Keep). With one series, a Keep would also hold the rows
+// that other calls used meanwhile.
 //
-// MOVES. A thread that moves a row sets the row's word to kMoving first; then
-// no other thread changes the word, and threads that need the row wait. They do
-// not wait long, because no thread waits for a place or for a held row while it
-// has set a word to kMoving. A row leaves the memory in this order: the thread
-// sets the word to kMoving, checks that no call holds the row (otherwise it
-// restores the word), copies the floats to a buffer of the file (unless the
-// file still has them), and sets the word to the record. A row arrives in this
-// order: the thread sets the word to kMoving, writes the floats and the number
-// of the call that needs them to the place, and sets the word to the place.
+// MOVES. A thread that moves a row sets the row's state to kMoving first; then
+// no other thread changes the row state, and threads that need the row wait.
+// They do not wait long, because no thread waits for a cache slot or for a held
+// row while it has set a row state to kMoving. A row leaves the memory in this
+// order. The thread sets the row state to kMoving and checks that no call holds
+// the row; otherwise it restores the state. It copies the floats to a buffer of
+// the file, unless the file still has them, and sets the state to the record.
+// A row arrives in this order: the thread sets the row state to kMoving, writes
+// the floats and the number of the call that needs them to a cache slot, and
+// sets the row state to that slot.
 //
-// EVICTION. A clock hand goes round the places (storage/tiered/victim_hand.h),
-// and the cache strategy (policy/cache_strategy.h) chooses among the rows that
-// it visits. A row keeps its rank in the file.
+// EVICTION. A clock hand goes round the cache slots
+// (storage/tiered/victim_hand.h), and the cache strategy
+// (policy/cache_strategy.h) chooses among the rows that it visits. A row keeps
+// its rank in the file.
 //
 // BELOW ANOTHER CACHE. A caller that has the rows it works on in yet another
 // memory, a device, neither holds nor keeps them here. It copies whole rows
@@ -64,8 +66,8 @@
 #include "kernels/engine/storage/ssd/row_file.h"
 #include "kernels/engine/storage/tiered/background_thread.h"
 #include "kernels/engine/storage/tiered/fresh_rows.h"
-#include "kernels/engine/storage/tiered/handle_words.h"
 #include "kernels/engine/storage/tiered/hold_numbers.h"
+#include "kernels/engine/storage/tiered/row_states.h"
 #include "kernels/engine/storage/tiered/use_ranks.h"
 #include "kernels/engine/storage/tiered/victim_hand.h"
 
@@ -97,8 +99,8 @@ struct TieredRowsStats {
 
 class TieredRows {
  public:
-  using Place = uint32_t;
-  static constexpr Place kNoPlace = 0xFFFFFFFFu;
+  using CacheSlot = uint32_t;
+  static constexpr CacheSlot kNoCacheSlot = 0xFFFFFFFFu;
 
   static Status Create(const TieredRowsOptions& options,
                        std::unique_ptr<TieredRows>* rows);
@@ -129,15 +131,15 @@ class TieredRows {
   // moved the first *done rows, and a Holding that was passed must be released
   // ---
 
-  // Gives the handle a fresh row, which takes no memory except its word.
+  // Gives the handle a fresh row, which takes no memory except its row state.
   // ResourceExhausted.
   Status NewRow(RowHandle handle, int64_t default_row);
 
   // Holds the rows of the first *held handles, as many as there is room for; at
   // least one if handles is not empty. Releases what *holding held before.
-  // rows[i]: value, then slots. places[i]: argument for Wrote. A handle without
-  // a row (row_handle.h) gets null and kNoPlace. is_reserved: Reserve was
-  // called for the evictions.
+  // rows[i]: value, then slots. cache_slots[i]: argument for Wrote. A handle
+  // without a row (row_handle.h) gets null and kNoCacheSlot. is_reserved:
+  // Reserve was called for the evictions.
   //
   // ResourceExhausted: the disk is full. DataLoss: the file does not hold what
   // was written. No row is held then.
@@ -145,9 +147,9 @@ class TieredRows {
   // A thread must hold the rows of only one call at a time. Otherwise two
   // threads can wait for each other's rows forever.
   Status Hold(Span<const RowHandle> handles, bool is_reserved, float** rows,
-              Place* places, size_t* held, Holding* holding);
+              CacheSlot* cache_slots, size_t* held, Holding* holding);
   // Marks held rows as modified.
-  void Wrote(Span<const Place> places);
+  void Wrote(Span<const CacheSlot> cache_slots);
 
   // Holds rows for longer: any thread may release them, and calls in between
   // are unrestricted. rows[i] is unchanged for a handle without a row. At most
@@ -175,8 +177,8 @@ class TieredRows {
   // rows are unchanged.
   Status Put(Span<const RowHandle> handles, bool is_reserved, const float* rows,
              const uint32_t* ranks, size_t* done);
-  // Reserves room in the file and makes places in memory, so that Put calls for
-  // that many rows, with is_reserved, cannot fail until Unreserve.
+  // Reserves room in the file and makes cache slots in memory, so that Put
+  // calls for that many rows, with is_reserved, cannot fail until Unreserve.
   // ResourceExhausted: nothing is reserved.
   Status ReservePut(int64_t rows);
   // Makes the rows fresh again, with default row 0; they take no memory and no
@@ -186,7 +188,7 @@ class TieredRows {
   void SetRank(RowHandle handle, uint32_t rank);
   // Returns whether the row is in memory; may be false while it is compacted.
   bool IsInMemory(RowHandle handle) const {
-    return InFastTier(word(handle)->load(std::memory_order_acquire));
+    return InFastTier(row_state(handle)->load(std::memory_order_acquire));
   }
 
   // Reserves disk space for the rows that can be evicted while that many rows
@@ -202,7 +204,7 @@ class TieredRows {
   void Compact();
 
   TieredRowsStats stats() const;
-  int64_t memory_bytes() const;  // rows, places, words and buffers
+  int64_t memory_bytes() const;  // rows, cache slots, row states and buffers
   int64_t capacity() const { return capacity_; }
   const std::string& file_name() const { return file_->name(); }
 
@@ -231,42 +233,44 @@ class TieredRows {
   explicit TieredRows(const TieredRowsOptions& options);
   static std::unique_ptr<SlabArray> NewRowMemory(int64_t floats);
   void UseRowMemory(std::unique_ptr<SlabArray> rows);
-  void DropPlaces();
+  void DropCacheSlots();
   int64_t floats() const { return fresh_.floats(); }
-  std::atomic<uint32_t>* word(RowHandle handle) const {
-    return words_.at(handle);
+  std::atomic<uint32_t>* row_state(RowHandle handle) const {
+    return row_states_.at(handle);
   }
-  Entry* entry(Place place) const;
-  std::atomic<RowHandle>* handle_of(Place place) const;
-  float* row(Place place) const;
+  Entry* entry(CacheSlot cache_slot) const;
+  std::atomic<RowHandle>* handle_of(CacheSlot cache_slot) const;
+  float* row(CacheSlot cache_slot) const;
 
   void AdvanceTime();
   void Enter(Holding* holding);
-  void Stamp(const Holding& holding, Place place);
+  void Stamp(const Holding& holding, CacheSlot cache_slot);
   bool MayBeHeld(const Entry& in) const;
   void Find(Span<const RowHandle> handles, const Holding& holding, float** rows,
-            Place* places, std::vector<Absent>* absent,
+            CacheSlot* cache_slots, std::vector<Absent>* absent,
             std::vector<size_t>* busy);
   Status HoldSome(Span<const RowHandle> handles, bool is_reserved,
-                  const Holding& holding, float** rows, Place* places,
+                  const Holding& holding, float** rows, CacheSlot* cache_slots,
                   size_t* held);
   enum class Got { kHeld, kBusy, kElsewhere };
-  Got TryHold(RowHandle handle, const Holding& holding, Place* place);
+  Got TryHold(RowHandle handle, const Holding& holding, CacheSlot* cache_slot);
   bool MoveIn(RowHandle handle, const Absent& absent, const Holding& holding,
-              Incoming* incoming, float** rows, Place* places);
+              Incoming* incoming, float** rows, CacheSlot* cache_slots);
   Status LoadAll(const Holding& holding, Incoming* incoming, float** rows,
-                 Place* places);
+                 CacheSlot* cache_slots);
   void Complete(int64_t from_floats, float* row) const;
   Status CopyRounds(Span<const RowHandle> handles, int64_t offset,
                     int64_t count, float* out, uint32_t* ranks);
-  Status PutAt(Place place, RowHandle handle, const float* row, uint32_t rank,
-               bool* used);
-  size_t TakePlaces(bool is_reserved, Span<Place> places, Status* status);
-  Status MakePlace(Place* place);
-  size_t ChooseVictims(Span<Place> victims);
-  size_t Claim(Span<Place> victims);
-  size_t WriteOut(Span<Place> places, bool is_reserved, Status* status);
-  void GiveBack(Span<const Place> places);
+  Status PutAt(CacheSlot cache_slot, RowHandle handle, const float* row,
+               uint32_t rank, bool* used);
+  size_t TakeCacheSlots(bool is_reserved, Span<CacheSlot> cache_slots,
+                        Status* status);
+  Status MakeCacheSlot(CacheSlot* cache_slot);
+  size_t ChooseVictims(Span<CacheSlot> victims);
+  size_t Claim(Span<CacheSlot> victims);
+  size_t WriteOut(Span<CacheSlot> cache_slots, bool is_reserved,
+                  Status* status);
+  void GiveBack(Span<const CacheSlot> cache_slots);
   Status WriteAllOut();
   Status MakeFreshRows();
   Status CompactOne(bool* found);
@@ -280,18 +284,18 @@ class TieredRows {
   std::vector<float> added_;
   std::unique_ptr<RowFile> file_;
 
-  HandleWords words_;
+  RowStates row_states_;
   const std::shared_ptr<UseRanks> shared_ranks_;
   UseRanks& ranks_;                // *shared_ranks_
   std::atomic<uint32_t> aged_{0};  // of UseRanks::IsTimeToAge
   HoldNumbers briefly_, kept_;
 
-  mutable std::mutex places_mu_;
+  mutable std::mutex cache_slots_mu_;
   int64_t capacity_ = 0;
-  std::unique_ptr<SlabArray> rows_;  // by place, like the next two
+  std::unique_ptr<SlabArray> rows_;  // by cache slot, like the next two
   SlabArray entries_, handles_;
-  int64_t used_ = 0;  // places that were ever used
-  std::vector<Place> free_;
+  int64_t used_ = 0;  // cache slots that were ever used
+  std::vector<CacheSlot> free_;
   VictimHand hand_;
 
   // held by a compaction, and by calls that exclude compactions

@@ -63,16 +63,17 @@ class TieredRowsTest : public ::testing::TestWithParam<Variant> {
   Status With(const std::vector<RowHandle>& handles, bool writes,
               const Body& use) {
     std::vector<float*> rows(handles.size());
-    std::vector<TieredRows::Place> places(handles.size());
+    std::vector<TieredRows::CacheSlot> cache_slots(handles.size());
     TieredRows::Holding holding;
     for (size_t done = 0; done < handles.size();) {
       size_t held = 0;
       EV_RETURN_IF_ERROR(rows_->Hold(
           Span<const RowHandle>(handles.data() + done, handles.size() - done),
-          false, rows.data(), places.data(), &held, &holding));
+          false, rows.data(), cache_slots.data(), &held, &holding));
       EXPECT_GT(held, 0);
       if (writes) {
-        rows_->Wrote(Span<const TieredRows::Place>(places.data(), held));
+        rows_->Wrote(
+            Span<const TieredRows::CacheSlot>(cache_slots.data(), held));
       }
       for (size_t i = 0; i < held; ++i) use(done + i, rows[i]);
       holding.Release();
@@ -307,7 +308,7 @@ TEST_P(TieredRowsTest, RowsThatAreUsedOftenStay) {
 }
 
 // A range of handles of which only the last rows are in memory, filling it. The
-// first rows must be able to take their places.
+// first rows must be able to take their cache slots.
 TEST_P(TieredRowsTest, RowsThatCameFirstNeedNotWaitForThoseBehind) {
   const RowHandle capacity = static_cast<RowHandle>(rows_->capacity());
   std::vector<RowHandle> handles;
@@ -409,12 +410,12 @@ TEST_P(TieredRowsTest, CompactionLeavesReservedRoomAlone) {
   std::vector<float> expected(5000, 0.0f);
   const auto add = [&](RowHandle h) {
     float* row = nullptr;
-    TieredRows::Place place = TieredRows::kNoPlace;
+    TieredRows::CacheSlot cache_slot = TieredRows::kNoCacheSlot;
     size_t held = 0;
     TieredRows::Holding holding;
     EV_RETURN_IF_ERROR(
-        rows_->Hold({&h, 1}, false, &row, &place, &held, &holding));
-    rows_->Wrote({&place, 1});
+        rows_->Hold({&h, 1}, false, &row, &cache_slot, &held, &holding));
+    rows_->Wrote({&cache_slot, 1});
     row[0] += h;
     expected[h] += h;
     return Status::OK();

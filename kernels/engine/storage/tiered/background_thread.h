@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A thread that runs a function whenever it is woken, for example to keep
-// places free. It is started at the first Wake, so a table that never lacks a
-// place has no thread.
+// cache slots free. It is started at the first Wake, so a table that never
+// lacks a cache slot has no thread.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_
 #define KERNELS_ENGINE_STORAGE_TIERED_BACKGROUND_THREAD_H_

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks rows in the faster memory by how much they deserve their place. The
-// rank of a row is one word (policy/tier_rank.h) that the cache strategy
+// rank of a row is one integer (policy/tier_rank.h) that the cache strategy
 // updates (policy/cache_strategy.h). victim_hand.h chooses rows by rank.
 
 #ifndef KERNELS_ENGINE_STORAGE_TIERED_USE_RANKS_H_

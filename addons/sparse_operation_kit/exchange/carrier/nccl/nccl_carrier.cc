@@ -47,7 +47,7 @@
 #include "addons/sparse_operation_kit/exchange/carrier/control_carrier.h"
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/nccl_library.h"
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/reduce_kernels.h"
-#include "addons/sparse_operation_kit/exchange/gpu/gpu_mark.h"
+#include "addons/sparse_operation_kit/exchange/gpu/gpu_event.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
@@ -58,7 +58,7 @@
 namespace sok {
 namespace {
 
-using gpu::GpuMark;
+using gpu::GpuEvent;
 
 // Polls of a stream before the thread starts to sleep.
 constexpr int kLooksAtOnce = 20000;
@@ -108,23 +108,23 @@ bool IsNotReady(cudaError_t error) {
   return true;
 }
 
-// A mark for a started transfer; Wait returns an error after Abort.
-class StartedMark : public StreamMark {
+// An event for a started transfer; Wait returns an error after Abort.
+class StartedEvent : public StreamEvent {
  public:
-  StartedMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event,
-              std::shared_ptr<const std::atomic<bool>> aborted)
-      : mark_(device, std::move(event)), aborted_(std::move(aborted)) {}
-  bool IsReached() override { return mark_.IsReached(); }
+  StartedEvent(int device, std::shared_ptr<ev::gpu::DeviceEvent> event,
+               std::shared_ptr<const std::atomic<bool>> aborted)
+      : event_(device, std::move(event)), aborted_(std::move(aborted)) {}
+  bool IsReached() override { return event_.IsReached(); }
   ev::Status Before(const ev::DeviceStream& stream) override {
-    return mark_.Before(stream);
+    return event_.Before(stream);
   }
   ev::Status Wait() override {
-    EV_RETURN_IF_ERROR(mark_.Wait());
+    EV_RETURN_IF_ERROR(event_.Wait());
     return *aborted_ ? Ended() : ev::Status::OK();
   }
 
  private:
-  GpuMark mark_;
+  GpuEvent event_;
   const std::shared_ptr<const std::atomic<bool>> aborted_;
 };
 
@@ -213,7 +213,7 @@ class NcclCarrier : public Carrier {
   int rank() const override { return rank_; }
   int num_ranks() const override { return num_ranks_; }
   void Abort() override {
-    // Kernels after NCCL's read is_ended_, and readers of marks read aborted_.
+    // Kernels after NCCL's read is_ended_, and readers of events read aborted_.
     // No CUDA call here: some wait for the device.
     if (is_ended_ != nullptr) *static_cast<volatile int32_t*>(is_ended_) = 1;
     aborted_->store(true);
@@ -257,10 +257,10 @@ class NcclCarrier : public Carrier {
   }
 
   ev::Status StartAllToAll(const char* send, ev::Span<const int64_t> send_bytes,
-                           const std::shared_ptr<StreamMark>& after, char* out,
+                           const std::shared_ptr<StreamEvent>& after, char* out,
                            ev::Span<const int64_t> received_bytes,
                            int when_failed,
-                           std::shared_ptr<StreamMark>* ready) override {
+                           std::shared_ptr<StreamEvent>* ready) override {
     ready->reset();
     const ev::Status status =
         Start(send, send_bytes, after, out, received_bytes, when_failed, ready);
@@ -269,17 +269,17 @@ class NcclCarrier : public Carrier {
   }
 
   ev::Status AllReduce(const Reduction& reduction,
-                       std::shared_ptr<StreamMark>* ready) override {
+                       std::shared_ptr<StreamEvent>* ready) override {
     ready->reset();
     const ev::Status status = Sum(reduction, ready);
     if (!status.ok()) End();
     return status;
   }
 
-  ev::Status Mark(const ev::DeviceStream& stream,
-                  std::shared_ptr<StreamMark>* mark) override {
-    return GpuMark::Make(device_, static_cast<cudaStream_t>(stream.native),
-                         mark);
+  ev::Status RecordEvent(const ev::DeviceStream& stream,
+                         std::shared_ptr<StreamEvent>* event) override {
+    return GpuEvent::Make(device_, static_cast<cudaStream_t>(stream.native),
+                          event);
   }
 
   // Aborts NCCL's kernels and waits for them.
@@ -381,9 +381,9 @@ class NcclCarrier : public Carrier {
 
   // Returns without waiting if both buffers are in GPU memory.
   ev::Status Start(const char* send, ev::Span<const int64_t> send_bytes,
-                   const std::shared_ptr<StreamMark>& after, char* out,
+                   const std::shared_ptr<StreamEvent>& after, char* out,
                    ev::Span<const int64_t> received_bytes, int when_failed,
-                   std::shared_ptr<StreamMark>* ready) {
+                   std::shared_ptr<StreamEvent>* ready) {
     if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     if (after != nullptr) {
@@ -395,7 +395,7 @@ class NcclCarrier : public Carrier {
     }
     EV_RETURN_IF_ERROR(Exchange(send, send_bytes, out, received_bytes));
     EV_RETURN_IF_ERROR(FillIfEnded(out, down, when_failed));
-    return MarkStarted(ready);
+    return RecordStarted(ready);
   }
 
   // Copies the flag after NCCL's kernels: 1 us in a trace. A kernel that reads
@@ -409,10 +409,11 @@ class NcclCarrier : public Carrier {
                         stream_);
   }
 
-  ev::Status MarkStarted(std::shared_ptr<StreamMark>* ready) {
+  ev::Status RecordStarted(std::shared_ptr<StreamEvent>* ready) {
     std::shared_ptr<ev::gpu::DeviceEvent> event;
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &event));
-    *ready = std::make_shared<StartedMark>(device_, std::move(event), aborted_);
+    *ready =
+        std::make_shared<StartedEvent>(device_, std::move(event), aborted_);
     return ev::Status::OK();
   }
 
@@ -506,7 +507,7 @@ class NcclCarrier : public Carrier {
   }
 
   ev::Status Sum(const Reduction& reduction,
-                 std::shared_ptr<StreamMark>* ready) {
+                 std::shared_ptr<StreamEvent>* ready) {
     if (communicator_ == nullptr || *aborted_) return Ended();
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     const int64_t size = ReducedBytes(reduction.type);
@@ -551,7 +552,7 @@ class NcclCarrier : public Carrier {
                                       reduction.scale, stream_));
     }
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream_, &list->read));
-    if (!in_host_memory) return MarkStarted(ready);
+    if (!in_host_memory) return RecordStarted(ready);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(up_.data, sums_->data(), bytes,
                                             cudaMemcpyDeviceToHost, stream_));
     EV_RETURN_IF_ERROR(Wait());
@@ -639,7 +640,7 @@ class NcclCarrier : public Carrier {
 
   const NcclLibrary* const nccl_;
   const int device_, rank_, num_ranks_;
-  // Shared with marks, which may outlive the carrier.
+  // Shared with events, which may outlive the carrier.
   const std::shared_ptr<std::atomic<bool>> aborted_ =
       std::make_shared<std::atomic<bool>>(false);
   // Not 0 once NCCL's kernels may have been aborted. In pinned memory, and as a

@@ -214,7 +214,7 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
             return ev::Status::OK();
           };
           transfer.done = [&](const ev::Status& status,
-                              const std::shared_ptr<StreamMark>&) {
+                              const std::shared_ptr<StreamEvent>&) {
             std::lock_guard<std::mutex> lock(mu);
             all &= status.ok();
             ++done;
@@ -231,9 +231,9 @@ TEST_F(NcclCarrierTest, TransfersThatComeInAnotherOrderOnEachRankMeet) {
       }));
 }
 
-// Polls until a mark is reached, and calls End if the carrier is aborted
-// meanwhile. Returns whether the mark reports success.
-bool Arrives(Carrier* carrier, StreamMark* ready,
+// Polls until an event is reached, and calls End if the carrier is aborted
+// meanwhile. Returns whether the event reports success.
+bool Arrives(Carrier* carrier, StreamEvent* ready,
              const std::atomic<bool>* aborted) {
   while (!ready->IsReached()) {
     if (aborted != nullptr && *aborted) carrier->End();
@@ -260,7 +260,7 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   }
   std::shared_ptr<char> source, target;
   std::string got(expected.size(), ' ');
-  std::shared_ptr<StreamMark> after, ready;
+  std::shared_ptr<StreamEvent> after, ready;
   if (!device->Allocate(sent.size() + 1, &source).ok() ||
       !device->Allocate(got.size() + 1, &target).ok()) {
     return false;
@@ -268,7 +268,7 @@ bool StartedBytesArrive(Carrier* carrier, ExchangeDevice* device, int round,
   ev::testing::GiveLate(device->stream(), [] {});
   if (cudaMemcpyAsync(source.get(), sent.data(), sent.size(), 1,
                       device->stream().native) != 0 ||
-      !device->Mark(device->stream(), &after).ok()) {
+      !device->RecordEvent(device->stream(), &after).ok()) {
     return false;
   }
   const ev::Status started = carrier->StartAllToAll(
@@ -316,8 +316,9 @@ bool SumsArrive(Carrier* carrier, ExchangeDevice* device, bool on_device,
     reduction.pieces.push_back({data, data, counts[k]});
   }
   ev::Status status;
-  if (on_device) status = carrier->Mark(device->stream(), &reduction.after);
-  std::shared_ptr<StreamMark> summed;
+  if (on_device)
+    status = carrier->RecordEvent(device->stream(), &reduction.after);
+  std::shared_ptr<StreamEvent> summed;
   if (status.ok()) status = carrier->AllReduce(reduction, &summed);
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());

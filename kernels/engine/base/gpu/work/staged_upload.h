@@ -6,8 +6,8 @@
 // memory, so that no thread waits for the link. It is sent in a few long
 // copies, because each copy costs the link some 5 us regardless of its length.
 
-#ifndef KERNELS_ENGINE_BASE_GPU_LANES_STAGED_UPLOAD_H_
-#define KERNELS_ENGINE_BASE_GPU_LANES_STAGED_UPLOAD_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_WORK_STAGED_UPLOAD_H_
+#define KERNELS_ENGINE_BASE_GPU_WORK_STAGED_UPLOAD_H_
 
 #include <atomic>
 #include <cstddef>
@@ -50,4 +50,4 @@ class StagedUpload {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_BASE_GPU_LANES_STAGED_UPLOAD_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_WORK_STAGED_UPLOAD_H_

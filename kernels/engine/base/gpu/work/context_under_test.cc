@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/base/gpu/lanes/lane_under_test.h"
+#include "kernels/engine/base/gpu/work/context_under_test.h"
 
 #include <cuda_runtime_api.h>
 
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
 #include "kernels/engine/base/gpu/process_device.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 
 namespace ev {
 namespace gpu {
@@ -25,38 +25,40 @@ void Hold(void* flag) {
 
 }  // namespace
 
-LaneUnderTest::LaneUnderTest() {}
-LaneUnderTest::~LaneUnderTest() {}
+ContextUnderTest::ContextUnderTest() {}
+ContextUnderTest::~ContextUnderTest() {}
 
-Status LaneUnderTest::MaxBytesInFlight(size_t* bytes) {
+Status ContextUnderTest::MaxBytesInFlight(size_t* bytes) {
   int device = 0;
   EV_RETURN_IF_ERROR(ProcessDevice("this test needs", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   size_t free = 0, total = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total));
-  *bytes = total / WorkLane::kInFlightShare;
+  *bytes = total / WorkContext::kInFlightShare;
   return Status::OK();
 }
 
-void LaneUnderTest::WaitForAll() {
+void ContextUnderTest::WaitForAll() {
   EV_CUDA_LOG_IF_ERROR(cudaDeviceSynchronize());
 }
 
-Status LaneUnderTest::Acquire(size_t device_bytes) {
-  return WorkLane::Acquire(0, device_bytes, &lane_);
+Status ContextUnderTest::Acquire(size_t device_bytes) {
+  return WorkContext::Acquire(0, device_bytes, &context_);
 }
 
-Status LaneUnderTest::HoldUntil(const std::atomic<bool>* flag) {
+Status ContextUnderTest::HoldUntil(const std::atomic<bool>* flag) {
   EV_CUDA_RETURN_IF_ERROR(cudaLaunchHostFunc(
-      lane_->stream(), &Hold, const_cast<std::atomic<bool>*>(flag)));
+      context_->stream(), &Hold, const_cast<std::atomic<bool>*>(flag)));
   return Status::OK();
 }
 
-void LaneUnderTest::Release() { WorkLane::Release(std::move(lane_)); }
+void ContextUnderTest::Release() { WorkContext::Release(std::move(context_)); }
 
-void LaneUnderTest::ReleaseBusy() { WorkLane::ReleaseBusy(std::move(lane_)); }
+void ContextUnderTest::ReleaseBusy() {
+  WorkContext::ReleaseBusy(std::move(context_));
+}
 
-const void* LaneUnderTest::memory() const { return lane_->device(); }
+const void* ContextUnderTest::memory() const { return context_->device(); }
 
 }  // namespace gpu
 }  // namespace ev

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/base/gpu/lanes/transfer_lane.h"
+#include "kernels/engine/base/gpu/work/transfer_ring.h"
 
 #include <mutex>
 #include <new>
@@ -18,18 +18,18 @@ constexpr size_t kMaxIdle = 64;
 
 struct Idle {
   std::mutex mu;
-  std::vector<std::unique_ptr<TransferLane>> lanes;
+  std::vector<std::unique_ptr<TransferRing>> rings;
 };
 
 // Never destroyed: at process exit the driver may be gone already.
-Idle* IdleLanes() {
+Idle* IdleRings() {
   static Idle* const idle = new Idle;
   return idle;
 }
 
 }  // namespace
 
-TransferLane::~TransferLane() {
+TransferRing::~TransferRing() {
   if (stream_ != nullptr) {
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
     EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
@@ -40,7 +40,7 @@ TransferLane::~TransferLane() {
   }
 }
 
-Status TransferLane::Create(size_t bytes) {
+Status TransferRing::Create(size_t bytes) {
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device_));
   EV_CUDA_RETURN_IF_ERROR(
       cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
@@ -58,53 +58,53 @@ Status TransferLane::Create(size_t bytes) {
   return Status::OK();
 }
 
-Status TransferLane::Acquire(size_t bytes,
-                             std::unique_ptr<TransferLane>* lane) {
+Status TransferRing::Acquire(size_t bytes,
+                             std::unique_ptr<TransferRing>* ring) {
   int device = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
   {
-    Idle* const idle = IdleLanes();
+    Idle* const idle = IdleRings();
     std::lock_guard<std::mutex> lock(idle->mu);
-    for (size_t i = idle->lanes.size(); i-- > 0;) {
-      if (idle->lanes[i]->device_ != device ||
-          idle->lanes[i]->turns_[0].bytes < bytes) {
+    for (size_t i = idle->rings.size(); i-- > 0;) {
+      if (idle->rings[i]->device_ != device ||
+          idle->rings[i]->turns_[0].bytes < bytes) {
         continue;
       }
-      *lane = std::move(idle->lanes[i]);
-      idle->lanes.erase(idle->lanes.begin() + i);
+      *ring = std::move(idle->rings[i]);
+      idle->rings.erase(idle->rings.begin() + i);
       return Status::OK();
     }
   }
-  std::unique_ptr<TransferLane> made(new TransferLane);
+  std::unique_ptr<TransferRing> made(new TransferRing);
   EV_RETURN_IF_ERROR(made->Create(bytes));
-  *lane = std::move(made);
+  *ring = std::move(made);
   return Status::OK();
 }
 
-void TransferLane::Release(std::unique_ptr<TransferLane> lane) {
-  Idle* const idle = IdleLanes();
+void TransferRing::Release(std::unique_ptr<TransferRing> ring) {
+  Idle* const idle = IdleRings();
   std::lock_guard<std::mutex> lock(idle->mu);
-  if (idle->lanes.size() >= kMaxIdle) return;
+  if (idle->rings.size() >= kMaxIdle) return;
   try {
-    idle->lanes.push_back(std::move(lane));
+    idle->rings.push_back(std::move(ring));
   } catch (const std::bad_alloc&) {
-    // The lane is freed. The call that had it has succeeded.
+    // The ring is freed. The call that had it has succeeded.
   }
 }
 
-Status TransferLane::Next(Turn** turn) {
+Status TransferRing::Next(Turn** turn) {
   *turn = &turns_[next_];
   next_ ^= 1;
   EV_CUDA_RETURN_IF_ERROR(cudaEventSynchronize((*turn)->done));
   return Status::OK();
 }
 
-Status TransferLane::End(Turn* turn) {
+Status TransferRing::End(Turn* turn) {
   EV_CUDA_RETURN_IF_ERROR(cudaEventRecord(turn->done, stream_));
   return Status::OK();
 }
 
-Status TransferLane::Wait() {
+Status TransferRing::Wait() {
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
   return Status::OK();
 }

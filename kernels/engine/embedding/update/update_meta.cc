@@ -3,7 +3,7 @@
 //
 // End of step 3: records updates in the metadata of rows, and which rows have
 // changed. If the updates of a step stayed on the device, the step returns the
-// rows that it has updated, unless it tallies them. For a table that other
+// rows that it has updated, unless it counts them. For a table that other
 // calls update too, rows are recorded under its first stripe, which stands for
 // all.
 
@@ -34,7 +34,7 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
   std::vector<const Update*> by_number;
   for (const Update& update : updates) {
     if (update.round != round || !update.keys_stay_on_device ||
-        !update.table->needs_step_notes()) {
+        !update.table->needs_meta_updates()) {
       continue;
     }
     if (update.planned->step.get() != step) continue;
@@ -46,7 +46,7 @@ std::vector<const Update*> UpdatesOf(const GpuStep* step,
 }
 
 // Records rows [begin, end) of a step.
-void NoteStepRows(const StepRows& step_rows, int64_t begin, int64_t end) {
+void UpdateStepMeta(const StepRows& step_rows, int64_t begin, int64_t end) {
   const GpuStepRows& rows = step_rows.rows;
   while (begin < end) {
     // Rows of a table come in runs of some hundred.
@@ -69,7 +69,7 @@ void NoteStepRows(const StepRows& step_rows, int64_t begin, int64_t end) {
 
 }  // namespace
 
-void NoteRows(const Update& update, int64_t begin, int64_t end) {
+void UpdateMeta(const Update& update, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     if (update.handles[i] >= kFirstReservedHandle) continue;  // kept out
     update.table->AddToMeta(update.handles[i],
@@ -78,13 +78,13 @@ void NoteRows(const Update& update, int64_t begin, int64_t end) {
   }
 }
 
-Status NotePooledRows(const std::vector<Update>& updates, int round,
-                      Parallel* parallel) {
+Status UpdatePooledMeta(const std::vector<Update>& updates, int round,
+                        Parallel* parallel) {
   TaskList tasks(kRowsPerTask);
   for (size_t i = 0; i < updates.size(); ++i) {
     const Update& update = updates[i];
     if (update.round == round && update.pooled_grads != nullptr &&
-        !update.keys_stay_on_device && update.table->notes_updates()) {
+        !update.keys_stay_on_device && update.table->records_meta()) {
       tasks.Add(static_cast<int>(i), update.keys.size(), 1);
     }
   }
@@ -94,32 +94,32 @@ Status NotePooledRows(const std::vector<Update>& updates, int round,
     if (!update.solo) {
       lock = std::unique_lock<std::mutex>(*update.table->update_lock.stripe(0));
     }
-    NoteRows(update, piece.begin, piece.end);
+    UpdateMeta(update, piece.begin, piece.end);
     return Status::OK();
   });
 }
 
-Status NoteRowsOfSteps(const std::vector<Update>& updates, int round,
-                       const std::vector<StepNotes>& notes,
-                       Parallel* parallel) {
+Status UpdateMetaOfSteps(const std::vector<Update>& updates, int round,
+                         const std::vector<StepMetaUpdates>& meta_updates,
+                         Parallel* parallel) {
   TaskList tasks(kRowsPerTask);
-  std::vector<StepRows> all(notes.size());
+  std::vector<StepRows> all(meta_updates.size());
   Status first_error;
-  for (size_t k = 0; k < notes.size(); ++k) {
-    if (notes[k].notes == nullptr) continue;  // its update failed
+  for (size_t k = 0; k < meta_updates.size(); ++k) {
+    if (meta_updates[k].meta_updates == nullptr) continue;  // its update failed
     StepRows& step_rows = all[k];
-    step_rows.updates = UpdatesOf(notes[k].step, updates, round);
+    step_rows.updates = UpdatesOf(meta_updates[k].step, updates, round);
     const Update* const one =
         *std::find_if(step_rows.updates.begin(), step_rows.updates.end(),
                       [](const Update* update) { return update != nullptr; });
-    const Status status =
-        one->table->WithName(notes[k].notes->Wait(&step_rows.rows));
+    const Status status = one->table->WithName(
+        meta_updates[k].meta_updates->Wait(&step_rows.rows));
     if (first_error.ok()) first_error = status;
     if (!status.ok()) continue;
     tasks.Add(static_cast<int>(k), step_rows.rows.rows.size(), 1);
   }
   const Status status = RunPieces(parallel, tasks, [&](const Piece& piece) {
-    NoteStepRows(all[piece.item], piece.begin, piece.end);
+    UpdateStepMeta(all[piece.item], piece.begin, piece.end);
     return Status::OK();
   });
   return first_error.ok() ? status : first_error;

@@ -1,10 +1,11 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds an update to the tallies of its tables (rows/gpu/row_tally.h).
+// Adds an update to the pending counters of its tables
+// (rows/gpu/row_counters.h).
 
-#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
-#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_COUNTERS_H_
+#define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_COUNTERS_H_
 
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
@@ -15,9 +16,10 @@ namespace gpu {
 
 // Enqueues one kernel. REQUIRES: the stream's work so far includes, or waits
 // for, the plan's grouping and all earlier updates of the same rows.
-Status LaunchTally(const StepPlan& plan, int num_processors, StreamView stream);
+Status LaunchCounters(const StepPlan& plan, int num_processors,
+                      StreamView stream);
 
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_TALLY_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_STEP_STEP_COUNTERS_H_

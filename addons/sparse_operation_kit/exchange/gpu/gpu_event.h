@@ -1,33 +1,33 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_MARK_H_
-#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_MARK_H_
+#ifndef ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_EVENT_H_
+#define ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_EVENT_H_
 
 #include <cuda_runtime_api.h>
 
 #include <memory>
 #include <utility>
 
-#include "addons/sparse_operation_kit/exchange/stream_mark.h"
+#include "addons/sparse_operation_kit/exchange/stream_event.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/device_event.h"
 
 namespace sok {
 namespace gpu {
 
-// A StreamMark made of a CUDA event.
-class GpuMark : public StreamMark {
+// A StreamEvent made of a CUDA event.
+class GpuEvent : public StreamEvent {
  public:
   static ev::Status Make(int device, ev::gpu::StreamView stream,
-                         std::shared_ptr<StreamMark>* mark) {
+                         std::shared_ptr<StreamEvent>* made) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
     std::shared_ptr<ev::gpu::DeviceEvent> event;
     EV_RETURN_IF_ERROR(ev::gpu::DeviceEvent::Record(stream, &event));
-    *mark = std::make_shared<GpuMark>(device, std::move(event));
+    *made = std::make_shared<GpuEvent>(device, std::move(event));
     return ev::Status::OK();
   }
-  GpuMark(int device, std::shared_ptr<ev::gpu::DeviceEvent> event)
+  GpuEvent(int device, std::shared_ptr<ev::gpu::DeviceEvent> event)
       : device_(device), event_(std::move(event)) {}
 
   bool IsReached() override {
@@ -53,4 +53,4 @@ class GpuMark : public StreamMark {
 }  // namespace gpu
 }  // namespace sok
 
-#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_MARK_H_
+#endif  // ADDONS_SPARSE_OPERATION_KIT_EXCHANGE_GPU_GPU_EVENT_H_

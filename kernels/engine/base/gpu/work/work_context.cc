@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/base/gpu/lanes/work_lane.h"
+#include "kernels/engine/base/gpu/work/work_context.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,34 +18,35 @@ namespace ev {
 namespace gpu {
 namespace {
 
-// Enough for simultaneous lookups of some 200 tables, each with a lane for its
-// ids and one for its rows. A lane beyond that is freed, which waits for the
-// device.
+// Enough for simultaneous lookups of some 200 tables, each with a context for
+// its ids and one for its rows. A context beyond that is freed, which waits for
+// the device.
 constexpr size_t kMaxIdle = 512;
 
 struct Idle {
   std::mutex mu;
   // in the order they were released
-  std::vector<std::unique_ptr<WorkLane>> lanes;
+  std::vector<std::unique_ptr<WorkContext>> contexts;
   std::map<int, size_t> max_bytes_in_flight;  // bytes, by device
 };
 
 // Never destroyed: at process exit the driver may be gone already.
-Idle* IdleLanes() {
+Idle* IdleContexts() {
   static Idle* const idle = new Idle;
   return idle;
 }
 
-// Limits the device memory of lanes in flight. Without a limit, a program that
-// does not wait for the GPU at the end of its steps (TF_SYNC_ON_FINISH=false)
-// would create lanes for as many steps as the driver queues, which is dozens.
-// REQUIRES: the device is current, and 'mu' held.
+// Limits the device memory of contexts in flight. Without a limit, a program
+// that does not wait for the GPU at the end of its steps
+// (TF_SYNC_ON_FINISH=false) would create contexts for as many steps as the
+// driver queues, which is dozens. REQUIRES: the device is current, and 'mu'
+// held.
 Status MaxBytesInFlight(int device, Idle* idle, size_t* bytes) {
   size_t& most = idle->max_bytes_in_flight[device];
   if (most == 0) {
     size_t free = 0, total = 0;
     EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free, &total));
-    most = std::max<size_t>(total / WorkLane::kInFlightShare, 1);
+    most = std::max<size_t>(total / WorkContext::kInFlightShare, 1);
   }
   *bytes = most;
   return Status::OK();
@@ -56,7 +57,7 @@ size_t WithRoom(size_t bytes) { return bytes + bytes / 4; }
 
 }  // namespace
 
-WorkLane::~WorkLane() {
+WorkContext::~WorkContext() {
   if (stream_ != nullptr) {
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream_));
     EV_CUDA_LOG_IF_ERROR(cudaStreamDestroy(stream_));
@@ -65,34 +66,34 @@ WorkLane::~WorkLane() {
   if (host_ != nullptr) EV_CUDA_LOG_IF_ERROR(cudaFreeHost(host_));
 }
 
-Status WorkLane::Create() {
+Status WorkContext::Create() {
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device_number_));
   return CreateUrgentStream(/*most=*/false, &stream_);
 }
 
-Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
-                         std::unique_ptr<WorkLane>* lane) {
+Status WorkContext::Acquire(size_t host_bytes, size_t device_bytes,
+                            std::unique_ptr<WorkContext>* context) {
   int device = 0;
   EV_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
-  std::unique_ptr<WorkLane> found;
+  std::unique_ptr<WorkContext> found;
   bool must_wait = false;
   {
-    Idle* const idle = IdleLanes();
+    Idle* const idle = IdleContexts();
     std::lock_guard<std::mutex> lock(idle->mu);
-    size_t best = idle->lanes.size();
-    // The oldest lane in flight whose memory fits this call.
+    size_t best = idle->contexts.size();
+    // The oldest context in flight whose memory fits this call.
     size_t like = best, bytes_in_flight = 0;
-    const auto fits = [&](const WorkLane& it) {
+    const auto fits = [&](const WorkContext& it) {
       return it.host_bytes_ >= host_bytes &&
              it.memory_.size_bytes() >= device_bytes;
     };
-    for (size_t i = 0; i < idle->lanes.size(); ++i) {
-      WorkLane& it = *idle->lanes[i];
+    for (size_t i = 0; i < idle->contexts.size(); ++i) {
+      WorkContext& it = *idle->contexts[i];
       if (it.device_number_ != device) continue;
       if (it.may_be_busy_) {
         if (cudaStreamQuery(it.stream_) == cudaErrorNotReady) {
           bytes_in_flight += it.memory_.size_bytes();
-          if (like == idle->lanes.size() && fits(it) &&
+          if (like == idle->contexts.size() && fits(it) &&
               it.memory_.size_bytes() / 2 <= device_bytes) {
             like = i;
           }
@@ -100,31 +101,31 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
         }
         it.may_be_busy_ = false;
       }
-      if (best == idle->lanes.size()) {
+      if (best == idle->contexts.size()) {
         best = i;
         continue;
       }
-      const WorkLane& other = *idle->lanes[best];
+      const WorkContext& other = *idle->contexts[best];
       const bool is_smaller =
           it.memory_.size_bytes() < other.memory_.size_bytes();
       if (fits(it) ? !fits(other) || is_smaller : !fits(other) && !is_smaller) {
         best = i;
       }
     }
-    if (like < idle->lanes.size() &&
-        (best == idle->lanes.size() || !fits(*idle->lanes[best]))) {
+    if (like < idle->contexts.size() &&
+        (best == idle->contexts.size() || !fits(*idle->contexts[best]))) {
       size_t most = 0;
       EV_RETURN_IF_ERROR(MaxBytesInFlight(device, idle, &most));
       must_wait = bytes_in_flight + device_bytes > most;
       if (must_wait) best = like;
     }
-    if (best < idle->lanes.size()) {
-      found = std::move(idle->lanes[best]);
-      idle->lanes.erase(idle->lanes.begin() + best);
+    if (best < idle->contexts.size()) {
+      found = std::move(idle->contexts[best]);
+      idle->contexts.erase(idle->contexts.begin() + best);
     }
   }
   if (found == nullptr) {
-    found.reset(new WorkLane);
+    found.reset(new WorkContext);
     EV_RETURN_IF_ERROR(found->Create());
   }
   if (must_wait) {
@@ -132,27 +133,27 @@ Status WorkLane::Acquire(size_t host_bytes, size_t device_bytes,
     found->may_be_busy_ = false;
   }
   EV_RETURN_IF_ERROR(found->Reserve(host_bytes, device_bytes));
-  *lane = std::move(found);
+  *context = std::move(found);
   return Status::OK();
 }
 
-void WorkLane::Release(std::unique_ptr<WorkLane> lane) {
-  Idle* const idle = IdleLanes();
+void WorkContext::Release(std::unique_ptr<WorkContext> context) {
+  Idle* const idle = IdleContexts();
   std::lock_guard<std::mutex> lock(idle->mu);
-  if (idle->lanes.size() >= kMaxIdle) return;
+  if (idle->contexts.size() >= kMaxIdle) return;
   try {
-    idle->lanes.push_back(std::move(lane));
+    idle->contexts.push_back(std::move(context));
   } catch (const std::bad_alloc&) {
-    // The lane is freed. The call that had it has succeeded.
+    // The context is freed. The call that had it has succeeded.
   }
 }
 
-void WorkLane::ReleaseBusy(std::unique_ptr<WorkLane> lane) {
-  lane->may_be_busy_ = true;
-  Release(std::move(lane));
+void WorkContext::ReleaseBusy(std::unique_ptr<WorkContext> context) {
+  context->may_be_busy_ = true;
+  Release(std::move(context));
 }
 
-Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
+Status WorkContext::Reserve(size_t host_bytes, size_t device_bytes) {
   if (host_bytes > host_bytes_) {
     void* host = nullptr;
     const cudaError_t error = cudaMallocHost(&host, WithRoom(host_bytes));
@@ -169,7 +170,7 @@ Status WorkLane::Reserve(size_t host_bytes, size_t device_bytes) {
   return Status::OK();
 }
 
-Status WorkLane::Follow(const DeviceStream& other) {
+Status WorkContext::Follow(const DeviceStream& other) {
   if (followed_ == nullptr) {
     EV_CUDA_RETURN_IF_ERROR(
         cudaEventCreateWithFlags(&followed_, cudaEventDisableTiming));
@@ -180,23 +181,23 @@ Status WorkLane::Follow(const DeviceStream& other) {
   return Status::OK();
 }
 
-Status WorkLane::BringDown(size_t at, size_t bytes, void* to) const {
+Status WorkContext::BringDown(size_t at, size_t bytes, void* to) const {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_number_));
-  // Uses another lane, since this lane's pinned memory and stream belong to one
-  // thread.
-  std::unique_ptr<WorkLane> lane;
-  EV_RETURN_IF_ERROR(Acquire(bytes, 0, &lane));
-  EV_RETURN_IF_ERROR(lane->Follow(DeviceStream{stream_}));
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(lane->host(), device() + at, bytes,
+  // Uses another context, since this context's pinned memory and stream belong
+  // to one thread.
+  std::unique_ptr<WorkContext> context;
+  EV_RETURN_IF_ERROR(Acquire(bytes, 0, &context));
+  EV_RETURN_IF_ERROR(context->Follow(DeviceStream{stream_}));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->host(), device() + at, bytes,
                                           cudaMemcpyDeviceToHost,
-                                          lane->stream()));
-  EV_RETURN_IF_ERROR(lane->Wait());
-  std::memcpy(to, lane->host(), bytes);
-  Release(std::move(lane));
+                                          context->stream()));
+  EV_RETURN_IF_ERROR(context->Wait());
+  std::memcpy(to, context->host(), bytes);
+  Release(std::move(context));
   return Status::OK();
 }
 
-Status WorkLane::Wait() {
+Status WorkContext::Wait() {
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
   return Status::OK();
 }

@@ -1,15 +1,15 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowTally: a table's tally (rows/gpu_compute.h) in GPU memory. It has a
-// RowMeta for each row, in RowPieces of its own. Steps add to it
-// (rows/gpu_step/step_tally.h), on streams whose work is ordered.
+// RowCounters: a table's pending counters (rows/gpu_compute.h) in GPU memory.
+// It has a RowMeta for each row, in RowPieces of its own. Steps add to it
+// (rows/gpu_step/step_counters.h), on streams whose work is ordered.
 //
 // MEMORY: 16 bytes per handle, in pieces of 1 MiB, which stay until the table
 // is emptied because handles are reused; and 64 KiB of host memory.
 
-#ifndef KERNELS_ENGINE_ROWS_GPU_ROW_TALLY_H_
-#define KERNELS_ENGINE_ROWS_GPU_ROW_TALLY_H_
+#ifndef KERNELS_ENGINE_ROWS_GPU_ROW_COUNTERS_H_
+#define KERNELS_ENGINE_ROWS_GPU_ROW_COUNTERS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -26,30 +26,30 @@ namespace ev {
 namespace gpu {
 
 // Log2 of the rows per piece.
-constexpr int kTallyRowsLog2 = 16;
+constexpr int kCounterRowsLog2 = 16;
 
 // Thread-safe, except Clear. REQUIRES: the table's device is current in every
 // call.
-class RowTally {
+class RowCounters {
  public:
   // Allocates nothing on the device. Throws std::bad_alloc.
-  RowTally();
+  RowCounters();
 
-  // Like the methods of RowPieces. A row's tally starts as zeros.
+  // Like the methods of RowPieces. A row's pending counters start as zeros.
   bool Has(RowHandle handle) const { return pieces_.Has(handle); }
   Status Reserve(RowHandle handle) { return pieces_.Reserve(handle); }
-  void Clear();  // removes all tallies
+  void Clear();  // removes all pending counters
   int64_t bytes() const { return pieces_.bytes(); }
 
-  // For kernels. The tally of row h is the (h mod 2^kTallyRowsLog2)-th RowMeta
-  // at pieces[h >> kTallyRowsLog2]. Valid for the rows that are reserved when
-  // this is called.
+  // For kernels. The pending counters of row h are the (h mod
+  // 2^kCounterRowsLog2)-th RowMeta at pieces[h >> kCounterRowsLog2]. Valid for
+  // the rows that are reserved when this is called.
   float* const* pieces() const { return pieces_.view().pieces; }
 
-  // Call before a kernel adds to the tally.
+  // Call before a kernel adds to the pending counters.
   void WillHave() { has_any_.store(true); }
   bool has_any() const { return has_any_.load(); }
-  // Like GpuTableCompute::TakeTally. REQUIRES: the device has finished all
+  // Like GpuTableCompute::TakeCounters. REQUIRES: the device has finished all
   // additions.
   Status Take(const std::function<void(RowHandle, const RowMeta&)>& take);
 
@@ -66,4 +66,4 @@ class RowTally {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_GPU_ROW_TALLY_H_
+#endif  // KERNELS_ENGINE_ROWS_GPU_ROW_COUNTERS_H_

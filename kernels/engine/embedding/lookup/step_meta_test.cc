@@ -23,11 +23,11 @@
 namespace ev {
 namespace {
 
-class StepNotesTest : public StepLookupTest {
+class StepMetaTest : public StepLookupTest {
  protected:
   // All kinds of recorded numbers and filters; table 7 is plain.
   void Choose(int t, TableOptions* options) override {
-    options->tallies_on_gpu = t != 3;
+    options->counts_on_gpu = t != 3;
     switch (t) {
       case 0:
         options->record_frequency = true;
@@ -149,34 +149,34 @@ class StepNotesTest : public StepLookupTest {
   std::vector<std::vector<UpdateInput>> updates_;
 };
 
-constexpr size_t StepNotesTest::kRecorded[];
+constexpr size_t StepMetaTest::kRecorded[];
 
-// The notes of each update are copied to the CPU for tables with a capacity,
-// for one by its options (3), and for one of which only changes are recorded
-// (8).
-TEST_F(StepNotesTest, OnlySomeTablesNeedTheNotesOfSteps) {
+// The metadata updates of each update are copied to the CPU for tables with a
+// capacity, for one by its options (3), and for one of which only changes are
+// recorded (8).
+TEST_F(StepMetaTest, OnlySomeTablesNeedTheMetadataUpdatesOfSteps) {
   ASSERT_NE(nullptr, device_tables_[0]->impl()->home->gpu_table());
   for (size_t t : {0, 1, 2, 6}) {
-    EXPECT_TRUE(device_tables_[t]->impl()->keeps_tally()) << t;
-    EXPECT_FALSE(device_tables_[t]->impl()->needs_step_notes()) << t;
+    EXPECT_TRUE(device_tables_[t]->impl()->keeps_counters()) << t;
+    EXPECT_FALSE(device_tables_[t]->impl()->needs_meta_updates()) << t;
   }
   for (size_t t : {3, 4, 5, 8}) {
-    EXPECT_FALSE(device_tables_[t]->impl()->keeps_tally()) << t;
-    EXPECT_TRUE(device_tables_[t]->impl()->needs_step_notes()) << t;
+    EXPECT_FALSE(device_tables_[t]->impl()->keeps_counters()) << t;
+    EXPECT_TRUE(device_tables_[t]->impl()->needs_meta_updates()) << t;
   }
-  EXPECT_FALSE(device_tables_[7]->impl()->keeps_tally());
-  EXPECT_FALSE(device_tables_[7]->impl()->needs_step_notes());
-  // Its rows keep their first call, which a tally does not record.
+  EXPECT_FALSE(device_tables_[7]->impl()->keeps_counters());
+  EXPECT_FALSE(device_tables_[7]->impl()->needs_meta_updates());
+  // Its rows keep their first call, which pending counters do not record.
   TableOptions options;
   options.dim = 4;
-  options.record_version = options.tallies_on_gpu = true;
+  options.record_version = options.counts_on_gpu = true;
   options.capacity.strategy = CacheStrategy::kFifo;
   const Table fifo = MakeTable(9, options, testing::StorageUnderTest());
-  EXPECT_FALSE(fifo->impl()->keeps_tally());
-  EXPECT_TRUE(fifo->impl()->needs_step_notes());
+  EXPECT_FALSE(fifo->impl()->keeps_counters());
+  EXPECT_TRUE(fifo->impl()->needs_meta_updates());
 }
 
-TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
+TEST_F(StepMetaTest, RowsCountWhatTheyCountInCpuMemory) {
   // Keys are new, are then admitted, all have rows, and are evicted.
   for (int seed : {0, 1, 2, 2, 2, 3, 0, 4}) {
     TrainStep(seed);
@@ -188,13 +188,13 @@ TEST_F(StepNotesTest, RowsCountWhatTheyCountInCpuMemory) {
   EXPECT_GT(cpu_tables_[5]->stats().evicted_rows, 0);
 }
 
-TEST_F(StepNotesTest, IdsOnTheDeviceCountAsMuch) {
+TEST_F(StepMetaTest, IdsOnTheDeviceCountAsMuch) {
   ids_ = Ids::kDevice;
   for (int seed : {0, 1, 1, 2}) TrainStep(seed);
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
+TEST_F(StepMetaTest, TheirUpdatesStayOnTheDevice) {
   TrainStep(0);
   const std::vector<Batch> batches = Batches(1);
   int64_t num_ids = 0;
@@ -208,7 +208,7 @@ TEST_F(StepNotesTest, TheirUpdatesStayOnTheDevice) {
 
 // A handle in the plan may have become another key's row, so handles are
 // fetched.
-TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
+TEST_F(StepMetaTest, KeysMayBeErasedBeforeTheirUpdate) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
   Plan cpu_plan, device_plan;
@@ -226,7 +226,7 @@ TEST_F(StepNotesTest, KeysMayBeErasedBeforeTheirUpdate) {
 }
 
 // While a snapshot is open, handles are fetched, and updates copy rows first.
-TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
+TEST_F(StepMetaTest, RowsCountOnWhileTablesAreSaved) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   std::vector<TableSnapshot> before(device_tables_.size());
   std::vector<std::unique_ptr<TableReader>> readers(device_tables_.size());
@@ -272,7 +272,7 @@ TEST_F(StepNotesTest, RowsCountOnWhileTablesAreSaved) {
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
+TEST_F(StepMetaTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
   for (int seed : {0, 1, 2, 3}) TrainStep(seed);
   for (size_t t : {1, 4, 6}) {  // with versions
     int64_t cpu_evicted = 0, device_evicted = 0;
@@ -286,7 +286,7 @@ TEST_F(StepNotesTest, RowsThatAreEvictedByWhatTheyCountAreTheSame) {
 
 // Steps count on the device, other updates in CPU memory. The order of the
 // calls, not their global steps, decides which of the two changed a row last.
-TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
+TEST_F(StepMetaTest, OtherUpdatesCountBesideSteps) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
   for (const int64_t step : {30, 3}) {
@@ -312,7 +312,7 @@ TEST_F(StepNotesTest, OtherUpdatesCountBesideSteps) {
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, NumbersOfAKeyAreReadWhileTheDeviceHasThem) {
+TEST_F(StepMetaTest, NumbersOfAKeyAreReadWhileTheDeviceHasThem) {
   for (int seed : {0, 1, 1}) {
     TrainStep(seed);
     const std::vector<Batch> batches = Batches(1);
@@ -329,7 +329,7 @@ TEST_F(StepNotesTest, NumbersOfAKeyAreReadWhileTheDeviceHasThem) {
 
 // Only Erase runs between the updates of a row and those of another key in its
 // place.
-TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
+TEST_F(StepMetaTest, ARowIsCountedForItsOwnKey) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const std::vector<Batch> batches = Batches(1);
   for (size_t t = 0; t < batches.size(); ++t) {
@@ -342,7 +342,7 @@ TEST_F(StepNotesTest, ARowIsCountedForItsOwnKey) {
 }
 
 // Restored numbers replace those that were counted before.
-TEST_F(StepNotesTest, RestoredRowsBeginWithTheirNumbers) {
+TEST_F(StepMetaTest, RestoredRowsBeginWithTheirNumbers) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   std::vector<TableSnapshot> saved(device_tables_.size());
   for (size_t t = 0; t < device_tables_.size(); ++t) {
@@ -362,7 +362,7 @@ TEST_F(StepNotesTest, RestoredRowsBeginWithTheirNumbers) {
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, ChangesAreOfTheTimeInWhichTheyWereMade) {
+TEST_F(StepMetaTest, ChangesAreOfTheTimeInWhichTheyWereMade) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   Cut();
   TrainStep(2);
@@ -381,7 +381,7 @@ TEST_F(StepNotesTest, ChangesAreOfTheTimeInWhichTheyWereMade) {
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, RowsAreExportedByTheirLastUpdate) {
+TEST_F(StepMetaTest, RowsAreExportedByTheirLastUpdate) {
   for (int seed : {0, 1, 2}) TrainStep(seed);
   for (size_t t : {1, 6}) {
     TableSnapshot a, b;
@@ -394,7 +394,7 @@ TEST_F(StepNotesTest, RowsAreExportedByTheirLastUpdate) {
 }
 
 // Adds slots while the device has counts.
-TEST_F(StepNotesTest, RowsMayBecomeWider) {
+TEST_F(StepMetaTest, RowsMayBecomeWider) {
   for (int seed : {0, 1, 1}) TrainStep(seed);
   const SlotSpec more{"more", 1.0f};
   for (size_t t = 0; t < device_tables_.size(); ++t) {
@@ -407,16 +407,16 @@ TEST_F(StepNotesTest, RowsMayBecomeWider) {
   ExpectSameNumbers();
 }
 
-TEST_F(StepNotesTest, CallsKeepTheirOrderWhenTheirNumbersWrap) {
+TEST_F(StepMetaTest, CallsKeepTheirOrderWhenTheirNumbersWrap) {
   TrainStep(0);
   EmbeddingTable::Impl* const table = device_tables_[1]->impl();
-  ASSERT_OK(table->TakeTally());
+  ASSERT_OK(table->TakeCounters());
   RowHandle row = 0;
   const std::vector<int64_t> key(1, Batches(0)[1].ids[0]);
   table->index.Find(key, &row);
   ASSERT_LT(row, kFirstReservedHandle);
   struct Case {
-    uint32_t cpu, tally, now;
+    uint32_t cpu, counters, now;
     bool is_last;
   };
   for (const Case& of :
@@ -429,18 +429,18 @@ TEST_F(StepNotesTest, CallsKeepTheirOrderWhenTheirNumbersWrap) {
                          {0x10, 0xF0000020, 0xF0000021, true}}) {
     RowMeta* const meta = table->rows->Meta(row);
     *meta = RowMeta{100, 4, of.cpu};
-    table->AddTally(row, RowMeta{50, 3, of.tally}, of.now);
+    table->AddCounters(row, RowMeta{50, 3, of.counters}, of.now);
     EXPECT_EQ(7u, meta->frequency);
     EXPECT_EQ(of.is_last ? 50u : 100u, meta->version_plus1)
-        << of.cpu << ' ' << of.tally;
-    EXPECT_EQ(of.is_last ? of.tally : of.cpu, meta->call)
-        << of.cpu << ' ' << of.tally;
+        << of.cpu << ' ' << of.counters;
+    EXPECT_EQ(of.is_last ? of.counters : of.cpu, meta->call)
+        << of.cpu << ' ' << of.counters;
   }
 }
 
-// Tables may have an update op each: the notes of one update are not mixed with
-// another's, nor lost if another has none.
-TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
+// Tables may have an update op each: the metadata updates of one update are not
+// mixed with another's, nor lost if another has none.
+TEST_F(StepMetaTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
   TrainStep(0);
   const int n = static_cast<int>(device_tables_.size());
   for (int seed : {1, 2, 3, 1, 2, 3}) {
@@ -473,7 +473,7 @@ TEST_F(StepNotesTest, UpdatesOfOnePlanMayBeMadeAtOnce) {
 }
 
 // Two lookups, and one call that updates the tables for both.
-TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
+TEST_F(StepMetaTest, TablesMayBeUpdatedTwiceInOneCall) {
   TrainStep(0);
   for (int seed : {1, 3, 1}) {
     step_ = seed + 10;
@@ -507,7 +507,7 @@ TEST_F(StepNotesTest, TablesMayBeUpdatedTwiceInOneCall) {
 
 // Several threads train the same tables while another reads metadata: no count
 // is lost.
-class StepNotesAtOnceTest : public StepNotesTest {
+class StepMetaAtOnceTest : public StepMetaTest {
  protected:
   // Reads the metadata of table 0 again and again.
   void Train(const std::function<void()>& read) {
@@ -546,9 +546,9 @@ class StepNotesAtOnceTest : public StepNotesTest {
 
   static constexpr int kThreads = 3, kSteps = 5;
 };
-constexpr int StepNotesAtOnceTest::kThreads, StepNotesAtOnceTest::kSteps;
+constexpr int StepMetaAtOnceTest::kThreads, StepMetaAtOnceTest::kSteps;
 
-TEST_F(StepNotesAtOnceTest, ByKey) {
+TEST_F(StepMetaAtOnceTest, ByKey) {
   TrainStep(0);
   const int64_t ids = device_tables_[0]->tier_stats().hits;
   const std::vector<int64_t> keys(1, Batches(0)[0].ids[0]);
@@ -566,7 +566,7 @@ TEST_F(StepNotesAtOnceTest, ByKey) {
 }
 
 // While a table is read, its updates are counted in CPU memory.
-TEST_F(StepNotesAtOnceTest, AllOfThem) {
+TEST_F(StepMetaAtOnceTest, AllOfThem) {
   TrainStep(0);
   Train([&] {
     TableSnapshot between;

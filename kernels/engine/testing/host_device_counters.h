@@ -1,12 +1,12 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stand-in for the tally (rows/gpu_compute.h) of one table of
-// host_device_rows.h. Aborts the process if a row with a tally is removed, or
-// if the tally is taken during an update.
+// Stand-in for the pending counters (rows/gpu_compute.h) of one table of
+// host_device_rows.h. Aborts the process if a row with pending counters is
+// removed, or if the pending counters are taken during an update.
 
-#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
-#define KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
+#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_COUNTERS_H_
+#define KERNELS_ENGINE_TESTING_HOST_DEVICE_COUNTERS_H_
 
 #include <algorithm>
 #include <atomic>
@@ -17,12 +17,13 @@
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/row_meta.h"
+#include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_memory.h"
 
 namespace ev {
 namespace testing {
 
-class HostTally {
+class HostCounters {
  public:
   // Call them before and after an update of a step.
   void Begin() { ++updates_; }
@@ -39,7 +40,8 @@ class HostTally {
   template <typename Take>
   void TakeAll(const Take& take) {
     std::lock_guard<std::mutex> lock(mu_);
-    Check(updates_ == 0, "a tally is taken during an update", updates_);
+    Check(updates_ == 0, "pending counters are taken during an update",
+          updates_);
     for (const auto& row : of_) take(row.first, row.second);
     of_.clear();
   }
@@ -49,8 +51,8 @@ class HostTally {
   }
   void CheckHasNone(RowHandle row) {
     std::lock_guard<std::mutex> lock(mu_);
-    Check(of_.count(row) == 0, "a row is removed before its tally is taken",
-          row);
+    Check(of_.count(row) == 0,
+          "a row is removed before its pending counters are taken", row);
   }
   void Clear() {
     std::lock_guard<std::mutex> lock(mu_);
@@ -66,4 +68,4 @@ class HostTally {
 }  // namespace testing
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_TALLY_H_
+#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_COUNTERS_H_

@@ -1,13 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/rows/gpu/row_tally.h"
+#include "kernels/engine/rows/gpu/row_counters.h"
 
 #include <cstdint>
 #include <map>
 
 #include "gtest/gtest.h"
-#include "kernels/engine/rows/gpu_step/tally_under_test.h"
+#include "kernels/engine/rows/gpu_step/counters_under_test.h"
 #include "kernels/engine/testing/skip_without_gpu.h"
 
 namespace ev {
@@ -20,17 +20,19 @@ namespace {
     ASSERT_TRUE(ev_status_.ok()) << ev_status_.message(); \
   } while (0)
 
-constexpr RowHandle kFew = TallyUnderTest::kFew, kMany = TallyUnderTest::kMany;
+constexpr RowHandle kFew = CountersUnderTest::kFew,
+                    kMany = CountersUnderTest::kMany;
 
-class RowTallyTest : public ::testing::Test {
+class RowCountersTest : public ::testing::Test {
  protected:
-  void SetUp() override { EV_SKIP_WITHOUT_GPU(updates_.Make(&tally_)); }
+  void SetUp() override { EV_SKIP_WITHOUT_GPU(updates_.Make(&counters_)); }
 
   std::map<RowHandle, RowMeta> Take() {
     std::map<RowHandle, RowMeta> taken;
-    const Status status = tally_.Take([&](RowHandle row, const RowMeta& meta) {
-      EXPECT_TRUE(taken.emplace(row, meta).second) << row;
-    });
+    const Status status =
+        counters_.Take([&](RowHandle row, const RowMeta& meta) {
+          EXPECT_TRUE(taken.emplace(row, meta).second) << row;
+        });
     EXPECT_TRUE(status.ok()) << status.message();
     return taken;
   }
@@ -42,21 +44,21 @@ class RowTallyTest : public ::testing::Test {
     EXPECT_EQ(call, meta.call);
   }
 
-  RowTally tally_;
-  TallyUnderTest updates_;
+  RowCounters counters_;
+  CountersUnderTest updates_;
 };
 
-TEST_F(RowTallyTest, UpdatesAddUpUntilTheyAreTaken) {
-  EXPECT_FALSE(tally_.has_any());
+TEST_F(RowCountersTest, UpdatesAddUpUntilTheyAreTaken) {
+  EXPECT_FALSE(counters_.has_any());
   EXPECT_TRUE(Take().empty());
   ASSERT_OK(updates_.Update(8, 1));
   ASSERT_OK(updates_.Update(9, 2));
-  EXPECT_TRUE(tally_.has_any());
+  EXPECT_TRUE(counters_.has_any());
   std::map<RowHandle, RowMeta> taken = Take();
   ASSERT_EQ(2u, taken.size());
   Expect(taken[kFew], 9, 6, 2);
   Expect(taken[kMany], 9, 40, 2);
-  EXPECT_FALSE(tally_.has_any());
+  EXPECT_FALSE(counters_.has_any());
   ASSERT_OK(updates_.Update(0, 3));
   taken = Take();
   ASSERT_EQ(2u, taken.size());
@@ -64,19 +66,19 @@ TEST_F(RowTallyTest, UpdatesAddUpUntilTheyAreTaken) {
   Expect(taken[kMany], 0, 20, 3);
 }
 
-TEST_F(RowTallyTest, AFrequencySaturates) {
+TEST_F(RowCountersTest, AFrequencySaturates) {
   ASSERT_OK(updates_.Set(RowMeta{1, UINT32_MAX - 25, 1}));
   for (uint32_t call : {1, 2, 3}) ASSERT_OK(updates_.Update(call, call));
   Expect(Take()[kMany], 3, UINT32_MAX, 3);
 }
 
-TEST_F(RowTallyTest, ClearRemovesAllTallies) {
+TEST_F(RowCountersTest, ClearRemovesAllCounters) {
   ASSERT_OK(updates_.Update(1, 1));
-  tally_.Clear();
-  EXPECT_FALSE(tally_.has_any());
-  EXPECT_FALSE(tally_.Has(kFew));
-  ASSERT_OK(tally_.Reserve(kFew));
-  tally_.WillHave();
+  counters_.Clear();
+  EXPECT_FALSE(counters_.has_any());
+  EXPECT_FALSE(counters_.Has(kFew));
+  ASSERT_OK(counters_.Reserve(kFew));
+  counters_.WillHave();
   EXPECT_TRUE(Take().empty());
 }
 

@@ -5,8 +5,8 @@
 // two pairs of buffers, pinned and on the device. The CPU fills or empties one
 // pair while the other is being transferred.
 
-#ifndef KERNELS_ENGINE_BASE_GPU_LANES_TRANSFER_LANE_H_
-#define KERNELS_ENGINE_BASE_GPU_LANES_TRANSFER_LANE_H_
+#ifndef KERNELS_ENGINE_BASE_GPU_WORK_TRANSFER_RING_H_
+#define KERNELS_ENGINE_BASE_GPU_WORK_TRANSFER_RING_H_
 
 #include <cuda_runtime_api.h>
 
@@ -20,7 +20,7 @@ namespace ev {
 namespace gpu {
 
 // Used by one call at a time.
-class TransferLane {
+class TransferRing {
  public:
   // One pair of buffers.
   struct Turn {
@@ -30,17 +30,17 @@ class TransferLane {
     cudaEvent_t done = nullptr;
   };
 
-  TransferLane() {}
-  ~TransferLane();  // waits for the lane's work
-  TransferLane(const TransferLane&) = delete;
-  TransferLane& operator=(const TransferLane&) = delete;
+  TransferRing() {}
+  ~TransferRing();  // waits for the ring's work
+  TransferRing(const TransferRing&) = delete;
+  TransferRing& operator=(const TransferRing&) = delete;
 
-  // Returns an idle lane of the current device, or a new one, with at least
+  // Returns an idle ring of the current device, or a new one, with at least
   // 'bytes' per buffer.
-  static Status Acquire(size_t bytes, std::unique_ptr<TransferLane>* lane);
-  // Returns the lane to the pool. REQUIRES: no work is in flight on it. Destroy
-  // the lane instead if a call on it failed.
-  static void Release(std::unique_ptr<TransferLane> lane);
+  static Status Acquire(size_t bytes, std::unique_ptr<TransferRing>* ring);
+  // Returns the ring to the pool. REQUIRES: no work is in flight on it. Destroy
+  // the ring instead if a call on it failed.
+  static void Release(std::unique_ptr<TransferRing> ring);
 
   cudaStream_t stream() const { return stream_; }
   // Returns the buffers that were used longer ago, once the device is done with
@@ -48,7 +48,7 @@ class TransferLane {
   Status Next(Turn** turn);
   // Marks the end of the work on these buffers.
   Status End(Turn* turn);
-  // Waits for all work of the lane.
+  // Waits for all work of the ring.
   Status Wait();
 
  private:
@@ -64,4 +64,4 @@ class TransferLane {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_BASE_GPU_LANES_TRANSFER_LANE_H_
+#endif  // KERNELS_ENGINE_BASE_GPU_WORK_TRANSFER_RING_H_

@@ -1,13 +1,13 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the rooms of the C++ tree into docs/architecture.md, from their includes.
+"""Draws the folders of the C++ tree into docs/architecture.md, from their includes.
 
-  bazel run //tools/docs:house_picture
+  bazel run //tools/docs:include_picture
 
-A room is a folder of C++ sources. It is drawn one floor above the highest room that it
-includes. Rooms that include each other form a cycle and share a floor. Tests, benchmarks
-and folders named testing are left out. An arrow is drawn only if no path of other arrows
-leads to the same room.
+A folder of C++ sources is drawn one layer above the highest folder that it includes.
+Folders that include each other form a cycle and share a layer. Tests, benchmarks and
+folders named testing are left out. An arrow is drawn only if no path of other arrows
+leads to the same folder.
 """
 
 import collections
@@ -16,13 +16,13 @@ import re
 import sys
 
 PAGE = "docs/architecture.md"
-COMMAND = "bazel run //tools/docs:house_picture"
+COMMAND = "bazel run //tools/docs:include_picture"
 
-_BEGIN = "<!-- house picture: begin (written by %s) -->" % COMMAND
-_END = "<!-- house picture: end -->"
+_BEGIN = "<!-- include picture: begin (written by %s) -->" % COMMAND
+_END = "<!-- include picture: end -->"
 
-# Folders that contain rooms, and the prefixes that the picture shortens.
-_HOUSES = collections.OrderedDict([
+# Folders whose folders are drawn, and the prefixes that the picture shortens.
+_TREES = collections.OrderedDict([
     ("kernels/engine/", "engine/"),
     ("kernels/tf/", "tf/"),
     ("addons/sparse_operation_kit/", "sok/"),
@@ -35,17 +35,17 @@ _COLUMNS = 118
 
 
 def is_drawn(path):
-  """Returns whether a file is a C++ source of a room in the picture."""
+  """Returns whether a file is a C++ source of a folder in the picture."""
   stem = os.path.splitext(path)[0]
-  return (path.endswith(_SOURCES) and path.startswith(tuple(_HOUSES)) and
+  return (path.endswith(_SOURCES) and path.startswith(tuple(_TREES)) and
           "/testing/" not in path and not stem.endswith(("_test", "_benchmark")))
 
 
 def sources(root):
   """Returns {path: text} of the sources below `root` that the picture shows."""
   found = {}
-  for house in _HOUSES:
-    for folder, _, names in os.walk(os.path.join(root, house)):
+  for tree in _TREES:
+    for folder, _, names in os.walk(os.path.join(root, tree)):
       for name in names:
         full = os.path.join(folder, name)
         path = os.path.relpath(full, root)
@@ -56,83 +56,83 @@ def sources(root):
 
 
 def arrows(texts):
-  """Returns {room: set of rooms that it includes}.
+  """Returns {folder: set of folders that it includes}.
 
   Args:
     texts: {path: text} of sources.
   """
-  rooms = {os.path.dirname(path): set() for path in texts}
+  folders = {os.path.dirname(path): set() for path in texts}
   for path, text in texts.items():
-    room = os.path.dirname(path)
+    folder = os.path.dirname(path)
     for header in _INCLUDE.findall(text):
       other = os.path.dirname(header)
-      if other in rooms and other != room:
-        rooms[room].add(other)
-  return rooms
+      if other in folders and other != folder:
+        folders[folder].add(other)
+  return folders
 
 
 def reached(graph):
-  """Returns {room: set of rooms that are reachable from it}."""
+  """Returns {folder: set of folders that are reachable from it}."""
   found = {}
-  for room in graph:
-    seen, left = set(), list(graph[room])
+  for folder in graph:
+    seen, left = set(), list(graph[folder])
     while left:
       other = left.pop()
       if other not in seen:
         seen.add(other)
         left += graph[other]
-    found[room] = seen
+    found[folder] = seen
   return found
 
 
-def floors(graph):
-  """Returns {room: floor}; a room that includes no other is on floor 0.
+def layers(graph):
+  """Returns {folder: layer}; a folder that includes no other is on layer 0.
 
-  The rooms of a cycle have the same floor.
+  The folders of a cycle have the same layer.
   """
   below = reached(graph)
   found = {}
 
-  def floor(room):
-    if room not in found:
-      lower = [r for r in below[room] if room not in below[r]]
-      found[room] = 1 + max(map(floor, lower)) if lower else 0
-    return found[room]
+  def layer(folder):
+    if folder not in found:
+      lower = [r for r in below[folder] if folder not in below[r]]
+      found[folder] = 1 + max(map(layer, lower)) if lower else 0
+    return found[folder]
 
-  for room in graph:
-    floor(room)
+  for folder in graph:
+    layer(folder)
   return found
 
 
 def direct(graph):
-  """Returns {room: set of rooms} with only the arrows that no other path replaces."""
+  """Returns {folder: set of folders} with only the arrows that no other path replaces."""
   below = reached(graph)
   kept = {}
-  for room, others in graph.items():
-    # Every room of a cycle reaches all others, so arrows within a cycle are kept.
+  for folder, others in graph.items():
+    # Every folder of a cycle reaches all others, so arrows within a cycle are kept.
     replaced = set()
     for other in others:
-      if room not in below[other]:
+      if folder not in below[other]:
         replaced |= below[other] - {other}
-    kept[room] = {o for o in others if o not in replaced or room in below[o]}
+    kept[folder] = {o for o in others if o not in replaced or folder in below[o]}
   return kept
 
 
 def cycles(graph):
-  """Returns the sorted lists of rooms that include each other."""
+  """Returns the sorted lists of folders that include each other."""
   below = reached(graph)
   found = set()
-  for room in graph:
-    if room in below[room]:
-      found.add(tuple(sorted(r for r in below[room] if room in below[r])))
+  for folder in graph:
+    if folder in below[folder]:
+      found.add(tuple(sorted(r for r in below[folder] if folder in below[r])))
   return sorted(list(cycle) for cycle in found)
 
 
-def _short(room):
-  for house, name in _HOUSES.items():
-    if (room + "/").startswith(house):
-      return (name + (room + "/")[len(house):]).rstrip("/")
-  raise ValueError("in no house: " + room)
+def _short(folder):
+  for tree, name in _TREES.items():
+    if (folder + "/").startswith(tree):
+      return (name + (folder + "/")[len(tree):]).rstrip("/")
+  raise ValueError("in no tree: " + folder)
 
 
 def _wrapped(names, width):
@@ -148,16 +148,16 @@ def _wrapped(names, width):
 
 
 def picture(graph):
-  """Returns the lines of the picture: the highest floor first."""
-  height, uses = floors(graph), direct(graph)
-  width = max([len("room")] + [len(_short(room)) for room in graph])
+  """Returns the lines of the picture: the highest layer first."""
+  height, uses = layers(graph), direct(graph)
+  width = max([len("folder")] + [len(_short(folder)) for folder in graph])
   form = "%%5s  %%-%ds  %%s" % width
-  lines = [form % ("floor", "room", "stands on")]
+  lines = [form % ("layer", "folder", "stands on")]
   for level in sorted(set(height.values()), reverse=True):
-    rooms = sorted((r for r in graph if height[r] == level), key=_short)
-    for i, room in enumerate(rooms):
-      listed = _wrapped(sorted(map(_short, uses[room])), _COLUMNS - width - 9)
-      lines.append(form % (level if i == 0 else "", _short(room), listed[0]))
+    folders = sorted((r for r in graph if height[r] == level), key=_short)
+    for i, folder in enumerate(folders):
+      listed = _wrapped(sorted(map(_short, uses[folder])), _COLUMNS - width - 9)
+      lines.append(form % (level if i == 0 else "", _short(folder), listed[0]))
       lines += [form % ("", "", more) for more in listed[1:]]
   for cycle in cycles(graph):
     lines += _wrapped(["a cycle: " + _short(cycle[0])] + list(map(_short, cycle[1:])),

@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/base/gpu/lanes/staged_upload.h"
+#include "kernels/engine/base/gpu/work/staged_upload.h"
 
 #include <cuda_runtime_api.h>
 

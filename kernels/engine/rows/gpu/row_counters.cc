@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/rows/gpu/row_tally.h"
+#include "kernels/engine/rows/gpu/row_counters.h"
 
 #include <cuda_runtime_api.h>
 
@@ -18,7 +18,7 @@ static_assert(sizeof(RowMeta) == 16, "what kernels take for one");
 constexpr int64_t kFloatsEach = sizeof(RowMeta) / sizeof(float);
 constexpr int64_t kRowsAtOnce = 4096;
 constexpr size_t kBytesAtOnce = kRowsAtOnce * sizeof(RowMeta);
-static_assert((1 << kTallyRowsLog2) % kRowsAtOnce == 0, "of a piece");
+static_assert((1 << kCounterRowsLog2) % kRowsAtOnce == 0, "of a piece");
 
 bool IsZero(const RowMeta& meta) {
   return (meta.version_plus1 | meta.frequency | meta.call) == 0;
@@ -26,16 +26,16 @@ bool IsZero(const RowMeta& meta) {
 
 }  // namespace
 
-RowTally::RowTally()
-    : pieces_(kFloatsEach, kTallyRowsLog2, /*are_zeros=*/true),
+RowCounters::RowCounters()
+    : pieces_(kFloatsEach, kCounterRowsLog2, /*are_zeros=*/true),
       host_rows_(new RowMeta[kRowsAtOnce]) {}
 
-void RowTally::Clear() {
+void RowCounters::Clear() {
   pieces_.Clear();
   has_any_.store(false);
 }
 
-Status RowTally::Take(
+Status RowCounters::Take(
     const std::function<void(RowHandle, const RowMeta&)>& take) {
   std::lock_guard<std::mutex> lock(mu_);
   if (!has_any()) return Status::OK();
@@ -55,7 +55,7 @@ Status RowTally::Take(
   return Status::OK();
 }
 
-Status RowTally::TakeSome(
+Status RowCounters::TakeSome(
     RowHandle first, RowMeta* device_rows,
     const std::function<void(RowHandle, const RowMeta&)>& take) {
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(host_rows_.get(), device_rows,
@@ -63,7 +63,8 @@ Status RowTally::TakeSome(
   if (std::all_of(host_rows_.get(), host_rows_.get() + kRowsAtOnce, IsZero)) {
     return Status::OK();
   }
-  // Zero the device's copy first: if this fails, no tally is counted twice.
+  // Zero the device's copy first: if this fails, no pending counter is counted
+  // twice.
   EV_CUDA_RETURN_IF_ERROR(cudaMemset(device_rows, 0, kBytesAtOnce));
   for (int64_t i = 0; i < kRowsAtOnce; ++i) {
     if (!IsZero(host_rows_[i]))

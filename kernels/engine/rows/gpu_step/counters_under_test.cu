@@ -6,8 +6,8 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/process_device.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
-#include "kernels/engine/rows/gpu_step/step_tally.h"
-#include "kernels/engine/rows/gpu_step/tally_under_test.h"
+#include "kernels/engine/rows/gpu_step/counters_under_test.h"
+#include "kernels/engine/rows/gpu_step/step_counters.h"
 
 namespace ev {
 namespace gpu {
@@ -23,16 +23,16 @@ Status ToDevice(const T& from, DeviceBuffer* to) {
 
 }  // namespace
 
-constexpr RowHandle TallyUnderTest::kFew;
-constexpr RowHandle TallyUnderTest::kMany;
+constexpr RowHandle CountersUnderTest::kFew;
+constexpr RowHandle CountersUnderTest::kMany;
 
-Status TallyUnderTest::Make(RowTally* tally) {
+Status CountersUnderTest::Make(RowCounters* counters) {
   int device = 0;
   EV_RETURN_IF_ERROR(ProcessDevice("this test needs", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
-  tally_ = tally;
-  EV_RETURN_IF_ERROR(tally->Reserve(kFew));
-  EV_RETURN_IF_ERROR(tally->Reserve(kMany));
+  counters_ = counters;
+  EV_RETURN_IF_ERROR(counters->Reserve(kFew));
+  EV_RETURN_IF_ERROR(counters->Reserve(kMany));
   EV_RETURN_IF_ERROR(ToDevice(SmallKey{kFew, 3, 0, 0}, &small_));
   EV_RETURN_IF_ERROR(ToDevice(LongKey{kMany, 0, 0, 20}, &longs_));
   StepCounts counts = {};
@@ -40,30 +40,30 @@ Status TallyUnderTest::Make(RowTally* tally) {
   return ToDevice(counts, &counts_);
 }
 
-Status TallyUnderTest::Set(const RowMeta& meta) {
+Status CountersUnderTest::Set(const RowMeta& meta) {
   float* piece = nullptr;
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpy(&piece, tally_->pieces() + (kMany >> kTallyRowsLog2),
+      cudaMemcpy(&piece, counters_->pieces() + (kMany >> kCounterRowsLog2),
                  sizeof(piece), cudaMemcpyDeviceToHost));
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpy(piece, &meta, sizeof(meta), cudaMemcpyHostToDevice));
   return Status::OK();
 }
 
-Status TallyUnderTest::Update(uint64_t version_plus1, uint32_t call) {
+Status CountersUnderTest::Update(uint64_t version_plus1, uint32_t call) {
   StepTable table = {};
-  table.tallies = tally_->pieces();
-  table.tally_version_plus1 = version_plus1;
-  table.tally_call = call;
+  table.counters = counters_->pieces();
+  table.counted_version_plus1 = version_plus1;
+  table.counted_call = call;
   EV_RETURN_IF_ERROR(ToDevice(table, &table_));
   StepPlan plan = {};
   plan.small = small_.as<SmallKey>();
   plan.longs = longs_.as<LongKey>();
   plan.counts = counts_.as<StepCounts>();
   plan.tables = table_.as<StepTable>();
-  tally_->WillHave();
+  counters_->WillHave();
   EV_RETURN_IF_ERROR(
-      LaunchTally(plan, /*num_processors=*/2, StreamView(nullptr)));
+      LaunchCounters(plan, /*num_processors=*/2, StreamView(nullptr)));
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
   return Status::OK();
 }
