@@ -35,7 +35,7 @@ def draw(rng, distribution, rows, shape, exponent):
     ranks = np.searchsorted(zipf_cdf(rows, exponent), rng.random_sample(shape))
     return rng.permutation(rows).astype(np.int64)[ranks]
   raise ValueError(
-      "distribution must be 'zipf' or 'uniform', got %r" % (distribution,))
+      "distribution: expected 'zipf' or 'uniform', got %r" % (distribution,))
 
 
 def aligned(shape, dtype, alignment=64):

@@ -23,7 +23,7 @@ def auc(labels, scores):
   """
   labels, scores = np.asarray(labels), np.asarray(scores)
   if labels.ndim != 1 or labels.shape != scores.shape:
-    raise ValueError("labels and scores must be vectors of one length, got shapes "
+    raise ValueError("labels and scores: expected vectors of one length, got shapes "
                      "%s and %s" % (labels.shape, scores.shape))
   if np.isnan(scores).any():
     raise ValueError("a score is NaN")

@@ -118,7 +118,7 @@ def check(path):
     kinds.setdefault(_check_file(pa, name, opened.schema_arrow), name)
     rows += opened.metadata.num_rows
   if len(kinds) > 1:
-    raise criteo.DataError("%s has categories of text and %s has integers: they must be the same "
+    raise criteo.DataError("%s has categories of text and %s has integers: expected the same "
                            "in all files" % (kinds[False], kinds[True]))
   if not rows:
     raise criteo.DataError("%s: no rows" % path)

@@ -171,7 +171,7 @@ class CtrDataTest(parameterized.TestCase):
     folder = self.create_tempdir().full_path
     for name, arrays in (("a", texts), ("b", numbers)):
       self.parquet(arrays, os.path.join(folder, name + ".parquet"))
-    self.assertIn("b.parquet has integers: they must be the same", self.error(folder))
+    self.assertIn("b.parquet has integers: expected the same", self.error(folder))
     with self.assertRaisesRegex(criteo.DataError, "must both have categories of text"):
       ctr_data.of_files(self.text, os.path.join(folder, "b.parquet"), 10)
     data = ctr_data.of_files(self.text, os.path.join(folder, "a.parquet"), 10)

@@ -87,7 +87,7 @@ def _checked(variables):
   for var in variables:
     parts = ev.parts_of(var)
     if parts is None:
-      raise ValueError("summaries: variables must be embedding variables, got %r" % (var,))
+      raise ValueError("summaries: variables: expected embedding variables, got %r" % (var,))
     for part in parts:
       if taped.is_eager(part.handle):
         raise ValueError("summaries: embedding variable '%s' was created in eager "

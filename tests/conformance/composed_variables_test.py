@@ -109,12 +109,12 @@ class MultiHashTest(parameterized.TestCase):
     np.testing.assert_array_equal(r[:, 0], [0, 1, 1, 0])
 
   @parameterized.parameters(
-      (dict(dims=[[3, 2]]), "dims must be 2 shapes"),
-      (dict(num_of_partitions=3), "dims must be 2 shapes"),
-      (dict(dims=[[3, 2], [4]]), r"must be \[rows, dim\]"),
+      (dict(dims=[[3, 2]]), "dims: expected 2 shapes"),
+      (dict(num_of_partitions=3), "dims: expected 2 shapes"),
+      (dict(dims=[[3, 2], [4]]), r"expected \[rows, dim\]"),
       (dict(dims=[[3, 2], [4, 3]]), "one length, got 2 and 3"),
-      (dict(complementary_strategy="x"), "must be 'Q-R'"),
-      (dict(operation="div"), "operation must be one of"))
+      (dict(complementary_strategy="x"), "expected 'Q-R'"),
+      (dict(operation="div"), "operation: expected one of"))
   def test_refuses(self, changes, message):
     arguments = dict(dims=[[3, 2], [4, 2]])
     arguments.update(changes)
@@ -125,7 +125,7 @@ class MultiHashTest(parameterized.TestCase):
     variable = tf.get_multihash_variable("m", [[3, 2], [4, 2]])
     with self.assertRaisesRegex(ValueError, "'m': blocknums"):
       tf.nn.embedding_lookup(variable, [1], blocknums=[1])
-    with self.assertRaisesRegex(TypeError, "'m': ids must be integers"):
+    with self.assertRaisesRegex(TypeError, "'m': ids: expected integers"):
       tf.nn.embedding_lookup(variable, [1.5])
     rows = tf.nn.embedding_lookup(variable, tf.constant([9], tf.int64))
     with self.assertRaisesRegex(tf.errors.InvalidArgumentError, r"not in \[0, 3\)"):
@@ -222,11 +222,11 @@ class DynamicDimensionTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "'d': .* needs blocknums"):
       tf.nn.embedding_lookup(variable, [1])
     for blocknums in ([1, 2], [1.5]):
-      with self.assertRaisesRegex(ValueError, "'d': blocknums must be integers"):
+      with self.assertRaisesRegex(ValueError, "'d': blocknums: expected integers"):
         tf.nn.embedding_lookup(variable, [1], blocknums=blocknums)
     with self.assertRaisesRegex(ValueError, "'d': max_norm"):
       tf.nn.embedding_lookup(variable, [1], blocknums=[1], max_norm=1.)
-    with self.assertRaisesRegex(TypeError, "ids must be int32 or int64"):
+    with self.assertRaisesRegex(TypeError, "ids: expected int32 or int64"):
       tf.nn.embedding_lookup(variable, [1.5], blocknums=[1])
     with self.assertRaisesRegex(ValueError, "'e': embedding_block_num .* got 0"):
       tf.get_dynamic_dimension_embedding_variable("e", 2, 0)

@@ -314,10 +314,10 @@ class FeatureColumnsTest(parameterized.TestCase):
           [v.op.name for v in tf.get_collection("embedding_variables")],
           ["model/%s/%s_embedding/embedding_weights" % (layer, key)
            for layer in ("input_layer", "input_layer_1") for key in ("ids", "others")])
-    with self.assertRaisesRegex(ValueError, "name must be a string .* 7"):
+    with self.assertRaisesRegex(ValueError, "name: expected a string .* 7"):
       with _fc.group_embedding_column_scope(7):
         pass
-    with self.assertRaisesRegex(ValueError, "params_num_per_group must be .* 0"):
+    with self.assertRaisesRegex(ValueError, "params_num_per_group: expected .* 0"):
       with _fc.group_embedding_column_scope(params_num_per_group=0):
         pass
 
@@ -413,10 +413,10 @@ class FeatureColumnsTest(parameterized.TestCase):
     np.testing.assert_array_equal(got[0], got[1])
 
   @parameterized.parameters(
-      (dict(dims=3), 2, "dims must be 2"),
-      (dict(dims=(3, 3), complementary_strategy=2), 2, "must be 'Q-R', got 2"),
+      (dict(dims=3), 2, "dims: expected 2"),
+      (dict(dims=(3, 3), complementary_strategy=2), 2, "expected 'Q-R', got 2"),
       (dict(dims=(3, 3), operation="sub"), 2, "one of add, mul, mult, concat, got 'sub'"),
-      (dict(dims=(3, 3), partition_num=0), 2, "partition_num must be .* got 0"),
+      (dict(dims=(3, 3), partition_num=0), 2, "partition_num: expected .* got 0"),
       (dict(dims=(3, 0)), 2, "two numbers of rows"),
       (dict(dims=(3, 3), operation="add"), (2, 3), "one length, got 2 and 3"),
       (dict(dims=(3, 3)), (2, 2, 2), "one length of rows or two"),

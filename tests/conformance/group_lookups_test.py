@@ -172,12 +172,12 @@ class GroupLookupTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (dict(combiners=["sum"]), ValueError, "2 params came with 1 combiners"),
-      (dict(combiners=["sum", "median"]), ValueError, "combiner must be one of"),
+      (dict(combiners=["sum", "median"]), ValueError, "combiner: expected one of"),
       (dict(combiners="sum", partition_strategy="x"), ValueError, "'mod' or 'div'"),
       (dict(combiners="sum", params_num_per_group=0), ValueError, "at least 1, got 0"),
       (dict(combiners="sum", is_sequence=True, sp_weights=[None, None]), ValueError,
        "is_sequence"),
-      (dict(combiners="sum", sp_ids=[tf.zeros([3]), None]), TypeError, "sp_ids must be"))
+      (dict(combiners="sum", sp_ids=[tf.zeros([3]), None]), TypeError, "sp_ids: expected"))
   def test_refuses(self, changes, error, message):
     arguments = dict(sp_ids=[tf.SparseTensor.from_value(i) for i, _ in self.ids[:2]])
     arguments.update(changes)
@@ -258,7 +258,7 @@ class FusedLookupTest(parameterized.TestCase):
     ids = tf.SparseTensor.from_value(_sparse(3)[0])
     with self.assertRaisesRegex(ValueError, "blocknums"):
       tf.nn.fused_embedding_lookup_sparse(variable, ids, blocknums=[1])
-    with self.assertRaisesRegex(TypeError, "sp_ids must be a SparseTensor"):
+    with self.assertRaisesRegex(TypeError, "sp_ids: expected a SparseTensor"):
       tf.nn.fused_embedding_lookup_sparse(variable, tf.zeros([3], tf.int64))
 
 
@@ -358,9 +358,9 @@ class ArgumentsTest(parameterized.TestCase):
     for arguments in (dict(ev_init_value=tf.zeros([1, 2])), dict(counts=[1])):
       with self.assertRaisesRegex(ValueError, "applies only to embedding variables"):
         tf.nn.embedding_lookup(dense, [1], **arguments)
-    with self.assertRaisesRegex(TypeError, "must be an embedding variable"):
+    with self.assertRaisesRegex(TypeError, "expected an embedding variable"):
       kv_variable_ops.lookup_tier(dense, [1])
-    with self.assertRaisesRegex(TypeError, "ids must be int32 or int64"):
+    with self.assertRaisesRegex(TypeError, "ids: expected int32 or int64"):
       kv_variable_ops.lookup_tier(table, [1.5])
 
 

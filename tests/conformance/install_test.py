@@ -325,7 +325,7 @@ class SummariesTest(absltest.TestCase):
       w = tf.get_embedding_variable("w", 3)
       self.assertLen(ev.summaries([v]), 3)
       self.assertLen(ev.summaries([w, v]), 6)
-      with self.assertRaisesRegex(ValueError, "must be embedding variables.*dense"):
+      with self.assertRaisesRegex(ValueError, "expected embedding variables.*dense"):
         ev.summaries([tf.get_variable("dense", [3])])
 
   def test_counters_of_a_filter_and_of_a_capacity(self):

@@ -316,11 +316,11 @@ class LookupsTest(parameterized.TestCase):
       v = pairs.table("v", values, partitioner=parts and tf.fixed_size_partitioner(parts))
       ids = tf.ragged.constant([[1, 2, 1], [], [4, 5]], dtype=tf.int64)
       with self.assertRaisesRegex(
-          TypeError, r"^embedding variable 'v.*': ids must be .* got a RaggedTensor. .* "
+          TypeError, r"^embedding variable 'v.*': ids: expected .* got a RaggedTensor. .* "
           r"tf.ragged.map_flat_values\(tf.nn.embedding_lookup, v, ids\);.*lookup_sparse"):
         tf.nn.embedding_lookup(v, ids)
       with self.assertRaisesRegex(
-          TypeError, r"^embedding variable 'v.*': ids must be .* got a SparseTensor. .* "
+          TypeError, r"^embedding variable 'v.*': ids: expected .* got a SparseTensor. .* "
           r"tf.nn.embedding_lookup\(v, ids.values\);.*lookup_sparse"):
         tf.nn.embedding_lookup(v, ids.to_sparse())
       rows = tf.ragged.map_flat_values(tf.nn.embedding_lookup, v, ids)
@@ -634,25 +634,25 @@ class LookupSparseTest(parameterized.TestCase):
       (lambda a, b, s: ev.lookup_sparse([a], [s], sp_weights=[]), ValueError,
        "1 params came with 0 sp_weights"),
       (lambda a, b, s: ev.lookup_sparse([a], [s], combiners=["median"]), ValueError,
-       "'a': combiner must be one of sum, mean, sqrtn, max, got 'median'"),
+       "'a': combiner: expected one of sum, mean, sqrtn, max, got 'median'"),
       (lambda a, b, s: ev.lookup_sparse([tf.zeros([3, 4])], [s]), TypeError,
-       "params must be embedding variables"),
+       "params: expected embedding variables"),
       (lambda a, b, s: ev.lookup_sparse([a], [tf.zeros([3])]), TypeError,
-       "'a': sp_ids must be a SparseTensor or a RaggedTensor"),
+       "'a': sp_ids: expected a SparseTensor or a RaggedTensor"),
       (lambda a, b, s: ev.lookup_sparse(
           [a], [tf.SparseTensor([[0]], tf.constant([1], tf.int64), [1])]),
-       ValueError, "'a': sp_ids must be .* rank 2 or more .* got rank 1"),
+       ValueError, "'a': sp_ids: expected .* rank 2 or more .* got rank 1"),
       (lambda a, b, s: ev.lookup_sparse(
           [a], [tf.SparseTensor([[0, 0]], [1.5], [1, 1])]), TypeError,
-       "'a': ids must be int32 or int64, got float32"),
+       "'a': ids: expected int32 or int64, got float32"),
       (lambda a, b, s: ev.lookup_sparse([a], [s], sp_weights=[tf.zeros([3])]),
-       TypeError, "'a': sp_weights must be of the kind of sp_ids"),
+       TypeError, "'a': sp_weights: expected the kind of sp_ids"),
       (lambda a, b, s: ev.lookup_sparse([a], [s], sp_weights=[s]), TypeError,
-       "'a': sp_weights must be floating point, got int64"),
+       "'a': sp_weights: expected floating point, got int64"),
       (lambda a, b, s: tf.nn.embedding_lookup_sparse(a, 3, None), TypeError,
-       "'a': sp_ids must be a SparseTensor"),
+       "'a': sp_ids: expected a SparseTensor"),
       (lambda a, b, s: tf.nn.embedding_lookup_sparse(a, s, None, combiner="x"),
-       ValueError, "'a': combiner must be"))
+       ValueError, "'a': combiner: expected"))
   def test_wrong_arguments(self, use, error, message):
     a, b = self._tables()
     ids, _ = _sparse(1, 6, 3)

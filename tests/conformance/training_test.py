@@ -389,7 +389,7 @@ class SessionsTest(parameterized.TestCase):
       v = tf.get_embedding_variable("v", _DIM)
       for optimizer in (tf.train.AdagradOptimizer(.1), tf.keras.optimizers.SGD()):
         with self.assertRaisesRegex(
-            TypeError, "'v': its gradient must be an IndexedSlices"):
+            TypeError, "'v': its gradient: expected an IndexedSlices"):
           optimizer.apply_gradients([(tf.zeros([_DIM]), v)])
 
   @parameterized.named_parameters(
@@ -463,7 +463,7 @@ class SessionsTest(parameterized.TestCase):
     with tf.Graph().as_default():
       v = tf.get_embedding_variable("v", _DIM)
       with self.assertRaisesRegex(
-          ValueError, "'v': the initial value of optimizer slot 'Noise' must be a "
+          ValueError, "'v': the initial value of optimizer slot 'Noise': expected a "
           "constant"):
         Noisy(.1).minimize(tf.reduce_sum(tf.nn.embedding_lookup(v, [1])))
 

@@ -131,7 +131,7 @@ class FaultsTest(absltest.TestCase):
     self.addCleanup(job.__exit__)
     for rank in range(2):
       self._ends_with_an_error(
-          job, rank, timeout=150, words="exchange must be the same on all ranks, got "
+          job, rank, timeout=150, words="exchange: expected the same on all ranks, got "
           "rank 0: memory; rank 1: memory; rank 2: horovod")
     self._ends_with_an_error(job, 2)
 

@@ -173,7 +173,7 @@ class SpreadCheckpointTest(absltest.TestCase):
 
   def test_a_rank_that_saves_to_another_path(self):
     self._fails("saver", r"FAILED after .*ValueError: checkpoint/save: the path of a "
-                r"checkpoint must be the same on all ranks, got rank 0: .*model.ckpt-4; "
+                r"checkpoint: expected the same on all ranks, got rank 0: .*model.ckpt-4; "
                 r"rank 1: .*model.ckpt_of_mine-4", {"RANK_1": "another path"})
     self._check_only_the_first_is_left()
 

@@ -184,7 +184,7 @@ class SpreadIncrementalTest(absltest.TestCase):
     output = self._run(2, "mistakes", "a").output
     for rank in (0, 1):
       self.assertRegex(
-          output, r"\[%d\]<stdout>:UNLIKE: checkpoint/save: the path of a checkpoint must be "
+          output, r"\[%d\]<stdout>:UNLIKE: checkpoint/save: the path of a checkpoint: expected "
           r"the same on all ranks, got rank 0: .*model.ckpt-1-[0-9a-f]+-00001; rank 1: "
           r".*model.ckpt-2 and incremental ones" % rank)
     self.assertIn("[1]<stdout>:FAILED: ResourceExhaustedError: the disk is full", output)

@@ -127,7 +127,7 @@ class CheckpointTest(FilesTestCase):
     model = models.Model(sok.lookup_sparse)
     _train(model, self.mine[:1], tf.keras.optimizers.SGD(.1))
     checkpoint = tf.train.Checkpoint(model=model)
-    with self.assertRaisesRegex(ValueError, "the path .* must be the same on all ranks"):
+    with self.assertRaisesRegex(ValueError, "the path .*: expected the same on all ranks"):
       checkpoint.write(os.path.join(self.folder, "c%d" % hvd.rank()))
     checkpoint.write(os.path.join(self.folder, "same"))
 

@@ -66,7 +66,7 @@ def place(device, storage, soft=False):
     soft: bool, whether ops without a kernel for the device may run on the CPU.
   """
   if storage not in STORAGES:
-    raise ValueError("%s must be one of %s, got %r" %
+    raise ValueError("%s: expected one of %s, got %r" %
                      (STORAGE, ", ".join(STORAGES), storage))
   device = tf.DeviceSpec.from_string(device)
   _place_ops(tf.DeviceSpec(device_type=device.device_type,

@@ -78,7 +78,7 @@ class PlacementTest(absltest.TestCase):
 
   def test_an_unknown_storage(self):
     with self.assertRaisesRegex(
-        ValueError, "must be one of hbm, hbm_dram, hbm_dram_ssd, per_table, own, got 'ssd'"):
+        ValueError, "expected one of hbm, hbm_dram, hbm_dram_ssd, per_table, own, got 'ssd'"):
       placement.place("/gpu:0", "ssd")
 
 

@@ -220,7 +220,7 @@ ev::Status NormSource::AddFile(const std::string& path) {
   for (const auto& field : fields) {
     if (header[field.at] == field.expected) continue;
     return ev::InvalidArgument(path + ": byte " + std::to_string(8 * field.at) +
-                               " of the header: " + field.name + " must be " +
+                               " of the header: " + field.name + ": expected " +
                                std::to_string(field.expected) + ", got " +
                                std::to_string(header[field.at]));
   }

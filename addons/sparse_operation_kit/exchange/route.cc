@@ -60,7 +60,7 @@ Status Bad(const RouteInput& in, const std::string& what) {
 }
 
 Status CheckInput(const RouteInput& in, int num_ranks) {
-  if (in.dim < 1) return Bad(in, "the dim must be at least 1");
+  if (in.dim < 1) return Bad(in, "the dim: expected at least 1");
   EV_RETURN_IF_ERROR(ev::CheckIds(in, in.name));
   if (in.placement == nullptr || in.placement->ranks().empty()) {
     return Bad(in, "its placement has no rank");

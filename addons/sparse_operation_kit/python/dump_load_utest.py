@@ -200,10 +200,10 @@ class DumpLoadTest(absltest.TestCase):
       with self.assertRaisesRegex(ValueError, "cannot be read"):
         sok.load(self._folder, [v, w], session=session)
       if hvd.size() > 1:
-        with self.assertRaisesRegex(ValueError, "must be the same on all ranks"):
+        with self.assertRaisesRegex(ValueError, "expected the same on all ranks"):
           sok.dump(self._folder, [v] if hvd.rank() else [w], session=session)
         folder = self._folder if hvd.rank() else self._folder + "/x"
-        with self.assertRaisesRegex(ValueError, "must be the same on all ranks"):
+        with self.assertRaisesRegex(ValueError, "expected the same on all ranks"):
           sok.load(folder, v, session=session)
 
   def test_incremental_dump_is_the_same_on_all_ranks(self):

@@ -57,9 +57,9 @@ class ExchangeUtest(absltest.TestCase):
       self.assertIn("HorovodAlltoall", types_of(graph))
 
   def test_1_all_ranks_ask_for_the_same(self):
-    with self.assertRaisesRegex(ValueError, "exchange must be the same on all ranks"):
+    with self.assertRaisesRegex(ValueError, "exchange: expected the same on all ranks"):
       sok.init(exchange="memory" if hvd.rank() == 0 else "auto")
-    with self.assertRaisesRegex(ValueError, "must be one of .*'memory'.*, got 'pigeon'"):
+    with self.assertRaisesRegex(ValueError, "expected one of .*'memory'.*, got 'pigeon'"):
       sok.init(exchange="pigeon")
 
   def _check_difference(self, words, combiner="sum", ids_type=tf.int64,

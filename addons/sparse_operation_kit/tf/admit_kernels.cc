@@ -46,7 +46,7 @@ class AdmitOp : public OpKernel {
     const Tensor& seed = context->input(n + 2);
     OP_REQUIRES(context, seed.dims() == 0,
                 tensorflow::errors::InvalidArgument(
-                    "the seed must be a scalar, got shape ",
+                    "the seed: expected a scalar, got shape ",
                     seed.shape().DebugString()));
     Tensor* splits = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(

@@ -219,7 +219,7 @@ class StartCarrierOp : public OpKernel {
 
   void Compute(OpKernelContext* context) override {
     OP_REQUIRES(context, context->input(0).dims() == 0,
-                InvalidArgument("the id must be a scalar, got shape ",
+                InvalidArgument("the id: expected a scalar, got shape ",
                                 context->input(0).shape().DebugString()));
     sok::CarrierOptions options = options_;
     options.id =

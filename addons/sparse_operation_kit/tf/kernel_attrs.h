@@ -34,7 +34,7 @@ inline tensorflow::Status GetWire(tensorflow::OpKernelConstruction* context,
     *wire = sok::WireType::kBFloat16;
   } else {
     return tensorflow::errors::InvalidArgument(
-        "wire must be float32, float16 or bfloat16, got '", name, "'");
+        "wire: expected float32, float16 or bfloat16, got '", name, "'");
   }
   const bool wide = *wire == sok::WireType::kFloat32;
   if (type != tensorflow::DT_VARIANT &&
@@ -97,7 +97,7 @@ inline tensorflow::Status ParseMessage(tensorflow::OpKernelContext* context,
   for (int i = message; i <= message + 1; ++i) {
     if (context->input(i).dims() != 1) {
       return tensorflow::errors::InvalidArgument(
-          "lookup over ranks: a message and its splits must be vectors, got ",
+          "lookup over ranks: a message and its splits: expected vectors, got ",
           context->input(i).shape().DebugString());
     }
   }

@@ -114,7 +114,7 @@ inline tensorflow::Status GetRoute(tensorflow::OpKernelContext* context,
           : nullptr;
   if (variant == nullptr || variant->state() == nullptr) {
     return tensorflow::errors::InvalidArgument(
-        "input ", input, " must be the route of a lookup over ranks, got ",
+        "input ", input, ": expected the route of a lookup over ranks, got ",
         tensor.DebugString());
   }
   *state = variant->state();

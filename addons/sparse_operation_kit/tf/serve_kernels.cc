@@ -183,7 +183,7 @@ class ServeGradOp : public OpKernel {
     }
     if (tensor.dims() != 1) {
       return InvalidArgument(
-          "lookup over ranks: gradients must be a vector, got shape ",
+          "lookup over ranks: gradients: expected a vector, got shape ",
           tensor.shape().DebugString());
     }
     gradients->wire = wire_;

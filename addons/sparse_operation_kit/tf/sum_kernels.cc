@@ -68,7 +68,7 @@ class SendPartsOp : public OpKernel {
     const Tensor& parts = context->input(0);
     OP_REQUIRES(
         context, parts.dims() == 1,
-        InvalidArgument("the parts of a sum must be a vector, got shape ",
+        InvalidArgument("the parts of a sum: expected a vector, got shape ",
                         parts.shape().DebugString()));
     const int64 length = 1 + parts.NumElements();
     Tensor* message = nullptr;

@@ -67,7 +67,7 @@ inline tensorflow::Status GetWireInput(tensorflow::OpKernelContext* context,
           : nullptr;
   if (variant == nullptr || variant->buffer().memory == nullptr) {
     return tensorflow::errors::InvalidArgument(
-        "input ", input, " must be rows or gradients of an exchange, got ",
+        "input ", input, ": expected rows or gradients of an exchange, got ",
         tensor.DebugString());
   }
   *buffer = variant->buffer();

@@ -207,23 +207,23 @@ TEST_F(ApplyDeltaTest, WhatDoesNotFitIsRefusedBeforeTheTableChanges) {
       "nor user/part_0-sparse_incr_keys");
   checkpoint_.Put<float>("user-sparse_incr_keys", {2}, {1, 2});
   refused(
-      "tensor user-sparse_incr_keys of checkpoint memory must be a vector of "
+      "tensor user-sparse_incr_keys of checkpoint memory: expected a vector of "
       "integers, got float [2]");
   checkpoint_.Put<float>("user-sparse_incr_values", {2, 2}, {1, 2, 3, 4});
   refused(
-      "tensor user-sparse_incr_values of checkpoint memory must be float "
+      "tensor user-sparse_incr_values of checkpoint memory: expected float "
       "[2,1] (the variable's embedding_dim is 1), got float [2,2]");
   checkpoint_.Put<int64_t>("user-sparse_incr_freqs", {1}, {1});
   refused(
-      "tensor user-sparse_incr_freqs of checkpoint memory must be int64 [2], "
+      "tensor user-sparse_incr_freqs of checkpoint memory: expected int64 [2], "
       "got int64 [1]");
   checkpoint_.Put<int64_t>("user-sparse_incr_replaces", {0}, {});
   refused(
-      "tensor user-sparse_incr_replaces of checkpoint memory must be int64 "
+      "tensor user-sparse_incr_replaces of checkpoint memory: expected int64 "
       "[1], got int64 [0]");
   checkpoint_.Put<float>("user-sparse_incr_default_rows", {1, 2}, {1, 2});
   refused(
-      "tensor user-sparse_incr_default_rows of checkpoint memory must be "
+      "tensor user-sparse_incr_default_rows of checkpoint memory: expected "
       "float [R,1] (the variable's embedding_dim is 1), got float [1,2]");
   checkpoint_.set_damaged("user/m-sparse_incr_values");
   refused("tensor user/m-sparse_incr_values is damaged");

@@ -186,10 +186,11 @@ TEST_F(RestoreTableTest, RowsOfAnotherLengthAreCutOrCompleted) {
   checkpoint_.Put<float>("user-values", {1, 3}, {5, 6, 7});
   checkpoint_.Put<float>("user/m-values", {1, 1}, {8});
   RestoreOptions options;
-  EXPECT_EQ(Restore(options).message(),
-            "tensor user-values of checkpoint memory must be float [1,2] (the "
-            "variable's embedding_dim is 2; TF_EV_RESTORE_CUSTOM_DIM=1 takes "
-            "rows of another length), got float [1,3]");
+  EXPECT_EQ(
+      Restore(options).message(),
+      "tensor user-values of checkpoint memory: expected float [1,2] (the "
+      "variable's embedding_dim is 2; TF_EV_RESTORE_CUSTOM_DIM=1 takes "
+      "rows of another length), got float [1,3]");
   options.custom_dim = true;
   ASSERT_OK(Restore(options));
   EXPECT_EQ(Exported().values, Floats({5, 6}));
@@ -231,23 +232,24 @@ TEST_F(RestoreTableTest, WhatDoesNotFitIsRefusedBeforeTheTableChanges) {
       "checkpoint memory has neither tensor user-keys nor user/part_0-keys");
   checkpoint_.Put<float>("user-keys", {2}, {1, 2});
   refused(
-      "tensor user-keys of checkpoint memory must be a vector of int64 or "
+      "tensor user-keys of checkpoint memory: expected a vector of int64 or "
       "int32, got float [2]");
   checkpoint_.Put<int64_t>("user-versions", {1}, {1});
   refused(
-      "tensor user-versions of checkpoint memory must be int64 [0] or [2], "
+      "tensor user-versions of checkpoint memory: expected int64 [0] or [2], "
       "got int64 [1]");
   checkpoint_.Put<int64_t>("user-freqs_filtered", {2}, {1, 2});
   refused(
-      "tensor user-freqs_filtered of checkpoint memory must be int64 [0] or "
+      "tensor user-freqs_filtered of checkpoint memory: expected int64 [0] or "
       "[1], got int64 [2]");
   checkpoint_.Put<int64_t>("user-keys_filtered", {1, 1}, {1});
   refused(
-      "tensor user-keys_filtered of checkpoint memory must be a vector of "
+      "tensor user-keys_filtered of checkpoint memory: expected a vector of "
       "int64 or int32, got int64 [1,1]");
   checkpoint_.Put<float>("user-default_rows", {1, 3}, {1, 2, 3});
   refused(
-      "tensor user-default_rows of checkpoint memory must be float [R,2], got "
+      "tensor user-default_rows of checkpoint memory: expected float [R,2], "
+      "got "
       "float [1,3]");
   checkpoint_.tensors().erase("user-values");
   refused("checkpoint memory has no tensor user-values");

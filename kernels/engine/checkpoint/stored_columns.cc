@@ -32,7 +32,7 @@ Status FindParts(TensorReader* checkpoint, const std::string& table,
 Status Misfit(const TensorReader& checkpoint, const std::string& tensor,
               const std::string& expected, const StoredTensor& got) {
   return InvalidArgument("tensor " + tensor + " of checkpoint " +
-                         checkpoint.prefix() + " must be " + expected +
+                         checkpoint.prefix() + ": expected " + expected +
                          ", got " + got.Description());
 }
 

@@ -29,7 +29,7 @@ Status FindParts(TensorReader* checkpoint, const std::string& table,
                  const char* keys, const char* kind,
                  std::vector<std::string>* names);
 
-// Returns InvalidArgument: "tensor T of checkpoint P must be EXPECTED, got
+// Returns InvalidArgument: "tensor T of checkpoint P: expected EXPECTED, got
 // float [3]".
 Status Misfit(const TensorReader& checkpoint, const std::string& tensor,
               const std::string& expected, const StoredTensor& got);

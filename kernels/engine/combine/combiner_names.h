@@ -46,7 +46,7 @@ inline Status ParseCombiner(const std::string& name, Combiner* combiner) {
     *combiner = known;
     return Status::OK();
   }
-  return InvalidArgument("a combiner must be " +
+  return InvalidArgument("a combiner: expected " +
                          CombinerNames("", ", ", " or ") + ", got '" + name +
                          "'");
 }

@@ -28,7 +28,7 @@ TEST(CombinerNamesTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
   Combiner combiner = Combiner::kSqrtN;
   const Status status = ParseCombiner("median", &combiner);
   EXPECT_EQ(StatusCode::kInvalidArgument, status.code());
-  EXPECT_EQ("a combiner must be sum, mean, sqrtn or max, got 'median'",
+  EXPECT_EQ("a combiner: expected sum, mean, sqrtn or max, got 'median'",
             status.message());
   EXPECT_EQ(Combiner::kSqrtN, combiner);
 }

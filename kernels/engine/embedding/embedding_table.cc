@@ -55,7 +55,7 @@ Status EmbeddingTable::Initialize(Span<const float> default_rows,
                                   int64_t num_default_rows) {
   const int64_t dim = impl_->dim();
   if (dim < 1) {
-    return InvalidArgument("dim must be at least 1, got " +
+    return InvalidArgument("dim: expected at least 1, got " +
                            std::to_string(dim) + ", " + impl_->QuotedName());
   }
   if (num_default_rows < 1) {

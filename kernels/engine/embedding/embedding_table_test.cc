@@ -272,7 +272,7 @@ TEST_F(EmbeddingTableTest, InitializeRejectsWhatDoesNotFitAndKeepsTheTable) {
               table_.Initialize(std::vector<float>{}, 0));
   EXPECT_EQ(4.0f, Read({1})[0]);
   EmbeddingTable flat(Options(0));
-  ExpectError(StatusCode::kInvalidArgument, "dim must be at least 1, got 0",
+  ExpectError(StatusCode::kInvalidArgument, "dim: expected at least 1, got 0",
               flat.Initialize(std::vector<float>{}, 1));
 }
 

@@ -219,7 +219,7 @@ Status EmbeddingTable::EvictStale(int64_t step, int64_t steps_to_live,
           impl_->QuotedName());
     }
     if (steps_to_live < 1) {
-      return InvalidArgument("steps_to_live must be at least 1, got " +
+      return InvalidArgument("steps_to_live: expected at least 1, got " +
                              std::to_string(steps_to_live) + ", " +
                              impl_->QuotedName());
     }

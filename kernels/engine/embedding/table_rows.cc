@@ -224,7 +224,7 @@ Status EmbeddingTable::WriteRows(Span<const int64_t> keys,
       EV_RETURN_IF_ERROR(unique.Run(keys, distinct.data(), inverse.data(),
                                     nullptr, &num_distinct));
       if (num_distinct != static_cast<int64_t>(keys.size())) {
-        return InvalidArgument("keys to write must be distinct, got " +
+        return InvalidArgument("keys to write: expected distinct keys, got " +
                                std::to_string(keys.size()) + " keys of which " +
                                std::to_string(num_distinct) +
                                " are distinct, " + impl_->QuotedName());

@@ -119,9 +119,10 @@ void RaiseTo(int64_t seen, int64_t key, EmbeddingTable::Impl* table) {
 
 Status CheckPart(const EmbeddingTable::Impl& table, int part, int num_parts) {
   if (num_parts >= 1 && part >= 0 && part < num_parts) return Status::OK();
-  return InvalidArgument("part must be in [0, num_parts), got part " +
-                         std::to_string(part) + " of " +
-                         std::to_string(num_parts) + ", " + table.QuotedName());
+  return InvalidArgument(
+      "part: expected a number in [0, num_parts), got part " +
+      std::to_string(part) + " of " + std::to_string(num_parts) + ", " +
+      table.QuotedName());
 }
 
 // Checks only keys of this part.

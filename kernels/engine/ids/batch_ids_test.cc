@@ -283,10 +283,12 @@ TEST(CheckIdsTest, ReportsWhatIsWrong) {
   };
   IdsInput in = good;
   in.batch_size = -1;
-  expect("the batch size must be in [0, 2^31 - 1), got -1", in);
+  expect("the batch size: expected a number in [0, 2^31 - 1), got -1", in);
   in = good;
   in.num_ids = 2147483647;
-  expect("the number of ids must be in [0, 2^31 - 1), got 2147483647", in);
+  expect(
+      "the number of ids: expected a number in [0, 2^31 - 1), got 2147483647",
+      in);
   in = good;
   in.ids32 = some32;
   expect("ids must come either as int64 or as int32", in);

@@ -72,10 +72,10 @@ Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
                                std::to_string(sample) + " at id " +
                                std::to_string(i) + ", table '" + table + "'");
       }
-      return InvalidArgument("indices must be sorted by sample, got sample " +
-                             std::to_string(sample) + " after " +
-                             std::to_string(filled - 1) + " at id " +
-                             std::to_string(i) + ", table '" + table + "'");
+      return InvalidArgument(
+          "indices: expected an order by sample, got sample " +
+          std::to_string(sample) + " after " + std::to_string(filled - 1) +
+          " at id " + std::to_string(i) + ", table '" + table + "'");
     }
     if (sample >= batch_size) {
       return InvalidArgument("indices must lie below the batch size " +

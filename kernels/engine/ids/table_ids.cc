@@ -12,11 +12,11 @@ Status CheckIds(const IdsInput& in, const std::string& table) {
     return InvalidArgument(what + ", table '" + table + "'");
   };
   if (!IsBatchSize(in.batch_size)) {
-    return bad("the batch size must be in [0, 2^31 - 1), got " +
+    return bad("the batch size: expected a number in [0, 2^31 - 1), got " +
                std::to_string(in.batch_size));
   }
   if (!IsBatchSize(in.num_ids)) {
-    return bad("the number of ids must be in [0, 2^31 - 1), got " +
+    return bad("the number of ids: expected a number in [0, 2^31 - 1), got " +
                std::to_string(in.num_ids));
   }
   if (in.num_ids > 0 && (in.ids64 != nullptr) == (in.ids32 != nullptr)) {

@@ -39,9 +39,9 @@ struct AdagradDecayRule {
                             static_cast<float>(periods)};
   }
   static const char* CheckHyper(const float* hyper) {
-    if (!(hyper[1] >= 1.0f)) return "decay_step must be at least 1";
+    if (!(hyper[1] >= 1.0f)) return "decay_step: expected at least 1";
     if (!(hyper[2] > 0.0f && hyper[2] <= 1.0f)) {
-      return "decay_rate must be in (0, 1]";
+      return "decay_rate: expected a number in (0, 1]";
     }
     if (!(hyper[4] >= 0.0f)) return "global_step must not be negative";
     return nullptr;

@@ -37,7 +37,7 @@ struct AdamAsyncRule {
   static const char* CheckHyper(const float* hyper) {
     return hyper[6] == 0.0f || hyper[6] == 1.0f
                ? nullptr
-               : "sparse_rmsprop must be 0 or 1";
+               : "sparse_rmsprop: expected 0 or 1";
   }
 
   EV_HOST_DEVICE void operator()(float grad, float* value, float* m,

@@ -36,7 +36,7 @@ struct FtrlRule {
                     -hyper[4]};
   }
   static const char* CheckHyper(const float* hyper) {
-    if (!(hyper[0] > 0.0f)) return "learning_rate must be positive";
+    if (!(hyper[0] > 0.0f)) return "learning_rate: expected a positive number";
     if (!(hyper[1] >= 0.0f)) return "l1 must not be negative";
     if (!(hyper[2] >= 0.0f)) return "l2 must not be negative";
     if (!(hyper[3] >= 0.0f)) return "l2_shrinkage must not be negative";

@@ -28,7 +28,7 @@ struct MomentumRule {
   }
   static const char* CheckHyper(const float* hyper) {
     return hyper[2] == 0.0f || hyper[2] == 1.0f ? nullptr
-                                                : "nesterov must be 0 or 1";
+                                                : "nesterov: expected 0 or 1";
   }
 
   EV_HOST_DEVICE void operator()(float grad, float* value, float* m) const {

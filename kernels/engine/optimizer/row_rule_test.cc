@@ -424,22 +424,22 @@ TEST(RowRuleErrorTest, HyperparametersOutOfRange) {
     std::vector<float> hyper;
     std::string message;
   } bad[] = {
-      {"Momentum", {0.1f, 0.9f, 0.5f}, "nesterov must be 0 or 1"},
+      {"Momentum", {0.1f, 0.9f, 0.5f}, "nesterov: expected 0 or 1"},
       {"AdagradDecay",
        {0.1f, 0.0f, 0.9f, 0.1f, 0.0f},
-       "decay_step must be at least 1"},
+       "decay_step: expected at least 1"},
       {"AdagradDecay",
        {0.1f, 10.0f, 0.0f, 0.1f, 0.0f},
-       "decay_rate must be in (0, 1]"},
+       "decay_rate: expected a number in (0, 1]"},
       {"AdagradDecay",
        {0.1f, 10.0f, 1.5f, 0.1f, 0.0f},
-       "decay_rate must be in (0, 1]"},
+       "decay_rate: expected a number in (0, 1]"},
       {"AdagradDecay",
        {0.1f, 10.0f, 0.9f, 0.1f, -1.0f},
        "global_step must not be negative"},
       {"Ftrl",
        {0.0f, 0.0f, 0.0f, 0.0f, -0.5f},
-       "learning_rate must be positive"},
+       "learning_rate: expected a positive number"},
       {"Ftrl", {0.1f, -1.0f, 0.0f, 0.0f, -0.5f}, "l1 must not be negative"},
       {"Ftrl", {0.1f, 0.0f, -1.0f, 0.0f, -0.5f}, "l2 must not be negative"},
       {"Ftrl",
@@ -448,7 +448,7 @@ TEST(RowRuleErrorTest, HyperparametersOutOfRange) {
       {"Ftrl", {0.1f, 0.0f, 0.0f, 0.0f, 0.5f}, "lr_power must not be positive"},
       {"AdamAsync",
        {0.1f, 0.9f, 0.99f, 1e-3f, 0.9f, 0.99f, 2.0f},
-       "sparse_rmsprop must be 0 or 1"},
+       "sparse_rmsprop: expected 0 or 1"},
   };
   for (const auto& c : bad) {
     std::unique_ptr<const RowRule> rule;

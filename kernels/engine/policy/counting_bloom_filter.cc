@@ -25,12 +25,13 @@ Status CountingBloomFilter::Make(int64_t max_keys, double false_positive,
                                  std::unique_ptr<CountingBloomFilter>* filter) {
   if (max_keys < 1) {
     return InvalidArgument(
-        "max_keys of a Bloom filter must be at least 1, got " +
+        "max_keys of a Bloom filter: expected at least 1, got " +
         std::to_string(max_keys));
   }
   if (!(false_positive > 0.0 && false_positive < 1.0)) {
     return InvalidArgument(
-        "a Bloom filter's false positive probability must be in (0, 1), got " +
+        "a Bloom filter's false positive probability: expected a number in (0, "
+        "1), got " +
         std::to_string(false_positive));
   }
   if (counter_bits != 8 && counter_bits != 16 && counter_bits != 32 &&

@@ -68,7 +68,7 @@ Status GetScalar(OpKernelContext* context, int input,
                  const EvResource& resource, const char* what, int64_t* value) {
   const Tensor& tensor = context->input(input);
   if (tensor.NumElements() != 1) {
-    return BadInput(resource.name(), what, " must be one number, got shape ",
+    return BadInput(resource.name(), what, ": expected one number, got shape ",
                     tensor.shape().DebugString());
   }
   *value = *Data<int64_t>(tensor);
@@ -161,7 +161,7 @@ class ApplyDeltaOp : public OpKernel {
     const Tensor& prefix = context->input(1);
     OP_REQUIRES(context, prefix.NumElements() == 1,
                 BadInput(resource->name(),
-                         "the checkpoint's prefix must be one string"));
+                         "the checkpoint's prefix: expected one string"));
     OP_REQUIRES_OK(
         context,
         OfVariable(resource->name(),

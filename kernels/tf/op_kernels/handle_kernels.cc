@@ -313,7 +313,7 @@ class EvictOp : public OpKernel {
     OP_REQUIRES_OK(context, GetInitialized(context, 0, &resource));
     const Tensor& step = context->input(1);
     OP_REQUIRES(context, step.dims() == 0,
-                BadInput(resource->name(), "the step must be a scalar, got ",
+                BadInput(resource->name(), "the step: expected a scalar, got ",
                          "shape ", step.shape().DebugString()));
     int64_t stale = 0, weak = 0;
     if (steps_to_live_ > 0) {

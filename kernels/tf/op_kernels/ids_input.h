@@ -31,14 +31,14 @@ inline tensorflow::Status GetIds(tensorflow::OpKernelContext* context,
   }
   const tensorflow::Tensor& batch = context->input(batch_size);
   if (batch.dims() != 0) {
-    return BadInput(variable, "the batch size must be a scalar, got shape ",
+    return BadInput(variable, "the batch size: expected a scalar, got shape ",
                     batch.shape().DebugString());
   }
   in->batch_size = batch.scalar<tensorflow::int64>()();
   if (ev::IsBatchSize(in->batch_size)) return tensorflow::Status();
   return BadInput(variable, "a batch of ", in->batch_size,
                   " samples; the batch size, which is the first element of the "
-                  "ids' dense_shape, must be in [0, ",
+                  "ids' dense_shape: expected a number in [0, ",
                   ev::kMaxBatch, "]");
 }
 

@@ -38,7 +38,7 @@ inline tensorflow::Status CheckVector(const tensorflow::Tensor& tensor,
                                       const std::string& variable,
                                       const char* what) {
   if (tensor.dims() == 1) return tensorflow::Status();
-  return BadInput(variable, what, " must be a vector, got shape ",
+  return BadInput(variable, what, ": expected a vector, got shape ",
                   tensor.shape().DebugString());
 }
 

@@ -34,7 +34,7 @@ class RestoreNumberOp : public OpKernel {
     OP_REQUIRES(context, prefix.NumElements() == 1,
                 InvalidArgument("number ", names_[0],
                                 ": the checkpoint's prefix "
-                                "must be one string"));
+                                "expected one string"));
     tensorflow::Tensor* number = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
                                 0, tensorflow::TensorShape({}), &number));
@@ -56,7 +56,7 @@ class RestoreNumberOp : public OpKernel {
       if (stream->dtype() != tensorflow::DT_FLOAT ||
           stream->shape().num_elements() != 1) {
         return InvalidArgument("tensor ", name, " of checkpoint ", prefix,
-                               " must be one float, got ",
+                               ": expected one float, got ",
                                tensorflow::DataTypeString(stream->dtype()), " ",
                                stream->shape().DebugString());
       }

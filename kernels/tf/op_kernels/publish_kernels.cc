@@ -146,7 +146,7 @@ class PublishCheckpointOp : public OpKernel {
     for (int i = 0; i < 2; ++i) {
       OP_REQUIRES(context, context->input(i).NumElements() == 1,
                   tensorflow::errors::InvalidArgument(
-                      "a checkpoint's prefix must be one string, got shape ",
+                      "a checkpoint's prefix: expected one string, got shape ",
                       context->input(i).shape().DebugString()));
       paths[i] = std::string(context->input(i).flat<tensorflow::tstring>()(0));
     }

@@ -60,7 +60,7 @@ class RestoreOp : public OpKernel {
     const tensorflow::Tensor& prefix = context->input(1);
     OP_REQUIRES(context, prefix.NumElements() == 1,
                 BadInput(resource->name(),
-                         "the checkpoint's prefix must be one string"));
+                         "the checkpoint's prefix: expected one string"));
     const std::string name(prefix.flat<tensorflow::tstring>()(0));
     const Status status = OfVariable(
         resource->name(),

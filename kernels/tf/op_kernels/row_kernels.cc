@@ -31,8 +31,8 @@ class UniqueOp : public OpKernel {
     const Tensor& keys = context->input(0);
     OP_REQUIRES(
         context, keys.dims() == 1,
-        tensorflow::errors::InvalidArgument("keys must be a vector, got shape ",
-                                            keys.shape().DebugString()));
+        tensorflow::errors::InvalidArgument(
+            "keys: expected a vector, got shape ", keys.shape().DebugString()));
     const int64_t n = keys.dim_size(0);
     Tensor* inverse = nullptr;
     OP_REQUIRES_OK(context,
@@ -75,7 +75,7 @@ class AdmitOp : public OpKernel {
                    CheckVectorOf(counts, keys.dim_size(0), name, "the counts"));
     const Tensor& step = context->input(3);
     OP_REQUIRES(context, step.dims() == 0,
-                BadInput(name, "the step must be a scalar, got shape ",
+                BadInput(name, "the step: expected a scalar, got shape ",
                          step.shape().DebugString()));
     std::vector<int32_t> admitted;
     OP_REQUIRES_OK(context,
@@ -144,7 +144,7 @@ class WriteRowsOp : public OpKernel {
     OP_REQUIRES_OK(context, CheckVectorOf(counts, n, name, "the counts"));
     const Tensor& step = context->input(3);
     OP_REQUIRES(context, step.dims() == 0,
-                BadInput(name, "the step must be a scalar, got shape ",
+                BadInput(name, "the step: expected a scalar, got shape ",
                          step.shape().DebugString()));
     const std::vector<ev::SlotSpec>& slots = slots_[0];
     OP_REQUIRES(context, slots.size() + 5 == num_inputs(),
@@ -184,7 +184,7 @@ class ReadAndEvictOp : public OpKernel {
     OP_REQUIRES_OK(context, CheckVector(keys, name, "the keys"));
     const Tensor& step = context->input(2);
     OP_REQUIRES(context, step.dims() == 0,
-                BadInput(name, "the step must be a scalar, got shape ",
+                BadInput(name, "the step: expected a scalar, got shape ",
                          step.shape().DebugString()));
     TensorShape shape;
     OP_REQUIRES_OK(

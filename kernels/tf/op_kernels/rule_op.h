@@ -37,7 +37,7 @@ class RuleOp : public tensorflow::OpKernel {
       const tensorflow::Tensor& scalar = context->input(first + h);
       if (scalar.dims() != 0) {
         return tensorflow::errors::InvalidArgument(
-            rule_, ": hyperparameter ", h, " must be a scalar, got shape ",
+            rule_, ": hyperparameter ", h, ": expected a scalar, got shape ",
             scalar.shape().DebugString());
       }
       (*hyper)[h] = scalar.scalar<float>()();
@@ -45,7 +45,7 @@ class RuleOp : public tensorflow::OpKernel {
     const tensorflow::Tensor& given = context->input(first + num_hyper_);
     if (given.dims() != 0) {
       return tensorflow::errors::InvalidArgument(
-          rule_, ": the step must be a scalar, got shape ",
+          rule_, ": the step: expected a scalar, got shape ",
           given.shape().DebugString());
     }
     *step = given.scalar<tensorflow::int64>()();

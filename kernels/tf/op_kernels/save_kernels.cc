@@ -68,7 +68,7 @@ class SaveOp : public OpKernel {
     const tensorflow::Tensor& prefix = context->input(0);
     OP_REQUIRES(context, prefix.NumElements() == 1,
                 tensorflow::errors::InvalidArgument(
-                    "the prefix must be one string, got ",
+                    "the prefix: expected one string, got ",
                     prefix.shape().DebugString()));
     std::vector<EvResourcePtr> resources(tables_.size());
     int num_streams = 0;

@@ -28,7 +28,7 @@ class SplitBytesOp : public OpKernel {
     const Tensor& bytes = context->input(0);
     const Tensor& offsets = context->input(1);
     OP_REQUIRES(context, bytes.dims() == 1 && offsets.dims() == 1,
-                InvalidArgument("EvSplitBytes: bytes and offsets must be "
+                InvalidArgument("EvSplitBytes: bytes and offsets: expected "
                                 "vectors, got ",
                                 bytes.shape().DebugString(), " and ",
                                 offsets.shape().DebugString()));

@@ -107,8 +107,8 @@ REGISTER_OP("EvImport")
       TF_RETURN_IF_ERROR(c->GetAttr("part", &part));
       TF_RETURN_IF_ERROR(c->GetAttr("num_parts", &num_parts));
       if (part >= num_parts) {
-        return InvalidArgument("part must be below num_parts = ", num_parts,
-                               ", got ", part);
+        return InvalidArgument("part: expected a number below num_parts = ",
+                               num_parts, ", got ", part);
       }
       std::vector<std::string> names;
       TF_RETURN_IF_ERROR(c->GetAttr("slot_names", &names));

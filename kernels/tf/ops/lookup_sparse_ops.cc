@@ -29,7 +29,7 @@ Status StaticBatchSize(InferenceContext* c, int table, int rows_input,
   ShapeHandle scalar;
   if (!c->WithRank(c->input(batch_size_input), 0, &scalar).ok()) {
     return InvalidArgument("batch size of table ", table,
-                           " must be a scalar, got shape ",
+                           ": expected a scalar, got shape ",
                            c->DebugString(c->input(batch_size_input)));
   }
   TF_RETURN_IF_ERROR(c->MakeDimForScalarInput(batch_size_input, batch_size));
@@ -172,7 +172,7 @@ REGISTER_OP("EvLookupSparseGrad")
       for (int k = 0; k < num_grads; ++k) {
         if (tables[k] < 0 || dims[k] < 1) {
           return InvalidArgument(
-              "tables must be >= 0 and dims >= 1, got table ", tables[k],
+              "expected tables >= 0 and dims >= 1, got table ", tables[k],
               " with dim ", dims[k]);
         }
         TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),
@@ -224,7 +224,7 @@ REGISTER_OP("EvPoolGivenRows")
       for (int k = 0; k < num_rows; ++k) {
         if (tables[k] < 0 || dims[k] < 1) {
           return InvalidArgument(
-              "tables must be >= 0 and dims >= 1, got table ", tables[k],
+              "expected tables >= 0 and dims >= 1, got table ", tables[k],
               " with dim ", dims[k]);
         }
         TF_RETURN_IF_ERROR(InputMatrix(c, 1 + k, c->UnknownDim(),

@@ -33,7 +33,7 @@ Status GetResource(OpKernelContext* context, int input,
                    EvResourcePtr* resource) {
   if (context->input(input).NumElements() != 1) {
     return tensorflow::errors::InvalidArgument(
-        "input ", input, " must be one handle of an embedding variable, got ",
+        "input ", input, ": expected one handle of an embedding variable, got ",
         context->input(input).DebugString());
   }
   return tensorflow::LookupResource(

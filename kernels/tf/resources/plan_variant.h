@@ -64,7 +64,7 @@ inline tensorflow::Status GetPlan(tensorflow::OpKernelContext* context,
           : nullptr;
   if (variant == nullptr || variant->plan() == nullptr) {
     return tensorflow::errors::InvalidArgument(
-        "input ", input, " must be the plan of an embedding lookup, got ",
+        "input ", input, ": expected the plan of an embedding lookup, got ",
         tensor.DebugString());
   }
   *plan = variant->plan();

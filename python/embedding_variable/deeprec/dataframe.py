@@ -34,7 +34,7 @@ class _Field(object):
     self.name = str(name)
     self.dtype = None if dtype is None else dtypes.as_dtype(dtype)
     if ragged_rank is not None and ragged_rank < 0:
-      raise ValueError("field '%s': ragged_rank must be at least 0, got %r" %
+      raise ValueError("field '%s': ragged_rank: expected at least 0, got %r" %
                        (name, ragged_rank))
     self.ragged_rank = ragged_rank
     self.shape = None if shape is None else tensor_shape.as_shape(shape)

@@ -33,7 +33,7 @@ def enable_distributed_strategy(strategy="collective"):
     ImportError: Horovod or SparseOperationKit is not installed.
   """
   if strategy not in STRATEGIES:
-    raise ValueError("enable_distributed_strategy: strategy must be 'collective', got %r" %
+    raise ValueError("enable_distributed_strategy: strategy: expected 'collective', got %r" %
                      (strategy,))
   notices.stands_in("distributed strategy collective", "sok.lookup_sparse over Horovod's "
                     "ranks")

@@ -52,7 +52,7 @@ def add_up(grads_and_vars, num_micro_batches):
       delivers batches is behind the gradients, so all micro batches would be one batch.
   """
   if not number_checks.is_int(num_micro_batches, 1):
-    raise ValueError("add_up: num_micro_batches must be an integer of at least 1, got %r" %
+    raise ValueError("add_up: num_micro_batches: expected an integer of at least 1, got %r" %
                      (num_micro_batches,))
   pairs = list(grads_and_vars)
   gradients = [g for g, _ in pairs if g is not None]

@@ -62,10 +62,10 @@ class ParquetDataset(dataset_ops.DatasetV1Adapter):
                                ("partition_index", partition_index, 0),
                                ("num_sequential_reads", num_sequential_reads, 1)):
       if not number_checks.is_int(value, least):
-        raise ValueError("ParquetDataset: %s must be an integer of at least %d, got %r" %
+        raise ValueError("ParquetDataset: %s: expected an integer of at least %d, got %r" %
                          (name, least, value))
     if partition_index >= partition_count:
-      raise ValueError("ParquetDataset: partition_index must be below partition_count, "
+      raise ValueError("ParquetDataset: partition_index: expected a number below partition_count, "
                        "got %d of %d" % (partition_index, partition_count))
     files, known = _files(filenames)
     self._fields = _complete(fields, known)
@@ -156,14 +156,14 @@ def _files(filenames):
     filenames = [filenames]
   if isinstance(filenames, (list, tuple)):
     if not all(isinstance(f, (str, bytes)) for f in filenames):
-      raise TypeError("ParquetDataset: filenames must be strings, got %r" % (filenames,))
+      raise TypeError("ParquetDataset: filenames: expected strings, got %r" % (filenames,))
     if not filenames:
       raise ValueError("ParquetDataset: filenames are an empty list")
     known = [compat.as_str(f) for f in filenames]
     return dataset_ops.Dataset.from_tensor_slices(known), known
   filenames = ops.convert_to_tensor(filenames)
   if filenames.dtype != dtypes.string or filenames.shape.ndims not in (0, 1):
-    raise TypeError("ParquetDataset: filenames must be a string tensor of rank 0 or 1, "
+    raise TypeError("ParquetDataset: filenames: expected a string tensor of rank 0 or 1, "
                     "got %s" % filenames)
   if filenames.shape.ndims == 0:
     return dataset_ops.Dataset.from_tensors(filenames), None

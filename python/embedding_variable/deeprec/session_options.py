@@ -105,7 +105,7 @@ def write(message, field, value):
   """Sets a field to an int or a bool of at least 0."""
   value = int(value)
   if value < 0:
-    raise ValueError("%s.%s must be at least 0, got %d" %
+    raise ValueError("%s.%s: expected at least 0, got %d" %
                      (type(message).__name__, field.name, value))
   # Parsers use the last of several values.
   message.MergeFromString(encoder.TagBytes(field.number, 0) + encoder._VarintBytes(value))  # pylint: disable=protected-access

@@ -63,7 +63,7 @@ def staged(features, feed_dict=None, capacity=1, num_threads=1, num_clients=1,
       stage_subgraph_thread_pool_id=(stage_subgraph_thread_pool_id, 0),
       stage_subgraph_stream_id=(stage_subgraph_stream_id, 0))
   if not number_checks.is_int(num_threads, 1):
-    raise ValueError("staged: num_threads must be an integer of at least 1, got %r" %
+    raise ValueError("staged: num_threads: expected an integer of at least 1, got %r" %
                      (num_threads,))
   return _staged([features] * num_threads, capacity, closed_exception_types,
                  ignored_exception_types, name, feed_dict, feed_list, feed_generator)
@@ -102,7 +102,7 @@ def _staged(entries, capacity, closed, ignored, name, feed_dict, feed_list,
             feed_generator):
   """Builds the queue; `entries` has the features of each thread."""
   if not number_checks.is_int(capacity, 1):
-    raise ValueError("staged: capacity must be an integer of at least 1, got %r" %
+    raise ValueError("staged: capacity: expected an integer of at least 1, got %r" %
                      (capacity,))
   feeds = stage_runner.Feeds(feed_dict, feed_list, feed_generator)
   with ops.name_scope(name, "staged"):

@@ -88,12 +88,12 @@ class WorkQueue(saver_lib.BaseSaverBuilder.SaveableObject):
     """
     self._works = _checked_works(works)
     if num_epochs is None:
-      raise TypeError("WorkQueue: num_epochs must be an integer, got None")
+      raise TypeError("WorkQueue: num_epochs: expected an integer, got None")
     if not number_checks.is_int(num_epochs, 1):
-      raise ValueError("WorkQueue: num_epochs must be an integer of at least 1, got %r" %
+      raise ValueError("WorkQueue: num_epochs: expected an integer of at least 1, got %r" %
                        (num_epochs,))
     if not number_checks.is_int(held, 0):
-      raise ValueError("WorkQueue: held must be an integer of at least 0, got %r" %
+      raise ValueError("WorkQueue: held: expected an integer of at least 0, got %r" %
                        (held,))
     if local_work_mgr is not None:
       raise NotImplementedError(
@@ -274,9 +274,9 @@ def set_default_ranks(value):
 
 def _checked_works(works):
   if not isinstance(works, list) or not works:
-    raise ValueError("WorkQueue: works must be a list of at least one string, got %r" %
+    raise ValueError("WorkQueue: works: expected a list of at least one string, got %r" %
                      (works,))
   for work in works:
     if not isinstance(work, (str, bytes)):
-      raise ValueError("WorkQueue: works must be strings, got %r" % (work,))
+      raise ValueError("WorkQueue: works: expected strings, got %r" % (work,))
   return [compat.as_str(work).strip() for work in works]

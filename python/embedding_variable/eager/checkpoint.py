@@ -117,7 +117,7 @@ def restore(table, prefix, name):
   """
   if eager_variable.table_of(table) is None:
     raise TypeError(
-        "embedding_variable.restore: table must be an embedding variable of eager "
+        "embedding_variable.restore: table: expected an embedding variable of eager "
         "execution, got %r. tf.train.Saver restores a graph's" % (table,))
   restore_all({name: table}, ops.convert_to_tensor(prefix))
 

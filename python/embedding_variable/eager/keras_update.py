@@ -129,7 +129,7 @@ def _updates(optimizer, pairs):
   pairs = [(grad, eager_variable.table_of(var)) for grad, var in pairs]
   for grad, table in pairs:
     if not isinstance(grad, ops.IndexedSlices):
-      raise TypeError("embedding variable '%s': its gradient must be an IndexedSlices as "
+      raise TypeError("embedding variable '%s': its gradient: expected an IndexedSlices as "
                       "a tf.GradientTape gives it, got %r" % (table.op.name, grad))
 
   def update():

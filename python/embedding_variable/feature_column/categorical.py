@@ -94,7 +94,7 @@ def categorical_column_with_adaptive_embedding(key, hash_bucket_size,
   """
   if isinstance(hash_bucket_size, bool) or not isinstance(
       hash_bucket_size, numbers.Integral) or hash_bucket_size < 1:
-    raise ValueError("column '%s': hash_bucket_size must be an integer of at least 1, got "
+    raise ValueError("column '%s': hash_bucket_size: expected an integer of at least 1, got "
                      "%r" % (key, hash_bucket_size))
   column = categorical_column_with_embedding(key, dtype, partition_num, ev_option)
   return column._replace(hash_bucket_size=int(hash_bucket_size))
@@ -193,7 +193,7 @@ class CategoricalOfIds(object):
     elif values.dtype.is_integer:
       ids = math_ops.cast(values.values, dtypes.int64)
     else:
-      raise ValueError("column '%s': the feature must be of strings or integers, "
+      raise ValueError("column '%s': the feature: expected strings or integers, "
                        "got %s" % (self.key, values.dtype.name))
     return sparse_tensor.SparseTensor(values.indices, ids, values.dense_shape)
 

@@ -56,10 +56,10 @@ def group_embedding_column_scope(name=None, params_num_per_group=sys.maxsize):
   """
   name = _UNNAMED if name is None else name
   if params_num_per_group < 1:
-    raise ValueError("group_embedding_column_scope: params_num_per_group must be at least "
+    raise ValueError("group_embedding_column_scope: params_num_per_group: expected at least "
                      "1, got %r" % (params_num_per_group,))
   if not isinstance(name, str) or not name:
-    raise ValueError("group_embedding_column_scope: name must be a string of at least "
+    raise ValueError("group_embedding_column_scope: name: expected a string of at least "
                      "one character, got %r" % (name,))
   outer = getattr(_scopes, "names", ())
   _scopes.names = outer + (_Scope(name, params_num_per_group),)

@@ -60,21 +60,21 @@ def categorical_column_with_multihash(key, dims, complementary_strategy="Q-R",
   fc_utils.assert_string_or_int(dtype, prefix="column_name: {}".format(key))
   dims = tuple(dims) if isinstance(dims, (list, tuple)) else (dims,)
   if len(dims) != 2 or num_of_partitions != 2:
-    raise ValueError("column '%s': dims must be 2, of Q and R, got %r" % (key, dims))
+    raise ValueError("column '%s': dims: expected 2, of Q and R, got %r" % (key, dims))
   if complementary_strategy != "Q-R":
-    raise ValueError("column '%s': complementary_strategy must be 'Q-R', got %r" %
+    raise ValueError("column '%s': complementary_strategy: expected 'Q-R', got %r" %
                      (key, complementary_strategy))
   if operation not in multihash.OPERATIONS:
-    raise ValueError("column '%s': operation must be one of %s, got %r" %
+    raise ValueError("column '%s': operation: expected one of %s, got %r" %
                      (key, ", ".join(multihash.OPERATIONS), operation))
   if partition_num is not None and not number_checks.is_int(partition_num, 1):
-    raise ValueError("column '%s': partition_num must be an integer of at least 1, got %r" %
+    raise ValueError("column '%s': partition_num: expected an integer of at least 1, got %r" %
                      (key, partition_num))
   lengths = None
   if all(isinstance(d, (list, tuple)) and len(d) == 2 for d in dims):
     dims, lengths = tuple(d[0] for d in dims), tuple(int(d[1]) for d in dims)
   if not all(isinstance(d, numbers.Integral) and d >= 1 for d in dims):
-    raise ValueError("column '%s': dims must be two numbers of rows or two shapes [rows, "
+    raise ValueError("column '%s': dims: expected two numbers of rows or two shapes [rows, "
                      "dim], got %r" % (key, dims))
   return MultihashCategoricalColumn(key, dtype, tuple(int(d) for d in dims), lengths,
                                     complementary_strategy, operation, partition_num)
@@ -108,7 +108,7 @@ def with_lengths(column, dimension):
   lengths = tuple(dimension) if isinstance(dimension, (list, tuple)) else (dimension,) * 2
   if len(lengths) != 2 or not all(
       isinstance(n, numbers.Integral) and n >= 1 for n in lengths):
-    raise ValueError("column '%s': dimension must be one length of rows or two, got %r" %
+    raise ValueError("column '%s': dimension: expected one length of rows or two, got %r" %
                      (column.key, dimension))
   if column.lengths not in (None, lengths):
     raise ValueError("column '%s': dims give rows the lengths %r, but dimension "

@@ -175,7 +175,7 @@ def parse(argv):
   if args.name != "run" and behind is not None:
     parser.error("only run takes a command")
   if getattr(args, "jobs", None) is not None and args.jobs < 1:
-    parser.error("--jobs must be at least 1, got %d" % args.jobs)
+    parser.error("--jobs: expected at least 1, got %d" % args.jobs)
   args.command = behind
   return args
 

@@ -56,7 +56,7 @@ def adaptive_embedding_lookup_sparse(hash_params, ev_params, sp_ids, hash_ev_ids
   combiner = combiner or combiners.DEFAULT
   combiners.check(combiner, "adaptive lookup of '%s'" % parts[0].op.name, sp_weights)
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
-    raise TypeError("adaptive lookup of '%s': the ids must be a SparseTensor, got %r" %
+    raise TypeError("adaptive lookup of '%s': the ids: expected a SparseTensor, got %r" %
                     (parts[0].op.name, sp_ids))
   with ops.name_scope(name, "adaptive_embedding_lookup_sparse"):
     mask = _mask(parts, hash_ev_ids, sp_ids)
@@ -94,7 +94,7 @@ def safe_adaptive_embedding_lookup_sparse(
   """
   parts = _parts(ev_embedding_weights)
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
-    raise TypeError("adaptive lookup of '%s': the ids must be a SparseTensor, got %r" %
+    raise TypeError("adaptive lookup of '%s': the ids: expected a SparseTensor, got %r" %
                     (parts[0].op.name, sparse_ids))
   with ops.name_scope(name, "safe_adaptive_embedding_lookup_sparse"):
     mask = _mask(parts, hash_ev_ids, sparse_ids)
@@ -120,7 +120,7 @@ def safe_adaptive_embedding_lookup_sparse(
 def _parts(params):
   parts = ev.parts_of(params)
   if parts is None:
-    raise TypeError("adaptive lookup: ev_params must be an embedding variable "
+    raise TypeError("adaptive lookup: ev_params: expected an embedding variable "
                     "(tf.get_embedding_variable), got %r" % (params,))
   return parts
 
@@ -129,7 +129,7 @@ def _mask(parts, mask, sp_ids):
   """Returns int32 `[N]` of 0 and 1, checked against the ids."""
   mask = ops.convert_to_tensor(mask, name="hash_ev_ids")
   if not (mask.dtype.is_integer or mask.dtype.is_bool):
-    raise TypeError("adaptive lookup of '%s': the mask must be of integers or bools, got "
+    raise TypeError("adaptive lookup of '%s': the mask: expected integers or bools, got "
                     "%s" % (parts[0].op.name, mask.dtype.name))
   if not mask.shape.is_compatible_with(sp_ids.values.shape):
     raise ValueError("adaptive lookup of '%s': the mask must have one element for each "

@@ -160,7 +160,7 @@ def check(name, lookup, sp_weights=None):
     sp_weights: weights of any kind, or None for none.
   """
   if name not in NAMES:
-    raise ValueError("%s: combiner must be one of %s, got %r" %
+    raise ValueError("%s: combiner: expected one of %s, got %r" %
                      (lookup, in_words(sorted(NAMES)), name))
   check_weights(name, lookup, sp_weights)
 

@@ -68,7 +68,7 @@ class CombinersTest(parameterized.TestCase):
 
   @parameterized.parameters("max_of", None, 3, (["sum"],))
   def test_refuses_others(self, name):
-    with self.assertRaisesRegex(ValueError, "^lookup of 'v': combiner must be one of .*'"):
+    with self.assertRaisesRegex(ValueError, "^lookup of 'v': combiner: expected one of .*'"):
       combiners.check(name, "lookup of 'v'")
 
   def test_words(self):

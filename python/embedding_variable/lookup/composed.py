@@ -66,7 +66,7 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None,
     blocknums = ops.convert_to_tensor(blocknums, name="blocknums")
     if not blocknums.dtype.is_integer or not blocknums.shape.is_compatible_with(ids.shape):
       raise ValueError(
-          "embedding lookup of '%s': blocknums must be integers of the shape of the ids, "
+          "embedding lookup of '%s': blocknums: expected integers of the shape of the ids, "
           "%s, got %s %s" % (params.name, ids.shape, blocknums.dtype.name,
                              blocknums.shape))
     flat = array_ops.reshape(ids, [-1])
@@ -110,7 +110,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, partition_strategy="mod", nam
   combiner = combiner or combiners.DEFAULT
   combiners.check(combiner, "embedding_lookup_sparse of '%s'" % params.name, sp_weights)
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
-    raise TypeError("embedding_lookup_sparse of '%s': sp_ids must be a SparseTensor, "
+    raise TypeError("embedding_lookup_sparse of '%s': sp_ids: expected a SparseTensor, "
                     "got %r" % (params.name, sp_ids))
   with ops.name_scope(name, "embedding_lookup_sparse"):
     rows = lookup(params, sp_ids.values, partition_strategy, max_norm=max_norm,

@@ -117,7 +117,7 @@ def lookup_tier(params, ids, name=None):
   """
   parts = ev.parts_of(params)
   if parts is None:
-    raise TypeError("lookup_tier: params must be an embedding variable "
+    raise TypeError("lookup_tier: params: expected an embedding variable "
                     "(tf.get_embedding_variable), got %r" % (params,))
   with ops.name_scope(name, "lookup_tier") as name:
     ids = parts[0].convert_ids(ids)

@@ -51,7 +51,7 @@ def fused_embedding_lookup_sparse(params,
     raise ValueError("fused_embedding_lookup_sparse: blocknums applies only to "
                      "variables of dynamic dimension, whose lookup is not fused")
   if not isinstance(sp_ids, sparse_tensor.SparseTensor):
-    raise TypeError("fused_embedding_lookup_sparse: sp_ids must be a SparseTensor, "
+    raise TypeError("fused_embedding_lookup_sparse: sp_ids: expected a SparseTensor, "
                     "got %r" % (sp_ids,))
   combiner = combiner or combiners.DEFAULT
   strategy = partition_strategy or "div"

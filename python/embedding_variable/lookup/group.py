@@ -94,16 +94,16 @@ def group_embedding_lookup_sparse(params,
   pooled.check_lengths(function, params, sp_ids, combiners, weights)
   for combiner, sp_weight in zip(combiners, weights):
     if combiner not in combiners_lib.NAMES:
-      raise ValueError("%s: combiner must be one of %s, got %r" %
+      raise ValueError("%s: combiner: expected one of %s, got %r" %
                        (function, ", ".join(combiners_lib.NAMES), combiner))
     combiners_lib.check_weights(combiner, function, sp_weight)
   _check_strategy(function, partition_strategy)
   if params_num_per_group < 1:
-    raise ValueError("%s: params_num_per_group must be at least 1, got %r" %
+    raise ValueError("%s: params_num_per_group: expected at least 1, got %r" %
                      (function, params_num_per_group))
   for ids in sp_ids:
     if not isinstance(ids, (sparse_tensor.SparseTensor, ragged_tensor.RaggedTensor)):
-      raise TypeError("%s: sp_ids must be SparseTensors or RaggedTensors, got %r" %
+      raise TypeError("%s: sp_ids: expected SparseTensors or RaggedTensors, got %r" %
                       (function, ids))
   with ops.name_scope(name, function):
     if is_sequence:
@@ -184,7 +184,7 @@ def _as_list(values):
 
 def _check_strategy(function, partition_strategy):
   if partition_strategy not in ("mod", "div"):
-    raise ValueError("%s: partition_strategy must be 'mod' or 'div', got %r" %
+    raise ValueError("%s: partition_strategy: expected 'mod' or 'div', got %r" %
                      (function, partition_strategy))
 
 

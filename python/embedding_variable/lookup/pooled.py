@@ -35,7 +35,7 @@ class Request(object):
     self.name = self.parts[0].op.name
     self.dim = self.parts[0].dim
     if combiner not in combiners_lib.NAMES:
-      raise ValueError("lookup_sparse of '%s': combiner must be one of %s, got %r" %
+      raise ValueError("lookup_sparse of '%s': combiner: expected one of %s, got %r" %
                        (self.name, ", ".join(combiners_lib.NAMES), combiner))
     combiners_lib.check_weights(combiner, "lookup_sparse of '%s'" % self.name, sp_weights)
     self.combiner = combiner
@@ -56,7 +56,7 @@ class Request(object):
       rank = rank_of(sp_ids)
       if rank is not None and rank < 2:
         raise self._error(
-            ValueError, "sp_ids must be a SparseTensor of rank 2 or more "
+            ValueError, "sp_ids: expected a SparseTensor of rank 2 or more "
             "([samples, ids]), got rank %d", rank)
       ids = self._check_ids(sp_ids.values)
       rows = sp_ids.indices
@@ -69,7 +69,7 @@ class Request(object):
     if isinstance(sp_ids, ragged_tensor.RaggedTensor):
       if sp_ids.ragged_rank != 1 or sp_ids.values.shape.ndims not in (None, 1):
         raise self._error(
-            ValueError, "sp_ids must be a RaggedTensor of rank 2 "
+            ValueError, "sp_ids: expected a RaggedTensor of rank 2 "
             "([samples, ids]), got ragged rank %d and values of rank %s",
             sp_ids.ragged_rank, sp_ids.values.shape.ndims)
       ids = self._check_ids(sp_ids.values)
@@ -78,7 +78,7 @@ class Request(object):
       static = tensor_shape.dimension_value(splits.shape[0]) if splits.shape.ndims else None
       return ids, splits, batch, None if static is None else static - 1
     raise self._error(
-        TypeError, "sp_ids must be a SparseTensor or a RaggedTensor, got %r",
+        TypeError, "sp_ids: expected a SparseTensor or a RaggedTensor, got %r",
         sp_ids)
 
   def _check_ids(self, ids):
@@ -92,11 +92,11 @@ class Request(object):
       sp_ids = sparse_tensor.SparseTensor.from_value(sp_ids)
     if type(sp_weights) is not type(sp_ids):
       raise self._error(
-          TypeError, "sp_weights must be of the kind of sp_ids (%s), got %r",
+          TypeError, "sp_weights: expected the kind of sp_ids (%s), got %r",
           type(sp_ids).__name__, sp_weights)
     values = sp_weights.values
     if not values.dtype.is_floating:
-      raise self._error(TypeError, "sp_weights must be floating point, got %s",
+      raise self._error(TypeError, "sp_weights: expected floating point, got %s",
                         values.dtype.name)
     if not values.shape.is_compatible_with(self.ids.shape):
       raise self._error(ValueError,
@@ -113,7 +113,7 @@ def _parts(params):
     parts = ev.parts_of(params)
   if parts is None:
     raise TypeError(
-        "lookup_sparse: params must be embedding variables "
+        "lookup_sparse: params: expected embedding variables "
         "(tf.get_embedding_variable), got %r" % (params,))
   return parts
 

@@ -53,7 +53,7 @@ def lookup_sparse(parts, sp_ids, sp_weights, combiner, max_norm, name):
     if value is None and what == "sp_weights":
       continue
     if not isinstance(value, (sparse_tensor.SparseTensor, ragged_tensor.RaggedTensor)):
-      raise TypeError("embedding_lookup_sparse of '%s': %s must be a SparseTensor or a "
+      raise TypeError("embedding_lookup_sparse of '%s': %s: expected a SparseTensor or a "
                       "RaggedTensor, got %r" % (variable, what, value))
   if sp_ids.shape.ndims != 2:
     sp_ids, sp_weights = _sparse(sp_ids), _sparse(sp_weights)
@@ -150,7 +150,7 @@ def check_sparse(variable, sparse_ids):
   """Raises TypeError unless the ids of a safe lookup are a SparseTensor."""
   if not isinstance(sparse_ids, sparse_tensor.SparseTensor):
     raise TypeError(
-        "safe_embedding_lookup_sparse of '%s': sparse_ids must be a SparseTensor or a "
+        "safe_embedding_lookup_sparse of '%s': sparse_ids: expected a SparseTensor or a "
         "RaggedTensor, got %r" % (variable, sparse_ids))
 
 

@@ -313,10 +313,10 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(
       (dict(keys=[1, 2]), "'user'.*gradient"),
-      (dict(keys=[[1]]), "'user'.*keys must be a vector"),
+      (dict(keys=[[1]]), "'user'.*keys: expected a vector"),
       (dict(grads=[[1.0, 2.0, 3.0]]), "'user'.*gradient"),
-      (dict(rate=[0.1]), "SGD.*hyperparameter 0 must be a scalar"),
-      (dict(step=[0]), "SGD.*step must be a scalar"),
+      (dict(rate=[0.1]), "SGD.*hyperparameter 0: expected a scalar"),
+      (dict(step=[0]), "SGD.*step: expected a scalar"),
   )
   def test_wrong_when_run(self, change, message):
     table = testing.Table("user", 2)

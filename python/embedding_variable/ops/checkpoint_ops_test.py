@@ -180,7 +180,7 @@ class CheckpointOpsTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(
       (dict(values=np.zeros([2, 3])), "'user'.*values"),
       (dict(values=np.zeros([1, 2])), "'user'.*values"),
-      (dict(keys=[[1, 2]]), "'user'.*keys must be a vector"),
+      (dict(keys=[[1, 2]]), "'user'.*keys: expected a vector"),
       (dict(versions=[1]), "'user'.*versions"),
       (dict(frequencies=[1, 2, 3]), "'user'.*frequencies"),
       (dict(slot=np.zeros([2, 1])), "'user'.*accumulator"),
@@ -212,7 +212,7 @@ class CheckpointOpsTest(parameterized.TestCase, tf.test.TestCase):
   def test_wrong_part_at_construction(self):
     table = testing.Table("user", 2)
     none = tf.zeros([0], tf.int64)
-    with self.assertRaisesRegex(ValueError, "part must be below"):
+    with self.assertRaisesRegex(ValueError, "part: expected a number below"):
       checkpoint_ops.import_table(table.handle, none, tf.zeros([0, 2]), none,
                                   none, part=2, num_parts=2)
 

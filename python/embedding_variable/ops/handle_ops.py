@@ -83,7 +83,7 @@ def handle(shared_name, dim, container="", name=None, **options):
     TypeError: an option that does not exist, or of another type.
   """
   if dim < 1:
-    raise ValueError("embedding variable '%s': dim must be >= 1, got %s" %
+    raise ValueError("embedding variable '%s': dim: expected >= 1, got %s" %
                      (shared_name, dim))
   return _gen.ev_handle(
       container=container, shared_name=shared_name, dtype=dtypes.float32,

@@ -35,7 +35,7 @@ class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(0, -1)
   def test_bad_dim_is_an_error_that_names_the_variable(self, dim):
-    with self.assertRaisesRegex(ValueError, "'user'.*dim must be >= 1"):
+    with self.assertRaisesRegex(ValueError, "'user'.*dim: expected >= 1"):
       handle_ops.handle("user", dim)
 
   def test_bad_key_dtype(self):

@@ -45,7 +45,7 @@ def dot_interaction(vectors, name=None):
     else:
       stacked = _float32(ops.convert_to_tensor(vectors, name="vectors"), "vectors")
       if stacked.shape.ndims is not None and stacked.shape.ndims != 3:
-        raise ValueError("vectors must be a list of [B, D] or have shape [B, N, D], got "
+        raise ValueError("vectors: expected a list of [B, D] or shape [B, N, D], got "
                          "shape %s" % stacked.shape)
       if stacked.shape.ndims is None or stacked.shape.dims[1].value is None:
         raise ValueError("the number of vectors must be known: N of [B, N, D], got shape "
@@ -59,7 +59,7 @@ def dot_interaction(vectors, name=None):
 
 def _float32(tensor, what):
   if tensor.dtype.base_dtype != dtypes.float32:
-    raise TypeError("%s must be float32, got %s" % (what, tensor.dtype.name))
+    raise TypeError("%s: expected float32, got %s" % (what, tensor.dtype.name))
   return tensor
 
 

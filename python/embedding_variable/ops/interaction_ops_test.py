@@ -128,8 +128,8 @@ class InteractionOpsTest(parameterized.TestCase):
     for vectors, error, message in [
         ([a, a, b], ValueError, r"vector 2 must have the shape.*\[4,2\], got \[4,3\]"),
         ([a, tf.ones([4])], ValueError, r"vector 1 must have rank 2, got shape \[4\]"),
-        ([a, c], TypeError, "vector 1 must be float32, got float64"),
-        (tf.ones([2, 3, 4], tf.int32), TypeError, "vectors must be float32, got int32"),
+        ([a, c], TypeError, "vector 1: expected float32, got float64"),
+        (tf.ones([2, 3, 4], tf.int32), TypeError, "vectors: expected float32, got int32"),
         ([a], ValueError, "at least 2 vectors, got 1"),
         ([], ValueError, "at least 2 vectors, got 0"),
         (tf.ones([4, 1, 2]), ValueError, "at least 2 vectors, got 1"),

@@ -360,7 +360,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
       lookup_sparse_ops.lookup_sparse([table.handle], **args)
 
   @parameterized.parameters(
-      (dict(ids=[[1, 2]]), "'user'.*ids must be a vector"),
+      (dict(ids=[[1, 2]]), "'user'.*ids: expected a vector"),
       (dict(rows=[0, 1, 2]), "'user'.*row splits"),
       (dict(rows=[]), "'user'.*row splits"),
       (dict(rows=[1, 2]), "'user'"),
@@ -378,8 +378,8 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
       (dict(size=-1), "'user'.*a batch of -1 samples"),
       (dict(size=2**31 - 1), "'user'.*a batch of 2147483647 samples"),
       (dict(size=2**63 - 1), "'user'.*a batch of 9223372036854775807 samples"),
-      (dict(size=2**62, rows=[[0, 0], [0, 1]]), "'user'.*must be in .0, 2147483646"),
-      (dict(size=[1]), "'user'.*batch size must be a scalar"),
+      (dict(size=2**62, rows=[[0, 0], [0, 1]]), "'user'.*expected a number in .0, 2147483646"),
+      (dict(size=[1]), "'user'.*batch size: expected a scalar"),
       (dict(weights=[1.0]), "'user'.*weights"),
       (dict(weights=[[1.0, 2.0]]), "'user'.*weights"),
   )

@@ -42,7 +42,7 @@ class RowOpsTest(parameterized.TestCase, tf.test.TestCase):
     unique, _, _ = row_ops.unique(keys)
     with testing.session() as sess:
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  "keys must be a vector"):
+                                  "keys: expected a vector"):
         sess.run(unique, {keys: [[1]]})
 
   def test_write_then_read(self):
@@ -159,7 +159,7 @@ class RowOpsTest(parameterized.TestCase, tf.test.TestCase):
 
   @parameterized.parameters(
       (dict(keys=[1]), "'user'.*counts"),
-      (dict(keys=[[1, 2]]), "'user'.*keys must be a vector"),
+      (dict(keys=[[1, 2]]), "'user'.*keys: expected a vector"),
       (dict(counts=[1]), "'user'.*counts"),
       (dict(step=[1]), "'user'.*step"),
       (dict(values=np.zeros([2, 3])), "'user'.*values"),

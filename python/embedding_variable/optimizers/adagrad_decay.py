@@ -49,15 +49,15 @@ class AdagradDecayOptimizer(optimizer.Optimizer):
       ValueError: a number out of its range, or no global step.
     """
     if initial_accumulator_value <= 0.0:
-      raise ValueError("initial_accumulator_value must be positive: %s" %
+      raise ValueError("initial_accumulator_value: expected a positive number, got %s" %
                        initial_accumulator_value)
     if global_step is None:
       raise ValueError("AdagradDecayOptimizer needs a global_step")
     if accumulator_decay_step < 1:
-      raise ValueError("accumulator_decay_step must be at least 1: %s" %
+      raise ValueError("accumulator_decay_step: expected at least 1, got %s" %
                        accumulator_decay_step)
     if not 0.0 < accumulator_decay_rate <= 1.0:
-      raise ValueError("accumulator_decay_rate must be in (0, 1]: %s" %
+      raise ValueError("accumulator_decay_rate: expected a number in (0, 1], got %s" %
                        accumulator_decay_rate)
     super(AdagradDecayOptimizer, self).__init__(use_locking, name)
     self._learning_rate = learning_rate

@@ -255,13 +255,13 @@ def constant_of(primary, value, slot_name):
     constant = tensor_util.constant_value(constant)
   if constant is None:
     raise ValueError(
-        "embedding variable '%s': the initial value of optimizer slot '%s' must be a "
+        "embedding variable '%s': the initial value of optimizer slot '%s': expected a "
         "constant that is known at graph construction, got %r" %
         (primary.op.name, slot_name, value))
   constant = np.asarray(constant, dtype=np.float32)
   if constant.size == 0 or not np.all(constant == constant.flat[0]):
     raise ValueError(
-        "embedding variable '%s': the initial value of optimizer slot '%s' must be "
+        "embedding variable '%s': the initial value of optimizer slot '%s': expected "
         "the same in all elements, got %r" % (primary.op.name, slot_name, constant))
   return float(constant.flat[0])
 

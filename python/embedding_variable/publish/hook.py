@@ -29,7 +29,7 @@ class PublishHook(session_run_hook.SessionRunHook):
         seconds in a job of several ranks, whose clocks differ.
     """
     if full_every < 1:
-      raise ValueError("full_every must be at least 1, got %d" % full_every)
+      raise ValueError("full_every: expected at least 1, got %d" % full_every)
     if every_secs is not None and job.current().size() > 1:
       raise ValueError("ranks publish at the same step: give every_steps, not every_secs")
     self._publisher, self._full_every = publisher, full_every

@@ -51,7 +51,7 @@ class Publisher(object):
       ValueError: `keep` is less than 1.
     """
     if keep < 1:
-      raise ValueError("keep must be at least 1, got %d" % keep)
+      raise ValueError("keep: expected at least 1, got %d" % keep)
     self._folder = folder if "://" in folder else os.path.abspath(folder)
     self._serving_fn, self._keep, self._tags = serving_fn, keep, tags
     self._graph = self._serving = self._saver = None

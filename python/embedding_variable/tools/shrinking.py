@@ -47,7 +47,7 @@ def shrink(checkpoint, out, steps=None, drop_filtered=False, step=None, names=No
   if steps is None and not drop_filtered:
     raise errors.CheckpointError("shrink needs --evict-older-than or --drop-filtered")
   if steps is not None and steps < 0:
-    raise errors.CheckpointError("--evict-older-than must be at least 0, got %d" % steps)
+    raise errors.CheckpointError("--evict-older-than: expected at least 0, got %d" % steps)
   out = os.path.abspath(out)
   if os.path.exists(out + ".index"):
     raise errors.CheckpointError("%s exists; a checkpoint is never overwritten" % out)

@@ -114,10 +114,10 @@ def get_embedding_variable(name,
   dim = _check_dim(full_name, embedding_dim)
   key_dtype = dtypes.as_dtype(key_dtype)
   if key_dtype not in _KEY_DTYPES:
-    raise ValueError("embedding variable '%s': key_dtype must be int64 or int32, "
+    raise ValueError("embedding variable '%s': key_dtype: expected int64 or int32, "
                      "got %s" % (full_name, key_dtype.name))
   if value_dtype is not None and dtypes.as_dtype(value_dtype) != dtypes.float32:
-    raise ValueError("embedding variable '%s': value_dtype must be float32, got %s"
+    raise ValueError("embedding variable '%s': value_dtype: expected float32, got %s"
                      % (full_name, dtypes.as_dtype(value_dtype).name))
   for argument, value in (("regularizer", regularizer),
                           ("caching_device", caching_device),
@@ -357,7 +357,7 @@ def _check_dim(name, embedding_dim):
     dim = dim.as_list()
   if isinstance(dim, (list, tuple)):
     if len(dim) != 1:
-      raise ValueError("embedding variable '%s': embedding_dim must be one number, "
+      raise ValueError("embedding variable '%s': embedding_dim: expected one number, "
                        "got %r" % (name, embedding_dim))
     dim = dim[0]
   if isinstance(dim, tensor_shape.Dimension):
@@ -367,7 +367,7 @@ def _check_dim(name, embedding_dim):
   except (TypeError, ValueError):
     is_int = False
   if not is_int or dim < 1:
-    raise ValueError("embedding variable '%s': embedding_dim must be an integer of "
+    raise ValueError("embedding variable '%s': embedding_dim: expected an integer of "
                      "at least 1, got %r" % (name, embedding_dim))
   return int(dim)
 
@@ -470,7 +470,7 @@ class _DefaultRows(object):
     if not (value.shape.is_compatible_with([self._dim]) or
             value.shape.is_compatible_with([1, self._dim])):
       raise ValueError(
-          "embedding variable '%s': a constant initial value must be a scalar or of "
+          "embedding variable '%s': a constant initial value: expected a scalar or of "
           "shape [%d], got %s" % (self._name, self._dim, value.shape))
     return array_ops.reshape(value, [1, self._dim])
 

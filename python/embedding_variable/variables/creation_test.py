@@ -93,7 +93,7 @@ class CreationTest(parameterized.TestCase):
       (dict(embedding_dim=3, key_dtype=tf.string), ValueError,
        "key_dtype .* got string"),
       (dict(embedding_dim=3, value_dtype=tf.float16), ValueError,
-       "value_dtype must be float32, got float16"),
+       "value_dtype: expected float32, got float16"),
       (dict(embedding_dim=3, regularizer=tf.nn.l2_loss), ValueError, "regularizer"),
       (dict(embedding_dim=3, constraint=abs), ValueError, "constraint"),
       (dict(embedding_dim=3, caching_device="/cpu:0"), ValueError,

@@ -66,7 +66,7 @@ def get_dynamic_dimension_embedding_variable(name,
   """
   del ht_partition_num
   if not number_checks.is_int(embedding_block_num, 1):
-    raise ValueError("embedding variable '%s': embedding_block_num must be an integer of "
+    raise ValueError("embedding variable '%s': embedding_block_num: expected an integer of "
                      "at least 1, got %r" % (name, embedding_block_num))
   option = options.EmbeddingVariableOption(
       storage_option=options.StorageOption(storage_type=storage_type))

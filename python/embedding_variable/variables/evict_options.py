@@ -32,7 +32,7 @@ class L2WeightEvict(object):
   def __init__(self, l2_weight_threshold=-1.0):
     if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
       logging.warning(
-          "L2WeightEvict: l2_weight_threshold must be positive, got %s; "
+          "L2WeightEvict: l2_weight_threshold: expected a positive number, got %s; "
           "nothing will be evicted", l2_weight_threshold)
     self.l2_weight_threshold = l2_weight_threshold
 
@@ -49,7 +49,7 @@ def _check_steps(name, evict):
   if evict.steps_to_live is not None and not number_checks.is_int(
       evict.steps_to_live, 0):
     raise ValueError(
-        "embedding variable '%s': steps_to_live must be an integer of at least 0, "
+        "embedding variable '%s': steps_to_live: expected an integer of at least 0, "
         "got %r" % (name, evict.steps_to_live))
 
 
@@ -60,7 +60,7 @@ def _policy_of_steps(evict):
 def _check_weight(name, evict):
   if not number_checks.is_number(evict.l2_weight_threshold):
     raise ValueError(
-        "embedding variable '%s': l2_weight_threshold must be a number, got %r" %
+        "embedding variable '%s': l2_weight_threshold: expected a number, got %r" %
         (name, evict.l2_weight_threshold))
 
 
@@ -91,7 +91,7 @@ def check(name, evict):
     return
   if not isinstance(evict, tuple(_RULES)):
     raise TypeError(
-        "embedding variable '%s': evict_option must be %s, got %r" %
+        "embedding variable '%s': evict_option: expected %s, got %r" %
         (name, " or ".join("a " + c.__name__ for c in _RULES), evict))
   _rule_of(evict).check(name, evict)
 

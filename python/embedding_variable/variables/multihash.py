@@ -73,16 +73,16 @@ def get_multihash_variable(name,
   """
   shapes = [tensor_shape.TensorShape(d).as_list() for d in dims]
   if len(shapes) != 2 or num_of_partitions != 2:
-    raise ValueError("multihash variable '%s': dims must be 2 shapes, of Q and R, got %d" %
+    raise ValueError("multihash variable '%s': dims: expected 2 shapes, of Q and R, got %d" %
                      (name, len(shapes) if len(shapes) != 2 else num_of_partitions))
   if any(len(s) != 2 or None in s or min(s) < 1 for s in shapes):
-    raise ValueError("multihash variable '%s': each of dims must be [rows, dim], got %s" %
+    raise ValueError("multihash variable '%s': each of dims: expected [rows, dim], got %s" %
                      (name, shapes))
   if complementary_strategy != "Q-R":
-    raise ValueError("multihash variable '%s': complementary_strategy must be 'Q-R', "
+    raise ValueError("multihash variable '%s': complementary_strategy: expected 'Q-R', "
                      "got %r" % (name, complementary_strategy))
   if operation not in OPERATIONS:
-    raise ValueError("multihash variable '%s': operation must be one of %s, got %r" %
+    raise ValueError("multihash variable '%s': operation: expected one of %s, got %r" %
                      (name, ", ".join(OPERATIONS), operation))
   if operation != "concat" and shapes[0][1] != shapes[1][1]:
     raise ValueError("multihash variable '%s': rows to %s must have one length, got "
@@ -136,7 +136,7 @@ class MultiHashVariable(object):
     with ops.name_scope(name, "multihash_lookup") as name:
       ids = ops.convert_to_tensor(ids, name="ids")
       if not ids.dtype.is_integer:
-        raise TypeError("multihash variable '%s': ids must be integers, got %s" %
+        raise TypeError("multihash variable '%s': ids: expected integers, got %s" %
                         (self.name, ids.dtype.name))
       q, r = [
           embedding_ops.embedding_lookup(v, i, partition_strategy, max_norm=max_norm)

@@ -57,10 +57,10 @@ class InitializerOption(object):
                default_value_no_permission=.0):
     if not number_checks.is_int(default_value_dim, -sys.maxsize):
       raise ValueError(
-          "InitializerOption: default_value_dim must be an integer, got %r" %
+          "InitializerOption: default_value_dim: expected an integer, got %r" %
           (default_value_dim,))
     if default_value_dim < 1:
-      logging.warning("InitializerOption: default_value_dim must be at least 1, got %d; "
+      logging.warning("InitializerOption: default_value_dim: expected at least 1, got %d; "
                       "using %d", default_value_dim, _DEFAULT_ROWS)
       default_value_dim = _DEFAULT_ROWS
     self.initializer = initializer
@@ -107,12 +107,12 @@ class CBFFilter(object):
                counter_type=dtypes.uint64):
     if (max_element_size > 0) != (false_positive_probability > 0):
       raise ValueError(
-          "CBFFilter: max_element_size and false_positive_probability must be "
+          "CBFFilter: max_element_size and false_positive_probability: expected "
           "positive together, got %r and %r" %
           (max_element_size, false_positive_probability))
     counter_type = dtypes.as_dtype(counter_type)
     if not counter_type.is_integer:
-      raise TypeError("CBFFilter: counter_type must be one of %s, got %s" %
+      raise TypeError("CBFFilter: counter_type: expected one of %s, got %s" %
                       ([t.name for t in _COUNTER_TYPES], counter_type.name))
     if counter_type not in _COUNTER_TYPES:
       counter_type = dtypes.uint64
@@ -161,11 +161,11 @@ class StorageOption(object):
     for argument, value in (("max_capacity", max_capacity),
                             ("max_capacity_bytes", max_capacity_bytes)):
       if value is not None and not number_checks.is_int(value, 1):
-        raise ValueError("StorageOption: %s must be an integer of at least 1, got %r"
+        raise ValueError("StorageOption: %s: expected an integer of at least 1, got %r"
                          % (argument, value))
     size = [_GIB] if storage_size is None else storage_size
     if not isinstance(size, (list, tuple)):
-      raise ValueError("StorageOption: storage_size must be a list, got %r" %
+      raise ValueError("StorageOption: storage_size: expected a list, got %r" %
                        (storage_size,))
     if len(size) > _TIERS:
       raise ValueError("StorageOption: storage_size has %d entries, at most %d" %
@@ -301,32 +301,32 @@ def check_supported(name, option):
   """
   if not isinstance(option, EmbeddingVariableOption):
     raise TypeError(
-        "embedding variable '%s': ev_option must be an EmbeddingVariableOption, "
+        "embedding variable '%s': ev_option: expected an EmbeddingVariableOption, "
         "got %r" % (name, option))
   strategy = option.filter_strategy
   if strategy is not None:
     if not isinstance(strategy, (CounterFilter, CBFFilter)):
       raise TypeError(
-          "embedding variable '%s': filter_option must be a CounterFilter or a "
+          "embedding variable '%s': filter_option: expected a CounterFilter or a "
           "CBFFilter, got %r" % (name, strategy))
     _check_filter(name, strategy)
   evict_options.check(name, option.evict)
   if not isinstance(option.init, InitializerOption):
     raise TypeError(
-        "embedding variable '%s': init_option must be an InitializerOption, got %r" %
+        "embedding variable '%s': init_option: expected an InitializerOption, got %r" %
         (name, option.init))
   if (not isinstance(option.init.default_value_no_permission, numbers.Real) or
       isinstance(option.init.default_value_no_permission, bool)):
     raise ValueError(
-        "embedding variable '%s': default_value_no_permission must be a number, got %r" %
+        "embedding variable '%s': default_value_no_permission: expected a number, got %r" %
         (name, option.init.default_value_no_permission))
   if option.ht_type is not None and not isinstance(option.ht_type, str):
-    raise ValueError("embedding variable '%s': ht_type must be a string, got %r" %
+    raise ValueError("embedding variable '%s': ht_type: expected a string, got %r" %
                      (name, option.ht_type))
   if option.ht_partition_num is not None and not number_checks.is_int(
       option.ht_partition_num, 0):
     raise ValueError(
-        "embedding variable '%s': ht_partition_num must be an integer of at least 0, "
+        "embedding variable '%s': ht_partition_num: expected an integer of at least 0, "
         "got %r" % (name, option.ht_partition_num))
   _check_storage(name, option.storage_option)
   ckpt = option.ckpt
@@ -341,13 +341,13 @@ def _check_filter(name, strategy):
   freq = strategy.filter_freq
   if freq is not None and (not number_checks.is_int(freq, 0) or freq >= 2**32):
     raise ValueError(
-        "embedding variable '%s': filter_freq must be an integer in [0, 2^32), got "
+        "embedding variable '%s': filter_freq: expected an integer in [0, 2^32), got "
         "%r" % (name, freq))
   if not freq or not isinstance(strategy, CBFFilter):
     return
   if strategy.max_element_size > 0 and not strategy.false_positive_probability < 1:
     raise ValueError(
-        "embedding variable '%s': false_positive_probability must be in (0, 1), got "
+        "embedding variable '%s': false_positive_probability: expected a number in (0, 1), got "
         "%r" % (name, strategy.false_positive_probability))
   if strategy.max_element_size > 0 and freq > strategy.counter_type.max:
     raise ValueError(
@@ -399,7 +399,7 @@ def _check_member(name, option, value, enum_name):
   enum = getattr(config_pb2, enum_name)
   if not number_checks.is_int(value, 0) or value not in enum.values():
     raise ValueError(
-        "embedding variable '%s': %s must be a value of %s (%s), got %r" %
+        "embedding variable '%s': %s: expected a value of %s (%s), got %r" %
         (name, option, enum_name, ", ".join(
             "%s %d" % item for item in enum.items()), value))
 
@@ -408,11 +408,11 @@ def _check_storage(name, storage):
   """Raises unless this storage type is supported."""
   if not isinstance(storage, StorageOption):
     raise TypeError(
-        "embedding variable '%s': storage_option must be a StorageOption, got %r" %
+        "embedding variable '%s': storage_option: expected a StorageOption, got %r" %
         (name, storage))
   _check_member(name, "cache_strategy", storage.cache_strategy, "CacheStrategy")
   if storage.layout is not None and not isinstance(storage.layout, str):
-    raise ValueError("embedding variable '%s': layout must be a string, got %r" %
+    raise ValueError("embedding variable '%s': layout: expected a string, got %r" %
                      (name, storage.layout))
   storage_type = storage.storage_type
   if storage_type not in (None, AUTO):
@@ -422,7 +422,7 @@ def _check_storage(name, storage):
   for k, (memory, size) in enumerate(zip(memories, storage.storage_size)):
     if not number_checks.is_int(size, 1):
       raise ValueError(
-          "embedding variable '%s': storage_size[%d], the bytes of rows in %s, must be an "
+          "embedding variable '%s': storage_size[%d], the bytes of rows in %s: expected an "
           "integer of at least 1, got %r" % (name, k, memory, size))
 
 

@@ -67,19 +67,19 @@ class OptionsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (lambda: tf.InitializerOption(default_value_dim=None), ValueError,
-       "default_value_dim must be an integer, got None"),
+       "default_value_dim: expected an integer, got None"),
       (lambda: tf.InitializerOption(default_value_dim=2.5), ValueError,
-       "default_value_dim must be an integer, got 2.5"),
+       "default_value_dim: expected an integer, got 2.5"),
       (lambda: tf.CBFFilter(3, max_element_size=5), ValueError,
        "positive together, got 5 and -1.0"),
       (lambda: tf.CBFFilter(3, 5, 0.1, counter_type=tf.float32), TypeError,
-       "counter_type must be one of .* got float32"),
-      (lambda: tf.StorageOption(storage_size=5), ValueError, "must be a list"),
+       "counter_type: expected one of .* got float32"),
+      (lambda: tf.StorageOption(storage_size=5), ValueError, "expected a list"),
       (lambda: tf.StorageOption(storage_size=[1] * 5), ValueError, "5 entries"),
       (lambda: tf.StorageOption(storage_type=12), ValueError,
        "DRAM_SSDHASH needs a storage_path"),
       (lambda: tf.StorageOption(max_capacity=0), ValueError,
-       "max_capacity must be an integer of at least 1, got 0"),
+       "max_capacity: expected an integer of at least 1, got 0"),
       (lambda: tf.StorageOption(max_capacity_bytes=1.5), ValueError,
        "max_capacity_bytes .* got 1.5"),
   )
@@ -285,19 +285,19 @@ class OptionsTest(parameterized.TestCase):
        "counters of type uint8 cannot reach filter_freq=256"),
       (dict(evict_option=options.GlobalStepEvict(-5)), "steps_to_live .* got -5"),
       (dict(evict_option=options.L2WeightEvict(float("nan"))),
-       "l2_weight_threshold must be a number, got nan"),
+       "l2_weight_threshold: expected a number, got nan"),
       (dict(init_option=options.InitializerOption(default_value_no_permission="0")),
-       "default_value_no_permission must be a number, got '0'"),
+       "default_value_no_permission: expected a number, got '0'"),
       (dict(storage_option=options.StorageOption(cache_strategy=77)),
-       r"cache_strategy must be a value of CacheStrategy \(LRU 0, LFU 1, FIFO 2\), got 77"),
+       r"cache_strategy: expected a value of CacheStrategy \(LRU 0, LFU 1, FIFO 2\), got 77"),
       (dict(storage_option=options.StorageOption(cache_strategy="LRU")),
        "cache_strategy .* got 'LRU'"),
       (dict(storage_option=options.StorageOption(cache_strategy=None)),
        "cache_strategy .* got None"),
       (dict(storage_option=options.StorageOption(storage_type=True)),
-       "storage_type must be a value of StorageType .* got True"),
+       "storage_type: expected a value of StorageType .* got True"),
       (dict(storage_option=options.StorageOption(layout=3)), "layout .* got 3"),
-      (dict(ht_type=5), "ht_type must be a string, got 5"),
+      (dict(ht_type=5), "ht_type: expected a string, got 5"),
       (dict(ht_partition_num="many"), "ht_partition_num .* got 'many'"),
   )
   def test_invalid_numbers(self, kwargs, message):
@@ -305,13 +305,13 @@ class OptionsTest(parameterized.TestCase):
       options.check_supported("v", options.EmbeddingVariableOption(**kwargs))
 
   @parameterized.parameters(
-      ("counter", TypeError, "must be an EmbeddingVariableOption"),
+      ("counter", TypeError, "expected an EmbeddingVariableOption"),
       (options.EmbeddingVariableOption(filter_option=3), TypeError, "filter_option"),
       (options.EmbeddingVariableOption(evict_option=3), TypeError, "evict_option"),
       (options.EmbeddingVariableOption(storage_option=3), TypeError,
        "storage_option"),
       (options.EmbeddingVariableOption(storage_option=options.StorageOption(77)),
-       ValueError, "must be a value of StorageType .* got 77"),
+       ValueError, "expected a value of StorageType .* got 77"),
       (options.EmbeddingVariableOption(init_option=3), TypeError, "init_option"),
   )
   def test_wrong_classes(self, option, error, message):

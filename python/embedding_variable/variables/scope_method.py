@@ -169,11 +169,11 @@ def get_embedding_variable(self,
   """
   del use_resource, synchronization, aggregation, ht_partition_num
   if var_store is not variable_scope._get_default_variable_store():  # pylint: disable=protected-access
-    raise ValueError("embedding variable '%s': var_store must be the default graph's "
+    raise ValueError("embedding variable '%s': var_store: expected the default graph's "
                      "store of variables" % name)
   if invalid_key not in (None, -1, dtypes.int64.max):
     raise ValueError(
-        "embedding variable '%s': invalid_key must be None, 2^63 - 1 (int64 keys) or -1 "
+        "embedding variable '%s': invalid_key: expected None, 2^63 - 1 (int64 keys) or -1 "
         "(int32 keys), got %r" % (name, invalid_key))
   key_dtype = dtypes.int32 if invalid_key == -1 else dtypes.int64
   config = evconfig or EmbeddingVariableConfig()

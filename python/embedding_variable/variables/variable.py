@@ -508,7 +508,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
     if isinstance(ids, (ragged_tensor.RaggedTensor, sparse_tensor.SparseTensor)):
       ragged = isinstance(ids, ragged_tensor.RaggedTensor)
       raise TypeError(
-          "embedding variable '%s': ids must be a tensor of int32 or int64, got a %s. "
+          "embedding variable '%s': ids: expected a tensor of int32 or int64, got a %s. "
           "For a row per id call %s; for pooled rows call "
           "embedding_variable.lookup_sparse([v], [ids], combiners=['sum'])" %
           (self.op.name, type(ids).__name__,
@@ -526,7 +526,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
                         (self.op.name, e))
     if ids.dtype.base_dtype not in _ID_DTYPES:
       raise TypeError(
-          "embedding variable '%s': ids must be int32 or int64, got %s" %
+          "embedding variable '%s': ids: expected int32 or int64, got %s" %
           (self.op.name, ids.dtype.base_dtype.name))
     return ids
 

@@ -22,14 +22,14 @@ Status ValidateOptions(const TableSetOptions& options) {
     return InvalidArgument("a table set needs at least one table, got none");
   }
   if (options.probe_limit < 0 || options.probe_limit > kMaxProbeLimit) {
-    return InvalidArgument("probe_limit must be in [0, " +
+    return InvalidArgument("probe_limit: expected a number in [0, " +
                            std::to_string(kMaxProbeLimit) + "], got " +
                            std::to_string(options.probe_limit));
   }
   for (const TableOptions& table : options.tables) {
     // Leaves room, so that the next prime still fits in 32 bits.
     if (table.capacity < 1 || table.capacity > kMaxSlots - 1024 * kPairSlots) {
-      return InvalidArgument("capacity must be in [1, " +
+      return InvalidArgument("capacity: expected a number in [1, " +
                              std::to_string(kMaxSlots - 1024 * kPairSlots) +
                              "], got " + std::to_string(table.capacity) +
                              ", table '" + table.name + "'");
@@ -141,7 +141,7 @@ Status TableSet::Impl::AllocateMarks() {
 
 Status TableSet::Impl::CheckTable(int table) const {
   if (table >= 0 && table < num_tables()) return Status::OK();
-  return InvalidArgument("table must be in [0, " +
+  return InvalidArgument("table: expected a number in [0, " +
                          std::to_string(num_tables()) + "), got " +
                          std::to_string(table));
 }
@@ -149,9 +149,10 @@ Status TableSet::Impl::CheckTable(int table) const {
 Status TableSet::Impl::Check(const KeyBatch& batch) const {
   const int64_t limit = std::numeric_limits<int32_t>::max();
   if (batch.num_keys < 0 || batch.num_keys > limit) {
-    return InvalidArgument("num_keys must be in [0, " + std::to_string(limit) +
-                           "], got " + std::to_string(batch.num_keys) +
-                           ", table '" + options.tables[0].name + "'");
+    return InvalidArgument("num_keys: expected a number in [0, " +
+                           std::to_string(limit) + "], got " +
+                           std::to_string(batch.num_keys) + ", table '" +
+                           options.tables[0].name + "'");
   }
   if (num_tables() > 1 && batch.offsets == nullptr) {
     return InvalidArgument(
@@ -330,7 +331,7 @@ Status TableSet::Export(int table, int64_t first_slot, int64_t slots_wanted,
   if (first_slot < 0 || slots_wanted < 0 || first_slot % kBucketSlots != 0 ||
       slots_wanted % kBucketSlots != 0 ||
       slots_wanted > num_slots(table) - first_slot) {
-    return OutOfRange("slots to export must be multiples of 16 within [0, " +
+    return OutOfRange("slots to export: expected multiples of 16 within [0, " +
                       std::to_string(num_slots(table)) + "), got " +
                       std::to_string(first_slot) + " and " +
                       std::to_string(slots_wanted) + " of them, table '" +

@@ -110,7 +110,8 @@ class Socket : public ByteStream {
 
 ev::Status Malformed(const std::string& address) {
   return ev::InvalidArgument(
-      "address must be host:port, [IPv6 address]:port or unix:/path, got \"" +
+      "expected an address host:port, [IPv6 address]:port or unix:/path, got "
+      "\"" +
       address + "\"");
 }
 

@@ -376,9 +376,9 @@ class SessionTest(parameterized.TestCase):
       for slot, mine in enumerate(keys):
         self.assertEqual(set(mine // model.SIZE), {slot})
     for name in ("", "a b", "x" * 121, 3):
-      with self.assertRaisesRegex(ValueError, "model must be 1 to 120 letters"):
+      with self.assertRaisesRegex(ValueError, "model: expected 1 to 120 letters"):
         session.export_inference_tables(folder, name)
-    with self.assertRaisesRegex(ValueError, "max_batch_size must be an integer of at"):
+    with self.assertRaisesRegex(ValueError, "max_batch_size: expected an integer of at"):
       session.export_inference_tables(folder, max_batch_size=0)
 
   def test_keys_in_several_slots_need_a_table_per_slot_for_inference(self):
@@ -670,12 +670,12 @@ class SessionTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, "set_learning_rate: expected a number"):
         session.set_learning_rate(rate)
     for number in (0, -1, 1.5, True):
-      with self.assertRaisesRegex(ValueError, "iter must be an integer of at least 1"):
+      with self.assertRaisesRegex(ValueError, "iter: expected an integer of at least 1"):
         session.download_params_to_files("x", number)
-    with self.assertRaisesRegex(ValueError, "sparse_format must be"):
+    with self.assertRaisesRegex(ValueError, "sparse_format: expected"):
       session.download_params_to_files("x", 1, sparse_format="tar")
     self.assertTrue(np.isnan(session.get_current_loss()))
-    with self.assertRaisesRegex(TypeError, "solver_config must be what"):
+    with self.assertRaisesRegex(TypeError, "solver_config: expected what"):
       hugectr.Session({}, "x")
 
   def test_without_evaluation_data(self):

@@ -72,7 +72,7 @@ class DataGeneratorParams(object):
     printing.without_effect(_WHERE, {"num_threads": (num_threads, 1)})
     self.file_format = enums.check(_WHERE, "format", format, enums.DataReaderType_t)
     if self.file_format == "RawAsync":
-      raise ValueError("%s: format must be Norm, Parquet or Raw, got RawAsync" % _WHERE)
+      raise ValueError("%s: format: expected Norm, Parquet or Raw, got RawAsync" % _WHERE)
     enums.check(_WHERE, "check_type", check_type, enums.Check_t)
     kind = enums.check(_WHERE, "dist_type", dist_type, enums.Distribution_t)
     law = enums.check(_WHERE, "power_law_type", power_law_type, enums.PowerLaw_t)
@@ -89,7 +89,7 @@ class DataGeneratorParams(object):
       raise ValueError("%s: nnz_array: Raw files have one key per slot" % _WHERE)
     exponent = _ALPHAS.get(law, alpha)
     if not exponent > 0 or exponent == 1:
-      raise ValueError("%s: alpha must be above 0 and not 1, got %r" % (_WHERE, alpha))
+      raise ValueError("%s: alpha: expected a number above 0 and not 1, got %r" % (_WHERE, alpha))
     self.exponent = exponent if kind == "PowerLaw" else None
     each = num_samples_per_file
     is_raw = self.file_format == "Raw"

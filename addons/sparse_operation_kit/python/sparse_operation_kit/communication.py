@@ -17,7 +17,7 @@ _LAUNCHER_SIZES = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 def check_tool(name, what):
   """Raises ValueError unless `name` is a supported communication tool."""
   if name != HOROVOD:
-    raise ValueError("%s must be '%s', got %r" % (what, HOROVOD, name))
+    raise ValueError("%s: expected '%s', got %r" % (what, HOROVOD, name))
 
 
 def set_comm_tool(name):

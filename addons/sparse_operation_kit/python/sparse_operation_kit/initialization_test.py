@@ -75,9 +75,9 @@ class InitTest(parameterized.TestCase):
       self.assertEqual(settings.wanted_exchange(None, carriers.KINDS), "memory")
       self.assertEqual(settings.wanted_exchange("auto", carriers.KINDS), "auto")
     with mock.patch.dict(os.environ, SOK_EXCHANGE="pigeon"):
-      with self.assertRaisesRegex(ValueError, "^SOK_EXCHANGE must be one of .*pigeon"):
+      with self.assertRaisesRegex(ValueError, "^SOK_EXCHANGE: expected one of .*pigeon"):
         sok.init()
-    with self.assertRaisesRegex(ValueError, "^sok.init: exchange must be one of .*'mpi'"):
+    with self.assertRaisesRegex(ValueError, "^sok.init: exchange: expected one of .*'mpi'"):
       sok.init(exchange="mpi")
 
   def test_exchange_timeout_from_the_environment_unless_given(self):
@@ -187,7 +187,7 @@ class InitTest(parameterized.TestCase):
       sok.init()
 
   def test_other_tool(self):
-    with self.assertRaisesRegex(ValueError, "must be 'horovod', got 'mpi'"):
+    with self.assertRaisesRegex(ValueError, "expected 'horovod', got 'mpi'"):
       sok.init("mpi")
 
 
@@ -297,7 +297,7 @@ class SetCommToolTest(absltest.TestCase):
   def test_once_and_only_horovod(self):
     self.addCleanup(setattr, communication, "_tool", communication._tool)
     communication._tool = None
-    with self.assertRaisesRegex(ValueError, "must be 'horovod', got 'mpi'"):
+    with self.assertRaisesRegex(ValueError, "expected 'horovod', got 'mpi'"):
       sok.set_comm_tool("mpi")
     sok.set_comm_tool("horovod")
     with self.assertRaisesRegex(RuntimeError, "set already"):

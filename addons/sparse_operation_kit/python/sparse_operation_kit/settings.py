@@ -75,7 +75,7 @@ def _wire(dtype):
     wire = None
   if wire is None:
     raise ValueError(
-        "sok.init: exchange_dtype must be float32, float16 or bfloat16, got %r" %
+        "sok.init: exchange_dtype: expected float32, float16 or bfloat16, got %r" %
         (dtype,))
   return wire
 
@@ -96,7 +96,7 @@ def wanted_exchange(exchange, kinds):
     what = _EXCHANGE_VARIABLE
     exchange = os.environ.get(_EXCHANGE_VARIABLE) or _DEFAULT_EXCHANGE
   if exchange not in kinds:
-    raise ValueError("%s must be one of %s, got %r" % (
+    raise ValueError("%s: expected one of %s, got %r" % (
         what, ", ".join(repr(kind) for kind in kinds), exchange))
   return exchange
 
@@ -148,7 +148,7 @@ def _seconds(seconds):
     number = -1.
   # Python's locks cannot wait longer.
   if not 0. <= number <= threading.TIMEOUT_MAX:
-    raise ValueError("%s must be a number of seconds from 0 (wait forever) to %.0f, got "
+    raise ValueError("%s: expected a number of seconds from 0 (wait forever) to %.0f, got "
                      "%r" % (what, threading.TIMEOUT_MAX, seconds))
   return number
 
@@ -177,7 +177,7 @@ def _threads(threads):
   """Returns a checked number of threads; 0 for None."""
   if threads is not None and not number_checks.is_int(threads, 1):
     raise ValueError(
-        "sok.init: intra_op_parallelism_threads must be a number of threads, at least "
+        "sok.init: intra_op_parallelism_threads: expected a number of threads, at least "
         "1, got %r" % (threads,))
   return int(threads or 0)
 

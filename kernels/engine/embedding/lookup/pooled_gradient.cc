@@ -48,9 +48,10 @@ void SumRows(const PlannedTable& planned, const Grouped& grouped,
 
 Status CheckTable(const LookupPlan& plan, int t) {
   if (t >= 0 && t < plan.num_tables()) return Status::OK();
-  return InvalidArgument(
-      "table index must be in [0, " + std::to_string(plan.num_tables()) +
-      "), the tables of the lookup, got " + std::to_string(t));
+  return InvalidArgument("table index: expected a number in [0, " +
+                         std::to_string(plan.num_tables()) +
+                         "), the tables of the lookup, got " +
+                         std::to_string(t));
 }
 
 // One table's batch of a plan, with given rows in place of the table's.

@@ -640,13 +640,13 @@ TEST_F(PooledErrorTest, NamesTheTableAndWhatIsWrong) {
   ExpectError(invalid, "below the batch size 1, got sample 1", in);
 
   in.batch_size = -1;
-  ExpectError(invalid, "the batch size must be", in);
+  ExpectError(invalid, "the batch size: expected", in);
 
   in = good;
   in.num_ids = -1;
-  ExpectError(invalid, "the number of ids must be", in);
+  ExpectError(invalid, "the number of ids: expected", in);
   in.num_ids = int64_t{1} << 31;
-  ExpectError(invalid, "the number of ids must be", in);
+  ExpectError(invalid, "the number of ids: expected", in);
 
   in = good;
   const std::vector<int32_t> narrow = {1, 2, 3};

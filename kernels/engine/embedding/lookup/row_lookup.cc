@@ -176,7 +176,7 @@ Status Lookup(Span<const RowsInput> inputs,
       const int64_t n = inputs[t].keys.size();
       if (n >= std::numeric_limits<int32_t>::max()) {
         return InvalidArgument(
-            "the number of keys must be below 2^31 - 1, got " +
+            "the number of keys: expected a number below 2^31 - 1, got " +
             std::to_string(n) + ", " + table.QuotedName());
       }
       lookups.push_back(AsPooled(inputs[t], to.stream));

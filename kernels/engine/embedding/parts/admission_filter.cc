@@ -27,8 +27,9 @@ Status AdmissionFilter::Make(const AdmissionOptions& options,
                              bool with_versions,
                              std::unique_ptr<AdmissionFilter>* filter) {
   if (options.threshold < 1 || options.threshold > kMaxCount) {
-    return InvalidArgument("a filter's threshold must be in [1, 2^32), got " +
-                           std::to_string(options.threshold));
+    return InvalidArgument(
+        "a filter's threshold: expected a number in [1, 2^32), got " +
+        std::to_string(options.threshold));
   }
   std::unique_ptr<CountingBloomFilter> bloom;
   if (options.filter == AdmissionOptions::Filter::kBloom) {

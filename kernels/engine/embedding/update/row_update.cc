@@ -32,9 +32,9 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   }
   if (in.keys.size() >
       static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    return InvalidArgument("the number of keys must be below 2^31, got " +
-                           std::to_string(in.keys.size()) + ", " +
-                           table.QuotedName());
+    return InvalidArgument(
+        "the number of keys: expected a number below 2^31, got " +
+        std::to_string(in.keys.size()) + ", " + table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.plan == nullptr) {
     return InvalidArgument("gradients of samples need a plan, " +
@@ -49,7 +49,7 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   }
   if (in.stream != nullptr && in.pooled_grads == nullptr && !in.keys.empty()) {
     return InvalidArgument(
-        "gradients in device memory must be those of samples, " +
+        "gradients in device memory: expected those of samples, " +
         table.QuotedName());
   }
   if (in.plan == nullptr) return Status::OK();
@@ -61,7 +61,8 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   }
   if (in.stream != nullptr && in.plan->sums_on_cpu(in.plan_table)) {
     return InvalidArgument(
-        "gradients of samples whose combiner selects must be in CPU memory, " +
+        "gradients of samples whose combiner selects: expected in CPU "
+        "memory, " +
         table.QuotedName());
   }
   if (in.pooled_grads != nullptr && in.keys.empty()) return Status::OK();

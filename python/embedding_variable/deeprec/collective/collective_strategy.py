@@ -46,7 +46,7 @@ class CollectiveStrategy(object):
     """
     kind = os.environ.get("COLLECTIVE_STRATEGY", KINDS[0])
     if kind not in KINDS:
-      raise ValueError("CollectiveStrategy: COLLECTIVE_STRATEGY must be one of %s, got %r" %
+      raise ValueError("CollectiveStrategy: COLLECTIVE_STRATEGY: expected one of %s, got %r" %
                        (", ".join(KINDS), kind))
     self._lookup = distributed.initialize()
     notices.stands_in("CollectiveStrategy", "Horovod's ranks and sok.lookup_sparse")

@@ -93,7 +93,7 @@ def _is_of_columns(values, axes):
   if constant is None:
     raise ValueError(
         "tf.clip_by_norm: '%s' is the gradient of a table that is spread over ranks; "
-        "its axes must be constants, got %s" % (values.name, axes))
+        "its axes: expected constants, got %s" % (values.name, axes))
   numbers = {int(a) % 2 for a in constant.reshape([-1])}
   return None if 0 not in numbers else numbers == {0}
 

@@ -93,7 +93,7 @@ def _distributed_apply(stock):
     for grad, var in grads_and_vars:
       if ev.is_embedding_variable(var) and not isinstance(grad, ops.IndexedSlices):
         raise TypeError(
-            "embedding variable '%s': its gradient must be an IndexedSlices as "
+            "embedding variable '%s': its gradient: expected an IndexedSlices as "
             "tf.gradients gives it, got %s" % (var.op.name, grad))
     # Find the rule before the method is shadowed.
     rule = registry.find(self)

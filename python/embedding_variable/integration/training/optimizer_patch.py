@@ -40,7 +40,7 @@ def check_gradient(var, grad):
   """Raises TypeError unless `grad` has keys."""
   if not isinstance(grad, ops.IndexedSlices):
     raise TypeError(
-        "embedding variable '%s': its gradient must be an IndexedSlices as "
+        "embedding variable '%s': its gradient: expected an IndexedSlices as "
         "tf.gradients gives it, got %s" % (var.op.name, grad))
 
 

@@ -91,7 +91,7 @@ def _has_gpu():
 def _paths(where, name, value):
   paths = [value] if isinstance(value, str) else list(value)
   if not all(isinstance(p, str) and p for p in paths):
-    raise TypeError("%s: %s must be a list of paths, got %r" % (where, name, value))
+    raise TypeError("%s: %s: expected a list of paths, got %r" % (where, name, value))
   return paths
 
 
@@ -110,7 +110,7 @@ def CreateHMemCache(  # pylint: disable=invalid-name
   """
   if isinstance(num_blocks, bool) or not isinstance(num_blocks, numbers.Integral) or (
       num_blocks < 1):
-    raise ValueError("%s: num_blocks must be an integer of at least 1, got %r" %
+    raise ValueError("%s: num_blocks: expected an integer of at least 1, got %r" %
                      (_HMEM, num_blocks))
   printing.without_effect(_HMEM, {"target_hit_rate": (target_hit_rate, None),
                                   "max_num_evict": (max_num_evict, None)})

@@ -165,23 +165,23 @@ class CacheTest(parameterized.TestCase):
   def test_wrong_use(self):
     folder = self.create_tempdir().full_path
     etc = self.cached(folder)
-    with self.assertRaisesRegex(TypeError, "etc_params must be what CreateETC returns"):
+    with self.assertRaisesRegex(TypeError, "etc_params: expected what CreateETC returns"):
       self.model("etc")
     with self.assertRaisesRegex(ValueError, "expected 2 keysets, got 0"):
       self.model(etc, keyset="")
-    with self.assertRaisesRegex(RuntimeError, "repeat_dataset must be False"):
+    with self.assertRaisesRegex(RuntimeError, "repeat_dataset: expected False"):
       hugectr.Model(small_scripts.solver(), small_scripts.reader(self.folder),
                     hugectr.CreateOptimizer(), etc)
     for arguments, kind, text in (
         ({"ps_types": []}, ValueError, "ps_types is empty"),
-        ({"ps_types": ["Cached"]}, TypeError, "ps_types must be a member of"),
+        ({"ps_types": ["Cached"]}, TypeError, "ps_types: expected a member of"),
         ({"local_paths": []}, ValueError, "local_paths is empty; Cached tables need"),
         ({"sparse_models": []}, ValueError, "sparse_models is empty"),
         ({"hmem_cache_configs": [3]}, TypeError,
          "hmem_cache_configs: expected what CreateHMemCache returns")):
       with self.assertRaisesRegex(kind, "CreateETC: " + text):
         self.cached(folder, **arguments)
-    with self.assertRaisesRegex(ValueError, "num_blocks must be an integer of at least 1"):
+    with self.assertRaisesRegex(ValueError, "num_blocks: expected an integer of at least 1"):
       hugectr.CreateHMemCache(0, .5, 0)
     with self.assertRaisesRegex(ValueError, "dest_sparse_models is empty"):
       hugectr.CreateMOS(True)

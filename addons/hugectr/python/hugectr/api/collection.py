@@ -46,11 +46,11 @@ class EmbeddingTableConfig(object):
     if isinstance(max_vocabulary_size, bool) or not isinstance(
         max_vocabulary_size, numbers.Integral) or (
             max_vocabulary_size < 1 and max_vocabulary_size != -1):
-      raise ValueError("%s: '%s': max_vocabulary_size must be an integer of at least 1, or "
+      raise ValueError("%s: '%s': max_vocabulary_size: expected an integer of at least 1, or "
                        "-1, got %r" % (_TABLE, name, max_vocabulary_size))
     if opt_params_or_empty is not None and not isinstance(opt_params_or_empty,
                                                           optimizers.OptParams):
-      raise TypeError("%s: '%s': opt_params_or_empty must be what CreateOptimizer returns, "
+      raise TypeError("%s: '%s': opt_params_or_empty: expected what CreateOptimizer returns, "
                       "got %r" % (_TABLE, name, opt_params_or_empty))
     if init_param_or_empty is not None:
       raise NotImplementedError("%s: '%s': init_param_or_empty: rows begin with uniform "
@@ -116,7 +116,7 @@ class EmbeddingCollectionConfig(object):
     found = []
     for table, bottom, name in zip(table_config, bottom_name, combiner):
       if name not in _COMBINERS:
-        raise errors.ConfigError("%s.embedding_lookup: '%s': combiner must be one of %s, got "
+        raise errors.ConfigError("%s.embedding_lookup: '%s': combiner: expected one of %s, got "
                                  "%r" % (_COLLECTION, top_name,
                                          ", ".join(sorted(_COMBINERS)), name))
       if name != "concat" and taken.setdefault(

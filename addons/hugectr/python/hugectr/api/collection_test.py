@@ -308,7 +308,7 @@ class CollectionTest(parameterized.TestCase):
     collection.embedding_lookup([self.tables()["t0"]] * 2, ["k0", "kx"], "x", ["concat"] * 2)
     with self.assertRaisesRegex(hugectr.ConfigError, "there is no sparse input 'kx'"):
       self.start().add(collection)
-    with self.assertRaisesRegex(hugectr.ConfigError, "'x': combiner must be \"sum\" or"):
+    with self.assertRaisesRegex(hugectr.ConfigError, "'x': combiner: expected \"sum\" or"):
       hugectr.SparseEmbedding(hugectr.Embedding_t.LocalizedSlotSparseEmbeddingHash, 1, 4,
                               "concat", "x", "k0")
 

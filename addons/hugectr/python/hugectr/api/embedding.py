@@ -59,16 +59,16 @@ class SparseEmbedding(object):
       if value is None:
         raise TypeError("%s: %s is missing" % (_WHERE, name))
     if optimizer is not None and not isinstance(optimizer, optimizers.OptParams):
-      raise TypeError("%s: '%s': optimizer must be what CreateOptimizer returns, got %r" %
+      raise TypeError("%s: '%s': optimizer: expected what CreateOptimizer returns, got %r" %
                       (_WHERE, sparse_embedding_name, optimizer))
     if combiner == "concat":
-      raise errors.ConfigError("%s: '%s': combiner must be \"sum\" or \"mean\", got \"concat\", "
+      raise errors.ConfigError("%s: '%s': combiner: expected \"sum\" or \"mean\", got \"concat\", "
                                "which only lookups of EmbeddingCollectionConfig have" %
                                (_WHERE, sparse_embedding_name))
     for name, value in (("workspace_size_per_gpu_in_mb", workspace_size_per_gpu_in_mb),
                         ("max_vocabulary_size_per_gpu", max_vocabulary_size_per_gpu)):
       if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
-        raise ValueError("%s: '%s': %s must be an integer of at least 0, got %r" %
+        raise ValueError("%s: '%s': %s: expected an integer of at least 0, got %r" %
                          (_WHERE, sparse_embedding_name, name, value))
     if self.type != "HybridSparseEmbedding":
       printing.without_effect("%s '%s'" % (_WHERE, sparse_embedding_name), {

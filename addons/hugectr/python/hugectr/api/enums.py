@@ -95,6 +95,6 @@ def check(where, name, value, kind):
     TypeError: it is something else.
   """
   if not isinstance(value, kind):
-    raise TypeError("%s: %s must be a member of hugectr.%s (%s), got %r" % (
+    raise TypeError("%s: %s: expected a member of hugectr.%s (%s), got %r" % (
         where, name, kind.__name__, ", ".join(kind.__members__), value))
   return value.name

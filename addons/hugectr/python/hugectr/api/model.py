@@ -70,18 +70,18 @@ class Model(object):
                               ("reader_params", reader_params, readers.DataReaderParams),
                               ("opt_params", opt_params, optimizers.OptParams)):
       if not isinstance(value, kind):
-        raise TypeError("%s: %s must be a %s, got %r" % (_WHERE, name, kind.__name__, value))
+        raise TypeError("%s: %s: expected a %s, got %r" % (_WHERE, name, kind.__name__, value))
     if opt_params.type in models.OF_ROWS:
       raise errors.ConfigError(
           "%s: opt_params: %s updates rows of embeddings only, expected another optimizer for "
           "dense parameters; give %s to EmbeddingTableConfig or SparseEmbedding" %
           (_WHERE, opt_params.type, opt_params.type))
     if etc_params is not None and not isinstance(etc_params, cache.EtcParams):
-      raise TypeError("%s: etc_params must be what CreateETC returns, got %r" %
+      raise TypeError("%s: etc_params: expected what CreateETC returns, got %r" %
                       (_WHERE, etc_params))
     if etc_params is not None:
       if solver.repeat_dataset:
-        raise RuntimeError("%s: etc_params: the solver's repeat_dataset must be False" % _WHERE)
+        raise RuntimeError("%s: etc_params: the solver's repeat_dataset: expected False" % _WHERE)
       _check_keysets(_WHERE, reader_params.source, reader_params.keyset)
     elif len(reader_params.source) > 1:
       raise ValueError(
@@ -282,7 +282,7 @@ class Model(object):
       num_epochs, snapshot = max(1, num_epochs), 0
     name, count = ("max_iter", max_iter) if repeats else ("num_epochs", num_epochs)
     if count <= 0:
-      raise ValueError("%s.fit: %s must be at least 1, since repeat_dataset is %s, got %r" %
+      raise ValueError("%s.fit: %s: expected at least 1, since repeat_dataset is %s, got %r" %
                        (_WHERE, name, repeats, count))
     self._announce(num_epochs, max_iter, eval_interval, snapshot)
     run = fitting.Fit(self, session, self._solver, display, eval_interval, snapshot,
@@ -348,7 +348,7 @@ class Model(object):
     """
     session = self._compiled("set_source")
     if self._solver.repeat_dataset:
-      raise RuntimeError("%s.set_source: repeat_dataset must be False" % _WHERE)
+      raise RuntimeError("%s.set_source: repeat_dataset: expected False" % _WHERE)
     sources = [source] if isinstance(source, str) else list(source)
     keysets = [keyset] if isinstance(keyset, str) else list(keyset or ())
     if self._etc is not None:

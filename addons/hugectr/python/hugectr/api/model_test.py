@@ -279,7 +279,7 @@ class ModelTest(parameterized.TestCase):
     whole = self.dcn(repeat_dataset=False, batchsize=60, drop_incomplete_batch=False)
     lines = self.printed(whole.fit, num_epochs=2, display=0, eval_interval=0, snapshot=0)
     self.assertIn("Finish 2 epochs 14 global iterations", "\n".join(lines))
-    with self.assertRaisesRegex(ValueError, "num_epochs must be at least 1"):
+    with self.assertRaisesRegex(ValueError, "num_epochs: expected at least 1"):
       model.fit(max_iter=10)
     model.set_source(self.folder + "/val/_file_list.txt", self.folder +
                      "/train/_file_list.txt")

@@ -222,7 +222,7 @@ class PartsTest(parameterized.TestCase):
   def test_wrong_collections(self):
     collection = hugectr.EmbeddingCollectionConfig()
     table = hugectr.EmbeddingTableConfig("t", -1, 4)
-    with self.assertRaisesRegex(hugectr.ConfigError, "'x': combiner must be one of"):
+    with self.assertRaisesRegex(hugectr.ConfigError, "'x': combiner: expected one of"):
       collection.embedding_lookup(table, "k0", "x", "max")
     with self.assertRaisesRegex(hugectr.ConfigError, "got 2 tables, 1 bottom_names"):
       collection.embedding_lookup([table, table], ["k0"], "x", ["sum", "sum"])
@@ -234,7 +234,7 @@ class PartsTest(parameterized.TestCase):
       collection.shard([["t"]], [("mp", ["u"])])
     with self.assertRaisesRegex(hugectr.ConfigError, 'expected "mp" or "dp", got'):
       collection.shard([["t"]], [("xp", ["t"])])
-    with self.assertRaisesRegex(ValueError, "'u': max_vocabulary_size must be"):
+    with self.assertRaisesRegex(ValueError, "'u': max_vocabulary_size: expected"):
       hugectr.EmbeddingTableConfig("u", 0, 4)
 
   def test_raw_files_with_several_keys_train_to_the_bits_of_norm(self):

@@ -129,8 +129,8 @@ class DataReaderParams(object):
     self.eval_source = eval_source
     for name, paths in (("source", self.source), ("eval_source", [eval_source])):
       if not paths or not all(isinstance(p, str) and p for p in paths):
-        raise ValueError("%s: %s must be a path, got %r" % (_READER, name,
-                                                            getattr(self, name)))
+        raise ValueError("%s: %s: expected a path, got %r" % (_READER, name,
+                                                              getattr(self, name)))
     if check_type is None and self._kind == "Norm":
       raise TypeError("%s: check_type is missing, a member of hugectr.Check_t" % _READER)
     self.check_type = enums.Check_t.Non if check_type is None else check_type
@@ -210,7 +210,7 @@ class DataReaderSparseParam(object):
   @staticmethod
   def _count(name, value):
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-      raise ValueError("%s: %s must be an integer of at least 1, got %r" %
+      raise ValueError("%s: %s: expected an integer of at least 1, got %r" %
                        (_SPARSE, name, value))
     return int(value)
 
@@ -275,14 +275,14 @@ class Input(object):
                          (_INPUT, name, len(self.label_names), len(values)))
     for dim in self.label_dims:
       if isinstance(dim, bool) or not isinstance(dim, numbers.Integral) or dim < 1:
-        raise ValueError("%s: label_dim must be an integer of at least 1, got %r" %
+        raise ValueError("%s: label_dim: expected an integer of at least 1, got %r" %
                          (_INPUT, dim))
     self.dense_dim, self.dense_name = dense_dim, dense_name
     self.sparse = list(data_reader_sparse_param_array)
     self.sparse_names = list(sparse_names or [""] * len(self.sparse))
     for k, param in enumerate(self.sparse):
       if not isinstance(param, DataReaderSparseParam):
-        raise TypeError("%s: data_reader_sparse_param_array[%d] must be a "
+        raise TypeError("%s: data_reader_sparse_param_array[%d]: expected a "
                         "hugectr.DataReaderSparseParam, got %r" % (_INPUT, k, param))
     if len(self.sparse_names) != len(self.sparse):
       raise ValueError("%s: sparse_names must have %d names, got %d" %

@@ -49,12 +49,12 @@ class Solver(object):
 
 def _check_metrics(metrics_spec):
   if not isinstance(metrics_spec, dict) or not metrics_spec:
-    raise ValueError("%s: metrics_spec must be a dict such as {hugectr.MetricsType.AUC: "
+    raise ValueError("%s: metrics_spec: expected a dict such as {hugectr.MetricsType.AUC: "
                      "0.8}, got %r" % (_WHERE, metrics_spec))
   for metric, threshold in metrics_spec.items():
     enums.check(_WHERE, "a key of metrics_spec", metric, enums.MetricsType)
     if isinstance(threshold, bool) or not isinstance(threshold, numbers.Real):
-      raise ValueError("%s: the threshold of %s in metrics_spec must be a number, got %r" %
+      raise ValueError("%s: the threshold of %s in metrics_spec: expected a number, got %r" %
                        (_WHERE, metric.name, threshold))
 
 
@@ -64,7 +64,7 @@ def _check_schedule(values):
     kind = numbers.Integral if name.endswith(("steps", "start")) else numbers.Real
     value = values[name]
     if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
-      raise ValueError("%s: %s must be %s of at least %d, got %r" % (
+      raise ValueError("%s: %s: expected %s of at least %d, got %r" % (
           _WHERE, name, "an integer" if kind is numbers.Integral else "a number", least,
           value))
 
@@ -133,7 +133,7 @@ def CreateSolver(  # pylint: disable=invalid-name
     raise ValueError("%s: use_mixed_precision and enable_tf32_compute exclude each other" %
                      _WHERE)
   if not isinstance(kafka_brockers, str):
-    raise TypeError("%s: kafka_brockers must be a string \"host:port;host:port\", got %r" %
+    raise TypeError("%s: kafka_brockers: expected a string \"host:port;host:port\", got %r" %
                     (_WHERE, kafka_brockers))
   if data_source_params is not None:
     data_source_params.check(_WHERE)

@@ -48,7 +48,7 @@ class WrongUseTest(parameterized.TestCase):
       (("WeightMultiply", ["dense"], ["x"], {"weight_dims": [4, 2]}), "got 4"),
       (("ReLU", ["label"], ["x"], {}), "expected the label 'label' as the second bottom"),
       (("BinaryCrossEntropyLoss", ["both", "label"], ["x"], {}),
-       r"the first bottom must be \[batch, 1\], got \[batch, 19\]"),
+       r"the first bottom: expected \[batch, 1\], got \[batch, 19\]"),
       (("ReLU", [], ["x"], {}), "'x'"),
       (("ReLU", ["both"], [], {}), "top"))
   def test_a_layer_that_does_not_fit(self, layer, expected):
@@ -64,9 +64,9 @@ class WrongUseTest(parameterized.TestCase):
     with self.assertRaisesRegex(TypeError, r"DenseLayer 'x' \(InnerProduct\): there is no "
                                 "argument 'num_outpt'; did you mean 'num_output'?"):
       _layer("InnerProduct", ["both"], ["x"], num_outpt=3)
-    with self.assertRaisesRegex(TypeError, "layer_type must be a member of hugectr.Layer_t"):
+    with self.assertRaisesRegex(TypeError, "layer_type: expected a member of hugectr.Layer_t"):
       hugectr.DenseLayer("ReLU", ["both"], ["x"])
-    with self.assertRaisesRegex(TypeError, "weight_init_type must be a member of "
+    with self.assertRaisesRegex(TypeError, "weight_init_type: expected a member of "
                                 "hugectr.Initializer_t"):
       _layer("InnerProduct", ["both"], ["x"], weight_init_type="Zero")
     _layer("BinaryCrossEntropyLoss", ["a", "b"], ["x"], use_regularizer=True,
@@ -99,9 +99,9 @@ class WrongUseTest(parameterized.TestCase):
     model.compile()
     with self.assertRaisesRegex(RuntimeError, "the model is compiled"):
       model.add(_layer("ReLU", ["a"], ["b"]))
-    with self.assertRaisesRegex(ValueError, "max_iter must be at least 1"):
+    with self.assertRaisesRegex(ValueError, "max_iter: expected at least 1"):
       model.fit(max_iter=0)
-    with self.assertRaisesRegex(RuntimeError, "repeat_dataset must be False"):
+    with self.assertRaisesRegex(RuntimeError, "repeat_dataset: expected False"):
       model.set_source("a")
 
   def test_sizes_of_slots(self):
@@ -138,21 +138,21 @@ class WrongUseTest(parameterized.TestCase):
       model.fit(max_iter=1)
 
   @parameterized.parameters(
-      ({"batchsize": 0}, "batchsize must be an integer of at least 1, got 0"),
-      ({"batchsize": 50, "vvgpu": [[0, 1, 2]]}, "batchsize must be divisible by the 3"),
-      ({"vvgpu": [[0, 0]]}, "vvgpu must be a list of different"),
-      ({"lr": -1}, "lr must be a number of at least 0, got -1"),
-      ({"decay_power": .5}, "decay_power must be a number of at least 1"),
-      ({"metrics_spec": {"AUC": 1.}}, "a key of metrics_spec must be a member of "
+      ({"batchsize": 0}, "batchsize: expected an integer of at least 1, got 0"),
+      ({"batchsize": 50, "vvgpu": [[0, 1, 2]]}, "batchsize: expected a multiple of the 3"),
+      ({"vvgpu": [[0, 0]]}, "vvgpu: expected a list of different"),
+      ({"lr": -1}, "lr: expected a number of at least 0, got -1"),
+      ({"decay_power": .5}, "decay_power: expected a number of at least 1"),
+      ({"metrics_spec": {"AUC": 1.}}, "a key of metrics_spec: expected a member of "
        "hugectr.MetricsType"),
-      ({"scaler": 0, "use_mixed_precision": True}, "scaler must be a positive number"),
+      ({"scaler": 0, "use_mixed_precision": True}, "scaler: expected a positive number"),
       ({"use_mixed_precision": True, "enable_tf32_compute": True}, "exclude each other"))
   def test_solver(self, arguments, expected):
     with self.assertRaisesRegex((ValueError, TypeError), "CreateSolver: .*" + expected):
       hugectr.CreateSolver(**arguments)
 
   def test_what_is_not_in_this_package(self):
-    with self.assertRaisesRegex(TypeError, "kafka_brockers must be a string"):
+    with self.assertRaisesRegex(TypeError, "kafka_brockers: expected a string"):
       hugectr.CreateSolver(kafka_brockers=["a:9092"])
     for kind in ("HDFS", "S3", "GCS"):
       source = hugectr.DataSourceParams(getattr(hugectr.FileSystemType_t, kind), "host", 1)
@@ -164,7 +164,7 @@ class WrongUseTest(parameterized.TestCase):
                     small_scripts.reader(self.folder), hugectr.CreateOptimizer())
 
   def test_reader(self):
-    with self.assertRaisesRegex(ValueError, "eval_source must be a path, got ''"):
+    with self.assertRaisesRegex(ValueError, "eval_source: expected a path, got ''"):
       small_scripts.reader(self.folder, eval_source="")
     with self.assertRaisesRegex(TypeError, "check_type is missing"):
       hugectr.DataReaderParams(hugectr.DataReaderType_t.Norm, "a", eval_source="b")

@@ -128,8 +128,8 @@ class CommandsTest(parameterized.TestCase):
     self.assertRegex(error, r"there is no tensor 'logits'; did you mean 'logit'\?")
 
   @parameterized.parameters(
-      ({"gpu": [0, 0]}, "solver: vvgpu must be a list of different device numbers"),
-      ({"gpu": [0, 1, 2]}, "solver: batchsize must be divisible by the 3 devices"),
+      ({"gpu": [0, 0]}, "solver: vvgpu: expected a list of different device numbers"),
+      ({"gpu": [0, 1, 2]}, "solver: batchsize: expected a multiple of the 3 devices"),
       ({"max_iter": 3, "num_epochs": 1}, "solver: expected either max_iter or num_epochs"))
   def test_check_tells_what_is_wrong_with_the_solver(self, solver, expected):
     path, _ = self.configuration(**solver)
@@ -248,7 +248,7 @@ class CommandsTest(parameterized.TestCase):
     status, _, error = _run("convert", path, places[0][1], places[0][1], "--from",
                             "parquet", "--to", "norm")
     self.assertEqual(status, 2)
-    self.assertIn("source and target must be different", error)
+    self.assertIn("source and target: expected different folders", error)
 
   @parameterized.parameters("convert", "train")
   def test_a_parquet_file_cannot_run_code(self, command):
@@ -393,7 +393,7 @@ class CommandsTest(parameterized.TestCase):
       self.assertEqual(given.reshape([400, 26]).std(axis=1).max(), 0)
 
   @parameterized.parameters(
-      (["generate", "--samples", 0], "--samples must be at least 1, got 0"),
+      (["generate", "--samples", 0], "--samples: expected at least 1, got 0"),
       (["train"], "_file_list.txt: cannot be read"))
   def test_trouble_is_a_sentence(self, command, expected):
     path, _ = self.configuration()

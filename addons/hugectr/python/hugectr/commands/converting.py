@@ -52,11 +52,11 @@ def convert(config, source, target, source_format, target_format, rows_per_file,
     OSError: a file cannot be written.
   """
   if rows_per_file < 1:
-    raise ValueError("--rows_per_file must be at least 1, got %d" % rows_per_file)
+    raise ValueError("--rows_per_file: expected at least 1, got %d" % rows_per_file)
   folders = [os.path.realpath(p if f in ("raw", "tsv") else os.path.dirname(p) or ".")
              for p, f in ((source, source_format), (target, target_format))]
   if folders[0] == folders[1]:
-    raise ValueError("source and target must be different, got %s" % folders[0])
+    raise ValueError("source and target: expected different folders, got %s" % folders[0])
   model, configuration = models.read(config)
   key_type = configuration.get("solver", {}).get("input_key_type", "I32")
   bar = progress.Progress(terminal, 0)

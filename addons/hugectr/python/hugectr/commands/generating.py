@@ -28,7 +28,7 @@ def generate(path, samples, eval_samples, files, seed, out):
   for name, value, least in (("samples", samples, 1), ("eval_samples", eval_samples, 1),
                              ("files", files, 1), ("seed", seed, 0)):
     if value < least:
-      raise ValueError("--%s must be at least %d, got %d" % (name, least, value))
+      raise ValueError("--%s: expected at least %d, got %d" % (name, least, value))
   model, configuration = models.read(path)
   data = model.data
   if not data.slot_sizes or min(data.slot_sizes) < 1:

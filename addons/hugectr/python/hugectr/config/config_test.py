@@ -270,7 +270,7 @@ class ConfigTest(parameterized.TestCase):
       self.assertEqual(str(model.parse(found).losses[0].in_shapes[0]), "[batch * 26, 1]")
     layers[0]["label"]["label_dim"] = 2
     self.assertEqual(self.mistakes(found), [
-        "layers[4] ('loss', BinaryCrossEntropyLoss): the label must be [batch, 1] or "
+        "layers[4] ('loss', BinaryCrossEntropyLoss): the label: expected [batch, 1] or "
         "[batch, 26], got [batch, 2]"])
 
   def test_commas_after_the_last_item(self):

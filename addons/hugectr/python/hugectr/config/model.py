@@ -135,7 +135,7 @@ class _Parser(object):
     """
     self._check_names()
     if self._layers[0]["type"] != "Data":
-      self._report(self._path(0), "the first layer must be of type Data")
+      self._report(self._path(0), "the first layer: expected type Data")
       raise errors.ConfigError(self._mistakes)
     data = self._data()
     embeddings, layers = [], []
@@ -264,7 +264,7 @@ class _Parser(object):
       if sizes is None:
         self._report(path, "'slot_size_array' is missing, in this layer or in the data layer")
       if (bottom.max_nnz or 1) != 1:
-        self._report(path + ".bottom", "max_nnz of '%s' must be 1, got %d" %
+        self._report(path + ".bottom", "max_nnz of '%s': expected 1, got %d" %
                      (name, bottom.max_nnz))
     found = Embedding(
         clause["name"], clause["type"], bottom, top, hparam["embedding_vec_size"],

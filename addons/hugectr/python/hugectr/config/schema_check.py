@@ -121,7 +121,7 @@ class _Check(object):
 
   def _additionalProperties(self, value, allowed, path, schema):  # pylint: disable=invalid-name
     if allowed is not False or "properties" not in schema:
-      raise ValueError("additionalProperties must be false, beside properties")
+      raise ValueError("additionalProperties: expected false, beside properties")
 
   def _items(self, value, child, path, _):
     if isinstance(value, list):

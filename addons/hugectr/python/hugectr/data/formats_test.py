@@ -123,10 +123,10 @@ class NormTest(parameterized.TestCase):
   def test_headers_must_fit(self):
     good = _norm_bytes(_samples(3, 0), False, "I")
     for at, value, expected in (
-        (0, 1, "byte 0 of the header: error_check, 1 if .* must be 0, got 1"),
-        (16, 2, "byte 16 of the header: label_dim must be 1, got 2"),
-        (24, 3, "byte 24 of the header: dense_dim must be 2, got 3"),
-        (32, 1, "byte 32 of the header: slot_num must be 2, got 1"),
+        (0, 1, "byte 0 of the header: error_check, 1 if .*: expected 0, got 1"),
+        (16, 2, "byte 16 of the header: label_dim: expected 1, got 2"),
+        (24, 3, "byte 24 of the header: dense_dim: expected 2, got 3"),
+        (32, 1, "byte 32 of the header: slot_num: expected 2, got 1"),
         (8, -1, "byte 8 of the header: number_of_records is -1")):
       data = good[:at] + struct.pack("<q", value) + good[at + 8:]
       with self.assertRaisesRegex(errors.DataError, "0.data: " + expected):
@@ -333,7 +333,7 @@ class RawTest(parameterized.TestCase):
     for keys, dense, expected in (
         (batches.Slot(ones, np.array([0, 0, 2])), 0., "one key per slot"),
         (batches.Slot(-ones, None), 0., r"keys in \[0, 2147483648\), got -1"),
-        (batches.Slot(ones, None), .3, "must be integers, unless float_label_dense")):
+        (batches.Slot(ones, None), .3, "expected integers, unless float_label_dense")):
       with self.assertRaisesRegex(errors.DataError, expected):
         writer.add(batches.Chunk(np.zeros([2, 1]), np.full([2, 2], dense), [keys]))
     writer.close()

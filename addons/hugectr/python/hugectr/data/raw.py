@@ -125,7 +125,7 @@ class Writer(object):
         # Logarithms in float32 are slightly inexact.
         if not np.allclose(exact, whole, rtol=1e-5, atol=1e-3):
           raise errors.DataError(
-              "%s: labels, and dense features before the logarithm log(x + 1), must be "
+              "%s: labels, and dense features before the logarithm log(x + 1): expected "
               "integers, unless float_label_dense is true" % self._path)
         parts.append(whole.astype("<i4"))
     np.concatenate(parts + [keys.astype("<i4")], axis=1).tofile(self._file)

@@ -44,7 +44,7 @@ class HPS(object):
     elif isinstance(config, params.ParameterServerConfig):
       configuration = config.configuration()
     else:
-      raise TypeError("%s: config must be the path of a JSON or a ParameterServerConfig, got "
+      raise TypeError("%s: config: expected the path of a JSON or a ParameterServerConfig, got "
                       "%r" % (_WHERE, config))
     server.serve(self._hps, configuration)
     self._key_type = np.int64 if configuration.get("supportlonglong", True) else np.int32
@@ -90,7 +90,7 @@ class HPS(object):
     if not found.size:
       found = found.astype(self._key_type)
     if found.ndim != 1 or found.dtype.kind not in "iu":
-      raise ValueError("%s.lookup: keys must be a vector of integers, got %s of shape %s" %
+      raise ValueError("%s.lookup: keys: expected a vector of integers, got %s of shape %s" %
                        (_WHERE, found.dtype, list(found.shape)))
     return call(found.astype(self._key_type))
 

@@ -101,7 +101,7 @@ class InferenceModel(object):
       tf.errors.OpError: the parameter server rejects a setting.
     """
     if not isinstance(inference_params, parameters.InferenceParams):
-      raise TypeError("%s: inference_params must be an InferenceParams, got %r" %
+      raise TypeError("%s: inference_params: expected an InferenceParams, got %r" %
                       (self._WHERE, inference_params))
     self._path, self._params = model_config_path, inference_params
     self._clauses = _clauses(model_config_path)
@@ -206,7 +206,7 @@ class InferenceModel(object):
     kind = enums.check(where, "data_reader_type", data_reader_type, enums.DataReaderType_t)
     check = enums.check(where, "check_type", check_type, enums.Check_t)
     if not isinstance(source, str) or not source:
-      raise ValueError("%s: source must be a path, got %r" % (where, source))
+      raise ValueError("%s: source: expected a path, got %r" % (where, source))
     data = {"format": "Raw" if kind == "RawAsync" else kind, "source": source}
     if kind == "Norm":
       data["check"] = "Sum" if check == "Sum" else "None"
@@ -231,7 +231,7 @@ class InferenceModel(object):
     """Yields (labels, predictions) of batches."""
     if isinstance(num_batches, bool) or not isinstance(
         num_batches, numbers.Integral) or num_batches < 1:
-      raise ValueError("%s.%s: num_batches must be an integer of at least 1, got %r" %
+      raise ValueError("%s.%s: num_batches: expected an integer of at least 1, got %r" %
                        (self._WHERE, method, num_batches))
     reader = self._reader(method, *source)
     try:
@@ -293,7 +293,7 @@ class InferenceModel(object):
     """
     where = self._WHERE + ".check_out_tensor"
     if enums.check(where, "tensor_type", tensor_type, enums.Tensor_t) != "Evaluate":
-      raise ValueError("%s: tensor_type must be Tensor_t.Evaluate, got %s" %
+      raise ValueError("%s: tensor_type: expected Tensor_t.Evaluate, got %s" %
                        (where, tensor_type))
     if tensor_name not in self._graph.tensors:
       raise ValueError("%s: there is no tensor '%s'; tensors are %s" %
@@ -348,7 +348,7 @@ class InferenceSession(InferenceModel):
     keys = np.asarray(keys).reshape([-1])
     splits = np.asarray(row_ptrs, np.int64).reshape([-1])
     if keys.size and keys.dtype.kind not in "iu":
-      raise ValueError("%s: keys must be integers, got %s" % (where, keys.dtype))
+      raise ValueError("%s: keys: expected integers, got %s" % (where, keys.dtype))
     keys = keys.astype(np.int64)
     per_sample = sum(e.bottom.slot_num for e in embeddings)
     size = ((len(splits) - len(embeddings)) // per_sample if per_sample else

@@ -61,7 +61,7 @@ class _Section(object):
     self.type = self._DEFAULT if type is None else type
     name = enums.check(where, "type", self.type, self._KIND)
     if name not in self._MEMBERS:
-      raise TypeError("%s: type must be one of %s, got %s" % (
+      raise TypeError("%s: type: expected one of %s, got %s" % (
           where, ", ".join(self._MEMBERS), self.type))
     unknown = sorted(set(values) - set(self._KEYS))
     if unknown:
@@ -141,7 +141,7 @@ def _databases(where, volatile_db, persistent_db, update_source):
                             ("persistent_db", persistent_db, PersistentDatabaseParams),
                             ("update_source", update_source, UpdateSourceParams)):
     if value is not None and not isinstance(value, kind):
-      raise TypeError("%s: %s must be a hugectr.inference.%s, got %r" %
+      raise TypeError("%s: %s: expected a hugectr.inference.%s, got %r" %
                       (where, name, kind.__name__, value))
     if value is not None and not value.is_default:
       found[name] = value.section()
@@ -151,7 +151,7 @@ def _databases(where, volatile_db, persistent_db, update_source):
 def _paths(name, value):
   paths = [value] if isinstance(value, str) else value
   if not isinstance(paths, (list, tuple)) or not all(isinstance(p, str) and p for p in paths):
-    raise TypeError("%s: %s must be a path or a list of paths, got %r" %
+    raise TypeError("%s: %s: expected a path or a list of paths, got %r" %
                     (_WHERE, name, value))
   return list(paths)
 
@@ -204,18 +204,18 @@ class InferenceParams(object):
                maxnum_catfeature_query_per_table_per_sample=(), volatile_db=None,
                persistent_db=None, update_source=None, **more):
     if not isinstance(model_name, str) or not _MODEL.match(model_name):
-      raise ValueError("%s: model_name must be 1 to 120 letters, digits, _ or -, got %r" %
+      raise ValueError("%s: model_name: expected 1 to 120 letters, digits, _ or -, got %r" %
                        (_WHERE, model_name))
     for name, value, least in (("max_batchsize", max_batchsize, 1),
                                ("device_id", device_id, 0)):
       if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError("%s: %s must be an integer of at least %d, got %r" %
+        raise ValueError("%s: %s: expected an integer of at least %d, got %r" %
                          (_WHERE, name, least, value))
     for name, value in (("hit_rate_threshold", hit_rate_threshold),
                         ("cache_size_percentage", cache_size_percentage)):
       if isinstance(value, bool) or not isinstance(value, numbers.Real) or (
           not 0 <= value <= 1):
-        raise ValueError("%s: %s must be a number in [0, 1], got %r" % (_WHERE, name, value))
+        raise ValueError("%s: %s: expected a number in [0, 1], got %r" % (_WHERE, name, value))
     self.model_name, self.max_batchsize = model_name, int(max_batchsize)
     self.hit_rate_threshold = float(hit_rate_threshold)
     self.dense_model_file = dense_model_file

@@ -110,8 +110,8 @@ def served(path, embedding, has_i64_keys, folder):
                        (path, slots.min(), slots.max(), embedding.name, slot_num))
     numbered = Numbered(slot_num)
     if not numbered.holds(keys):
-      raise ValueError("%s: embedding '%s': keys of several slots must be within +-2^63 / %d, "
-                       "got %d to %d" % (path, embedding.name, slot_num, keys.min(),
+      raise ValueError("%s: embedding '%s': keys of several slots: expected values within "
+                       "+-2^63 / %d, got %d to %d" % (path, embedding.name, slot_num, keys.min(),
                                          keys.max()))
   if is_folder and numbered is None:
     return os.path.abspath(path), None

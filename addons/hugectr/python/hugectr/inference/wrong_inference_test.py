@@ -41,12 +41,12 @@ class WrongInferenceTest(parameterized.TestCase):
     return inference.InferenceParams(**values)
 
   @parameterized.parameters(
-      ({"model_name": "a b"}, ValueError, "model_name must be 1 to 120 letters"),
-      ({"max_batchsize": 0}, ValueError, "max_batchsize must be an integer of at least 1"),
-      ({"hit_rate_threshold": 2}, ValueError, r"hit_rate_threshold must be .* \[0, 1\]"),
-      ({"sparse_model_files": [3]}, TypeError, "sparse_model_files must be a path or a list"),
+      ({"model_name": "a b"}, ValueError, "model_name: expected 1 to 120 letters"),
+      ({"max_batchsize": 0}, ValueError, "max_batchsize: expected an integer of at least 1"),
+      ({"hit_rate_threshold": 2}, ValueError, r"hit_rate_threshold: expected .* \[0, 1\]"),
+      ({"sparse_model_files": [3]}, TypeError, "sparse_model_files: expected a path or a list"),
       ({"max_batch_size": 3}, TypeError, "unknown arguments max_batch_size"),
-      ({"volatile_db": {}}, TypeError, "volatile_db must be a .*VolatileDatabaseParams"))
+      ({"volatile_db": {}}, TypeError, "volatile_db: expected a .*VolatileDatabaseParams"))
   def test_params(self, arguments, kind, text):
     with self.assertRaisesRegex(kind, "InferenceParams: " + text):
       self.params(**arguments)
@@ -65,9 +65,9 @@ class WrongInferenceTest(parameterized.TestCase):
   def test_databases(self):
     with self.assertRaisesRegex(TypeError, "unknown arguments adress; it takes type, address"):
       inference.VolatileDatabaseParams(adress="localhost:1")
-    with self.assertRaisesRegex(TypeError, "must be one of Disabled, RocksDB, got .*HashMap"):
+    with self.assertRaisesRegex(TypeError, "expected one of Disabled, RocksDB, got .*HashMap"):
       inference.PersistentDatabaseParams(hugectr.DatabaseType_t.HashMap)
-    with self.assertRaisesRegex(TypeError, "type must be a member of .*UpdateSourceType_t"):
+    with self.assertRaisesRegex(TypeError, "type: expected a member of .*UpdateSourceType_t"):
       inference.UpdateSourceParams("kafka")
     with self.assertRaisesRegex(ValueError, "emb_table_name: expected 1 values for model 'ctr'"):
       inference.ParameterServerConfig({}, {"ctr": [4]}, {"ctr": [4]}, [self.params()])
@@ -116,7 +116,7 @@ class WrongInferenceTest(parameterized.TestCase):
         json.dump(content, f)
       with self.assertRaisesRegex(hugectr.ConfigError, text):
         inference.InferenceModel(path, self.params())
-    with self.assertRaisesRegex(TypeError, "inference_params must be an InferenceParams"):
+    with self.assertRaisesRegex(TypeError, "inference_params: expected an InferenceParams"):
       inference.InferenceModel(self.graph, {})
 
   def test_predictions(self):
@@ -127,10 +127,10 @@ class WrongInferenceTest(parameterized.TestCase):
     norm, check = hugectr.DataReaderType_t.Norm, hugectr.Check_t.Sum
     data = self.folder + "/val/_file_list.txt"
     for arguments, kind, text in (
-        ((0, data, norm, check), ValueError, "num_batches must be an integer of at least 1"),
-        ((1, "", norm, check), ValueError, "source must be a path, got ''"),
-        ((1, data, "Norm", check), TypeError, "data_reader_type must be a member"),
-        ((1, data, norm, None), TypeError, "check_type must be a member"),
+        ((0, data, norm, check), ValueError, "num_batches: expected an integer of at least 1"),
+        ((1, "", norm, check), ValueError, "source: expected a path, got ''"),
+        ((1, data, "Norm", check), TypeError, "data_reader_type: expected a member"),
+        ((1, data, norm, None), TypeError, "check_type: expected a member"),
         ((1, self.folder + "/none", norm, check), hugectr.DataError, "none"),
         ((1, data, norm, hugectr.Check_t.Non), hugectr.DataError, "check")):
       with self.assertRaisesRegex(kind, text):
@@ -145,7 +145,7 @@ class WrongInferenceTest(parameterized.TestCase):
         ((dense, keys, [0, 2, 1, 3, 4]), "must rise from 0"),
         ((dense, keys, [1, 1, 2, 3, 4]), "must rise from 0 to at most 4 keys, got 1 to 4"),
         ((dense, keys + [5], ends), "keys: expected 4, the number of row_ptrs, got 5"),
-        ((dense, [.5] * 4, ends), "keys must be integers, got float64"),
+        ((dense, [.5] * 4, ends), "keys: expected integers, got float64"),
         ((dense * 41, keys * 41, list(range(4 * 41 + 1))), "at most max_batchsize, 40 "
          "samples, got 41")):
       with self.assertRaisesRegex(ValueError, text):
@@ -153,7 +153,7 @@ class WrongInferenceTest(parameterized.TestCase):
     self.assertLen(model.predict(dense, keys, ends), 1)
     with self.assertRaisesRegex(ValueError, "there is no tensor 'x'; tensors are both"):
       model.check_out_tensor("x")
-    with self.assertRaisesRegex(ValueError, "tensor_type must be Tensor_t.Evaluate"):
+    with self.assertRaisesRegex(ValueError, "tensor_type: expected Tensor_t.Evaluate"):
       model.check_out_tensor("rows", hugectr.Tensor_t.Train)
 
 

@@ -94,7 +94,7 @@ class MultiHeadAttention(layer_lib.Layer):
     if len(shapes) == 4:
       expected = Shape(query.rows, (1, query.dims[0], key.dims[0]))
       need(shapes[3] == expected or shapes[3] == expected._replace(
-          dims=(1, 1, key.dims[0])), "the mask must be %s, got %s", expected, shapes[3])
+          dims=(1, 1, key.dims[0])), "the mask: expected %s, got %s", expected, shapes[3])
     scores = Shape(query.rows, (heads, query.dims[0], key.dims[0]))
     if makes_scores:
       return [scores, Shape(query.rows, (heads, key.dims[0], query.dims[1] // heads))]
@@ -167,7 +167,7 @@ class SequenceMask(layer_lib.Layer):
   def shape(shapes, params):
     need(len(shapes) <= 2, "expected 1 or 2 bottoms, got %d", len(shapes))
     for shape in shapes:
-      need(shape.dims == (1,), "lengths must be [batch, 1], got %s", shape)
+      need(shape.dims == (1,), "lengths: expected [batch, 1], got %s", shape)
     names = ["max_sequence_len"] if len(shapes) == 1 else [
         "max_sequence_len_from", "max_sequence_len_to"]
     for name in names:

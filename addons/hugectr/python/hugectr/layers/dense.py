@@ -237,7 +237,7 @@ class WeightMultiply(layer_lib.Layer):
     shape, = shapes
     rank_is(shape, 2)
     slots, floats = params["weight_dims"]
-    need(shape.dims[0] == slots, "weight_dims[0] must be the width of the bottom, %d, "
+    need(shape.dims[0] == slots, "weight_dims[0]: expected the width of the bottom, %d, "
          "got %d", shape.dims[0], slots)
     return [flat(slots * floats, shape.rows)]
 

@@ -57,11 +57,11 @@ class _Loss(layer_lib.Layer):
     logits, label = shapes
     rank_is(logits, 2, "the first bottom")
     if cls.width is not None:
-      need(logits.dims[0] == cls.width, "the first bottom must be [batch, %d], got %s",
+      need(logits.dims[0] == cls.width, "the first bottom: expected [batch, %d], got %s",
            cls.width, logits)
     expected = cls.labels_of_row(logits)
     fitting = sorted({expected, expected * logits.rows})
-    need(label.dims[0] in fitting, "the label must be %s, got %s",
+    need(label.dims[0] in fitting, "the label: expected %s, got %s",
          " or ".join("[batch, %d]" % n for n in fitting), label)
     weights = params.get("target_weight")
     need(weights is None or len(weights) == expected,

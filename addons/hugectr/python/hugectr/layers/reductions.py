@@ -102,7 +102,7 @@ class Interaction(layer_lib.Layer):
     rank_is(mlp, 2, "the first bottom")
     rank_is(vectors, 3, "the second bottom")
     need(mlp.dims[0] == vectors.dims[1] and mlp.rows == vectors.rows,
-         "the first bottom %s and the vectors of the second %s must be of one length",
+         "the first bottom %s and the vectors of the second %s: expected one length",
          mlp, vectors)
     n = 1 + vectors.dims[0]
     return [flat(mlp.dims[0] + n * (n - 1) // 2 + 1, mlp.rows)]

@@ -86,7 +86,7 @@ def _given_shape(shape, total, params):
   first, rest = params["shape"][0], params["shape"][1:]
   need("leading_dim" not in params and "time_step" not in params,
        "expected either shape or leading_dim, got both")
-  need(first == -1 and min(rest) > 0, "shape must be -1, for the batch, then sizes of at "
+  need(first == -1 and min(rest) > 0, "shape: expected -1, for the batch, then sizes of at "
        "least 1, got %s", params["shape"])
   found = Shape(1, tuple(rest))
   need(total % found.width == 0, "shape %s must have a divisor of the %d numbers of a "

@@ -96,7 +96,7 @@ def tables(embeddings, by_slot):
 def check_model_name(model):
   """Raises ValueError for a name that the server does not accept."""
   if not isinstance(model, str) or not _MODEL.match(model):
-    raise ValueError("hugectr.Session.export_inference_tables: model must be 1 to 120 "
+    raise ValueError("hugectr.Session.export_inference_tables: model: expected 1 to 120 "
                      "letters, digits, _ or -, got %r" % (model,))
 
 

@@ -46,7 +46,7 @@ class LearningRateScheduler(object):
         ("end_lr", end_lr, 0, numbers.Real)):
       if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
         raise ValueError(
-            "LearningRateScheduler: %s must be %s of at least %d, got %r" %
+            "LearningRateScheduler: %s: expected %s of at least %d, got %r" %
             (name, "an integer" if kind is numbers.Integral else "a number", least, value))
     self._base = base_lr
     self._warmup = warmup_steps

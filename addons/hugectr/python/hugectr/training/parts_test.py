@@ -47,7 +47,7 @@ class LearningRateTest(parameterized.TestCase):
       dict(base_lr="a"), dict(base_lr=float("nan")), dict(warmup_steps=True))
   def test_refuses(self, **wrong):
     name, = wrong
-    with self.assertRaisesRegex(ValueError, "LearningRateScheduler: %s must be" % name):
+    with self.assertRaisesRegex(ValueError, "LearningRateScheduler: %s: expected" % name):
       learning_rate.LearningRateScheduler(**dict({"base_lr": 1.0}, **wrong))
 
 
@@ -72,18 +72,18 @@ class SolverTest(parameterized.TestCase):
       found.sead  # pylint: disable=pointless-statement
 
   @parameterized.parameters(
-      (dict(batchsize=0), "batchsize must be an integer of at least 1, got 0"),
+      (dict(batchsize=0), "batchsize: expected an integer of at least 1, got 0"),
       (dict(batchsize=10, vvgpu=[[0, 1], [0]]),
-       "batchsize must be divisible by the 3 devices of vvgpu, got 10"),
-      (dict(batchsize=12, batchsize_eval=10, vvgpu=[[0, 1, 2]]), "batchsize_eval must be"),
-      (dict(vvgpu=[0]), "vvgpu must be a list of different device numbers"),
-      (dict(vvgpu=[[0, 0]]), "vvgpu must be a list of different device numbers"),
-      (dict(vvgpu=[]), "vvgpu must be"), (dict(vvgpu=[[]]), "vvgpu must be"),
-      (dict(seed=-1), "seed must be"), (dict(embedding_files=[3]), "embedding_files must"),
-      (dict(model_file=None), "model_file must be a path"),
-      (dict(use_mixed_precision=True, scaler=3), "scaler must be one of 1, 128, 256"),
+       "batchsize: expected a multiple of the 3 devices of vvgpu, got 10"),
+      (dict(batchsize=12, batchsize_eval=10, vvgpu=[[0, 1, 2]]), "batchsize_eval: expected"),
+      (dict(vvgpu=[0]), "vvgpu: expected a list of different device numbers"),
+      (dict(vvgpu=[[0, 0]]), "vvgpu: expected a list of different device numbers"),
+      (dict(vvgpu=[]), "vvgpu: expected"), (dict(vvgpu=[[]]), "vvgpu: expected"),
+      (dict(seed=-1), "seed: expected"), (dict(embedding_files=[3]), "embedding_files: expected"),
+      (dict(model_file=None), "model_file: expected a path"),
+      (dict(use_mixed_precision=True, scaler=3), "scaler: expected one of 1, 128, 256"),
       (dict(oversubscription_storage="SSD"),
-       "oversubscription_storage must be one of DRAM_SSDHASH, HBM_DRAM, got 'SSD'"),
+       "oversubscription_storage: expected one of DRAM_SSDHASH, HBM_DRAM, got 'SSD'"),
       (dict(eval_metrics=["AUK"]), r"eval_metrics: \[0\]: expected a string like"),
       (dict(eval_metrics=[]), "eval_metrics: expected a list of at least 1"),
       (dict(eval_batches=1, max_eval_batches=2), "are one setting: give one of them"))
@@ -121,7 +121,7 @@ class SolverTest(parameterized.TestCase):
       ("", "'solver' is missing"),
       ('{"max_iter": 1, "num_epochs": 1}', "either max_iter or num_epochs"),
       ('{"gpu": [0, [1]]}', "solver.gpu: expected numbers, or lists of them, got both"),
-      ('{"gpu": [0, 1], "batchsize": 3}', "solver: batchsize must be divisible"),
+      ('{"gpu": [0, 1], "batchsize": 3}', "solver: batchsize: expected a multiple"),
       ('{"gpus": [0]}', "solver.gpus: no such key; did you mean 'gpu'?"))
   def test_of_a_wrong_file(self, clause, expected):
     with self.assertRaisesRegex(errors.ConfigError, expected):

@@ -75,7 +75,7 @@ class Session(object):
       OSError, ValueError: initial files cannot be read.
     """
     if not isinstance(solver_config, solvers.SolverParser):
-      raise TypeError("hugectr.Session: solver_config must be what solver_parser_helper "
+      raise TypeError("hugectr.Session: solver_config: expected what solver_parser_helper "
                       "returns, got %r" % (solver_config,))
     if use_model_oversubscriber or solver_config.use_model_oversubscriber:
       beyond = tables.BeyondMemory(
@@ -504,10 +504,10 @@ class Session(object):
       OSError: a file cannot be written.
     """
     if isinstance(iter, bool) or not isinstance(iter, numbers.Integral) or iter < 1:
-      raise ValueError("hugectr.Session.download_params_to_files: iter must be an integer "
+      raise ValueError("hugectr.Session.download_params_to_files: iter: expected an integer "
                        "of at least 1, got %r" % (iter,))
     if sparse_format not in (model_files.FLAT, model_files.FOLDER):
-      raise ValueError("hugectr.Session.download_params_to_files: sparse_format must be "
+      raise ValueError("hugectr.Session.download_params_to_files: sparse_format: expected "
                        "'%s' or '%s', got %r" %
                        (model_files.FLAT, model_files.FOLDER, sparse_format))
     self._files.write(prefix, int(iter), sparse_format)
@@ -612,7 +612,7 @@ class Session(object):
     batch_size = self._solver.batchsize_eval if max_batch_size is None else max_batch_size
     if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral) or (
         batch_size < 1):
-      raise ValueError("hugectr.Session.export_inference_tables: max_batch_size must be an "
+      raise ValueError("hugectr.Session.export_inference_tables: max_batch_size: expected an "
                        "integer of at least 1, got %r" % (max_batch_size,))
     found = inference_tables.tables(
         [(layer.embedding._replace(bottom=layer.embedding.bottom._replace(

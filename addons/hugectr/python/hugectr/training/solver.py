@@ -60,7 +60,7 @@ class SolverParser(object):
 
 def _integer(name, value, least):
   if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-    raise ValueError("solver_parser_helper: %s must be an integer of at least %d, got %r" %
+    raise ValueError("solver_parser_helper: %s: expected an integer of at least %d, got %r" %
                      (name, least, value))
   return int(value)
 
@@ -70,7 +70,7 @@ def _paths(name, value):
     return [value] if value else []
   if not isinstance(value, (list, tuple)) or not all(
       isinstance(v, str) and v for v in value):
-    raise ValueError("solver_parser_helper: %s must be a list of paths, got %r" %
+    raise ValueError("solver_parser_helper: %s: expected a list of paths, got %r" %
                      (name, value))
   return list(value)
 
@@ -82,7 +82,7 @@ def check_devices(vvgpu):
           isinstance(d, numbers.Integral) and not isinstance(d, bool) and d >= 0
           for d in node) and len(set(node)) == len(node) for node in vvgpu)
   if not good:
-    raise ValueError("solver_parser_helper: vvgpu must be a list of different device "
+    raise ValueError("solver_parser_helper: vvgpu: expected a list of different device "
                      "numbers for each node, such as [[0, 1], [0, 1]], got %r" % (vvgpu,))
   return [[int(d) for d in node] for node in vvgpu]
 
@@ -110,19 +110,19 @@ def _values(seed, max_eval_batches, batchsize_eval, batchsize, model_file,
   devices = sum(len(node) for node in vvgpu)
   for name, value in (("batchsize", batchsize), ("batchsize_eval", batchsize_eval)):
     if _integer(name, value, 1) % devices:
-      raise ValueError("solver_parser_helper: %s must be divisible by the %d devices of "
+      raise ValueError("solver_parser_helper: %s: expected a multiple of the %d devices of "
                        "vvgpu, got %d" % (name, devices, value))
   if use_mixed_precision and scaler not in _SCALERS:
-    raise ValueError("solver_parser_helper: scaler must be one of %s, got %r" %
+    raise ValueError("solver_parser_helper: scaler: expected one of %s, got %r" %
                      (", ".join(str(s) for s in _SCALERS), scaler))
   if oversubscription_storage not in _STORAGES:
-    raise ValueError("solver_parser_helper: oversubscription_storage must be one of %s, got "
+    raise ValueError("solver_parser_helper: oversubscription_storage: expected one of %s, got "
                      "%r" % (", ".join(_STORAGES), oversubscription_storage))
   for name, value in (("model_file", model_file),
                       ("dense_opt_states_file", dense_opt_states_file),
                       ("temp_embedding_dir", temp_embedding_dir)):
     if not isinstance(value, str):
-      raise ValueError("solver_parser_helper: %s must be a path, got %r" % (name, value))
+      raise ValueError("solver_parser_helper: %s: expected a path, got %r" % (name, value))
   return dict(
       seed=_integer("seed", seed, 0),
       max_eval_batches=_integer("max_eval_batches", max_eval_batches, 1),
@@ -283,7 +283,7 @@ def of_script(where, scaler=1.0, **values):
     ValueError: an argument is invalid.
   """
   if isinstance(scaler, bool) or not isinstance(scaler, numbers.Real) or not scaler > 0:
-    raise ValueError("%s: scaler must be a positive number, got %r" % (where, scaler))
+    raise ValueError("%s: scaler: expected a positive number, got %r" % (where, scaler))
   found = dict(dense_opt_states_file="", sparse_opt_states_file=(), model_file="",
                embedding_files=(), use_algorithm_search=True, use_cuda_graph=True,
                enable_tf32_compute=False, max_iter=0, num_epochs=0, display=0, snapshot=0,

@@ -104,7 +104,7 @@ def _log_scope():
 
 def _check_size(what, name, value):
   if not number_checks.is_int(value, 1):
-    raise ValueError("%s: %s must be a positive integer, got %r" % (what, name, value))
+    raise ValueError("%s: %s: expected a positive integer, got %r" % (what, name, value))
 
 
 class _Embedding(tf.keras.layers.Layer):
@@ -125,7 +125,7 @@ class _Embedding(tf.keras.layers.Layer):
       _check_size("sok." + what, name, value)
     key_dtype = tf.as_dtype(tf.int64 if key_dtype is None else key_dtype)
     if key_dtype not in (tf.int64, tf.int32, tf.uint32):
-      raise ValueError("sok.%s: key_dtype must be int64, int32 or uint32, got %s" %
+      raise ValueError("sok.%s: key_dtype: expected int64, int32 or uint32, got %s" %
                        (what, key_dtype.name))
     self._initializer = tf.keras.initializers.get(embedding_initializer)
     # Not a dict, which Keras would make a part of checkpoints.
@@ -233,7 +233,7 @@ class DistributedEmbedding(_Embedding):
                max_nnz, max_feature_num=1, use_hashtable=True, key_dtype=None,
                embedding_initializer=None, **kwargs):
     if combiner not in combiners.SOK_NAMES:
-      raise ValueError("sok.DistributedEmbedding: combiner must be %s, got %r" %
+      raise ValueError("sok.DistributedEmbedding: combiner: expected %s, got %r" %
                        (combiners.in_words(combiners.SOK_NAMES), combiner))
     _check_size("sok.DistributedEmbedding", "max_nnz", max_nnz)
     _check_size("sok.DistributedEmbedding", "max_feature_num", max_feature_num)

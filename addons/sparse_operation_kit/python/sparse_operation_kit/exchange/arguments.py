@@ -72,7 +72,7 @@ def _read_combiners(combiners, params):
     # Check the type first: a list cannot be a dict key.
     if not isinstance(combiner, str) or combiner not in combiners_lib.SOK_SPELLINGS:
       raise ValueError(
-          "sok.lookup_sparse: the combiner of variable '%s' must be %s, got %r" %
+          "sok.lookup_sparse: the combiner of variable '%s': expected %s, got %r" %
           (_variable_name(param), combiners_lib.in_words(combiners_lib.SOK_NAMES),
            combiner))
     result.append(combiners_lib.SOK_SPELLINGS[combiner])
@@ -84,7 +84,7 @@ def _check_ids(params, sp_ids):
     if not isinstance(ids, (tf.SparseTensor, tf.compat.v1.SparseTensorValue,
                             tf.RaggedTensor)):
       raise TypeError(
-          "sok.lookup_sparse: the ids of variable '%s' must be a SparseTensor or a "
+          "sok.lookup_sparse: the ids of variable '%s': expected a SparseTensor or a "
           "RaggedTensor, got %r" % (_variable_name(param), ids))
     check_rank("sok.lookup_sparse: the ids of variable '%s'" % _variable_name(param), ids,
                "[batch, ids]")

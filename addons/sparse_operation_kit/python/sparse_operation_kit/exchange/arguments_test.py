@@ -72,7 +72,7 @@ class ArgumentsTest(parameterized.TestCase):
 
   @parameterized.parameters("sqrtn", "concat", "sUm", "", 1, None)
   def test_other_combiners_are_named_with_their_variable(self, combiner):
-    with self.assertRaisesRegex(ValueError, "variable 'b' must be 'sum', 'mean' or 'max'"):
+    with self.assertRaisesRegex(ValueError, "variable 'b': expected 'sum', 'mean' or 'max'"):
       _read(["a", "b"], [_ids(), _ids()], combiners=["sum", combiner])
 
   @parameterized.parameters((["sum", "mean"],), ("sum",))
@@ -128,7 +128,7 @@ class ArgumentsTest(parameterized.TestCase):
 
   @parameterized.parameters(5, "x", None)
   def test_ids_of_another_type_name_the_variable(self, ids):
-    with self.assertRaisesRegex(TypeError, "ids of variable 'a' must be a Sparse"):
+    with self.assertRaisesRegex(TypeError, "ids of variable 'a': expected a Sparse"):
       _read(["a"], [ids])
 
   def test_ids_of_rank_3_name_the_variable(self):

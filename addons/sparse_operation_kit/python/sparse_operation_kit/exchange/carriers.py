@@ -121,7 +121,7 @@ def _check_same_kind(kind):
     if len(missing) < sum(other != kind for _, other in others):
       if waited > min(_PATIENCE_SECONDS, limit or _PATIENCE_SECONDS):
         raise ValueError(
-            "sok.init: exchange must be the same on all ranks, got %s" % "; ".join(
+            "sok.init: exchange: expected the same on all ranks, got %s" % "; ".join(
                 "rank %d: %s" % (rank, other) for rank, (_, other) in enumerate(others)))
     elif limit and waited > limit:
       raise collectives.RankError(

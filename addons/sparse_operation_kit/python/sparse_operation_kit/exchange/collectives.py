@@ -96,7 +96,7 @@ class Channel(object):
     """
     said = self.gather_text(value)
     if any(text != said[0] for text in said):
-      raise ValueError("%s: %s must be the same on all ranks, got %s" % (
+      raise ValueError("%s: %s: expected the same on all ranks, got %s" % (
           self._name, what,
           "; ".join("rank %d: %s" % pair for pair in enumerate(said))))
 

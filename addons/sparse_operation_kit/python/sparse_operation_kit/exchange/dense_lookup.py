@@ -35,7 +35,7 @@ def all2all_dense_embedding(param, indices):
   """
   parts = kinds.parts(param)
   if not parts:
-    raise TypeError("sok.all2all_dense_embedding: param must be a SOK variable or an "
+    raise TypeError("sok.all2all_dense_embedding: param: expected a SOK variable or an "
                     "embedding variable, got %r" % (param,))
   with ops.name_scope("all2all_dense_embedding"):
     if not tensor_util.is_tensor(indices):

@@ -77,13 +77,13 @@ def DistributedOptimizer(optimizer, **kwargs):  # pylint: disable=invalid-name
                     (", ".join(unknown), ", ".join(sorted(known))))
   if kwargs.get("backward_passes_per_step", 1) != 1:
     raise ValueError(
-        "sok.DistributedOptimizer: backward_passes_per_step must be 1, got %r: the "
+        "sok.DistributedOptimizer: backward_passes_per_step: expected 1, got %r: the "
         "gradients of a table's rows cannot be collected over several batches" %
         (kwargs["backward_passes_per_step"],))
   if communication.num_ranks() == 1:
     return optimizer
   if kwargs.get("op") == hvd.Adasum:
-    raise ValueError("sok.DistributedOptimizer: op must be hvd.Average or hvd.Sum; "
+    raise ValueError("sok.DistributedOptimizer: op: expected hvd.Average or hvd.Sum; "
                      "Adasum has no meaning for the rows of a table")
   keras_ranks_patch.check_wrapped(optimizer, "sok.DistributedOptimizer")
   wrapped = hvd.DistributedOptimizer(optimizer, **kwargs)

@@ -19,7 +19,7 @@ def _check_param(param):
   parts = kinds.parts(param)
   if not parts:
     raise TypeError(
-        "sok.lookup_sparse: params must be embedding variables (see "
+        "sok.lookup_sparse: params: expected embedding variables (see "
         "tf.get_embedding_variable), got %r. For a dense variable use "
         "tf.nn.embedding_lookup_sparse." % (param,))
   # Check the partitioned variable too: the script may have set target_gpu on it.

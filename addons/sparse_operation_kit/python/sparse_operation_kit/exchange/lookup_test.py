@@ -137,12 +137,12 @@ class LookupSparseTest(parameterized.TestCase):
   def test_other_targets(self, target):
     variable = self._variable("user")
     variable.target_gpu = target
-    with self.assertRaisesRegex(ValueError, "target_gpu of variable 'user.*must be"):
+    with self.assertRaisesRegex(ValueError, "target_gpu of variable 'user.*expected"):
       sok.lookup_sparse(variable, _sparse())
 
   def test_dense_variable_is_refused(self):
     dense = tf.compat.v1.get_variable("dense", [10, 2])
-    with self.assertRaisesRegex(TypeError, "must be embedding variables.*'dense"):
+    with self.assertRaisesRegex(TypeError, "expected embedding variables.*'dense"):
       sok.lookup_sparse([dense], [_sparse()])
 
   def test_a_sum_over_ranks_by_nccl_has_no_gradient(self):

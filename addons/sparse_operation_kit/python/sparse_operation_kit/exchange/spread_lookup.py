@@ -101,7 +101,7 @@ def ranks_of(variable, num_ranks):
   if ranks and all(number_checks.is_int(r) and 0 <= r < num_ranks for r in ranks):
     return [int(r) for r in ranks]
   raise ValueError(
-      "sok.lookup_sparse: target_gpu of variable '%s' must be -1 (all ranks), a rank "
+      "sok.lookup_sparse: target_gpu of variable '%s': expected -1 (all ranks), a rank "
       "in [0, %d) or a list of ranks, got %r" %
       (variable.name, num_ranks, target))
 

@@ -134,13 +134,13 @@ def _optimizer(optimizer, what):
   """Returns the optimizer of an argument that may be a list of one, or None."""
   if isinstance(optimizer, (list, tuple)):
     if len(optimizer) != 1:
-      raise ValueError("%s: optimizer must be one, or a list of one, got %d" %
+      raise ValueError("%s: optimizer: expected one, or a list of one, got %d" %
                        (what, len(optimizer)))
     optimizer = optimizer[0]
   known = (tf.compat.v1.train.Optimizer, optimizers.OptimizerWrapper)
   if optimizer is not None and not isinstance(
       optimizer, known + tf_names.keras_optimizer_classes()):
-    raise TypeError("%s: optimizer must be a tf.train or Keras optimizer or a "
+    raise TypeError("%s: optimizer: expected a tf.train or Keras optimizer or a "
                     "sok.OptimizerWrapper, got %r" % (what, optimizer))
   return optimizer
 

@@ -230,7 +230,7 @@ class DumpLoadTest(parameterized.TestCase):
           (ValueError, "file name v_0", ([v, v],)),
           (ValueError, "a list of one, got 0", (v, [])),
           (ValueError, "a list of one, got 2", (v, [adagrad, adagrad])),
-          (TypeError, "optimizer must be", (v, "adam")),
+          (TypeError, "optimizer: expected", (v, "adam")),
           (ValueError, "slots of v_0, but not of w_0", ([v, w], adagrad)),
       ):
         with self.assertRaisesRegex(error, words):

@@ -79,7 +79,7 @@ def incremental_model_dump(sok_vars, time_threshold, sess=None):
 def _seconds(time, what):
   """Returns a time as whole seconds since 1970."""
   if not isinstance(time, datetime.datetime):
-    raise TypeError("%s: time_threshold must be a datetime.datetime, got %r" %
+    raise TypeError("%s: time_threshold: expected a datetime.datetime, got %r" %
                     (what, time))
   # A time without zone is UTC.
   return calendar.timegm(time.utctimetuple())

@@ -71,15 +71,15 @@ def check_backend(name, var_type, key_type, dtype):
   """
   backend = HYBRID if var_type is None else var_type
   if backend not in _BACKENDS:
-    raise ValueError("sok.DynamicVariable '%s': var_type must be 'hbm', 'hybrid' or "
+    raise ValueError("sok.DynamicVariable '%s': var_type: expected 'hbm', 'hybrid' or "
                      "'auto', got %r" % (name, var_type))
   key_type = dtypes.as_dtype(dtypes.int64 if key_type is None else key_type)
   if key_type not in _KEY_TYPES:
-    raise ValueError("sok.DynamicVariable '%s': key_type must be int64 or int32, got %s"
+    raise ValueError("sok.DynamicVariable '%s': key_type: expected int64 or int32, got %s"
                      % (name, key_type.name))
   dtype = dtypes.as_dtype(dtypes.float32 if dtype is None else dtype)
   if dtype != dtypes.float32:
-    raise NotImplementedError("sok.DynamicVariable '%s': dtype must be float32, got %s" %
+    raise NotImplementedError("sok.DynamicVariable '%s': dtype: expected float32, got %s" %
                               (name, dtype.name))
   return backend, key_type
 
@@ -102,7 +102,7 @@ def check_keywords(name, backend, keywords):
                       (name, key, ", ".join(sorted(_KEYWORDS))))
     check, value = _KEYWORDS[key], keywords[key]
     if not check.accepts(value):
-      raise ValueError("sok.DynamicVariable '%s': %s must be %s, got %r" %
+      raise ValueError("sok.DynamicVariable '%s': %s: expected %s, got %r" %
                        (name, key, check.words, value))
   if backend != HYBRID:
     for key in ("filter_ratio", "max_capacity"):
@@ -172,5 +172,5 @@ def initializer_of(name, backend, text):
     words = ["random", "ones", "zeros"]
     words += ["normal", "uniform"] if backend == HYBRID else []
     raise ValueError(
-        "sok.DynamicVariable '%s': initializer of var_type '%s' must be one of %s, or "
+        "sok.DynamicVariable '%s': initializer of var_type '%s': expected one of %s, or "
         "a number, got %r" % (name, backend, ", ".join(words), text))

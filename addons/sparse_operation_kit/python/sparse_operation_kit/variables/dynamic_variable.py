@@ -92,7 +92,7 @@ class DynamicVariable(embedding_variable.EmbeddingVariable):
     name = name or modes.default_name("sok_dynamic_Variable")
     if isinstance(dimension, bool) or not isinstance(
         dimension, numbers.Integral) or dimension < 1:
-      raise ValueError("sok.DynamicVariable '%s': dimension must be an integer of at "
+      raise ValueError("sok.DynamicVariable '%s': dimension: expected an integer of at "
                        "least 1, got %r" % (name, dimension))
     if constraint is not None:
       raise ValueError("sok.DynamicVariable '%s': constraint has no meaning for a table "
@@ -216,7 +216,7 @@ def _initializer(name, backend, initializer):
   if isinstance(initializer, type):
     initializer = initializer()
   if not callable(initializer):
-    raise TypeError("sok.DynamicVariable '%s': initializer must be a string, a number or "
+    raise TypeError("sok.DynamicVariable '%s': initializer: expected a string, a number or "
                     "an initializer, got %r" % (name, initializer))
   return "", initializer
 

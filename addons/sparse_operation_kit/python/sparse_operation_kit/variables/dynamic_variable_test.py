@@ -93,20 +93,20 @@ class DynamicVariableTest(parameterized.TestCase):
       (RuntimeError, "rank 1", dict(mode="localized:1")),
       (RuntimeError, "mode", dict(mode=0)),
       (TypeError, "unknown argument capacity", dict(capacity=5)),
-      (ValueError, "init_capacity must be a positive integer", dict(init_capacity=0)),
+      (ValueError, "init_capacity: expected a positive integer", dict(init_capacity=0)),
       (ValueError, "max_load_factor", dict(max_load_factor=1.5)),
-      (ValueError, "evict_strategy must be one of kEpochLfu", dict(evict_strategy="lru")),
-      (ValueError, r"evict_strategy must be .*\['kLru'\]", dict(evict_strategy=["kLru"])),
-      (ValueError, "io_by_cpu must be a bool", dict(io_by_cpu="yes")),
+      (ValueError, "evict_strategy: expected one of kEpochLfu", dict(evict_strategy="lru")),
+      (ValueError, r"evict_strategy: expected .*\['kLru'\]", dict(evict_strategy=["kLru"])),
+      (ValueError, "io_by_cpu: expected a bool", dict(io_by_cpu="yes")),
       (ValueError, "filter_ratio", dict(filter_ratio=2.)),
-      (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
+      (ValueError, "max_hbm_for_vectors: expected a number of gigabytes",
        dict(max_hbm_for_vectors=-1)),
-      (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
+      (ValueError, "max_hbm_for_vectors: expected a number of gigabytes",
        dict(max_hbm_for_vectors=float("inf"))),
-      (ValueError, "max_hbm_for_vectors must be a number of gigabytes",
+      (ValueError, "max_hbm_for_vectors: expected a number of gigabytes",
        dict(max_hbm_for_vectors="16")),
       (ValueError, "filter_ratio is for", dict(filter_ratio=.5, var_type="hbm")),
-      (ValueError, "max_capacity must be a positive", dict(max_capacity=-1)),
+      (ValueError, "max_capacity: expected a positive", dict(max_capacity=-1)),
       (ValueError, "max_capacity is for", dict(max_capacity=8, var_type="hbm")),
       (ValueError, "init_capacity 9 is more than max_capacity 8",
        dict(max_capacity=8, init_capacity=9)),
@@ -454,7 +454,7 @@ class All2AllDenseEmbeddingTest(absltest.TestCase):
       v = sok.DynamicVariable(2, name="v")
       with self.assertRaisesRegex(ValueError, "'v'.*one axis"):
         sok.all2all_dense_embedding(v, [[1, 2]])
-      with self.assertRaisesRegex(TypeError, "param must be"):
+      with self.assertRaisesRegex(TypeError, "param: expected"):
         sok.all2all_dense_embedding(tf.zeros([2, 2]), [1])
       with self.assertRaisesRegex(TypeError, "'v'.*int32 or int64"):
         sok.all2all_dense_embedding(v, [1.])

@@ -33,7 +33,7 @@ def target_of(mode):
   match = _LOCALIZED.match(mode) if isinstance(mode, str) else None
   if match is None:
     raise RuntimeError(
-        "sok: mode must be None, 'distributed' or 'localized:<rank>', got %r" % (mode,))
+        "sok: mode: expected None, 'distributed' or 'localized:<rank>', got %r" % (mode,))
   target, ranks = int(match.group(1)), communication.num_ranks()
   if target >= ranks:
     raise RuntimeError(

@@ -43,7 +43,7 @@ class _StaticVariable(embedding_variable.EmbeddingVariable):
       raise ValueError("sok.Variable '%s': constraint has no meaning for a table and must "
                        "be None" % name)
     if dtype is not None and dtypes.as_dtype(dtype) != dtypes.float32:
-      raise ValueError("sok.Variable '%s': dtype must be float32, got %s" %
+      raise ValueError("sok.Variable '%s': dtype: expected float32, got %s" %
                        (name, dtypes.as_dtype(dtype).name))
     self._num_ranks = num_ranks
     self._rank = communication.rank()
@@ -359,7 +359,7 @@ def _rows_source(name, initial_value, shape, initializer):
   if initial_value is None:
     dims = None if shape is None else tensor_shape.TensorShape(shape)
     if dims is None or dims.ndims != 2 or not dims.is_fully_defined():
-      raise ValueError("sok.Variable '%s': shape must be [rows, dim], got %s" %
+      raise ValueError("sok.Variable '%s': shape: expected [rows, dim], got %s" %
                        (name, shape))
     if isinstance(initializer, str):
       initializer = initializers.get(initializer)
@@ -372,7 +372,7 @@ def _rows_source(name, initial_value, shape, initializer):
     if not isinstance(initial_value, ops.Tensor):
       initial_value = np.asarray(initial_value, dtype=np.float32)
     elif initial_value.dtype != dtypes.float32:
-      raise ValueError("sok.Variable '%s': initial_value must be float32, got %s" %
+      raise ValueError("sok.Variable '%s': initial_value: expected float32, got %s" %
                        (name, initial_value.dtype.name))
     dims = tensor_shape.TensorShape(initial_value.shape)
     if dims.ndims != 2 or not dims.is_fully_defined():
