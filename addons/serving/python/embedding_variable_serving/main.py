@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the server: `python -m embedding_variable serve`."""
 
+import functools
 import importlib
 import importlib.util
 import logging
@@ -161,8 +162,10 @@ class ModelServer(object):
       servable.close()
       raise
     servable.start_serving()
+    servable.ran = functools.partial(self._metrics.ran, name, number)
     if self._batches:
-      servable = batching.Batched(servable, self._batches, params)
+      servable = batching.Batched(servable, self._batches, params,
+                                  functools.partial(self._metrics.batched, name, number))
     return recording.Recorded(servable, name, self.recorder) if self.recorder else servable
 
   def _start_grpc(self):

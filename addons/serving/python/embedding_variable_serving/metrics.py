@@ -10,10 +10,12 @@ import time
 from embedding_variable_serving import errors
 
 _SERVING = ":tensorflow:serving:"
+_BATCHING = _SERVING + "batching_session:"
 _LOADING = ":tensorflow:cc:saved_model:"
 
-# Upper bounds in microseconds.
-_BOUNDS = [10 * 1.8 ** k for k in range(33)]
+# Upper bounds of a histogram: of latencies in microseconds, and of rows.
+_LATENCIES = [10 * 1.8 ** k for k in range(33)]
+_ROWS = [2 ** k for k in range(20)]
 
 TYPE = "text/plain; version=0.0.4"
 
@@ -46,13 +48,35 @@ class Metrics(object):
     with self._lock:
       self._counters[key] = self._counters.get(key, 0) + by
 
-  def observe(self, name, microseconds, **labels):
-    """Adds a value to a histogram."""
+  def observe(self, name, value, bounds=_LATENCIES, **labels):
+    """Adds a value to a histogram: microseconds, or another unit with its own bounds."""
     key = name, tuple(labels.items())
     with self._lock:
-      counts, total = self._histograms.get(key) or ([0] * (len(_BOUNDS) + 1), 0.)
-      counts[bisect.bisect_left(_BOUNDS, microseconds)] += 1
-      self._histograms[key] = [counts, total + microseconds]
+      counts, total, _ = self._histograms.get(key) or ([0] * (len(bounds) + 1), 0., bounds)
+      counts[bisect.bisect_left(bounds, value)] += 1
+      self._histograms[key] = [counts, total + value, bounds]
+
+  def ran(self, model, version, seconds):
+    """Records a run of a version's session."""
+    self.observe(_SERVING + "runtime_latency", seconds * 1e6, model_name=model, runtime="TF1",
+                 version=version)
+
+  def batched(self, model, version, waited, rows, padded):
+    """Records a run of a batch.
+
+    Args:
+      model, version: name and number.
+      waited: list, the seconds that each request of the batch waited.
+      rows: list, the rows of each request.
+      padded: the rows that ran.
+    """
+    labels = dict(model_name=model, version=version)
+    self.count(_BATCHING + "wrapped_run_count", **labels)
+    for seconds, number in zip(waited, rows):
+      self.observe(_BATCHING + "queuing_latency", seconds * 1e6, **labels)
+      self.observe(_BATCHING + "input_batch_size", number, _ROWS, **labels)
+    self.observe(_BATCHING + "processed_batch_size", padded, _ROWS, **labels)
+    self.observe(_BATCHING + "padding_size", padded - sum(rows), _ROWS, **labels)
 
   @contextlib.contextmanager
   def request(self, model, api, entrypoint):
@@ -91,7 +115,8 @@ class Metrics(object):
     """Returns all metrics as bytes."""
     with self._lock:
       counters = sorted(self._counters.items(), key=str)
-      histograms = sorted(((k, list(c), s) for k, (c, s) in self._histograms.items()), key=str)
+      histograms = sorted(((k, list(c), s, b) for k, (c, s, b) in self._histograms.items()),
+                          key=str)
     lines, typed = [], set()
 
     def add_type(name, kind):
@@ -102,10 +127,10 @@ class Metrics(object):
     for (name, labels), value in counters:
       add_type(name, "counter")
       lines.append("%s{%s} %d" % (name, _labels(labels), value))
-    for (name, labels), counts, total in histograms:
+    for (name, labels), counts, total, bounds in histograms:
       add_type(name, "histogram")
       cumulative = 0
-      for bound, number in zip(["%.6g" % b for b in _BOUNDS] + ["+Inf"], counts):
+      for bound, number in zip(["%.6g" % b for b in bounds] + ["+Inf"], counts):
         cumulative += number
         lines.append('%s_bucket{%s} %d' % (name, _labels(labels + (("le", bound),)),
                                            cumulative))

@@ -196,6 +196,16 @@ class OptionsTest(absltest.TestCase):
                      r'status="OK",version="1"} \d')
     self.assertRegex(text, r':tensorflow:serving:request_latency_bucket{model_name="default",'
                      r'API="Predict",entrypoint="GRPC",version="1",le="\+Inf"} \d')
+    labels = 'model_name="default",version="1"'
+    batching = ":tensorflow:serving:batching_session:"
+    self.assertRegex(text, ':tensorflow:serving:runtime_latency_count{model_name="default",'
+                     'runtime="TF1",version="1"} [1-9]')
+    self.assertRegex(text, batching + 'wrapped_run_count{%s} [1-9]' % labels)
+    for name in ("queuing_latency", "input_batch_size", "processed_batch_size",
+                 "padding_size"):
+      self.assertRegex(text, batching + name + '_count{%s} [1-9]' % labels)
+    # All requests of this test have one row.
+    self.assertRegex(text, batching + r'input_batch_size_bucket{%s,le="1"} [1-9]' % labels)
     self.assertIn(':tensorflow:cc:saved_model:load_attempt_count{model_path="%s/1",'
                   'status="success"} 1' % self.folder, text)
     self.assertIn('status="NOT_FOUND"', text)

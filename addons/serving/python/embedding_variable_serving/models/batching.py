@@ -47,7 +47,7 @@ def parameters(message):
 class _Task(object):
 
   def __init__(self, feeds, size, deadline):
-    self.feeds, self.size, self.deadline = feeds, size, deadline
+    self.feeds, self.size, self.deadline, self.begin = feeds, size, deadline, time.time()
     self.done = threading.Event()
     self.outputs = self.error = None
 
@@ -135,8 +135,8 @@ class Pool(object):
 class _Queue(object):
   """Tasks of one signature of one version."""
 
-  def __init__(self, servable, signature, params):
-    self._servable, self._signature, self.params = servable, signature, params
+  def __init__(self, servable, signature, params, ran):
+    self._servable, self._signature, self.params, self._ran = servable, signature, params, ran
     self.batches = collections.deque()
 
   def run(self, tasks):
@@ -157,8 +157,11 @@ class _Queue(object):
       if timeout_ms <= 0:
         raise errors.ServingError("RESOURCE_EXHAUSTED",
                                   "the deadlines of all requests passed in the batch queue")
-    size = sum(task.size for task in tasks)
+    sizes, now = [task.size for task in tasks], time.time()
+    size = sum(sizes)
     padded = next((s for s in self.params.sizes if s >= size), size)
+    if self._ran:
+      self._ran([now - task.begin for task in tasks], sizes, padded)
     feeds = {name: self._joined(name, [task.feeds[name] for task in tasks], padded - size)
              for name in self._signature.inputs}
     names = list(self._signature.outputs)
@@ -195,12 +198,20 @@ class _Queue(object):
 class Batched(object):
   """A SavedModel whose runs of a whole signature are batched."""
 
-  def __init__(self, servable, pool, params=None):
-    """Args: a SavedModel, a Pool, Parameters in place of the pool's. Threads are the pool's."""
+  def __init__(self, servable, pool, params=None, ran=None):
+    """Makes a queue for each signature.
+
+    Args:
+      servable: SavedModel.
+      pool: Pool, whose threads run the batches.
+      params: Parameters in place of the pool's.
+      ran: function of (seconds that each request waited, rows of each, rows that run), called
+        for each batch.
+    """
     self._servable, self._pool, self._params = servable, pool, params or pool.params
     self.signatures, self.session = servable.signatures, servable.session
     self.follower = getattr(servable, "follower", None)
-    self._queues = {name: _Queue(servable, signature, self._params)
+    self._queues = {name: _Queue(servable, signature, self._params, ran)
                     for name, signature in servable.signatures.items()}
     for queue in self._queues.values():
       pool.add(queue)

@@ -3,6 +3,7 @@
 """A SavedModel in a session of its own: signatures, checked feeds, runs."""
 
 import collections
+import time
 
 import numpy as np
 import tensorflow as tf
@@ -83,6 +84,7 @@ class SavedModel(object):
     session: runs in it change the served state.
     has_deltas: bool, whether apply_delta can change its tables.
     broken: string, why a delta was applied in part, so that no request is answered; or None.
+    ran: function of the seconds of each run of a request's ops, or None.
   """
 
   def __init__(self, path, tags=("serve",), config=None, in_caller=False):
@@ -95,7 +97,7 @@ class SavedModel(object):
       in_caller: requests run their ops in the thread that calls `run`.
     """
     self._request_pool = _CALLER if in_caller else 0
-    self.broken = None
+    self.broken = self.ran = None
     graph = tf.Graph()
     self.session = _Session(graph=graph, config=config)
     try:
@@ -180,9 +182,12 @@ class SavedModel(object):
       options = tf.compat.v1.RunOptions(
           timeout_in_ms=max(1, int(timeout_ms)),
           inter_op_thread_pool=self.session.pool)
+    begin = time.time()
     arrays = self.session.run([signature.outputs[name].tensor for name in names],
                               {signature.inputs[name].tensor: feeds[name]
                                for name in sorted(feeds)}, options=options)
+    if self.ran:
+      self.ran(time.time() - begin)
     found = dict(zip(names, arrays))
     return [found[name] for name in outputs]
 
