@@ -29,9 +29,6 @@ _IDIOM = re.compile(
     re.IGNORECASE)
 _PLACE = re.compile(r"(?:^|[a-z0-9_])(?:There|Here|Told|Begun)(?=[A-Z0-9_]|$)"
                     r"|(?:^|_)(?:there|here|told|begun)(?=_|$)")
-# Code that still has such names: the ids of a request to deduplicate in GPU memory.
-_PLACES_LEFT = ("kernels/engine/", "addons/sparse_operation_kit/exchange/route.cc",
-                "addons/sparse_operation_kit/exchange/gpu/exchange_gpu_test.cc")
 _LITERAL = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 _NOT_CODE = re.compile(
@@ -199,8 +196,6 @@ def _tokens(path, text):
 
 def _names(path, text):
   """Returns [(line, identifier)] of the code of one file, without comments and literals."""
-  if path.startswith(_PLACES_LEFT):
-    return []
   if path.endswith(_CPP):
     code = _NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
     return [(number, name) for number, line in enumerate(code.splitlines(), 1)
@@ -251,8 +246,7 @@ def violations(path, text):
       for pattern, remedy in _MESSAGES:
         for words in pattern.findall(literal):
           add(number, "'%s': %s" % (words, remedy))
-    if _PLACE.search(re.sub(r"\W", "_", path.rsplit("/", 1)[-1])) and (
-        not path.startswith(_PLACES_LEFT)):
+    if _PLACE.search(re.sub(r"\W", "_", path.rsplit("/", 1)[-1])):
       add(1, "the file's name: name what it holds")
     for number, name in _names(path, text):
       if _PLACE.search(name):

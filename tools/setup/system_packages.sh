@@ -33,6 +33,7 @@ if [[ "${part}" == all ]]; then
   [[ -f /usr/include/rocksdb/c.h ]] || optional+=(librocksdb-dev)
   [[ -f /usr/include/hiredis/hiredis.h ]] || optional+=(libhiredis-dev)
   [[ -f /usr/include/librdkafka/rdkafka.h ]] || optional+=(librdkafka-dev)
+  command -v h2load >/dev/null || optional+=(nghttp2-client)
 fi
 [[ ${#missing[@]} -eq 0 && ${#optional[@]} -eq 0 ]] && exit 0
 

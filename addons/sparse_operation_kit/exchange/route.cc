@@ -88,11 +88,11 @@ ev::DistinctRequest RequestOf(const RouteInput& in,
   request.num_samples = in.batch_size;
   request.on_device = in.on_device;
   if (in.on_device) {
-    request.there.ids64 = in.ids64;
-    request.there.ids32 = in.ids32;
-    request.there.row_splits = in.row_splits;
-    request.there.coo_indices = in.coo_indices;
-    request.there.stream = *in.stream;
+    request.device_ids.ids64 = in.ids64;
+    request.device_ids.ids32 = in.ids32;
+    request.device_ids.row_splits = in.row_splits;
+    request.device_ids.coo_indices = in.coo_indices;
+    request.device_ids.stream = *in.stream;
   }
   request.brings_inverse = options.brings_inverse && !in.on_device;
   // If inverses are read on the host, they need the keys' places, and fetching

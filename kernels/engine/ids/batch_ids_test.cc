@@ -306,11 +306,11 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
        {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&pool_)}) {
     const Tables tables = MakeTables();
     std::vector<TableIds*> plans;
-    std::vector<bool> there;
+    std::vector<bool> has_device_ids;
     for (const auto& table : tables) {
       const bool on_device =
           table->in.num_ids >= 900 && table->in.weights == nullptr;
-      there.push_back(on_device);
+      has_device_ids.push_back(on_device);
       plans.push_back(&table->plan);
       if (!on_device) continue;
       auto* distinct =
@@ -328,15 +328,15 @@ TEST_F(BatchIdsTest, DevicesDeduplicate) {
     options.order = DistinctOrder::kFirstOccurrence;
     options.ids_per_put = 7000;
     options.keys_known = [&](int t, Parallel*) {
-      EXPECT_FALSE(there[t]);
+      EXPECT_FALSE(has_device_ids[t]);
       return Status::OK();
     };
     ASSERT_TRUE(Plan(tables, options, parallel, &queue).ok());
     ASSERT_TRUE(queue.Finish(parallel).ok());
     for (size_t t = 0; t < tables.size(); ++t) {
       TableIds* const plan = plans[t];
-      EXPECT_EQ(there[t] ? 1 : 0, taken[t]);
-      if (there[t]) {
+      EXPECT_EQ(has_device_ids[t] ? 1 : 0, taken[t]);
+      if (has_device_ids[t]) {
         std::copy_n(plan->distinct->keys(), plan->num_unique, plan->unique);
         ASSERT_TRUE(plan->distinct->Inverse(plan->inverse, plan->counts).ok());
       }

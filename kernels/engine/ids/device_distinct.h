@@ -41,10 +41,10 @@ struct DistinctRequest {
   std::string name;         // of the table, for messages
   int64_t num_ids = 0;      // N, at least 1
   int64_t num_samples = 0;  // B
-  // True if ids and samples are in device memory, given by 'there'. Otherwise
-  // ids are given by Put and samples by Start.
+  // True if ids and samples are in device memory, given by 'device_ids'.
+  // Otherwise ids are given by Put and samples by Start.
   bool on_device = false;
-  IdsOnDevice there;
+  IdsOnDevice device_ids;
   // Copies the inverse to the host together with the keys, so that Inverse does
   // not wait for the device. Not supported for a batch in device memory.
   bool brings_inverse = false;

@@ -385,9 +385,9 @@ TEST_F(KnownKeysTest, KeysWhoseHashesMeetAreKeptApart) {
 // slots that were never used.
 TEST_F(KnownKeysTest, KeysComeAndGo) {
   std::mt19937_64 random(3);
-  std::vector<int64_t> here;
+  std::vector<int64_t> on_host;
   for (int round = 0; round < 30; ++round) {
-    std::vector<int64_t> ids = here;
+    std::vector<int64_t> ids = on_host;
     for (int i = 0; i < 600; ++i) {
       const int64_t key = static_cast<int64_t>(random());
       if (index_.count(key) != 0) continue;
@@ -397,7 +397,7 @@ TEST_F(KnownKeysTest, KeysComeAndGo) {
     std::shuffle(ids.begin(), ids.end(), random);
     ASSERT_EQ(std::vector<int64_t>(), UnknownAmong(ids)) << round;
     const std::vector<int64_t> gone(ids.begin(), ids.begin() + ids.size() / 2);
-    here.assign(ids.begin() + ids.size() / 2, ids.end());
+    on_host.assign(ids.begin() + ids.size() / 2, ids.end());
     Forget(gone);
     ASSERT_EQ(gone, UnknownAmong(gone)) << round;
   }

@@ -109,23 +109,23 @@ bool HostDeviceDistinct::IsDone() const {
 
 // Reads ids and samples in GPU memory.
 Status HostDeviceDistinct::Read() {
-  HostStream::Wait(there_.stream);
+  HostStream::Wait(device_ids_.stream);
   const auto reached = [](const auto* array) {
     const auto* const at = Reach(array);
     Check(at != nullptr, "ids or samples are not in the device's memory", 0);
     return at;
   };
-  if (there_.ids64 != nullptr) {
-    std::copy_n(reached(there_.ids64), ids_.size(), ids_.begin());
+  if (device_ids_.ids64 != nullptr) {
+    std::copy_n(reached(device_ids_.ids64), ids_.size(), ids_.begin());
   } else {
-    std::copy_n(reached(there_.ids32), ids_.size(), ids_.begin());
+    std::copy_n(reached(device_ids_.ids32), ids_.size(), ids_.begin());
   }
   offsets_.resize(num_samples_ + 1);
   const Status status =
-      there_.row_splits != nullptr
-          ? OffsetsFromSplits(reached(there_.row_splits), num_samples_,
+      device_ids_.row_splits != nullptr
+          ? OffsetsFromSplits(reached(device_ids_.row_splits), num_samples_,
                               ids_.size(), "", offsets_.data())
-          : OffsetsFromIndices(reached(there_.coo_indices), num_samples_,
+          : OffsetsFromIndices(reached(device_ids_.coo_indices), num_samples_,
                                ids_.size(), "", offsets_.data());
   return status.ok() ? status
                      : Status(StatusCode::kUnimplemented, status.message());

@@ -66,7 +66,7 @@ class HostDeviceDistinct : public DeviceDistinct {
         unstarted_(std::move(unstarted)),
         on_device_(request.on_device),
         brings_inverse_(request.brings_inverse),
-        there_(request.there),
+        device_ids_(request.device_ids),
         owners_(request.owners.begin(), request.owners.end()),
         num_owners_(request.num_owners),
         ids_(request.num_ids),
@@ -114,7 +114,7 @@ class HostDeviceDistinct : public DeviceDistinct {
   const int64_t num_samples_;
   const UnstartedTables unstarted_;
   const bool on_device_, brings_inverse_;
-  const IdsOnDevice there_;
+  const IdsOnDevice device_ids_;
   const std::vector<int32_t> owners_;
   const int num_owners_;
   std::atomic<State> state_{State::kPutting};

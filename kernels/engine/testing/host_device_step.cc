@@ -350,11 +350,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     ~MetaUpdates() override {
       Check(is_asked || !is_handed_out, "a step is not asked for its rows", 0);
     }
-    Status Wait(GpuStepRows* told) override {
+    Status Wait(GpuStepRows* listed) override {
       is_asked = true;
-      told->numbers = numbers;
-      told->rows = rows;
-      told->counts = counts;
+      listed->numbers = numbers;
+      listed->rows = rows;
+      listed->counts = counts;
       return Status::OK();
     }
     void Add(int number, const std::vector<RowHandle>& handles,

@@ -75,8 +75,8 @@ class StepTest : public ::testing::Test {
                             std::vector<SlotSpec> slots = {{"A", 0.1f}}) {
     const int64_t steps = HostDeviceSteps(), updates = HostDeviceStepUpdates();
     std::shared_ptr<const LookupPlan> plan;
-    std::vector<float> here(2 * kIds);
-    float* out = in.stream == nullptr ? here.data() : memory_;
+    std::vector<float> outputs(2 * kIds);
+    float* out = in.stream == nullptr ? outputs.data() : memory_;
     Status status = PooledForward(std::vector<PooledInput>{in}, {table},
                                   std::vector<float*>{out}, nullptr, &plan);
     EXPECT_TRUE(status.ok()) << status.message();

@@ -518,16 +518,16 @@ TEST_P(ExchangeGpuTest, DeduplicatesManyTablesTogether) {
         request.owners = batch.owners;
       }
       if (!request.on_device) continue;
-      request.there.stream = stream_;
+      request.device_ids.stream = stream_;
       if (is_narrow) {
-        request.there.ids32 = CopyToDevice(batch.narrow);
+        request.device_ids.ids32 = CopyToDevice(batch.narrow);
       } else {
-        request.there.ids64 = CopyToDevice(batch.ids);
+        request.device_ids.ids64 = CopyToDevice(batch.ids);
       }
       if (t % 4 == 2) {
-        request.there.row_splits = CopyToDevice(batch.splits);
+        request.device_ids.row_splits = CopyToDevice(batch.splits);
       } else {
-        request.there.coo_indices = CopyToDevice(batch.indices);
+        request.device_ids.coo_indices = CopyToDevice(batch.indices);
       }
     }
     // Later rounds reuse memory. 'dropped' is never started.

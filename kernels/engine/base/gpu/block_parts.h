@@ -43,7 +43,7 @@ class Carver {
     return reinterpret_cast<T*>(At(parts_.AddBytes(count * sizeof(T))));
   }
   // First byte of the next array.
-  char* here() const { return At(parts_.bytes()); }
+  char* next() const { return At(parts_.bytes()); }
   size_t bytes() const { return parts_.bytes(); }
 
  private:

@@ -27,10 +27,10 @@ TEST(PartsTest, EachBeginsAligned) {
 TEST(CarverTest, GivesArraysOfABlock) {
   alignas(256) static char block[1024];
   Carver carve(block);
-  EXPECT_EQ(block, carve.here());
+  EXPECT_EQ(block, carve.next());
   EXPECT_EQ(block, carve.Take<char>(3));
   EXPECT_EQ(reinterpret_cast<int64_t*>(block + 256), carve.Take<int64_t>(33));
-  EXPECT_EQ(block + 768, carve.here());
+  EXPECT_EQ(block + 768, carve.next());
   EXPECT_EQ(block + 768, carve.Take<char>(0));
   EXPECT_EQ(reinterpret_cast<float*>(block + 768), carve.Take<float>(1));
   EXPECT_EQ(1024u, carve.bytes());
@@ -38,10 +38,10 @@ TEST(CarverTest, GivesArraysOfABlock) {
 
 TEST(CarverTest, WithoutABlockCountsTheSame) {
   Carver count(nullptr);
-  EXPECT_EQ(nullptr, count.here());
+  EXPECT_EQ(nullptr, count.next());
   EXPECT_EQ(nullptr, count.Take<char>(3));
   EXPECT_EQ(nullptr, count.Take<int64_t>(33));
-  EXPECT_EQ(nullptr, count.here());
+  EXPECT_EQ(nullptr, count.next());
   EXPECT_EQ(768u, count.bytes());
 }
 

@@ -240,9 +240,9 @@ TEST_F(PooledUpdateTest, SeveralTablesAndThoseInOtherMemoryAtOnce) {
 
 // One lookup's table twice in a call: as in two calls, one after the other.
 TEST_F(PooledUpdateTest, OneTableOfALookupTwice) {
-  const RowStorage here = testing::StorageUnderTest();
-  const auto at_once = MakeTable(Options(4, here));
-  const auto apart = MakeTable(Options(4, here));
+  const RowStorage storage = testing::StorageUnderTest();
+  const auto at_once = MakeTable(Options(4, storage));
+  const auto apart = MakeTable(Options(4, storage));
   std::mt19937_64 random(11);
   const Batch batch(300, 4, 400, 4, &random);
   std::vector<float> others = batch.grads;

@@ -32,7 +32,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/keyed_hash.h"
 #include "kernels/engine/ids/gpu/distinct.h"
-#include "kernels/engine/ids/gpu/samples_there.cuh"
+#include "kernels/engine/ids/gpu/samples_on_device.cuh"
 #include "kernels/engine/ids/gpu/tiles.cuh"
 
 namespace ev {

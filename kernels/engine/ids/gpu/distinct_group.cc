@@ -18,11 +18,11 @@ namespace {
 
 // Checks that a batch in device memory is in the memory of this device.
 Status CheckIsOnDevice(int device, const DistinctRequest& request) {
-  const IdsOnDevice& there = request.there;
-  for (const void* array : {static_cast<const void*>(there.ids64),
-                            static_cast<const void*>(there.ids32),
-                            static_cast<const void*>(there.row_splits),
-                            static_cast<const void*>(there.coo_indices)}) {
+  const IdsOnDevice& device_ids = request.device_ids;
+  for (const void* array : {static_cast<const void*>(device_ids.ids64),
+                            static_cast<const void*>(device_ids.ids32),
+                            static_cast<const void*>(device_ids.row_splits),
+                            static_cast<const void*>(device_ids.coo_indices)}) {
     if (array == nullptr) continue;
     const Status status =
         CheckIsOn(device, array, "a tensor of ids or samples");
@@ -70,20 +70,20 @@ Status DistinctGroup::Make(int device, Span<const DistinctRequest> requests,
 void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
                            char* device, size_t* host_bytes,
                            size_t* device_bytes) {
-  Carver here(host), there(device);
+  Carver on_host(host), on_device(device);
   // Ranges that one call copies have the same layout in both memories.
   const auto begin = [&](Stretch* stretch) {
-    *stretch = {here.here(), there.here(), there.bytes()};
+    *stretch = {on_host.next(), on_device.next(), on_device.bytes()};
   };
   const auto end = [&](Stretch* stretch) {
-    stretch->bytes = there.bytes() - stretch->bytes;
+    stretch->bytes = on_device.bytes() - stretch->bytes;
   };
   begin(&cleared_);
   for (size_t t = 0; t < requests.size(); ++t) {
     DistinctBatch* const batch = &batches_[t];
-    batch->entries =
-        there.Take<unsigned long long>(NumDistinctEntries(requests[t].num_ids));
-    batch->done = there.Take<uint32_t>(kDistinctDone);
+    batch->entries = on_device.Take<unsigned long long>(
+        NumDistinctEntries(requests[t].num_ids));
+    batch->done = on_device.Take<uint32_t>(kDistinctDone);
   }
   end(&cleared_);
   // Without gaps, as StagedUpload requires.
@@ -92,14 +92,14 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
   for (const DistinctRequest& request : requests) {
     if (!request.on_device) num_offsets += request.num_samples + 1;
   }
-  int32_t* host_offsets = here.Take<int32_t>(num_offsets);
-  int32_t* device_offsets = there.Take<int32_t>(num_offsets);
+  int32_t* host_offsets = on_host.Take<int32_t>(num_offsets);
+  int32_t* device_offsets = on_device.Take<int32_t>(num_offsets);
   offsets_.bytes = num_offsets * sizeof(int32_t);
   begin(&inverses_);
   for (size_t t = 0; t < requests.size(); ++t) {
     if (!requests[t].brings_inverse) continue;
-    tables_[t].here.inverse = here.Take<int32_t>(requests[t].num_ids);
-    batches_[t].inverse = there.Take<int32_t>(requests[t].num_ids);
+    tables_[t].on_host.inverse = on_host.Take<int32_t>(requests[t].num_ids);
+    batches_[t].inverse = on_device.Take<int32_t>(requests[t].num_ids);
   }
   end(&inverses_);
   owned_.clear();
@@ -107,9 +107,9 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
   for (size_t t = 0; t < requests.size(); ++t) {
     const DistinctRequest& request = requests[t];
     if (request.owners.empty()) continue;
-    tables_[t].here.owners = here.Take<int32_t>(request.owners.size());
+    tables_[t].on_host.owners = on_host.Take<int32_t>(request.owners.size());
     owned_.emplace_back();
-    owned_.back().owners = there.Take<int32_t>(request.owners.size());
+    owned_.back().owners = on_device.Take<int32_t>(request.owners.size());
   }
   end(&owners_);
   auto owned = owned_.begin();
@@ -119,34 +119,34 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
     const size_t tiles = NumDistinctTiles(request.num_ids);
     Table* const table = &tables_[t];
     DistinctBatch* const batch = &batches_[t];
-    table->here.ids = here.Take<char>(n * sizeof(int64_t));
-    table->here.keys = reinterpret_cast<int64_t*>(table->here.ids);
-    batch->sent.counts = here.Take<DistinctCounts>(1);
+    table->on_host.ids = on_host.Take<char>(n * sizeof(int64_t));
+    table->on_host.keys = reinterpret_cast<int64_t*>(table->on_host.ids);
+    batch->sent.counts = on_host.Take<DistinctCounts>(1);
     if (request.on_device) {
-      batch->offsets = there.Take<int32_t>(request.num_samples + 1);
+      batch->offsets = on_device.Take<int32_t>(request.num_samples + 1);
     } else {
-      table->ids = there.Take<char>(n * sizeof(int64_t));
+      table->ids = on_device.Take<char>(n * sizeof(int64_t));
       batch->ids = table->ids;
       if (host != nullptr) {
-        table->here.offsets = host_offsets;
+        table->on_host.offsets = host_offsets;
         batch->offsets = device_offsets;
         host_offsets += request.num_samples + 1;
         device_offsets += request.num_samples + 1;
       }
     }
-    if (!request.brings_inverse) batch->inverse = there.Take<int32_t>(n);
-    batch->heads = there.Take<uint32_t>(n);
-    batch->tiles = there.Take<uint32_t>(tiles);
-    batch->counted = there.Take<uint32_t>(2);
-    batch->keys = there.Take<int64_t>(n);
-    batch->counts = there.Take<int32_t>(n);
+    if (!request.brings_inverse) batch->inverse = on_device.Take<int32_t>(n);
+    batch->heads = on_device.Take<uint32_t>(n);
+    batch->tiles = on_device.Take<uint32_t>(tiles);
+    batch->counted = on_device.Take<uint32_t>(2);
+    batch->keys = on_device.Take<int64_t>(n);
+    batch->counts = on_device.Take<int32_t>(n);
     if (request.owners.empty()) {
-      batch->sent.keys = table->here.keys;
+      batch->sent.keys = table->on_host.keys;
       continue;
     }
-    table->here.owner_starts = here.Take<int32_t>(request.num_owners + 1);
-    table->places = there.Take<int32_t>(n);
-    owned->tiles = there.Take<uint32_t>(request.num_owners * tiles);
+    table->on_host.owner_starts = on_host.Take<int32_t>(request.num_owners + 1);
+    table->places = on_device.Take<int32_t>(n);
+    owned->tiles = on_device.Take<uint32_t>(request.num_owners * tiles);
     owned->keys = batch->keys;
     owned->num_keys = batch->counted;
     owned->most_keys = request.num_ids;
@@ -157,17 +157,17 @@ void DistinctGroup::LayOut(Span<const DistinctRequest> requests, char* host,
       owned->done = batch->done + (kDistinctDone - 1);
     }
     owned->places = table->places;
-    owned->starts = table->here.owner_starts;
-    owned->sorted = table->here.keys;
+    owned->starts = table->on_host.owner_starts;
+    owned->sorted = table->on_host.keys;
     ++owned;
   }
-  *host_bytes = here.bytes();
-  *device_bytes = there.bytes();
+  *host_bytes = on_host.bytes();
+  *device_bytes = on_device.bytes();
 }
 
 Status DistinctGroup::SendUp(const Stretch& stretch) {
   if (stretch.bytes == 0) return Status::OK();
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(stretch.there, stretch.here,
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(stretch.on_device, stretch.on_host,
                                           stretch.bytes, cudaMemcpyHostToDevice,
                                           context_->stream()));
   return Status::OK();
@@ -184,25 +184,26 @@ Status DistinctGroup::Prepare(Span<const DistinctRequest> requests) {
     table->on_device = request.on_device;
     table->is_sorted = !request.owners.empty();
     table->brings_inverse = request.brings_inverse;
-    std::copy(request.owners.begin(), request.owners.end(), table->here.owners);
+    std::copy(request.owners.begin(), request.owners.end(),
+              table->on_host.owners);
     batch->num_ids = static_cast<uint32_t>(request.num_ids);
     batch->num_samples = request.num_samples;
     if (!request.on_device) continue;
-    const IdsOnDevice& there = request.there;
-    batch->is_narrow = there.ids32 != nullptr;
-    batch->ids = batch->is_narrow ? static_cast<const void*>(there.ids32)
-                                  : static_cast<const void*>(there.ids64);
-    batch->splits = there.row_splits;
-    batch->indices = there.coo_indices;
+    const IdsOnDevice& device_ids = request.device_ids;
+    batch->is_narrow = device_ids.ids32 != nullptr;
+    batch->ids = batch->is_narrow ? static_cast<const void*>(device_ids.ids32)
+                                  : static_cast<const void*>(device_ids.ids64);
+    batch->splits = device_ids.row_splits;
+    batch->indices = device_ids.coo_indices;
     const auto is_same = [&](const DeviceStream& stream) {
-      return stream.native == there.stream.native;
+      return stream.native == device_ids.stream.native;
     };
     if (std::none_of(streams_.begin(), streams_.end(), is_same)) {
-      streams_.push_back(there.stream);
+      streams_.push_back(device_ids.stream);
     }
   }
-  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(cleared_.there, 0xFF, cleared_.bytes,
-                                          context_->stream()));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(cleared_.on_device, 0xFF,
+                                          cleared_.bytes, context_->stream()));
   return SendUp(owners_);
 }
 
@@ -213,9 +214,9 @@ Status DistinctGroup::Start(size_t t, bool is_narrow,
   if (!table.on_device) {
     batches_[t].is_narrow = is_narrow;
     EV_RETURN_IF_ERROR(offsets_upload_->Put(
-        reinterpret_cast<char*>(table.here.offsets) - offsets_.here,
+        reinterpret_cast<char*>(table.on_host.offsets) - offsets_.on_host,
         offsets.data(), offsets.size() * sizeof(int32_t), offsets_.bytes,
-        offsets_.here, offsets_.there, context_->stream()));
+        offsets_.on_host, offsets_.on_device, context_->stream()));
   }
   if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return Status::OK();
   launched_ = Launch();
@@ -231,7 +232,7 @@ Status DistinctGroup::Launch() {
   EV_RETURN_IF_ERROR(LaunchSortByOwner(owned_, context_->stream()));
   if (inverses_.bytes == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(inverses_.here, inverses_.there, inverses_.bytes,
+      cudaMemcpyAsync(inverses_.on_host, inverses_.on_device, inverses_.bytes,
                       cudaMemcpyDeviceToHost, context_->stream()));
   return Status::OK();
 }

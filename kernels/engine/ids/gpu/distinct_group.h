@@ -47,7 +47,7 @@ class DistinctGroup {
       int32_t* inverse = nullptr;
       int32_t* owners = nullptr;
       int32_t* owner_starts = nullptr;
-    } here;
+    } on_host;
   };
 
   // REQUIRES: the device is current. InvalidArgument, with the table's name: a
@@ -82,8 +82,8 @@ class DistinctGroup {
   // A range of both memories, with data of all tables, that is cleared or
   // copied by one call.
   struct Stretch {
-    char* here = nullptr;
-    char* there = nullptr;
+    char* on_host = nullptr;
+    char* on_device = nullptr;
     size_t bytes = 0;
   };
 

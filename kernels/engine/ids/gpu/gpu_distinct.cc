@@ -13,7 +13,7 @@
 
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/ids/gpu/samples_there.h"
+#include "kernels/engine/ids/gpu/samples_on_device.h"
 
 namespace ev {
 namespace gpu {
@@ -44,7 +44,7 @@ Status GpuDistinct::PutBytes(int64_t begin, const void* ids, size_t count,
   if (count == 0) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return ids_.Put(begin * width, ids, count * width, table_.num_ids * width,
-                  table_.here.ids, table_.ids, group_->context()->stream());
+                  table_.on_host.ids, table_.ids, group_->context()->stream());
 }
 
 Status GpuDistinct::Put(int64_t begin, Span<const int64_t> ids) {
@@ -64,7 +64,7 @@ bool GpuDistinct::IsDone() const { return group_->IsDone(); }
 
 Status GpuDistinct::Wait() {
   EV_RETURN_IF_ERROR(group_->Wait());
-  const DistinctCounts counted = *there().sent.counts;
+  const DistinctCounts counted = *batch().sent.counts;
   num_unique_ = counted.num_unique;
   if (num_unique_ < 1 || num_unique_ > table_.num_ids) {
     group_->Fail();
@@ -88,7 +88,7 @@ size_t GpuDistinct::AtOf(const void* array) const {
 
 Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
   if (table_.brings_inverse) {
-    const int32_t* const brought = table_.here.inverse;
+    const int32_t* const brought = table_.on_host.inverse;
     if (inverse != nullptr) std::copy_n(brought, table_.num_ids, inverse);
     if (counts == nullptr) return Status::OK();
     std::fill_n(counts, num_unique_, 0);
@@ -100,11 +100,11 @@ Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
       inverse == nullptr ? 0 : table_.num_ids * sizeof(int32_t);
   const size_t count_bytes =
       counts == nullptr ? 0 : num_unique_ * sizeof(int32_t);
-  Parts here;
-  const size_t inverse_at = here.AddBytes(inverse_bytes);
-  const size_t counts_at = here.AddBytes(count_bytes);
+  Parts on_host;
+  const size_t inverse_at = on_host.AddBytes(inverse_bytes);
+  const size_t counts_at = on_host.AddBytes(count_bytes);
   std::unique_ptr<WorkContext> context;
-  EV_RETURN_IF_ERROR(WorkContext::Acquire(here.bytes(), 0, &context));
+  EV_RETURN_IF_ERROR(WorkContext::Acquire(on_host.bytes(), 0, &context));
   const auto fetch = [&](size_t to, const void* from, size_t bytes) {
     if (bytes == 0) return Status::OK();
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(context->host() + to, from, bytes,
@@ -112,8 +112,8 @@ Status GpuDistinct::Inverse(int32_t* inverse, int32_t* counts) const {
                                             context->stream()));
     return Status::OK();
   };
-  EV_RETURN_IF_ERROR(fetch(inverse_at, there().inverse, inverse_bytes));
-  EV_RETURN_IF_ERROR(fetch(counts_at, there().counts, count_bytes));
+  EV_RETURN_IF_ERROR(fetch(inverse_at, batch().inverse, inverse_bytes));
+  EV_RETURN_IF_ERROR(fetch(counts_at, batch().counts, count_bytes));
   EV_RETURN_IF_ERROR(context->Wait());
   if (inverse_bytes != 0) {
     std::memcpy(inverse, context->host() + inverse_at, inverse_bytes);
@@ -132,12 +132,12 @@ Status GpuDistinct::Samples(int32_t* offsets) const {
     std::iota(offsets, offsets + count, 0);
     return Status::OK();
   }
-  return group_->context()->BringDown(AtOf(there().offsets),
+  return group_->context()->BringDown(AtOf(batch().offsets),
                                       count * sizeof(int32_t), offsets);
 }
 
 const int32_t* GpuDistinct::owner_starts() const {
-  return table_.here.owner_starts;
+  return table_.on_host.owner_starts;
 }
 
 Status GpuDistinct::Places(int32_t* places) const {

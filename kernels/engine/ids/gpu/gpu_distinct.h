@@ -52,7 +52,7 @@ class GpuDistinct : public DeviceDistinct {
   bool IsDone() const override;
   Status Wait() override;
   int64_t num_unique() const override { return num_unique_; }
-  const int64_t* keys() const override { return table_.here.keys; }
+  const int64_t* keys() const override { return table_.on_host.keys; }
   const int32_t* owner_starts() const override;
   Status Places(int32_t* places) const override;
   Status Inverse(int32_t* inverse, int32_t* counts) const override;
@@ -60,8 +60,8 @@ class GpuDistinct : public DeviceDistinct {
 
   // Arrays in GPU memory, valid from Wait until this object is destroyed. Work
   // of other streams that uses them must have finished by then.
-  const int32_t* device_inverse() const { return there().inverse; }  // [N]
-  const int32_t* device_offsets() const { return there().offsets; }  // [B + 1]
+  const int32_t* device_inverse() const { return batch().inverse; }  // [N]
+  const int32_t* device_offsets() const { return batch().offsets; }  // [B + 1]
   // [U]; null without owners.
   const int32_t* device_cache_slots() const { return table_.places; }
 
@@ -71,7 +71,7 @@ class GpuDistinct : public DeviceDistinct {
   // Returns an array's offset in the context's device memory, for
   // WorkContext::BringDown.
   size_t AtOf(const void* array) const;
-  const DistinctBatch& there() const { return group_->batch(t_); }
+  const DistinctBatch& batch() const { return group_->batch(t_); }
 
   const int device_;
   const std::shared_ptr<DistinctGroup> group_;

@@ -577,7 +577,7 @@ Status GpuRows::TakeCounters(const TakeRowCounters& take) {
   if (!has_counters()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   // Waits on a copy of the list, so that lookups can continue.
-  for (const std::shared_ptr<DeviceEvent>& event : events_.begun()) {
+  for (const std::shared_ptr<DeviceEvent>& event : events_.in_flight()) {
     EV_RETURN_IF_ERROR(event->Wait());
   }
   return counters_->Take(take);

@@ -9,28 +9,28 @@
 namespace ev {
 namespace gpu {
 
-BegunEvents RowEvents::begun() const {
+InFlightEvents RowEvents::in_flight() const {
   std::lock_guard<std::mutex> lock(mu_);
-  return begun_;
+  return in_flight_;
 }
 
 Status RowEvents::Follow(StreamView stream) {
   std::lock_guard<std::mutex> lock(mu_);
-  for (size_t i = 0; i < begun_.size();) {
-    if (begun_[i]->has_passed()) {
-      begun_.erase(begun_.begin() + i);
+  for (size_t i = 0; i < in_flight_.size();) {
+    if (in_flight_[i]->has_passed()) {
+      in_flight_.erase(in_flight_.begin() + i);
       continue;
     }
-    EV_RETURN_IF_ERROR(begun_[i++]->Before(stream));
+    EV_RETURN_IF_ERROR(in_flight_[i++]->Before(stream));
   }
   return Status::OK();
 }
 
 void RowEvents::Add(std::shared_ptr<DeviceEvent> event,
-                    const BegunEvents& behind) {
+                    const InFlightEvents& behind) {
   std::lock_guard<std::mutex> lock(mu_);
   try {
-    AddEvent(event, behind, &begun_);
+    AddEvent(event, behind, &in_flight_);
   } catch (const std::bad_alloc&) {
     // After this wait the event need not be in the list.
     const Status status = event->Wait();
@@ -39,7 +39,7 @@ void RowEvents::Add(std::shared_ptr<DeviceEvent> event,
 }
 
 void RowEvents::AddKeys(std::shared_ptr<DeviceEvent> event,
-                        const BegunEvents& behind) {
+                        const InFlightEvents& behind) {
   Add(event, behind);
   std::lock_guard<std::mutex> lock(mu_);
   keys_ = std::move(event);
@@ -53,11 +53,11 @@ std::shared_ptr<DeviceEvent> RowEvents::last_keys() {
 
 void RowEvents::WaitForAll() {
   std::lock_guard<std::mutex> lock(mu_);
-  for (const std::shared_ptr<DeviceEvent>& event : begun_) {
+  for (const std::shared_ptr<DeviceEvent>& event : in_flight_) {
     const Status status = event->Wait();
     (void)status;
   }
-  begun_.clear();
+  in_flight_.clear();
 }
 
 }  // namespace gpu

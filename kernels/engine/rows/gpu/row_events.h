@@ -11,8 +11,8 @@
 #include <memory>
 #include <mutex>
 
-#include "kernels/engine/base/gpu/begun_events.h"
 #include "kernels/engine/base/gpu/device_event.h"
+#include "kernels/engine/base/gpu/in_flight_events.h"
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/status.h"
 
@@ -23,16 +23,17 @@ namespace gpu {
 class RowEvents {
  public:
   // Returns the events of work that may be in flight, in any order.
-  BegunEvents begun() const;
+  InFlightEvents in_flight() const;
   // Makes later work of the stream wait for all of them.
   Status Follow(StreamView stream);
   // Adds the event of a call's work on the rows, which waits for the events in
   // 'behind', and removes those. Events that other threads have added since the
-  // call read begun() stay (base/gpu/begun_events.h). If there is no host
-  // memory for the event, waits for it instead.
-  void Add(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
+  // call read in_flight() stay (base/gpu/in_flight_events.h). If there is no
+  // host memory for the event, waits for it instead.
+  void Add(std::shared_ptr<DeviceEvent> event, const InFlightEvents& behind);
   // Like Add, for work that also inserts keys into the key table.
-  void AddKeys(std::shared_ptr<DeviceEvent> event, const BegunEvents& behind);
+  void AddKeys(std::shared_ptr<DeviceEvent> event,
+               const InFlightEvents& behind);
   // Event recorded after the last insertion of keys; null if there is none. A
   // lookup must wait for it, since a key that it does not find has no row.
   std::shared_ptr<DeviceEvent> last_keys();
@@ -43,7 +44,7 @@ class RowEvents {
 
  private:
   mutable std::mutex mu_;
-  BegunEvents begun_;
+  InFlightEvents in_flight_;
   std::shared_ptr<DeviceEvent> keys_;
 };
 

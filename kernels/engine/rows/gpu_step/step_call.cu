@@ -62,10 +62,10 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   LayOut();
   misfits_ = std::vector<std::atomic<bool>>(tables_.size());
   EV_RETURN_IF_ERROR(
-      WorkContext::Acquire(here_.bytes, there_.bytes, &context_));
+      WorkContext::Acquire(on_host_.bytes, on_device_.bytes, &context_));
   for (Table& table : tables_) {
     if (stream_ != nullptr) break;
-    table.out = OnDevice<float>(there_.outputs + table.out_at);
+    table.out = OnDevice<float>(on_device_.outputs + table.out_at);
   }
   return are_pinned_ ? SendPinned() : Status::OK();
 }
@@ -111,7 +111,7 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   }
   if (given.on_device) {
     table.where = IdsAre::kOnGpu;
-    are_there_ = true;
+    are_on_device_ = true;
     for (const void* array : {given.ids, static_cast<const void*>(given.splits),
                               static_cast<const void*>(given.indices)}) {
       // Tables with the same samples share one tensor, which was checked.
@@ -156,39 +156,40 @@ void StepCall::LayOut() {
       wave->num_offsets += tables_[t].num_samples + 1;
     }
   }
-  Parts here, there;
-  here_ = there_ = Layout();
+  Parts on_host, on_device;
+  on_host_ = on_device_ = Layout();
   // The data that a small step sends is contiguous in both memories.
-  here_.ids = here.AddBytes(id_bytes_);
-  here_.offsets = here.AddBytes(num_offsets_ * sizeof(int32_t));
-  here_.tables = here.AddBytes(sent_bytes);
+  on_host_.ids = on_host.AddBytes(id_bytes_);
+  on_host_.offsets = on_host.AddBytes(num_offsets_ * sizeof(int32_t));
+  on_host_.tables = on_host.AddBytes(sent_bytes);
   is_small_ = pools_early_ && waves_.size() == 1 && !are_pinned_ &&
-              here.bytes() <= kSmallBytes;
-  here_.unknown = here.AddBytes(num_ids_ * sizeof(uint32_t));
-  here_.unknown_keys =
-      here.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
+              on_host.bytes() <= kSmallBytes;
+  on_host_.unknown = on_host.AddBytes(num_ids_ * sizeof(uint32_t));
+  on_host_.unknown_keys =
+      on_host.AddBytes(all_put() ? 0 : num_ids_ * sizeof(int64_t));
   const size_t occurrence_bytes =
       have_occurrences_ ? num_ids_ * sizeof(int32_t) : 0;
-  here_.occurrences = here.AddBytes(occurrence_bytes);
-  here_.waves = here.AddBytes(wave_bytes);
-  here_.pool_tables = here.AddBytes(table_bytes_);
-  here_.counter = here.AddBytes(counter_bytes);
+  on_host_.occurrences = on_host.AddBytes(occurrence_bytes);
+  on_host_.waves = on_host.AddBytes(wave_bytes);
+  on_host_.pool_tables = on_host.AddBytes(table_bytes_);
+  on_host_.counter = on_host.AddBytes(counter_bytes);
   const bool is_staged =
       std::any_of(tables_.begin(), tables_.end(), [](const Table& table) {
         return table.host_out != nullptr && !table.is_host_out_pinned;
       });
-  here_.outputs = here.AddBytes(is_staged ? output_bytes_ : 0);
-  here_.bytes = here.bytes();
-  there_.ids = there.AddBytes(id_bytes_);
-  there_.offsets = there.AddBytes(num_offsets_ * sizeof(int32_t));
-  there_.tables = there.AddBytes(sent_bytes);
-  there_.counter = there_.tables + table_bytes_;
-  there_.handles = there.AddBytes(num_ids_ * sizeof(RowHandle));
-  there_.samples = there.AddBytes(num_ids_ * sizeof(uint32_t));
-  there_.factors = there.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
-  there_.occurrences = there.AddBytes(occurrence_bytes);
-  there_.outputs = there.AddBytes(output_bytes_);
-  there_.bytes = there.bytes();
+  on_host_.outputs = on_host.AddBytes(is_staged ? output_bytes_ : 0);
+  on_host_.bytes = on_host.bytes();
+  on_device_.ids = on_device.AddBytes(id_bytes_);
+  on_device_.offsets = on_device.AddBytes(num_offsets_ * sizeof(int32_t));
+  on_device_.tables = on_device.AddBytes(sent_bytes);
+  on_device_.counter = on_device_.tables + table_bytes_;
+  on_device_.handles = on_device.AddBytes(num_ids_ * sizeof(RowHandle));
+  on_device_.samples = on_device.AddBytes(num_ids_ * sizeof(uint32_t));
+  on_device_.factors =
+      on_device.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
+  on_device_.occurrences = on_device.AddBytes(occurrence_bytes);
+  on_device_.outputs = on_device.AddBytes(output_bytes_);
+  on_device_.bytes = on_device.bytes();
 }
 
 StepCall::~StepCall() {
@@ -201,7 +202,7 @@ StepCall::~StepCall() {
   if (context_ != nullptr) {
     // The GPU may still read the caller's ids. Ids in GPU memory need no wait
     // if 'end_' was recorded, because the caller's stream waits for it.
-    const bool may_be_read = are_pinned_ || (are_there_ && end_ == nullptr);
+    const bool may_be_read = are_pinned_ || (are_on_device_ && end_ == nullptr);
     if (may_be_read && !is_taken_) has_failed_ |= !context_->Wait().ok();
     if (groups_ != nullptr) has_failed_ |= !groups_->End(context_.get()).ok();
     // Copies of ids of waves that were not launched may be in flight.
@@ -236,11 +237,11 @@ Status StepCall::Start(int t, Span<const int32_t> offsets) {
     table->one_id_each = false;
     has_lists_.store(true, std::memory_order_relaxed);
     std::copy(offsets.begin(), offsets.end(),
-              OnHost<int32_t>(here_.offsets) + table->offsets_at);
+              OnHost<int32_t>(on_host_.offsets) + table->offsets_at);
   }
   if (table->has_occurrences) {
     std::transform(table->occurrences, table->occurrences + table->num_ids,
-                   OnHost<int32_t>(here_.occurrences) + table->id_begin,
+                   OnHost<int32_t>(on_host_.occurrences) + table->id_begin,
                    ToOccurrences);
     table->occurrences = nullptr;
   }
@@ -295,21 +296,21 @@ Status StepCall::CheckOutput(int t) const {
 StepLookup StepCall::LookupView(int num_entries) const {
   const size_t n = num_entries;
   StepLookup view;
-  view.tables = OnDevice<StepLookupTable>(there_.tables);
+  view.tables = OnDevice<StepLookupTable>(on_device_.tables);
   view.num_tables = static_cast<int>(n);
   const int32_t* const tiles =
       reinterpret_cast<const int32_t*>(view.tables + n);
   view.find_tiles = tiles;
   view.pool_tiles = tiles + (n + 1);
   view.pool_order = tiles + 2 * (n + 1);
-  view.handles = OnDevice<RowHandle>(there_.handles);
-  view.unknown = OnHost<uint32_t>(here_.unknown);
-  if (!all_put()) view.unknown_keys = OnHost<int64_t>(here_.unknown_keys);
-  view.num_unknown = is_small_ ? OnHost<uint32_t>(here_.counter)
-                               : OnDevice<uint32_t>(there_.counter);
-  view.found = OnDevice<uint32_t>(there_.counter) + 1;
-  if (has_lists_) view.samples = OnDevice<uint32_t>(there_.samples);
-  if (divides_) view.factors = OnDevice<float>(there_.factors);
+  view.handles = OnDevice<RowHandle>(on_device_.handles);
+  view.unknown = OnHost<uint32_t>(on_host_.unknown);
+  if (!all_put()) view.unknown_keys = OnHost<int64_t>(on_host_.unknown_keys);
+  view.num_unknown = is_small_ ? OnHost<uint32_t>(on_host_.counter)
+                               : OnDevice<uint32_t>(on_device_.counter);
+  view.found = OnDevice<uint32_t>(on_device_.counter) + 1;
+  if (has_lists_) view.samples = OnDevice<uint32_t>(on_device_.samples);
+  if (divides_) view.factors = OnDevice<float>(on_device_.factors);
   return view;
 }
 
@@ -323,14 +324,14 @@ Status StepCall::Describe(const Described& what, const Entry& entry,
     to->kept = kept;
     to->splits = table.splits;
     to->indices = table.indices;
-    to->made = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
+    to->made = OnDevice<int32_t>(on_device_.offsets) + table.offsets_at;
   }
   const bool one_id_each = OneIdEach(table);
   if (!one_id_each && !table.pieces.empty()) {
     return Internal("a sample whose output is in a piece is not one id");
   }
   if (!one_id_each) {
-    to->offsets = OnDevice<int32_t>(there_.offsets) + table.offsets_at;
+    to->offsets = OnDevice<int32_t>(on_device_.offsets) + table.offsets_at;
   }
   to->id_begin = table.id_begin + entry.begin;
   to->num_ids = entry.num_ids;
@@ -388,7 +389,7 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
   const std::vector<Entry> entries = EntriesOf(what);
   const size_t n = entries.size();
   launches->num_entries = static_cast<int>(n);
-  StepLookupTable* const described = OnHost<StepLookupTable>(what.here);
+  StepLookupTable* const described = OnHost<StepLookupTable>(what.on_host);
   int32_t* const tiles = reinterpret_cast<int32_t*>(described + n);
   int32_t* const sample_tiles = tiles + 3 * (n + 1);
   int32_t blocks = 0;
@@ -412,11 +413,11 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
     DescribePools(entries, tiles + (n + 1), tiles + 2 * (n + 1), launches);
   }
   if (is_small_) {
-    *OnHost<uint32_t>(here_.counter) = 0;
-    const size_t sent = here_.tables + DescriptionBytes(n) - here_.ids;
+    *OnHost<uint32_t>(on_host_.counter) = 0;
+    const size_t sent = on_host_.tables + DescriptionBytes(n) - on_host_.ids;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        context_->device() + there_.ids, context_->host() + here_.ids, sent,
-        cudaMemcpyHostToDevice, context_->stream()));
+        context_->device() + on_device_.ids, context_->host() + on_host_.ids,
+        sent, cudaMemcpyHostToDevice, context_->stream()));
     return Status::OK();
   }
   size_t bytes = DescriptionBytes(n);
@@ -425,11 +426,11 @@ Status StepCall::SendDescription(const Described& what, Launches* launches) {
   if (what.finds && are_all) {
     bytes = table_bytes_;
     const size_t counter_bytes = (1 + tables_.size()) * sizeof(uint32_t);
-    std::memset(OnHost<char>(what.here) + bytes, 0, counter_bytes);
+    std::memset(OnHost<char>(what.on_host) + bytes, 0, counter_bytes);
     bytes += counter_bytes;
   }
   EV_CUDA_RETURN_IF_ERROR(
-      cudaMemcpyAsync(context_->device() + there_.tables, described, bytes,
+      cudaMemcpyAsync(context_->device() + on_device_.tables, described, bytes,
                       cudaMemcpyHostToDevice, context_->stream()));
   return Status::OK();
 }
@@ -454,18 +455,19 @@ Status StepCall::LaunchFind() {
   EV_RETURN_IF_ERROR(FollowKeys(rows, stream));
   if (has_lists_) {
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        context_->device() + there_.offsets, context_->host() + here_.offsets,
-        num_offsets_ * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
+        context_->device() + on_device_.offsets,
+        context_->host() + on_host_.offsets, num_offsets_ * sizeof(int32_t),
+        cudaMemcpyHostToDevice, stream));
   }
   {
     const KnownLocks locks = LockKnown(0, n);
     Described described;
     described.end = n;
     described.finds = true;
-    described.here = here_.tables;
+    described.on_host = on_host_.tables;
     Launches launches;
     EV_RETURN_IF_ERROR(SendDescription(described, &launches));
-    if (are_there_) {
+    if (are_on_device_) {
       EV_RETURN_IF_ERROR(context_->Follow(*stream_));
       // Enqueued first, since the CPU waits for the result.
       EV_RETURN_IF_ERROR(FindSamples());
@@ -478,9 +480,10 @@ Status StepCall::LaunchFind() {
 
 Status StepCall::BringCounter() {
   if (is_small_) return Status::OK();  // the kernel counts in host memory
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      context_->host() + here_.counter, context_->device() + there_.counter,
-      sizeof(uint32_t), cudaMemcpyDeviceToHost, context_->stream()));
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(context_->host() + on_host_.counter,
+                      context_->device() + on_device_.counter, sizeof(uint32_t),
+                      cudaMemcpyDeviceToHost, context_->stream()));
   return Status::OK();
 }
 
@@ -488,14 +491,14 @@ Status StepCall::FindSamples() {
   const size_t n = tables_.size();
   const StepLookup view = LookupView(static_cast<int>(n));
   const int32_t* const on_host = reinterpret_cast<const int32_t*>(
-      OnHost<StepLookupTable>(here_.tables) + n);
+      OnHost<StepLookupTable>(on_host_.tables) + n);
   EV_RETURN_IF_ERROR(LaunchFindSamples(view, view.find_tiles + 3 * (n + 1),
                                        on_host[4 * n + 3], context_->stream()));
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      context_->host() + here_.counter + sizeof(uint32_t),
-      context_->device() + there_.counter + sizeof(uint32_t),
+      context_->host() + on_host_.counter + sizeof(uint32_t),
+      context_->device() + on_device_.counter + sizeof(uint32_t),
       n * sizeof(uint32_t), cudaMemcpyDeviceToHost, context_->stream()));
-  return DeviceEvent::Record(context_->stream(), &samples_are_here_);
+  return DeviceEvent::Record(context_->stream(), &samples_are_copied_);
 }
 
 Status StepCall::TakeOnce() {
@@ -517,9 +520,9 @@ Status StepCall::Take() {
 
 Status StepCall::WaitForInput() {
   if (ids_are_read_ != nullptr) EV_RETURN_IF_ERROR(ids_are_read_->Wait());
-  if (!are_there_) return Status::OK();
-  EV_RETURN_IF_ERROR(samples_are_here_->Wait());
-  const uint32_t* const found = OnHost<uint32_t>(here_.counter) + 1;
+  if (!are_on_device_) return Status::OK();
+  EV_RETURN_IF_ERROR(samples_are_copied_->Wait());
+  const uint32_t* const found = OnHost<uint32_t>(on_host_.counter) + 1;
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (tables_[t].where != IdsAre::kOnGpu ||
         tables_[t].first != static_cast<int>(t)) {
@@ -560,7 +563,8 @@ Status StepCall::PoolAll() {
   Described described;
   described.end = static_cast<int>(tables_.size());
   described.pools = true;
-  described.here = here_.pool_tables;  // here_.tables may still be in flight
+  described.on_host =
+      on_host_.pool_tables;  // on_host_.tables may still be in flight
   Launches launches;
   EV_RETURN_IF_ERROR(SendDescription(described, &launches));
   EV_RETURN_IF_ERROR(context_->Follow(*stream_));
@@ -580,8 +584,8 @@ Status StepCall::Pool() {
   EV_RETURN_IF_ERROR(End(context_->stream(), stream_.get()));
   if (have_occurrences_) {  // needed by updates only, so after the outputs
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        context_->device() + there_.occurrences,
-        context_->host() + here_.occurrences, num_ids_ * sizeof(int32_t),
+        context_->device() + on_device_.occurrences,
+        context_->host() + on_host_.occurrences, num_ids_ * sizeof(int32_t),
         cudaMemcpyHostToDevice, context_->stream()));
   }
   for (const Table& table : tables_) table.rows->events().Add(end_, followed_);
@@ -601,7 +605,7 @@ Status StepCall::BringOutputs(int begin, int end) {
     void* to = first.host_out;
     ++t;
     if (!first.is_host_out_pinned) {
-      to = context_->host() + here_.outputs + first.out_at;
+      to = context_->host() + on_host_.outputs + first.out_at;
       for (; t < end && !tables_[t].is_host_out_pinned; ++t) {
         bytes = tables_[t].out_at + tables_[t].out_bytes() - first.out_at;
       }
@@ -621,7 +625,8 @@ Status StepCall::TakeOutput(int t) {
   EV_RETURN_IF_ERROR(end_->Wait());
   are_outputs_taken_.store(true, std::memory_order_relaxed);
   if (!table.is_host_out_pinned) {
-    std::memcpy(table.host_out, context_->host() + here_.outputs + table.out_at,
+    std::memcpy(table.host_out,
+                context_->host() + on_host_.outputs + table.out_at,
                 table.out_bytes());
   }
   return Status::OK();
@@ -633,10 +638,10 @@ Status StepCall::Offsets(const Table& table, int32_t* offsets) const {
   if (OneIdEach(table)) {
     std::iota(offsets, offsets + count, 0);
   } else if (table.where == IdsAre::kOnGpu) {
-    return context_->BringDown(there_.offsets + at * sizeof(int32_t),
+    return context_->BringDown(on_device_.offsets + at * sizeof(int32_t),
                                count * sizeof(int32_t), offsets);
   } else {
-    std::copy_n(OnHost<int32_t>(here_.offsets) + at, count, offsets);
+    std::copy_n(OnHost<int32_t>(on_host_.offsets) + at, count, offsets);
   }
   return Status::OK();
 }

@@ -95,11 +95,11 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     kOnGpu,   // in GPU memory
   };
   // The int64 ids of a table whose ids do not all fit into int32. Not context
-  // memory, since a table needs it in one step only. 'there' is freed first;
-  // that waits for the copy that reads 'here'.
+  // memory, since a table needs it in one step only. 'on_device' is freed
+  // first; that waits for the copy that reads 'on_host'.
   struct WideIds {
-    std::vector<int64_t> here;
-    DeviceBuffer there;
+    std::vector<int64_t> on_host;
+    DeviceBuffer on_device;
   };
   struct Table {
     GpuRows* rows = nullptr;  // valid while the caller holds the table locks
@@ -173,26 +173,26 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   explicit StepCall(int device);
   Status Create(Span<const GpuStepTable> tables);
   Status AddTable(const GpuStepTable& given);
-  // Sets here_ and there_.
+  // Sets on_host_ and on_device_.
   void LayOut();
 
   // The occurrences of the table's ids, [N], in host and in GPU memory; null: 1
   // each.
   const int32_t* HostOccurrences(const Table& table) const {
     return table.has_occurrences
-               ? OnHost<int32_t>(here_.occurrences) + table.id_begin
+               ? OnHost<int32_t>(on_host_.occurrences) + table.id_begin
                : nullptr;
   }
   const int32_t* DeviceOccurrences(const Table& table) const {
     return table.has_occurrences
-               ? OnDevice<int32_t>(there_.occurrences) + table.id_begin
+               ? OnDevice<int32_t>(on_device_.occurrences) + table.id_begin
                : nullptr;
   }
   // Writes the offsets of the table's samples, [B + 1].
   Status Offsets(const Table& table, int32_t* offsets) const;
 
   // True if all ids were put, so that HostIds has those of all tables.
-  bool all_put() const { return !are_there_ && !are_pinned_; }
+  bool all_put() const { return !are_on_device_ && !are_pinned_; }
   const char* HostIds(const Table& table) const;
   char* DeviceIds(const Table& table) const;
   char* UploadTo(const Wave& wave) const;
@@ -241,15 +241,15 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status WriteNew(std::vector<GpuRows*> all, StreamView stream);
   Status WriteQueues(const std::vector<GpuRows*>& all,
                      std::list<NewRows::Writing>* writings, StreamView stream,
-                     BegunEvents* followed);
+                     InFlightEvents* followed);
   // Makes later work of the stream wait for 'events'. Skips events in
   // 'followed', which the stream already waits for, and adds the others to it.
-  static Status FollowAll(const BegunEvents& events, StreamView stream,
-                          BegunEvents* followed);
+  static Status FollowAll(const InFlightEvents& events, StreamView stream,
+                          InFlightEvents* followed);
   // Like WriteNew; then makes later work of the stream wait for all work in
   // flight on the rows.
   Status FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
-                    BegunEvents* followed);
+                    InFlightEvents* followed);
   // Makes later work of the stream wait for the last key insertions.
   static Status FollowKeys(const std::vector<GpuRows*>& all, StreamView stream);
   // Returns true if an update of all tables is expected
@@ -280,7 +280,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   struct Described {
     int begin = 0, end = 0;
     bool finds = false, pools = false;
-    size_t here = 0;  // byte offset of the description in pinned memory
+    size_t on_host = 0;  // byte offset of the description in pinned memory
   };
   // An entry of a description: the ids and samples of one table or of one
   // GpuStepPiece.
@@ -338,14 +338,15 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool is_small_ = false;
   // True if some tables have ids in GPU memory, ids in the caller's pinned
   // memory, or occurrences.
-  bool are_there_ = false, are_pinned_ = false, have_occurrences_ = false;
+  bool are_on_device_ = false, are_pinned_ = false, have_occurrences_ = false;
   // Null if outputs are in host memory.
   std::unique_ptr<const DeviceStream> stream_;
   size_t output_bytes_ = 0;  // of outputs in host memory
   std::atomic<bool> are_outputs_taken_{false};
   // True if some sample may not be exactly one id.
   std::atomic<bool> has_lists_{false};
-  Layout here_, there_;  // of the context's pinned memory and its GPU memory
+  Layout on_host_,
+      on_device_;  // of the context's pinned memory and its GPU memory
   std::unique_ptr<WorkContext> context_;
   std::vector<std::unique_ptr<Wave>> waves_;
   // The stream that copies ids to the GPU; null: the context's stream does.
@@ -357,7 +358,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool pools_early_ = false;     // lookup and pooling are launched together
   bool writes_outputs_ = false;  // some outputs may be being written
   bool is_pooled_ = false;       // the pooling of all tables is enqueued
-  BegunEvents followed_;         // events that the context's stream waits for
+  InFlightEvents followed_;      // events that the context's stream waits for
   // Event recorded after the GPU has read pinned ids without an owner; null if
   // there are none.
   std::shared_ptr<DeviceEvent> ids_are_read_;
@@ -366,7 +367,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   bool is_taken_ = false;  // TakeOnce has copied unknown ids to the host
   Status taken_;           // its result
   // Event recorded after the check of samples in GPU memory.
-  std::shared_ptr<DeviceEvent> samples_are_here_;
+  std::shared_ptr<DeviceEvent> samples_are_copied_;
   // Positions of the unknown ids, ascending, and, unless all ids were put, the
   // ids.
   std::vector<uint32_t> unknown_;

@@ -29,11 +29,11 @@ Status StepCall::SetHandles(const std::vector<NewHandles>& all,
   std::unique_ptr<WorkContext> context;
   EV_RETURN_IF_ERROR(
       WorkContext::Acquire(both.bytes(), both.bytes(), &context));
-  char* const here = context->host();
-  char* const there = context->device();
+  char* const on_host = context->host();
+  char* const on_device = context->device();
   contexts_.push_back(std::move(context));
-  uint32_t* const ids = reinterpret_cast<uint32_t*>(here + ids_at);
-  RowHandle* const given = reinterpret_cast<RowHandle*>(here + given_at);
+  uint32_t* const ids = reinterpret_cast<uint32_t*>(on_host + ids_at);
+  RowHandle* const given = reinterpret_cast<RowHandle*>(on_host + given_at);
   int64_t id = 0;
   for (const NewHandles& one : all) {
     const Table& table = *one.table;
@@ -43,10 +43,11 @@ Status StepCall::SetHandles(const std::vector<NewHandles>& all,
     }
   }
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
-  return LaunchSetHandles(reinterpret_cast<const uint32_t*>(there + ids_at),
-                          reinterpret_cast<const RowHandle*>(there + given_at),
-                          num_ids, OnDevice<RowHandle>(there_.handles), stream);
+      on_device, on_host, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+  return LaunchSetHandles(
+      reinterpret_cast<const uint32_t*>(on_device + ids_at),
+      reinterpret_cast<const RowHandle*>(on_device + given_at), num_ids,
+      OnDevice<RowHandle>(on_device_.handles), stream);
 }
 
 Status StepCall::SetGivenHandles(const std::vector<GpuStepUpdate>& updates,
@@ -58,20 +59,20 @@ Status StepCall::SetGivenHandles(const std::vector<GpuStepUpdate>& updates,
   if (bytes == 0) return Status::OK();
   std::unique_ptr<WorkContext> context;
   EV_RETURN_IF_ERROR(WorkContext::Acquire(bytes, 0, &context));
-  char* here = context->host();
+  char* on_host = context->host();
   contexts_.push_back(std::move(context));
   for (const GpuStepUpdate& update : updates) {
     const size_t size = update.handles.size() * sizeof(RowHandle);
     if (size == 0) continue;
     std::transform(update.handles.begin(), update.handles.end(),
-                   reinterpret_cast<RowHandle*>(here), [](RowHandle handle) {
+                   reinterpret_cast<RowHandle*>(on_host), [](RowHandle handle) {
                      return handle < kFirstReservedHandle ? handle : ev::kNoRow;
                    });
     const int64_t at = tables_[update.number].id_begin;
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(OnDevice<RowHandle>(there_.handles) + at, here, size,
-                        cudaMemcpyHostToDevice, stream.get()));
-    here += size;
+        cudaMemcpyAsync(OnDevice<RowHandle>(on_device_.handles) + at, on_host,
+                        size, cudaMemcpyHostToDevice, stream.get()));
+    on_host += size;
   }
   return Status::OK();
 }

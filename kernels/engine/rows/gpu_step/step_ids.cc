@@ -57,7 +57,8 @@ void StepCall::PlaceIds() {
 // Returns the GPU memory for a wave's ids. Null for a small step, whose ids are
 // copied later (SendDescription).
 char* StepCall::UploadTo(const Wave& wave) const {
-  return is_small_ ? nullptr : context_->device() + there_.ids + wave.put_at;
+  return is_small_ ? nullptr
+                   : context_->device() + on_device_.ids + wave.put_at;
 }
 
 Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
@@ -66,17 +67,17 @@ Status StepCall::Put(int t, int64_t begin, Span<const int64_t> ids) {
   const Table& table = tables_[t];
   Wave* const wave = waves_[table.wave].get();
   const size_t at = table.ids_at - wave->put_at;
-  char* const here = context_->host() + here_.ids + wave->put_at;
-  char* const there = UploadTo(*wave);
+  char* const on_host = context_->host() + on_host_.ids + wave->put_at;
+  char* const on_device = UploadTo(*wave);
   if (!table.narrows) {
     return wave->upload->Put(at + begin * sizeof(int64_t), ids.data(),
                              ids.size() * sizeof(int64_t), wave->put_bytes,
-                             here, there, upload_stream());
+                             on_host, on_device, upload_stream());
   }
   bool fit = false;
   EV_RETURN_IF_ERROR(wave->upload->PutNarrowed(
       at + begin * sizeof(int32_t), ids.data(), ids.size(), wave->put_bytes,
-      here, there, upload_stream(), &fit));
+      on_host, on_device, upload_stream(), &fit));
   // Read by Start of this table, which is called after all its Puts.
   if (!fit) misfits_[t].store(true, std::memory_order_relaxed);
   return Status::OK();
@@ -89,7 +90,7 @@ Status StepCall::Put(int t, int64_t begin, Span<const int32_t> ids) {
   return wave->upload->Put(
       tables_[t].ids_at - wave->put_at + begin * sizeof(int32_t), ids.data(),
       ids.size() * sizeof(int32_t), wave->put_bytes,
-      context_->host() + here_.ids + wave->put_at, UploadTo(*wave),
+      context_->host() + on_host_.ids + wave->put_at, UploadTo(*wave),
       upload_stream());
 }
 
@@ -98,13 +99,13 @@ Status StepCall::PutWide(Table* table) {
   table->rows->hints().has_wide_ids = true;
   const int64_t* const ids = static_cast<const int64_t*>(table->given);
   std::unique_ptr<WideIds> wide(new WideIds);
-  wide->here.assign(ids, ids + table->num_ids);
+  wide->on_host.assign(ids, ids + table->num_ids);
   const size_t bytes = table->num_ids * sizeof(int64_t);
-  EV_RETURN_IF_ERROR(wide->there.Allocate(bytes, "ids of 64 bits"));
+  EV_RETURN_IF_ERROR(wide->on_device.Allocate(bytes, "ids of 64 bits"));
   // The source of the copy, 'wide', lives as long as the step.
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(wide->there.data(), wide->here.data(),
-                                          bytes, cudaMemcpyHostToDevice,
-                                          context_->stream()));
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(wide->on_device.data(), wide->on_host.data(), bytes,
+                      cudaMemcpyHostToDevice, context_->stream()));
   table->wide = std::move(wide);
   table->is_narrow = table->narrows = false;
   return Status::OK();
@@ -112,13 +113,14 @@ Status StepCall::PutWide(Table* table) {
 
 const char* StepCall::HostIds(const Table& table) const {
   return table.wide != nullptr
-             ? reinterpret_cast<const char*>(table.wide->here.data())
-             : context_->host() + here_.ids + table.ids_at;
+             ? reinterpret_cast<const char*>(table.wide->on_host.data())
+             : context_->host() + on_host_.ids + table.ids_at;
 }
 
 char* StepCall::DeviceIds(const Table& table) const {
-  return table.wide != nullptr ? table.wide->there.as<char>()
-                               : context_->device() + there_.ids + table.ids_at;
+  return table.wide != nullptr
+             ? table.wide->on_device.as<char>()
+             : context_->device() + on_device_.ids + table.ids_at;
 }
 
 // Called before all other work, because the copy limits a lookup of many ids.
@@ -126,7 +128,7 @@ Status StepCall::SendPinned() {
   for (const Table& table : tables_) {
     if (table.where != IdsAre::kPinned) continue;
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        context_->device() + there_.ids + table.ids_at, table.given,
+        context_->device() + on_device_.ids + table.ids_at, table.given,
         table.id_bytes(), cudaMemcpyHostToDevice, context_->stream()));
   }
   const bool all_owned =
@@ -144,7 +146,7 @@ Status StepCall::BringIds(int t, GpuStepIds* to) {
   std::vector<char> brought;
   if (table.where != IdsAre::kPut) {
     brought.resize(table.id_bytes());
-    EV_RETURN_IF_ERROR(context_->BringDown(there_.ids + table.ids_at,
+    EV_RETURN_IF_ERROR(context_->BringDown(on_device_.ids + table.ids_at,
                                            brought.size(), brought.data()));
     ids = brought.data();
   }
@@ -156,7 +158,7 @@ Status StepCall::BringIds(int t, GpuStepIds* to) {
   EV_RETURN_IF_ERROR(Offsets(table, to->offsets));
   to->occurrences = HostOccurrences(table);
   return context_->BringDown(
-      there_.handles + table.id_begin * sizeof(RowHandle),
+      on_device_.handles + table.id_begin * sizeof(RowHandle),
       table.num_ids * sizeof(RowHandle), to->handles);
 }
 

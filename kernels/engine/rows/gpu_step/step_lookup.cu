@@ -15,7 +15,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
-#include "kernels/engine/ids/gpu/samples_there.cuh"
+#include "kernels/engine/ids/gpu/samples_on_device.cuh"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
 #include "kernels/engine/rows/gpu_step/step_lookup.h"
 

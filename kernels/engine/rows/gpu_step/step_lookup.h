@@ -17,7 +17,7 @@
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/ids/gpu/samples_there.h"
+#include "kernels/engine/ids/gpu/samples_on_device.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
 

@@ -31,7 +31,7 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::list<NewRows::Writing> queues;
   std::shared_ptr<DeviceEvent> written;
-  BegunEvents followed;
+  InFlightEvents followed;
   const Status status = CatchBadAlloc([&] {
     for (GpuRows* rows : all) queues.emplace_back(&rows->new_rows());
     EV_RETURN_IF_ERROR(WriteQueues(all, &queues, stream, &followed));
@@ -55,7 +55,7 @@ Status StepCall::WriteNew(std::vector<GpuRows*> all, StreamView stream) {
 // Sends all queues in one copy, then launches two kernels per table.
 Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
                              std::list<NewRows::Writing>* writings,
-                             StreamView stream, BegunEvents* followed) {
+                             StreamView stream, InFlightEvents* followed) {
   size_t num_rows = 0, num_keys = 0;
   for (const NewRows::Writing& writing : *writings) {
     num_rows += writing.queue().rows.size();
@@ -69,13 +69,13 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
   std::unique_ptr<WorkContext> context;
   EV_RETURN_IF_ERROR(
       WorkContext::Acquire(both.bytes(), both.bytes(), &context));
-  char* const here = context->host();
-  char* const there = context->device();
+  char* const on_host = context->host();
+  char* const on_device = context->device();
   contexts_.push_back(std::move(context));
-  int64_t* defaults = reinterpret_cast<int64_t*>(here + defaults_at);
-  int64_t* keys = reinterpret_cast<int64_t*>(here + keys_at);
-  RowHandle* rows = reinterpret_cast<RowHandle*>(here + rows_at);
-  RowHandle* handles = reinterpret_cast<RowHandle*>(here + handles_at);
+  int64_t* defaults = reinterpret_cast<int64_t*>(on_host + defaults_at);
+  int64_t* keys = reinterpret_cast<int64_t*>(on_host + keys_at);
+  RowHandle* rows = reinterpret_cast<RowHandle*>(on_host + rows_at);
+  RowHandle* handles = reinterpret_cast<RowHandle*>(on_host + handles_at);
   for (const NewRows::Writing& writing : *writings) {
     for (const NewRows::Row& row : writing.queue().rows) {
       *rows++ = row.handle;
@@ -87,27 +87,30 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
     }
   }
   EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-      there, here, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
+      on_device, on_host, both.bytes(), cudaMemcpyHostToDevice, stream.get()));
   size_t row = 0, key = 0;
   auto writing = writings->begin();
   for (GpuRows* table : all) {
     const NewRows::Queue& queue = writing->queue();
-    EV_RETURN_IF_ERROR(FollowAll(table->events().begun(), stream, followed));
+    EV_RETURN_IF_ERROR(
+        FollowAll(table->events().in_flight(), stream, followed));
     RowBatch batch;
     batch.rows = table->pieces();
-    batch.handles = reinterpret_cast<const RowHandle*>(there + rows_at) + row;
+    batch.handles =
+        reinterpret_cast<const RowHandle*>(on_device + rows_at) + row;
     batch.num_rows = queue.rows.size();
     batch.dim = table->dim();
     if (batch.num_rows != 0) {
       EV_RETURN_IF_ERROR(LaunchNewRows(
-          batch, reinterpret_cast<const int64_t*>(there + defaults_at) + row,
+          batch,
+          reinterpret_cast<const int64_t*>(on_device + defaults_at) + row,
           table->default_rows(), table->initial_values(), table->num_slots(),
           stream));
       writing->WroteRows(queue.rows.size());
     }
     EV_RETURN_IF_ERROR(table->known()->Put(
-        reinterpret_cast<const int64_t*>(there + keys_at) + key,
-        reinterpret_cast<const RowHandle*>(there + handles_at) + key,
+        reinterpret_cast<const int64_t*>(on_device + keys_at) + key,
+        reinterpret_cast<const RowHandle*>(on_device + handles_at) + key,
         queue.keys.size(), stream));
     writing->WroteKeys(queue.keys.size());
     row += queue.rows.size();
@@ -119,8 +122,8 @@ Status StepCall::WriteQueues(const std::vector<GpuRows*>& all,
 
 // Tables of one model were in the same earlier step and share its event, so
 // each event is waited for once.
-Status StepCall::FollowAll(const BegunEvents& events, StreamView stream,
-                           BegunEvents* followed) {
+Status StepCall::FollowAll(const InFlightEvents& events, StreamView stream,
+                           InFlightEvents* followed) {
   for (const std::shared_ptr<DeviceEvent>& event : events) {
     if (std::find(followed->begin(), followed->end(), event) !=
         followed->end()) {
@@ -134,7 +137,7 @@ Status StepCall::FollowAll(const BegunEvents& events, StreamView stream,
 
 Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
                             StreamView stream) {
-  BegunEvents followed;
+  InFlightEvents followed;
   for (GpuRows* rows : all) {
     const std::shared_ptr<DeviceEvent> keys = rows->events().last_keys();
     if (keys == nullptr) continue;
@@ -144,10 +147,10 @@ Status StepCall::FollowKeys(const std::vector<GpuRows*>& all,
 }
 
 Status StepCall::FollowRows(const std::vector<GpuRows*>& all, StreamView stream,
-                            BegunEvents* followed) {
+                            InFlightEvents* followed) {
   EV_RETURN_IF_ERROR(WriteNew(all, stream));
   for (GpuRows* rows : all) {
-    EV_RETURN_IF_ERROR(FollowAll(rows->events().begun(), stream, followed));
+    EV_RETURN_IF_ERROR(FollowAll(rows->events().in_flight(), stream, followed));
   }
   return Status::OK();
 }

@@ -20,26 +20,26 @@ namespace gpu {
 
 // Sets unknown_ and unknown_keys_, and each table's range of them.
 Status StepCall::TakeUnknown() {
-  const int64_t count = *OnHost<uint32_t>(here_.counter);
+  const int64_t count = *OnHost<uint32_t>(on_host_.counter);
   if (count > num_ids_) {
     return Internal("the GPU found no row for " + std::to_string(count) +
                     " ids of " + std::to_string(num_ids_));
   }
-  const uint32_t* const sent = OnHost<uint32_t>(here_.unknown);
+  const uint32_t* const sent = OnHost<uint32_t>(on_host_.unknown);
   if (count <= num_ids_ / 8) {
     PutInOrder(Span<const uint32_t>(sent, count),
-               all_put() ? nullptr : OnHost<int64_t>(here_.unknown_keys));
+               all_put() ? nullptr : OnHost<int64_t>(on_host_.unknown_keys));
   } else {
     if (!all_put()) {
       // Copies all ids too. Ids that were put are overwritten with equal ones.
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-          context_->host() + here_.ids, context_->device() + there_.ids,
+          context_->host() + on_host_.ids, context_->device() + on_device_.ids,
           id_bytes_, cudaMemcpyDeviceToHost, context_->stream()));
     }
     // Copies all handles: scanning them costs less than sorting the positions.
-    RowHandle* const handles = OnHost<RowHandle>(here_.unknown);
+    RowHandle* const handles = OnHost<RowHandle>(on_host_.unknown);
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(handles, context_->device() + there_.handles,
+        cudaMemcpyAsync(handles, context_->device() + on_device_.handles,
                         num_ids_ * sizeof(RowHandle), cudaMemcpyDeviceToHost,
                         context_->stream()));
     EV_RETURN_IF_ERROR(context_->Wait());

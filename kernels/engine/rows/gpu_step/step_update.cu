@@ -79,9 +79,9 @@ StepTable StepCall::TableOf(const Table& of, bool fits) {
 
 Status StepCall::LaunchGroups(StepGroups* groups) const {
   StepGroups::Source source;
-  source.handles = OnDevice<RowHandle>(there_.handles);
-  if (has_lists_) source.samples = OnDevice<uint32_t>(there_.samples);
-  if (divides_) source.factors = OnDevice<float>(there_.factors);
+  source.handles = OnDevice<RowHandle>(on_device_.handles);
+  if (has_lists_) source.samples = OnDevice<uint32_t>(on_device_.samples);
+  if (divides_) source.factors = OnDevice<float>(on_device_.factors);
   return groups->Launch(source);
 }
 
@@ -291,7 +291,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   has_failed_ = true;
   const cudaStream_t s = groups->context()->stream();
   WaitsAfterFailure after_failure(s);
-  BegunEvents followed;
+  InFlightEvents followed;
   EV_RETURN_IF_ERROR(FollowRows(call.rows, s, &followed));
   LocateRows(&call);
   // Waits for the lookup. FollowRows has waited for earlier updates of the same

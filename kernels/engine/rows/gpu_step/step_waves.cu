@@ -101,7 +101,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
   const bool is_only = waves_.size() == 1;
   if (wave.begin == 0 && !is_only) {
     EV_CUDA_RETURN_IF_ERROR(
-        cudaMemsetAsync(context_->device() + there_.counter, 0,
+        cudaMemsetAsync(context_->device() + on_device_.counter, 0,
                         (1 + tables_.size()) * sizeof(uint32_t), stream));
   }
   std::vector<GpuRows*> rows;
@@ -111,8 +111,8 @@ Status StepCall::LaunchWave(const Wave& wave) {
   if (wave.num_offsets > 0 && has_lists_ && !is_small_) {
     const size_t at = wave.offsets_at * sizeof(int32_t);
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        context_->device() + there_.offsets + at,
-        context_->host() + here_.offsets + at,
+        context_->device() + on_device_.offsets + at,
+        context_->host() + on_host_.offsets + at,
         wave.num_offsets * sizeof(int32_t), cudaMemcpyHostToDevice, stream));
   }
   Launches launches;
@@ -122,13 +122,14 @@ Status StepCall::LaunchWave(const Wave& wave) {
     described.begin = wave.begin;
     described.end = wave.end;
     described.finds = described.pools = true;
-    described.here = is_only ? here_.tables : here_.waves + wave.tables_at;
+    described.on_host =
+        is_only ? on_host_.tables : on_host_.waves + wave.tables_at;
     EV_RETURN_IF_ERROR(SendDescription(described, &launches));
     EV_RETURN_IF_ERROR(LaunchFindHandles(LookupView(launches.num_entries),
                                          launches.find_blocks, stream));
   }
   for (GpuRows* of : rows) {
-    EV_RETURN_IF_ERROR(FollowAll(of->events().begun(), stream, &followed_));
+    EV_RETURN_IF_ERROR(FollowAll(of->events().in_flight(), stream, &followed_));
   }
   // Earlier work of the caller's stream may use the outputs.
   if (wave.begin == 0 && stream_ != nullptr) {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Result bits of the kernels that check samples in GPU memory
-// (samples_there.cuh).
+// (samples_on_device.cuh).
 
-#ifndef KERNELS_ENGINE_IDS_GPU_SAMPLES_THERE_H_
-#define KERNELS_ENGINE_IDS_GPU_SAMPLES_THERE_H_
+#ifndef KERNELS_ENGINE_IDS_GPU_SAMPLES_ON_DEVICE_H_
+#define KERNELS_ENGINE_IDS_GPU_SAMPLES_ON_DEVICE_H_
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ enum SampleBits : uint32_t {
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_IDS_GPU_SAMPLES_THERE_H_
+#endif  // KERNELS_ENGINE_IDS_GPU_SAMPLES_ON_DEVICE_H_

@@ -6,12 +6,12 @@
 // offsets of all samples after its predecessor's, up to its own. A thread takes
 // long if many samples in a row have no id.
 
-#ifndef KERNELS_ENGINE_IDS_GPU_SAMPLES_THERE_CUH_
-#define KERNELS_ENGINE_IDS_GPU_SAMPLES_THERE_CUH_
+#ifndef KERNELS_ENGINE_IDS_GPU_SAMPLES_ON_DEVICE_CUH_
+#define KERNELS_ENGINE_IDS_GPU_SAMPLES_ON_DEVICE_CUH_
 
 #include <cstdint>
 
-#include "kernels/engine/ids/gpu/samples_there.h"
+#include "kernels/engine/ids/gpu/samples_on_device.h"
 
 namespace ev {
 namespace gpu {
@@ -51,4 +51,4 @@ __device__ __forceinline__ uint32_t FindSample(const int64_t* splits,
 }  // namespace gpu
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_IDS_GPU_SAMPLES_THERE_CUH_
+#endif  // KERNELS_ENGINE_IDS_GPU_SAMPLES_ON_DEVICE_CUH_
