@@ -5,7 +5,7 @@
   bazel run //addons/serving/benchmark:freshness
 
 Trains a table of --rows rows in this process and publishes a delta every --every seconds,
-in which --changed rows have changed. A server of its own process follows. A client asks for
+in which --changed rows have changed. A server of its own process follows. A client requests
 the step of the served state all the time. Prints how old a step was when the first answer
 had it, and the time of a training step with and without publishing.
 """
@@ -74,14 +74,14 @@ class _Training(object):
 
 
 class _Client(object):
-  """Asks for the step all the time; `seen` is {step: time of its first answer}."""
+  """Requests the step all the time; `seen` is {step: time of its first answer}."""
 
   def __init__(self, port):
     self.seen, self._port, self._stop = {}, port, threading.Event()
-    self._thread = threading.Thread(target=self._ask)
+    self._thread = threading.Thread(target=self._request)
     self._thread.start()
 
-  def _ask(self):
+  def _request(self):
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "default"
     request.inputs["ids"].CopyFrom(tf.compat.v1.make_tensor_proto([1], tf.int64))

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict over gRPC and REST, by the clients of TensorFlow Serving."""
 
+from unittest import mock
+
 from absl.testing import absltest
 import grpc
 import numpy as np
@@ -10,6 +12,20 @@ from tensorflow_serving.apis import predict_pb2
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from embedding_variable_serving import testing
+from embedding_variable_serving.models import saved_model
+
+
+def _blocking_model(folder):
+  """Writes a version that waits forever if its input is True; returns its folder."""
+  v1 = tf.compat.v1
+  with tf.Graph().as_default(), v1.Session() as session:
+    wait = v1.placeholder(tf.bool, [], name="wait")
+    queue = tf.queue.FIFOQueue(1, tf.int32, shapes=[[]])
+    y = tf.cond(wait, queue.dequeue, lambda: tf.constant(5))
+    v1.get_variable("v", [])
+    session.run(v1.global_variables_initializer())
+    v1.saved_model.simple_save(session, folder, {"wait": wait}, {"y": y})
+  return folder
 
 
 class PredictTest(absltest.TestCase):
@@ -50,6 +66,33 @@ class PredictTest(absltest.TestCase):
         ({"inputs": {"ids": [1]}}, {"outputs": [8.0]})):
       self.assertEqual(testing.http(self.server, "/v1/models/default:predict", body),
                        (200, answer))
+
+  def test_runs_have_the_threads_and_the_time_limit_of_requests(self):
+    servable = saved_model.SavedModel(self.folder + "/1", config=saved_model.session_config())
+    self.addCleanup(servable.close)
+    signature, feeds = servable.signatures["serving_default"], {"ids": np.array([1, 2])}
+    with mock.patch.object(servable.session, "_make_callable_from_options",
+                           wraps=servable.session._make_callable_from_options) as made:
+      for is_serving in (False, True):
+        if is_serving:
+          servable.start_serving()
+        for timeout_ms in (None, 600.5, 1000, None):
+          self.assertEqual(servable.run(signature, feeds, ["score"], timeout_ms)[0].tolist(),
+                           [8, 12])
+      options = [call[0][0].run_options for call in made.call_args_list]
+    # The thread pool of loads is 1. 600.5 and 1000 ms have one limit.
+    self.assertEqual([(o.inter_op_thread_pool, o.timeout_in_ms) for o in options],
+                     [(1, 0), (1, 1024), (0, 0), (0, 1024)])
+
+  def test_a_run_that_takes_too_long_is_cancelled(self):
+    servable = saved_model.SavedModel(_blocking_model(testing.folder() + "/1"),
+                                      config=saved_model.session_config())
+    self.addCleanup(servable.close)
+    servable.start_serving()
+    signature = servable.signatures["serving_default"]
+    with self.assertRaises(tf.errors.DeadlineExceededError):
+      servable.run(signature, {"wait": np.array(True)}, ["y"], 100)
+    self.assertEqual(servable.run(signature, {"wait": np.array(False)}, ["y"], 10000), [5])
 
   def test_wrong_requests(self):
     for ids, code, text in (

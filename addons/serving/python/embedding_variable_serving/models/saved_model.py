@@ -3,6 +3,8 @@
 """A SavedModel in a session of its own: signatures, checked feeds, runs."""
 
 import collections
+import functools
+import sys
 import time
 
 import numpy as np
@@ -10,12 +12,18 @@ import tensorflow as tf
 
 from embedding_variable_serving import errors
 
+# The message of Session._make_callable_from_options, which tf.compat.v1 has no name for.
+_CallableOptions = sys.modules[tf.compat.v1.ConfigProto.__module__].CallableOptions
+
 _INTERNAL = ("__saved_model_init_op", "__saved_model_train_op")
 
 # Index of ConfigProto.session_inter_op_thread_pool whose threads run the ops of a load.
 _LOAD_POOL = 1
 # Ops run in the thread that calls Session.run.
 _CALLER = -1
+
+# Functions of a version that are kept, each for some outputs and a time limit.
+_MOST_CALLABLES = 64
 
 # alias: that of the signature. tensor: name in the graph. dtype: tf.DType. shape: list, -1 for an
 # unknown dimension, or None for an unknown rank.
@@ -98,6 +106,7 @@ class SavedModel(object):
     """
     self._request_pool = _CALLER if in_caller else 0
     self.broken = self.ran = None
+    self._callable = functools.lru_cache(_MOST_CALLABLES)(self._make_callable)
     graph = tf.Graph()
     self.session = _Session(graph=graph, config=config)
     try:
@@ -118,9 +127,25 @@ class SavedModel(object):
   def start_serving(self):
     """Lets later runs use the threads of requests."""
     self.session.pool = self._request_pool
+    self._callable.cache_clear()  # The pool is part of a callable.
 
   def close(self):
+    self._callable.cache_clear()
     self.session.close()
+
+  def _make_callable(self, name, outputs, timeout_ms):
+    """Returns a function from the arrays of all inputs, sorted by name, to those of outputs.
+
+    It takes a tenth of the time that Session.run needs beside the ops.
+    """
+    signature = self.signatures[name]
+    options = _CallableOptions(
+        feed=[port.tensor.name for port in signature.inputs.values()],
+        fetch=[signature.outputs[output].tensor.name for output in outputs])
+    options.run_options.timeout_in_ms = timeout_ms
+    options.run_options.inter_op_thread_pool = self.session.pool
+    # pylint: disable=protected-access
+    return self.session._make_callable_from_options(options)
 
   def apply_delta(self, prefix):
     """Applies an incremental checkpoint to the tables, then to all other variables.
@@ -168,24 +193,20 @@ class SavedModel(object):
       signature: signature of `signatures`.
       feeds: {alias: NumPy array}; the caller has called `check`.
       outputs: list of aliases.
-      timeout_ms: at most this long; None: no limit.
+      timeout_ms: number; ops that run for longer, up to twice as long, are cancelled. None: no
+        limit.
 
     Raises:
       ServingError: UNAVAILABLE, a delta was applied in part.
     """
     if self.broken:
       raise errors.ServingError("UNAVAILABLE", self.broken)
-    # The order of feeds and fetches is part of the key by which TensorFlow keeps executors.
-    names = sorted(set(outputs))
-    options = None
-    if timeout_ms is not None:
-      options = tf.compat.v1.RunOptions(
-          timeout_in_ms=max(1, int(timeout_ms)),
-          inter_op_thread_pool=self.session.pool)
+    names = tuple(sorted(set(outputs)))
+    # A power of two, since the limit is part of a callable. 0 is none.
+    limit = 0 if timeout_ms is None else 1 << max(0, int(timeout_ms).bit_length())
+    run = self._callable(signature.name, names, limit)
     begin = time.time()
-    arrays = self.session.run([signature.outputs[name].tensor for name in names],
-                              {signature.inputs[name].tensor: feeds[name]
-                               for name in sorted(feeds)}, options=options)
+    arrays = run(*[feeds[name] for name in signature.inputs])
     if self.ran:
       self.ran(time.time() - begin)
     found = dict(zip(names, arrays))
