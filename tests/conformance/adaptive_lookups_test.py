@@ -145,7 +145,7 @@ class AdaptiveLookupTest(parameterized.TestCase):
     with pairs.session() as session:
       session.run(tf.global_variables_initializer())
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  "own.*: the mask must have one element for each id"):
+                                  "own.*: the mask: expected one element for each id"):
         session.run(output, {mask: [1, 0]})
 
 

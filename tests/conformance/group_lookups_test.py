@@ -351,9 +351,9 @@ class ArgumentsTest(parameterized.TestCase):
   def test_wrong_arguments(self):
     table = self.table(0)
     dense = pairs.dense("d", pairs.rows(_ROWS, 2))
-    with self.assertRaisesRegex(ValueError, r"'t': ev_init_value must have shape \(1, 2\)"):
+    with self.assertRaisesRegex(ValueError, r"'t': ev_init_value: expected shape \(1, 2\)"):
       tf.nn.embedding_lookup(table, [1], ev_init_value=tf.zeros([1, 3]))
-    with self.assertRaisesRegex(ValueError, r"'t': counts must have shape \(2,\)"):
+    with self.assertRaisesRegex(ValueError, r"'t': counts: expected shape \(2,\)"):
       tf.nn.embedding_lookup(table, [1, 2], counts=[1])
     for arguments in (dict(ev_init_value=tf.zeros([1, 2])), dict(counts=[1])):
       with self.assertRaisesRegex(ValueError, "applies only to embedding variables"):

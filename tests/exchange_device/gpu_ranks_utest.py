@@ -527,7 +527,7 @@ class LookupsTest(model.DistributedTestCase):
                                     storages=[_HBM] * len(tables)))
       session.run(tf.compat.v1.global_variables_initializer())
       good = model.draw(np.random.RandomState(2), tables, [9] * hvd.size())[hvd.rank()]
-      for wrong, message in ((9, "below the batch size"), (-9, "must not be negative")):
+      for wrong, message in ((9, "below the batch size"), (-9, "expected samples of at least 0")):
         messages = []
         for made in models:
           feed = made.feed(good)

@@ -49,7 +49,7 @@ class IncludePictureTest(parameterized.TestCase):
     }
     self.assertEqual(include_picture.arrows(texts), _graph(base="", ids="base"))
 
-  def test_a_floor_is_one_above_the_highest_room_below(self):
+  def test_a_layer_is_one_above_the_highest_folder_below(self):
     graph = _graph(a="b d", b="c", c="d", d="")
     self.assertEqual({os.path.basename(r): f for r, f in
                       include_picture.layers(graph).items()}, dict(a=3, b=2, c=1, d=0))
@@ -58,11 +58,11 @@ class IncludePictureTest(parameterized.TestCase):
     graph = _graph(a="b d", b="d", d="")
     self.assertEqual(include_picture.direct(graph), _graph(a="b", b="d", d=""))
 
-  def test_a_cycle_shares_a_floor_and_is_named(self):
+  def test_a_cycle_shares_a_layer_and_is_named(self):
     graph = _graph(a="b", b="c d", c="b", d="")
     self.assertEqual(include_picture.cycles(graph), [[_ENGINE + "b", _ENGINE + "c"]])
     self.assertEqual(include_picture.picture(graph), [
-        "layer  folder      stands on",
+        "layer  folder    stands on",
         "    2  engine/a  engine/b",
         "    1  engine/b  engine/c, engine/d",
         "       engine/c  engine/b",

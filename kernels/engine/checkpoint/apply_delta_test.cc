@@ -188,7 +188,7 @@ TEST_F(ApplyDeltaTest, APlacementDecidesWhichRowIsUsed) {
 
   checkpoint_.Put<int64_t>("user-sparse_incr_placement", {2}, {0, 2});
   EXPECT_EQ(Apply().message(),
-            "tensor user-sparse_incr_placement of checkpoint memory must have "
+            "tensor user-sparse_incr_placement of checkpoint memory: expected "
             "entries in [0, 2), got 2");
 }
 

@@ -188,7 +188,7 @@ Status ReadPlacement(TensorReader* checkpoint, const std::string& name,
   for (const int64_t part : *placement) {
     if (part >= 0 && part < num_parts) continue;
     return InvalidArgument("tensor " + tensor + " of checkpoint " +
-                           checkpoint->prefix() + " must have entries in [0, " +
+                           checkpoint->prefix() + ": expected entries in [0, " +
                            std::to_string(num_parts) + "), got " +
                            std::to_string(part));
   }

@@ -291,10 +291,10 @@ TEST(CheckIdsTest, ReportsWhatIsWrong) {
       in);
   in = good;
   in.ids32 = some32;
-  expect("ids must come either as int64 or as int32", in);
+  expect("ids: expected either int64 or int32", in);
   in = good;
   in.coo_indices = some64;
-  expect("samples must come either as row splits or as indices", in);
+  expect("samples: expected either row splits or indices", in);
   in = good;
   in.row_splits = nullptr;
   expect("ids came without row splits and without indices", in);

@@ -23,15 +23,15 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
                          int64_t num_ids, const std::string& table,
                          int32_t* offsets) {
   if (row_splits[0] != 0) {
-    return InvalidArgument("row splits must start at 0, got " +
+    return InvalidArgument("row splits: expected 0 as the first, got " +
                            std::to_string(row_splits[0]) + ", table '" + table +
                            "'");
   }
   if (row_splits[batch_size] != num_ids) {
-    return InvalidArgument("row splits must end at the number of ids, " +
-                           std::to_string(num_ids) + ", got " +
-                           std::to_string(row_splits[batch_size]) +
-                           ", table '" + table + "'");
+    return InvalidArgument(
+        "row splits: expected the number of ids as the last, " +
+        std::to_string(num_ids) + ", got " +
+        std::to_string(row_splits[batch_size]) + ", table '" + table + "'");
   }
   // The first and the last split are right, so it is enough that none is below
   // the one before it.
@@ -44,7 +44,7 @@ Status OffsetsFromSplits(const int64_t* row_splits, int64_t batch_size,
   if (ascending) return Status::OK();
   for (int64_t s = 0; s < batch_size; ++s) {
     if (row_splits[s] <= row_splits[s + 1]) continue;
-    return InvalidArgument("row splits must not decrease, got " +
+    return InvalidArgument("row splits: expected no decrease, got " +
                            std::to_string(row_splits[s]) + " before " +
                            std::to_string(row_splits[s + 1]) + " at sample " +
                            std::to_string(s) + ", table '" + table + "'");
@@ -68,7 +68,7 @@ Status OffsetsFromIndices(const int64_t* coo_indices, int64_t batch_size,
     if (sample == filled - 1 && sample >= 0) continue;
     if (sample < filled) {
       if (sample < 0) {
-        return InvalidArgument("indices must not be negative, got sample " +
+        return InvalidArgument("indices: expected samples of at least 0, got " +
                                std::to_string(sample) + " at id " +
                                std::to_string(i) + ", table '" + table + "'");
       }

@@ -53,7 +53,7 @@ TEST(OffsetsFromSplitsTest, EmptyBatch) {
 
 TEST(OffsetsFromSplitsTest, RejectsBadSplits) {
   Offsets offsets;
-  ExpectBad(FromSplits({1, 2}, 2, &offsets), "start at 0, got 1");
+  ExpectBad(FromSplits({1, 2}, 2, &offsets), "expected 0 as the first, got 1");
   ExpectBad(FromSplits({0, 2}, 3, &offsets), "3, got 2");
   ExpectBad(FromSplits({0, 3, 1, 4}, 4, &offsets), "3 before 1 at sample 1");
   ExpectBad(FromSplits({0, 9, 4}, 4, &offsets), "9 before 4");

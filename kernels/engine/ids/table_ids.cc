@@ -20,10 +20,10 @@ Status CheckIds(const IdsInput& in, const std::string& table) {
                std::to_string(in.num_ids));
   }
   if (in.num_ids > 0 && (in.ids64 != nullptr) == (in.ids32 != nullptr)) {
-    return bad("ids must come either as int64 or as int32");
+    return bad("ids: expected either int64 or int32");
   }
   if (in.row_splits != nullptr && in.coo_indices != nullptr) {
-    return bad("samples must come either as row splits or as indices");
+    return bad("samples: expected either row splits or indices");
   }
   if (in.num_ids > 0 && in.row_splits == nullptr && in.coo_indices == nullptr) {
     return bad("ids came without row splits and without indices");

@@ -43,7 +43,7 @@ struct AdagradDecayRule {
     if (!(hyper[2] > 0.0f && hyper[2] <= 1.0f)) {
       return "decay_rate: expected a number in (0, 1]";
     }
-    if (!(hyper[4] >= 0.0f)) return "global_step must not be negative";
+    if (!(hyper[4] >= 0.0f)) return "global_step: expected at least 0";
     return nullptr;
   }
 

@@ -37,10 +37,10 @@ struct FtrlRule {
   }
   static const char* CheckHyper(const float* hyper) {
     if (!(hyper[0] > 0.0f)) return "learning_rate: expected a positive number";
-    if (!(hyper[1] >= 0.0f)) return "l1 must not be negative";
-    if (!(hyper[2] >= 0.0f)) return "l2 must not be negative";
-    if (!(hyper[3] >= 0.0f)) return "l2_shrinkage must not be negative";
-    if (!(hyper[4] <= 0.0f)) return "lr_power must not be positive";
+    if (!(hyper[1] >= 0.0f)) return "l1: expected at least 0";
+    if (!(hyper[2] >= 0.0f)) return "l2: expected at least 0";
+    if (!(hyper[3] >= 0.0f)) return "l2_shrinkage: expected at least 0";
+    if (!(hyper[4] <= 0.0f)) return "lr_power: expected at most 0";
     return nullptr;
   }
 

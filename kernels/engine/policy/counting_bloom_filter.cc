@@ -37,7 +37,7 @@ Status CountingBloomFilter::Make(int64_t max_keys, double false_positive,
   if (counter_bits != 8 && counter_bits != 16 && counter_bits != 32 &&
       counter_bits != 64) {
     return InvalidArgument(
-        "a Bloom filter's counters must have 8, 16, 32 or 64 bits, got " +
+        "a Bloom filter's counters: expected 8, 16, 32 or 64 bits, got " +
         std::to_string(counter_bits));
   }
   const double ln2 = std::log(2.0);

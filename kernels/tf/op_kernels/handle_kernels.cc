@@ -181,7 +181,7 @@ class InitializeOp : public OpKernel {
         context,
         rows.dims() == 2 && rows.dim_size(0) >= 1 &&
             rows.dim_size(1) == resource->dim(),
-        BadInput(resource->name(), "the default rows must have shape [R,",
+        BadInput(resource->name(), "the default rows: expected shape [R,",
                  resource->dim(), "] with R >= 1, got ",
                  rows.shape().DebugString()));
     OP_REQUIRES_OK(context, ToTf(resource->table()->Initialize(

@@ -42,14 +42,14 @@ class InteractionOp : public OpKernel {
                     ev::VectorBatch* batch) const {
     const TensorShape& shape = context->input(0).shape();
     if (shape.dims() != 2) {
-      return InvalidArgument("op '", name(), "': vector 0 must have rank 2, ",
+      return InvalidArgument("op '", name(), "': vector 0: expected rank 2, ",
                              "got shape ", shape.DebugString());
     }
     for (int v = 0; v < num_vectors; ++v) {
       const Tensor& vector = context->input(v);
       if (vector.shape() != shape) {
         return InvalidArgument("op '", name(), "': vector ", v,
-                               " must have the shape of vector 0, ",
+                               ": expected the shape of vector 0, ",
                                shape.DebugString(), ", got ",
                                vector.shape().DebugString());
       }
@@ -127,7 +127,7 @@ class DotInteractionGradOp : public InteractionOp {
     const Tensor& slopes = context->input(n);
     const TensorShape expected({batch.num_samples, batch.num_pairs()});
     OP_REQUIRES(context, slopes.shape() == expected,
-                InvalidArgument("op '", name(), "': slopes must have shape ",
+                InvalidArgument("op '", name(), "': slopes: expected shape ",
                                 expected.DebugString(), ", got ",
                                 slopes.shape().DebugString()));
     std::vector<float*> grads;

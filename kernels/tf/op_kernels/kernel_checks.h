@@ -49,7 +49,7 @@ inline tensorflow::Status CheckVectorOf(const tensorflow::Tensor& tensor,
   if (tensor.dims() == 1 && tensor.dim_size(0) == size) {
     return tensorflow::Status();
   }
-  return BadInput(variable, what, " must have shape [", size, "], got ",
+  return BadInput(variable, what, ": expected shape [", size, "], got ",
                   tensor.shape().DebugString());
 }
 
@@ -61,7 +61,7 @@ inline tensorflow::Status CheckMatrix(const tensorflow::Tensor& tensor,
       tensor.dim_size(1) == dim) {
     return tensorflow::Status();
   }
-  return BadInput(variable, what, " must have shape [", rows, ",", dim,
+  return BadInput(variable, what, ": expected shape [", rows, ",", dim,
                   "], got ", tensor.shape().DebugString());
 }
 

@@ -26,7 +26,7 @@ class RestoreNumberOp : public OpKernel {
   explicit RestoreNumberOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("tensor_names", &names_));
     OP_REQUIRES(context, !names_.empty(),
-                InvalidArgument("tensor_names must not be empty"));
+                InvalidArgument("tensor_names: expected at least one name"));
   }
 
   void Compute(OpKernelContext* context) override {

@@ -34,7 +34,7 @@ class SplitBytesOp : public OpKernel {
                                 offsets.shape().DebugString()));
     const int64_t count = offsets.NumElements() - 1;
     OP_REQUIRES(context, count >= 0,
-                InvalidArgument("EvSplitBytes: offsets must have at least one "
+                InvalidArgument("EvSplitBytes: offsets: expected at least one "
                                 "element, got none"));
     const int32_t* at = Data<int32_t>(offsets);
     const int64_t first = at[0];

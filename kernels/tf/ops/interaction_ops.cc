@@ -27,7 +27,7 @@ Status ShapeOfVectors(InferenceContext* c, int num_vectors, ShapeHandle* all) {
     ShapeHandle merged;
     if (!c->Merge(shape, *all, &merged).ok()) {
       return tensorflow::errors::InvalidArgument(
-          what, " must have the shape of the vectors before it, ",
+          what, ": expected the shape of the vectors before it, ",
           c->DebugString(*all), ", got ", c->DebugString(shape));
     }
     *all = merged;

@@ -33,7 +33,7 @@ inline tensorflow::Status InputOfRank(
   *shape = c->input(input);
   if (c->RankKnown(*shape) && c->Rank(*shape) != rank) {
     return tensorflow::errors::InvalidArgument(
-        what, " must have rank ", rank, ", got shape ", c->DebugString(*shape));
+        what, ": expected rank ", rank, ", got shape ", c->DebugString(*shape));
   }
   return c->WithRank(*shape, rank, shape);
 }
@@ -49,7 +49,7 @@ inline tensorflow::Status InputMatrix(
   tensorflow::shape_inference::ShapeHandle merged;
   if (!c->Merge(shape, c->Matrix(rows, cols), &merged).ok()) {
     return tensorflow::errors::InvalidArgument(
-        what, " must have shape ", c->DebugString(c->Matrix(rows, cols)),
+        what, ": expected shape ", c->DebugString(c->Matrix(rows, cols)),
         ", got ", c->DebugString(shape));
   }
   return tensorflow::Status();

@@ -148,13 +148,28 @@ class Table(object):
 
     None if the file has no default rows (DeepRec's).
     """
-    # The part in which a partitioner puts the key. Ranks place keys differently, but
-    # all have the same default rows.
-    at = key % 1000 % len(self.pieces)
-    for piece in self.pieces[at:] + self.pieces[:at]:
+    rows = self._default_rows_of(key % 1000 % len(self.pieces))
+    return None if rows is None else (key % len(rows), rows[key % len(rows)])
+
+  def default_rows(self, keys):
+    """Returns float32 `[n, dim]`, the default rows that absent keys read; None as above."""
+    # The part in which a partitioner puts a key. Ranks place keys differently, but all
+    # have the same default rows.
+    parts = keys % 1000 % len(self.pieces)
+    found = np.empty([len(keys), self.dim], np.float32)
+    for part in range(len(self.pieces)):
+      rows = self._default_rows_of(part)
+      if rows is None:
+        return None
+      found[parts == part] = rows[keys[parts == part] % len(rows)]
+    return found
+
+  def _default_rows_of(self, part):
+    """Returns the default rows of a part, or of the next one that has them."""
+    for piece in self.pieces[part:] + self.pieces[:part]:
       rows = piece.table_tensor(tensor_names.DEFAULT_ROWS)
       if rows is not None and len(rows):
-        return key % len(rows), rows[key % len(rows)]
+        return rows
     return None
 
 
@@ -195,7 +210,7 @@ class Checkpoint(object):
     others: list of names of the tensors that belong to no table.
   """
 
-  def __init__(self, path, full_only=False):
+  def __init__(self, path, full_only=False, deltas=None):
     """Opens a checkpoint.
 
     Args:
@@ -204,6 +219,7 @@ class Checkpoint(object):
       full_only: bool. False: with the deltas that `tf.train.Saver().restore` applies,
         which are those of the newest full checkpoint of a directory; every delta is
         read and checked. True: without deltas.
+      deltas: list of strings, the prefixes of the deltas in place of those; not checked.
 
     Raises:
       CheckpointError: it does not exist, it or a delta cannot be read, or a delta is missing
@@ -211,7 +227,10 @@ class Checkpoint(object):
     """
     self.prefix = _prefix_of(path)
     self._full = bundle_reader.BundleReader(self.prefix, interrupted.readable(self.prefix))
-    deltas = [] if full_only else _deltas_of(self.prefix)
+    if deltas is not None:
+      deltas = [bundle_reader.BundleReader(prefix, prefix) for prefix in deltas]
+    else:
+      deltas = [] if full_only else _deltas_of(self.prefix)
     self.num_deltas = len(deltas)
     self.name = self.prefix + _text_of(deltas)
     self.tables = collections.OrderedDict(

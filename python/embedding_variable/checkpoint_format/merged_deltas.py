@@ -140,7 +140,7 @@ def _placement(name, parts, delta):
   if placement.ndim != 1 or not len(placement) or placement.dtype != np.int64 or (
       placement.min() < 0 or placement.max() >= parts):
     raise errors.CheckpointError(
-        "incremental checkpoint %s: tensor '%s' must have int64 entries in [0, %d), got %s" %
+        "incremental checkpoint %s: tensor '%s': expected int64 entries in [0, %d), got %s" %
         (delta.prefix, tensor, parts, placement.tolist()[:5]))
   return placement
 
@@ -178,6 +178,6 @@ def _check(name, prefix, dim, delta):
         len(shape) == len(want) and all(w in (None, s) for w, s in zip(want, shape))
         for want in allowed):
       raise errors.CheckpointError(
-          "incremental checkpoint %s: tensor '%s' must have the shape %s, got %s" %
+          "incremental checkpoint %s: tensor '%s': expected the shape %s, got %s" %
           (delta.prefix, tensor, str(allowed[0]).replace("None", "N"),
            "no such tensor" if shape is None else shape))

@@ -147,10 +147,10 @@ def _files(filenames):
   """Returns the Dataset of file names, and their list if they are known."""
   if isinstance(filenames, dataset_ops.DatasetV2):
     if dataset_ops.get_legacy_output_types(filenames) != dtypes.string:
-      raise TypeError("ParquetDataset: a Dataset of filenames must have string scalars")
+      raise TypeError("ParquetDataset: a Dataset of filenames: expected string scalars")
     if not tensor_shape.TensorShape([]).is_compatible_with(
         dataset_ops.get_legacy_output_shapes(filenames)):
-      raise TypeError("ParquetDataset: a Dataset of filenames must have string scalars")
+      raise TypeError("ParquetDataset: a Dataset of filenames: expected string scalars")
     return filenames, None
   if isinstance(filenames, (str, bytes)):
     filenames = [filenames]

@@ -34,7 +34,7 @@ class Feeds(object):
     self._feed_dict = dict(feed_dict or {})
     for placeholder, value in self._feed_dict.items():
       if not isinstance(value, ops.Tensor):
-        raise TypeError("staged: feed_dict must have Tensors as values, got %r for %r" %
+        raise TypeError("staged: feed_dict: expected Tensors as values, got %r for %r" %
                         (value, placeholder))
     if (feed_list is None) != (feed_generator is None):
       raise ValueError("staged: feed_list and feed_generator must be given together")

@@ -114,7 +114,7 @@ def with_lengths(column, dimension):
     raise ValueError("column '%s': dims give rows the lengths %r, but dimension "
                      "is %r" % (column.key, column.lengths, dimension))
   if column.operation != "concat" and lengths[0] != lengths[1]:
-    raise ValueError("column '%s': rows to %s must have one length, got %d and %d" %
+    raise ValueError("column '%s': rows to %s: expected one length, got %d and %d" %
                      ((column.key, column.operation) + lengths))
   total = sum(lengths) if column.operation == "concat" else lengths[0]
   return column._replace(lengths=lengths), total

@@ -132,12 +132,12 @@ def _mask(parts, mask, sp_ids):
     raise TypeError("adaptive lookup of '%s': the mask: expected integers or bools, got "
                     "%s" % (parts[0].op.name, mask.dtype.name))
   if not mask.shape.is_compatible_with(sp_ids.values.shape):
-    raise ValueError("adaptive lookup of '%s': the mask must have one element for each "
+    raise ValueError("adaptive lookup of '%s': the mask: expected one element for each "
                      "id, shape %s, got %s" % (parts[0].op.name, sp_ids.values.shape,
                                                mask.shape))
   fits = check_ops.assert_equal(
       array_ops.shape(mask), array_ops.shape(sp_ids.values),
-      message="adaptive lookup of '%s': the mask must have one element for each id" %
+      message="adaptive lookup of '%s': the mask: expected one element for each id" %
       parts[0].op.name)
   with ops.control_dependencies([fits]):
     if not mask.dtype.is_bool:
@@ -175,6 +175,6 @@ def _shape_of(params):
             ops.convert_to_tensor(p).shape for p in pieces]
   shapes = [s.as_list() if hasattr(s, "as_list") else list(s) for s in shapes]
   if any(len(s) != 2 or None in s for s in shapes) or len({s[1] for s in shapes}) != 1:
-    raise ValueError("adaptive lookup: the shared table must have shape [rows, dim], got "
+    raise ValueError("adaptive lookup: the shared table: expected shape [rows, dim], got "
                      "%s" % shapes)
   return sum(s[0] for s in shapes), shapes[0][1]

@@ -234,7 +234,7 @@ def checked_size(size, what):
   with ops.device("/device:CPU:0"):
     is_possible = math_ops.logical_and(size >= 0, size <= MAX_SAMPLES)
     check = control_flow_ops.Assert(is_possible, [
-        "%s: the dense_shape of the ids must have a first number from 0 to %d, got" %
+        "%s: the dense_shape of the ids: expected a first number from 0 to %d, got" %
         (what, MAX_SAMPLES), size
     ])
     with ops.control_dependencies([check]):

@@ -188,7 +188,7 @@ class SafeIds(object):
     static_rank = tensor_shape.dimension_value(original_shape.get_shape()[0])
     if static_rank is not None and static_rank < 2:
       raise ValueError(
-          "safe_embedding_lookup_sparse of '%s': sparse_ids must have a rank of at "
+          "safe_embedding_lookup_sparse of '%s': sparse_ids: expected a rank of at "
           "least 2, got %d" % (variable, static_rank))
     self._static_rank = static_rank
     self._static_shape = sparse_ids.shape

@@ -164,7 +164,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
       self.assertAllClose(old[1] - [[1, 1, 1], [0, 0, 0], [0, 0, 0]], b)
 
   @parameterized.parameters(
-      (dict(grads=[[[1.0, 2.0, 3.0]]]), "gradient of table 0 must have shape"),
+      (dict(grads=[[[1.0, 2.0, 3.0]]]), "gradient of table 0: expected shape"),
       (dict(grads=[]), "1 tables got 0 grads"),
       (dict(plan_tables=[]), "1 tables got 0 plan_tables"),
       (dict(slot_names=[["a"]]), "1 slot names but 0 initial values"),
@@ -174,7 +174,7 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
       self._pooled([testing.Table("user", 2)], [[1]], **change)
 
   @parameterized.parameters(
-      (1, 0, "the gradient must have shape .1,2., got .3,2."),
+      (1, 0, "the gradient: expected shape .1,2., got .3,2."),
       (0, 1, "is not table 1 of the lookup"),
   )
   def test_pooled_wrong_at_run_time_changes_nothing(self, is_long, number, message):
@@ -273,12 +273,12 @@ class ApplyTest(parameterized.TestCase, tf.test.TestCase):
   # -- wrong input ------------------------------------------------------------
 
   @parameterized.parameters(
-      (dict(keys=[[1, 2]]), "gradient of table 0 must have shape"),
-      (dict(keys=[[[1]]]), "keys of table 0 must have rank 1"),
-      (dict(grads=[[[1.0, 2.0, 3.0]]]), "gradient of table 0 must have shape"),
-      (dict(grads=[[1.0, 2.0]]), "gradient of table 0 must have rank 2"),
-      (dict(hyper=[[0.1, 0.2]]), "hyperparameter 0 must have rank 0"),
-      (dict(step=[1]), "step must have rank 0"),
+      (dict(keys=[[1, 2]]), "gradient of table 0: expected shape"),
+      (dict(keys=[[[1]]]), "keys of table 0: expected rank 1"),
+      (dict(grads=[[[1.0, 2.0, 3.0]]]), "gradient of table 0: expected shape"),
+      (dict(grads=[[1.0, 2.0]]), "gradient of table 0: expected rank 2"),
+      (dict(hyper=[[0.1, 0.2]]), "hyperparameter 0: expected rank 0"),
+      (dict(step=[1]), "step: expected rank 0"),
       (dict(slot_names=[["a"]]), "1 slot names but 0 initial values"),
       (dict(slot_names=[]), "1 tables got 0 slot_names"),
       (dict(keys=[]), "1 tables got 0 keys"),

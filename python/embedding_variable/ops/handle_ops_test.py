@@ -101,7 +101,7 @@ class HandleOpsTest(parameterized.TestCase, tf.test.TestCase):
 
   def test_bad_default_rows_are_seen_at_construction(self):
     handle = handle_ops.handle("user", 2)
-    with self.assertRaisesRegex(ValueError, "default_rows must have shape"):
+    with self.assertRaisesRegex(ValueError, "default_rows: expected shape"):
       handle_ops.initialize(handle, np.zeros([4, 3], np.float32))
     with self.assertRaises((TypeError, ValueError)):
       handle_ops.initialize(handle, tf.zeros([4, 2], tf.float64))

@@ -111,23 +111,23 @@ class InteractionOpsTest(parameterized.TestCase):
       np.testing.assert_array_equal(session.run(dots, feed), np.full([4, 3], 2.))
       feed[slopes] = np.ones([4, 2])
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  r"slopes must have shape \[4,3\], got \[4,2\]"):
+                                  r"slopes: expected shape \[4,3\], got \[4,2\]"):
         session.run(grads, feed)
       feed[vectors[2]] = np.ones([4, 3])
-      message = r"vector 2 must have the shape of vector 0, \[4,2\], got \[4,3\]"
+      message = r"vector 2: expected the shape of vector 0, \[4,2\], got \[4,3\]"
       for fetches in dots, grads:
         with self.assertRaisesRegex(tf.errors.InvalidArgumentError, message):
           session.run(fetches, feed)
       feed[vectors[0]] = np.ones([4])
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  r"vector 0 must have rank 2, got shape \[4\]"):
+                                  r"vector 0: expected rank 2, got shape \[4\]"):
         session.run(dots, feed)
 
   def test_errors_are_raised_when_the_graph_is_built(self):
     a, b, c = tf.ones([4, 2]), tf.ones([4, 3]), tf.ones([4, 2], tf.float64)
     for vectors, error, message in [
-        ([a, a, b], ValueError, r"vector 2 must have the shape.*\[4,2\], got \[4,3\]"),
-        ([a, tf.ones([4])], ValueError, r"vector 1 must have rank 2, got shape \[4\]"),
+        ([a, a, b], ValueError, r"vector 2: expected the shape.*\[4,2\], got \[4,3\]"),
+        ([a, tf.ones([4])], ValueError, r"vector 1: expected rank 2, got shape \[4\]"),
         ([a, c], TypeError, "vector 1: expected float32, got float64"),
         (tf.ones([2, 3, 4], tf.int32), TypeError, "vectors: expected float32, got int32"),
         ([a], ValueError, "at least 2 vectors, got 1"),
@@ -139,7 +139,7 @@ class InteractionOpsTest(parameterized.TestCase):
          r"must be known.*\(4, \?, 2\)")]:
       with self.assertRaisesRegex(error, message):
         interaction_ops.dot_interaction(vectors)
-    with self.assertRaisesRegex(ValueError, r"slopes must have shape \[4,1\], got \[4,3\]"):
+    with self.assertRaisesRegex(ValueError, r"slopes: expected shape \[4,1\], got \[4,3\]"):
       _gen.ev_dot_interaction_grad([a, a], b)
 
 

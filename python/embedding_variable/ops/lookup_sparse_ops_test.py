@@ -331,7 +331,7 @@ class LookupSparseTest(parameterized.TestCase, tf.test.TestCase):
   @parameterized.parameters(
       (dict(ids=[[1.0, 2.0]]), TypeError, ""),
       (dict(ids=[["a"]]), TypeError, ""),
-      (dict(ids=[[[1, 2]]]), ValueError, "ids of table 0 must have rank 1"),
+      (dict(ids=[[[1, 2]]]), ValueError, "ids of table 0: expected rank 1"),
       (dict(ids=[[1], [2]]), ValueError, "1 tables got 2 ids"),
       (dict(rows=[[[[0]]]]), ValueError, "indices of table 0"),
       (dict(rows=[[[0], [0]]]), ValueError, "indices of table 0"),

@@ -45,7 +45,7 @@ class PresenceOpsTest(absltest.TestCase):
       np.testing.assert_array_equal(session.run(tiers), [[0, -1], [-1, 0]])
 
   def test_wrong_values_are_refused_with_the_name(self):
-    with self.assertRaisesRegex(ValueError, r"values must have shape \[2,3\]"):
+    with self.assertRaisesRegex(ValueError, r"values: expected shape \[2,3\]"):
       presence_ops.insert_absent(self.table.handle, tf.constant([1, 2], tf.int64),
                                  tf.zeros([2, _DIM + 1]))
     values = tf.compat.v1.placeholder_with_default(np.zeros([1, _DIM], np.float32), None)

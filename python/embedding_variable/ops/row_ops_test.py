@@ -36,7 +36,7 @@ class RowOpsTest(parameterized.TestCase, tf.test.TestCase):
     self.assertAllEqual(keys, unique[inverse])
 
   def test_unique_of_a_matrix(self):
-    with self.assertRaisesRegex(ValueError, "keys must have rank 1"):
+    with self.assertRaisesRegex(ValueError, "keys: expected rank 1"):
       row_ops.unique([[1, 2]])
     keys = tf.compat.v1.placeholder(tf.int64)
     unique, _, _ = row_ops.unique(keys)
@@ -138,12 +138,12 @@ class RowOpsTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEqual(len(model), sess.run(size)[0])
 
   @parameterized.parameters(
-      (dict(keys=[[1, 2]]), "keys must have rank 1"),
+      (dict(keys=[[1, 2]]), "keys: expected rank 1"),
       (dict(counts=[1]), ""),
-      (dict(step=[1]), "step must have rank 0"),
-      (dict(values=np.zeros([1, 2], np.float32)), "values must have shape"),
-      (dict(values=np.zeros([2, 3], np.float32)), "values must have shape"),
-      (dict(slots=[np.zeros([2, 1], np.float32)]), "slot 1 must have shape"),
+      (dict(step=[1]), "step: expected rank 0"),
+      (dict(values=np.zeros([1, 2], np.float32)), "values: expected shape"),
+      (dict(values=np.zeros([2, 3], np.float32)), "values: expected shape"),
+      (dict(slots=[np.zeros([2, 1], np.float32)]), "slot 1: expected shape"),
       (dict(slots=[]), "0 slots came with 1 names"),
       (dict(slot_inits=[]), "0 initial values"),
   )

@@ -306,7 +306,7 @@ class RanksTest(parameterized.TestCase):
     for change, message in (
         (lambda t: t.pop("v/part_0-sparse_incr_keys"), "has no tensors 'v/part_0-"),
         (lambda t: t.update({"v/part_0-sparse_incr_values": np.zeros([1, 3], "f")}),
-         "must have the shape \\[1, 2\\], got \\[1, 3\\]"),
+         "expected the shape \\[1, 2\\], got \\[1, 3\\]"),
         (lambda t: t.update({"v-sparse_incr_placement": np.array([0, 1])}),
          "entries in \\[0, 1\\)")):
       changed = dict(tensors)

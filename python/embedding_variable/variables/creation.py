@@ -447,7 +447,7 @@ class _DefaultRows(object):
         _call_initializer(initializer, [rows, self._dim]), dtype=dtypes.float32)
     if not value.shape.is_compatible_with([rows, self._dim]):
       raise ValueError(
-          "embedding variable '%s': the initializer must return shape %s, got %s" %
+          "embedding variable '%s': the initializer: expected a result of shape %s, got %s" %
           (self._name, [rows, self._dim], value.shape))
     return value
 

@@ -85,7 +85,7 @@ def get_multihash_variable(name,
     raise ValueError("multihash variable '%s': operation: expected one of %s, got %r" %
                      (name, ", ".join(OPERATIONS), operation))
   if operation != "concat" and shapes[0][1] != shapes[1][1]:
-    raise ValueError("multihash variable '%s': rows to %s must have one length, got "
+    raise ValueError("multihash variable '%s': rows to %s: expected one length, got "
                      "%d and %d" % (name, operation, shapes[0][1], shapes[1][1]))
   with variable_scope.variable_scope(name):
     pair = [

@@ -571,7 +571,7 @@ class EmbeddingVariable(resource_variable_ops.ResourceVariable):
   def _check_goes_with_ids(self, what, value, shape):
     """Raises ValueError unless a tensor can have the shape that the ids require."""
     if not value.shape.is_compatible_with(shape):
-      raise ValueError("embedding variable '%s': %s must have shape %s, got %s" %
+      raise ValueError("embedding variable '%s': %s: expected shape %s, got %s" %
                        (self.op.name, what, shape, value.shape))
 
   # Properties that DeepRec's scripts read.

@@ -256,7 +256,7 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu = _Model("/gpu:0", [_HBM, _HBM], ids=_on_device)
     gpu.session.run(gpu.init)
     for wrong, message in ((_SAMPLES, "below the batch size.*'bb'"),
-                           (-_SAMPLES, "must not be negative.*'bb'")):
+                           (-_SAMPLES, "expected samples of at least 0.*'bb'")):
       feed = gpu.feed(1)
       indices = feed[gpu.ids[1]][0] + [wrong, 0]
       feed[gpu.ids[1]] = (indices,) + feed[gpu.ids[1]][1:]
@@ -359,7 +359,7 @@ class GpuDeviceTest(parameterized.TestCase):
       fed = [tf.placeholder(tf.float32) for _ in range(2)]
       dots = ev.dot_interaction([_test.test_dense(x=x) for x in fed])
       with self.assertRaisesRegex(tf.errors.InvalidArgumentError,
-                                  r"vector 1 must have.*\[3,2\], got \[3,4\]"):
+                                  r"vector 1: expected.*\[3,2\], got \[3,4\]"):
         session.run(dots, dict(zip(fed, [np.ones([3, 2]), np.ones([3, 4])])))
 
   def test_keras_hyperparameters_are_computed_on_the_host(self):

@@ -221,7 +221,7 @@ Status TableSet::SetRowsSync(Span<const RowBlock> rows, int64_t dim) {
     if (dim < 1 || dim > rows[t].stride || dim > (1 << 20) ||
         rows[t].base == nullptr || !pieces) {
       return InvalidArgument(
-          "rows must have 1 <= dim <= stride and, when 4 divides dim, a "
+          "rows: expected 1 <= dim <= stride and, when 4 divides dim, a "
           "16-byte "
           "aligned base and a stride that 4 divides; got dim " +
           std::to_string(dim) + ", stride " + std::to_string(rows[t].stride) +

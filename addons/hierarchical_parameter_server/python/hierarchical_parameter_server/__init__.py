@@ -21,6 +21,7 @@ from hierarchical_parameter_server.layers import LookupLayer
 from hierarchical_parameter_server.layers import SparseLookupLayer
 from hierarchical_parameter_server.producer import Producer
 from hierarchical_parameter_server.prometheus import serve_metrics
+from hierarchical_parameter_server.published import PublicationSender
 from hierarchical_parameter_server.serving import add_models
 from hierarchical_parameter_server.serving import check
 from hierarchical_parameter_server.serving import metrics
@@ -35,8 +36,8 @@ from hierarchical_parameter_server.version import version as _version
 __version__ = _version()
 
 __all__ = [
-    "Init", "LookupLayer", "Producer", "SparseLookupLayer", "__version__", "add_models", "check",
-    "library_path", "metrics", "notes", "push_rows", "reload_model", "remove_model",
+    "Init", "LookupLayer", "Producer", "PublicationSender", "SparseLookupLayer", "__version__",
+    "add_models", "check", "library_path", "metrics", "notes", "push_rows", "reload_model", "remove_model",
     "serve_metrics", "start", "stop"
 ]
 

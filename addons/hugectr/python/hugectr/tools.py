@@ -80,10 +80,10 @@ class DataGeneratorParams(object):
     self.counts = self.nnz_array or [1] * num_slot
     for name, values in (("slot_size_array", self.sizes), ("nnz_array", self.counts)):
       if len(values) != num_slot:
-        raise ValueError("%s: %s must have %d numbers, one per slot, got %d" %
+        raise ValueError("%s: %s: expected %d numbers, one per slot, got %d" %
                          (_WHERE, name, num_slot, len(values)))
       if not all(isinstance(v, numbers.Integral) and v >= 1 for v in values):
-        raise ValueError("%s: %s must have integers of at least 1, got %r" %
+        raise ValueError("%s: %s: expected integers of at least 1, got %r" %
                          (_WHERE, name, values))
     if self.file_format == "Raw" and max(self.counts) > 1:
       raise ValueError("%s: nnz_array: Raw files have one key per slot" % _WHERE)

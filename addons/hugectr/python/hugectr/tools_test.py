@@ -116,8 +116,8 @@ class ToolsTest(parameterized.TestCase):
       self.assertAlmostEqual(share, expected, delta=.01)
 
   @parameterized.parameters(
-      ({"slot_size_array": [1, 2]}, "slot_size_array must have 3 numbers.*got 2"),
-      ({"nnz_array": [1]}, "nnz_array must have 3 numbers"),
+      ({"slot_size_array": [1, 2]}, "slot_size_array: expected 3 numbers.*got 2"),
+      ({"nnz_array": [1]}, "nnz_array: expected 3 numbers"),
       ({"alpha": 1.}, "alpha: expected a number above 0 and not 1"),
       ({"num_files": 0}, "at least 1 sample"))
   def test_wrong_arguments(self, arguments, expected):

@@ -13,7 +13,7 @@ _SERVING = ":tensorflow:serving:"
 _BATCHING = _SERVING + "batching_session:"
 _LOADING = ":tensorflow:cc:saved_model:"
 
-# Upper bounds of a histogram: of latencies in microseconds, and of rows.
+# Upper bounds of the buckets for latencies, in microseconds, and for rows.
 _LATENCIES = [10 * 1.8 ** k for k in range(33)]
 _ROWS = [2 ** k for k in range(20)]
 

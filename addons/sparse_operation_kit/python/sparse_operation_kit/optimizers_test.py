@@ -298,7 +298,7 @@ class SlotsAsVariablesTest(parameterized.TestCase):
   def test_refuses(self):
     with tf.Graph().as_default():
       slot, _ = self._slot(sok.DynamicVariable(2, name="v"))
-      with self.assertRaisesRegex(ValueError, "'Momentum' of 'v'.*values must have"):
+      with self.assertRaisesRegex(ValueError, "'Momentum' of 'v'.*values: expected"):
         sok.assign(slot, [1], [[1.]])
       with self.assertRaisesRegex(NotImplementedError, "'v'.*no dense value"):
         tf.convert_to_tensor(slot)

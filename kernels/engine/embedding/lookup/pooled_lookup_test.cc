@@ -627,13 +627,13 @@ TEST_F(PooledErrorTest, NamesTheTableAndWhatIsWrong) {
   PooledInput in = good;
   const std::vector<int64_t> short_splits = {0, 2, 2};
   in.row_splits = short_splits.data();
-  ExpectError(invalid, "end at the number of ids, 3, got 2", in);
+  ExpectError(invalid, "expected the number of ids as the last, 3, got 2", in);
 
   in = good;
   in.row_splits = nullptr;
   const std::vector<int64_t> unsorted = {1, 0, 0, 0, 1, 1};
   in.coo_indices = unsorted.data();
-  ExpectError(invalid, "sorted", in);
+  ExpectError(invalid, "expected an order by sample", in);
 
   in.coo_indices = f.indices.data();
   in.batch_size = 1;

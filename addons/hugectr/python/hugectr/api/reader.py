@@ -194,7 +194,7 @@ class DataReaderSparseParam(object):
     if isinstance(nnz_per_slot, (list, tuple)):
       self.nnz_per_slot = [self._count("nnz_per_slot", n) for n in nnz_per_slot]
       if len(self.nnz_per_slot) != self.slot_num:
-        raise ValueError("%s: '%s': nnz_per_slot must have %d numbers, one per slot, got %d" %
+        raise ValueError("%s: '%s': nnz_per_slot: expected %d numbers, one per slot, got %d" %
                          (_SPARSE, top_name, self.slot_num, len(self.nnz_per_slot)))
     else:
       self.nnz_per_slot = self._count("nnz_per_slot", nnz_per_slot)
@@ -271,7 +271,7 @@ class Input(object):
     for name, values in (("label_dims", self.label_dims),
                          ("label_weights", self.label_weights)):
       if values is not None and len(values) != len(self.label_names):
-        raise ValueError("%s: %s must have %d numbers, one per label, got %d" %
+        raise ValueError("%s: %s: expected %d numbers, one per label, got %d" %
                          (_INPUT, name, len(self.label_names), len(values)))
     for dim in self.label_dims:
       if isinstance(dim, bool) or not isinstance(dim, numbers.Integral) or dim < 1:
@@ -285,7 +285,7 @@ class Input(object):
         raise TypeError("%s: data_reader_sparse_param_array[%d]: expected a "
                         "hugectr.DataReaderSparseParam, got %r" % (_INPUT, k, param))
     if len(self.sparse_names) != len(self.sparse):
-      raise ValueError("%s: sparse_names must have %d names, got %d" %
+      raise ValueError("%s: sparse_names: expected %d names, got %d" %
                        (_INPUT, len(self.sparse), len(self.sparse_names)))
 
   def labels(self):

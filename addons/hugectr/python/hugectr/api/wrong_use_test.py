@@ -36,14 +36,14 @@ class WrongUseTest(parameterized.TestCase):
       (("ReLU", ["both"], ["flat"], {}), "there is already a tensor 'flat'"),
       (("Reshape", ["rows"], ["x"], {"leading_dim": 5}),
        "'x', Reshape.*must divide the 16 numbers of a sample.*got 5"),
-      (("Concat", ["rows", "dense"], ["x"], {}), "'x', Concat.*bottoms must agree"),
+      (("Concat", ["rows", "dense"], ["x"], {}), "'x', Concat.*bottoms: expected agreement"),
       (("InnerProduct", ["both"], ["x"], {"num_output": 0}),
        r"layers\[4\] \('x'\).fc_param.num_output: expected a number of at least 1, got 0"),
       (("MultiCross", ["both"], ["x"], {}), "num_layers: expected a number of at least 1"),
       (("Slice", ["both"], ["x", "y"], {"ranges": [(0, 3), (3, 30)]}),
        r"range \[3, 30\) is not within the 19 columns"),
       (("Slice", ["both"], ["x"], {"ranges": [(0, 3), (3, 5)]}), "expected 2, got 1 names"),
-      (("Add", ["both", "dense"], ["x"], {}), "bottoms must have one shape"),
+      (("Add", ["both", "dense"], ["x"], {}), "bottoms: expected one shape"),
       (("Sub", ["both"], ["x"], {}), "'x'.*bottom: expected"),
       (("WeightMultiply", ["dense"], ["x"], {"weight_dims": [4, 2]}), "got 4"),
       (("ReLU", ["label"], ["x"], {}), "expected the label 'label' as the second bottom"),
@@ -116,7 +116,7 @@ class WrongUseTest(parameterized.TestCase):
       small_scripts.add_inputs(
           model, embedding_type=hugectr.Embedding_t.LocalizedSlotSparseEmbeddingHash,
           slot_size_array=[1, 2, 3])
-    with self.assertRaisesRegex(ValueError, "'keys': nnz_per_slot must have 4 numbers"):
+    with self.assertRaisesRegex(ValueError, "'keys': nnz_per_slot: expected 4 numbers"):
       hugectr.DataReaderSparseParam("keys", [1, 2], True, 4)
 
   def test_combiner(self):
@@ -170,7 +170,7 @@ class WrongUseTest(parameterized.TestCase):
       hugectr.DataReaderParams(hugectr.DataReaderType_t.Norm, "a", eval_source="b")
     with self.assertRaisesRegex(TypeError, "dense_name is missing"):
       hugectr.Input(1, "label", 3)
-    with self.assertRaisesRegex(ValueError, "label_weights must have 2 numbers"):
+    with self.assertRaisesRegex(ValueError, "label_weights: expected 2 numbers"):
       hugectr.Input(label_dims=[1, 1], label_names=["a", "b"], label_weights=[1.],
                     dense_dim=1, dense_name="d", data_reader_sparse_param_array=[])
 

@@ -89,7 +89,7 @@ class MultiHeadAttention(layer_lib.Layer):
     need(query.dims[1] % heads == 0, "num_attention_heads must divide the width %d, got %d",
          query.dims[1], heads)
     need(query.rows == key.rows == value.rows and query.dims[1] == key.dims[1] and
-         key.dims == value.dims, "Q, K and V must agree in width, K and V also in steps, got "
+         key.dims == value.dims, "Q, K and V: expected one width, K and V also in steps, got "
          "%s, %s and %s", query, key, value)
     if len(shapes) == 4:
       expected = Shape(query.rows, (1, query.dims[0], key.dims[0]))

@@ -80,7 +80,7 @@ def _layers_of(clause):
   acts = clause.get("activations", [clause.get("act_type", "Relu")] * len(widths))
   biases = clause.get("biases", [clause.get("use_bias", True)] * len(widths))
   for name, values in (("activations", acts), ("biases", biases)):
-    need(len(values) == len(widths), "mlp_param.%s must have %d items, one per layer, got "
+    need(len(values) == len(widths), "mlp_param.%s: expected %d items, one per layer, got "
          "%d", name, len(widths), len(values))
   return list(zip(widths, acts, biases))
 

@@ -74,7 +74,7 @@ class Softmax(layer_lib.Layer):
       shape, mask = shapes
       need(len(mask.dims) == len(shape.dims) and mask.rows == shape.rows and
            all(m in (1, d) for m, d in zip(mask.dims, shape.dims)), "the mask %s does not fit "
-           "%s: each axis must have that size, or 1", mask, shape)
+           "%s: each axis: expected that size, or 1", mask, shape)
     return shapes[:1]
 
   @staticmethod

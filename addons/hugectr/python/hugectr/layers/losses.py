@@ -65,7 +65,7 @@ class _Loss(layer_lib.Layer):
          " or ".join("[batch, %d]" % n for n in fitting), label)
     weights = params.get("target_weight")
     need(weights is None or len(weights) == expected,
-         "target_weight must have %d numbers, got %d", expected, len(weights or ()))
+         "target_weight: expected %d numbers, got %d", expected, len(weights or ()))
     return [Shape(0, ())]
 
 

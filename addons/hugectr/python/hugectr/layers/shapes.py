@@ -42,14 +42,14 @@ def need(holds, sentence, *args):
 
 def rank_is(shape, rank, what="the bottom"):
   """Raises ShapeError unless a Shape has a number of axes."""
-  need(len(shape.dims) == rank - 1, "%s must have %d axes, got %s", what, rank, shape)
+  need(len(shape.dims) == rank - 1, "%s: expected %d axes, got %s", what, rank, shape)
 
 
 def same(shapes, params):
   """The shape rule of layers whose bottoms all have the shape of the top."""
   del params
   for shape in shapes[1:]:
-    need(shape == shapes[0], "bottoms must have one shape, got %s and %s", shapes[0],
+    need(shape == shapes[0], "bottoms: expected one shape, got %s and %s", shapes[0],
          shape)
   return [shapes[0]]
 

@@ -27,12 +27,12 @@ class Concat(layer_lib.Layer):
     axis = params.get("axis", 1) - 1
     for shape in shapes:
       need(len(shape.dims) == len(first.dims) and shape.rows == first.rows and
-           len(shape.dims) <= 2, "bottoms must agree in all axes but one, got %s and %s",
+           len(shape.dims) <= 2, "bottoms: expected agreement in all axes but one, got %s and %s",
            first, shape)
       need(axis < len(shape.dims), "there is no axis %d in %s", axis + 1, shape)
       need(shape.dims[:axis] + shape.dims[axis + 1:] ==
            first.dims[:axis] + first.dims[axis + 1:],
-           "bottoms must agree in all axes but %d, got %s and %s", axis + 1, first, shape)
+           "bottoms: expected agreement in all axes but %d, got %s and %s", axis + 1, first, shape)
     dims = list(first.dims)
     dims[axis] = sum(s.dims[axis] for s in shapes)
     return [Shape(first.rows, tuple(dims))]
@@ -89,7 +89,7 @@ def _given_shape(shape, total, params):
   need(first == -1 and min(rest) > 0, "shape: expected -1, for the batch, then sizes of at "
        "least 1, got %s", params["shape"])
   found = Shape(1, tuple(rest))
-  need(total % found.width == 0, "shape %s must have a divisor of the %d numbers of a "
+  need(total % found.width == 0, "shape %s: expected a divisor of the %d numbers of a "
        "sample (bottom %s)", params["shape"], total, shape)
   return found._replace(rows=total // found.width)
 
@@ -269,7 +269,7 @@ def _slots_and_width(shapes):
   for shape in shapes:
     rank_is(shape, 3, "each bottom")
     need(shape.dims[0] == shapes[0].dims[0] and shape.rows == shapes[0].rows,
-         "bottoms must have the same slots, got %s and %s", shapes[0], shape)
+         "bottoms: expected the same slots, got %s and %s", shapes[0], shape)
   return shapes[0].dims[0], sum(s.dims[1] for s in shapes), shapes[0].rows
 
 
@@ -284,7 +284,7 @@ class FusedReshapeConcat(layer_lib.Layer):
   @staticmethod
   def shape(shapes, params):
     slots, width, rows = _slots_and_width(shapes)
-    need(slots > 1, "bottoms must have at least 2 slots, got %s", shapes[0])
+    need(slots > 1, "bottoms: expected at least 2 slots, got %s", shapes[0])
     return [flat(width, rows * (slots - 1)), flat(width, rows)]
 
   @staticmethod

@@ -111,7 +111,7 @@ def multi_inference(manager, tasks, examples, timeout_ms=None):
   if not tasks:
     raise errors.invalid("Inference request has no tasks")
   if len({spec.name for spec, _ in tasks}) != 1:
-    raise errors.invalid("all tasks of a request must have the same model name")
+    raise errors.invalid("all tasks of a request: expected the same model name")
   signatures = [spec.signature or predict.DEFAULT_SIGNATURE for spec, _ in tasks]
   if len(set(signatures)) != len(signatures):
     raise errors.invalid("a signature is in two tasks: [%s]", ", ".join(signatures))

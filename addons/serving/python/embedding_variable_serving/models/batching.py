@@ -222,7 +222,7 @@ class Batched(object):
       return self._servable.run(signature, feeds, outputs, timeout_ms)
     sizes = {name: array.shape[0] if array.ndim else None for name, array in feeds.items()}
     if len(set(sizes.values())) != 1 or None in sizes.values():
-      raise errors.invalid("batched inputs must have one first dimension, got %s", sizes)
+      raise errors.invalid("batched inputs: expected one first dimension, got %s", sizes)
     size = next(iter(sizes.values()))
     params = self._params
     if size > params.request:

@@ -115,13 +115,13 @@ class LayersTest(_GraphTest):
     for wrong, kind in ((ids, "SparseTensor"),
                         (tf.ragged.constant([[[1], [2]]], dtype=tf.int64), "RaggedTensor")):
       with self.assertRaisesRegex(
-          ValueError, r"layer 'pooled': its ids must have the shape \[batch \* 2 slots, ids\]"
+          ValueError, r"layer 'pooled': its ids: expected the shape \[batch \* 2 slots, ids\]"
           ", of rank 2, got a %s of rank 3 and shape" % kind):
         pooled(wrong)
     good = pooled(tf.sparse.reshape(ids, [2, 1]))
     each = sok.All2AllDenseEmbedding(8, 2, slot_num=3, nnz_per_slot=2, name="each")
     with self.assertRaisesRegex(
-        ValueError, r"layer 'each': its ids must have the shape \[batch, 3, 2\], got "
+        ValueError, r"layer 'each': its ids: expected the shape \[batch, 3, 2\], got "
         r"\(1, 3, 4\)"):
       each(tf.zeros([1, 3, 4], tf.int64))
     outputs = [each(tf.zeros(shape, tf.int64)) for shape in ([1, 3, 2], [1, 6], [6])]
@@ -342,7 +342,7 @@ class SaverTest(_GraphTest):
     np.testing.assert_array_equal(session.run(sok.export(v))[0], [0, 1, 2])
     np.testing.assert_array_equal(session.run(sok.export(v))[1], values)
     np.testing.assert_array_equal(session.run(w), values)
-    with self.assertRaisesRegex(ValueError, "must have shape"):
+    with self.assertRaisesRegex(ValueError, "expected shape"):
       sok.Saver().load_embedding_values(v, np.zeros([3, 3]))
 
   def test_refuses_files_that_do_not_fit(self):

@@ -325,7 +325,7 @@ class All2AllDenseEmbedding(_Embedding):
     if not self._dynamic_input and ids.shape.ndims != 1 and per_sample and (
         self._slot_num * self._nnz_per_slot % per_sample):
       raise ValueError(
-          "sok.All2AllDenseEmbedding: layer '%s': its ids must have the shape [batch, %d, "
+          "sok.All2AllDenseEmbedding: layer '%s': its ids: expected the shape [batch, %d, "
           "%d], got %s" % (self.name, self._slot_num, self._nnz_per_slot, ids.shape))
     rows = dense_lookup.all2all_dense_embedding(
         self.embedding_variable, tf.reshape(ids, [-1]))

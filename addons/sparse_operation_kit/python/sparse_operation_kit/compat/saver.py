@@ -115,7 +115,7 @@ class Saver(object):
       tensors = tf.concat([tf.convert_to_tensor(t, tf.float32) for t in tensors], 0)
     values = tf.convert_to_tensor(tensors, tf.float32)
     if not values.shape.is_compatible_with([None, var.dim]):
-      raise ValueError("sok.Saver: the tensors for '%s' must have shape [rows, %d], got %s"
+      raise ValueError("sok.Saver: the tensors for '%s': expected shape [rows, %d], got %s"
                        % (var.op.name, var.dim, values.shape))
     keys = tf.range(tf.shape(values, out_type=tf.int64)[0])
     if table_files.is_spread(var):

@@ -102,7 +102,7 @@ def check_rank(what, ids, shape):
     ids = tf.SparseTensor.from_value(ids)
   rank = pooled.rank_of(ids)
   if rank not in (None, 2):
-    raise ValueError("%s must have the shape %s, of rank 2, got a %s of rank %d and shape "
+    raise ValueError("%s: expected the shape %s, of rank 2, got a %s of rank %d and shape "
                      "%s; reshape them (tf.reshape, tf.sparse.reshape or "
                      "RaggedTensor.merge_dims)" %
                      (what, shape, type(ids).__name__, rank, ids.shape))

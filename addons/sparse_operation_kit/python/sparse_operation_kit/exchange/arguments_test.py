@@ -135,7 +135,7 @@ class ArgumentsTest(parameterized.TestCase):
     ids = tf.compat.v1.SparseTensorValue([[0, 1, 0]], [5], [1, 2, 1])
     for wrong in (ids, tf.SparseTensor.from_value(ids),
                   tf.ragged.constant([[[5]]], dtype=tf.int64)):
-      with self.assertRaisesRegex(ValueError, "ids of variable 'a' must have the shape "
+      with self.assertRaisesRegex(ValueError, "ids of variable 'a': expected the shape "
                                   r"\[batch, ids\], of rank 2, got a .* of rank 3"):
         _read(["a"], [wrong])
     self.assertLen(_read(["a"], [_ids()]).sp_ids, 1)

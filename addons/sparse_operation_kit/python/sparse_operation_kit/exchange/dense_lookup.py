@@ -41,7 +41,7 @@ def all2all_dense_embedding(param, indices):
     if not tensor_util.is_tensor(indices):
       indices = ops.convert_to_tensor(indices, preferred_dtype=dtypes.int64)
     if indices.shape.ndims not in (None, 1):
-      raise ValueError("sok.all2all_dense_embedding of '%s': indices must have one axis, "
+      raise ValueError("sok.all2all_dense_embedding of '%s': indices: expected one axis, "
                        "got shape %s" % (parts[0].op.name, indices.shape))
     output = lookup.lookup_sparse(param, pooled.each_id_a_sample(indices),
                                   combiners=combiners.SUM)

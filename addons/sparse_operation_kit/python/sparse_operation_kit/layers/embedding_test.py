@@ -65,7 +65,7 @@ class EmbeddingTest(absltest.TestCase):
       for wrong in (ids, tf.sparse.from_dense(ids + 1),
                     tf.RaggedTensor.from_tensor(ids, ragged_rank=2)):
         with self.assertRaisesRegex(
-            ValueError, r"layer 'users' with a combiner: its ids must have the shape "
+            ValueError, r"layer 'users' with a combiner: its ids: expected the shape "
             r"\[batch, ids\], of rank 2, got a \S+ of rank 3 and shape \(2, "):
           layer(wrong)
       self.assertEqual([2, 2], layer(ids[:, :, 0]).shape.as_list())

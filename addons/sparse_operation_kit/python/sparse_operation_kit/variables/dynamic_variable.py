@@ -228,6 +228,6 @@ def _default_rows(name, initializer, dimension):
   value = ops.convert_to_tensor(
       initializer([count, dimension], dtype=dtypes.float32), dtype=dtypes.float32)
   if not value.shape.is_compatible_with([count, dimension]):
-    raise ValueError("sok.DynamicVariable '%s': the initializer must return shape %s, "
+    raise ValueError("sok.DynamicVariable '%s': the initializer: expected a result of shape %s, "
                      "got %s" % (name, [count, dimension], value.shape))
   return array_ops.reshape(value, [count, dimension])

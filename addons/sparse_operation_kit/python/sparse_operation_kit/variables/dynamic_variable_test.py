@@ -350,7 +350,7 @@ class DynamicVariableTest(parameterized.TestCase):
 
   def test_assign_refuses(self):
     v = sok.DynamicVariable(2, name="v")
-    with self.assertRaisesRegex(ValueError, "'v'.*values must have shape"):
+    with self.assertRaisesRegex(ValueError, "'v'.*values: expected shape"):
       sok.assign(v, [1, 2], [[1., 2.]])
     with self.assertRaisesRegex(ValueError, "'v'.*one axis"):
       sok.assign(v, [[1, 2]], [[1., 2.]])

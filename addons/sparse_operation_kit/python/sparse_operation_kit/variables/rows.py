@@ -34,7 +34,7 @@ def _keys(var, indices, what):
   """Returns int64 `[M]`."""
   keys = var.convert_ids(indices)
   if keys.shape.ndims not in (None, 1):
-    raise ValueError("%s of '%s': indices must have one axis, got shape %s" %
+    raise ValueError("%s of '%s': indices: expected one axis, got shape %s" %
                      (what, var.op.name, keys.shape))
   return math_ops.cast(keys, dtypes.int64)
 
@@ -44,7 +44,7 @@ def _values(var, values, keys, what):
   values = ops.convert_to_tensor(values, dtype=dtypes.float32)
   shape = keys.shape.with_rank(1).concatenate([var.dim])
   if not values.shape.is_compatible_with(shape):
-    raise ValueError("%s of '%s': values must have shape %s, got %s" %
+    raise ValueError("%s of '%s': values: expected shape %s, got %s" %
                      (what, var.op.name, shape, values.shape))
   return values
 

@@ -376,7 +376,7 @@ def _rows_source(name, initial_value, shape, initializer):
                        (name, initial_value.dtype.name))
     dims = tensor_shape.TensorShape(initial_value.shape)
     if dims.ndims != 2 or not dims.is_fully_defined():
-      raise ValueError("sok.Variable '%s': initial_value must have the shape [rows, dim], "
+      raise ValueError("sok.Variable '%s': initial_value: expected the shape [rows, dim], "
                        "got %s" % (name, dims))
     if shape is not None and not dims.is_compatible_with(shape):
       raise ValueError("sok.Variable '%s': initial_value has shape %s, but shape is %s" %

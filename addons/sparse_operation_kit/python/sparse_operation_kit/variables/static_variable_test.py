@@ -96,7 +96,7 @@ class StaticVariableTest(parameterized.TestCase):
        dict(initial_value=_VALUE, initializer=tf.ones_initializer())),
       (ValueError, "shape: expected", dict(initializer="ones")),
       (ValueError, "shape: expected", dict(initializer="ones", shape=[3])),
-      (ValueError, "must have the shape", dict(initial_value=[1., 2.])),
+      (ValueError, "expected the shape", dict(initial_value=[1., 2.])),
       (ValueError, "initial_value has shape", dict(initial_value=_VALUE, shape=[4, 15])),
       (ValueError, "dtype: expected float32", dict(initial_value=_VALUE, dtype=tf.float64)),
       (ValueError, "at least one row", dict(initial_value=np.zeros([0, 4]))),
