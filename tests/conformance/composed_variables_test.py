@@ -228,7 +228,7 @@ class DynamicDimensionTest(parameterized.TestCase):
       tf.nn.embedding_lookup(variable, [1], blocknums=[1], max_norm=1.)
     with self.assertRaisesRegex(TypeError, "ids: expected int32 or int64"):
       tf.nn.embedding_lookup(variable, [1.5], blocknums=[1])
-    with self.assertRaisesRegex(ValueError, "'e': embedding_block_num .* got 0"):
+    with self.assertRaisesRegex(ValueError, "'e': embedding_block_num: .* got 0"):
       tf.get_dynamic_dimension_embedding_variable("e", 2, 0)
 
 

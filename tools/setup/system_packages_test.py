@@ -14,7 +14,7 @@ _SCRIPT = os.path.join(
 
 # Tools that the script itself calls.
 _BASICS = ("bash", "cat", "dirname", "env", "head", "mkdir", "tail")
-_PRESENT = ("g++", "make", "git", "python3", "redis-server")
+_PRESENT = ("g++", "make", "git", "python3", "redis-server", "h2load")
 
 # Optional packages that this machine lacks.
 _OPTIONAL = [

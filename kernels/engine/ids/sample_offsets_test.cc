@@ -77,8 +77,8 @@ TEST(OffsetsFromIndicesTest, NoIds) {
 TEST(OffsetsFromIndicesTest, RejectsBadIndices) {
   Offsets offsets;
   ExpectBad(FromRows({0, 2, 1}, 3, &offsets), "sample 1 after 2 at id 2");
-  ExpectBad(FromRows({-1, 0}, 3, &offsets), "negative, got sample -1");
-  ExpectBad(FromRows({0, 1, -5}, 3, &offsets), "negative, got sample -5");
+  ExpectBad(FromRows({-1, 0}, 3, &offsets), "samples of at least 0, got -1");
+  ExpectBad(FromRows({0, 1, -5}, 3, &offsets), "samples of at least 0, got -5");
   ExpectBad(FromRows({0, 3}, 3, &offsets), "batch size 3, got sample 3");
   ExpectBad(FromRows({0}, 0, &offsets), "batch size 0, got sample 0");
   ExpectBad(FromRows({int64_t{1} << 40}, 3, &offsets), "1099511627776");

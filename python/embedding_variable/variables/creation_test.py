@@ -85,13 +85,13 @@ class CreationTest(parameterized.TestCase):
         tf.get_embedding_variable(**kwargs)
 
   @parameterized.parameters(
-      (dict(embedding_dim=0), ValueError, "embedding_dim .* got 0"),
-      (dict(embedding_dim=-3), ValueError, "embedding_dim .* got -3"),
-      (dict(embedding_dim=2.5), ValueError, "embedding_dim .* got 2.5"),
-      (dict(embedding_dim=None), ValueError, "embedding_dim .* got None"),
+      (dict(embedding_dim=0), ValueError, "embedding_dim: .* got 0"),
+      (dict(embedding_dim=-3), ValueError, "embedding_dim: .* got -3"),
+      (dict(embedding_dim=2.5), ValueError, "embedding_dim: .* got 2.5"),
+      (dict(embedding_dim=None), ValueError, "embedding_dim: .* got None"),
       (dict(embedding_dim=[2, 3]), ValueError, r"got \[2, 3\]"),
       (dict(embedding_dim=3, key_dtype=tf.string), ValueError,
-       "key_dtype .* got string"),
+       "key_dtype: .* got string"),
       (dict(embedding_dim=3, value_dtype=tf.float16), ValueError,
        "value_dtype: expected float32, got float16"),
       (dict(embedding_dim=3, regularizer=tf.nn.l2_loss), ValueError, "regularizer"),

@@ -81,7 +81,7 @@ class OptionsTest(parameterized.TestCase):
       (lambda: tf.StorageOption(max_capacity=0), ValueError,
        "max_capacity: expected an integer of at least 1, got 0"),
       (lambda: tf.StorageOption(max_capacity_bytes=1.5), ValueError,
-       "max_capacity_bytes .* got 1.5"),
+       "max_capacity_bytes: .* got 1.5"),
   )
   def test_wrong_values(self, make, error, message):
     with self.assertRaisesRegex(error, message):
@@ -280,10 +280,10 @@ class OptionsTest(parameterized.TestCase):
       (dict(filter_option=options.CounterFilter(2.5)), "filter_freq.* got 2.5"),
       (dict(filter_option=options.CounterFilter(2**32)), "filter_freq"),
       (dict(filter_option=options.CBFFilter(2, 10, 1.5)),
-       "false_positive_probability .* got 1.5"),
+       "false_positive_probability: .* got 1.5"),
       (dict(filter_option=options.CBFFilter(256, 10, .1, tf.uint8)),
        "counters of type uint8 cannot reach filter_freq=256"),
-      (dict(evict_option=options.GlobalStepEvict(-5)), "steps_to_live .* got -5"),
+      (dict(evict_option=options.GlobalStepEvict(-5)), "steps_to_live: .* got -5"),
       (dict(evict_option=options.L2WeightEvict(float("nan"))),
        "l2_weight_threshold: expected a number, got nan"),
       (dict(init_option=options.InitializerOption(default_value_no_permission="0")),
@@ -291,14 +291,14 @@ class OptionsTest(parameterized.TestCase):
       (dict(storage_option=options.StorageOption(cache_strategy=77)),
        r"cache_strategy: expected a value of CacheStrategy \(LRU 0, LFU 1, FIFO 2\), got 77"),
       (dict(storage_option=options.StorageOption(cache_strategy="LRU")),
-       "cache_strategy .* got 'LRU'"),
+       "cache_strategy: .* got 'LRU'"),
       (dict(storage_option=options.StorageOption(cache_strategy=None)),
-       "cache_strategy .* got None"),
+       "cache_strategy: .* got None"),
       (dict(storage_option=options.StorageOption(storage_type=True)),
        "storage_type: expected a value of StorageType .* got True"),
-      (dict(storage_option=options.StorageOption(layout=3)), "layout .* got 3"),
+      (dict(storage_option=options.StorageOption(layout=3)), "layout: .* got 3"),
       (dict(ht_type=5), "ht_type: expected a string, got 5"),
-      (dict(ht_partition_num="many"), "ht_partition_num .* got 'many'"),
+      (dict(ht_partition_num="many"), "ht_partition_num: .* got 'many'"),
   )
   def test_invalid_numbers(self, kwargs, message):
     with self.assertRaisesRegex(ValueError, "embedding variable 'v': .*" + message):

@@ -651,14 +651,14 @@ TEST_F(PooledErrorTest, NamesTheTableAndWhatIsWrong) {
   in = good;
   const std::vector<int32_t> narrow = {1, 2, 3};
   in.ids32 = narrow.data();
-  ExpectError(invalid, "either as int64 or as int32", in);
+  ExpectError(invalid, "either int64 or int32", in);
   in.ids32 = nullptr;
   in.ids64 = nullptr;
-  ExpectError(invalid, "either as int64 or as int32", in);
+  ExpectError(invalid, "either int64 or int32", in);
 
   in = good;
   in.coo_indices = f.indices.data();
-  ExpectError(invalid, "either as row splits or as indices", in);
+  ExpectError(invalid, "either row splits or indices", in);
   in.coo_indices = in.row_splits = nullptr;
   ExpectError(invalid, "without row splits and without indices", in);
 
