@@ -660,7 +660,7 @@ class LookupSparseTest(parameterized.TestCase):
       use(a, b, tf.SparseTensor.from_value(ids))
 
   @parameterized.parameters(
-      ([[1, 0], [0, 0]], [2, 1], "sample 0 comes after sample 1|sorted"),
+      ([[1, 0], [0, 0]], [2, 1], "sample 0 comes after sample 1|order by sample"),
       ([[0, 0], [5, 0]], [2, 1], "'a'"),)
   def test_wrong_indices(self, indices, shape, message):
     a, b = self._tables()

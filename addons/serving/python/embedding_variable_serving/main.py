@@ -3,6 +3,7 @@
 """Runs the server: `python -m embedding_variable serve`."""
 
 import functools
+import gc
 import importlib
 import importlib.util
 import logging
@@ -161,6 +162,9 @@ class ModelServer(object):
     except BaseException:
       servable.close()
       raise
+    # Without this, Python reads the objects of all graphs from time to time, and requests wait.
+    gc.collect()
+    gc.freeze()
     servable.start_serving()
     servable.ran = functools.partial(self._metrics.ran, name, number)
     if self._batches:
@@ -227,7 +231,8 @@ def main(argv=None):
   logging.info("gRPC on %s:%d%s, process %d", args.bind_address, server.grpc_port,
                "" if server.rest_port is None else ", HTTP on port %d" % server.rest_port,
                os.getpid())
-  while not ended.wait(3600):
+  # Not longer: another thread may get the signal, and Python calls the handler in this one.
+  while not ended.wait(1):
     pass
   logging.info("ending: waits at most %.0f s for the requests in flight", args.drain_seconds)
   # A load or a request that does not end must not keep the process alive.

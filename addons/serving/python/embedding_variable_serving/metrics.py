@@ -33,6 +33,25 @@ class _Request(object):
 
   version = None
 
+  def __init__(self, metrics, model, api, entrypoint):
+    self._metrics, self._model, self._begin = metrics, model, time.time()
+    self._api, self._entrypoint = api, entrypoint
+
+  def end(self, error=None):
+    """Records the request; error: an exception, or None."""
+    status = "OK" if error is None else errors.wrapped(error).code
+    # Names that clients invent would make metrics without limit.
+    name = self._model if self.version is not None or status != "NOT_FOUND" else ""
+    if status == "INVALID_ARGUMENT" and self.version is None:
+      name = ""
+    version = "" if self.version is None else self.version
+    self._metrics.count(_SERVING + "request_count", model_name=name, status=status,
+                        version=version)
+    if status == "OK":
+      self._metrics.observe(_SERVING + "request_latency", (time.time() - self._begin) * 1e6,
+                            model_name=name, API=self._api, entrypoint=self._entrypoint,
+                            version=version)
+
 
 class Metrics(object):
   """All metrics of a server."""
@@ -78,6 +97,10 @@ class Metrics(object):
     self.observe(_BATCHING + "processed_batch_size", padded, _ROWS, **labels)
     self.observe(_BATCHING + "padding_size", padded - sum(rows), _ROWS, **labels)
 
+  def start(self, model, api, entrypoint):
+    """Returns a _Request, which the caller ends; arguments as for `request`."""
+    return _Request(self, model, api, entrypoint)
+
   @contextlib.contextmanager
   def request(self, model, api, entrypoint):
     """Context of a request; yields an object whose `version` the caller sets.
@@ -87,22 +110,13 @@ class Metrics(object):
       api: "Predict", "Classify", "Regress" or "MultiInference".
       entrypoint: "GRPC" or "REST".
     """
-    begin, request, status = time.time(), _Request(), "OK"
+    request = self.start(model, api, entrypoint)
     try:
       yield request
     except Exception as e:
-      status = errors.wrapped(e).code
+      request.end(e)
       raise
-    finally:
-      # Names that clients invent would make metrics without limit.
-      name = model if request.version is not None or status != "NOT_FOUND" else ""
-      if status == "INVALID_ARGUMENT" and request.version is None:
-        name = ""
-      version = "" if request.version is None else request.version
-      self.count(_SERVING + "request_count", model_name=name, status=status, version=version)
-      if status == "OK":
-        self.observe(_SERVING + "request_latency", (time.time() - begin) * 1e6,
-                     model_name=name, API=api, entrypoint=entrypoint, version=version)
+    request.end()
 
   def loaded(self, path, error, seconds):
     """Records an attempt to load a version."""

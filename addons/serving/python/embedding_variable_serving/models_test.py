@@ -216,10 +216,10 @@ class ModelsTest(absltest.TestCase):
     ready, sent = mock.Mock(is_ready=lambda: False), []
     service = health.Health(ready, lambda: False)
     request = messages.message_class("grpc.health.v1.HealthCheckRequest")()
-    context = mock.Mock()
-    service.watch(request, context, mock.Mock(side_effect=ValueError("the call has ended")))
-    service.watch(request, context, lambda response: sent.append(response.status))
-    self.addCleanup(lambda: context.add_callback.call_args[0][0]())
+    when_ended = mock.Mock()
+    service.watch(request, when_ended, mock.Mock(side_effect=ValueError("the call has ended")))
+    service.watch(request, when_ended, lambda response: sent.append(response.status))
+    self.addCleanup(lambda: when_ended.call_args[0][0]())
     ready.is_ready = lambda: len(sent) == 1
     end = time.time() + 30
     while len(sent) < 2 and time.time() < end:

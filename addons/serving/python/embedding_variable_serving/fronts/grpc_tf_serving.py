@@ -5,7 +5,6 @@
 from embedding_variable_serving import config_files
 from embedding_variable_serving import errors
 from embedding_variable_serving import messages
-from embedding_variable_serving.fronts import grpc_server
 from embedding_variable_serving.inference import examples
 from embedding_variable_serving.inference import metadata
 from embedding_variable_serving.inference import predict
@@ -46,22 +45,54 @@ class PredictionService(object):
   def add_to(self, server):
     """Adds the service to a grpc_server.Server."""
     server.add_service("tensorflow.serving.PredictionService", {
-        "Predict": (self.predict, messages.serving("PredictRequest")),
+        "Predict": (self.predict, messages.serving("PredictRequest"), self.begin_predict),
         "Classify": (self.classify, messages.serving("ClassificationRequest")),
         "Regress": (self.regress, messages.serving("RegressionRequest")),
         "MultiInference": (self.multi_inference, messages.serving("MultiInferenceRequest")),
         "GetModelMetadata": (self.metadata, messages.serving("GetModelMetadataRequest")),
     })
 
-  def predict(self, request, context):
+  def predict(self, request, timeout_ms):
     """Returns a PredictResponse."""
     with self._metrics.request(request.model_spec.name, "Predict", "GRPC") as observed:
-      result = predict.predict(
-          self._manager, spec_of(request.model_spec),
-          lambda signature: {name: tensors.to_array(name, proto, self._max_bytes)
-                             for name, proto in request.inputs.items()},
-          request.output_filter, grpc_server.time_left_ms(context))
+      result = predict.predict(*self._call(request, timeout_ms))
       observed.version = result.number
+    return self._response(request, result)
+
+  def begin_predict(self, request, timeout_ms, done):
+    """Starts a Predict whose model runs batches; returns whether it has.
+
+    Args:
+      request: PredictRequest.
+      timeout_ms: milliseconds until the deadline, or None.
+      done: function of (PredictResponse, None) or of (None, error).
+    """
+    observed = self._metrics.start(request.model_spec.name, "Predict", "GRPC")
+
+    def finish(result, error):
+      response = None
+      if error is None:
+        observed.version = result.number
+        try:
+          response = self._response(request, result)
+        except Exception as e:  # pylint: disable=broad-except
+          error = e
+      observed.end(error)
+      done(response, error)
+
+    try:
+      return predict.begin(finish, *self._call(request, timeout_ms))
+    except Exception as e:
+      observed.end(e)
+      raise
+
+  def _call(self, request, timeout_ms):
+    return (self._manager, spec_of(request.model_spec),
+            lambda signature: {name: tensors.to_array(name, proto, self._max_bytes)
+                               for name, proto in request.inputs.items()},
+            request.output_filter, timeout_ms)
+
+  def _response(self, request, result):
     response = messages.serving("PredictResponse")()
     fill_spec(response.model_spec, request.model_spec.name, result.number,
               result.signature.name)
@@ -70,28 +101,28 @@ class PredictionService(object):
                          self._as_content)
     return response
 
-  def classify(self, request, context):
+  def classify(self, request, timeout_ms):
     """Returns a ClassificationResponse."""
-    return self._of_examples(request, context, examples.classify, "Classify",
+    return self._of_examples(request, timeout_ms, examples.classify, "Classify",
                              "ClassificationResponse")
 
-  def regress(self, request, context):
+  def regress(self, request, timeout_ms):
     """Returns a RegressionResponse."""
-    return self._of_examples(request, context, examples.regress, "Regress",
+    return self._of_examples(request, timeout_ms, examples.regress, "Regress",
                              "RegressionResponse")
 
-  def _of_examples(self, request, context, function, api, name):
+  def _of_examples(self, request, timeout_ms, function, api, name):
     with self._metrics.request(request.model_spec.name, api, "GRPC") as observed:
       result, found = function(self._manager, spec_of(request.model_spec),
                                examples.serialized(request.input),
-                               grpc_server.time_left_ms(context))
+                               timeout_ms)
       observed.version = result.number
     response = messages.serving(name)(result=found)
     fill_spec(response.model_spec, request.model_spec.name, result.number,
               result.signature.name)
     return response
 
-  def multi_inference(self, request, context):
+  def multi_inference(self, request, timeout_ms):
     """Returns a MultiInferenceResponse."""
     tasks = [(spec_of(task.model_spec), task.method_name) for task in request.tasks]
     response = messages.serving("MultiInferenceResponse")()
@@ -99,7 +130,7 @@ class PredictionService(object):
     with self._metrics.request(model, "MultiInference", "GRPC") as observed:
       found = examples.multi_inference(
           self._manager, tasks, examples.serialized(request.input),
-          grpc_server.time_left_ms(context))
+          timeout_ms)
       observed.version = found[0][0].number
     for result, field, message in found:
       one = response.results.add()
@@ -107,7 +138,7 @@ class PredictionService(object):
       getattr(one, field).CopyFrom(message)
     return response
 
-  def metadata(self, request, unused_context):
+  def metadata(self, request, unused_timeout_ms):
     """Returns a GetModelMetadataResponse."""
     metadata.check_fields(request.metadata_field)
     number, signatures = metadata.signature_map(self._manager, spec_of(request.model_spec))
@@ -130,7 +161,7 @@ class ModelService(object):
         "HandleReloadConfigRequest": (self.reload, messages.serving("ReloadConfigRequest")),
     })
 
-  def status(self, request, unused_context):
+  def status(self, request, unused_timeout_ms):
     """Returns a GetModelStatusResponse."""
     spec = spec_of(request.model_spec)
     if not spec.name:
@@ -143,7 +174,7 @@ class ModelService(object):
       one.status.error_message = error.message if error else ""
     return response
 
-  def reload(self, request, unused_context):
+  def reload(self, request, unused_timeout_ms):
     """Returns a ReloadConfigResponse, after new models serve or have failed."""
     response = messages.serving("ReloadConfigResponse")()
     if request.metric_names:

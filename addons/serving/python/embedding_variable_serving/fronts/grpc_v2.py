@@ -7,7 +7,6 @@ import numpy as np
 import embedding_variable_serving
 from embedding_variable_serving import errors
 from embedding_variable_serving import messages
-from embedding_variable_serving.fronts import grpc_server
 from embedding_variable_serving.fronts import v2
 
 _CONTENTS = {"BOOL": "bool_contents", "UINT8": "uint_contents", "UINT16": "uint_contents",
@@ -54,7 +53,7 @@ class InferenceService(object):
         "ModelInfer": (self.infer, _class("ModelInferRequest")),
     })
 
-  def infer(self, request, context):
+  def infer(self, request, timeout_ms):
     """Returns a ModelInferResponse; its tensors are raw if those of the request are."""
     is_raw = bool(request.raw_input_contents)
     if is_raw and len(request.raw_input_contents) != len(request.inputs):
@@ -69,7 +68,7 @@ class InferenceService(object):
     result = v2.infer(self._manager, self._metrics,
                       v2.spec_of(request.model_name, request.model_version), feeds,
                       [output.name for output in request.outputs], "GRPC",
-                      grpc_server.time_left_ms(context))
+                      timeout_ms)
     response = _class("ModelInferResponse")(
         model_name=request.model_name, model_version=str(result.number), id=request.id)
     datatypes = {name: v2.NAMES[result.signature.outputs[name].dtype]

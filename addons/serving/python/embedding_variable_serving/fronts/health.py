@@ -6,8 +6,6 @@ import logging
 import threading
 import time
 
-import grpc
-
 from embedding_variable_serving import errors
 from embedding_variable_serving import messages
 
@@ -45,27 +43,24 @@ class Health(object):
       return "SERVICE_UNKNOWN"
     return "SERVING" if not self._is_ending() and self._manager.is_ready() else "NOT_SERVING"
 
-  def check(self, request, unused_context):
+  def check(self, request, unused_timeout_ms):
     """Returns a HealthCheckResponse."""
     status = self._status(request.service)
     if status == "SERVICE_UNKNOWN":
       raise errors.ServingError("NOT_FOUND", "unknown service '%s'" % request.service)
     return _RESPONSE(status=messages.enum_value(_ENUM, status))
 
-  def watch(self, request, context, send):
+  def watch(self, request, when_ended, send):
     """Sends the status of a service now, and each time that it changes."""
     with self._lock:
       if len(self._watchers) >= _MAX_WATCHERS:
-        context.set_code(grpc.StatusCode.RESOURCE_EXHAUSTED)
-        context.set_details("%d clients watch already" % _MAX_WATCHERS)
-        send(None)
-        return
+        raise errors.ServingError("RESOURCE_EXHAUSTED",
+                                  "%d clients watch already" % _MAX_WATCHERS)
       self._watchers[send] = [request.service, None]
       if self._thread is None:
         self._thread = threading.Thread(target=self._poll, name="health", daemon=True)
         self._thread.start()
-    if not context.add_callback(lambda: self._forget(send)):
-      self._forget(send)  # the call has ended
+    when_ended(lambda: self._forget(send))
 
   def _forget(self, send):
     with self._lock:

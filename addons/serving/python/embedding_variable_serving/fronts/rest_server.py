@@ -4,6 +4,7 @@
 
 import asyncio
 import collections
+from concurrent import futures
 import logging
 import socket
 import threading
@@ -75,10 +76,13 @@ class Server(object):
       timeout_ms: timeout_ms of a request.
     """
     self._answer, self._max_bytes, self._timeout_ms = answer, max_bytes, timeout_ms
-    self._threads = limits.BoundedThreads(num_threads, max_queued, "rest")
+    self._threads = futures.ThreadPoolExecutor(num_threads, "rest")
+    self._limit = limits.Limit(num_threads, max_queued)
     config = uvicorn.Config(
         self._app, loop="auto", http="httptools", lifespan="off", interface="asgi3",
-        access_log=False, log_config=None, server_header=False, ws="none",
+        # Without a level uvicorn traces each request, by a middleware.
+        access_log=False, log_config=None, log_level="warning", server_header=False,
+        proxy_headers=False, ws="none",
         timeout_keep_alive=75)
     self._server = uvicorn.Server(config)
     self._sock = sock
@@ -98,8 +102,9 @@ class Server(object):
         return  # The client is gone.
       request = Request(scope["method"], scope["raw_path"].decode("latin-1").split("?")[0],
                         scope["headers"], body, self._timeout_ms)
-      answer = await asyncio.get_event_loop().run_in_executor(
-          self._threads, self._call, request)
+      with self._limit:
+        answer = await asyncio.get_event_loop().run_in_executor(
+            self._threads, self._call, request)
     except errors.ServingError as e:
       answer = error_answer(e)
     headers = [(b"content-type", answer.content_type.encode()),
@@ -132,7 +137,6 @@ class Server(object):
 
   def _call(self, request):
     try:
-      self._threads.check()
       return self._answer(request)
     except Exception as e:  # pylint: disable=broad-except
       error = errors.wrapped(e)

@@ -73,15 +73,55 @@ def predict(manager, spec, make_feeds, output_filter=(), timeout_ms=None,
     raise errors.ServingError("DEADLINE_EXCEEDED", "the deadline of the request has passed")
   with manager.use(spec.name, number_of(manager, spec)) as version:
     signature = signature_of(version, spec.signature, unknown_signature)
-    names = list(output_filter) or list(signature.outputs)
-    if len(set(names)) != len(names) or any(n not in signature.outputs for n in names):
-      raise errors.invalid(
-          "output_filter [%s] has a name twice, or one that signature '%s' lacks; its "
-          "outputs are [%s]", ", ".join(names), signature.name, ", ".join(signature.outputs))
-    feeds = make_feeds(signature)
-    saved_model.check(signature, feeds)
+    names, feeds = _checked(signature, make_feeds, output_filter)
     try:
       arrays = version.servable.run(signature, feeds, names, timeout_ms)
     except Exception as e:
       raise errors.wrapped(e)
     return Result(dict(zip(names, arrays)), signature, version.number)
+
+
+def begin(done, manager, spec, make_feeds, output_filter=(), timeout_ms=None):
+  """Adds a run of a signature to a batch, if the model has batches; returns whether it has.
+
+  Args:
+    done: function of (Result, None), or of (None, error), called later in any thread.
+    manager, spec, make_feeds, output_filter, timeout_ms: as for `predict`.
+
+  Raises:
+    ServingError: any; `done` is not called.
+  """
+  version = manager.enter(spec.name, number_of(manager, spec), waits=False)
+  if version is None:
+    return False
+  is_started = False
+  try:
+    start = getattr(version.servable, "begin", None)
+    if start is not None:
+      signature = signature_of(version, spec.signature, "FAILED_PRECONDITION")
+      names, feeds = _checked(signature, make_feeds, output_filter)
+
+      def finish(arrays, error):
+        manager.leave(version)
+        if error is None:
+          done(Result(dict(zip(names, arrays)), signature, version.number), None)
+        else:
+          done(None, errors.wrapped(error))
+
+      is_started = start(signature, feeds, names, timeout_ms, finish)
+  finally:
+    if not is_started:
+      manager.leave(version)
+  return is_started
+
+
+def _checked(signature, make_feeds, output_filter):
+  """Returns (names of the outputs, feeds) of a run that fits a signature."""
+  names = list(output_filter) or list(signature.outputs)
+  if len(set(names)) != len(names) or any(n not in signature.outputs for n in names):
+    raise errors.invalid(
+        "output_filter [%s] has a name twice, or one that signature '%s' lacks; its "
+        "outputs are [%s]", ", ".join(names), signature.name, ", ".join(signature.outputs))
+  feeds = make_feeds(signature)
+  saved_model.check(signature, feeds)
+  return names, feeds

@@ -46,9 +46,10 @@ def parameters(message):
 
 class _Task(object):
 
-  def __init__(self, feeds, size, deadline):
+  def __init__(self, feeds, size, deadline, finish):
+    """Args: feeds, their rows, a time or None, a function to call when it has ended."""
     self.feeds, self.size, self.deadline, self.begin = feeds, size, deadline, time.time()
-    self.done = threading.Event()
+    self.finish = finish
     self.outputs = self.error = None
 
 
@@ -147,7 +148,7 @@ class _Queue(object):
       for task in tasks:
         task.error = errors.wrapped(e)
     for task in tasks:
-      task.done.set()
+      task.finish()
 
   def _run(self, tasks):
     deadlines = [task.deadline for task in tasks]
@@ -218,31 +219,68 @@ class Batched(object):
 
   def run(self, signature, feeds, outputs, timeout_ms=None):
     """Does the same as SavedModel.run."""
-    if set(outputs) != set(signature.outputs) or not feeds:
+    if not self._fits(signature, feeds, outputs):
       return self._servable.run(signature, feeds, outputs, timeout_ms)
-    sizes = {name: array.shape[0] if array.ndim else None for name, array in feeds.items()}
-    if len(set(sizes.values())) != 1 or None in sizes.values():
-      raise errors.invalid("batched inputs: expected one first dimension, got %s", sizes)
-    size = next(iter(sizes.values()))
-    params = self._params
-    if size > params.request:
-      raise errors.invalid("a request has %d rows, more than max_batch_size %d", size,
-                           params.request)
+    size, most = self._size(feeds), self._params.batch
     deadline = None if timeout_ms is None else time.time() + timeout_ms / 1e3
-    tasks = []
-    for begin in range(0, max(size, 1), params.batch):
-      part = feeds if size <= params.batch else {
-          name: array[begin:begin + params.batch] for name, array in feeds.items()}
-      tasks.append(_Task(part, min(size - begin, params.batch), deadline))
+    tasks, ended = [], []
+    for begin in range(0, max(size, 1), most):
+      part = feeds if size <= most else {
+          name: array[begin:begin + most] for name, array in feeds.items()}
+      ended.append(threading.Event())
+      tasks.append(_Task(part, min(size - begin, most), deadline, ended[-1].set))
       self._pool.put(self._queues[signature.name], tasks[-1])
-    for task in tasks:
-      if not task.done.wait(None if deadline is None else max(0, deadline - time.time())):
+    for task, event in zip(tasks, ended):
+      if not event.wait(None if deadline is None else max(0, deadline - time.time())):
         raise errors.ServingError("DEADLINE_EXCEEDED",
                                   "the deadline of the request passed in a batch")
       if task.error is not None:
         raise task.error
     return [tasks[0].outputs[name] if len(tasks) == 1 else
             np.concatenate([task.outputs[name] for task in tasks]) for name in outputs]
+
+  def begin(self, signature, feeds, outputs, timeout_ms, done):
+    """Adds a run to a batch and returns at once; returns False if it must be run alone.
+
+    Args:
+      signature, feeds, outputs, timeout_ms: as for `run`.
+      done: function of (arrays, None), or of (None, error), called in a thread of batches.
+
+    Raises:
+      ServingError: UNAVAILABLE, INVALID_ARGUMENT.
+    """
+    if not self._fits(signature, feeds, outputs):
+      return False
+    size = self._size(feeds)
+    if size > self._params.batch:
+      return False
+
+    def finish():
+      if task.error is not None:
+        done(None, task.error)
+      else:
+        done([task.outputs[name] for name in outputs], None)
+
+    deadline = None if timeout_ms is None else time.time() + timeout_ms / 1e3
+    task = _Task(feeds, size, deadline, finish)
+    self._pool.put(self._queues[signature.name], task)
+    return True
+
+  @staticmethod
+  def _fits(signature, feeds, outputs):
+    """Returns whether a run is of a whole signature."""
+    return bool(feeds) and set(outputs) == set(signature.outputs)
+
+  def _size(self, feeds):
+    """Returns the rows of a request."""
+    sizes = {name: array.shape[0] if array.ndim else None for name, array in feeds.items()}
+    if len(set(sizes.values())) != 1 or None in sizes.values():
+      raise errors.invalid("batched inputs: expected one first dimension, got %s", sizes)
+    size = next(iter(sizes.values()))
+    if size > self._params.request:
+      raise errors.invalid("a request has %d rows, more than max_batch_size %d", size,
+                           self._params.request)
+    return size
 
   def close(self):
     for queue in self._queues.values():

@@ -181,19 +181,35 @@ class Manager(object):
     Raises:
       ServingError: NOT_FOUND.
     """
-    with self._changed:
-      version = self._find(name, number)
-      while version.paused:
-        self._changed.wait()
-        version = self._find(name, number)
-      version.in_flight += 1
+    version = self.enter(name, number)
     try:
       yield version
     finally:
-      with self._changed:
-        version.in_flight -= 1
-        if version.paused or version.state == UNLOADING:
-          self._changed.notify_all()
+      self.leave(version)
+
+  def enter(self, name, number=None, waits=True):
+    """Returns a Version as `use` does, which the caller must `leave`.
+
+    Args:
+      name, number: as for `use`.
+      waits: bool; False: returns None if a delta changes the version now.
+    """
+    with self._changed:
+      version = self._find(name, number)
+      while version.paused:
+        if not waits:
+          return None
+        self._changed.wait()
+        version = self._find(name, number)
+      version.in_flight += 1
+      return version
+
+  def leave(self, version):
+    """Ends what `enter` began."""
+    with self._changed:
+      version.in_flight -= 1
+      if version.paused or version.state == UNLOADING:
+        self._changed.notify_all()
 
   def close(self, timeout=None):
     """Cancels loads that have not begun, waits for the others, closes all sessions."""

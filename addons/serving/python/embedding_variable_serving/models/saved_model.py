@@ -15,6 +15,8 @@ from embedding_variable_serving import errors
 # The message of Session._make_callable_from_options, which tf.compat.v1 has no name for.
 _CallableOptions = sys.modules[tf.compat.v1.ConfigProto.__module__].CallableOptions
 
+_dismantle_graph = sys.modules[tf.Graph.__module__].dismantle_graph
+
 _INTERNAL = ("__saved_model_init_op", "__saved_model_train_op")
 
 # Index of ConfigProto.session_inter_op_thread_pool whose threads run the ops of a load.
@@ -130,8 +132,18 @@ class SavedModel(object):
     self._callable.cache_clear()  # The pool is part of a callable.
 
   def close(self):
-    self._callable.cache_clear()
+    """Closes the session and frees the graph.
+
+    The objects of a graph refer to each other, and main.py has excluded them from the garbage
+    collector, whose runs over them would make requests wait.
+    """
+    self._callable = None
     self.session.close()
+    graph = self.session.graph
+    variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    _dismantle_graph(graph)
+    for variable in variables:
+      vars(variable).clear()  # On TensorFlow 2.x tables and their handles refer to each other.
 
   def _make_callable(self, name, outputs, timeout_ms):
     """Returns a function from the arrays of all inputs, sorted by name, to those of outputs.
