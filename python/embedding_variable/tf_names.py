@@ -13,6 +13,7 @@ to other modules, the name is an object with the attributes of both; otherwise, 
 in TensorFlow 1.15, it is the module itself.
 """
 
+import functools
 import importlib
 import types
 
@@ -128,6 +129,7 @@ _PROTOS = {
     "config_pb2": "protobuf.config_pb2",
     "graph_pb2": "framework.graph_pb2",
     "rewriter_config_pb2": "protobuf.rewriter_config_pb2",
+    "saved_model_pb2": "protobuf.saved_model_pb2",
     "saver_pb2": "protobuf.saver_pb2",
 }
 
@@ -276,6 +278,20 @@ def _keras_packages():
   tensorflow = importlib.import_module("tensorflow")
   packages = [tensorflow.keras, tensorflow.compat.v1.keras, find("tf_keras"), find("keras")]
   return [package for package in packages if package is not None]
+
+
+def keras_classes(name):
+  """Returns a tuple of the classes of a name, one of each installed Keras on 2.x.
+
+  Args:
+    name: string below the package, such as "Model" or "callbacks.Callback".
+  """
+  found = []
+  for package in _keras_packages():
+    cls = functools.reduce(getattr, name.split("."), package)
+    if cls not in found:
+      found.append(cls)
+  return tuple(found)
 
 
 def _keras_step_packages():

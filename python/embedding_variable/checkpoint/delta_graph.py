@@ -172,8 +172,7 @@ def build_save(builder, saver_def, saveables):
     # On the device of the first table, for which a sharded saver has a shard.
     with ops.device(tables[0].op.device):
       about = saveable_object.SaveableObject(
-          info, [saveable_object.SaveSpec(array_ops.identity(info), "",
-                                          delta_chain.INFO)], delta_chain.INFO)
+          info, [delta_saveable.info_spec(info)], delta_chain.INFO)
     everything = [s for s in saveables if not _is_table(s)] + parts
     if not is_part:
       everything.append(about)

@@ -9,6 +9,7 @@ placement of keys.
 
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
+from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.ops import delta_ops
 from embedding_variable.ops import row_ops
@@ -108,6 +109,15 @@ def placement_specs(name, placement):
           constant_op.constant(placement, dtypes.int64), "",
           tensor_names.tensor(name, tensor_names.DELTA_PLACEMENT))
   ]
+
+
+def info_spec(info):
+  """Returns the SaveSpec of what a delta continues.
+
+  Args:
+    info: string scalar, the result of `delta_chain.info`.
+  """
+  return saveable_object.SaveSpec(array_ops.identity(info), "", delta_chain.INFO)
 
 
 def restore_delta(var, prefix, name):

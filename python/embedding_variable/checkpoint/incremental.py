@@ -41,14 +41,44 @@ _SAVERS = "_embedding_variable_savers"
 WANTED = "_ev_incremental"
 
 
-class _Chain(object):
-  """A full checkpoint, its deltas so far, and the cuts of the last one."""
+class Chain(object):
+  """A full checkpoint, its deltas so far, and the cuts of the last one.
+
+  Attributes:
+    cuts: positions in the tables' sequences of changes at which the next delta starts.
+  """
+
+  def __init__(self, full, cuts):
+    """Args: full, `delta_chain.Link` of the full checkpoint; cuts, of any type."""
+    self.cuts = cuts
+    self._full = full
+    self._previous = None
+    self._sequence = 0
+
+  def next(self, global_step):
+    """Returns (prefix, info) of the next delta: two strings; see `delta_chain.info`."""
+    sequence = self._sequence + 1
+    return (delta_chain.delta_prefix(self._full, sequence),
+            delta_chain.info(self._full, self._previous, sequence, global_step))
+
+  def advance(self, prefix, identity, cuts):
+    """Records that the next delta is on disk.
+
+    Args:
+      prefix: string, its prefix.
+      identity: string, the result of `delta_chain.identity`.
+      cuts: where it ends.
+    """
+    self._previous = delta_chain.Link(prefix, identity)
+    self._sequence += 1
+    self.cuts = cuts
+
+
+class _SessionChain(Chain):
+  """A chain whose tables are those of a session."""
 
   def __init__(self, full, cuts, sess):
-    self.full = full
-    self.cuts = cuts
-    self.previous = None
-    self.sequence = 0
+    super(_SessionChain, self).__init__(full, cuts)
     raw = raw_session(sess)
     self._session = None if raw is None else weakref.ref(raw)
 
@@ -75,7 +105,7 @@ def _key(directory):
 
 
 def _chains(saver):
-  """Returns the dict directory -> `_Chain` of a saver."""
+  """Returns the dict directory -> `_SessionChain` of a saver."""
   return saver.__dict__.setdefault(_CHAINS, {})
 
 
@@ -114,7 +144,7 @@ def begin_chain(saver, sess, full_prefix, cuts, stored=None):
   identity = together.on_rank_0(begin) if is_together else begin()
   full = delta_chain.Link(full_prefix, identity)
   directory = _key(os.path.dirname(full_prefix))
-  _chains(saver)[directory] = _Chain(full, cuts, sess)
+  _chains(saver)[directory] = _SessionChain(full, cuts, sess)
   setattr(saver, _LAST, directory)
 
 
@@ -205,12 +235,10 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
         "an incremental checkpoint continues a full one, and this saver has not saved "
         "one to %r in this session yet: call its save() first" % checkpoint_dir)
   graph, scope = sess.graph, delta_graph.scope_of(saver_def)
-  sequence = chain.sequence + 1
-  prefix = delta_chain.delta_prefix(chain.full, sequence)
   feeds = dict(zip(delta_graph.tensors(graph, saver_def, "since"), chain.cuts))
+  prefix, info = chain.next(global_step)
   feeds[scope + "prefix:0"] = prefix
-  feeds[scope + "info:0"] = delta_chain.info(chain.full, chain.previous, sequence,
-                                             global_step)
+  feeds[scope + "info:0"] = info
   fetches = [delta_graph.tensors(graph, saver_def, "saved"), scope + "save:0"]
 
   def write():
@@ -224,8 +252,7 @@ def save_incremental(saver, sess, checkpoint_dir, global_step=None):
     with leftovers.removed(prefix):
       cuts = write()
     identity = delta_chain.identity(prefix)
-  chain.previous = delta_chain.Link(prefix, identity)
-  chain.cuts, chain.sequence = cuts, sequence
+  chain.advance(prefix, identity, cuts)
   return prefix
 
 

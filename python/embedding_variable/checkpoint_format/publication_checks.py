@@ -106,14 +106,18 @@ def _check_fits(what, delta, full):
   """Raises unless a delta has the tables and other tensors of its full version."""
   shapes, types = full.get_variable_to_shape_map(), full.get_variable_to_dtype_map()
   new_shapes, new_types = delta.get_variable_to_shape_map(), delta.get_variable_to_dtype_map()
-  tables = [name for name in (tensor_names.without_column(n, tensor_names.KEYS) for n in shapes)
-            if name is not None]
+  keyed = [name for name in (tensor_names.without_column(n, tensor_names.KEYS) for n in shapes)
+           if name is not None]
+  tables = [t for t in keyed if tensor_names.tensor(t, tensor_names.OFFSETS) in shapes]
+  # TensorFlow's mutable hash tables, whose size changes.
+  growing = {tensor_names.tensor(t, c) for t in set(keyed) - set(tables)
+             for c in (tensor_names.KEYS, tensor_names.VALUES)}
   columns = [c.name for c in tensor_names.COLUMNS] + [t.name for t in tensor_names.TABLE_TENSORS]
   of_tables = {tensor_names.tensor(t, c) for t in tables for c in columns}
   pairs = [(tensor_names.tensor(t, old), tensor_names.tensor(t, new), 1) for t in tables
            for old, new in ((tensor_names.KEYS, tensor_names.DELTA_KEYS),
                             (tensor_names.VALUES, tensor_names.DELTA_VALUES))]
-  pairs += [(name, name, 0) for name in shapes if name not in of_tables]
+  pairs += [(name, name, int(name in growing)) for name in shapes if name not in of_tables]
   for old, new, first in sorted(pairs):
     if new not in new_shapes:
       raise errors.CheckpointError("%s has no tensor %s" % (what, new))

@@ -12,6 +12,9 @@ does. For a variable `v` with a slot `Adagrad` a full checkpoint has
 These names are DeepRec's. The tensors of a table as a whole are our own: they are
 v-default_rows, the initial rows of new keys (`TABLE_TENSORS`).
 
+A published version that has one table under two names has its rows under one of them, and
+v-same_as with that name (a string) for the other.
+
 A delta (an incremental checkpoint) has
 
   v-sparse_incr_keys, -sparse_incr_values, -sparse_incr_versions, -sparse_incr_freqs,
@@ -53,6 +56,9 @@ KEYS_FILTERED = "keys_filtered"  # [F]
 VERSIONS_FILTERED = "versions_filtered"  # [F]
 FREQS_FILTERED = "freqs_filtered"  # [F]
 OFFSETS_FILTERED = "partition_filter_offset"  # [1001], like OFFSETS
+
+# Of a table that has its rows under another name: that name, [].
+SAME_AS = "same_as"
 
 # Columns of a table, and again of each slot.
 COLUMNS = (

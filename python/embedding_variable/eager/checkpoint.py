@@ -12,6 +12,7 @@ from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint_format import tensor_names
 from embedding_variable.eager import eager_variable
+from embedding_variable.eager import published
 from embedding_variable.eager import saved_together
 from embedding_variable.eager import taped
 from embedding_variable.ops import checkpoint_ops
@@ -65,6 +66,9 @@ def save(trackables, file_prefix):
             for name, trackable in trackables.items()}
   if saved_together.spread(tables):
     return saved_together.save(tables, file_prefix, _columns)
+  written = published.write_tables(tables, file_prefix)
+  if written is not None:
+    return written
   saved = [checkpoint_ops.SavedTable(table.handle, name, table.key_dtype, _columns(table))
            for name, table in sorted(tables.items())]
   written = checkpoint_ops.save_tables(file_prefix, saved)
@@ -85,9 +89,12 @@ def restore_all(trackables, merged_prefix):
   tables = [(name, eager_variable.table_of(trackable))
             for name, trackable in sorted(trackables.items())]
   if not taped.is_eager(ops.convert_to_tensor(merged_prefix)):
+    names = published.names_of(dict(tables))
     for name, table in tables:
-      _restore_in_graph(table, merged_prefix, name)
+      if published.current() is None or names[name] == name:
+        _restore_in_graph(table, merged_prefix, name)
     return
+  tables = [(_stored_name(merged_prefix, name), table) for name, table in tables]
   slots = [_check(table, merged_prefix, name) for name, table in tables]
   for (name, table), columns in zip(tables, slots):
     _replace(table, merged_prefix, name, columns)
@@ -120,6 +127,13 @@ def restore(table, prefix, name):
         "embedding_variable.restore: table: expected an embedding variable of eager "
         "execution, got %r. tf.train.Saver restores a graph's" % (table,))
   restore_all({name: table}, ops.convert_to_tensor(prefix))
+
+
+def _stored_name(prefix, name):
+  """Returns the name that the rows of a table have in a checkpoint."""
+  same_as = tensor_names.tensor(name, tensor_names.SAME_AS)
+  reader = pywrap_tensorflow.NewCheckpointReader(compat.as_str(prefix.numpy()))
+  return compat.as_str(reader.get_tensor(same_as)) if reader.has_tensor(same_as) else name
 
 
 def _restore_in_graph(table, prefix, name):
@@ -175,7 +189,9 @@ def _restore_op(table, handle, prefix, name, slots, placement=None, rank=None):
 
 
 def _columns(table):
-  """Returns {slot: initial value} of all slots that the table has."""
+  """Returns {slot: initial value} of all slots of the table that are saved."""
+  if published.current() is not None:
+    return {}  # Predictions need no slots.
   columns = dict(table.restored_columns)
   columns.update(table.slot_columns)
   return columns

@@ -6,7 +6,15 @@
   hook = embedding_variable.publish.PublishHook(publisher, every_steps=100)
   with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
     ...
+
+In eager execution and with Keras:
+
+  publisher = embedding_variable.publish.EagerPublisher("/models/ranking", model)
+  callback = embedding_variable.publish.PublishCallback(publisher, every_steps=100)
+  model.fit(data, callbacks=[callback])
 """
 
+from embedding_variable.publish.eager_publisher import EagerPublisher
 from embedding_variable.publish.hook import PublishHook
+from embedding_variable.publish.keras_callback import PublishCallback
 from embedding_variable.publish.publisher import Publisher

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hook for `MonitoredTrainingSession` and Estimators that publishes while they train."""
 
-from embedding_variable.checkpoint import job
-from embedding_variable.tf_names import basic_session_run_hooks
+from embedding_variable.publish import schedule
 from embedding_variable.tf_names import session_run_hook
 from embedding_variable.tf_names import training_util
 
@@ -28,14 +27,9 @@ class PublishHook(session_run_hook.SessionRunHook):
       ValueError: both periods or none, `full_every` is less than 1, or a period in
         seconds in a job of several ranks, whose clocks differ.
     """
-    if full_every < 1:
-      raise ValueError("full_every: expected at least 1, got %d" % full_every)
-    if every_secs is not None and job.current().size() > 1:
-      raise ValueError("ranks publish at the same step: give every_steps, not every_secs")
-    self._publisher, self._full_every = publisher, full_every
-    self._timer = basic_session_run_hooks.SecondOrStepTimer(every_secs, every_steps)
-    self._step = self._published = None
-    self._count = 0
+    self._schedule = schedule.Schedule(publisher, every_steps, every_secs, full_every)
+    self._publisher = publisher
+    self._step = None
 
   def begin(self):
     """Adds the ops to the graph."""
@@ -47,7 +41,7 @@ class PublishHook(session_run_hook.SessionRunHook):
   def after_create_session(self, session, coord):
     """Makes the next publication a full version: another session's tables are others."""
     del session, coord
-    self._timer.reset()
+    self._schedule.begin()
     self._publisher.restart()
 
   def before_run(self, run_context):
@@ -57,23 +51,13 @@ class PublishHook(session_run_hook.SessionRunHook):
   def after_run(self, run_context, run_values):
     """Publishes if it is due."""
     # The fetched step may be that before the update.
-    if self._timer.should_trigger_for_step(run_values.results + 1):
-      step = run_context.session.run(self._step)
-      if self._timer.should_trigger_for_step(step):
-        self._publish(run_context.session, step)
+    if self._schedule.is_due(run_values.results + 1):
+      step = int(run_context.session.run(self._step))
+      if self._schedule.is_due(step):
+        self._schedule.publish(step, run_context.session)
 
   def end(self, session):
     """Publishes the last step, if no publication has."""
-    step = session.run(self._step)
-    if step != self._published:
-      self._publish(session, step)
-
-  def _publish(self, session, step):
-    self._timer.update_last_triggered_step(step)
-    if not self._publisher.can_continue or self._count >= self._full_every:
-      self._count = 0
-      self._publisher.full(session, int(step))
-    else:
-      self._publisher.delta(session, int(step))
-    self._count += 1
-    self._published = step
+    step = int(session.run(self._step))
+    if not self._schedule.is_published(step):
+      self._schedule.publish(step, session)

@@ -17,8 +17,8 @@ from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint import saving
 from embedding_variable.checkpoint import together
-from embedding_variable.checkpoint_format import durable
 from embedding_variable.checkpoint_format import publications
+from embedding_variable.publish import folder_publisher
 from embedding_variable.publish import serving_graph
 from embedding_variable.publish import version_folders
 from embedding_variable.tf_names import file_io
@@ -28,7 +28,7 @@ from embedding_variable.tf_names import training_util
 from embedding_variable.variables import variable as ev
 
 
-class Publisher(object):
+class Publisher(folder_publisher.FolderPublisher):
   """Publishes the variables of one training graph to one folder.
 
   Not thread-safe. No training step may run during a call, so that what is published is
@@ -50,12 +50,9 @@ class Publisher(object):
     Raises:
       ValueError: `keep` is less than 1.
     """
-    if keep < 1:
-      raise ValueError("keep: expected at least 1, got %d" % keep)
-    self._folder = folder if "://" in folder else os.path.abspath(folder)
-    self._serving_fn, self._keep, self._tags = serving_fn, keep, tags
+    super(Publisher, self).__init__(folder, keep)
+    self._serving_fn, self._tags = serving_fn, tags
     self._graph = self._serving = self._saver = None
-    self.restart()
 
   def build(self):
     """Adds the ops to the default graph. No-op when repeated.
@@ -89,16 +86,6 @@ class Publisher(object):
     self._graph, self._serving, self._saver = graph, serving, saver
     self.restart()
 
-  def restart(self):
-    """Makes the next publication a full version; call it when a session was replaced."""
-    self._version = self._full = None
-    self._deltas = []
-
-  @property
-  def can_continue(self):
-    """Whether `delta` has a full version to continue."""
-    return self._version is not None
-
   def full(self, session, step=None):
     """Publishes a full version, and names it in `current.json`.
 
@@ -121,44 +108,29 @@ class Publisher(object):
       return None if self._is_idle(session) else self._full_version(session, step)
 
   def _full_version(self, session, step):
-    self.restart()
-    version = int(self._on_rank_0(session, lambda: version_folders.begin(self._folder)))
-    target = os.path.join(self._folder, str(version))
-    is_local = durable.is_local(self._folder)
-    part = durable.local(target) + durable.PART if is_local else target
-    stored = publications.stored_prefix(*os.path.split(part))
+    saver_def = self._saver.saver_def
     # Changes from here on are in the first delta; those that the version has too do no harm.
     cuts = incremental.cuts_before_full(self._saver, session)
 
-    def write():
-      file_io.recursive_create_dir(os.path.dirname(stored))
-      saver_def = self._saver.saver_def
-      session.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: stored})
+    def write(part):
+      stored = publications.stored_prefix(*os.path.split(part))
 
-    def finish():
-      self._serving.write(part)
-      if is_local:
-        durable.replace(durable.local(target))
-      return ""
+      def save():
+        file_io.recursive_create_dir(os.path.dirname(stored))
+        session.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: stored})
 
-    if saving.is_together(session.graph, self._saver.saver_def):
-      together.save(stored, stored, write, write)
-    else:
-      write()
-    self._on_rank_0(session, finish)
-    incremental.begin_chain(self._saver, session,
-                            publications.chain_prefix(self._folder, version), cuts,
-                            publications.stored_prefix(self._folder, version))
+      if saving.is_together(session.graph, saver_def):
+        together.save(stored, stored, save, save)
+      else:
+        save()
 
-    def publish():
-      self._full = publications.describe_full(self._folder, version, step)
-      publications.write(self._folder, publications.make(version, self._full, []))
-      version_folders.remove_old(self._folder, version, self._keep)
-      return ""
+    def begin_chain(version):
+      incremental.begin_chain(self._saver, session,
+                              publications.chain_prefix(self._folder, version), cuts,
+                              publications.stored_prefix(self._folder, version))
 
-    self._on_rank_0(session, publish)
-    self._version = version
-    return version
+    return self._publish_full(step, write, self._serving.write, begin_chain,
+                              self._on_rank_0(session))
 
   def delta(self, session, step=None):
     """Publishes what changed since the last publication: rows, and keys that are gone.
@@ -182,26 +154,12 @@ class Publisher(object):
       return None if self._is_idle(session) else self._next_delta(session, step)
 
   def _next_delta(self, session, step):
-    if self._version is None:
-      raise ValueError("a delta continues a full version, and %s has none of this session: "
-                       "call full() first" % self._folder)
-    version = self._version
-    directory = os.path.dirname(publications.chain_prefix(self._folder, version))
-    prefix = incremental.save_incremental(self._saver, session, directory, step)
-    # Until the delta is described, only a full version can follow.
-    self._version = None
 
-    def publish():
-      previous = self._deltas[-1] if self._deltas else None
-      self._deltas.append(publications.describe_delta(
-          self._folder, version, prefix, previous, step))
-      publications.write(self._folder,
-                         publications.make(version, self._full, self._deltas))
-      return ""
+    def write(version):
+      directory = os.path.dirname(publications.chain_prefix(self._folder, version))
+      return incremental.save_incremental(self._saver, session, directory, step)
 
-    self._on_rank_0(session, publish)
-    self._version = version
-    return prefix
+    return self._publish_delta(step, write, self._on_rank_0(session))
 
   def plan(self):
     """Describes what a full version would hold; writes nothing (a dry run).
@@ -233,7 +191,8 @@ class Publisher(object):
     return bool(job.current().rank()) and not saving.is_together(
         session.graph, self._saver.saver_def)
 
-  def _on_rank_0(self, session, function):
+  def _on_rank_0(self, session):
+    """Returns the function that `FolderPublisher` calls for the work of rank 0."""
     if saving.is_together(session.graph, self._saver.saver_def):
-      return together.on_rank_0(function)
-    return function()
+      return together.on_rank_0
+    return lambda function: function()

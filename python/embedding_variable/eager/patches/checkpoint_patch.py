@@ -9,12 +9,16 @@ other objects, in an internal module. If ranks save a table together, all of the
 With `CheckpointOptions(enable_async=True)` TensorFlow copies all variables, and a thread
 saves the copies. It cannot copy a table, would leave it out and only log that. So a
 checkpoint with a table is saved before the call returns.
+
+A delta of a published model is saved by the object that saved the full version, since the
+names in a checkpoint depend on it.
 """
 
 import copy
 
 from embedding_variable import tf_names
 from embedding_variable.eager import checkpoint
+from embedding_variable.eager import published
 from embedding_variable.eager import saved_together
 from embedding_variable.integration import patching
 from embedding_variable.tf_names import functional_saver
@@ -29,15 +33,26 @@ def install():
   if registration is not None and tf_names.has_eager_tables():
     checkpoint.register(registration)
     patching.wrap(functional_saver.MultiDeviceSaver, "save", _save)
-    checkpoints = tf_names.find("tensorflow.python.checkpoint.checkpoint").Checkpoint
+    module = tf_names.find("tensorflow.python.checkpoint.checkpoint")
+    patching.wrap(module.TrackableSaver, "save", _recorded)
     for name in ("save", "_write", "read", "restore"):
-      patching.wrap(checkpoints, name, _at_once)
+      patching.wrap(module.Checkpoint, name, _at_once)
 
 
 def _save(stock):
 
   def save(self, *args, **kwargs):
     return saved_together.whole(lambda: stock(self, *args, **kwargs))
+
+  return save
+
+
+def _recorded(stock):
+  """Wraps the method by which TensorFlow writes the checkpoint of a SavedModel."""
+
+  def save(self, *args, **kwargs):
+    published.saves(self)
+    return stock(self, *args, **kwargs)
 
   return save
 
