@@ -238,6 +238,12 @@ def keras_3():
   return package if hasattr(package, "Variable") else None
 
 
+def keras_3_variables():
+  """Returns a tuple of the class of Keras 3's variables; empty without Keras 3."""
+  package = keras_3()
+  return () if package is None else (package.Variable,)
+
+
 def keras_serializable(package):
   """Returns a decorator that registers a class for Keras's files by the package's name.
 

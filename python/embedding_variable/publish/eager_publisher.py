@@ -7,6 +7,7 @@ deltas (saved_model_deltas.py). A delta holds the changes of each table since th
 publication (eager/published.py).
 """
 
+import contextlib
 import inspect
 import os
 import shutil
@@ -30,6 +31,9 @@ from embedding_variable.tf_names import tf
 
 # Ends the name of a delta that is being written.
 _STAGED = ".partial"
+
+# The model's name for the values of Keras's variables, while it is saved.
+_VALUES = "_embedding_variable_publish_values"
 
 # Ends the names of variables in a checkpoint of objects.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -184,9 +188,13 @@ class EagerPublisher(folder_publisher.FolderPublisher):
 
   def _tables(self):
     """Returns a list of the tables that the model has now."""
-    view = tf_names.find("tensorflow.python.checkpoint.trackable_view")
-    found = map(eager_variable.table_of, view.TrackableView(self._model).descendants())
+    found = map(eager_variable.table_of, self._descendants())
     return [table for table in found if table is not None]
+
+  def _descendants(self):
+    """Returns a list of all objects that a checkpoint of the model has."""
+    view = tf_names.find("tensorflow.python.checkpoint.trackable_view")
+    return view.TrackableView(self._model).descendants()
 
   def _save(self, folder, version):
     """Writes the SavedModel.
@@ -212,7 +220,28 @@ class EagerPublisher(folder_publisher.FolderPublisher):
       quiet = "verbose" in inspect.signature(self._model.export).parameters
       self._model.export(folder, **({"verbose": False} if quiet else {}))
     else:
-      tf.saved_model.save(self._model, folder, self._signatures)
+      with self._with_values():
+        tf.saved_model.save(self._model, folder, self._signatures)
+
+  @contextlib.contextmanager
+  def _with_values(self):
+    """Context in which the variables of Keras 3 can be restored in a session.
+
+    Functions read the `tf.Variable` that such a variable holds. TensorFlow saves only the
+    holder, and a session then restores another variable than the functions read.
+    """
+    holders = tf_names.keras_3_variables()
+    values = [x._value for x in self._descendants() if isinstance(x, holders)]  # pylint: disable=protected-access
+    if not values:
+      yield
+      return
+    module = tf.Module()
+    module.values = values
+    self._model._track_trackable(module, _VALUES)  # pylint: disable=protected-access
+    try:
+      yield
+    finally:
+      self._model._delete_tracking(_VALUES)  # pylint: disable=protected-access
 
   def _save_delta(self, step):
     prefix, info = self._chain.next(step)
