@@ -317,6 +317,47 @@ class EagerPublisherTest(_Test):
       ev.publish.EagerPublisher(self.folder, other, export=save).full()
     self.assertEqual(self.current()["version"], 1)
 
+  def test_load(self):
+    with self.assertRaisesRegex(errors.CheckpointError, "has no current.json"):
+      ev.publish.load(self.folder)
+    self.make(tf.EmbeddingVariableOption(filter_option=tf.CounterFilter(filter_freq=2)))
+    self.train()
+    self.train()
+    self.publisher.full()
+    first = self.model.scores()
+    for change in (lambda: self.train([2, 77]), lambda: self.model.users.erase([1, 3])):
+      change()
+      prefix = self.publisher.delta()
+    ids = tf.constant(_KEYS, tf.int64)
+    loaded = ev.publish.load(self.folder)
+    self.assertEqual(loaded.score(ids)["scores"].numpy().tolist(), self.model.scores())
+    self.assertEqual(loaded.users.total_count().numpy()[0], 3)
+    self.assertNotEqual(self.model.scores(), first)
+    data = prefix + ".index"
+    os.rename(data, data + ".hidden")
+    with self.assertRaisesRegex(errors.CheckpointError, "delta 2 of version 1 .*is missing"):
+      ev.publish.load(self.folder)
+    os.rename(data + ".hidden", data)
+    loaded = ev.publish.load(self.folder)
+    self.assertEqual(loaded.score(ids)["scores"].numpy().tolist(), self.model.scores())
+
+  def test_load_of_what_a_session_published(self):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      make = lambda: tf.compat.v1.get_embedding_variable("users", 4)
+      make()
+      session.run(tf.compat.v1.global_variables_initializer())
+
+      def serving_fn():
+        ids = tf.compat.v1.placeholder(tf.int64, [None])
+        return {"ids": ids}, {"rows": tf.nn.embedding_lookup(make(), ids)}
+
+      ev.publish.Publisher(self.folder, serving_fn).full(session)
+    with self.assertRaisesRegex(ValueError, "version 1 was published by a session"):
+      ev.publish.load(self.folder)
+    self.make()
+    self.publisher.full()
+    self.assertEqual(ev.publish.load(self.folder).users.total_count().numpy()[0], 0)
+
   def test_wrong_arguments(self):
     self.make()
     with self.assertRaisesRegex(ValueError, "keep must be at least 1, got 0"):
@@ -409,6 +450,11 @@ class PublishCallbackTest(_Test):
     self.assertLen(names, 1)
     loaded = tf.saved_model.load(os.path.join(self.folder, "2"))
     self.assertIn("serving_default", loaded.signatures)
+    loaded = ev.publish.load(self.folder)
+    serve = loaded.signatures["serving_default"]
+    name, = serve.structured_input_signature[1]
+    found, = serve(**{name: tf.constant(_IDS)}).values()
+    np.testing.assert_allclose(found, model.predict(_IDS, verbose=0), rtol=1e-5)
 
   def test_every_secs_and_a_model_without_iterations(self):
     model = _keras_model()

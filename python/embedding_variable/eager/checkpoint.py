@@ -8,6 +8,7 @@ a graph-mode checkpoint has (checkpoint_format/tensor_names.py), so graph mode a
 tools read them too. Rows are written and read in pieces.
 """
 
+from embedding_variable.checkpoint import delta_saveable
 from embedding_variable.checkpoint import job
 from embedding_variable.checkpoint import saveable
 from embedding_variable.checkpoint_format import tensor_names
@@ -77,7 +78,7 @@ def save(trackables, file_prefix):
 
 
 def restore_all(trackables, merged_prefix):
-  """Replaces the contents of tables by those of a checkpoint.
+  """Replaces the contents of tables by those of a checkpoint, or applies a delta.
 
   If the checkpoint lacks one of the tables, or has another shape or size, no table
   changes.
@@ -95,6 +96,10 @@ def restore_all(trackables, merged_prefix):
         _restore_in_graph(table, merged_prefix, name)
     return
   tables = [(_stored_name(merged_prefix, name), table) for name, table in tables]
+  if published.is_applying():
+    for name, table in tables:
+      delta_saveable.restore_delta(table, merged_prefix, name)
+    return
   slots = [_check(table, merged_prefix, name) for name, table in tables]
   for (name, table), columns in zip(tables, slots):
     _replace(table, merged_prefix, name, columns)

@@ -1,6 +1,6 @@
 # Copyright 2026 The SparseOperationKit Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How eager tables are saved while `embedding_variable.publish` saves a model.
+"""How eager tables are saved and restored for `embedding_variable.publish`.
 
 TensorFlow's code saves the model: a SavedModel for a full version, and again its
 checkpoint for a delta. It calls checkpoint.py for the tables, which asks this module what
@@ -23,7 +23,8 @@ from embedding_variable.tf_names import string_ops
 # Suffix of the partial checkpoint with what is not a whole table.
 _REST = "_rest"
 
-# Attribute `version`: the Version that this thread is saving.
+# Attributes `version`: the Version that this thread is saving; `applies`: whether it reads
+# deltas.
 _local = threading.local()
 
 
@@ -151,3 +152,18 @@ def saves(saver):
   version = current()
   if version is not None:
     version.saver = saver
+
+
+@contextlib.contextmanager
+def applying():
+  """Context in which this thread restores deltas: they change tables, not replace them."""
+  _local.applies = True
+  try:
+    yield
+  finally:
+    _local.applies = False
+
+
+def is_applying():
+  """Returns whether this thread restores a delta."""
+  return getattr(_local, "applies", False)

@@ -17,4 +17,5 @@ In eager execution and with Keras:
 from embedding_variable.publish.eager_publisher import EagerPublisher
 from embedding_variable.publish.hook import PublishHook
 from embedding_variable.publish.keras_callback import PublishCallback
+from embedding_variable.publish.loading import load
 from embedding_variable.publish.publisher import Publisher

@@ -13,6 +13,7 @@ from absl.testing import absltest
 import numpy as np
 
 import embedding_variable as ev
+from embedding_variable import tf_names
 from embedding_variable.checkpoint_format import errors
 from embedding_variable.checkpoint_format import publication_checks
 from embedding_variable.checkpoint_format import publications
@@ -189,6 +190,18 @@ class PublisherTest(absltest.TestCase):
                        (lambda: None, "must return")):
       with self.assertRaisesRegex(ValueError, text):
         ev.publish.Publisher(self.folder, make).build()
+
+  def test_publishers_of_eager_execution(self):
+    # A graph of 2.x, or 1.15, which has no tables in eager execution.
+    error = RuntimeError if tf_names.has_eager_tables() else NotImplementedError
+    with self.assertRaisesRegex(error, "use Publisher"):
+      ev.publish.EagerPublisher(self.folder, None)
+    self.assertEqual(ev.publish.Publisher(self.folder, _serving_fn).full(self.session()), 1)
+    error = ValueError if tf_names.has_eager_tables() else NotImplementedError
+    with self.assertRaisesRegex(error, "saved_model.load"):
+      ev.publish.load(self.folder)
+    callback = ev.publish.PublishCallback(mock.Mock(), every_steps=1, step=mock.Mock())
+    callback.on_train_begin()
 
   def test_hook(self):
     publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=9)
