@@ -281,6 +281,21 @@ class EagerPublisherTest(_Test):
     self.assertNotIn("2.part", names)
     self.assertFalse(tf.io.gfile.exists(self.folder + "/1/saved_model.pb"))
 
+  def test_a_restore_between_publications(self):
+    self.make()
+    self.train()
+    checkpoint = tf.train.Checkpoint(model=self.model)
+    path = checkpoint.save(os.path.join(self.folder + "-checkpoints", "c"))
+    self.train([5, 6])
+    self.publisher.full()
+    server = self.start()
+    self.assertEqual(self.served(server, [1, 5]), [2001., 2001.])
+    checkpoint.restore(path)
+    self.train([6])
+    self.publisher.delta()
+    self.assert_serves(server, self.model.scores())
+    self.assertEqual(self.served(server, [1, 5, 6]), [2001., 2000., 2001.])
+
   def test_tables_of_tensorflow(self):
     self.make()
     self.model.seen = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.)
@@ -412,14 +427,17 @@ class PublishCallbackTest(_Test):
       time.sleep(.05)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
-  @parameterized.parameters("export", "signatures")
+  @parameterized.parameters("export", "signatures", "module")
   def test_fit(self, how):
-    model = _keras_model()
+    model = root = _keras_model()
     signatures = None
-    if how == "signatures":
+    if how == "module":
+      root = tf.Module()
+      root.inner = model
+    if how != "export":
       signatures = tf.function(lambda ids: {"scores": model(ids, training=False)}
                                ).get_concrete_function(tf.TensorSpec([None, 3], tf.int64))
-    publisher = ev.publish.EagerPublisher(self.folder, model, signatures, keep=9)
+    publisher = ev.publish.EagerPublisher(self.folder, root, signatures, keep=9)
     self.assertLen(publisher.plan()["tables"], 1)
     seen = []
 

@@ -57,7 +57,7 @@ VERSIONS_FILTERED = "versions_filtered"  # [F]
 FREQS_FILTERED = "freqs_filtered"  # [F]
 OFFSETS_FILTERED = "partition_filter_offset"  # [1001], like OFFSETS
 
-# Of a table that has its rows under another name: that name, [].
+# The other name, [], under which a table has its rows.
 SAME_AS = "same_as"
 
 # Columns of a table, and again of each slot.

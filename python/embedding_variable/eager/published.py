@@ -3,8 +3,8 @@
 """How eager tables are saved and restored for `embedding_variable.publish`.
 
 TensorFlow's code saves the model: a SavedModel for a full version, and again its
-checkpoint for a delta. It calls checkpoint.py for the tables, which asks this module what
-to write. A table has the same name in both files, and so has every other variable.
+checkpoint for a delta. It calls checkpoint.py for the tables, where this module decides
+what is written. A table has the same name in both files, and so has every other variable.
 """
 
 import contextlib

@@ -66,8 +66,9 @@ class EagerPublisher(folder_publisher.FolderPublisher):
       ValueError: `keep` is less than 1, or `export` and `signatures` are both given.
     """
     if not tf_names.has_eager_tables():
-      raise NotImplementedError("EagerPublisher: expected TensorFlow 2.11 or later, got %s; "
-                                "use Publisher, which publishes a session" % tf.__version__)
+      raise NotImplementedError("EagerPublisher: expected TensorFlow 2.11 or later, which has "
+                                "tables in eager execution, got TensorFlow 1; use Publisher, "
+                                "which publishes a session")
     super(EagerPublisher, self).__init__(folder, keep)
     if not tf.executing_eagerly():
       raise RuntimeError("EagerPublisher: expected eager execution, got a graph; use "

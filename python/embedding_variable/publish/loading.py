@@ -35,8 +35,9 @@ def load(folder):
     tf.errors.OpError: a file changed or was removed meanwhile.
   """
   if not tf_names.has_eager_tables():
-    raise NotImplementedError("load: expected TensorFlow 2.11 or later, got %s; use "
-                              "tf.saved_model.load in a session" % tf.__version__)
+    raise NotImplementedError("load: expected TensorFlow 2.11 or later, which has tables in "
+                              "eager execution, got TensorFlow 1; use tf.saved_model.load in "
+                              "a session")
   state = publications.read(folder)
   if state is None:
     raise errors.CheckpointError("%s has no %s: expected the folder of an EagerPublisher that "

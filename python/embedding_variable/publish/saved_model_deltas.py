@@ -12,7 +12,6 @@ import os
 
 from embedding_variable import tf_names
 from embedding_variable.checkpoint import delta_graph
-from embedding_variable.checkpoint_format import durable
 from embedding_variable.ops import delta_ops
 from embedding_variable.ops import handle_ops
 from embedding_variable.tf_names import array_ops
