@@ -14,7 +14,12 @@ class PublishCallback(*_BASES):
 
   The first publication of a publisher is a full version. An error of a publication ends
   the training, like that of a checkpoint. For models of Keras 2 and Keras 3.
+
+  Attributes:
+    model: the model that `fit` trains.
   """
+
+  model = None  # Keras 3 has a property that Keras 2 cannot set.
 
   def __init__(self, publisher, every_steps=None, every_secs=None, full_every=24, step=None):
     """Writes nothing.
@@ -35,6 +40,10 @@ class PublishCallback(*_BASES):
     super(PublishCallback, self).__init__()
     self._schedule = schedule.Schedule(publisher, every_steps, every_secs, full_every)
     self._counter = step
+
+  def set_model(self, model):
+    """Sets the model; `fit` calls it."""
+    self.model = model
 
   def on_train_begin(self, logs=None):
     """Finds the counter of steps.
