@@ -373,6 +373,14 @@ class EagerPublisherTest(_Test):
     self.publisher.full()
     self.assertEqual(ev.publish.load(self.folder).users.total_count().numpy()[0], 0)
 
+  def test_rank_0_publishes_what_is_not_spread(self):
+    self.make()
+    with mock.patch.object(type(job.current()), "rank", return_value=1):
+      self.assertIsNone(self.publisher.full())
+      self.assertIsNone(self.publisher.delta())
+    self.assertFalse(os.path.exists(self.folder))
+    self.assertEqual(self.publisher.full(), 1)
+
   def test_wrong_arguments(self):
     self.make()
     with self.assertRaisesRegex(ValueError, "keep must be at least 1, got 0"):
@@ -401,8 +409,9 @@ class EagerPublisherTest(_Test):
 
 def _keras_model():
   given = keras.Input((3,), dtype="int64")
-  rows = sok.layers.Embedding(4, combiner="sum", initializer="ones")(given)
-  hidden = keras.layers.BatchNormalization()(keras.layers.Flatten()(rows))
+  rows = [sok.layers.Embedding(dim, combiner="sum", key_dtype=key_dtype, initializer="ones")(given)
+          for dim, key_dtype in ((4, "int64"), (3, "int32"))]
+  hidden = keras.layers.BatchNormalization()(keras.layers.Concatenate()(rows))
   model = keras.Model(given, keras.layers.Dense(1)(hidden))
   model.compile(keras.optimizers.Adam(.1), "mse")
   return model
@@ -438,7 +447,7 @@ class PublishCallbackTest(_Test):
       signatures = tf.function(lambda ids: {"scores": model(ids, training=False)}
                                ).get_concrete_function(tf.TensorSpec([None, 3], tf.int64))
     publisher = ev.publish.EagerPublisher(self.folder, root, signatures, keep=9)
-    self.assertLen(publisher.plan()["tables"], 1)
+    self.assertLen(publisher.plan()["tables"], 2)
     seen = []
 
     class Watch(keras.callbacks.Callback):
@@ -462,10 +471,10 @@ class PublishCallbackTest(_Test):
                      (2, [6, 7, 11, 12]))
     self.assert_serves_predictions(server, model)
     self.assertEqual(self.checked()[0], 0)
-    # The rows of a table are in the version once, without slots.
+    # The rows of each table are in the version once, without slots.
     names = [n for n, _ in tf.train.list_variables(
         ev.publications.stored_prefix(self.folder, 2)) if n.endswith("-values")]
-    self.assertLen(names, 1)
+    self.assertLen(names, 2)
     loaded = tf.saved_model.load(os.path.join(self.folder, "2"))
     self.assertIn("serving_default", loaded.signatures)
     loaded = ev.publish.load(self.folder)
@@ -473,6 +482,21 @@ class PublishCallbackTest(_Test):
     name, = serve.structured_input_signature[1]
     found, = serve(**{name: tf.constant(_IDS)}).values()
     np.testing.assert_allclose(found, model.predict(_IDS, verbose=0), rtol=1e-5)
+
+  def test_load_model(self):
+    if hasattr(keras, "Variable"):
+      self.skipTest("load_model of Keras 3 reads no SavedModel")
+    model = _keras_model()
+    publisher = ev.publish.EagerPublisher(
+        self.folder, model, export=lambda folder: model.save(folder, save_format="tf"))
+    model.fit(_IDS, _LABELS, verbose=0)
+    publisher.full()
+    loaded = keras.models.load_model(os.path.join(self.folder, "1"))
+    np.testing.assert_allclose(loaded.predict(_IDS, verbose=0),
+                               model.predict(_IDS, verbose=0), rtol=1e-5)
+    model.fit(_IDS, _LABELS, verbose=0)
+    publisher.delta()
+    self.assert_serves_predictions(self.start(), model)
 
   def test_every_secs_and_a_model_without_iterations(self):
     model = _keras_model()

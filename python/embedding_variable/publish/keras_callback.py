@@ -5,7 +5,7 @@
 from embedding_variable import tf_names
 from embedding_variable.publish import schedule
 
-# All installed Keras's, so that `fit` of any of them takes the callback.
+# One of each installed Keras, so that `fit` of any of them takes the callback.
 _BASES = tf_names.keras_classes("callbacks.Callback") or (object,)
 
 
