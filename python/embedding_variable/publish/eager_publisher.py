@@ -7,8 +7,6 @@ deltas (saved_model_deltas.py). A delta holds the changes of each table since th
 publication (eager/published.py).
 """
 
-import contextlib
-import inspect
 import os
 import shutil
 import tempfile
@@ -20,9 +18,9 @@ from embedding_variable.checkpoint import leftovers
 from embedding_variable.checkpoint_format import delta_chain
 from embedding_variable.checkpoint_format import durable
 from embedding_variable.checkpoint_format import publications
-from embedding_variable.eager import eager_variable
 from embedding_variable.eager import published
 from embedding_variable.ops import delta_ops
+from embedding_variable.publish import eager_export
 from embedding_variable.publish import folder_publisher
 from embedding_variable.publish import saved_model_deltas
 from embedding_variable.publish import version_folders
@@ -31,9 +29,6 @@ from embedding_variable.tf_names import tf
 
 # Ends the name of a delta that is being written.
 _STAGED = ".partial"
-
-# The model's name for the values of Keras's variables, while it is saved.
-_VALUES = "_embedding_variable_publish_values"
 
 # Ends the names of variables in a checkpoint of objects.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -76,7 +71,7 @@ class EagerPublisher(folder_publisher.FolderPublisher):
     if export is not None and signatures is not None:
       raise ValueError("EagerPublisher: expected signatures or export, got both; give the "
                        "signatures to the function that export calls")
-    self._model, self._signatures, self._export = model, signatures, export
+    self._export = eager_export.Export(model, signatures, export)
     # A published.Version and an incremental.Chain, of the last full version.
     self._written = self._chain = None
 
@@ -119,7 +114,7 @@ class EagerPublisher(folder_publisher.FolderPublisher):
           delta_chain.identity(publications.stored_prefix(self._folder, version)))
       self._written, self._chain = written, incremental.Chain(full, written.cuts)
 
-    return self._publish_full(_step(step), lambda part: self._save(place(part), written),
+    return self._publish_full(_step(step), lambda part: self._export.save(place(part), written),
                               finish, begin_chain)
 
   def delta(self, step=None):
@@ -162,7 +157,7 @@ class EagerPublisher(folder_publisher.FolderPublisher):
     written = published.Version(with_rows=False)
     folder = tempfile.mkdtemp(prefix="embedding_variable_publish_")
     try:
-      self._save(os.path.join(folder, "1"), written)
+      self._export.save(os.path.join(folder, "1"), written)
       stored = tf.train.list_variables(publications.stored_prefix(folder, 1))
     finally:
       shutil.rmtree(folder, ignore_errors=True)
@@ -173,76 +168,14 @@ class EagerPublisher(folder_publisher.FolderPublisher):
 
   def _is_writer(self):
     """Returns whether this rank writes; raises if none can."""
-    tables = self._tables()
-    for table in tables:
+    for table in self._export.tables():
       if job.current().placement(table) is not None:
         raise NotImplementedError(
             "EagerPublisher: embedding variable '%s' is spread over %d ranks, and no rank can "
             "write the rows of the others to a SavedModel. Publish from a session by "
             "Publisher, or restore a tf.train.Checkpoint of all ranks in a job of one process "
             "and publish there" % (table.op.name, job.current().size()))
-    if not tables:
-      raise ValueError("EagerPublisher: the model has no embedding variable, so it has no "
-                       "deltas; expected at least one. Build a model of Keras before, by a "
-                       "call or by fit")
     return job.current().rank() == 0
-
-  def _tables(self):
-    """Returns a list of the tables that the model has now."""
-    found = map(eager_variable.table_of, self._descendants())
-    return [table for table in found if table is not None]
-
-  def _descendants(self):
-    """Returns a list of all objects that a checkpoint of the model has."""
-    view = tf_names.find("tensorflow.python.checkpoint.trackable_view")
-    return view.TrackableView(self._model).descendants()
-
-  def _save(self, folder, version):
-    """Writes the SavedModel.
-
-    Args:
-      folder: string.
-      version: published.Version, gets what was saved.
-    """
-    with version.saving():
-      self._export_to(folder)
-    left_out = [t.op.name for t in self._tables()
-                if not any(t is saved for saved in version.tables.values())]
-    if left_out:
-      raise ValueError("EagerPublisher: the SavedModel lacks embedding variable '%s' of the "
-                       "model; export all of the model, or give EagerPublisher the part that "
-                       "is exported" % left_out[0])
-
-  def _export_to(self, folder):
-    if self._export is not None:
-      self._export(folder)
-    elif (self._signatures is None and hasattr(self._model, "export") and
-          isinstance(self._model, tf_names.keras_classes("Model"))):
-      quiet = "verbose" in inspect.signature(self._model.export).parameters
-      self._model.export(folder, **({"verbose": False} if quiet else {}))
-    else:
-      with self._with_values():
-        tf.saved_model.save(self._model, folder, self._signatures)
-
-  @contextlib.contextmanager
-  def _with_values(self):
-    """Context in which the variables of Keras 3 can be restored in a session.
-
-    Functions read the `tf.Variable` that such a variable holds. TensorFlow saves only the
-    holder, and a session then restores another variable than the functions read.
-    """
-    holders = tf_names.keras_3_variables()
-    values = [x._value for x in self._descendants() if isinstance(x, holders)]  # pylint: disable=protected-access
-    if not values:
-      yield
-      return
-    module = tf.Module()
-    module.values = values
-    self._model._track_trackable(module, _VALUES)  # pylint: disable=protected-access
-    try:
-      yield
-    finally:
-      self._model._delete_tracking(_VALUES)  # pylint: disable=protected-access
 
   def _save_delta(self, step):
     prefix, info = self._chain.next(step)
