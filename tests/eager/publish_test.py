@@ -380,7 +380,7 @@ class EagerPublisherTest(_Test):
 
   def test_wrong_arguments(self):
     self.make()
-    with self.assertRaisesRegex(ValueError, "keep must be at least 1, got 0"):
+    with self.assertRaisesRegex(ValueError, "keep: expected at least 1, got 0"):
       ev.publish.EagerPublisher(self.folder, self.model, keep=0)
     with self.assertRaisesRegex(ValueError, "expected signatures or export, got both"):
       ev.publish.EagerPublisher(self.folder, self.model, self.model.score, export=print)
@@ -509,7 +509,7 @@ class PublishCallbackTest(_Test):
     for kwargs in ({}, {"every_steps": 1, "every_secs": 1.}):
       with self.assertRaisesRegex(ValueError, "every"):
         ev.publish.PublishCallback(publisher, **kwargs)
-    with self.assertRaisesRegex(ValueError, "full_every must be at least 1, got 0"):
+    with self.assertRaisesRegex(ValueError, "full_every: expected at least 1, got 0"):
       ev.publish.PublishCallback(publisher, every_steps=1, full_every=0)
     callback = ev.publish.PublishCallback(publisher, every_steps=100)
     callback.set_model(tf.Module())

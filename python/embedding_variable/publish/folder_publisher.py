@@ -27,7 +27,7 @@ class FolderPublisher(object):
       ValueError: `keep` is less than 1.
     """
     if keep < 1:
-      raise ValueError("keep must be at least 1, got %d" % keep)
+      raise ValueError("keep: expected at least 1, got %d" % keep)
     self._folder = folder if "://" in folder else os.path.abspath(folder)
     self._keep = keep
     self.restart()

@@ -14,7 +14,8 @@ class PublishHook(session_run_hook.SessionRunHook):
   the training, like that of a checkpoint.
   """
 
-  def __init__(self, publisher, every_steps=None, every_secs=None, full_every=24):
+  def __init__(self, publisher, every_steps=None, every_secs=None, full_every=24,
+               after=None):
     """Writes nothing.
 
     Args:
@@ -22,12 +23,15 @@ class PublishHook(session_run_hook.SessionRunHook):
       every_steps: int, steps between publications; or
       every_secs: float, seconds between them. Exactly one of the two.
       full_every: int >= 1, every how many publications one is a full version.
+      after: function without arguments that is called after each publication, such as
+        `hps.PublicationSender.send`, or None.
 
     Raises:
       ValueError: both periods or none, `full_every` is less than 1, or a period in
         seconds in a job of several ranks, whose clocks differ.
     """
-    self._schedule = schedule.Schedule(publisher, every_steps, every_secs, full_every)
+    self._schedule = schedule.Schedule(publisher, every_steps, every_secs, full_every,
+                                       after)
     self._publisher = publisher
     self._step = None
 

@@ -21,7 +21,8 @@ class PublishCallback(*_BASES):
 
   model = None  # Keras 3 has a property that Keras 2 cannot set.
 
-  def __init__(self, publisher, every_steps=None, every_secs=None, full_every=24, step=None):
+  def __init__(self, publisher, every_steps=None, every_secs=None, full_every=24, step=None,
+               after=None):
     """Writes nothing.
 
     Args:
@@ -32,13 +33,16 @@ class PublishCallback(*_BASES):
       full_every: int >= 1, every how many publications one is a full version.
       step: integer variable that counts steps; None: `iterations` of the optimizer that
         the model was compiled with.
+      after: function without arguments that is called after each publication, such as
+        `hps.PublicationSender.send`, or None.
 
     Raises:
       ValueError: both periods or none, `full_every` is less than 1, or a period in
         seconds in a job of several ranks, whose clocks differ.
     """
     super(PublishCallback, self).__init__()
-    self._schedule = schedule.Schedule(publisher, every_steps, every_secs, full_every)
+    self._schedule = schedule.Schedule(publisher, every_steps, every_secs, full_every,
+                                       after)
     self._counter = step
 
   def set_model(self, model):

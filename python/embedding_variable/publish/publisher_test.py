@@ -205,8 +205,9 @@ class PublisherTest(absltest.TestCase):
 
   def test_hook(self):
     publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=9)
-    hook = ev.publish.PublishHook(publisher, every_steps=2, full_every=2)
-    seen = []
+    published, seen = [], []
+    hook = ev.publish.PublishHook(publisher, every_steps=2, full_every=2,
+                                  after=lambda: published.append(self.current()["step"]))
     with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
       for _ in range(6):
         session.run(self.train, {self.ids: [1]})
@@ -216,6 +217,7 @@ class PublisherTest(absltest.TestCase):
     state = self.current()
     self.assertEqual((state["version"], state["step"], len(state["deltas"])), (2, 6, 1))
     publication_checks.check_delta(self.folder, state, 1)
+    self.assertEqual(published, [1, 3, 5, 6])
 
   def test_estimator(self):
     if not hasattr(tf, "estimator"):
