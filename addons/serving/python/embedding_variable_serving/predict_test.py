@@ -12,6 +12,7 @@ from tensorflow_serving.apis import predict_pb2
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from embedding_variable_serving import testing
+from embedding_variable_serving.fronts import json_tensors
 from embedding_variable_serving.models import saved_model
 
 
@@ -93,6 +94,12 @@ class PredictTest(absltest.TestCase):
     with self.assertRaises(tf.errors.DeadlineExceededError):
       servable.run(signature, {"wait": np.array(True)}, ["y"], 100)
     self.assertEqual(servable.run(signature, {"wait": np.array(False)}, ["y"], 10000), [5])
+
+  def test_json_of_outputs(self):
+    for array, text in (
+        (np.int64(7), b"7"), (np.float32(.1), b"0.1"), (np.float32("inf"), b"Infinity"),
+        (np.array([7]), b"[7]"), (np.arange(6).reshape(2, 3).T, b"[[0,3],[1,4],[2,5]]")):
+      self.assertEqual(json_tensors.dumps(json_tensors.from_array("x", array)), text)
 
   def test_wrong_requests(self):
     for ids, code, text in (

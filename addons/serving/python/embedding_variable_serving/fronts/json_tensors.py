@@ -170,7 +170,7 @@ def from_array(name, array):
   if array.dtype == np.float16:
     return array.astype(np.float32)
   if array.dtype != object:
-    return np.ascontiguousarray(array)
+    return np.asarray(array, order="C")  # ascontiguousarray makes lists of scalars
   as_b64 = name.endswith("_bytes")
 
   def text(value):
