@@ -44,6 +44,8 @@ class Version(object):
     self.model, self.number, self.path = model, number, path
     self.state = START
     self.error = None  # ServingError of a failed load.
+    self.attempts = 0  # Loads that have ended.
+    self.retry = None  # Timer of the next load after a failed one.
     self.servable = None
     self.wanted = True
     self.in_flight = 0
@@ -336,6 +338,9 @@ class Manager(object):
     for version in model.versions.values():
       if version.wanted:
         continue
+      if version.retry is not None:
+        version.retry.cancel()
+        version.retry, version.state = None, END
       if version.state == END:
         version.forgotten = True
       # A version that is not selected serves until a selected one does.
@@ -352,35 +357,43 @@ class Manager(object):
 
   def _load_version(self, version):
     name = version.model.settings.name
-    for attempt in range(self._options.retries + 1):
-      with self._changed:
-        if attempt:
-          self._changed.wait_for(lambda: not version.wanted or self._closing,
-                                 self._options.retry_seconds)
-        if not version.wanted or self._closing:
-          break
-        version.state = LOADING
-      begin, error, servable = time.time(), None, None
-      try:
-        servable = self._load(name, version.number, version.path)
-      except Exception as e:  # pylint: disable=broad-except
-        error = errors.wrapped(e)
-      if self._metrics is not None:
-        self._metrics.loaded(version.path, error, time.time() - begin)
-      with self._changed:
-        version.error = error
-        if servable is not None:
-          version.servable, version.state = servable, AVAILABLE
-          logging.info("model %s: version %d serves, loaded in %.1f s", name, version.number,
-                       time.time() - begin)
-          self._advance(version.model)
-          return
-        self._changed.notify_all()
+    with self._changed:
+      if not version.wanted or self._closing:
+        version.state = END
+        self._advance(version.model)
+        return
+      version.state = LOADING
+    begin, error, servable = time.time(), None, None
+    try:
+      servable = self._load(name, version.number, version.path)
+    except Exception as e:  # pylint: disable=broad-except
+      error = errors.wrapped(e)
+    if self._metrics is not None:
+      self._metrics.loaded(version.path, error, time.time() - begin)
+    if error:
       logging.error("model %s: version %d does not load from %s: %s", name, version.number,
                     version.path, error.message)
     with self._changed:
-      version.state = END
+      version.error = error
+      version.attempts += 1
+      if servable is not None:
+        version.servable, version.state = servable, AVAILABLE
+        logging.info("model %s: version %d serves, loaded in %.1f s", name, version.number,
+                     time.time() - begin)
+      elif version.attempts <= self._options.retries:
+        # A version that waits keeps no thread of loads from others.
+        version.retry = threading.Timer(self._options.retry_seconds, self._retry, [version])
+        version.retry.daemon = True
+        version.retry.start()
+      else:
+        version.state = END
       self._advance(version.model)
+
+  def _retry(self, version):
+    with self._changed:
+      if version.retry is not None:
+        version.retry = None
+        self._loaders.submit(self._load_version, version)
 
   def _unload_version(self, version):
     with self._changed:

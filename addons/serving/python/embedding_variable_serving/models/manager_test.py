@@ -121,6 +121,23 @@ class ManagerTest(absltest.TestCase):
     self.failing.clear()
     self.wait_for(v1="AVAILABLE")
 
+  def test_versions_that_wait_for_a_retry_keep_no_other_from_loading(self):
+    self.failing.update((1, 2, 3))
+    self.add("1", "2", "3")
+    every = folders.Policy("all", 0, frozenset())
+    self.manager = manager.Manager(
+        self.load, _OPTIONS._replace(load_threads=1, retry_seconds=3600))
+    self.manager.configure([self.settings(every)])
+    while len(self.loaded) < 3:
+      threading.Event().wait(0.01)
+    self.add("4")
+    self.wait_for(v1="LOADING", v2="LOADING", v3="LOADING", v4="AVAILABLE")
+    self.assertIn("no variables in 2", self.manager.status("m", 2)[0][2].message)
+    # Versions that the policy no longer selects are not retried.
+    self.manager.configure([self.settings(folders.LATEST)])
+    self.wait_for(v1="END", v2="END", v3="END", v4="AVAILABLE")
+    self.assertCountEqual(self.loaded, [1, 2, 3, 4])
+
   def test_unloading_waits_for_requests(self):
     self.add("1")
     self.start()
