@@ -152,7 +152,7 @@ def check(prefix, expected):
     ValueError: it continues something else.
   """
   reader = bundle_reader.open_bundle(prefix)
-  names = reader.get_variable_to_shape_map()
+  names, _ = bundle_reader.maps(reader)
   if INFO not in names:
     raise ValueError("has no tensor %s" % INFO)
   got = read_info(reader)

@@ -7,6 +7,7 @@ import os
 
 import tensorflow as tf
 
+from . import bundle_reader
 from . import delta_chain
 from . import errors
 from . import publications
@@ -52,7 +53,7 @@ def check_full(folder, state, with_tensors=False):
                                    (what, prefix, publications.CURRENT))
     if with_tensors:
       reader = tf.train.load_checkpoint(prefix)
-      for name in sorted(reader.get_variable_to_shape_map()):
+      for name in sorted(bundle_reader.maps(reader)[0]):
         reader.get_tensor(name)
   except tf.errors.OpError as e:
     raise errors.CheckpointError("%s is damaged: %s" % (what, e.message))
@@ -104,8 +105,7 @@ def check_delta(folder, state, sequence):
 
 def _check_fits(what, delta, full):
   """Raises unless a delta has the tables and other tensors of its full version."""
-  shapes, types = full.get_variable_to_shape_map(), full.get_variable_to_dtype_map()
-  new_shapes, new_types = delta.get_variable_to_shape_map(), delta.get_variable_to_dtype_map()
+  (shapes, types), (new_shapes, new_types) = map(bundle_reader.maps, (full, delta))
   keyed = [name for name in (tensor_names.without_column(n, tensor_names.KEYS) for n in shapes)
            if name is not None]
   tables = [t for t in keyed if tensor_names.tensor(t, tensor_names.OFFSETS) in shapes]

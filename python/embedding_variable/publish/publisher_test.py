@@ -3,6 +3,7 @@
 """Publications of a training session: files, interruptions, the hook, the command line."""
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import numpy as np
 
 import embedding_variable as ev
 from embedding_variable import tf_names
+from embedding_variable.checkpoint_format import bundle_reader
 from embedding_variable.checkpoint_format import errors
 from embedding_variable.checkpoint_format import publication_checks
 from embedding_variable.checkpoint_format import publications
@@ -177,6 +179,33 @@ class PublisherTest(absltest.TestCase):
         f.write(text)
       with self.assertRaisesRegex(errors.CheckpointError, "current.json"):
         self.current()
+
+  def test_checks_keep_no_memory(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn)
+    session = self.session()
+    publisher.full(session)
+    session.run(self.train, {self.ids: [1]})
+    publisher.delta(session)
+    before = 0
+    for _ in range(20):
+      publication_checks.check_full(self.folder, self.current(), True)
+      publication_checks.check_delta(self.folder, self.current(), 1)
+      gc.collect()
+      before = before or len(gc.get_objects())
+    self.assertLess(len(gc.get_objects()) - before, 100)
+
+  def test_maps_of_a_checkpoint(self):
+    for partitioner in (None, tf.fixed_size_partitioner(2)):
+      with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("a/b", [4, 3], partitioner=partitioner)
+        for value in (True, 7, np.int64(7), .5, np.float64(.5), b"text", [[]]):
+          tf.Variable(value)
+        session.run(tf.global_variables_initializer())
+        prefix = tf.train.Saver().save(session, self.folder)
+      reader = tf.train.load_checkpoint(prefix)
+      self.assertEqual(
+          bundle_reader.maps(reader),
+          (reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()))
 
   def test_wrong_graphs(self):
     def more():
