@@ -125,6 +125,23 @@ class Metrics(object):
     if not error:
       self.count(_LOADING + "load_latency", int(seconds * 1e6), model_path=path)
 
+  def forget(self, model, version, path):
+    """Removes what was recorded of a version, so that reloads do not add metrics for ever.
+
+    Args:
+      model: name of the model.
+      version: number.
+      path: folder of the version.
+    """
+    def is_of_version(labels):
+      return ("model_path", path) in labels or (
+          ("model_name", model) in labels and ("version", version) in labels)
+
+    with self._lock:
+      for recorded in (self._counters, self._histograms):
+        for key in [key for key in recorded if is_of_version(key[1])]:
+          del recorded[key]
+
   def text(self):
     """Returns all metrics as bytes."""
     with self._lock:

@@ -19,7 +19,7 @@ from embedding_variable_serving.models import folders
 START, LOADING, AVAILABLE, UNLOADING, END = (
     "START", "LOADING", "AVAILABLE", "UNLOADING", "END")
 
-# Ended versions of a model whose state stays visible.
+# Ended versions of a model whose state and metrics stay visible.
 _MAX_ENDED = 10
 
 # Seconds for the requests in flight to end before a change of rows; others wait meanwhile.
@@ -350,10 +350,17 @@ class Manager(object):
     ended = [v for v in model.versions.values() if v.state == END and not v.wanted]
     for version in ended[:-_MAX_ENDED]:
       del model.versions[version.number]
+      self._forget(version)
     if model.removed and all(v.state == END for v in model.versions.values()):
       if self._models.get(model.settings.name) is model:
         del self._models[model.settings.name]
+        for version in model.versions.values():
+          self._forget(version)
     self._changed.notify_all()
+
+  def _forget(self, version):
+    if self._metrics is not None:
+      self._metrics.forget(version.model.settings.name, version.number, version.path)
 
   def _load_version(self, version):
     name = version.model.settings.name

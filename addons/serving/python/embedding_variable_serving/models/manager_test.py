@@ -10,6 +10,7 @@ import threading
 from absl.testing import absltest
 
 from embedding_variable_serving import errors
+from embedding_variable_serving import metrics
 from embedding_variable_serving.models import folders
 from embedding_variable_serving.models import manager
 
@@ -78,6 +79,12 @@ class ManagerTest(absltest.TestCase):
   def serving(self, number=None):
     with self.manager.use("m", number) as version:
       return version.number
+
+  def serving_or_none(self):
+    try:
+      return self.serving()
+    except errors.ServingError:
+      return None
 
   def test_a_newer_version_replaces_after_it_has_loaded(self):
     self.add("1")
@@ -151,6 +158,27 @@ class ManagerTest(absltest.TestCase):
         self.serving(1)
     self.assertTrue(servable.closed.wait(20))
     self.wait_for(v1="END", v2="AVAILABLE")
+
+  def test_metrics_of_old_versions_are_removed(self):
+    recorded = metrics.Metrics()
+    self.add("1")
+    self.manager = manager.Manager(self.load, _OPTIONS, recorded)
+    self.manager.configure([self.settings()])
+    for number in range(1, 14):
+      while self.serving_or_none() != number:
+        threading.Event().wait(0.01)
+      with recorded.request("m", "Predict", "GRPC") as request:
+        request.version = number
+      self.add(str(number + 1))
+    self.wait_for(**dict({"v%d" % n: "END" for n in range(4, 14)}, v14="AVAILABLE"))
+    text = recorded.text().decode()
+    for number in range(1, 14):
+      for label in ('version="%d"' % number, 'model_path="%s/%d"' % (self.base, number)):
+        self.assertEqual(label in text, number > 3, label)
+    self.manager.configure([self.settings(name="n")])
+    while "m" in self.manager._models:
+      threading.Event().wait(0.01)
+    self.assertNotIn('model_name="m"', recorded.text().decode())
 
   def test_policies(self):
     self.add("1", "2", "3", "x", "-4", "5.part", "0007")
