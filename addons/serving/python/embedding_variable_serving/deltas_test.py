@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server follows a training session: deltas, refused deltas, requests meanwhile."""
 
+import gc
 import os
 import re
 import shutil
 import threading
 import time
 from unittest import mock
+import weakref
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -132,6 +134,17 @@ class DeltasTest(parameterized.TestCase):
     for one in (server, late):
       self.assert_serves(one, self.expected())
       self.assertEqual(self.refusals(one), 0)
+
+  def test_an_old_session_is_freed_without_a_collection_of_garbage(self):
+    server = self.start()
+    session = weakref.ref(server.manager._models["m"].versions[1].servable.session)
+    gc.disable()
+    self.addCleanup(gc.enable)
+    self.publisher.full(self.session)
+    end = time.time() + 30
+    while session() is not None and time.time() < end:
+      time.sleep(0.05)
+    self.assertIsNone(session())
 
   @parameterized.parameters("damaged", "truncated", "missing", "foreign")
   def test_refused_deltas(self, kind):

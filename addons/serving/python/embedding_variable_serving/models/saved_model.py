@@ -144,6 +144,8 @@ class SavedModel(object):
     _dismantle_graph(graph)
     for variable in variables:
       vars(variable).clear()  # On TensorFlow 2.x tables and their handles refer to each other.
+    # A follower of deltas and this object do, too.
+    self.session = None
 
   def _make_callable(self, name, outputs, timeout_ms):
     """Returns a function from the arrays of all inputs, sorted by name, to those of outputs.
