@@ -232,7 +232,8 @@ def main(argv):
   parser = argparse.ArgumentParser(description="Runs the server for a long time.")
   add = parser.add_argument
   add("--seconds", type=float, default=600, help="after the warm-up (default: 600)")
-  add("--warm_up_seconds", type=float, default=60, help="default: 60")
+  add("--warm_up_seconds", type=float, default=300,
+      help="memory settles after some 200 full versions (default: 300)")
   add("--clients", type=int, default=2, help="of gRPC, and as many of HTTP (default: 2)")
   add("--seed", type=int, default=1, help="of the bad clients")
   add("--growth_mib", type=float, default=20, help="of resident memory (default: 20)")

@@ -45,6 +45,8 @@ _GRAPH = [
     "//addons/hierarchical_parameter_server/python/...",
     "//addons/hugectr/python/...",
     "//addons/serving/python/...",
+    "//tests/train_then_serve:kills_test",
+    "//tests/train_then_serve:soak_test",
     _RANKS + "api_utest_on_2_ranks",
     _RANKS + "distributed_lookup_utest_on_2_ranks",
     _RANKS + "distributed_lookup_utest_on_2_ranks_by_memory",
