@@ -163,7 +163,8 @@ class Load(object):
       body: path of a request.
       seconds: duration.
       clients: number of connections, each with one request in flight.
-      rate: requests per second of all clients; 0: as many as are answered.
+      rate: requests per second; 0: as many as are answered. h2load lets all connections send
+        at the same moments, so there is only one then, or two over HTTP/1.1.
     """
     if shutil.which("h2load") is None:
       raise RuntimeError("h2load is missing; it is in the package nghttp2-client")
@@ -176,10 +177,13 @@ class Load(object):
     else:
       target = ["--h1", "--header=content-type: application/json",
                 "http://127.0.0.1:%d/v1/models/default:predict" % server.rest_port]
+    streams, limit = 1, []
+    if rate:
+      streams, clients = (clients, 1) if body.endswith(".grpc") else (1, 2)
+      limit = ["--rps=%.3f" % (rate / clients)]
     subprocess.run(
-        ["h2load", "-c", str(clients), "-m", "1", "-d", body, "--log-file=" + log,
-         "-D", str(seconds)] + (["--rps=%.3f" % (rate / clients)] if rate else []) + target,
-        check=True, stdout=subprocess.DEVNULL)
+        ["h2load", "-c", str(clients), "-m", str(streams), "-d", body, "--log-file=" + log,
+         "-D", str(seconds)] + limit + target, check=True, stdout=subprocess.DEVNULL)
     lines = np.loadtxt(log, ndmin=2)  # start in us, status, duration in us
     if (lines[:, 1] != 200).any():
       raise RuntimeError("%d requests failed" % (lines[:, 1] != 200).sum())

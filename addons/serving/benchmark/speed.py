@@ -43,6 +43,8 @@ flags.DEFINE_integer("reload_seconds", 10, "Seconds between versions.", lower_bo
 flags.DEFINE_integer("num_reloads", 12, "Versions that come under load.")
 flags.DEFINE_list("parts", ["batch", "single", "reload"], "What to measure.")
 flags.DEFINE_string("preload", "", "A library for LD_PRELOAD of the server, such as jemalloc.")
+flags.DEFINE_bool("in_caller", False,
+                  "A run's ops run in the thread that calls the session, not in TensorFlow's.")
 
 _BATCHING = """max_batch_size { value: 64 } batch_timeout_micros { value: 0 }
 max_enqueued_batches { value: 100 } num_batch_threads { value: %d }"""
@@ -101,10 +103,11 @@ def _measure(folder):
   large = served_model.write_bodies(folder, FLAGS.batch, FLAGS.tables, FLAGS.rows)
   small = served_model.write_bodies(folder, 1, FLAGS.tables, FLAGS.rows)
   environment = {"LD_PRELOAD": FLAGS.preload} if FLAGS.preload else {}
+  in_caller = ["--tensorflow_inter_op_parallelism=1"] if FLAGS.in_caller else []
   if "batch" in FLAGS.parts:
     bare = _bare(version)
     print("session.run       batch %3d %8.0f/s" % (FLAGS.batch, bare), flush=True)
-    with served_model.serving(models, folder, **environment) as server:
+    with served_model.serving(models, folder, *in_caller, **environment) as server:
       for name, body in zip(("gRPC", "REST"), large):
         _load(server, body, 2, FLAGS.clients)
         found = _load(server, body, FLAGS.seconds, FLAGS.clients)
@@ -113,7 +116,8 @@ def _measure(folder):
   batching = os.path.join(folder, "batching")
   with open(batching, "w") as f:
     f.write(_BATCHING % FLAGS.threads)
-  options = [models, folder, "--enable_batching", "--batching_parameters_file=" + batching]
+  options = [models, folder, "--enable_batching",
+             "--batching_parameters_file=" + batching] + in_caller
   if not {"single", "reload"} & set(FLAGS.parts):
     return
   with served_model.serving(*options, **environment) as server:
