@@ -28,6 +28,17 @@ using tensorflow::TensorShape;
 // An error with a byte that is not UTF-8 and that was not converted by ToTf.
 Status RawError() { return tensorflow::errors::NotFound("caf\xE9"); }
 
+using Inputs = tensorflow::gtl::InlinedVector<tensorflow::TensorValue, 4>;
+
+// TensorFlow 1.15 has a pointer in a kernel's parameters, 2.x a span.
+inline void SetInputs(const Inputs& inputs, const Inputs** to) {
+  *to = &inputs;
+}
+template <typename Span>
+void SetInputs(const Inputs& inputs, Span* to) {
+  *to = inputs;
+}
+
 // Throws the exception named by 'what'.
 void Throw(const std::string& what) {
   if (what == "bad_alloc") throw std::bad_alloc();
@@ -133,12 +144,12 @@ class GuardedKernelTest : public ::testing::Test {
     handle.set_name("user");
     Tensor input(tensorflow::DT_RESOURCE, TensorShape({}));
     input.scalar<tensorflow::ResourceHandle>()() = handle;
-    tensorflow::gtl::InlinedVector<tensorflow::TensorValue, 4> inputs;
+    Inputs inputs;
     inputs.emplace_back(&input);
     OpKernelContext::Params params;
     params.op_kernel = kernel_.get();
     params.device = &device_;
-    params.inputs = &inputs;
+    SetInputs(inputs, &params.inputs);
     OpKernelContext context(&params, 0);
     AsyncOpKernel* const async = kernel_->AsAsync();
     if (async == nullptr) {
