@@ -160,8 +160,12 @@ class KillsTest(absltest.TestCase):
       code = tools.main(["publish", "--check", self.published])
     self.assertEqual(code, 0, printed.getvalue())
 
-  def kill_trainer(self, during_publication, steps=_STEPS):
-    """Kills the trainer; the server answers throughout, and has newer answers later."""
+  def kill_trainer(self, during_publication, more_steps=None):
+    """Kills the trainer; the server answers throughout, and has newer answers later.
+
+    Returns the step at which the next trainer ends: `more_steps` behind the last one that
+    was published, or later than the test waits for.
+    """
     if during_publication:
       killed = False
       while not killed:
@@ -174,10 +178,12 @@ class KillsTest(absltest.TestCase):
       self.trainer.kill()
     self.check_publication()
     version = publications.read(self.published)["version"]
+    steps = _STEPS if more_steps is None else max(self.log()[0]) + more_steps
     self.start_trainer(steps)
     self.wait_for_answers(self.ranking, lambda answer: answer["version"] > version,
                           "an answer above version %d" % version)
     self.assert_no_failures(*self.clients)
+    return steps
 
   def kill_server(self, and_redis):
     """Kills the server under load; it serves the newest state again, rows with Redis."""
@@ -246,8 +252,7 @@ class KillsTest(absltest.TestCase):
       begin = time.time()
       kill()
       print("%.1f s, at step %d" % (time.time() - begin, max(self.log()[0])), file=sys.stderr)
-    last = max(self.log()[0]) + _LAST_STEPS
-    self.kill_trainer(True, last)
+    last = self.kill_trainer(True, _LAST_STEPS)
     self.assertEqual(self.trainer.popen.wait(), 0, self.trainer.output())
     state = publications.read(self.published)
     self.assertEqual(state["step"], last)
@@ -255,8 +260,9 @@ class KillsTest(absltest.TestCase):
       self.wait_for_answers(client, lambda answer: answer["step"] == state["step"],
                             "an answer of the last step")
     self.check_publication()
-    self.assertCountEqual(os.listdir(self.published), [
-        "current.json", str(state["version"] - 1), str(state["version"])])
+    kept = range(state["version"] - trainer.KEEP + 1, state["version"] + 1)
+    self.assertCountEqual(os.listdir(self.published),
+                          ["current.json"] + [str(version) for version in kept])
     for client in self.clients:
       client.stop()
       self.assert_no_failures(client)

@@ -28,6 +28,8 @@ import embeddings
 from models import dlrm
 
 PROBES = 16  # lines whose scores are logged
+# Versions come every few tenths of a second, and a server still reads deltas of older ones.
+KEEP = 6
 BATCH = 64
 _TABLES = 8  # of the 26 categories
 _DIM = 4
@@ -69,7 +71,7 @@ class _LoggingPublisher(ev.publish.Publisher):
   """Publisher that logs the scores of the state that it publishes."""
 
   def __init__(self, folder, log, scores):
-    super().__init__(folder, _serving_fn)
+    super().__init__(folder, _serving_fn, keep=KEEP)
     self._log, self._scores = log, scores
 
   def _logged(self, publish, session, step):
