@@ -75,7 +75,7 @@ class Training(object):
       rows = tf.nn.embedding_lookup(table, self._ids)
       self._train = tf.train.GradientDescentOptimizer(1.0).minimize(
           -tf.reduce_sum(rows) - dense)
-      self._publisher = ev.publish.Publisher(folder, self._serving_fn)
+      self._publisher = ev.publish.Publisher(folder, self._serving_fn, keep=4)
       self._publisher.build()
       init = tf.global_variables_initializer()
     self._session = tf.Session(graph=graph)
