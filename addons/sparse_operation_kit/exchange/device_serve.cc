@@ -15,8 +15,8 @@ namespace {
 using ev::Span;
 using ev::Status;
 
-// Sets buffer->there to an event after the device stream's work so far, and
-// keeps the buffer's memory until then.
+// Records an event behind the work of the device's stream. The reader of the
+// buffer waits for it, and the buffer's memory is kept until then.
 Status RecordAndKeep(ExchangeDevice* device, WireBuffer* buffer) {
   EV_RETURN_IF_ERROR(device->RecordEvent(device->stream(), &buffer->ready));
   device->KeepUntil(buffer->ready, buffer->memory);

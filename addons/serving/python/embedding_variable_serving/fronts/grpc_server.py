@@ -97,8 +97,6 @@ class _Finished(object):
     self._is_waking = False  # Before the queue is read: what is added later wakes again.
     while self._results:
       future, response, error = self._results.popleft()
-      if future.done():
-        continue  # The client has gone.
       if error is None:
         future.set_result(response)
       else:
@@ -165,20 +163,25 @@ class Server(object):
         (grpc.method_handlers_generic_handler(name, handlers),))
 
   def _answered(self, method):
+    async def answer(request, timeout_ms):
+      with self._limit:
+        _check(request)
+        if method.begin is not None:
+          future = _loop().create_future()
+          if method.begin(request, timeout_ms, functools.partial(self._finished.add, future)):
+            return await future
+        return await _loop().run_in_executor(self._threads, method.function, request,
+                                             timeout_ms)
+
     async def call(request, context):
+      seconds = context.time_remaining()
+      # Without a deadline grpc returns None or some hundred years.
+      timeout_ms = None if seconds is None or seconds > 1e8 else seconds * 1e3
       try:
-        with self._limit:
-          _check(request)
-          seconds = context.time_remaining()
-          # Without a deadline grpc returns None or some hundred years.
-          timeout_ms = None if seconds is None or seconds > 1e8 else seconds * 1e3
-          if method.begin is not None:
-            future = _loop().create_future()
-            if method.begin(request, timeout_ms,
-                            functools.partial(self._finished.add, future)):
-              return await future
-          return await _loop().run_in_executor(self._threads, method.function, request,
-                                               timeout_ms)
+        # If the client goes, grpc cancels this call. The request goes on, and counts.
+        return await asyncio.shield(answer(request, timeout_ms))
+      except asyncio.CancelledError:  # Python 3.7 takes it for an Exception.
+        raise
       except Exception as e:  # pylint: disable=broad-except
         await _abort(context, e)
     return call
