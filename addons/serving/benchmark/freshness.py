@@ -11,7 +11,6 @@ had it, and the time of a training step with and without publishing.
 """
 
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -149,11 +148,8 @@ def _measure(folder):
 
 
 def main(unused_argv):
-  folder = tempfile.mkdtemp(prefix="serving_freshness_")
-  try:
+  with tempfile.TemporaryDirectory(prefix="serving_freshness_") as folder:
     _measure(folder)
-  finally:
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -146,11 +146,8 @@ def _measure(folder):
 
 
 def main(unused_argv):
-  folder = tempfile.mkdtemp(prefix="serving_speed_")
-  try:
+  with tempfile.TemporaryDirectory(prefix="serving_speed_") as folder:
     _measure(folder)
-  finally:
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class GpuTableCompute : public GpuRowCompute {
 
   // True if the table keeps PENDING COUNTERS: per row, the changes to its
   // RowMeta by step updates since the last TakeCounters, counted in GPU memory.
-  // A row's pending counters is the RowMeta that these updates would produce,
+  // A row's pending counters are the RowMeta that these updates would produce,
   // starting from zero.
   virtual bool keeps_counters() const = 0;
   // True if a row may have pending counters that are not zero.
