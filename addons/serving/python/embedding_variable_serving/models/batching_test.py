@@ -4,6 +4,7 @@
 
 import collections
 from concurrent import futures
+import queue
 import threading
 import time
 
@@ -123,6 +124,31 @@ class BatchingTest(parameterized.TestCase):
   def test_wrong_parameters(self, text):
     with self.assertRaises(errors.ServingError):
       _parameters(text)
+
+  def test_begin_calls_later(self):
+    batched = self.make("max_batch_size { value: 4 } enable_large_batch_splitting { value: true } "
+                        "max_execution_batch_size { value: 2 }")
+    results = queue.Queue()
+
+    def begin(x, outputs=("y",)):
+      return batched.begin(_S, {"x": np.array(x)}, list(outputs), None,
+                           lambda *result: results.put(result))
+
+    self.assertTrue(begin([1, 2]))
+    arrays, error = results.get(timeout=30)
+    self.assertEqual(([a.tolist() for a in arrays], error), ([[2, 4]], None))
+    self.assertTrue(begin([99]))
+    arrays, error = results.get(timeout=30)
+    self.assertIsNone(arrays)
+    self.assertEqual(error.code, "FAILED_PRECONDITION")
+    # More than a batch, and not all outputs, are run by `run`.
+    self.assertFalse(begin([1, 2, 3]))
+    self.assertFalse(begin([1], ()))
+    with self.assertRaisesRegex(errors.ServingError, "5 rows, more than max_batch_size 4"):
+      begin([1] * 5)
+    self.assertTrue(begin([3]))
+    self.assertEqual(results.get(timeout=30)[0][0].tolist(), [6])
+    self.assertTrue(results.empty())
 
 
 if __name__ == "__main__":

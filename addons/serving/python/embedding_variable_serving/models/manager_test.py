@@ -159,6 +159,18 @@ class ManagerTest(absltest.TestCase):
     self.assertTrue(servable.closed.wait(20))
     self.wait_for(v1="END", v2="AVAILABLE")
 
+  def test_who_must_not_wait_gets_no_version_while_it_changes(self):
+    self.add("1")
+    self.start()
+    version = self.manager.enter("m", waits=False)
+    self.assertEqual((version.number, version.in_flight), (1, 1))
+    self.manager.leave(version)
+    version.paused = True
+    self.assertIsNone(self.manager.enter("m", waits=False))
+    self.assertEqual(version.in_flight, 0)
+    version.paused = False
+    self.assertEqual(self.serving(), 1)
+
   def test_metrics_of_old_versions_are_removed(self):
     recorded = metrics.Metrics()
     self.add("1")
