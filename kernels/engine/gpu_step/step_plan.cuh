@@ -48,15 +48,19 @@ struct StepTable {
   int64_t sample_begin;
   int64_t num_samples;
   int64_t pooled_begin;  // in floats
-  // Row r begins at pieces[r >> rows_log2] + (r mod 2^rows_log2) * stride: its
-  // value, then its slots.
+  // The row at place p begins at pieces[p >> rows_log2] + (p mod 2^rows_log2) *
+  // stride: its value, then its slots. The place of row r is r, or, unless
+  // places is null, the exclusive or of r and places[r >> places_log2][r mod
+  // 2^places_log2] (rows/gpu/row_places.h).
   float* const* pieces;
+  uint32_t* const* places;
   int64_t stride;
   int32_t slot_stride;  // floats from the value to slot 0, and between slots
   int32_t dim;
   int32_t combiner;  // ev::Combiner
   int32_t dim_class;
   int32_t rows_log2;
+  int32_t places_log2;
   uint32_t bin_begin;
   uint32_t num_bins;
   // Fields for the kernels of rows/gpu_step that copy or count updated rows
@@ -169,8 +173,13 @@ __device__ __forceinline__ int TableOfBlock(const int32_t* begin, int low,
 }
 
 __device__ __forceinline__ float* RowOf(const StepTable& table, uint32_t row) {
-  const uint32_t within = row & ((1u << table.rows_log2) - 1);
-  return table.pieces[row >> table.rows_log2] + within * table.stride;
+  uint32_t place = row;
+  if (table.places != nullptr) {
+    place ^= table.places[row >> table.places_log2]
+                         [row & ((1u << table.places_log2) - 1)];
+  }
+  const uint32_t within = place & ((1u << table.rows_log2) - 1);
+  return table.pieces[place >> table.rows_log2] + within * table.stride;
 }
 
 // Returns the sample of occurrence i, numbered within its table.

@@ -1,12 +1,13 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A home whose rows are all in the memory of this process's GPU, and the
-// registry of its implementation, which is in the GPU code.
+// A home whose rows are in memory that this process's GPU accesses: its own, or
+// its own and, above a budget, pinned host memory. Also the registry of its
+// implementation, which is in the GPU code.
 //
 // In addition to the operations of every home, it copies whole rows and resets
-// rows. The home with rows in two memories (hbm_dram/device_cache.h) uses this
-// to cache the rows of many handles in the few rows of a GPU home.
+// rows. The home with rows also on an SSD (hbm_dram/device_cache.h) uses this to
+// cache the rows of many handles in the few rows of a GPU home.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
@@ -19,6 +20,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/policy/cache_strategy.h"
 #include "kernels/engine/rows/gpu_compute.h"
 #include "kernels/engine/rows/row_home.h"
 
@@ -67,6 +69,11 @@ struct GpuRowHomeOptions {
   // [R, dim], R below 2^31; copied. It may include rows that no key uses.
   Span<const float> default_rows;
   bool keeps_counters = false;  // gpu_compute.h; costs 16 bytes per row
+  // Not 0: rows beyond this number of bytes of GPU memory are in host memory,
+  // and the home has RowTiers. With slots at least 64 rows are in GPU memory.
+  int64_t gpu_bytes = 0;
+  // Decides which rows are in GPU memory.
+  CacheStrategy tier_strategy = CacheStrategy::kLfu;
 };
 
 using GpuRowHomeFactory = Status (*)(const GpuRowHomeOptions& options,

@@ -29,10 +29,15 @@ Status MakeHbm(const RowHomeOptions& options, TableRows* made) {
   gpu.dim = options.dim;
   gpu.default_rows = options.default_rows;
   gpu.keeps_counters = options.keeps_counters;
+  if (options.storage == RowStorage::kHbmDram) {
+    EV_RETURN_IF_ERROR(CheckGpuBudget(options));
+    gpu.gpu_bytes = options.memory_bytes;
+    gpu.tier_strategy = options.tier_strategy;
+  }
   std::unique_ptr<GpuRowHome> home;
   EV_RETURN_IF_ERROR(MakeGpuRowHome(gpu, &home));
   made->home = std::move(home);
-  made->storage = RowStorage::kHbm;
+  if (options.storage != RowStorage::kHbmDram) made->storage = RowStorage::kHbm;
   return Status::OK();
 }
 
@@ -48,13 +53,12 @@ Status Make(const RowHomeOptions& options, TableRows* made) {
     case RowStorage::kDram:
       return MakeDram(options, made);
     case RowStorage::kHbm:
+    case RowStorage::kHbmDram:
       return MakeHbm(options, made);
     case RowStorage::kAuto:
       return MakeAuto(options, made);
     case RowStorage::kDramSsd:
       return MakeSsdRows(options, &made->home);
-    case RowStorage::kHbmDram:
-      return MakeHbmDramRows(options, &made->home);
     case RowStorage::kHbmDramSsd:
       return MakeHbmDramSsdRows(options, &made->home);
   }

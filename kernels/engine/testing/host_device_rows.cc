@@ -24,6 +24,7 @@
 #include "kernels/engine/testing/host_device_distinct.h"
 #include "kernels/engine/testing/host_device_gradients.h"
 #include "kernels/engine/testing/host_device_memory.h"
+#include "kernels/engine/testing/host_device_places.h"
 #include "kernels/engine/testing/host_device_step.h"
 
 namespace ev {
@@ -39,7 +40,9 @@ std::atomic<bool> next_counters_fail{false};
 // Rows per chunk of WriteWhole and ReadWhole.
 constexpr size_t kStretch = 7;
 
-class HostDeviceRows : public GpuRowHome, public HostStepRows {
+class HostDeviceRows : public GpuRowHome,
+                       public HostStepRows,
+                       public RowTiers {
  private:
   // A call in progress. Aborts the process if a call that must run alone
   // overlaps with another call.
@@ -91,7 +94,11 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   explicit HostDeviceRows(const GpuRowHomeOptions& options)
       : dim_(options.dim),
         defaults_(options.default_rows.begin(), options.default_rows.end()),
-        counters_(options.keeps_counters ? new HostCounters : nullptr) {}
+        counters_(options.keeps_counters ? new HostCounters : nullptr) {
+    if (options.gpu_bytes == 0) return;
+    places_.reset(new HostPlaces(options.gpu_bytes));
+    places_->SetRowBytes(dim_ * sizeof(float));
+  }
   ~HostDeviceRows() override { Clear(); }
 
   static Status Make(const GpuRowHomeOptions& options,
@@ -116,6 +123,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     EV_RETURN_IF_ERROR(AllocateOnDevice("another row"));
     queue_.push_back(handle);
     try {
+      if (places_ != nullptr) places_->Add(handle);
       rows_[handle].default_row = default_row;
     } catch (const std::bad_alloc&) {
       queue_.pop_back();
@@ -211,7 +219,9 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     for (int32_t u : pooling.inverse) {
       Check(u >= 0 && u < static_cast<int64_t>(rows.size()),
             "there is no such distinct id", u);
+      if (places_ != nullptr) places_->Read(pooling.rows[u]);
     }
+    if (places_ != nullptr) places_->Use(pooling.rows);
     PoolingBatch batch;
     batch.rows = rows.data();
     batch.inverse = pooling.inverse.data();
@@ -375,6 +385,9 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
           initial_values.size());
     const size_t before = initial_.size();
     initial_.assign(initial_values.begin(), initial_values.end());
+    if (places_ != nullptr) {
+      places_->SetRowBytes(dim_ * (1 + initial_.size()) * sizeof(float));
+    }
     for (auto& row : rows_) {
       for (size_t s = before; s < initial_.size(); ++s) {
         row.second.floats.resize((2 + s) * dim_, initial_[s]);
@@ -409,6 +422,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
       if (counters_ != nullptr) counters_->CheckHasNone(handle);
       Check(rows_.erase(handle) == 1, "what is forgotten is no row", handle);
     }
+    if (places_ != nullptr) places_->Forget(handles);
     live -= static_cast<int64_t>(handles.size());
   }
 
@@ -419,7 +433,23 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
     queue_.clear();
     new_keys_.clear();
     known_->Clear();
+    if (places_ != nullptr) places_->Clear();
     if (counters_ != nullptr) counters_->Clear();
+  }
+
+  RowTiers* tiers() override { return places_ != nullptr ? this : nullptr; }
+  Status Prefetch(Span<const RowHandle> handles) override {
+    std::lock_guard<std::mutex> lock(mu_);
+    places_->Use(handles);
+    return Status::OK();
+  }
+  int TierOf(RowHandle handle) const override {
+    std::lock_guard<std::mutex> lock(mu_);
+    return places_->IsOnDevice(handle) ? 0 : 1;
+  }
+  TierStats tier_stats() const override {
+    std::lock_guard<std::mutex> lock(mu_);
+    return places_->stats();
   }
 
   int64_t bytes() const override {
@@ -482,6 +512,7 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows {
   const std::vector<float> defaults_;
   const std::shared_ptr<HostKnownKeys> known_{new HostKnownKeys};
   const std::shared_ptr<HostCounters> counters_;  // null if none is kept
+  std::unique_ptr<HostPlaces> places_;  // null if all rows are on the device
   std::vector<float> initial_;  // per slot; changed by calls that run alone
   std::atomic<int> calls_{0};
   mutable std::mutex mu_;

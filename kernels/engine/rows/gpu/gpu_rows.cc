@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kTurnBytes = 2 << 20;
 constexpr size_t kAlign = 256;
+constexpr int64_t kMinGpuRows = 64;  // of a table with a budget
 
 size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
@@ -50,15 +51,19 @@ Status GpuRows::Make(const GpuRowHomeOptions& options,
   EV_RETURN_IF_ERROR(ProcessDevice("rows in GPU memory need", &device));
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device));
   EV_RETURN_IF_ERROR(CheckDeviceRunsKernels());
-  std::unique_ptr<GpuRows> made(new GpuRows(device, options.dim));
+  std::unique_ptr<GpuRows> made(new GpuRows(device, options));
   EV_RETURN_IF_ERROR(made->Create(options));
   OfferPinnedMemory(device);
   *rows = std::move(made);
   return Status::OK();
 }
 
-GpuRows::GpuRows(int device, int64_t dim)
-    : device_(device), dim_(dim), known_(new KnownKeys(device)) {}
+GpuRows::GpuRows(int device, const GpuRowHomeOptions& options)
+    : device_(device),
+      dim_(options.dim),
+      budget_(options.gpu_bytes),
+      places_(budget_ == 0 ? nullptr : new RowPlaces(options.tier_strategy)),
+      known_(new KnownKeys(device)) {}
 
 GpuRows::~GpuRows() { WaitForSteps(); }
 
@@ -100,7 +105,7 @@ Status GpuRows::BringGradients(const float* grads, int64_t num_samples,
 
 Status GpuRows::Create(const GpuRowHomeOptions& options) {
   const Span<const float> default_rows = options.default_rows;
-  pieces_.reset(new RowPieces(dim_));
+  pieces_ = NewPieces(dim_, -1);
   if (options.keeps_counters) counters_.reset(new RowCounters);
   const size_t bytes = default_rows.size() * sizeof(float);
   EV_RETURN_IF_ERROR(defaults_.Allocate(bytes, "default rows"));
@@ -110,12 +115,40 @@ Status GpuRows::Create(const GpuRowHomeOptions& options) {
   return Status::OK();
 }
 
+PiecesView GpuRows::pieces() const {
+  PiecesView view = pieces_->view();
+  if (places_ != nullptr) view.placed = places_->view(pieces_->num_on_gpu());
+  return view;
+}
+
+std::unique_ptr<RowPieces> GpuRows::NewPieces(int64_t stride,
+                                              int rows_log2) const {
+  if (places_ == nullptr) {
+    return std::unique_ptr<RowPieces>(new RowPieces(stride, rows_log2));
+  }
+  const int64_t row_bytes = stride * sizeof(float);
+  const int64_t num_rows = std::max(kMinGpuRows, budget_ / row_bytes);
+  if (rows_log2 < 0) {
+    rows_log2 = 0;
+    const int64_t most = std::min(
+        num_rows / 16, std::max<int64_t>(1, RowPieces::kPieceBytes / row_bytes));
+    while (int64_t{2} << rows_log2 <= most) ++rows_log2;
+  }
+  const int64_t on_gpu = std::max<int64_t>(
+      num_rows >> rows_log2, (kMinGpuRows + (int64_t{1} << rows_log2) - 1) >> rows_log2);
+  return std::unique_ptr<RowPieces>(
+      new RowPieces(stride, rows_log2, /*are_zeros=*/false, on_gpu));
+}
+
 size_t GpuRows::turn_bytes() const {
   return std::max(kTurnBytes, kAlign + pieces_->stride() * sizeof(float));
 }
 
 Status GpuRows::WithDevice(const std::function<Status(TransferRing*)>& body) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  // No row moves until the ring has finished.
+  std::unique_ptr<RowPlaces::Use> use;
+  if (places_ != nullptr) use.reset(new RowPlaces::Use(places_));
   std::unique_ptr<TransferRing> ring;
   EV_RETURN_IF_ERROR(TransferRing::Acquire(turn_bytes(), &ring));
   EV_RETURN_IF_ERROR(events_.Follow(ring->stream()));
@@ -159,6 +192,10 @@ Status GpuRows::AddReserved(const int64_t* key, RowHandle handle,
   if (counters_ != nullptr && !counters_->Has(handle)) {
     EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
     EV_RETURN_IF_ERROR(counters_->Reserve(handle));
+  }
+  if (places_ != nullptr && !places_->Has(handle)) {
+    EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+    EV_RETURN_IF_ERROR(places_->Reserve(handle));
   }
   std::unique_lock<std::mutex> lock(live_mu_);
   // A piece has memory as long as it has rows.
@@ -249,7 +286,7 @@ Status GpuRows::WriteQueuedRows(NewRows::Writing* writing, TransferRing* ring) {
         turn->device, turn->host, defaults_at + n * sizeof(int64_t),
         cudaMemcpyHostToDevice, ring->stream()));
     RowBatch batch;
-    batch.rows = pieces_->view();
+    batch.rows = pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
     batch.num_rows = n;
     batch.dim = dim_;
@@ -292,7 +329,7 @@ Status GpuRows::BringDown(
           cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
                           cudaMemcpyHostToDevice, ring->stream()));
       RowBatch batch;
-      batch.rows = pieces_->view();
+      batch.rows = pieces();
       batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
       batch.num_rows = n;
       batch.dim = dim_;
@@ -380,7 +417,7 @@ Status GpuRows::SendUp(
                           float_bytes, cudaMemcpyHostToDevice, ring->stream()));
     }
     RowBatch batch;
-    batch.rows = pieces_->view();
+    batch.rows = pieces();
     batch.handles = reinterpret_cast<const RowHandle*>(turn->device);
     batch.num_rows = n;
     batch.dim = width;
@@ -519,10 +556,10 @@ void GpuRows::ShrinkPieces(RowPieces* pieces, TransferRing* ring) {
     for (size_t p = 0; p < count; ++p) {
       if (pieces->allocated_bytes(p) <= pieces->piece_bytes()) continue;
       DeviceBuffer smaller;
-      EV_RETURN_IF_ERROR(smaller.Allocate(pieces->piece_bytes(), "rows"));
+      EV_RETURN_IF_ERROR(pieces->Allocate(p, "rows", &smaller));
       EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
           smaller.data(), pieces->address(p), smaller.size_bytes(),
-          cudaMemcpyDeviceToDevice, ring->stream()));
+          cudaMemcpyDefault, ring->stream()));
       EV_RETURN_IF_ERROR(ring->Wait());
       EV_RETURN_IF_ERROR(pieces->Swap(p, &smaller));
     }
@@ -545,15 +582,18 @@ Status GpuRows::Relayout(Span<const float> initial_values) {
     const std::vector<float*> old = pieces_->pieces();
     const int64_t count =
         old.size() - std::count(old.begin(), old.end(), nullptr);
-    std::unique_ptr<RowPieces> fresh(
-        new RowPieces(after, count != 0 ? pieces_->rows_log2() : -1));
+    std::unique_ptr<RowPieces> fresh =
+        NewPieces(after, count != 0 ? pieces_->rows_log2() : -1);
     if (count != 0) {
       size_t free_bytes = 0, total_bytes = 0;
       EV_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
       // MovePieces keeps the last two pieces in memory twice.
-      const int64_t needed =
-          count * (fresh->piece_bytes() - pieces_->piece_bytes()) +
-          std::min<int64_t>(count, 2) * pieces_->piece_bytes();
+      int64_t needed = std::min<int64_t>(count, 2) * pieces_->piece_bytes();
+      for (size_t p = 0; p < old.size(); ++p) {
+        if (old[p] == nullptr) continue;
+        if (!fresh->IsOnHost(p)) needed += fresh->piece_bytes();
+        if (!pieces_->IsOnHost(p)) needed -= pieces_->piece_bytes();
+      }
       if (needed > static_cast<int64_t>(free_bytes)) {
         return ResourceExhausted(
             "widening rows from " + std::to_string(before) + " to " +
@@ -592,13 +632,113 @@ void GpuRows::ForgetKeys(Span<const int64_t> keys) {
   if (!status.ok() && broken_.ok()) broken_ = status;
 }
 
+Status GpuRows::FreePlaces(Span<const RowHandle> handles) {
+  const int64_t total = handles.size();
+  const int64_t per_turn = (kTurnBytes - kAlign) / (2 * sizeof(RowHandle));
+  return WithDevice([&](TransferRing* ring) {
+    for (int64_t begin = 0; begin < total; begin += per_turn) {
+      const int64_t n = std::min(per_turn, total - begin);
+      TransferRing::Turn* turn = nullptr;
+      EV_RETURN_IF_ERROR(ring->Next(&turn));
+      std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
+                          cudaMemcpyHostToDevice, ring->stream()));
+      EV_RETURN_IF_ERROR(places_->LaunchForget(
+          pieces(), reinterpret_cast<const RowHandle*>(turn->device), n,
+          reinterpret_cast<uint32_t*>(turn->device +
+                                      Aligned(n * sizeof(RowHandle))),
+          ring->stream()));
+      EV_RETURN_IF_ERROR(ring->End(turn));
+    }
+    return Status::OK();
+  });
+}
+
+Status GpuRows::Prefetch(Span<const RowHandle> handles) {
+  if (places_ == nullptr || !places_->has_any_on_host(pieces_->num_on_gpu())) {
+    return Status::OK();
+  }
+  EV_RETURN_IF_ERROR(broken_);
+  EV_RETURN_IF_ERROR(Flush());
+  const RowPlaces::Moving moving(places_);
+  if (!moving.is_closed()) return Status::OK();
+  EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  // More would push each other out.
+  const int64_t total =
+      std::min<int64_t>(handles.size(), pieces_->num_on_gpu());
+  std::unique_ptr<TransferRing> ring;
+  EV_RETURN_IF_ERROR(TransferRing::Acquire(turn_bytes(), &ring));
+  EV_RETURN_IF_ERROR(events_.Follow(ring->stream()));
+  for (int64_t begin = 0; begin < total; begin += kMaxMoves) {
+    const int64_t n = std::min<int64_t>(kMaxMoves, total - begin);
+    TransferRing::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(ring->Next(&turn));
+    std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
+                        cudaMemcpyHostToDevice, ring->stream()));
+    RowPlaces::Offer offer;
+    offer.places = places_.get();
+    offer.rows = pieces();
+    offer.handles = reinterpret_cast<const RowHandle*>(turn->device);
+    offer.num_ids = n;
+    offer.is_forced = true;
+    EV_RETURN_IF_ERROR(RowPlaces::LaunchMoves({&offer, 1}, ring->stream()));
+    EV_RETURN_IF_ERROR(ring->End(turn));
+  }
+  EV_RETURN_IF_ERROR(ring->Wait());
+  TransferRing::Release(std::move(ring));
+  return Status::OK();
+}
+
+int GpuRows::TierOf(RowHandle handle) const {
+  uint32_t place = handle;
+  // An error of the GPU itself: the next call returns it.
+  if (!CatchBadAlloc([&] {
+         EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+         return places_->Find(handle, &place);
+       }).ok()) {
+    return 1;
+  }
+  return place < pieces_->num_on_gpu() ? 0 : 1;
+}
+
+TierStats GpuRows::tier_stats() const {
+  TierStats stats;
+  {
+    std::lock_guard<std::mutex> lock(live_mu_);
+    for (size_t p = 0; p < live_.size(); ++p) {
+      (pieces_->IsOnHost(p) ? stats.stored_rows : stats.memory_rows) +=
+          live_[p];
+    }
+  }
+  const int64_t row_bytes = pieces_->stride() * sizeof(float);
+  stats.stored_bytes = stats.stored_rows * row_bytes;
+  int64_t moves = 0;
+  EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
+  places_->Count(&stats.hits, &stats.misses, &moves);
+  stats.written_bytes = moves * row_bytes;
+  return stats;
+}
+
 void GpuRows::Forget(Span<const RowHandle> handles) {
   WaitForSteps();
   // A reused handle must not be in the queue twice.
   new_rows_.ForgetRows(handles);
+  if (places_ != nullptr) {
+    const Status status = CatchBadAlloc([&] { return FreePlaces(handles); });
+    // Only an error of the GPU itself, or no memory for a first transfer.
+    if (!status.ok() && broken_.ok()) broken_ = status;
+  }
   for (RowHandle handle : handles) {
     const size_t piece = handle >> pieces_->rows_log2();
     if (--live_[piece] == 0) pieces_->Free(piece);
+  }
+  if (places_ != nullptr &&
+      std::all_of(live_.begin(), live_.end(),
+                  [](int64_t rows) { return rows == 0; })) {
+    places_->Clear();
   }
 }
 
@@ -608,12 +748,14 @@ void GpuRows::Clear() {
   new_rows_.Clear();
   live_.clear();
   pieces_->Clear();
+  if (places_ != nullptr) places_->Clear();
   if (counters_ != nullptr) counters_->Clear();
   broken_ = Status::OK();
 }
 
 int64_t GpuRows::bytes() const {
   return pieces_->bytes() + known_->bytes() +
+         (places_ == nullptr ? 0 : places_->bytes()) +
          (counters_ == nullptr ? 0 : counters_->bytes()) +
          static_cast<int64_t>(defaults_.size_bytes() +
                               initial_values_.size_bytes());

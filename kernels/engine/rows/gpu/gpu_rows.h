@@ -1,14 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuRows: a table's rows in the memory of this process's GPU. Implements
-// GpuRowHome (rows/gpu_row_home.h). Handles, gradients and rows are copied
+// GpuRows: a table's rows in the memory of this process's GPU or, beyond a
+// budget, in pinned host memory (row_places.h). Implements GpuRowHome
+// (rows/gpu_row_home.h). Handles, gradients and rows are copied
 // through double-buffered pinned memory (base/gpu/work/transfer_ring.h), or
 // directly if the caller has gradients or rows in pinned memory. Concurrent
 // calls use different rings, so their copies overlap.
 //
 // MEMORY, on the device: 4 * dim * (1 + slots) bytes per row, in pieces of up
-// to 8 MiB (row_pieces.h), and the default rows. Calls in flight use 4 MiB
+// to 8 MiB (row_pieces.h; with a budget, of at most a sixteenth of it), and the
+// default rows. Calls in flight use 4 MiB
 // each, and what lookups and updates need (rows/gpu_step/step_call.h,
 // ids/gpu/gpu_distinct.h). The key table (known_keys.h) and the pending
 // counters (row_counters.h) have memory of their own.
@@ -30,6 +32,7 @@
 #include "kernels/engine/rows/gpu/row_counters.h"
 #include "kernels/engine/rows/gpu/row_events.h"
 #include "kernels/engine/rows/gpu/row_pieces.h"
+#include "kernels/engine/rows/gpu/row_places.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 
 namespace ev {
@@ -47,7 +50,7 @@ using GpuStepFactory = Status (*)(int device, Span<const GpuStepTable> tables,
                                   std::shared_ptr<GpuStep>* step);
 bool RegisterGpuStepFactory(GpuStepFactory factory);
 
-class GpuRows : public GpuRowHome {
+class GpuRows : public GpuRowHome, public RowTiers {
  public:
   // See MakeGpuRowHome.
   static Status Make(const GpuRowHomeOptions& options,
@@ -86,6 +89,12 @@ class GpuRows : public GpuRowHome {
   void Clear() override;
   int64_t bytes() const override;
 
+  RowTiers* tiers() override { return places_ != nullptr ? this : nullptr; }
+  // Moves what it can while no other call is using the rows; otherwise nothing.
+  Status Prefetch(Span<const RowHandle> handles) override;
+  int TierOf(RowHandle handle) const override;
+  TierStats tier_stats() const override;
+
   // --- For steps (rows/gpu_step/step_call.h) ---
 
   // Observations of steps about a table, for which later steps prepare.
@@ -96,13 +105,18 @@ class GpuRows : public GpuRowHome {
     // True if an update is expected, so that a step groups its occurrences
     // right after the pooling (rows/gpu_step/step_update.cu).
     std::atomic<bool> groups_early{false};
+    // Lookups since the last update. Rows move to GPU memory after updates, or
+    // after lookups if there are no updates.
+    std::atomic<int> lookups{0};
   };
 
   // Returns the error if a failed call has left the rows in an unknown state.
   Status CheckUsable() const { return broken_; }
   int64_t dim() const { return dim_; }
   int64_t num_slots() const { return num_slots_; }
-  PiecesView pieces() const { return pieces_->view(); }
+  PiecesView pieces() const;
+  // Null if all rows are in GPU memory.
+  const std::shared_ptr<RowPlaces>& places() const { return places_; }
   RowCounters* counters() const {
     return counters_.get();
   }  // null if none is kept
@@ -114,7 +128,7 @@ class GpuRows : public GpuRowHome {
   Hints& hints() { return hints_; }
 
  private:
-  GpuRows(int device, int64_t dim);
+  GpuRows(int device, const GpuRowHomeOptions& options);
   // key: key of the row; may be null.
   Status AddNew(const int64_t* key, RowHandle handle, int64_t default_row);
   // Like AddNew. REQUIRES: memory for the key is reserved in the key table.
@@ -159,16 +173,24 @@ class GpuRows : public GpuRowHome {
       Span<const RowHandle> handles, const float* floats, TransferRing* ring,
       const std::function<Status(const RowBatch&, const float*)>& work);
   size_t turn_bytes() const;
+  // Returns pieces without memory, for rows of 'stride' floats. rows_log2: -1,
+  // or that of the pieces whose rows move to them.
+  std::unique_ptr<RowPieces> NewPieces(int64_t stride, int rows_log2) const;
+  // Returns these handles, which have no rows any more, to their own places.
+  Status FreePlaces(Span<const RowHandle> handles);
   // Makes the device current and waits until no work of steps is in flight. For
   // calls that run alone.
   void WaitForSteps();
 
   const int device_;
   const int64_t dim_;
+  const int64_t budget_;  // bytes of rows in GPU memory; 0: all of them
   int num_slots_ = 0;
   DeviceBuffer defaults_;
   DeviceBuffer initial_values_;
   std::unique_ptr<RowPieces> pieces_;
+  // Null if all rows are in GPU memory. Shared with steps in flight.
+  const std::shared_ptr<RowPlaces> places_;
   std::unique_ptr<RowCounters> counters_;   // null if none is kept
   const std::shared_ptr<KnownKeys> known_;  // shared with steps in flight
   // Not OK if a failed call left the rows in an unknown state.
@@ -177,7 +199,7 @@ class GpuRows : public GpuRowHome {
   RowEvents events_;
   NewRows new_rows_;
   Hints hints_;
-  std::mutex live_mu_;
+  mutable std::mutex live_mu_;
   // Number of rows in each piece; a piece without rows is freed.
   std::vector<int64_t> live_;
 };

@@ -13,6 +13,7 @@
 #include "kernels/engine/optimizer/rule_list.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"
 #include "kernels/engine/rows/gpu/row_kernels.h"
+#include "kernels/engine/rows/gpu/row_places.h"
 #include "kernels/engine/rows/gpu/row_rule.cuh"
 
 namespace ev {
@@ -71,6 +72,13 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t e = FirstIndex(); e < n; e += IndexStep()) {
     const int64_t i = e / width;
     const int64_t f = e - i * width;
+    const PlacesView& placed = batch.rows.placed;
+    if (f == 0 && placed.records != nullptr) {
+      const RowHandle handle = batch.handles[i];
+      placed.records[handle >> kPlacesLog2]
+                    [handle & ((1u << kPlacesLog2) - 1)]
+                        .uses = kHasRow;
+    }
     RowAt(batch.rows, batch.handles[i])[f] =
         f < batch.dim ? defaults[default_rows[i] * batch.dim + f]
                       : initial_values[f / batch.dim - 1];

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
@@ -23,10 +24,12 @@ int RowsLog2(int64_t stride) {
 
 }  // namespace
 
-RowPieces::RowPieces(int64_t stride, int rows_log2, bool are_zeros)
+RowPieces::RowPieces(int64_t stride, int rows_log2, bool are_zeros,
+                     size_t first_on_host)
     : stride_(stride),
       rows_log2_(rows_log2 >= 0 ? rows_log2 : RowsLog2(stride)),
-      are_zeros_(are_zeros) {}
+      are_zeros_(are_zeros),
+      first_on_host_(first_on_host) {}
 
 bool RowPieces::Has(RowHandle handle) const {
   std::lock_guard<std::mutex> lock(mu_);
@@ -39,13 +42,44 @@ Status RowPieces::Reserve(RowHandle handle) {
   return HasPiece(piece) ? Status::OK() : Grow(piece);
 }
 
+Status RowPieces::Allocate(size_t piece, const std::string& what,
+                           DeviceBuffer* memory) const {
+  return IsOnHost(piece) ? memory->AllocateOnHost(piece_bytes(), what)
+                         : memory->Allocate(piece_bytes(), what);
+}
+
+void RowPieces::PrepareNext() {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return;
+  const size_t bytes = piece_bytes();
+  try {
+    next_ = std::async(std::launch::async, [device, bytes] {
+      std::pair<Status, DeviceBuffer> made;
+      cudaSetDevice(device);
+      made.first = made.second.AllocateOnHost(bytes, "one more block of rows");
+      return made;
+    });
+  } catch (const std::system_error&) {
+    // Without a thread, the next piece is allocated when it is needed.
+  }
+}
+
+Status RowPieces::AllocateNext(size_t piece, DeviceBuffer* memory) {
+  if (next_.valid() && IsOnHost(piece)) {
+    std::pair<Status, DeviceBuffer> made = next_.get();
+    *memory = std::move(made.second);
+  }
+  if (memory->data() != nullptr) return Status::OK();
+  return Allocate(piece,
+                  std::string("one more block of ") +
+                      (are_zeros_ ? "row counters" : "rows") +
+                      ", in addition to " + std::to_string(bytes_) + " bytes,",
+                  memory);
+}
+
 Status RowPieces::Grow(size_t piece) {
   DeviceBuffer memory;
-  EV_RETURN_IF_ERROR(memory.Allocate(
-      piece_bytes(), std::string("one more block of ") +
-                         (are_zeros_ ? "row counters" : "rows") +
-                         ", in addition to " + std::to_string(bytes_) +
-                         " bytes,"));
+  EV_RETURN_IF_ERROR(AllocateNext(piece, &memory));
   if (piece >= table_size_) {
     const size_t size =
         std::max<size_t>(64, std::max(2 * table_size_, piece + 1));
@@ -70,6 +104,7 @@ Status RowPieces::Grow(size_t piece) {
   if (pieces_.size() <= piece) pieces_.resize(piece + 1);
   bytes_ += memory.size_bytes();
   pieces_[piece] = std::move(memory);
+  if (!next_.valid() && IsOnHost(piece + 1)) PrepareNext();
   return Status::OK();
 }
 
@@ -138,6 +173,7 @@ void RowPieces::Free(size_t piece) {
 
 void RowPieces::Clear() {
   std::lock_guard<std::mutex> lock(mu_);
+  if (next_.valid()) next_.get();
   pieces_.clear();
   tables_.clear();
   table_size_ = 0;

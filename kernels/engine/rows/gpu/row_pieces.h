@@ -1,17 +1,28 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowPieces: growable storage for rows in device memory. Memory is allocated in
-// pieces of equal size. The upper bits of a row's handle are the number of its
+// RowPieces: growable storage for rows in memory that kernels access: device
+// memory, or pinned host memory from some piece on. Memory is allocated in
+// pieces of equal size. The upper bits of a row's place are the number of its
 // piece, so growing allocates one more piece and moves no row. A table of the
-// pieces' addresses is in device memory too.
+// pieces' addresses is in device memory.
+//
+// The place of a row is its handle, unless the table has RowPlaces
+// (row_places.h).
+//
+// A piece of host memory takes the driver milliseconds (DeviceBuffer), so a
+// thread prepares the next one while the rows of the last one are used.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_PIECES_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_PIECES_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <future>
+#include <limits>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
@@ -21,12 +32,25 @@
 namespace ev {
 namespace gpu {
 
-// For kernels. The row of a handle is at
-//   pieces[handle >> rows_log2] + (handle & (1 << rows_log2) - 1) * stride.
+struct PlaceState;  // row_places.h
+struct RowRecord;   // row_places.h
+
+// For kernels: the places of a table's rows (row_places.h). Null, and unused,
+// if the place of each row is its handle.
+struct PlacesView {
+  uint32_t* const* places = nullptr;
+  RowRecord* const* records = nullptr;
+  PlaceState* state = nullptr;
+  uint32_t num_on_gpu = 0;  // places below are in GPU memory
+};
+
+// For kernels. The row at a place is at
+//   pieces[place >> rows_log2] + (place & (1 << rows_log2) - 1) * stride.
 struct PiecesView {
   float* const* pieces = nullptr;
   int rows_log2 = 0;
   int64_t stride = 0;  // floats
+  PlacesView placed;
 };
 
 // Thread-safe, except Clear. REQUIRES: in every Reserve the same device is
@@ -34,12 +58,14 @@ struct PiecesView {
 class RowPieces {
  public:
   static constexpr int64_t kPieceBytes = 8 << 20;
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
   // Rows of 'stride' floats. A piece has 2^rows_log2 rows; with rows_log2 = -1,
   // as many rows as fit into kPieceBytes, at least one. are_zeros: new pieces
-  // are zeroed, otherwise they are uninitialized. Allocates nothing.
-  explicit RowPieces(int64_t stride, int rows_log2 = -1,
-                     bool are_zeros = false);
+  // are zeroed, otherwise they are uninitialized. first_on_host: number of the
+  // first piece in host memory. Allocates nothing.
+  explicit RowPieces(int64_t stride, int rows_log2 = -1, bool are_zeros = false,
+                     size_t first_on_host = kNone);
   RowPieces(const RowPieces&) = delete;
   RowPieces& operator=(const RowPieces&) = delete;
 
@@ -54,12 +80,22 @@ class RowPieces {
   int64_t stride() const { return stride_; }
   int64_t rows_per_piece() const { return int64_t{1} << rows_log2_; }
   int64_t piece_bytes() const { return rows_per_piece() * stride_ * 4; }
+  bool IsOnHost(size_t piece) const { return piece >= first_on_host_; }
+  // Number of places in device memory.
+  int64_t num_on_gpu() const {
+    return first_on_host_ == kNone ? std::numeric_limits<int64_t>::max()
+                                   : static_cast<int64_t>(first_on_host_)
+                                         << rows_log2_;
+  }
   // Returns the addresses of all pieces; null for a piece that has no memory.
   std::vector<float*> pieces() const;
   int64_t bytes() const;
 
   // Removes a piece and returns its memory.
   DeviceBuffer Take(size_t piece);
+  // Allocates memory of the kind and size that the piece has.
+  Status Allocate(size_t piece, const std::string& what,
+                  DeviceBuffer* memory) const;
   // Swaps a piece's memory with *memory, whose contents become the piece's
   // rows. Allocates nothing. REQUIRES: the piece has or had memory; *memory has
   // at least piece_bytes() bytes. An error swaps nothing.
@@ -78,12 +114,15 @@ class RowPieces {
     return piece < pieces_.size() && pieces_[piece].data() != nullptr;
   }
   Status Grow(size_t piece);
+  Status AllocateNext(size_t piece, DeviceBuffer* memory);
+  void PrepareNext();
   // Writes a piece's address to the table in device memory.
   Status SetAddress(size_t piece, float* address);
 
   const int64_t stride_;
   const int rows_log2_;
   const bool are_zeros_;
+  const size_t first_on_host_;
   mutable std::mutex mu_;
   std::vector<DeviceBuffer> pieces_;
   // Versions of the address table. The last one is current. Kernels in flight
@@ -91,6 +130,8 @@ class RowPieces {
   std::vector<DeviceBuffer> tables_;
   size_t table_size_ = 0;
   int64_t bytes_ = 0;
+  // The next piece of host memory, which a thread prepares.
+  std::future<std::pair<Status, DeviceBuffer>> next_;
 };
 
 }  // namespace gpu

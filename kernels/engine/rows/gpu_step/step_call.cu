@@ -74,6 +74,9 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   Table table;
   table.rows = static_cast<GpuRows*>(given.table);
   table.known = table.rows->known();
+  if (table.rows->places() != nullptr) {
+    table.use.reset(new RowPlaces::Use(table.rows->places()));
+  }
   table.dim = table.rows->dim();
   table.num_ids = given.num_ids;
   table.num_samples = given.num_samples;
@@ -589,6 +592,8 @@ Status StepCall::Pool() {
         cudaMemcpyHostToDevice, context_->stream()));
   }
   for (const Table& table : tables_) table.rows->events().Add(end_, followed_);
+  for (Table& table : tables_) table.use.reset();
+  EV_RETURN_IF_ERROR(MoveAfterLookups());
   has_failed_ = false;
   const bool expects_update = ExpectsUpdate();
   std::lock_guard<std::mutex> lock(mu_);

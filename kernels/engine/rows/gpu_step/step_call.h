@@ -48,6 +48,7 @@
 #include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/rows/gpu/gpu_rows.h"
 #include "kernels/engine/rows/gpu/known_keys.h"
+#include "kernels/engine/rows/gpu/row_places.h"
 #include "kernels/engine/rows/gpu_step.h"
 #include "kernels/engine/rows/gpu_step/step_lookup.h"
 #include "kernels/engine/rows/gpu_step/wave_queue.h"
@@ -104,6 +105,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   struct Table {
     GpuRows* rows = nullptr;  // valid while the caller holds the table locks
     std::shared_ptr<KnownKeys> known;
+    // Until the lookup is enqueued, or the step fails: keeps rows from moving.
+    // Null if the table's rows do not move.
+    std::shared_ptr<const RowPlaces::Use> use;
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
@@ -262,6 +266,14 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   void LaunchGroupsEarly();
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
+  // Enqueues moves of rows of these tables (rows/gpu/row_places.h), if they can
+  // move now, and adds their event, *moved, to those of the rows. *moved is null
+  // if there are none. REQUIRES: the event of the step's own work was added, and
+  // the step holds no RowPlaces::Use of them. followed: as in FollowAll.
+  Status MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
+                  StreamView stream, InFlightEvents* followed,
+                  std::shared_ptr<DeviceEvent>* moved) const;
+  Status MoveAfterLookups();
   // Parts of Update (step_update.cu).
   struct UpdateWork;
   Status AddUpdate(size_t k, UpdateWork* call) const;

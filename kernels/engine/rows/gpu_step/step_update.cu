@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -219,6 +220,8 @@ void StepCall::LocateRows(UpdateWork* call) {
     const PiecesView pieces = rows->pieces();
     table->pieces = pieces.pieces;
     table->rows_log2 = pieces.rows_log2;
+    table->places = pieces.placed.places;
+    table->places_log2 = kPlacesLog2;
     table->stride = pieces.stride;
     if (call->updates[k].counters == nullptr) continue;
     table->counters = rows->counters()->pieces();
@@ -287,6 +290,10 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   EV_RETURN_IF_ERROR(TakeGroups(call, &groups, &is_grouped));
   // For SetHandles, SetGivenHandles and the groups.
   contexts_.reserve(contexts_.size() + 3);
+  std::list<RowPlaces::Use> uses;
+  for (GpuRows* rows : call.rows) {
+    if (rows->places() != nullptr) uses.emplace_back(rows->places());
+  }
   // From here on, work may be in flight.
   has_failed_ = true;
   const cudaStream_t s = groups->context()->stream();
@@ -335,8 +342,13 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   for (GpuRows* rows : call.rows) {
     rows->events().Add(end_, followed);
     rows->hints().groups_early = expects_more;
+    rows->hints().lookups = 0;
   }
   after_failure.waits = false;
+  uses.clear();
+  std::shared_ptr<DeviceEvent> moved;
+  EV_RETURN_IF_ERROR(MoveRows(call.numbers, call.rows, s, &followed, &moved));
+  if (moved != nullptr) end_ = std::move(moved);
   contexts_.push_back(groups->TakeContext());
   has_failed_ = had_failed;
   return Status::OK();

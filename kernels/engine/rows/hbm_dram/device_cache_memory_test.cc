@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
 #include "kernels/engine/testing/failing_allocations.h"
 #include "kernels/engine/testing/host_device_rows.h"
 
@@ -19,6 +20,19 @@ namespace ev {
 namespace {
 
 using testing::allocations_left;
+
+// Rows on a device above rows in CPU memory.
+Status MakeRowsAboveMemory(const RowHomeOptions& options,
+                           std::unique_ptr<RowHome>* rows) {
+  return MakeRowsBelowDevice(
+      options,
+      [&options](const std::shared_ptr<UseRanks>&,
+                 std::unique_ptr<HostRows>* host) {
+        host->reset(new MemoryHostRows(options.dim));
+        return Status::OK();
+      },
+      rows);
+}
 
 // Wide rows: bytes() counts pages.
 constexpr int64_t kDim = 64;
@@ -34,7 +48,7 @@ class DeviceCacheMemoryTest : public ::testing::Test {
     options.default_rows = defaults;
     options.memory_bytes = kCacheSlots * kDim * sizeof(float);
     all_.clear();
-    ASSERT_TRUE(MakeHbmDramRows(options, &rows_).ok());
+    ASSERT_TRUE(MakeRowsAboveMemory(options, &rows_).ok());
     for (RowHandle h = 0; h < kRows; ++h) {
       ASSERT_TRUE(rows_->NewRow(h, 0).ok());
       all_.push_back(h);

@@ -19,7 +19,9 @@
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
 #include "kernels/engine/testing/host_device_rows.h"
+#include "kernels/engine/testing/storage_under_test.h"
 
 namespace ev {
 namespace {
@@ -33,6 +35,19 @@ namespace {
 constexpr int64_t kDim = 2;
 constexpr int64_t kCacheSlots = 64;
 
+// Rows on a device above rows in CPU memory.
+Status MakeRowsAboveMemory(const RowHomeOptions& options,
+                           std::unique_ptr<RowHome>* rows) {
+  return MakeRowsBelowDevice(
+      options,
+      [&options](const std::shared_ptr<UseRanks>&,
+                 std::unique_ptr<HostRows>* host) {
+        host->reset(new MemoryHostRows(options.dim));
+        return Status::OK();
+      },
+      rows);
+}
+
 std::unique_ptr<RowHome> MakeRows(int64_t cache_slots) {
   static const std::vector<float> defaults = {1, 2, 3, 4};
   RowHomeOptions options;
@@ -40,7 +55,7 @@ std::unique_ptr<RowHome> MakeRows(int64_t cache_slots) {
   options.default_rows = defaults;
   options.memory_bytes = cache_slots * kDim * sizeof(float);
   std::unique_ptr<RowHome> rows;
-  const Status status = MakeHbmDramRows(options, &rows);
+  const Status status = MakeRowsAboveMemory(options, &rows);
   EXPECT_TRUE(status.ok()) << status.message();
   return rows;
 }
@@ -234,8 +249,10 @@ TableOptions Options() {
   TableOptions options;
   options.name = "user";
   options.dim = kDim;
-  options.storage = RowStorage::kHbmDram;
+  options.storage = RowStorage::kHbmDramSsd;
+  options.path = testing::FreshDirectory();
   options.memory_bytes = 200 * kDim * sizeof(float);
+  options.second_memory_bytes = 1 << 20;
   return options;
 }
 

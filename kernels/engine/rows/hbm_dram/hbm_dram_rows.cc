@@ -13,7 +13,6 @@
 #include "kernels/engine/policy/eviction.h"
 #include "kernels/engine/rows/gpu_row_home.h"
 #include "kernels/engine/rows/hbm_dram/device_cache.h"
-#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
 
 namespace ev {
 namespace {
@@ -268,14 +267,15 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
 }  // namespace
 
-Status MakeHbmDramRows(const RowHomeOptions& options,
-                       std::unique_ptr<RowHome>* rows) {
-  const auto make_host = [&options](const std::shared_ptr<UseRanks>&,
-                                    std::unique_ptr<HostRows>* host) {
-    host->reset(new MemoryHostRows(options.dim));
-    return Status::OK();
-  };
-  return MakeRowsBelowDevice(options, make_host, rows);
+Status CheckGpuBudget(const RowHomeOptions& options) {
+  const int64_t least =
+      kMinRows * options.dim * static_cast<int64_t>(sizeof(float));
+  if (options.memory_bytes >= least) return Status::OK();
+  return InvalidArgument("rows in GPU and CPU memory need at least " +
+                         std::to_string(least) + " bytes in GPU memory, " +
+                         std::to_string(kMinRows) + " rows of dim " +
+                         std::to_string(options.dim) + ", got " +
+                         std::to_string(options.memory_bytes));
 }
 
 Status MakeRowsBelowDevice(const RowHomeOptions& options,
@@ -288,15 +288,7 @@ Status MakeRowsBelowDevice(const RowHomeOptions& options,
         "rows in GPU and CPU memory need fewer than 2^30 default rows, got " +
         std::to_string(num_defaults));
   }
-  const int64_t least =
-      kMinRows * options.dim * static_cast<int64_t>(sizeof(float));
-  if (options.memory_bytes < least) {
-    return InvalidArgument("rows in GPU and CPU memory need at least " +
-                           std::to_string(least) + " bytes in GPU memory, " +
-                           std::to_string(kMinRows) + " rows of dim " +
-                           std::to_string(options.dim) + ", got " +
-                           std::to_string(options.memory_bytes));
-  }
+  EV_RETURN_IF_ERROR(CheckGpuBudget(options));
   GpuRowHomeOptions device_options;
   device_options.dim = options.dim;
   device_options.default_rows = options.default_rows;

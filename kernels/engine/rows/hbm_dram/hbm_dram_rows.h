@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The home of a table whose hot rows are in the home of a GPU and whose other
-// rows are in CPU memory, or in another memory below the GPU's, including their
-// slots (device_cache.h). The device's
-// kernels do all updates, so training gives the same bits as with all rows on
-// the device. If a batch has more distinct rows than the device may hold, the
+// rows, including their slots, are in a memory that the GPU cannot access
+// (device_cache.h). The device's kernels do all updates, so training gives the
+// same bits as with all rows on the device. If a batch has more distinct rows than the device may hold, the
 // CPU pools it, or sums its gradients, and the rows are updated on the device
 // in several stretches.
 
@@ -22,16 +21,15 @@
 
 namespace ev {
 
-// Creates the device's rows by MakeGpuRowHome and returns its errors.
-// InvalidArgument: memory_bytes is too small, or too many default rows.
-Status MakeHbmDramRows(const RowHomeOptions& options,
-                       std::unique_ptr<RowHome>* rows);
+// InvalidArgument: memory_bytes is too small for rows in two memories.
+Status CheckGpuBudget(const RowHomeOptions& options);
 
 // Creates the memory below the device's, which shares the ranks of its rows.
 using MakeHostRows = std::function<Status(
     const std::shared_ptr<UseRanks>& ranks, std::unique_ptr<HostRows>* host)>;
 
-// The same with another memory in the place of CPU memory.
+// Creates the device's rows by MakeGpuRowHome and returns its errors.
+// InvalidArgument: memory_bytes is too small, or too many default rows.
 Status MakeRowsBelowDevice(const RowHomeOptions& options,
                            const MakeHostRows& make_host,
                            std::unique_ptr<RowHome>* rows);

@@ -6,6 +6,7 @@
 // memory. Also runs on a GPU. The tests of every table run on them as well
 // (../BUILD: *_hbm_dram_test, *_hbm_dram_ssd_test).
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -215,7 +216,7 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
       }
       ExpectSame(*table_on_test, *in_memory, rule.slots);
       const TierStats stats = table_on_test->tier_stats();
-      EXPECT_GT(stats.misses, 1000) << rule.name;
+      EXPECT_GT(stats.misses, HasSsd() ? 1000 : 100) << rule.name;
       // Cycling through more rows than cache slots gives no hits.
       EXPECT_GT(stats.hits, cache_slots == 1024 ? 1000 : 0) << rule.name;
       EXPECT_LE(stats.memory_rows, cache_slots) << rule.name;
@@ -372,13 +373,93 @@ TEST_F(HbmDramRowsTest, HotRowsStayAndAreNotReadAgain) {
   const TierStats before = table->tier_stats();
   for (int64_t n = 20; n < 40; ++n) ASSERT_OK(step(n));
   const TierStats after = table->tier_stats();
-  // 50 new rows per step are copied to the device; the hot rows are on it
-  // already.
-  EXPECT_GE(after.misses - before.misses, 1000);
-  EXPECT_LE(after.misses - before.misses, 1100);
+  // Above an SSD, 50 new rows per step are copied to the device; the hot rows
+  // are on it already. Above CPU memory, new rows are made there.
+  EXPECT_GE(after.misses - before.misses, HasSsd() ? 1000 : 0);
+  EXPECT_LE(after.misses - before.misses, HasSsd() ? 1100 : 0);
   std::vector<int32_t> tiers(hot.size());
   ASSERT_OK(FindTiers(*table, hot, tiers.data()));
   EXPECT_EQ(tiers, std::vector<int32_t>(hot.size(), kMemoryTier));
+}
+
+TEST_F(HbmDramRowsTest, RowsThatBecomeHotMoveToTheDevice) {
+  for (const CacheStrategy strategy : kCacheStrategies) {
+    TableOptions options = Options("v", 400 * RowBytes(1));
+    options.tier_strategy = strategy;
+    const auto table = MakeTable(options);
+    const auto in_memory = MakeTable(InMemory(options));
+    const Rule rule = Rules()[2];
+    std::vector<int64_t> keys(3000);
+    std::iota(keys.begin(), keys.end(), int64_t{0});
+    ASSERT_OK(Both({table, in_memory}, rule, 0, keys));
+    // Other rows become hot twice; each time they were in slower memory.
+    for (const int64_t first : {2700, 1500}) {
+      std::vector<int64_t> hot(100);
+      std::iota(hot.begin(), hot.end(), first);
+      for (int64_t step = 1; step < 60; ++step) {
+        ASSERT_OK(Both({table, in_memory}, rule, step, hot));
+      }
+      std::vector<int32_t> tiers(hot.size());
+      ASSERT_OK(FindTiers(*table, hot, tiers.data()));
+      EXPECT_GE(std::count(tiers.begin(), tiers.end(), kMemoryTier), 95)
+          << CacheStrategyName(strategy) << " from " << first;
+      const TierStats before = table->tier_stats();
+      ASSERT_OK(Both({table, in_memory}, rule, 60, hot));
+      EXPECT_LE(table->tier_stats().misses - before.misses, 5);
+    }
+    ExpectSame(*table, *in_memory, rule.slots);
+  }
+}
+
+TEST_F(HbmDramRowsTest, LookupsAloneMoveRows) {
+  const auto table = MakeTable(Options("v", 400 * RowBytes(1)));
+  const Rule rule = Rules()[2];
+  std::vector<int64_t> keys(3000), hot(100), splits(101);
+  std::iota(keys.begin(), keys.end(), int64_t{0});
+  std::iota(hot.begin(), hot.end(), int64_t{2000});
+  std::iota(splits.begin(), splits.end(), int64_t{0});
+  ASSERT_OK(Both({table}, rule, 0, keys));
+  std::vector<float> before(hot.size() * kDim), pooled(hot.size() * kDim);
+  ASSERT_OK(table->Gather(hot, before.data(), nullptr));
+  PooledInput in;
+  in.table = table.get();
+  in.batch_size = in.num_ids = hot.size();
+  in.ids64 = hot.data();
+  in.row_splits = splits.data();
+  std::vector<float*> outputs = {pooled.data()};
+  for (int k = 0; k < 60; ++k) {
+    std::shared_ptr<const LookupPlan> plan;
+    ASSERT_OK(PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
+    ASSERT_EQ(pooled, before) << k;
+  }
+  std::vector<int32_t> tiers(hot.size());
+  ASSERT_OK(FindTiers(*table, hot, tiers.data()));
+  EXPECT_GE(std::count(tiers.begin(), tiers.end(), kMemoryTier), 95);
+}
+
+TEST_F(HbmDramRowsTest, RowsThatHaveMovedAreErasedAndMadeAgain) {
+  // Between steps that move rows, erases half of the keys, hot and cold, and
+  // then all, so that handles are used again.
+  const TableOptions options = Options("v", 100 * RowBytes(1));
+  const auto table = MakeTable(options);
+  const auto in_memory = MakeTable(InMemory(options));
+  const Rule rule = Rules()[2];
+  for (int round = 0; round < 12; ++round) {
+    for (int64_t step = 0; step < 12; ++step) {
+      ASSERT_OK(Both({table, in_memory}, rule, 20 * round + step,
+                     Ids(300, 1000 + 100 * round)));
+    }
+    ExpectSame(*table, *in_memory, rule.slots);
+    std::vector<int64_t> gone;
+    for (int64_t key = -600; key < 2400; ++key) {
+      if (round % 4 == 3 || random_() % 2 == 0) gone.push_back(key);
+    }
+    ASSERT_EQ(testing::Erased(table.get(), gone),
+              testing::Erased(in_memory.get(), gone));
+    ExpectSame(*table, *in_memory, rule.slots);
+    ASSERT_GE(table->tier_stats().memory_rows + StoredRows(*table),
+              table->size());
+  }
 }
 
 TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
@@ -391,17 +472,15 @@ TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
   // Reads all rows once, so that all modified rows are written back.
   ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
   const TierStats before = table->tier_stats();
-  // With an SSD, rows that were read from the file go to CPU memory.
-  if (!HasSsd()) {
-    EXPECT_EQ(before.written_bytes, 2000 * RowBytes(1));
-  }
   const int64_t to_file = table->tier_stats_below().written_bytes;
   for (int k = 0; k < 3; ++k) {
     ASSERT_OK(table->Gather(keys, rows.data(), &pool_));
   }
   const TierStats after = table->tier_stats();
-  EXPECT_GT(after.misses - before.misses, 3000);
-  if (!HasSsd()) {
+  if (HasSsd()) {
+    EXPECT_GT(after.misses - before.misses, 3000);
+  } else {  // read in place
+    EXPECT_EQ(after.misses, before.misses);
     EXPECT_EQ(after.written_bytes, before.written_bytes);
   }
   // Less than 100 rows were not in the file yet.

@@ -1,0 +1,444 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/engine/rows/gpu/row_places.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu/row_at.cuh"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+// RowRecord::uses: bit 31 is set while the handle has a row, bit 30 while its
+// row is chosen to move or to stay. The other bits, 0 if it was never offered:
+//   LFU        bits 24 to 29: time of the last offer, in periods; the others:
+//              number of offers, halved for each period since then
+//   LRU, FIFO  number of the call of the last offer
+constexpr uint32_t kChosen = kHasRow >> 1;
+constexpr uint32_t kBits = kChosen - 1;
+constexpr int kCountBits = 24;
+constexpr uint32_t kMaxCount = (1u << kCountBits) - 1;
+constexpr uint32_t kPeriods = 64;
+constexpr uint32_t kLfuMoves = 256;  // calls per period
+
+constexpr int kChooseThreads = 1024;
+static_assert(kMaxMoves <= kChooseThreads, "a thread for each");
+constexpr int kMaxSampled = 16384;  // ids of a table that are looked at
+constexpr uint32_t kWindow = 4;
+constexpr int kTables = 16;
+
+struct MoveTable {
+  PiecesView rows;
+  const RowHandle* handles;
+  int64_t first, stride;
+  int32_t num_sampled;
+  int32_t max_moves;
+  uint32_t now;
+  int32_t strategy;  // CacheStrategy
+  bool is_forced;
+};
+struct MoveTables {
+  MoveTable of[kTables];
+};
+static_assert(sizeof(MoveTables) <= 4000, "arguments of a kernel");
+
+__device__ RowRecord* RecordOf(const PlacesView& placed, uint32_t number) {
+  RowRecord* const piece = placed.records[number >> kPlacesLog2];
+  return piece == nullptr ? nullptr
+                          : piece + (number & ((1u << kPlacesLog2) - 1));
+}
+
+__device__ void SetPlace(const PlacesView& placed, RowHandle handle,
+                         uint32_t place) {
+  placed.places[handle >> kPlacesLog2][handle & ((1u << kPlacesLog2) - 1)] =
+      handle ^ place;
+  RecordOf(placed, place)->owner = handle ^ place;
+}
+
+__device__ uint32_t CountOf(uint32_t bits, uint32_t now) {
+  const uint32_t period = now / kLfuMoves % kPeriods;
+  const uint32_t passed = (period - (bits >> kCountBits)) % kPeriods;
+  return passed >= kCountBits ? 0 : (bits & kMaxCount) >> passed;
+}
+
+// How much a row deserves its place. 0: it was never offered, or long ago.
+__device__ uint32_t WorthOf(int strategy, uint32_t uses, uint32_t now) {
+  const uint32_t bits = uses & kBits;
+  if (strategy == static_cast<int>(CacheStrategy::kLfu)) {
+    return CountOf(bits, now);
+  }
+  return bits == 0 ? 0 : kBits - ((now - bits) & kBits);
+}
+
+__device__ uint32_t AfterOffer(int strategy, uint32_t uses, uint32_t now) {
+  uint32_t bits = now & kBits;
+  if (strategy == static_cast<int>(CacheStrategy::kLfu)) {
+    bits = now / kLfuMoves % kPeriods << kCountBits |
+           min(CountOf(uses & kBits, now) + 1, kMaxCount);
+  }
+  return (uses & ~kBits) | bits;
+}
+
+__device__ bool IsBetter(int strategy, uint32_t worth, uint32_t other) {
+  if (strategy == static_cast<int>(CacheStrategy::kFifo)) return true;
+  if (strategy == static_cast<int>(CacheStrategy::kLru)) return worth > other;
+  return worth > 2 * other + 1;
+}
+
+// Records that the row was offered. Returns whether its row is to move to GPU
+// memory if there is a row there that is worth less, and marks it as chosen.
+__device__ bool TakeOffer(const MoveTable& table, RowHandle handle,
+                          uint32_t* worth) {
+  if (handle >= kFirstReservedHandle) return false;
+  RowRecord* const record = RecordOf(table.rows.placed, handle);
+  const uint32_t before = record->uses;
+  if ((before & kHasRow) == 0) return false;
+  // If another thread changes it, one of the two offers is not counted.
+  atomicCAS(&record->uses, before,
+            AfterOffer(table.strategy, before, table.now));
+  *worth = table.is_forced ? kBits : WorthOf(table.strategy, before, table.now);
+  const bool is_on_gpu =
+      PlaceOf(table.rows.placed, handle) < table.rows.placed.num_on_gpu;
+  // The rows of a forced offer that are in GPU memory are chosen to stay.
+  if (*worth == 0 || (is_on_gpu && !table.is_forced)) return false;
+  const uint32_t old = atomicOr(&record->uses, kChosen);
+  return (old & kChosen) == 0 && !is_on_gpu;
+}
+
+// Returns the handle of the row in GPU memory, among kWindow places from
+// 'place' on, that is worth least; kNoRow if there is none.
+__device__ RowHandle WorstRow(const MoveTable& table, uint32_t place,
+                              uint32_t* worth) {
+  const PlacesView& placed = table.rows.placed;
+  RowHandle worst = ev::kNoRow;
+  for (uint32_t w = 0; w < kWindow; ++w) {
+    const uint32_t at = (place + w) % placed.num_on_gpu;
+    const RowRecord* const visited = RecordOf(placed, at);
+    if (visited == nullptr) continue;
+    const RowHandle handle = visited->owner ^ at;
+    const RowRecord* const record = RecordOf(placed, handle);
+    const uint32_t uses = record->uses;
+    if ((uses & kHasRow) == 0 || (uses & kChosen) != 0) continue;
+    const uint32_t its = WorthOf(table.strategy, uses, table.now);
+    if (worst != ev::kNoRow && its >= *worth) continue;
+    worst = handle;
+    *worth = its;
+  }
+  return worst;
+}
+
+// One block per table.
+__global__ void __launch_bounds__(kChooseThreads)
+    ChooseMovesKernel(MoveTables tables) {
+  const MoveTable& table = tables.of[blockIdx.x];
+  const PlacesView& placed = table.rows.placed;
+  PlaceState* const state = placed.state;
+  __shared__ RowHandle chosen[kMaxMoves];
+  __shared__ uint32_t worths[kMaxMoves];
+  __shared__ int num_chosen, num_moves;
+  if (threadIdx.x == 0) num_chosen = num_moves = 0;
+  __syncthreads();
+  for (int k = threadIdx.x; k < table.num_sampled; k += kChooseThreads) {
+    const RowHandle handle = table.handles[table.first + k * table.stride];
+    uint32_t worth = 0;
+    if (!TakeOffer(table, handle, &worth)) continue;
+    const int at = atomicAdd(&num_chosen, 1);
+    if (at < table.max_moves) {
+      chosen[at] = handle;
+      worths[at] = worth;
+    } else {
+      atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
+    }
+  }
+  __syncthreads();
+  const int count = min(num_chosen, table.max_moves);
+  const uint32_t hand = state->hand;
+  if (static_cast<int>(threadIdx.x) < count) {
+    const RowHandle handle = chosen[threadIdx.x];
+    uint32_t worth = 0;
+    const RowHandle worst =
+        WorstRow(table, hand + threadIdx.x * kWindow, &worth);
+    if (worst != ev::kNoRow &&
+        (table.is_forced ||
+         IsBetter(table.strategy, worths[threadIdx.x], worth))) {
+      const int at = atomicAdd(&num_moves, 1);
+      state->from_host[at] = handle;
+      state->from_gpu[at] = worst;
+    } else {
+      atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    state->hand = (hand + count * kWindow) % placed.num_on_gpu;
+    state->num_moves = num_moves;
+    state->moves += num_moves;
+  }
+  if (!table.is_forced) return;
+  for (int k = threadIdx.x; k < table.num_sampled; k += kChooseThreads) {
+    const RowHandle handle = table.handles[k];
+    if (handle >= kFirstReservedHandle) continue;
+    if (PlaceOf(placed, handle) >= placed.num_on_gpu) continue;
+    atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
+  }
+}
+
+constexpr int kWarpsOfMoves = kThreads / 32;
+
+template <typename T>
+__device__ void SwapFloats(T* a, T* b, int64_t n) {
+  for (int64_t e = threadIdx.x % 32; e < n; e += 32) {
+    const T of_a = a[e], of_b = b[e];
+    a[e] = of_b;
+    b[e] = of_a;
+  }
+}
+
+// A warp per move.
+__global__ void __launch_bounds__(kThreads) SwapRowsKernel(MoveTables tables) {
+  const MoveTable& table = tables.of[blockIdx.y];
+  const PlacesView& placed = table.rows.placed;
+  const PlaceState* const state = placed.state;
+  const uint32_t at = blockIdx.x * kWarpsOfMoves + threadIdx.x / 32;
+  if (at >= state->num_moves) return;
+  const RowHandle from_host = state->from_host[at];
+  const RowHandle from_gpu = state->from_gpu[at];
+  const uint32_t host_place = PlaceOf(placed, from_host);
+  const uint32_t gpu_place = PlaceOf(placed, from_gpu);
+  float* const a = AtPlace(table.rows, host_place);
+  float* const b = AtPlace(table.rows, gpu_place);
+  const int64_t floats = table.rows.stride;
+  if (floats % 4 == 0) {
+    SwapFloats(reinterpret_cast<float4*>(a), reinterpret_cast<float4*>(b),
+               floats / 4);
+  } else {
+    SwapFloats(a, b, floats);
+  }
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  SetPlace(placed, from_host, gpu_place);
+  SetPlace(placed, from_gpu, host_place);
+  atomicAnd(&RecordOf(placed, from_host)->uses, ~kChosen);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    ForgetUsesKernel(PlacesView placed, const RowHandle* handles,
+                     int64_t count) {
+  const int64_t i = FirstIndex();
+  if (i < count) RecordOf(placed, handles[i])->uses = 0;
+}
+
+// A warp per forgotten handle. The row at its place moves to the place that
+// becomes free: the first one, on the way from place to place, whose own handle
+// keeps its row.
+__global__ void __launch_bounds__(kThreads)
+    FreePlacesKernel(PiecesView rows, const RowHandle* handles, int64_t count,
+                     uint32_t* targets) {
+  const int64_t i = FirstIndex() / 32;
+  if (i >= count) return;
+  const PlacesView& placed = rows.placed;
+  const RowHandle handle = handles[i];
+  const RowHandle owner = RecordOf(placed, handle)->owner ^ handle;
+  uint32_t target = handle;
+  if ((RecordOf(placed, owner)->uses & kHasRow) != 0) {
+    do {
+      target = PlaceOf(placed, target);
+    } while ((RecordOf(placed, target)->uses & kHasRow) == 0);
+    const float* const from = AtPlace(rows, handle);
+    float* const to = AtPlace(rows, target);
+    for (int64_t e = threadIdx.x % 32; e < rows.stride; e += 32) {
+      to[e] = from[e];
+    }
+  }
+  if (threadIdx.x % 32 == 0) targets[i] = target;
+}
+
+// Moves the owners of places that their own handles take back. 'owner' of these
+// places is read here and written by TakeBackKernel.
+__global__ void __launch_bounds__(kThreads)
+    MoveOwnersKernel(PlacesView placed, const RowHandle* handles, int64_t count,
+                     const uint32_t* targets) {
+  const int64_t i = FirstIndex();
+  if (i >= count || targets[i] == handles[i]) return;
+  SetPlace(placed, RecordOf(placed, handles[i])->owner ^ handles[i],
+           targets[i]);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    TakeBackKernel(PlacesView placed, const RowHandle* handles,
+                   int64_t count) {
+  const int64_t i = FirstIndex();
+  if (i < count) SetPlace(placed, handles[i], handles[i]);
+}
+
+}  // namespace
+
+RowPlaces::RowPlaces(CacheStrategy strategy)
+    : strategy_(strategy),
+      places_(/*stride=*/1, kPlacesLog2, /*are_zeros=*/true),
+      records_(sizeof(RowRecord) / sizeof(float), kPlacesLog2,
+               /*are_zeros=*/true) {}
+
+Status RowPlaces::Reserve(RowHandle handle) {
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (state_.data() == nullptr) {
+      DeviceBuffer state;
+      EV_RETURN_IF_ERROR(
+          state.Allocate(sizeof(PlaceState), "the state of moves"));
+      EV_CUDA_RETURN_IF_ERROR(
+          cudaMemset(state.data(), 0, sizeof(PlaceState)));
+      EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
+      state_ = std::move(state);
+    }
+  }
+  EV_RETURN_IF_ERROR(places_.Reserve(handle));
+  EV_RETURN_IF_ERROR(records_.Reserve(handle));
+  const int64_t end = static_cast<int64_t>(handle >> kPlacesLog2 << kPlacesLog2)
+                      + (int64_t{1} << kPlacesLog2);
+  int64_t before = end_;
+  while (before < end && !end_.compare_exchange_weak(before, end)) {
+  }
+  return Status::OK();
+}
+
+PlacesView RowPlaces::view(int64_t num_on_gpu) const {
+  PlacesView view;
+  view.places =
+      reinterpret_cast<uint32_t* const*>(places_.view().pieces);
+  view.records = reinterpret_cast<RowRecord* const*>(records_.view().pieces);
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    view.state = state_.as<PlaceState>();
+  }
+  view.num_on_gpu = static_cast<uint32_t>(
+      std::min<int64_t>(num_on_gpu, kFirstReservedHandle));
+  return view;
+}
+
+int64_t RowPlaces::bytes() const {
+  return places_.bytes() + records_.bytes() + sizeof(PlaceState);
+}
+
+Status RowPlaces::Find(RowHandle handle, uint32_t* place) const {
+  const uint32_t* const piece = reinterpret_cast<const uint32_t*>(
+      places_.address(handle >> kPlacesLog2));
+  uint32_t word = 0;
+  EV_CUDA_RETURN_IF_ERROR(
+      cudaMemcpy(&word, piece + (handle & ((1u << kPlacesLog2) - 1)),
+                 sizeof(word), cudaMemcpyDeviceToHost));
+  *place = word ^ handle;
+  return Status::OK();
+}
+
+Status RowPlaces::Count(int64_t* hits, int64_t* misses, int64_t* moves) const {
+  *hits = *misses = *moves = 0;
+  PlaceState state;
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    if (state_.data() == nullptr) return Status::OK();
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpy(&state, state_.data(),
+                                       offsetof(PlaceState, hand),
+                                       cudaMemcpyDeviceToHost));
+  }
+  *hits = state.hits;
+  *misses = state.misses;
+  *moves = state.moves;
+  return Status::OK();
+}
+
+Status RowPlaces::LaunchForget(const PiecesView& rows, const RowHandle* handles,
+                               int64_t count, uint32_t* targets,
+                               StreamView stream) {
+  if (count == 0) return Status::OK();
+  const cudaStream_t s = stream.get();
+  const int blocks = BlocksFor(count);
+  ForgetUsesKernel<<<blocks, kThreads, 0, s>>>(rows.placed, handles, count);
+  FreePlacesKernel<<<BlocksFor(32 * count), kThreads, 0, s>>>(rows, handles,
+                                                              count, targets);
+  MoveOwnersKernel<<<blocks, kThreads, 0, s>>>(rows.placed, handles, count,
+                                               targets);
+  TakeBackKernel<<<blocks, kThreads, 0, s>>>(rows.placed, handles, count);
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("a kernel that frees places");
+  return Status::OK();
+}
+
+void RowPlaces::Clear() {
+  places_.Clear();
+  records_.Clear();
+  end_ = 0;
+}
+
+RowPlaces::Use::Use(std::shared_ptr<RowPlaces> places)
+    : places_(std::move(places)) {
+  std::unique_lock<std::mutex> lock(places_->order_mu_);
+  places_->opened_.wait(lock, [this] { return !places_->is_moving_; });
+  ++places_->num_uses_;
+}
+
+RowPlaces::Use::~Use() {
+  std::lock_guard<std::mutex> lock(places_->order_mu_);
+  --places_->num_uses_;
+}
+
+RowPlaces::Moving::Moving(std::shared_ptr<RowPlaces> places)
+    : places_(std::move(places)) {
+  std::lock_guard<std::mutex> lock(places_->order_mu_);
+  is_closed_ = places_->num_uses_ == 0 && !places_->is_moving_;
+  if (is_closed_) places_->is_moving_ = true;
+}
+
+RowPlaces::Moving::~Moving() {
+  if (!is_closed_) return;
+  {
+    std::lock_guard<std::mutex> lock(places_->order_mu_);
+    places_->is_moving_ = false;
+  }
+  places_->opened_.notify_all();
+}
+
+Status RowPlaces::LaunchMoves(Span<const Offer> offers, StreamView stream) {
+  const int total = static_cast<int>(offers.size());
+  for (int begin = 0; begin < total; begin += kTables) {
+    const int n = std::min(kTables, total - begin);
+    MoveTables tables = {};
+    int most = 0;
+    for (int k = 0; k < n; ++k) {
+      const Offer& offer = offers[begin + k];
+      RowPlaces* const places = offer.places;
+      MoveTable* const to = &tables.of[k];
+      to->rows = offer.rows;
+      to->handles = offer.handles;
+      to->now = ++places->calls_;
+      to->strategy = static_cast<int32_t>(places->strategy_);
+      to->is_forced = offer.is_forced;
+      to->num_sampled = static_cast<int32_t>(
+          std::min<int64_t>(offer.num_ids, kMaxSampled));
+      to->stride = offer.num_ids / std::max(1, to->num_sampled);
+      // Other ids in each call.
+      if (to->stride > 1) to->first = to->now * uint64_t{40503} % to->stride;
+      // A step moves some thousand rows, which takes about .1 ms of the link.
+      const int share = offer.is_forced
+                            ? kMaxMoves
+                            : std::min(kMaxMoves, std::max(64, 4 * kMaxMoves / total));
+      const int64_t windows = offer.rows.placed.num_on_gpu / kWindow;
+      to->max_moves = static_cast<int32_t>(std::min<int64_t>(
+          share, std::max<int64_t>(1, windows)));
+      most = std::max(most, to->max_moves);
+    }
+    ChooseMovesKernel<<<n, kChooseThreads, 0, stream.get()>>>(tables);
+    const dim3 grid((most + kWarpsOfMoves - 1) / kWarpsOfMoves, n);
+    SwapRowsKernel<<<grid, kThreads, 0, stream.get()>>>(tables);
+  }
+  EV_CUDA_RETURN_IF_LAUNCH_FAILED("a kernel that moves rows");
+  return Status::OK();
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,173 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// RowPlaces: where the rows of a table are that has more rows than its share of
+// GPU memory. Kernels reach every row by its address, in GPU memory or, over
+// the link, in pinned host memory. So a lookup or an update of such a table is
+// an ordinary step, and no row must move to be used. Rows that are used often
+// move to GPU memory.
+//
+// A PLACE is memory for one row (RowPieces). Places and handles are the same
+// numbers: places below num_on_gpu are in GPU memory, and a row is made at the
+// place with the number of its handle. A move swaps the rows of two handles.
+// So the places of all handles are always a permutation, and no place is ever
+// searched for. A handle without a row has its own place.
+//
+// MOVES. A step offers some of its ids (LaunchMoves). Of these rows, those that
+// are in host memory and were offered before are compared with rows in GPU
+// memory, at most kMaxMoves of a table at a time, by the table's cache strategy
+// (policy/cache_strategy.h):
+//
+//   LFU   the number of times that a row was offered, halved every kLfuMoves
+//         calls, must be more than twice that of the other row, plus one
+//   LRU   the row's use before this one must be later than the other row's last
+//   FIFO  the rows in GPU memory leave in turn
+//
+// A clock hand goes round the places in GPU memory and offers the worst of
+// kWindow rows. Whatever moves, results have the same bits.
+//
+// ORDER. Moves run in the order of a stream, after all earlier work on the rows
+// and before all later. A call that is going to enqueue work on the rows, and
+// to add its event to RowEvents later, holds a Use meanwhile. Moves are enqueued
+// only while there is no Use (Moving), and a Use that starts meanwhile waits for
+// that. Moves never wait.
+//
+// MEMORY: 12 bytes of GPU memory per handle, in pieces of 65,536 handles.
+
+#ifndef KERNELS_ENGINE_ROWS_GPU_ROW_PLACES_H_
+#define KERNELS_ENGINE_ROWS_GPU_ROW_PLACES_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "kernels/engine/base/gpu/device_buffer.h"
+#include "kernels/engine/base/gpu/stream.h"
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/base/status.h"
+#include "kernels/engine/policy/cache_strategy.h"
+#include "kernels/engine/rows/gpu/row_pieces.h"
+
+namespace ev {
+namespace gpu {
+
+// Log2 of the handles per piece. The word of handle h is the (h mod
+// 2^kPlacesLog2)-th of piece h >> kPlacesLog2. It is the exclusive or of handle
+// and place, so that zeroed memory gives every handle its own place.
+constexpr int kPlacesLog2 = 16;
+
+// Maximum number of rows of a table that one call moves to GPU memory.
+constexpr int kMaxMoves = 1024;
+
+// What is known about the row of handle h, and the handle whose row is at place
+// h: the exclusive or of both numbers.
+struct RowRecord {
+  uint32_t uses;
+  uint32_t owner;
+};
+
+constexpr uint32_t kHasRow = 1u << 31;  // in RowRecord::uses: h has a row
+
+// In GPU memory.
+struct PlaceState {
+  // Rows read by lookups, by where they were, and moves.
+  unsigned long long hits, misses, moves;  // NOLINT: what atomicAdd takes
+  uint32_t hand;       // the place in GPU memory that is visited next
+  uint32_t num_moves;  // that the last call has chosen
+  // The rows that they swap: one in host memory and one in GPU memory.
+  RowHandle from_host[kMaxMoves], from_gpu[kMaxMoves];
+};
+
+class RowPlaces {
+ public:
+  // Allocates nothing on the device.
+  explicit RowPlaces(CacheStrategy strategy);
+
+  // --- Thread-safe. REQUIRE: the table's device is current ---
+
+  bool Has(RowHandle handle) const { return records_.Has(handle); }
+  // Allocates the memory for what is known about the row. ResourceExhausted.
+  Status Reserve(RowHandle handle);
+  // num_on_gpu: number of the places in GPU memory, from 0 on.
+  PlacesView view(int64_t num_on_gpu) const;
+  int64_t bytes() const;
+  // Whether handles were reserved beyond that many.
+  bool has_any_on_host(int64_t num_on_gpu) const { return end_ > num_on_gpu; }
+  // Reads the row's place after the work of the device that is finished.
+  Status Find(RowHandle handle, uint32_t* place) const;
+  // Reads hits, misses and moves.
+  Status Count(int64_t* hits, int64_t* misses, int64_t* moves) const;
+  // Enqueues the return of these handles, [count], in device memory, which have
+  // no rows any more, to their own places. The rows that are there move to the
+  // places that become free. targets: [count], memory for the kernels. REQUIRES
+  // that no other call is running.
+  Status LaunchForget(const PiecesView& rows, const RowHandle* handles,
+                      int64_t count, uint32_t* targets, StreamView stream);
+
+  // --- REQUIRES that no other call is running ---
+
+  // Every handle has its own place again.
+  void Clear();
+
+  // --- Order ---
+
+  // See ORDER. Starting one waits while moves are enqueued.
+  class Use {
+   public:
+    explicit Use(std::shared_ptr<RowPlaces> places);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    const std::shared_ptr<RowPlaces> places_;
+  };
+  // While it lives, no Use starts. is_closed() is false, and it does nothing, if
+  // there is a Use or another Moving.
+  class Moving {
+   public:
+    explicit Moving(std::shared_ptr<RowPlaces> places);
+    ~Moving();
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+    bool is_closed() const { return is_closed_; }
+
+   private:
+    const std::shared_ptr<RowPlaces> places_;
+    bool is_closed_ = false;
+  };
+
+  // The ids that a step offers, [num_ids] handles in device memory.
+  struct Offer {
+    RowPlaces* places = nullptr;
+    PiecesView rows;
+    const RowHandle* handles = nullptr;
+    int64_t num_ids = 0;
+    bool is_forced = false;  // move all of them to GPU memory; num_ids <= kMaxMoves
+  };
+  // Enqueues the choice and the moves of all tables, two kernels for every 16
+  // tables. REQUIRES: a Moving of each is closed; the stream waits for all work
+  // on the rows, and later work on them waits for the stream.
+  static Status LaunchMoves(Span<const Offer> offers, StreamView stream);
+
+ private:
+  const CacheStrategy strategy_;
+  RowPieces places_, records_;
+  mutable std::mutex mu_;  // guards state_ while it is made
+  DeviceBuffer state_;
+  std::atomic<int64_t> end_{0};      // above all handles that were reserved
+  std::atomic<uint32_t> calls_{0};   // of LaunchMoves
+
+  std::mutex order_mu_;
+  std::condition_variable opened_;
+  int num_uses_ = 0;
+  bool is_moving_ = false;
+};
+
+}  // namespace gpu
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_ROWS_GPU_ROW_PLACES_H_

@@ -1,0 +1,79 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepCall: after an update, or after lookups without updates, rows that are
+// used often move to GPU memory (rows/gpu/row_places.h).
+
+#include <cuda_runtime_api.h>
+
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/rows/gpu_step/step_call.h"
+
+namespace ev {
+namespace gpu {
+namespace {
+
+// After that many lookups of a table without an update, none is expected.
+constexpr int kLookupsAlone = 4;
+
+}  // namespace
+
+Status StepCall::MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
+                          StreamView stream, InFlightEvents* followed,
+                          std::shared_ptr<DeviceEvent>* moved) const {
+  std::vector<RowPlaces::Offer> offers;
+  std::vector<GpuRows*> offered;
+  std::list<RowPlaces::Moving> moving;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    const std::shared_ptr<RowPlaces>& places = rows[k]->places();
+    if (places == nullptr) continue;
+    const Table& table = tables_[numbers[k]];
+    RowPlaces::Offer offer;
+    offer.places = places.get();
+    offer.rows = rows[k]->pieces();
+    offer.handles = OnDevice<RowHandle>(on_device_.handles) + table.id_begin;
+    offer.num_ids = table.num_ids;
+    if (!places->has_any_on_host(offer.rows.placed.num_on_gpu)) continue;
+    moving.emplace_back(places);
+    if (!moving.back().is_closed()) {
+      moving.pop_back();
+      continue;
+    }
+    EV_RETURN_IF_ERROR(
+        FollowAll(rows[k]->events().in_flight(), stream, followed));
+    offers.push_back(offer);
+    offered.push_back(rows[k]);
+  }
+  if (offers.empty()) return Status::OK();
+  Status status = RowPlaces::LaunchMoves(offers, stream);
+  if (status.ok()) status = DeviceEvent::Record(stream, moved);
+  if (!status.ok()) {
+    // Other streams do not wait for what was enqueued.
+    EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream.get()));
+    return status;
+  }
+  for (GpuRows* of : offered) of->events().Add(*moved, *followed);
+  return Status::OK();
+}
+
+Status StepCall::MoveAfterLookups() {
+  std::vector<int> numbers;
+  std::vector<GpuRows*> rows;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    GpuRows* const of = tables_[t].rows;
+    if (of->places() == nullptr || ++of->hints().lookups < kLookupsAlone) {
+      continue;
+    }
+    numbers.push_back(static_cast<int>(t));
+    rows.push_back(of);
+  }
+  std::shared_ptr<DeviceEvent> moved;
+  return MoveRows(numbers, rows, context_->stream(), &followed_, &moved);
+}
+
+}  // namespace gpu
+}  // namespace ev

@@ -1,0 +1,112 @@
+// Copyright 2026 The SparseOperationKit Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stand-in device's places of rows (rows/gpu/row_places.h): which rows of a
+// table with a budget are in the device's memory. The rows themselves do not
+// move; host_device_rows.cc keeps them by handle.
+
+#ifndef KERNELS_ENGINE_TESTING_HOST_DEVICE_PLACES_H_
+#define KERNELS_ENGINE_TESTING_HOST_DEVICE_PLACES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "kernels/engine/base/row_handle.h"
+#include "kernels/engine/base/span.h"
+#include "kernels/engine/rows/row_home.h"
+#include "kernels/engine/testing/host_device_distinct.h"
+
+namespace ev {
+namespace testing {
+
+// The caller's lock guards it.
+class HostPlaces {
+ public:
+  explicit HostPlaces(int64_t budget) : budget_(budget) {}
+
+  void SetRowBytes(int64_t bytes) {
+    row_bytes_ = bytes;
+    num_on_device_ = std::max<int64_t>(64, budget_ / bytes);
+  }
+  void Add(RowHandle handle) {
+    Check(Of(handle) == handle, "a new row's handle has another place", handle);
+    live_.insert(handle);
+  }
+  void Forget(Span<const RowHandle> handles) {
+    for (RowHandle handle : handles) {
+      const RowHandle owner = OwnerOf(handle), place = Of(handle);
+      if (owner != handle) Put(owner, place);
+      Put(handle, handle);
+      live_.erase(handle);
+    }
+  }
+  void Clear() {
+    live_.clear();
+    places_.clear();
+    owners_.clear();
+  }
+
+  // Counts the read of a row.
+  void Read(RowHandle handle) {
+    if (handle < kFirstReservedHandle) ++(IsOnDevice(handle) ? hits_ : misses_);
+  }
+  // Moves all these rows to the device, in place of rows that are not among
+  // them.
+  void Use(Span<const RowHandle> handles) {
+    const std::unordered_set<RowHandle> used(handles.begin(), handles.end());
+    for (RowHandle handle : handles) {
+      if (live_.count(handle) == 0 || IsOnDevice(handle)) continue;
+      for (int64_t visited = 0; visited < num_on_device_; ++visited) {
+        hand_ = (hand_ + 1) % num_on_device_;
+        const RowHandle other = OwnerOf(static_cast<RowHandle>(hand_));
+        if (live_.count(other) == 0 || used.count(other) != 0) continue;
+        const RowHandle place = Of(handle);
+        Put(handle, Of(other));
+        Put(other, place);
+        ++moves_;
+        break;
+      }
+    }
+  }
+
+  bool IsOnDevice(RowHandle handle) const {
+    return Of(handle) < num_on_device_;
+  }
+  TierStats stats() const {
+    TierStats stats;
+    for (RowHandle handle : live_) {
+      ++(IsOnDevice(handle) ? stats.memory_rows : stats.stored_rows);
+    }
+    stats.stored_bytes = stats.stored_rows * row_bytes_;
+    stats.hits = hits_;
+    stats.misses = misses_;
+    stats.written_bytes = moves_ * row_bytes_;
+    return stats;
+  }
+
+ private:
+  using Map = std::unordered_map<RowHandle, RowHandle>;
+  static RowHandle Find(const Map& map, RowHandle of) {
+    const auto found = map.find(of);
+    return found == map.end() ? of : found->second;
+  }
+  RowHandle Of(RowHandle handle) const { return Find(places_, handle); }
+  RowHandle OwnerOf(RowHandle place) const { return Find(owners_, place); }
+  void Put(RowHandle handle, RowHandle place) {
+    places_[handle] = place;
+    owners_[place] = handle;
+  }
+
+  const int64_t budget_;
+  int64_t row_bytes_ = 0, num_on_device_ = 0, hand_ = 0;
+  int64_t hits_ = 0, misses_ = 0, moves_ = 0;
+  std::unordered_set<RowHandle> live_;
+  Map places_, owners_;
+};
+
+}  // namespace testing
+}  // namespace ev
+
+#endif  // KERNELS_ENGINE_TESTING_HOST_DEVICE_PLACES_H_
