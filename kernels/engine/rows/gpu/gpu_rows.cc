@@ -670,8 +670,9 @@ Status GpuRows::Prefetch(Span<const RowHandle> handles) {
   std::unique_ptr<TransferRing> ring;
   EV_RETURN_IF_ERROR(TransferRing::Acquire(turn_bytes(), &ring));
   EV_RETURN_IF_ERROR(events_.Follow(ring->stream()));
-  for (int64_t begin = 0; begin < total; begin += kMaxMoves) {
-    const int64_t n = std::min<int64_t>(kMaxMoves, total - begin);
+  const int64_t per_turn = kTurnBytes / sizeof(RowHandle);
+  for (int64_t begin = 0; begin < total; begin += per_turn) {
+    const int64_t n = std::min(per_turn, total - begin);
     TransferRing::Turn* turn = nullptr;
     EV_RETURN_IF_ERROR(ring->Next(&turn));
     std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
@@ -684,7 +685,9 @@ Status GpuRows::Prefetch(Span<const RowHandle> handles) {
     offer.handles = reinterpret_cast<const RowHandle*>(turn->device);
     offer.num_ids = n;
     offer.is_forced = true;
-    EV_RETURN_IF_ERROR(RowPlaces::LaunchMoves({&offer, 1}, ring->stream()));
+    for (int64_t moved = 0; moved < n; moved += kMaxMoves) {
+      EV_RETURN_IF_ERROR(RowPlaces::LaunchMoves({&offer, 1}, ring->stream()));
+    }
     EV_RETURN_IF_ERROR(ring->End(turn));
   }
   EV_RETURN_IF_ERROR(ring->Wait());

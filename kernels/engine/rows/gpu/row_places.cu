@@ -27,18 +27,19 @@ constexpr uint32_t kMaxCount = (1u << kCountBits) - 1;
 constexpr uint32_t kPeriods = 64;
 constexpr uint32_t kLfuMoves = 256;  // calls per period
 
-constexpr int kChooseThreads = 1024;
-static_assert(kMaxMoves <= kChooseThreads, "a thread for each");
-constexpr int kMaxSampled = 16384;  // ids of a table that are looked at
-constexpr uint32_t kWindow = 4;
+constexpr int64_t kMaxSampled = 16384;  // ids of a table that are looked at
+// Rows of a table, and of all tables of a call, that move unless forced: some
+// thousand, which take about .1 ms of the link.
+constexpr int64_t kMovesOfTable = 1024, kMovesOfCall = 4096, kLeastMoves = 64;
+constexpr int64_t kWindow = 4;
 constexpr int kTables = 16;
 
 struct MoveTable {
   PiecesView rows;
   const RowHandle* handles;
   int64_t first, stride;
-  int32_t num_sampled;
-  int32_t max_moves;
+  int64_t num_sampled;
+  uint32_t max_moves;
   uint32_t now;
   int32_t strategy;  // CacheStrategy
   bool is_forced;
@@ -133,63 +134,43 @@ __device__ RowHandle WorstRow(const MoveTable& table, uint32_t place,
   return worst;
 }
 
-// One block per table.
-__global__ void __launch_bounds__(kChooseThreads)
-    ChooseMovesKernel(MoveTables tables) {
-  const MoveTable& table = tables.of[blockIdx.x];
-  const PlacesView& placed = table.rows.placed;
-  PlaceState* const state = placed.state;
-  __shared__ RowHandle chosen[kMaxMoves];
-  __shared__ uint32_t worths[kMaxMoves];
-  __shared__ int num_chosen, num_moves;
-  if (threadIdx.x == 0) num_chosen = num_moves = 0;
-  __syncthreads();
-  for (int k = threadIdx.x; k < table.num_sampled; k += kChooseThreads) {
-    const RowHandle handle = table.handles[table.first + k * table.stride];
-    uint32_t worth = 0;
-    if (!TakeOffer(table, handle, &worth)) continue;
-    const int at = atomicAdd(&num_chosen, 1);
-    if (at < table.max_moves) {
-      chosen[at] = handle;
-      worths[at] = worth;
-    } else {
-      atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
-    }
-  }
-  __syncthreads();
-  const int count = min(num_chosen, table.max_moves);
-  const uint32_t hand = state->hand;
-  if (static_cast<int>(threadIdx.x) < count) {
-    const RowHandle handle = chosen[threadIdx.x];
-    uint32_t worth = 0;
-    const RowHandle worst =
-        WorstRow(table, hand + threadIdx.x * kWindow, &worth);
-    if (worst != ev::kNoRow &&
-        (table.is_forced ||
-         IsBetter(table.strategy, worths[threadIdx.x], worth))) {
-      const int at = atomicAdd(&num_moves, 1);
-      state->from_host[at] = handle;
-      state->from_gpu[at] = worst;
-    } else {
-      atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    state->hand = (hand + count * kWindow) % placed.num_on_gpu;
-    state->num_moves = num_moves;
-    state->moves += num_moves;
-  }
-  if (!table.is_forced) return;
-  for (int k = threadIdx.x; k < table.num_sampled; k += kChooseThreads) {
-    const RowHandle handle = table.handles[k];
-    if (handle >= kFirstReservedHandle) continue;
-    if (PlaceOf(placed, handle) >= placed.num_on_gpu) continue;
-    atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
+// A thread per offered id.
+__global__ void __launch_bounds__(kThreads) OfferRowsKernel(MoveTables tables) {
+  const MoveTable& table = tables.of[blockIdx.y];
+  PlaceState* const state = table.rows.placed.state;
+  const int64_t k = FirstIndex();
+  if (k >= table.num_sampled) return;
+  const RowHandle handle = table.handles[table.first + k * table.stride];
+  uint32_t worth = 0;
+  if (!TakeOffer(table, handle, &worth)) return;
+  const uint32_t at = atomicAdd(&state->num_chosen[table.now % 2], 1u);
+  if (at < table.max_moves) {
+    state->chosen[at] = handle;
+    state->worth[at] = worth;
+  } else {
+    atomicAnd(&RecordOf(table.rows.placed, handle)->uses, ~kChosen);
   }
 }
 
-constexpr int kWarpsOfMoves = kThreads / 32;
+// A thread per chosen row.
+__global__ void __launch_bounds__(kThreads)
+    ChooseVictimsKernel(MoveTables tables) {
+  const MoveTable& table = tables.of[blockIdx.y];
+  const PlacesView& placed = table.rows.placed;
+  PlaceState* const state = placed.state;
+  const uint32_t at = static_cast<uint32_t>(FirstIndex());
+  if (at >= min(state->num_chosen[table.now % 2], table.max_moves)) return;
+  uint32_t worth = 0;
+  RowHandle victim = WorstRow(table, state->hand + at * kWindow, &worth);
+  if (victim != ev::kNoRow && !table.is_forced &&
+      !IsBetter(table.strategy, state->worth[at], worth)) {
+    victim = ev::kNoRow;
+  }
+  state->victim[at] = victim;
+  if (victim == ev::kNoRow) {
+    atomicAnd(&RecordOf(placed, state->chosen[at])->uses, ~kChosen);
+  }
+}
 
 template <typename T>
 __device__ void SwapFloats(T* a, T* b, int64_t n) {
@@ -200,17 +181,33 @@ __device__ void SwapFloats(T* a, T* b, int64_t n) {
   }
 }
 
-// A warp per move.
+// A warp per chosen row.
 __global__ void __launch_bounds__(kThreads) SwapRowsKernel(MoveTables tables) {
   const MoveTable& table = tables.of[blockIdx.y];
   const PlacesView& placed = table.rows.placed;
-  const PlaceState* const state = placed.state;
-  const uint32_t at = blockIdx.x * kWarpsOfMoves + threadIdx.x / 32;
-  if (at >= state->num_moves) return;
-  const RowHandle from_host = state->from_host[at];
-  const RowHandle from_gpu = state->from_gpu[at];
-  const uint32_t host_place = PlaceOf(placed, from_host);
-  const uint32_t gpu_place = PlaceOf(placed, from_gpu);
+  PlaceState* const state = placed.state;
+  const uint32_t count =
+      min(state->num_chosen[table.now % 2], table.max_moves);
+  if (table.is_forced) {
+    // Those that were chosen to stay.
+    for (int64_t k = FirstIndex(); k < table.num_sampled; k += IndexStep()) {
+      const RowHandle handle = table.handles[k];
+      if (handle >= kFirstReservedHandle ||
+          PlaceOf(placed, handle) >= placed.num_on_gpu) {
+        continue;
+      }
+      atomicAnd(&RecordOf(placed, handle)->uses, ~kChosen);
+    }
+  }
+  if (FirstIndex() == 0) {
+    state->hand = (state->hand + count * kWindow) % placed.num_on_gpu;
+    state->num_chosen[(table.now + 1) % 2] = 0;
+  }
+  const uint32_t at = static_cast<uint32_t>(FirstIndex() / 32);
+  if (at >= count || state->victim[at] == ev::kNoRow) return;
+  const RowHandle chosen = state->chosen[at], victim = state->victim[at];
+  const uint32_t host_place = PlaceOf(placed, chosen);
+  const uint32_t gpu_place = PlaceOf(placed, victim);
   float* const a = AtPlace(table.rows, host_place);
   float* const b = AtPlace(table.rows, gpu_place);
   const int64_t floats = table.rows.stride;
@@ -222,9 +219,10 @@ __global__ void __launch_bounds__(kThreads) SwapRowsKernel(MoveTables tables) {
   }
   __syncwarp();
   if (threadIdx.x % 32 != 0) return;
-  SetPlace(placed, from_host, gpu_place);
-  SetPlace(placed, from_gpu, host_place);
-  atomicAnd(&RecordOf(placed, from_host)->uses, ~kChosen);
+  SetPlace(placed, chosen, gpu_place);
+  SetPlace(placed, victim, host_place);
+  atomicAnd(&RecordOf(placed, chosen)->uses, ~kChosen);
+  atomicAdd(&state->moves, 1ull);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -404,11 +402,11 @@ RowPlaces::Moving::~Moving() {
 }
 
 Status RowPlaces::LaunchMoves(Span<const Offer> offers, StreamView stream) {
-  const int total = static_cast<int>(offers.size());
-  for (int begin = 0; begin < total; begin += kTables) {
-    const int n = std::min(kTables, total - begin);
+  const int64_t total = offers.size();
+  for (int64_t begin = 0; begin < total; begin += kTables) {
+    const int n = static_cast<int>(std::min<int64_t>(kTables, total - begin));
     MoveTables tables = {};
-    int most = 0;
+    int64_t most = 1, most_sampled = 1;
     for (int k = 0; k < n; ++k) {
       const Offer& offer = offers[begin + k];
       RowPlaces* const places = offer.places;
@@ -418,23 +416,27 @@ Status RowPlaces::LaunchMoves(Span<const Offer> offers, StreamView stream) {
       to->now = ++places->calls_;
       to->strategy = static_cast<int32_t>(places->strategy_);
       to->is_forced = offer.is_forced;
-      to->num_sampled = static_cast<int32_t>(
-          std::min<int64_t>(offer.num_ids, kMaxSampled));
-      to->stride = offer.num_ids / std::max(1, to->num_sampled);
+      to->num_sampled = offer.is_forced ? offer.num_ids
+                                        : std::min(offer.num_ids, kMaxSampled);
+      to->stride = offer.num_ids / std::max<int64_t>(1, to->num_sampled);
       // Other ids in each call.
-      if (to->stride > 1) to->first = to->now * uint64_t{40503} % to->stride;
-      // A step moves some thousand rows, which takes about .1 ms of the link.
-      const int share = offer.is_forced
-                            ? kMaxMoves
-                            : std::min(kMaxMoves, std::max(64, 4 * kMaxMoves / total));
-      const int64_t windows = offer.rows.placed.num_on_gpu / kWindow;
-      to->max_moves = static_cast<int32_t>(std::min<int64_t>(
-          share, std::max<int64_t>(1, windows)));
-      most = std::max(most, to->max_moves);
+      if (to->stride > 1) to->first = to->now * int64_t{40503} % to->stride;
+      const int64_t moves =
+          offer.is_forced
+              ? kMaxMoves
+              : std::min(kMovesOfTable,
+                         std::max(kLeastMoves, kMovesOfCall / total));
+      // Two rows have no place of their windows in common.
+      to->max_moves = static_cast<uint32_t>(std::min<int64_t>(
+          moves, std::max<int64_t>(1, offer.rows.placed.num_on_gpu / kWindow)));
+      most = std::max<int64_t>(most, to->max_moves);
+      most_sampled = std::max(most_sampled, to->num_sampled);
     }
-    ChooseMovesKernel<<<n, kChooseThreads, 0, stream.get()>>>(tables);
-    const dim3 grid((most + kWarpsOfMoves - 1) / kWarpsOfMoves, n);
-    SwapRowsKernel<<<grid, kThreads, 0, stream.get()>>>(tables);
+    const cudaStream_t s = stream.get();
+    OfferRowsKernel<<<dim3(BlocksFor(most_sampled), n), kThreads, 0, s>>>(
+        tables);
+    ChooseVictimsKernel<<<dim3(BlocksFor(most), n), kThreads, 0, s>>>(tables);
+    SwapRowsKernel<<<dim3(BlocksFor(32 * most), n), kThreads, 0, s>>>(tables);
   }
   EV_CUDA_RETURN_IF_LAUNCH_FAILED("a kernel that moves rows");
   return Status::OK();

@@ -15,7 +15,7 @@
 //
 // MOVES. A step offers some of its ids (LaunchMoves). Of these rows, those that
 // are in host memory and were offered before are compared with rows in GPU
-// memory, at most kMaxMoves of a table at a time, by the table's cache strategy
+// memory, some hundred of a table at a time, by the table's cache strategy
 // (policy/cache_strategy.h):
 //
 //   LFU   the number of times that a row was offered, halved every kLfuMoves
@@ -60,7 +60,7 @@ namespace gpu {
 constexpr int kPlacesLog2 = 16;
 
 // Maximum number of rows of a table that one call moves to GPU memory.
-constexpr int kMaxMoves = 1024;
+constexpr int kMaxMoves = 8192;
 
 // What is known about the row of handle h, and the handle whose row is at place
 // h: the exclusive or of both numbers.
@@ -75,10 +75,13 @@ constexpr uint32_t kHasRow = 1u << 31;  // in RowRecord::uses: h has a row
 struct PlaceState {
   // Rows read by lookups, by where they were, and moves.
   unsigned long long hits, misses, moves;  // NOLINT: what atomicAdd takes
-  uint32_t hand;       // the place in GPU memory that is visited next
-  uint32_t num_moves;  // that the last call has chosen
-  // The rows that they swap: one in host memory and one in GPU memory.
-  RowHandle from_host[kMaxMoves], from_gpu[kMaxMoves];
+  uint32_t hand;  // the place in GPU memory that is visited next
+  // Number of rows in host memory that call c has chosen, or more: [c mod 2].
+  uint32_t num_chosen[2];
+  // These rows, what they are worth, and the rows with which they swap; kNoRow
+  // for a row that stays.
+  RowHandle chosen[kMaxMoves], victim[kMaxMoves];
+  uint32_t worth[kMaxMoves];
 };
 
 class RowPlaces {
@@ -146,9 +149,9 @@ class RowPlaces {
     PiecesView rows;
     const RowHandle* handles = nullptr;
     int64_t num_ids = 0;
-    bool is_forced = false;  // move all of them to GPU memory; num_ids <= kMaxMoves
+    bool is_forced = false;  // kMaxMoves of them move to GPU memory
   };
-  // Enqueues the choice and the moves of all tables, two kernels for every 16
+  // Enqueues the choice and the moves of all tables, three kernels for every 16
   // tables. REQUIRES: a Moving of each is closed; the stream waits for all work
   // on the rows, and later work on them waits for the stream.
   static Status LaunchMoves(Span<const Offer> offers, StreamView stream);
