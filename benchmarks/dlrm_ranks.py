@@ -58,7 +58,9 @@ WHOLE, DENSE, SPARSE = GRAPHS = ("whole", "dense", "sparse")
 flags.DEFINE_list("graphs", list(GRAPHS), "Which graphs to time.")
 flags.DEFINE_string("exchange", "nccl", "Carrier of lookups between ranks.")
 flags.DEFINE_string("device", "/gpu:0", "Device of the model.")
-flags.DEFINE_enum("storage", "hbm", ["hbm", "dram"], "Storage of the rows.")
+flags.DEFINE_enum("storage", "hbm", ["hbm", "dram", "hbm_dram"], "Storage of the rows.")
+flags.DEFINE_float("memory_part", .1, "The part of a table's rows that fits in GPU memory, "
+                                      "with --storage=hbm_dram.")
 flags.DEFINE_enum("ids", "here", ["here", "fetched", "there"],
                   "Memory of the ids: CPU memory (here), the memory of --device (there), "
                   "or the latter with a copy to CPU memory before lookups (fetched).")
@@ -67,6 +69,7 @@ flags.DEFINE_list("batch", ["16384"], "Samples per step and rank; several are ti
 flags.DEFINE_integer("dim", 128, "Floats per row.")
 flags.DEFINE_integer("tables", defaults.TABLES, "Number of tables.")
 flags.DEFINE_integer("rows", 500 * 1000, "Rows of a table.")
+flags.DEFINE_integer("num_batches", 4, "Batches of ids that the steps rotate through.")
 flags.DEFINE_integer("steps", 30, "Measured steps.")
 flags.DEFINE_integer("warmup_steps", 15, "Steps before the clock starts.")
 flags.DEFINE_integer("threads", 0, "Threads that one op may use; 0: TensorFlow's "
@@ -82,7 +85,6 @@ _NUMBERS = 13
 
 # Collection of the variables that hold the model's input.
 _DATA = "benchmark_data"
-_NUM_BATCHES = 4
 
 
 def _mlp(x, widths, name, last_is_linear=False):
@@ -119,7 +121,8 @@ def _lookup(variables, batch_of, samples):
   workload = defaults.Workload("zipf", 1, FLAGS.dim, tables=FLAGS.tables,
                                batch=samples, rows=FLAGS.rows)
   with tf.device("/cpu:0"):
-    all_ids = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, FLAGS.tables, samples])
+    all_ids = tf.compat.v1.placeholder(
+        tf.int64, [FLAGS.num_batches, FLAGS.tables, samples])
     # tf.slice reads its arguments from CPU memory; computing them there avoids a copy
     # from the GPU.
     begin = tf.stack([batch_of, 0, 0])
@@ -138,13 +141,24 @@ def _lookup(variables, batch_of, samples):
       ids, splits = [tf.identity(i) for i in ids], tf.identity(splits)
   features = [tf.RaggedTensor.from_row_splits(i, splits, validate=False) for i in ids]
   outputs = sok.lookup_sparse(variables, features, combiners=["sum"] * FLAGS.tables)
-  values = id_lib.batches(workload, _NUM_BATCHES, 1 + hvd.rank(), defaults.ZIPF_EXPONENT)
+  values = id_lib.batches(workload, FLAGS.num_batches, 1 + hvd.rank(),
+                          defaults.ZIPF_EXPONENT)
   return outputs, {all_ids: values}
 
 
+def _storage_option():
+  storage_type = config_pb2.StorageType.Value(FLAGS.storage.upper())
+  if FLAGS.storage != "hbm_dram":
+    return tf.StorageOption(storage_type=storage_type)
+  # A value and Adagrad's slot.
+  row_bytes = 2 * 4 * FLAGS.dim
+  return tf.StorageOption(storage_type=storage_type,
+                          storage_size=[int(FLAGS.memory_part * FLAGS.rows) * row_bytes],
+                          cache_strategy=config_pb2.CacheStrategy.LFU)
+
+
 def _tables():
-  option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
-      storage_type=config_pb2.StorageType.Value(FLAGS.storage.upper())),
+  option = tf.EmbeddingVariableOption(storage_option=_storage_option(),
                                       **policies.options())
   return [
       tf.get_embedding_variable("table_%02d" % t, embedding_dim=FLAGS.dim,
@@ -211,7 +225,7 @@ def measure(graph_name, samples):
       for n in range(FLAGS.warmup_steps + FLAGS.steps):
         begin = time.perf_counter()
         # Fetches the loss, to wait for the GPU; enqueueing work alone takes no time.
-        session.run([train, loss], {batch_of: n % _NUM_BATCHES})
+        session.run([train, loss], {batch_of: n % FLAGS.num_batches})
         times.append(1000. * (time.perf_counter() - begin))
       last = session.run(loss, {batch_of: 0})
       if FLAGS.trace:
@@ -219,6 +233,7 @@ def measure(graph_name, samples):
   ms = _slowest(float(np.median(times[FLAGS.warmup_steps:])))
   return {"graph": graph_name, "ranks": hvd.size(), "batch": samples,
           "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
+          "storage": FLAGS.storage, "num_batches": FLAGS.num_batches,
           "interaction": FLAGS.interaction, "step_ms": round(ms, 3),
           "samples_per_second": round(samples * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}

@@ -20,7 +20,7 @@ def table(lines):
   for line in lines:
     result = json.loads(line)
     key = (result["batch"], result["ranks"], result["exchange"], _ids(result),
-           result.get("policy", "none"))
+           _policy(result))
     steps.setdefault(key, {})[result["graph"]] = result
   one = {(batch, ids, policy): graphs
          for (batch, ranks, _, ids, policy), graphs in steps.items() if ranks == 1}
@@ -45,6 +45,12 @@ def _ids(result):
   return result.get("ids", "here")
 
 
+def _policy(result):
+  """Returns the policy of the tables, and their storage if it has two memories."""
+  said = [result.get("policy", "none"), result.get("storage", "hbm")]
+  return ", ".join(s for s in said if s not in ("none", "hbm", "dram")) or "none"
+
+
 def losses(lines):
   """Compares the losses of runs that differ only in the memory that holds the ids.
 
@@ -57,7 +63,7 @@ def losses(lines):
   for line in lines:
     result = json.loads(line)
     key = (result["graph"], result["batch"], result["ranks"], result["exchange"],
-           result.get("policy", "none"))
+           _policy(result))
     found.setdefault(key, {})[_ids(result)] = result.get("loss")
   said = []
   for (graph, batch, ranks, exchange, policy), by_ids in found.items():

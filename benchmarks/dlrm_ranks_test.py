@@ -78,15 +78,18 @@ class DlrmRanksTest(absltest.TestCase):
       self.assertAlmostEqual(one, other, delta=.03)
 
   def test_table(self):
-    def line(graph, ranks, ms):
+    def line(graph, ranks, ms, storage="hbm"):
       return json.dumps({"graph": graph, "ranks": ranks, "batch": 8, "exchange": "nccl",
-                         "step_ms": ms, "samples_per_second": 8e3 * ranks / ms})
+                         "storage": storage, "step_ms": ms,
+                         "samples_per_second": 8e3 * ranks / ms})
 
     page = dlrm_ranks_table.table([
-        line("whole", 1, 4.), line("dense", 1, 3.), line("whole", 2, 5.)])
+        line("whole", 1, 4.), line("dense", 1, 3.), line("whole", 2, 5.),
+        line("whole", 1, 8., "hbm_dram")])
     self.assertEqual(page.split("\n")[2:], [
         "| 8 | 1 | – | 4.00 | 0.00 | – | – | – | 3.00 | – |",
-        "| 8 | 2 | nccl | 5.00 | 0.00 | 80 % | – | – | – | – |"])
+        "| 8 | 2 | nccl | 5.00 | 0.00 | 80 % | – | – | – | – |",
+        "| 8 | 1 | –, hbm_dram | 8.00 | 0.00 | – | – | – | – | – |"])
 
 
 if __name__ == "__main__":

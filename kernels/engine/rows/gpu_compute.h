@@ -69,7 +69,7 @@ class GpuRowCompute {
                                 std::unique_ptr<DeviceGradients>* put) = 0;
 };
 
-// GPU operations of a table whose rows are all in one GPU's memory.
+// GPU operations of a table whose rows one GPU accesses all.
 class GpuTableCompute : public GpuRowCompute {
  public:
   // Like RowHome::NewRow, and also inserts the key into the GPU's key table,

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A STEP: one lookup of one or many tables with rows in one GPU's memory, and
-// its update. All tables share the same kernel launches.
+// A STEP: one lookup of one or many tables with rows that one GPU accesses, in
+// its memory or in CPU memory, and its update. All tables share the same kernel launches.
 //
 // For each embedding table the GPU has a key table, which holds every key that
 // has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row:
@@ -21,7 +21,7 @@
 //                to host memory.
 //   Update       updates some or all tables together.
 //
-// If not all rows of a table are in the GPU's memory, the CPU finds the rows
+// If some rows of a table are on an SSD, the CPU finds the rows
 // and passes their handles to the step (GpuStepTable::are_handles).
 //
 // Ids are not deduplicated: each occurrence of an id is looked up. Callers that

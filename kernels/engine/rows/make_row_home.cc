@@ -7,7 +7,7 @@
 
 #include "kernels/engine/rows/dram/dram_rows.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
 #include "kernels/engine/rows/hbm_dram_ssd/hbm_dram_ssd_rows.h"
 #include "kernels/engine/rows/ssd/ssd_rows.h"
 #include "kernels/engine/storage/dram/row_store.h"

@@ -89,8 +89,8 @@ struct RowHomeOptions : RowStorageOptions {
   // [R, dim]; may include rows that no key uses. Must outlive the home.
   Span<const float> default_rows;
   bool with_meta = false;  // whether each handle has a RowMeta
-  // For kHbm: whether to keep pending counters (gpu_compute.h). Ignored by
-  // other homes.
+  // For kHbm and kHbmDram: whether to keep pending counters (gpu_compute.h).
+  // Ignored by other homes.
   bool keeps_counters = false;
 };
 

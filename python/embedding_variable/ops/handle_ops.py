@@ -145,7 +145,8 @@ def tier_stats(resource, pairs=1, name=None):
 
   "dram_ssd": rows in memory, rows in the file, the file's bytes; then hits (used rows
   that were in memory), misses (used rows that were not), and bytes written. "hbm_dram":
-  the same with GPU memory and CPU memory. "hbm": rows, 0, 0; then ids of lookups and
+  the same with GPU memory and CPU memory; used rows are those that lookups have read,
+  and the bytes those of rows that moved to CPU memory. "hbm": rows, 0, 0; then ids of lookups and
   updates whose keys the GPU found, ids whose keys were looked up on the CPU, and 0.
   "hbm_dram_ssd", with 2 pairs: the numbers of GPU and CPU memory, then those of CPU
   memory and the file. Other storages: zeros.

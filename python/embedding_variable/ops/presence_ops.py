@@ -34,8 +34,8 @@ def lookup_tier(resource, ids, name=None):
 def prefetch(resource, ids, name=None):
   """Returns the op that moves the rows of ids from a file to memory.
 
-  It changes no row, inserts nothing and counts nothing. No-op if all rows are in one
-  memory.
+  With "hbm_dram" from CPU memory to GPU memory, unless a step is using the table. It
+  changes no row, inserts nothing and counts nothing. No-op if all rows are in one memory.
 
   Args:
     resource: resource scalar from `handle`; must be initialised.

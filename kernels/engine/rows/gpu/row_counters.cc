@@ -27,7 +27,8 @@ bool IsZero(const RowMeta& meta) {
 }  // namespace
 
 RowCounters::RowCounters()
-    : pieces_(kFloatsEach, kCounterRowsLog2, /*are_zeros=*/true),
+    : pieces_(kFloatsEach, kCounterRowsLog2, /*are_zeros=*/true,
+              RowPieces::kNone, "row counters"),
       host_rows_(new RowMeta[kRowsAtOnce]) {}
 
 void RowCounters::Clear() {

@@ -25,11 +25,12 @@ int RowsLog2(int64_t stride) {
 }  // namespace
 
 RowPieces::RowPieces(int64_t stride, int rows_log2, bool are_zeros,
-                     size_t first_on_host)
+                     size_t first_on_host, const char* what)
     : stride_(stride),
       rows_log2_(rows_log2 >= 0 ? rows_log2 : RowsLog2(stride)),
       are_zeros_(are_zeros),
-      first_on_host_(first_on_host) {}
+      first_on_host_(first_on_host),
+      what_(what) {}
 
 bool RowPieces::Has(RowHandle handle) const {
   std::lock_guard<std::mutex> lock(mu_);
@@ -71,8 +72,7 @@ Status RowPieces::AllocateNext(size_t piece, DeviceBuffer* memory) {
   }
   if (memory->data() != nullptr) return Status::OK();
   return Allocate(piece,
-                  std::string("one more block of ") +
-                      (are_zeros_ ? "row counters" : "rows") +
+                  std::string("one more block of ") + what_ +
                       ", in addition to " + std::to_string(bytes_) + " bytes,",
                   memory);
 }

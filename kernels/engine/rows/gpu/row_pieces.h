@@ -64,8 +64,9 @@ class RowPieces {
   // as many rows as fit into kPieceBytes, at least one. are_zeros: new pieces
   // are zeroed, otherwise they are uninitialized. first_on_host: number of the
   // first piece in host memory. Allocates nothing.
+  // what: the plural for errors.
   explicit RowPieces(int64_t stride, int rows_log2 = -1, bool are_zeros = false,
-                     size_t first_on_host = kNone);
+                     size_t first_on_host = kNone, const char* what = "rows");
   RowPieces(const RowPieces&) = delete;
   RowPieces& operator=(const RowPieces&) = delete;
 
@@ -123,6 +124,7 @@ class RowPieces {
   const int rows_log2_;
   const bool are_zeros_;
   const size_t first_on_host_;
+  const char* const what_;
   mutable std::mutex mu_;
   std::vector<DeviceBuffer> pieces_;
   // Versions of the address table. The last one is current. Kernels in flight

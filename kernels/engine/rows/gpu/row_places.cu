@@ -279,9 +279,10 @@ __global__ void __launch_bounds__(kThreads)
 
 RowPlaces::RowPlaces(CacheStrategy strategy)
     : strategy_(strategy),
-      places_(/*stride=*/1, kPlacesLog2, /*are_zeros=*/true),
+      places_(/*stride=*/1, kPlacesLog2, /*are_zeros=*/true, RowPieces::kNone,
+              "places of rows"),
       records_(sizeof(RowRecord) / sizeof(float), kPlacesLog2,
-               /*are_zeros=*/true) {}
+               /*are_zeros=*/true, RowPieces::kNone, "uses of rows") {}
 
 Status RowPlaces::Reserve(RowHandle handle) {
   {

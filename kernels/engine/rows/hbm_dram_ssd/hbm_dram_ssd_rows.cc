@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
 #include "kernels/engine/rows/hbm_dram_ssd/ssd_host_rows.h"
 #include "kernels/engine/rows/ssd/open_tiered_rows.h"
 

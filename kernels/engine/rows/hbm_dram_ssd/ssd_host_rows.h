@@ -17,7 +17,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/rows/hbm_dram/host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/host_rows.h"
 #include "kernels/engine/storage/ssd/tiered_rows.h"
 
 namespace ev {

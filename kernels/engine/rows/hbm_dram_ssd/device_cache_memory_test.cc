@@ -11,8 +11,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
-#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/memory_host_rows.h"
 #include "kernels/engine/testing/failing_allocations.h"
 #include "kernels/engine/testing/host_device_rows.h"
 

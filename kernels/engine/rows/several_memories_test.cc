@@ -4,7 +4,7 @@
 // Compares tables that have 64 rows or some more on a device, and the others in
 // CPU memory or in CPU memory and a file, with tables that are all in CPU
 // memory. Also runs on a GPU. The tests of every table run on them as well
-// (../BUILD: *_hbm_dram_test, *_hbm_dram_ssd_test).
+// (BUILD: *_hbm_dram_test, *_hbm_dram_ssd_test).
 
 #include <algorithm>
 #include <atomic>
@@ -167,7 +167,7 @@ void ExpectSame(const EmbeddingTable& a, const EmbeddingTable& b,
   ASSERT_EQ(x.frequencies, y.frequencies);
 }
 
-class HbmDramRowsTest : public ::testing::Test {
+class SeveralMemoriesTest : public ::testing::Test {
  protected:
   std::vector<int64_t> Ids(size_t count, int64_t range) {
     std::vector<int64_t> ids(count);
@@ -193,7 +193,7 @@ class HbmDramRowsTest : public ::testing::Test {
   testing::ThreadPool pool_{3};
 };
 
-TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
+TEST_F(SeveralMemoriesTest, EveryRuleTrainsToTheSameBits) {
   for (const Rule& rule : Rules()) {
     // 64 cache slots: fewer than the distinct rows of a step. 1024: a step
     // fits.
@@ -226,7 +226,7 @@ TEST_F(HbmDramRowsTest, EveryRuleTrainsToTheSameBits) {
   }
 }
 
-TEST_F(HbmDramRowsTest, RowsThatGetNoCacheSlotsAreUpdatedBySumsOfTheCpu) {
+TEST_F(SeveralMemoriesTest, RowsThatGetNoCacheSlotsAreUpdatedBySumsOfTheCpu) {
   const std::vector<SlotSpec> slots = {{"a", 0.1f}};
   const std::vector<std::vector<SlotSpec>> all = {slots};
   const Rule rule = {"Adagrad", {0.1f}, slots};
@@ -280,7 +280,7 @@ TEST_F(HbmDramRowsTest, RowsThatGetNoCacheSlotsAreUpdatedBySumsOfTheCpu) {
   ExpectSame(*table_on_test, *in_memory, slots);
 }
 
-TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
+TEST_F(SeveralMemoriesTest, ADeviceMakesARowAnewInItsPlace) {
   const std::vector<float> defaults = DefaultRows();
   GpuRowHomeOptions options;
   options.dim = kDim;
@@ -314,7 +314,7 @@ TEST_F(HbmDramRowsTest, ADeviceMakesARowAnewInItsPlace) {
   }
 }
 
-TEST_F(HbmDramRowsTest, EveryStrategyTrainsToTheSameBits) {
+TEST_F(SeveralMemoriesTest, EveryStrategyTrainsToTheSameBits) {
   for (const CacheStrategy strategy : kCacheStrategies) {
     TableOptions options = Options("v", 512 * RowBytes(1));
     options.tier_strategy = strategy;
@@ -328,7 +328,7 @@ TEST_F(HbmDramRowsTest, EveryStrategyTrainsToTheSameBits) {
   }
 }
 
-TEST_F(HbmDramRowsTest, SlotsThatComeLate) {
+TEST_F(SeveralMemoriesTest, SlotsThatComeLate) {
   const TableOptions options = Options("v", 200 * RowBytes(2));
   const auto table_on_test = MakeTable(options);
   const auto in_memory = MakeTable(InMemory(options));
@@ -358,7 +358,7 @@ TEST_F(HbmDramRowsTest, SlotsThatComeLate) {
   ExpectSame(*table_on_test, *in_memory, adam.slots);
 }
 
-TEST_F(HbmDramRowsTest, HotRowsStayAndAreNotReadAgain) {
+TEST_F(SeveralMemoriesTest, HotRowsStayAndAreNotReadAgain) {
   const Rule rule = Rules()[2];
   const auto table = MakeTable(Options("v", 400 * RowBytes(1)));
   int64_t cold = 1 << 20;
@@ -382,7 +382,7 @@ TEST_F(HbmDramRowsTest, HotRowsStayAndAreNotReadAgain) {
   EXPECT_EQ(tiers, std::vector<int32_t>(hot.size(), kMemoryTier));
 }
 
-TEST_F(HbmDramRowsTest, RowsThatBecomeHotMoveToTheDevice) {
+TEST_F(SeveralMemoriesTest, RowsThatBecomeHotMoveToTheDevice) {
   for (const CacheStrategy strategy : kCacheStrategies) {
     TableOptions options = Options("v", 400 * RowBytes(1));
     options.tier_strategy = strategy;
@@ -411,7 +411,7 @@ TEST_F(HbmDramRowsTest, RowsThatBecomeHotMoveToTheDevice) {
   }
 }
 
-TEST_F(HbmDramRowsTest, LookupsAloneMoveRows) {
+TEST_F(SeveralMemoriesTest, LookupsAloneMoveRows) {
   const auto table = MakeTable(Options("v", 400 * RowBytes(1)));
   const Rule rule = Rules()[2];
   std::vector<int64_t> keys(3000), hot(100), splits(101);
@@ -437,7 +437,7 @@ TEST_F(HbmDramRowsTest, LookupsAloneMoveRows) {
   EXPECT_GE(std::count(tiers.begin(), tiers.end(), kMemoryTier), 95);
 }
 
-TEST_F(HbmDramRowsTest, RowsThatHaveMovedAreErasedAndMadeAgain) {
+TEST_F(SeveralMemoriesTest, RowsThatHaveMovedAreErasedAndMadeAgain) {
   // Between steps that move rows, erases half of the keys, hot and cold, and
   // then all, so that handles are used again.
   const TableOptions options = Options("v", 100 * RowBytes(1));
@@ -462,7 +462,7 @@ TEST_F(HbmDramRowsTest, RowsThatHaveMovedAreErasedAndMadeAgain) {
   }
 }
 
-TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
+TEST_F(SeveralMemoriesTest, OnlyWhatWasWrittenIsCopiedBack) {
   const Rule rule = Rules()[2];
   const auto table = MakeTable(Options("v", 64 * RowBytes(1)));
   std::vector<int64_t> keys;
@@ -493,7 +493,7 @@ TEST_F(HbmDramRowsTest, OnlyWhatWasWrittenIsCopiedBack) {
   EXPECT_GE(StoredRows(*table), 2000 - 64);
 }
 
-TEST_F(HbmDramRowsTest, PrefetchedRowsAreOnTheDevice) {
+TEST_F(SeveralMemoriesTest, PrefetchedRowsAreOnTheDevice) {
   const auto table = MakeTable(Options("v", 1000 * RowBytes(0)));
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < 8000; ++key) keys.push_back(key);
@@ -521,7 +521,7 @@ TEST_F(HbmDramRowsTest, PrefetchedRowsAreOnTheDevice) {
   EXPECT_EQ(table->tier_stats().misses, before);
 }
 
-TEST_F(HbmDramRowsTest, SavingBringsNothingToTheDevice) {
+TEST_F(SeveralMemoriesTest, SavingBringsNothingToTheDevice) {
   const Rule rule = Rules()[2];
   const auto table = MakeTable(Options("v", 100 * RowBytes(1)));
   ASSERT_OK(Both({table}, rule, 0, Ids(3000, 6000)));
@@ -535,7 +535,7 @@ TEST_F(HbmDramRowsTest, SavingBringsNothingToTheDevice) {
   EXPECT_EQ(after.hits, before.hits);
 }
 
-TEST_F(HbmDramRowsTest, EvictedRowsLeaveAllMemories) {
+TEST_F(SeveralMemoriesTest, EvictedRowsLeaveAllMemories) {
   const Rule rule = Rules()[2];
   TableOptions options = Options("v", 100 * RowBytes(1));
   const auto table = MakeTable(options);
@@ -562,7 +562,7 @@ TEST_F(HbmDramRowsTest, EvictedRowsLeaveAllMemories) {
   EXPECT_EQ(StoredRows(*table), 0);
 }
 
-TEST_F(HbmDramRowsTest, ABudgetThatHoldsNothingIsAnError) {
+TEST_F(SeveralMemoriesTest, ABudgetThatHoldsNothingIsAnError) {
   EmbeddingTable table(Options("clicks", 64 * RowBytes(0) - 1));
   const Status status = table.Initialize(DefaultRows(), 7);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
@@ -573,7 +573,7 @@ TEST_F(HbmDramRowsTest, ABudgetThatHoldsNothingIsAnError) {
   EXPECT_FALSE(table.initialized());
 }
 
-TEST_F(HbmDramRowsTest, LookupsUpdatesSavesAndEvictionsAtOnce) {
+TEST_F(SeveralMemoriesTest, LookupsUpdatesSavesAndEvictionsAtOnce) {
   const TableOptions options = Options("v", 64 * RowBytes(1));
   const std::vector<std::shared_ptr<EmbeddingTable>> tables = {
       MakeTable(options), MakeTable(Options("w", 300 * RowBytes(1)))};

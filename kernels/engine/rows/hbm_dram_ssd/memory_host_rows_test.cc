@@ -1,7 +1,7 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/memory_host_rows.h"
 
 #include <set>
 #include <vector>

@@ -5,7 +5,7 @@
 // held rows are not evicted, and that they do not make other calls wait
 // forever.
 
-#include "kernels/engine/rows/hbm_dram/device_cache.h"
+#include "kernels/engine/rows/hbm_dram_ssd/device_cache.h"
 
 #include <chrono>
 #include <memory>
@@ -18,8 +18,8 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram/hbm_dram_rows.h"
-#include "kernels/engine/rows/hbm_dram/memory_host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/memory_host_rows.h"
 #include "kernels/engine/testing/host_device_rows.h"
 #include "kernels/engine/testing/storage_under_test.h"
 

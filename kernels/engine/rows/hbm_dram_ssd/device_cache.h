@@ -29,8 +29,8 @@
 // A thread keeps some cache slots free, so that copies to CPU memory finish
 // before the cache slots are needed. It starts when it is first needed.
 
-#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_H_
-#define KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_H_
+#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_DEVICE_CACHE_H_
+#define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_DEVICE_CACHE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -44,7 +44,7 @@
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram/host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/host_rows.h"
 #include "kernels/engine/storage/dram/slab_array.h"
 #include "kernels/engine/storage/tiered/background_thread.h"
 #include "kernels/engine/storage/tiered/fresh_rows.h"
@@ -208,4 +208,4 @@ class DeviceCache {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_H_
+#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_DEVICE_CACHE_H_

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/rows/hbm_dram/device_cache.h"
-#include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
+#include "kernels/engine/rows/hbm_dram_ssd/device_cache.h"
+#include "kernels/engine/rows/hbm_dram_ssd/device_cache_impl.h"
 
 namespace ev {
 namespace {

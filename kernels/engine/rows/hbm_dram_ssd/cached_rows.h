@@ -8,13 +8,13 @@
 // CPU pools it, or sums its gradients, and the rows are updated on the device
 // in several stretches.
 
-#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
-#define KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
+#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_CACHED_ROWS_H_
+#define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_CACHED_ROWS_H_
 
 #include <functional>
 #include <memory>
 
-#include "kernels/engine/rows/hbm_dram/host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/host_rows.h"
 #include "kernels/engine/rows/row_home.h"
 #include "kernels/engine/rows/row_storage.h"
 #include "kernels/engine/storage/tiered/use_ranks.h"
@@ -36,4 +36,4 @@ Status MakeRowsBelowDevice(const RowHomeOptions& options,
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_HBM_DRAM_ROWS_H_
+#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_CACHED_ROWS_H_

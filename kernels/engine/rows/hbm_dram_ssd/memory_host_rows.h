@@ -5,8 +5,8 @@
 // slots adjacent, and a rank. A row is kept until the device has a newer
 // version.
 
-#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_MEMORY_HOST_ROWS_H_
-#define KERNELS_ENGINE_ROWS_HBM_DRAM_MEMORY_HOST_ROWS_H_
+#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_MEMORY_HOST_ROWS_H_
+#define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_MEMORY_HOST_ROWS_H_
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/rows/hbm_dram/host_rows.h"
+#include "kernels/engine/rows/hbm_dram_ssd/host_rows.h"
 #include "kernels/engine/storage/dram/row_store.h"
 
 namespace ev {
@@ -64,4 +64,4 @@ class MemoryHostRows : public HostRows {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_MEMORY_HOST_ROWS_H_
+#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_MEMORY_HOST_ROWS_H_

@@ -17,8 +17,8 @@
 // nothing has changed, except that Write has left unspecified contents in rows
 // that were allocated.
 
-#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
-#define KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
+#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HOST_ROWS_H_
+#define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HOST_ROWS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -105,4 +105,4 @@ class HostRows {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_HOST_ROWS_H_
+#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HOST_ROWS_H_

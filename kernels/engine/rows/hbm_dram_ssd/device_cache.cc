@@ -3,7 +3,7 @@
 //
 // Holding rows, and copying rows to the device.
 
-#include "kernels/engine/rows/hbm_dram/device_cache.h"
+#include "kernels/engine/rows/hbm_dram_ssd/device_cache.h"
 
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 
 #include "kernels/engine/base/prefetch.h"
 #include "kernels/engine/base/tasks.h"
-#include "kernels/engine/rows/hbm_dram/device_cache_impl.h"
+#include "kernels/engine/rows/hbm_dram_ssd/device_cache_impl.h"
 #include "kernels/engine/storage/tiered/read_rounds.h"
 
 namespace ev {

@@ -3,15 +3,15 @@
 //
 // Internals of DeviceCache, for its own source files only.
 
-#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_IMPL_H_
-#define KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_IMPL_H_
+#ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_DEVICE_CACHE_IMPL_H_
+#define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_DEVICE_CACHE_IMPL_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/engine/base/row_handle.h"
-#include "kernels/engine/rows/hbm_dram/device_cache.h"
+#include "kernels/engine/rows/hbm_dram_ssd/device_cache.h"
 
 namespace ev {
 
@@ -42,4 +42,4 @@ struct DeviceCache::Load {
 
 }  // namespace ev
 
-#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_DEVICE_CACHE_IMPL_H_
+#endif  // KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_DEVICE_CACHE_IMPL_H_
