@@ -528,8 +528,8 @@ TEST(CapacityTest, BytesBoundRowsSlotsAndIndex) {
   // 16 floats of value, 16 of slot, 16 bytes of meta, 24 of index.
   EXPECT_EQ(most, (8 << 20) / (128 + 40));
   // Rows are allocated in slabs of 2 MiB, and a batch is inserted before the
-  // eviction. If rows are also on an SSD, the few on a GPU take a block of 8 MiB
-  // in its memory, and the place of each of some 54,000 rows takes 8 bytes.
+  // eviction. If rows are also on an SSD, the few on a GPU take a block of 8
+  // MiB in its memory, and the place of each of some 54,000 rows takes 8 bytes.
   const bool has_piece = testing::StorageUnderTest() == RowStorage::kHbmDramSsd;
   // A GPU that accesses all rows also has their keys, 16 to 32 bytes each, and
   // if some are in CPU memory, 12 bytes for the place of each.

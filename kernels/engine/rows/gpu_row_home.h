@@ -6,8 +6,8 @@
 // implementation, which is in the GPU code.
 //
 // In addition to the operations of every home, it copies whole rows and resets
-// rows. The home with rows also on an SSD (hbm_dram_ssd/device_cache.h) uses this to
-// cache the rows of many handles in the few rows of a GPU home.
+// rows. The home with rows also on an SSD (hbm_dram_ssd/device_cache.h) uses
+// this to cache the rows of many handles in the few rows of a GPU home.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_HOME_H_

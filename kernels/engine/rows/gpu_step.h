@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A STEP: one lookup of one or many tables with rows that one GPU accesses, in
-// its memory or in CPU memory, and its update. All tables share the same kernel launches.
+// its memory or in CPU memory, and its update. All tables share the same kernel
+// launches.
 //
 // For each embedding table the GPU has a key table, which holds every key that
 // has a row (GpuTableCompute::NewKeyedRow). A key that is not in it has no row:

@@ -6,7 +6,8 @@
 //
 //   dram/          all rows in CPU memory.
 //   ssd/           the hot rows in CPU memory, the others on an SSD.
-//   gpu/           all rows in a GPU's memory, or the hot ones, and the others in
+//   gpu/           all rows in a GPU's memory, or the hot ones, and the others
+//   in
 //                  CPU memory, which the GPU accesses too.
 //   hbm_dram_ssd/  the hot rows in a GPU's memory, the others like ssd/.
 //
@@ -82,9 +83,9 @@ struct RowHomeCosts {
 };
 
 // Statistics of two tiers of a home, one above the other: two memories, or
-// memory and an SSD. For a table with all rows in GPU memory, memory_rows counts
-// these. `hits` are then ids of lookups and updates found by the GPU, and
-// `misses` ids looked up on the CPU.
+// memory and an SSD. For a table with all rows in GPU memory, memory_rows
+// counts these. `hits` are then ids of lookups and updates found by the GPU,
+// and `misses` ids looked up on the CPU.
 struct TierStats {
   int64_t memory_rows = 0, stored_rows = 0, stored_bytes = 0;
   // Since creation: rows used in the faster tier, rows used that were not in

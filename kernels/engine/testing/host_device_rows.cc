@@ -40,9 +40,7 @@ std::atomic<bool> next_counters_fail{false};
 // Rows per chunk of WriteWhole and ReadWhole.
 constexpr size_t kStretch = 7;
 
-class HostDeviceRows : public GpuRowHome,
-                       public HostStepRows,
-                       public RowTiers {
+class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
  private:
   // A call in progress. Aborts the process if a call that must run alone
   // overlaps with another call.

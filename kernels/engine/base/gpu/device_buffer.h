@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of memory for kernels that frees itself: device memory, or pinned host
-// memory that kernels access in place.
+// A block of memory for kernels that frees itself: device memory, or pinned
+// host memory that kernels access in place.
 
 #ifndef KERNELS_ENGINE_BASE_GPU_DEVICE_BUFFER_H_
 #define KERNELS_ENGINE_BASE_GPU_DEVICE_BUFFER_H_
@@ -51,8 +51,8 @@ class DeviceBuffer {
   bool is_on_host_ = false;
 };
 
-// Tests only: every allocation of at least one byte first calls 'allow' and fails
-// as without memory if that returns false. Null removes the hook.
+// Tests only: every allocation of at least one byte first calls 'allow' and
+// fails as without memory if that returns false. Null removes the hook.
 void SetDeviceAllocationHookForTesting(bool (*allow)(size_t bytes));
 
 }  // namespace gpu

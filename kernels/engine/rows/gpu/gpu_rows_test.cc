@@ -246,6 +246,39 @@ TEST_F(GpuRowsTest, SlotsWithoutMemoryLeaveTheRows) {
   }
 }
 
+bool AllowNone(size_t bytes) { return bytes < size_t{32} << 10; }
+
+TEST_F(GpuRowsTest, WithoutPinnedMemoryAStepFailsAndTheNextOneWorks) {
+  constexpr int64_t kDim = 64, kOnGpu = 4096, kKeys = 20000;
+  TableOptions options = Options(kDim, RowStorage::kHbmDram);
+  options.memory_bytes = kOnGpu * kDim * sizeof(float);
+  EmbeddingTable table(options);
+  ASSERT_OK(table.Initialize(std::vector<float>(kDim, 0.5f), 1));
+  std::vector<int64_t> keys(kKeys);
+  std::vector<float> values(kKeys * kDim);
+  for (int64_t i = 0; i < kKeys; ++i) {
+    keys[i] = i;
+    for (int64_t d = 0; d < kDim; ++d) values[i * kDim + d] = i + d * 0.25f;
+  }
+  const Span<const int64_t> first(keys.data(), kOnGpu);
+  ASSERT_OK(table.WriteRows(first, {}, values.data(), {}, nullptr, 1, nullptr));
+  gpu::SetDeviceAllocationHookForTesting(&AllowNone);
+  const Status status =
+      table.WriteRows(keys, {}, values.data(), {}, nullptr, 1, nullptr);
+  gpu::SetDeviceAllocationHookForTesting(nullptr);
+  ASSERT_EQ(StatusCode::kResourceExhausted, status.code()) << status.message();
+  EXPECT_NE(std::string::npos, status.message().find("pinned host memory"))
+      << status.message();
+  EXPECT_NE(std::string::npos, status.message().find("table 'user'"));
+  EXPECT_EQ(kOnGpu, table.size());
+  EXPECT_EQ(kOnGpu, table.tier_stats().memory_rows);
+  ASSERT_OK(table.WriteRows(keys, {}, values.data(), {}, nullptr, 1, nullptr));
+  EXPECT_EQ(kKeys - kOnGpu, table.tier_stats().stored_rows);
+  std::vector<float> read(values.size());
+  ASSERT_OK(table.Gather(keys, read.data(), nullptr));
+  EXPECT_TRUE(values == read);
+}
+
 TEST_F(GpuRowsTest, WithoutDeviceMemorySaysWhatIsNeededAndFree) {
   constexpr int64_t kDim = 1 << 24;  // 64 MiB a row
   const std::vector<float> row(kDim, 1.0f);

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device helpers: a grid-stride loop over elements, and the place and address of
-// a row.
+// Device helpers: a grid-stride loop over elements, and the place and address
+// of a row.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_AT_CUH_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_AT_CUH_
@@ -35,8 +35,9 @@ __device__ __forceinline__ int64_t IndexStep() {
 __device__ __forceinline__ uint32_t PlaceOf(const PlacesView& placed,
                                             RowHandle handle) {
   if (placed.places == nullptr) return handle;
-  return handle ^ placed.places[handle >> kPlacesLog2]
-                               [handle & ((1u << kPlacesLog2) - 1)];
+  return handle ^
+         placed
+             .places[handle >> kPlacesLog2][handle & ((1u << kPlacesLog2) - 1)];
 }
 
 __device__ __forceinline__ float* AtPlace(const PiecesView& rows,

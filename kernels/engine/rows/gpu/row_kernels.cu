@@ -75,9 +75,8 @@ __global__ void __launch_bounds__(kThreads)
     const PlacesView& placed = batch.rows.placed;
     if (f == 0 && placed.records != nullptr) {
       const RowHandle handle = batch.handles[i];
-      placed.records[handle >> kPlacesLog2]
-                    [handle & ((1u << kPlacesLog2) - 1)]
-                        .uses = kHasRow;
+      placed.records[handle >> kPlacesLog2][handle & ((1u << kPlacesLog2) - 1)]
+          .uses = kHasRow;
     }
     RowAt(batch.rows, batch.handles[i])[f] =
         f < batch.dim ? defaults[default_rows[i] * batch.dim + f]

@@ -4,13 +4,15 @@
 #include "kernels/engine/rows/gpu/row_pieces.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/tasks.h"
 
 namespace ev {
 namespace gpu {
@@ -23,6 +25,49 @@ int RowsLog2(int64_t stride) {
 }
 
 }  // namespace
+
+// A piece of host memory that a thread allocates.
+struct NextPiece {
+  // Returns null without a thread: the piece is allocated when it is needed.
+  // Not std::thread, whose functions are newer than manylinux2014.
+  static std::shared_ptr<NextPiece> Start(size_t bytes) {
+    std::shared_ptr<NextPiece> next(new NextPiece);
+    next->bytes = bytes;
+    if (cudaGetDevice(&next->device) != cudaSuccess ||
+        pthread_create(&next->thread, nullptr, &Run, next.get()) != 0) {
+      return nullptr;
+    }
+    next->has_thread = true;
+    return next;
+  }
+  static void* Run(void* self) {
+    NextPiece* const next = static_cast<NextPiece*>(self);
+    cudaSetDevice(next->device);
+    // If it fails, the piece is allocated when it is needed, or that call
+    // returns the error.
+    CatchBadAlloc([next] {
+      return next->memory.AllocateOnHost(next->bytes, "one more block of rows");
+    });
+    return nullptr;
+  }
+  ~NextPiece() { Wait(); }
+
+  void Wait() {
+    if (has_thread) pthread_join(thread, nullptr);
+    has_thread = false;
+  }
+  // Leaves *to empty if the allocation has failed.
+  void Take(DeviceBuffer* to) {
+    Wait();
+    *to = std::move(memory);
+  }
+
+  size_t bytes = 0;
+  int device = 0;
+  bool has_thread = false;
+  pthread_t thread = {};
+  DeviceBuffer memory;
+};
 
 RowPieces::RowPieces(int64_t stride, int rows_log2, bool are_zeros,
                      size_t first_on_host, const char* what)
@@ -49,26 +94,12 @@ Status RowPieces::Allocate(size_t piece, const std::string& what,
                          : memory->Allocate(piece_bytes(), what);
 }
 
-void RowPieces::PrepareNext() {
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) return;
-  const size_t bytes = piece_bytes();
-  try {
-    next_ = std::async(std::launch::async, [device, bytes] {
-      std::pair<Status, DeviceBuffer> made;
-      cudaSetDevice(device);
-      made.first = made.second.AllocateOnHost(bytes, "one more block of rows");
-      return made;
-    });
-  } catch (const std::system_error&) {
-    // Without a thread, the next piece is allocated when it is needed.
-  }
-}
+void RowPieces::PrepareNext() { next_ = NextPiece::Start(piece_bytes()); }
 
 Status RowPieces::AllocateNext(size_t piece, DeviceBuffer* memory) {
-  if (next_.valid() && IsOnHost(piece)) {
-    std::pair<Status, DeviceBuffer> made = next_.get();
-    *memory = std::move(made.second);
+  if (next_ != nullptr && IsOnHost(piece)) {
+    next_->Take(memory);
+    next_.reset();
   }
   if (memory->data() != nullptr) return Status::OK();
   return Allocate(piece,
@@ -104,7 +135,7 @@ Status RowPieces::Grow(size_t piece) {
   if (pieces_.size() <= piece) pieces_.resize(piece + 1);
   bytes_ += memory.size_bytes();
   pieces_[piece] = std::move(memory);
-  if (!next_.valid() && IsOnHost(piece + 1)) PrepareNext();
+  if (next_ == nullptr && IsOnHost(piece + 1)) PrepareNext();
   return Status::OK();
 }
 
@@ -173,7 +204,7 @@ void RowPieces::Free(size_t piece) {
 
 void RowPieces::Clear() {
   std::lock_guard<std::mutex> lock(mu_);
-  if (next_.valid()) next_.get();
+  next_.reset();
   pieces_.clear();
   tables_.clear();
   table_size_ = 0;

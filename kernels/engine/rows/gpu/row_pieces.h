@@ -18,11 +18,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/engine/base/gpu/device_buffer.h"
@@ -52,6 +51,8 @@ struct PiecesView {
   int64_t stride = 0;  // floats
   PlacesView placed;
 };
+
+struct NextPiece;
 
 // Thread-safe, except Clear. REQUIRES: in every Reserve the same device is
 // current.
@@ -84,9 +85,9 @@ class RowPieces {
   bool IsOnHost(size_t piece) const { return piece >= first_on_host_; }
   // Number of places in device memory.
   int64_t num_on_gpu() const {
-    return first_on_host_ == kNone ? std::numeric_limits<int64_t>::max()
-                                   : static_cast<int64_t>(first_on_host_)
-                                         << rows_log2_;
+    return first_on_host_ == kNone
+               ? std::numeric_limits<int64_t>::max()
+               : static_cast<int64_t>(first_on_host_) << rows_log2_;
   }
   // Returns the addresses of all pieces; null for a piece that has no memory.
   std::vector<float*> pieces() const;
@@ -132,8 +133,8 @@ class RowPieces {
   std::vector<DeviceBuffer> tables_;
   size_t table_size_ = 0;
   int64_t bytes_ = 0;
-  // The next piece of host memory, which a thread prepares.
-  std::future<std::pair<Status, DeviceBuffer>> next_;
+  // The next piece of host memory, which a thread prepares; may be null.
+  std::shared_ptr<NextPiece> next_;
 };
 
 }  // namespace gpu

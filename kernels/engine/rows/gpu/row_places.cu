@@ -1,8 +1,6 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/engine/rows/gpu/row_places.h"
-
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/rows/gpu/row_at.cuh"
+#include "kernels/engine/rows/gpu/row_places.h"
 
 namespace ev {
 namespace gpu {
@@ -29,7 +28,7 @@ constexpr uint32_t kLfuMoves = 256;  // calls per period
 
 constexpr int64_t kMaxSampled = 16384;  // ids of a table that are looked at
 // Rows of a table, and of all tables of a call, that move unless forced: some
-// thousand, which take about .1 ms of the link.
+// thousand, which take about 0.1 ms of the link.
 constexpr int64_t kMovesOfTable = 1024, kMovesOfCall = 4096, kLeastMoves = 64;
 constexpr int64_t kWindow = 4;
 constexpr int kTables = 16;
@@ -186,8 +185,7 @@ __global__ void __launch_bounds__(kThreads) SwapRowsKernel(MoveTables tables) {
   const MoveTable& table = tables.of[blockIdx.y];
   const PlacesView& placed = table.rows.placed;
   PlaceState* const state = placed.state;
-  const uint32_t count =
-      min(state->num_chosen[table.now % 2], table.max_moves);
+  const uint32_t count = min(state->num_chosen[table.now % 2], table.max_moves);
   if (table.is_forced) {
     // Those that were chosen to stay.
     for (int64_t k = FirstIndex(); k < table.num_sampled; k += IndexStep()) {
@@ -269,8 +267,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    TakeBackKernel(PlacesView placed, const RowHandle* handles,
-                   int64_t count) {
+    TakeBackKernel(PlacesView placed, const RowHandle* handles, int64_t count) {
   const int64_t i = FirstIndex();
   if (i < count) SetPlace(placed, handles[i], handles[i]);
 }
@@ -291,16 +288,16 @@ Status RowPlaces::Reserve(RowHandle handle) {
       DeviceBuffer state;
       EV_RETURN_IF_ERROR(
           state.Allocate(sizeof(PlaceState), "the state of moves"));
-      EV_CUDA_RETURN_IF_ERROR(
-          cudaMemset(state.data(), 0, sizeof(PlaceState)));
+      EV_CUDA_RETURN_IF_ERROR(cudaMemset(state.data(), 0, sizeof(PlaceState)));
       EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
       state_ = std::move(state);
     }
   }
   EV_RETURN_IF_ERROR(places_.Reserve(handle));
   EV_RETURN_IF_ERROR(records_.Reserve(handle));
-  const int64_t end = static_cast<int64_t>(handle >> kPlacesLog2 << kPlacesLog2)
-                      + (int64_t{1} << kPlacesLog2);
+  const int64_t end =
+      static_cast<int64_t>(handle >> kPlacesLog2 << kPlacesLog2) +
+      (int64_t{1} << kPlacesLog2);
   int64_t before = end_;
   while (before < end && !end_.compare_exchange_weak(before, end)) {
   }
@@ -309,8 +306,7 @@ Status RowPlaces::Reserve(RowHandle handle) {
 
 PlacesView RowPlaces::view(int64_t num_on_gpu) const {
   PlacesView view;
-  view.places =
-      reinterpret_cast<uint32_t* const*>(places_.view().pieces);
+  view.places = reinterpret_cast<uint32_t* const*>(places_.view().pieces);
   view.records = reinterpret_cast<RowRecord* const*>(records_.view().pieces);
   {
     std::lock_guard<std::mutex> lock(mu_);
@@ -326,8 +322,8 @@ int64_t RowPlaces::bytes() const {
 }
 
 Status RowPlaces::Find(RowHandle handle, uint32_t* place) const {
-  const uint32_t* const piece = reinterpret_cast<const uint32_t*>(
-      places_.address(handle >> kPlacesLog2));
+  const uint32_t* const piece =
+      reinterpret_cast<const uint32_t*>(places_.address(handle >> kPlacesLog2));
   uint32_t word = 0;
   EV_CUDA_RETURN_IF_ERROR(
       cudaMemcpy(&word, piece + (handle & ((1u << kPlacesLog2) - 1)),

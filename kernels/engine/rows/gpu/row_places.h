@@ -28,9 +28,9 @@
 //
 // ORDER. Moves run in the order of a stream, after all earlier work on the rows
 // and before all later. A call that is going to enqueue work on the rows, and
-// to add its event to RowEvents later, holds a Use meanwhile. Moves are enqueued
-// only while there is no Use (Moving), and a Use that starts meanwhile waits for
-// that. Moves never wait.
+// to add its event to RowEvents later, holds a Use meanwhile. Moves are
+// enqueued only while there is no Use (Moving), and a Use that starts meanwhile
+// waits for that. Moves never wait.
 //
 // MEMORY: 12 bytes of GPU memory per handle, in pieces of 65,536 handles.
 
@@ -62,8 +62,8 @@ constexpr int kPlacesLog2 = 16;
 // Maximum number of rows of a table that one call moves to GPU memory.
 constexpr int kMaxMoves = 8192;
 
-// What is known about the row of handle h, and the handle whose row is at place
-// h: the exclusive or of both numbers.
+// The uses of the row of handle h, and the handle whose row is at place h, as
+// the exclusive or of both numbers.
 struct RowRecord {
   uint32_t uses;
   uint32_t owner;
@@ -128,8 +128,8 @@ class RowPlaces {
    private:
     const std::shared_ptr<RowPlaces> places_;
   };
-  // While it lives, no Use starts. is_closed() is false, and it does nothing, if
-  // there is a Use or another Moving.
+  // While it lives, no Use starts. is_closed() is false, and it does nothing,
+  // if there is a Use or another Moving.
   class Moving {
    public:
     explicit Moving(std::shared_ptr<RowPlaces> places);
@@ -161,8 +161,8 @@ class RowPlaces {
   RowPieces places_, records_;
   mutable std::mutex mu_;  // guards state_ while it is made
   DeviceBuffer state_;
-  std::atomic<int64_t> end_{0};      // above all handles that were reserved
-  std::atomic<uint32_t> calls_{0};   // of LaunchMoves
+  std::atomic<int64_t> end_{0};     // above all handles that were reserved
+  std::atomic<uint32_t> calls_{0};  // of LaunchMoves
 
   std::mutex order_mu_;
   std::condition_variable opened_;

@@ -267,9 +267,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
   // Enqueues moves of rows of these tables (rows/gpu/row_places.h), if they can
-  // move now, and adds their event, *moved, to those of the rows. *moved is null
-  // if there are none. REQUIRES: the event of the step's own work was added, and
-  // the step holds no RowPlaces::Use of them. followed: as in FollowAll.
+  // move now, and adds their event, *moved, to those of the rows. *moved is
+  // null if there are none. REQUIRES: the event of the step's own work was
+  // added, and the step holds no RowPlaces::Use of them. followed: as in
+  // FollowAll.
   Status MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
                   StreamView stream, InFlightEvents* followed,
                   std::shared_ptr<DeviceEvent>* moved) const;

@@ -4,9 +4,9 @@
 // The home of a table whose hot rows are in the home of a GPU and whose other
 // rows, including their slots, are in a memory that the GPU cannot access
 // (device_cache.h). The device's kernels do all updates, so training gives the
-// same bits as with all rows on the device. If a batch has more distinct rows than the device may hold, the
-// CPU pools it, or sums its gradients, and the rows are updated on the device
-// in several stretches.
+// same bits as with all rows on the device. If a batch has more distinct rows
+// than the device may hold, the CPU pools it, or sums its gradients, and the
+// rows are updated on the device in several stretches.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_CACHED_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_CACHED_ROWS_H_

@@ -4,9 +4,9 @@
 // The home of a table whose hottest rows are in GPU memory
 // (options.memory_bytes), whose next ones are in CPU memory
 // (options.second_memory_bytes), and whose other rows are on an SSD. It is the
-// cache of rows/hbm_dram_ssd/device_cache.h above the rows in CPU memory and a file
-// of storage/ssd/tiered_rows.h. Rows include their slots. The GPU's kernels do
-// all updates.
+// cache of rows/hbm_dram_ssd/device_cache.h above the rows in CPU memory and a
+// file of storage/ssd/tiered_rows.h. Rows include their slots. The GPU's
+// kernels do all updates.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HBM_DRAM_SSD_ROWS_H_
 #define KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_HBM_DRAM_SSD_ROWS_H_

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of one table in CPU memory and on an SSD, below a device's memory
-// (hbm_dram/host_rows.h). A row has the number of its handle. Every handle has
+// (host_rows.h). A row has the number of its handle. Every handle has
 // a row in the tiers; it is fresh while the device has its newest contents.
 
 #ifndef KERNELS_ENGINE_ROWS_HBM_DRAM_SSD_SSD_HOST_ROWS_H_
