@@ -521,6 +521,18 @@ TEST_F(SeveralMemoriesTest, PrefetchedRowsAreOnTheDevice) {
   EXPECT_EQ(table->tier_stats().misses, before);
 }
 
+TEST_F(SeveralMemoriesTest, MostOfTheDeviceIsPrefetched) {
+  const auto table = MakeTable(Options("v", 64 * RowBytes(0)));
+  std::vector<int64_t> keys(2000), some(40);
+  std::iota(keys.begin(), keys.end(), int64_t{0});
+  std::iota(some.begin(), some.end(), int64_t{1000});
+  ASSERT_OK(Both({table}, Rules()[0], 0, keys));
+  ASSERT_OK(Prefetch(table.get(), some));
+  std::vector<int32_t> tiers(some.size());
+  ASSERT_OK(FindTiers(*table, some, tiers.data()));
+  EXPECT_EQ(tiers, std::vector<int32_t>(some.size(), kMemoryTier));
+}
+
 TEST_F(SeveralMemoriesTest, SavingBringsNothingToTheDevice) {
   const Rule rule = Rules()[2];
   const auto table = MakeTable(Options("v", 100 * RowBytes(1)));

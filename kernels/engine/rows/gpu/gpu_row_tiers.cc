@@ -81,6 +81,7 @@ Status GpuRows::Prefetch(Span<const RowHandle> handles) {
   const RowPlaces::Moving moving(places_);
   if (!moving.is_closed()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
+  const int64_t at_once = RowPlaces::MostMoves(pieces_->num_on_gpu());
   // More would push each other out.
   const int64_t total =
       std::min<int64_t>(handles.size(), pieces_->num_on_gpu());
@@ -101,7 +102,7 @@ Status GpuRows::Prefetch(Span<const RowHandle> handles) {
     offer.handles = reinterpret_cast<const RowHandle*>(turn->device);
     offer.num_ids = n;
     offer.is_forced = true;
-    for (int64_t moved = 0; moved < n; moved += kMaxMoves) {
+    for (int64_t moved = 0; moved < n; moved += at_once) {
       EV_RETURN_IF_ERROR(RowPlaces::LaunchMoves({&offer, 1}, ring->stream()));
     }
     EV_RETURN_IF_ERROR(ring->End(turn));

@@ -398,6 +398,12 @@ RowPlaces::Moving::~Moving() {
   places_->opened_.notify_all();
 }
 
+int64_t RowPlaces::MostMoves(int64_t num_on_gpu) {
+  // Two rows have no place of their windows in common.
+  return std::min<int64_t>(kMaxMoves,
+                           std::max<int64_t>(1, num_on_gpu / kWindow));
+}
+
 Status RowPlaces::LaunchMoves(Span<const Offer> offers, StreamView stream) {
   const int64_t total = offers.size();
   for (int64_t begin = 0; begin < total; begin += kTables) {
@@ -419,13 +425,10 @@ Status RowPlaces::LaunchMoves(Span<const Offer> offers, StreamView stream) {
       // Other ids in each call.
       if (to->stride > 1) to->first = to->now * int64_t{40503} % to->stride;
       const int64_t moves =
-          offer.is_forced
-              ? kMaxMoves
-              : std::min(kMovesOfTable,
-                         std::max(kLeastMoves, kMovesOfCall / total));
-      // Two rows have no place of their windows in common.
-      to->max_moves = static_cast<uint32_t>(std::min<int64_t>(
-          moves, std::max<int64_t>(1, offer.rows.placed.num_on_gpu / kWindow)));
+          std::min(kMovesOfTable, std::max(kLeastMoves, kMovesOfCall / total));
+      const int64_t most_moves = MostMoves(offer.rows.placed.num_on_gpu);
+      to->max_moves = static_cast<uint32_t>(
+          offer.is_forced ? most_moves : std::min(moves, most_moves));
       most = std::max<int64_t>(most, to->max_moves);
       most_sampled = std::max(most_sampled, to->num_sampled);
     }

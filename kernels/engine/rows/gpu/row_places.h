@@ -59,7 +59,7 @@ namespace gpu {
 // and place, so that zeroed memory gives every handle its own place.
 constexpr int kPlacesLog2 = 16;
 
-// Maximum number of rows of a table that one call moves to GPU memory.
+// Above RowPlaces::MostMoves of every table.
 constexpr int kMaxMoves = 8192;
 
 // The uses of the row of handle h, and the handle whose row is at place h, as
@@ -149,8 +149,11 @@ class RowPlaces {
     PiecesView rows;
     const RowHandle* handles = nullptr;
     int64_t num_ids = 0;
-    bool is_forced = false;  // kMaxMoves of them move to GPU memory
+    // All of them move to GPU memory, as far as a call can move so many.
+    bool is_forced = false;
   };
+  // Number of rows of a table that one call can move to GPU memory.
+  static int64_t MostMoves(int64_t num_on_gpu);
   // Enqueues the choice and the moves of all tables, three kernels for every 16
   // tables. REQUIRES: a Moving of each is closed; the stream waits for all work
   // on the rows, and later work on them waits for the stream.
