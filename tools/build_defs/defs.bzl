@@ -148,6 +148,27 @@ def engine_binary(name, srcs, deps = [], visibility = _PRIVATE, **kwargs):
         **kwargs
     )
 
+# Sources of one compilation, at most. TensorFlow's headers alone take three to six seconds.
+_SOURCES_TOGETHER = 8
+
+def _together(name, srcs):
+    """Returns generated sources that include several of srcs each."""
+    count = (len(srcs) + _SOURCES_TOGETHER - 1) // _SOURCES_TOGETHER
+    units = []
+    for i in range(count):
+        paths = [
+            native.package_name() + "/" + src
+            for src in srcs[len(srcs) * i // count:len(srcs) * (i + 1) // count]
+        ]
+        unit = "%s_%d" % (name, i + 1)
+        native.genrule(
+            name = unit,
+            outs = [unit + ".cc"],
+            cmd = "printf '#include \"%%s\"\\n' %s > $@" % " ".join(paths),
+        )
+        units.append(unit + ".cc")
+    return units
+
 def tf_library(
         name,
         srcs = [],
@@ -160,11 +181,15 @@ def tf_library(
 
     It is linked as a whole (alwayslink) by default, because ops and kernels are
     reached only through their static initializers.
+
+    Several sources are compiled together, so names in their unnamed namespaces must differ.
     """
+    is_alone = len(srcs) < 2
     native.cc_library(
         name = name,
-        srcs = srcs,
+        srcs = srcs if is_alone else _together(name, srcs),
         hdrs = hdrs,
+        textual_hdrs = [] if is_alone else srcs,
         alwayslink = alwayslink,
         copts = _TF_COPTS + kwargs.pop("copts", []),
         linkstatic = True,
