@@ -6,6 +6,8 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 STEP := tools/step
+# Of MORE_WITHIN, which includes the set-up.
+started := $(shell date +%s)
 
 # Bazel and pip keep their caches there.
 export HOME ?= $(CURDIR)/.build/home
@@ -72,9 +74,10 @@ ifdef TF
 	@$(STEP) keras $(tf_py) examples/train_keras.py
 endif
 
-# ALSO=2.15: also the tests of eager execution and Keras on that TensorFlow.
+# ALSO=2.15: then the tests of eager execution and Keras on that TensorFlow. MORE_WITHIN: when
+# what follows the tests of 1.15 is interrupted, in minutes from the start of make.
 test: $(if $(TF),setup-tf,setup)
-	@$(tf_py) tools/testing/run_tests.py test $(if $(TF),--tensorflow=$(TF)) $(if $(ALSO),--also_eager_on=$(ALSO)) $(if $(MORE),--more $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN)))
+	@$(tf_py) tools/testing/run_tests.py test $(if $(TF),--tensorflow=$(TF)) $(if $(ALSO),--also_eager_on=$(ALSO)) $(if $(MORE),--more) $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN) --started=$(started))
 
 # The versions of the list but 1.15.
 others = $(shell sed -n 's/^  "\(2[0-9.]*\)".*/\1/p' python/embedding_variable/tensorflow_versions.json)

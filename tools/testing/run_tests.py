@@ -32,38 +32,64 @@ _TENSORFLOWS = (("1.15.5", True), ("1.15.0", False))
 # models, numbers of ranks or storages.
 _EXTENSIVE = "extensive"
 
-# Extensive tests that run together: (name, targets, estimated time as a share of make
-# test's from scratch).
-_EXTENSIVE_GROUPS = (("of_ranks", ["//tests/distributed/..."], 0.2),
-                     ("on_gpu", ["//tests/on_gpu/..."], 0.25),
-                     ("of_the_rest",
-                      ["//...", "-//tests/distributed/...", "-//tests/on_gpu/..."], 0.25))
-
-# Likewise the estimated time of each sanitizer, most of which is compilation, and of the
-# tests of graph mode on a TensorFlow of 2.x.
-_SANITIZER_SHARE, _GRAPH_SHARE = 0.4, 0.6
+# Estimated time of each sanitizer, most of which is compilation, as a share of make test's
+# from scratch.
+_SANITIZER_SHARE = 0.4
 
 
-def bazel_test(name, targets, flags=(), bazel=("bazel",)):
+class TimeLimit(object):
+  """Bounds the parts that follow make test."""
+
+  def __init__(self, test_seconds=0., end_by=float("inf")):
+    """
+    Args:
+      test_seconds: seconds that make test has taken on this machine.
+      end_by: time.time() at which the last part is interrupted.
+    """
+    self._test_seconds = test_seconds
+    self._end_by = end_by
+
+  def left(self):
+    """Returns the seconds that are left; none or less if the time is up."""
+    return self._end_by - time.time()
+
+  def skips(self, name, share, counts, command):
+    """Returns whether a part would end too late; if so, counts it as skipped, by name.
+
+    Args:
+      name: name of the part.
+      share: its time as a share of make test's.
+      counts: test_log.Counts to add the skip to.
+      command: what runs it without a limit.
+    """
+    if share * self._test_seconds < self.left():
+      return False
+    counts.skipped.append("%s all: it would take too long; %s runs it" % (name, command))
+    return True
+
+
+def bazel_test(name, targets, flags=(), bazel=("bazel",), limit=TimeLimit()):
   """Runs `bazel test`, or what `bazel` has instead; returns its Counts.
 
   If only one or two targets failed a check, they run again, three times and one at a
   time. If they pass all three runs they count as passed and are listed as UNSTABLE at the
-  end.
+  end. Targets that do not end within the limit count as skipped.
   """
-  counts = _bazel_test(name, targets, flags, bazel)
+  counts = _bazel_test(name, targets, flags, bazel, limit)
   labels = counts.worth_another_run()
-  if labels:
+  if labels and limit.left() > 0:
     with steps.step("once more, alone: " + " ".join(labels)):
       again = _bazel_test(
           name + "_again", labels, list(flags) + [
               "--runs_per_test=3", "--local_test_jobs=1", "--nocache_test_results"
-          ], bazel)
-    counts.excuse(again)
+          ], bazel, limit)
+    # Otherwise some of the runs have not ended.
+    if limit.left() > 0:
+      counts.excuse(again)
   return counts
 
 
-def _bazel_test(name, targets, flags, bazel):
+def _bazel_test(name, targets, flags, bazel, limit):
   events = os.path.join(_BUILD_DIR, "%s_events.json" % name)
   if os.path.exists(events):
     os.remove(events)
@@ -76,11 +102,14 @@ def _bazel_test(name, targets, flags, bazel):
           "--color=" + ("yes" if terminal else "no"),
           "--curses=" + ("yes" if terminal else "no"),
           "--show_progress_rate_limit=" + ("0.2" if terminal else "30")
-      ] + list(flags) + ["--"] + list(targets))
+      ] + list(flags) + ["--"] + list(targets), limit.left())
+  stopped = "the time was up before it ended" if code != 0 and limit.left() <= 0 else None
   counts = test_log.Counts()
   if os.path.exists(events):
-    counts = test_log.count_build_events(events)
-  if code != 0 and not counts.failed:
+    counts = test_log.count_build_events(events, stopped)
+  if stopped:
+    counts.skipped.append("%s rest: %s" % (name, stopped))
+  elif code != 0 and not counts.failed:
     counts.failed.append("bazel test (%s) ended with exit code %d" % (name, code))
   return counts
 
@@ -128,41 +157,13 @@ def fast():
   return counts
 
 
-class TimeLimit(object):
-  """Decides which of the parts that follow make test still start."""
-
-  def __init__(self, test_seconds=0., end_by=float("inf")):
-    """
-    Args:
-      test_seconds: seconds that make test has taken on this machine.
-      end_by: time.time() at which the last part should be over.
-    """
-    self._test_seconds = test_seconds
-    self._end_by = end_by
-
-  def skips(self, name, share, counts, command):
-    """Returns whether a part would end too late; if so, counts it as skipped, by name.
-
-    Args:
-      name: name of the part.
-      share: its time as a share of make test's.
-      counts: test_log.Counts to add the skip to.
-      command: what runs it without a limit.
-    """
-    if time.time() + share * self._test_seconds <= self._end_by:
-      return False
-    counts.skipped.append("%s all: it would take too long; %s runs it" % (name, command))
-    return True
-
-
 def extensive(limit=TimeLimit()):
-  """Runs the extensive tests, one group after the other, as far as the limit allows."""
+  """Runs the extensive tests, as far as the limit allows."""
   counts = test_log.Counts()
-  for name, targets, share in _EXTENSIVE_GROUPS:
-    name = _EXTENSIVE + "_" + name
-    if not limit.skips(name, share, counts, "make extensive"):
-      with steps.step(name):
-        counts.add(bazel_test(name, targets, ["--test_tag_filters=" + _EXTENSIVE]))
+  if not limit.skips(_EXTENSIVE, 0, counts, "make extensive"):
+    with steps.step(_EXTENSIVE):
+      counts.add(bazel_test(_EXTENSIVE, ["//..."], ["--test_tag_filters=" + _EXTENSIVE],
+                            limit=limit))
   return counts
 
 
@@ -196,30 +197,31 @@ def sanitize(limit=TimeLimit()):
               ["//kernels/engine/...", "//addons/sparse_operation_kit/exchange/...",
                "//addons/hierarchical_parameter_server/...", "//addons/hugectr/reader/..."],
               ["--config=" + config, "--test_tag_filters=engine,-gpu,-no" + config] +
-              more))
+              more, limit=limit))
   return counts
 
 
-def on_tensorflow_2(version, more=True, limit=TimeLimit()):
-  """Runs the tests of eager execution, and if `more` those of graph mode, on TensorFlow 2.x.
+def on_tensorflow_2(version, runs, limit=TimeLimit()):
+  """Runs tests on TensorFlow 2.x, as far as the limit allows.
 
   Args:
     version: such as "2.15".
-    more: whether to run the tests of graph mode.
-    limit: TimeLimit of these.
+    runs: list of (name, targets, flags) of tensorflow_2.py.
+    limit: TimeLimit.
   """
   counts = test_log.Counts()
+  make_test = "make test TF=" + version
   for script in tensorflow_2.SET_UP:
+    if limit.left() <= 0:
+      break
     with steps.step("%s %s" % (script, version)):
-      if steps.run([script, version]) != 0:
+      if steps.run([script, version], limit.left()) != 0 and limit.left() > 0:
         counts.failed.append("%s %s failed" % (script, version))
         return counts
-  runs = tensorflow_2.eager(version)
-  if more and not limit.skips("graph_" + version, _GRAPH_SHARE, counts, "make test TF=" + version):
-    runs += tensorflow_2.graph(version)
   for name, targets, flags in runs:
-    with steps.step("the tests " + name):
-      counts.add(bazel_test(name, targets, flags, tensorflow_2.command(version)))
+    if not limit.skips(name, 0, counts, make_test):
+      with steps.step("the tests " + name):
+        counts.add(bazel_test(name, targets, flags, tensorflow_2.command(version), limit))
   return counts
 
 
@@ -234,28 +236,35 @@ def main():
       help="make test: the extensive tests and the sanitizers too")
   parser.add_argument(
       "--more_within", type=float, metavar="MINUTES", default=float("inf"),
-      help="with --more: a sanitizer or a group of extensive tests that would end later "
-      "than this after the start is skipped")
+      help="what follows the tests of 1.15 is interrupted after this time, counted from "
+      "--started; what has not ended by then is skipped")
+  parser.add_argument(
+      "--started", type=float, metavar="SECONDS", default=time.time(),
+      help="time.time() of the start; that of this program by default")
   parser.add_argument(
       "--tensorflow", metavar="VERSION",
       help="make test: on this TensorFlow of 2.x instead of 1.15")
   parser.add_argument(
       "--also_eager_on", metavar="VERSION",
-      help="make test: also the tests of eager execution and Keras on this TensorFlow of 2.x; "
-      "those of graph mode count as --more")
+      help="make test: then the tests of eager execution and Keras on this TensorFlow of 2.x; "
+      "those of graph mode are the last part of --more")
   arguments = parser.parse_args()
   start = time.time()
   os.makedirs(_BUILD_DIR, exist_ok=True)
   if arguments.tensorflow:
-    counts = on_tensorflow_2(arguments.tensorflow)
+    runs = tensorflow_2.eager(arguments.tensorflow) + tensorflow_2.graph(arguments.tensorflow)
+    counts = on_tensorflow_2(arguments.tensorflow, runs)
   else:
     counts = _MODES[arguments.mode]()
-    limit = TimeLimit(time.time() - start, start + 60 * arguments.more_within)
-    if arguments.also_eager_on:
-      counts.add(on_tensorflow_2(arguments.also_eager_on, arguments.more, limit))
+    limit = TimeLimit(time.time() - start, arguments.started + 60 * arguments.more_within)
+    also = arguments.also_eager_on
+    if also:
+      counts.add(on_tensorflow_2(also, tensorflow_2.eager(also), limit))
     if arguments.more:
       counts.add(sanitize(limit))
       counts.add(extensive(limit))
+      if also:
+        counts.add(on_tensorflow_2(also, tensorflow_2.graph(also), limit))
   steps.print_times()
   for line in counts.skipped_programs():
     print("SKIPPED " + line)

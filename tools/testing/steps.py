@@ -3,6 +3,7 @@
 """Runs the steps of a make target and prints how long each took."""
 
 import contextlib
+import math
 import subprocess
 import sys
 import time
@@ -32,7 +33,16 @@ def print_times():
   sys.stdout.flush()
 
 
-def run(command, **kwargs):
-  """Runs a command without input; returns its exit code."""
+def run(command, seconds=float("inf")):
+  """Runs a command without input; returns its exit code.
+
+  Args:
+    command: list of strings.
+    seconds: after these, the command and the programs that it started are interrupted, and
+      a minute later killed.
+  """
   print("+ " + " ".join(command), flush=True)
-  return subprocess.call(command, stdin=subprocess.DEVNULL, **kwargs)
+  if seconds != float("inf"):
+    whole = max(1, math.ceil(seconds))
+    command = ["timeout", "--signal=INT", "--kill-after=60", str(whole)] + command
+  return subprocess.call(command, stdin=subprocess.DEVNULL)

@@ -85,8 +85,10 @@ def eager(version):
   """Returns [(name, targets, flags)], the runs of bazel_test of eager execution and Keras."""
   # Without a GPU its tests skip all cases, after minutes of compilation.
   flags = [] if os.path.exists("/dev/nvidia0") else ["--test_tag_filters=-gpu"]
-  return [("eager_" + version, _EAGER, flags),
-          ("keras_" + version, _KERAS_2, _with_keras_2(version))]
+  keras_2 = _with_keras_2(version)
+  if not keras_2:
+    return [("eager_" + version, _EAGER + _KERAS_2, flags)]
+  return [("eager_" + version, _EAGER, flags), ("keras_" + version, _KERAS_2, keras_2)]
 
 
 def graph(version):

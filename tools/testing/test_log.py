@@ -207,7 +207,14 @@ def _read_events(path):
       len(events) + 1)
 
 
-def count_build_events(path):
+def _is_unbuilt(completed):
+  """Returns whether the completion event of a target without a result is one of a failed build."""
+  if "completed" in completed:
+    return not completed["completed"].get("success", False)
+  return completed.get("aborted", {}).get("reason", "USER_INTERRUPTED") != "USER_INTERRUPTED"
+
+
+def count_build_events(path, stopped=None):
   """Returns the Counts of one `bazel test` from its build event file.
 
   Targets that could not be built, and so never ran, are failures. If the file is
@@ -216,8 +223,10 @@ def count_build_events(path):
 
   Args:
     path: file of --build_event_json_file.
+    stopped: why `bazel test` was interrupted, if it was. Then targets without a result are
+      skips with this reason, unless they could not be built.
   """
-  results, summaries, wanted = {}, {}, set()
+  results, summaries, completed, wanted = {}, {}, {}, set()
   events, cut = _read_events(path)
   for event in events:
     event_id = event.get("id", {})
@@ -225,6 +234,8 @@ def count_build_events(path):
       kind = event.get("configured", {}).get("targetKind", "")
       if kind.endswith("_test rule"):
         wanted.add(event_id["targetConfigured"]["label"])
+    elif "targetCompleted" in event_id:
+      completed[event_id["targetCompleted"]["label"]] = event
     elif "testResult" in event_id and "testResult" in event:
       label = event_id["testResult"]["label"]
       attempt = (event_id["testResult"].get("shard", 1),
@@ -235,14 +246,18 @@ def count_build_events(path):
       summaries[event_id["testSummary"]["label"]] = event["testSummary"]
 
   counts = Counts()
-  if cut is not None:
+  if cut is not None and not stopped:
     counts.failed.append("the build's event file is truncated: %s: %s" % (path, cut))
   for label in sorted(wanted | set(results)):
     status = summaries.get(label, {}).get("overallStatus", "NO_STATUS")
-    if cut is not None and label not in summaries:
-      if label not in results:
+    if label not in summaries and (stopped or cut is not None):
+      not_run = stopped and not _is_unbuilt(completed.get(label, {}))
+      if not_run:
+        counts.skipped.append("%s all: %s" % (label, stopped))
+      if label in results:
+        status = _worst_status(results[label].values())
+      elif not_run or not stopped:
         continue
-      status = _worst_status(results[label].values())
     if label not in results:
       counts.failed.append("%s: it could not be built, or did not run" % label)
       continue

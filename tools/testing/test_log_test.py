@@ -217,6 +217,38 @@ class TestLogTest(absltest.TestCase):
         ["the build's event file is truncated: %s: "
          "event 1, the last one, is missing" % empty])
 
+  def test_targets_of_an_interrupted_run_are_skips_unless_they_failed(self):
+
+    def completed(label, **how):
+      return dict({"id": {"targetCompleted": {"label": label}}}, **how)
+
+    interrupted = {"reason": "USER_INTERRUPTED"}
+    failed = self.result("//failed", self.file(_GTEST))
+    failed["testResult"]["status"] = "FAILED"
+    first = self.result("//first", self.file(_ONE))
+    first["testResult"]["status"] = "PASSED"
+    labels = ["//passed", "//failed", "//first", "//runs", "//waits", "//unseen", "//no_build",
+              "//no_analysis"]
+    path = self.events(
+        *[self.configured(label) for label in labels] + [
+            self.result("//passed", self.file(_ONE)), self.summary("//passed", "PASSED"),
+            failed, self.summary("//failed", "FAILED"), first,
+            completed("//runs", completed={"success": True}),
+            completed("//waits", aborted=interrupted),
+            completed("//no_build", completed={}),
+            completed("//no_analysis", aborted={"reason": "ANALYSIS_FAILURE"}),
+            {"id": {"testResult": {"label": "//runs"}}, "aborted": interrupted},
+            {"id": {"testSummary": {"label": "//runs"}}, "aborted": interrupted}])
+    for name, last in (("whole", ""), ("truncated", "{")):
+      with self.subTest(name), open(path, "a") as f:
+        f.write(last)
+        f.flush()
+        counts = test_log.count_build_events(path, "no time")
+        self.assertEqual([line for line in counts.skipped if line.endswith("all: no time")], [
+            "//%s all: no time" % label for label in ("first", "runs", "unseen", "waits")])
+        self.assertEqual([line.split(":")[0].split(" ")[0] for line in counts.failed],
+                         ["//failed", "//no_analysis", "//no_build"])
+
   def test_build_events_without_a_summary_are_a_failure(self):
     counts = test_log.count_build_events(
         self.events(self.configured("//a"), self.result("//a", self.file(_ONE))))
