@@ -12,7 +12,10 @@ import distributions
 
 def _requires(version):
   return [
-      ("Requires-Dist", "pyarrow>=6"),
+      # pyarrow 26 needs NumPy 2 without requiring it. TensorFlow up to 2.15 needs NumPy 1, and
+      # has no wheel for Python 3.12.
+      ("Requires-Dist", "pyarrow<26,>=6; python_version < '3.12'"),
+      ("Requires-Dist", "pyarrow>=6; python_version >= '3.12'"),
       # Before 14.0.1 pyarrow executes code that a file contains.
       ("Requires-Dist", "pyarrow-hotfix>=0.7"),
       # Requires the same minor version, because it calls internal modules of SOK.

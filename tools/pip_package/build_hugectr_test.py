@@ -99,7 +99,7 @@ class BuildHugectrTest(absltest.TestCase):
                  "Requires-Dist: sok-stock-tf<0.2,>=0.1",
                  "Provides-Extra: inference",
                  "Requires-Dist: sok-stock-tf-hps<0.2,>=0.1; extra == 'inference'",
-                 "Requires-Dist: numpy", "Requires-Dist: pyarrow>=6",
+                 "Requires-Dist: numpy", "Requires-Dist: pyarrow<26,>=6; python_version < '3.12'",
                  "Requires-Dist: pyarrow-hotfix>=0.7",
                  "Requires-Python: >=3.7,<3.14",
                  "Classifier: Programming Language :: Python :: 3.13"):

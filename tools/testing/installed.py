@@ -3,7 +3,8 @@
 """Runs tests/installed with the wheels, installed in a clean environment.
 
 Each TensorFlow version has its own environment under .build/, which is kept because it
-downloads some hundred MB. Nothing of the source tree can be imported in it.
+downloads some hundred MB. Nothing of the source tree can be imported in it, except that with
+TensorFlow 2.x the tests run as //tools/testing:v1_tensorflow.py arranges.
 """
 
 import glob
@@ -11,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 import test_log
@@ -44,7 +46,7 @@ def environment(build_dir, tensorflow):
 
   Args:
     build_dir: folder of the environments.
-    tensorflow: version.
+    tensorflow: version, such as "1.15.5" or "2.15.*".
 
   Raises:
     Unavailable: pip cannot install it.
@@ -60,6 +62,9 @@ def environment(build_dir, tensorflow):
     if code != 0:
       raise Unavailable("pip cannot install tensorflow==%s (%s)" %
                         (tensorflow, _last_error(output)))
+    v1_tensorflow = os.path.join(sysconfig.get_path("purelib"), "v1_tensorflow.pth")
+    if os.path.exists(v1_tensorflow):
+      shutil.copy(v1_tensorflow, glob.glob(os.path.join(folder, "lib/python*/site-packages"))[0])
     with open(complete, "w") as f:
       f.write("")
   return python
@@ -82,7 +87,7 @@ def run_tests(python, tests, label):
   environ = {
       k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "BAZEL"))
   }
-  environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
+  environ.update(TF_CPP_MIN_LOG_LEVEL="1", EV_TEST_V1="1")
   for test in tests:
     program = "%s (%s)" % (os.path.relpath(test), label)
     with tempfile.TemporaryDirectory() as folder:

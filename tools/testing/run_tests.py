@@ -7,6 +7,7 @@ code is 1 if a test failed or could not run.
 """
 
 import argparse
+from concurrent import futures
 import glob
 import os
 import platform
@@ -114,21 +115,58 @@ def _bazel_test(name, targets, flags, bazel, limit):
   return counts
 
 
-def build_wheels():
-  """Builds the wheels of this project and of the addons. Returns their paths, or None."""
-  for old in glob.glob(os.path.join(_WHEEL_DIR, "*.whl")):
+def build_wheels(version=None):
+  """Builds the wheels of this project and of the addons. Returns their paths, or None.
+
+  Args:
+    version: TensorFlow's, such as "2.15"; None: 1.15.
+  """
+  folder = os.path.join(_WHEEL_DIR, "tf" + version) if version else _WHEEL_DIR
+  for old in glob.glob(os.path.join(folder, "*.whl")):
     os.remove(old)
+  builders, bazel, programs = ["hugectr", "hps", "serving"], ["bazel"], "bazel-bin"
+  if version:
+    builders.append("sok")
+    bazel, programs = tensorflow_2.command(version), tensorflow_2.programs(version)
   # Built by pip, as a user does. pip runs Bazel; nothing is downloaded.
-  if steps.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel",
-                "--no-deps", "--no-index", "--no-cache-dir", "-w", _WHEEL_DIR,
-                "."]) != 0:
+  elif steps.run([sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel",
+                  "--no-deps", "--no-index", "--no-cache-dir", "-w", folder, "."]) != 0:
     return None
-  for builder in ("build_hugectr", "build_hps", "build_serving"):
-    if (steps.run(["bazel", "build", "//tools/pip_package:" + builder]) != 0 or
-        steps.run(["bazel-bin/tools/pip_package/" + builder, _WHEEL_DIR]) != 0):
+  for builder in ["tools/pip_package/build_" + name for name in builders]:
+    target = "//%s:%s" % os.path.split(builder)
+    if (steps.run(bazel + ["build", target]) != 0 or
+        steps.run([os.path.join(programs, builder), folder]) != 0):
       return None
-  wheels = sorted(glob.glob(os.path.join(_WHEEL_DIR, "*.whl")))
+  wheels = sorted(glob.glob(os.path.join(folder, "*.whl")))
   return wheels if len(wheels) == 4 else None
+
+
+def installed_wheels(tensorflows, version=None):
+  """Builds the wheels, and tests them installed.
+
+  Args:
+    tensorflows: pairs (version of TensorFlow to test them with, whether it is a failure if
+      that cannot be installed).
+    version: argument of build_wheels.
+  """
+  counts = test_log.Counts()
+  with steps.step("build the wheels"):
+    wheels = build_wheels(version)
+  if wheels is None:
+    counts.failed.append("the wheels could not be built")
+    return counts
+
+  def test(tensorflow):
+    return installed.test_wheels(
+        _BUILD_DIR, tensorflow[0], wheels, "tests/installed", tensorflow[1])
+
+  # Side by side, because much of the time is for downloads and for programs of one thread.
+  with steps.step("the installed wheels beside TensorFlow " +
+                  " and ".join(tensorflow for tensorflow, _ in tensorflows)):
+    with futures.ThreadPoolExecutor() as pool:
+      for found in pool.map(test, tensorflows):
+        counts.add(found)
+  return counts
 
 
 def usual():
@@ -136,15 +174,7 @@ def usual():
   counts = test_log.Counts()
   with steps.step("bazel test //..."):
     counts.add(bazel_test("test", ["//..."], ["--test_tag_filters=-" + _EXTENSIVE]))
-  with steps.step("build the wheels"):
-    wheels = build_wheels()
-  if wheels is None:
-    counts.failed.append("the wheels could not be built")
-    return counts
-  for version, must in _TENSORFLOWS:
-    with steps.step("the installed wheels beside TensorFlow " + version):
-      counts.add(
-          installed.test_wheels(_BUILD_DIR, version, wheels, "tests/installed", must))
+  counts.add(installed_wheels(_TENSORFLOWS))
   return counts
 
 
@@ -252,8 +282,9 @@ def main():
   start = time.time()
   os.makedirs(_BUILD_DIR, exist_ok=True)
   if arguments.tensorflow:
-    runs = tensorflow_2.eager(arguments.tensorflow) + tensorflow_2.graph(arguments.tensorflow)
-    counts = on_tensorflow_2(arguments.tensorflow, runs)
+    version = arguments.tensorflow
+    counts = on_tensorflow_2(version, tensorflow_2.eager(version) + tensorflow_2.graph(version))
+    counts.add(installed_wheels([(version + ".*", True)], version))
   else:
     counts = _MODES[arguments.mode]()
     limit = TimeLimit(time.time() - start, arguments.started + 60 * arguments.more_within)

@@ -75,6 +75,29 @@ class RunTestsTest(absltest.TestCase):
     self.assertLessEqual(limit.left(), 0)
     self.assertEqual(run_tests.steps.run(["false"], 60.), 1)
 
+  def _wheels_built(self, version, found):
+    """Returns the wheels of build_wheels, and the commands that ran."""
+    with mock.patch.object(run_tests.glob, "glob", side_effect=[[], found]), \
+        mock.patch.object(run_tests.steps, "run", return_value=0) as run:
+      wheels = run_tests.build_wheels(version)
+    return wheels, [" ".join(call[0][0]) for call in run.call_args_list]
+
+  def test_wheels_of_tensorflow_2_have_a_bazel_and_a_folder_of_their_own(self):
+    wheels, commands = self._wheels_built("2.15", ["a", "b", "c", "d"])
+    self.assertEqual(wheels, ["a", "b", "c", "d"])
+    self.assertLen(commands, 8)
+    self.assertEqual(commands[-2:], [
+        "tools/setup/bazel_for.sh 2.15 build //tools/pip_package:build_sok",
+        ".build/tf-2.15/bazel-bin/tools/pip_package/build_sok dist/tf2.15"])
+    _, commands = self._wheels_built(None, [])
+    self.assertEndsWith(commands[0], "-w dist .")
+    self.assertEqual(commands[1:3], [
+        "bazel build //tools/pip_package:build_hugectr",
+        "bazel-bin/tools/pip_package/build_hugectr dist"])
+
+  def test_a_missing_wheel_is_a_failure(self):
+    self.assertIsNone(self._wheels_built("2.15", ["a"])[0])
+
   def _stopped(self, failed_checks):
     """Returns the Counts of a bazel_test whose time ends in its first or second run."""
     first = test_log.Counts()

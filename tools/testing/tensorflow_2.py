@@ -81,6 +81,11 @@ def command(version):
   return [_BAZEL, version]
 
 
+def programs(version):
+  """Returns the folder of the programs that Bazel builds for a TensorFlow of 2.x."""
+  return ".build/tf-%s/bazel-bin" % version
+
+
 def eager(version):
   """Returns [(name, targets, flags)], the runs of bazel_test of eager execution and Keras."""
   # Without a GPU its tests skip all cases, after minutes of compilation.
