@@ -3,6 +3,7 @@
 """Checks the imports of Python modules, and where stock TensorFlow is patched."""
 
 import ast
+import functools
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -54,9 +55,15 @@ def is_test(path):
   return path.endswith(("_test.py", "_utest.py")) or "/testing/" in path
 
 
+# Each rule needs the nodes of a module, and walking takes most of the time.
+@functools.lru_cache(maxsize=1)
+def _nodes(module):
+  return list(ast.walk(module))
+
+
 def imported(module):
   """Yields the dotted names that a parsed module imports, at any depth."""
-  for node in ast.walk(module):
+  for node in _nodes(module):
     if isinstance(node, ast.Import):
       for alias in node.names:
         yield alias.name
@@ -73,7 +80,7 @@ def _is(name, package):
 def _tensorflow_names(module):
   """Returns the local names that are bound to objects of TensorFlow."""
   names = set()
-  for node in ast.walk(module):
+  for node in _nodes(module):
     if isinstance(node, ast.Import):
       for alias in node.names:
         if _is(alias.name, "tensorflow"):
@@ -104,7 +111,7 @@ def patches(module):
   """Returns the line numbers where an attribute of TensorFlow is replaced."""
   names = _tensorflow_names(module)
   lines = []
-  for node in ast.walk(module):
+  for node in _nodes(module):
     for target in _targets(node):
       if isinstance(target, ast.Attribute) and _base_name(target) in names:
         lines.append(node.lineno)
@@ -122,7 +129,7 @@ def patches(module):
 
 def _imports_of(module, package):
   """Returns the line numbers where a package or one of its modules is imported."""
-  return [node.lineno for node in ast.walk(module)
+  return [node.lineno for node in _nodes(module)
           if isinstance(node, (ast.Import, ast.ImportFrom)) and
           any(_is(name, package) for name in imported(node))]
 
@@ -152,7 +159,7 @@ def unsafe_readers(path, module):
               (path, line, " or ".join(_ARROW)) for line in lines]
   return found + [
       "%s:%d: %s reads by a pyarrow that runs code of a crafted file: take pyarrow from %s" %
-      (path, node.lineno, node.attr, " or ".join(_ARROW)) for node in ast.walk(module)
+      (path, node.lineno, node.attr, " or ".join(_ARROW)) for node in _nodes(module)
       if isinstance(node, ast.Attribute) and node.attr in _PANDAS_READERS and
       _base_name(node) != _OWN_READER]
 
@@ -162,7 +169,7 @@ def renames(path, module):
   if path in _RENAMES or is_test(path) or path.startswith(_OUTSIDE) or "/benchmark/" in path:
     return []
   return ["%s:%d: os.%s: replace files by %s" % (path, node.lineno, node.attr, _DURABLE)
-          for node in ast.walk(module)
+          for node in _nodes(module)
           if isinstance(node, ast.Attribute) and _base_name(node) == "os" and
           node.attr in ("fsync", "rename", "renames", "replace")]
 
@@ -216,7 +223,7 @@ def violations(path, text):
           for line in patches(module)
       ]
     loads = [
-        node for node in ast.walk(module)
+        node for node in _nodes(module)
         if isinstance(node, ast.Attribute) and node.attr == "load_op_library"
     ]
     if loads and path not in (_LOADER, _HPS_LOADER):

@@ -9,6 +9,7 @@ has at most 40 words, and no name ends in a place that only its author could see
 """
 
 import ast
+import functools
 import io
 import re
 import sys
@@ -103,11 +104,10 @@ def _python_blocks(text):
   own, blocks = [], []
   try:
     tree = ast.parse(text)
-    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-  except (SyntaxError, tokenize.TokenError):
+  except SyntaxError:
     return []
   lines = text.splitlines()
-  for token in tokens:
+  for token in _tokens(text):
     if token.type == tokenize.COMMENT:
       number, column = token.start
       comment = token.string[1:]
@@ -180,14 +180,18 @@ def _literals(path, text):
   if path.endswith(_CPP):
     return [(1 + text.count("\n", 0, m.start()), m.group(0)) for m in _LITERAL.finditer(text)
             if not m.group(0).startswith("//")]
-  return [(t.start[0], t.string) for t in _tokens(path, text)
+  return [(t.start[0], t.string) for t in _python_tokens(path, text)
           if t.type == tokenize.STRING and not t.string.endswith('"""')]
 
 
-def _tokens(path, text):
+def _python_tokens(path, text):
   """Returns the tokens of a Python file; none of another file."""
-  if not path.endswith(".py"):
-    return []
+  return _tokens(text) if path.endswith(".py") else []
+
+
+# Three rules need the tokens of a file, and making them takes most of the time.
+@functools.lru_cache(maxsize=1)
+def _tokens(text):
   try:
     return list(tokenize.generate_tokens(io.StringIO(text).readline))
   except (SyntaxError, tokenize.TokenError):
@@ -200,7 +204,8 @@ def _names(path, text):
     code = _NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
     return [(number, name) for number, line in enumerate(code.splitlines(), 1)
             for name in _NAME.findall(line)]
-  return [(t.start[0], t.string) for t in _tokens(path, text) if t.type == tokenize.NAME]
+  return [(t.start[0], t.string) for t in _python_tokens(path, text)
+          if t.type == tokenize.NAME]
 
 
 def _longest_sentence(text):
