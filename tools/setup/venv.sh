@@ -47,7 +47,7 @@ if ! compgen -G "${wheels}/${pin/==/-}-*.whl" >/dev/null; then
   # Without pip's cache, which has one wheel for each Python: it may have been compiled for
   # another TensorFlow.
   logged .build/horovod.log "Horovod could not be compiled" \
-    env PATH="${PWD}/.venv/bin:${PATH}" CC=gcc CXX=g++ \
+    env PATH="${PWD}/.venv/bin:${PATH}" CC=gcc CXX="${PWD}/tools/setup/cxx_without_debug.sh" \
     HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_CPU_OPERATIONS=GLOO \
     HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
     HOROVOD_WITHOUT_GPU=1 MAKEFLAGS="-j$(nproc)" \
