@@ -42,6 +42,8 @@ class DistributionsTest(absltest.TestCase):
 
   def test_requires_that_tensorflow(self):
     self.assertEqual(distributions.requirements("2.15"), ["tensorflow<2.16,>=2.15"])
+    # It was compiled with NumPy 1, and does not bound it.
+    self.assertEqual(distributions.requirements("2.11"), ["numpy<2", "tensorflow<2.12,>=2.11"])
     self.assertEqual(distributions.requirements("1.15"),
                      ["protobuf<3.21", "tensorflow<1.16,>=1.15"])
 
