@@ -110,6 +110,7 @@ class LoopbackJob {
     options.dim = spec.dim;
     options.record_frequency = options.record_version = with_meta;
     options.storage = storage;
+    options.memory_bytes = 64 * spec.dim * sizeof(float);  // of two memories
     auto table = std::make_shared<ev::EmbeddingTable>(options);
     std::vector<float> rows;
     for (float value : values) rows.insert(rows.end(), spec.dim, value);

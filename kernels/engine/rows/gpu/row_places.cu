@@ -97,7 +97,7 @@ __device__ bool TakeOffer(const MoveTable& table, RowHandle handle,
                           uint32_t* worth) {
   if (handle >= kFirstReservedHandle) return false;
   RowRecord* const record = RecordOf(table.rows.placed, handle);
-  const uint32_t before = record->uses;
+  const uint32_t before = record == nullptr ? 0 : record->uses;
   if ((before & kHasRow) == 0) return false;
   // If another thread changes it, one of the two offers is not counted.
   atomicCAS(&record->uses, before,

@@ -32,7 +32,8 @@
 // enqueued only while there is no Use (Moving), and a Use that starts meanwhile
 // waits for that. Moves never wait.
 //
-// MEMORY: 12 bytes of GPU memory per handle, in pieces of 65,536 handles.
+// MEMORY: 12 bytes of GPU memory per handle, in pieces of 65,536 handles, and
+// 96 KiB per table.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_ROW_PLACES_H_
 #define KERNELS_ENGINE_ROWS_GPU_ROW_PLACES_H_
