@@ -462,7 +462,6 @@ def contrib(folder):
     v = parts.variable()
     step = tf1.train.get_or_create_global_step()
     loss = tf.reduce_sum(tf.square(v))
-    noisy = layers.optimize_loss(loss, step, .1, "SGD", gradient_noise_scale=0.)
     scaled = mixed_precision.LossScaleOptimizer(
         tf1.train.GradientDescentOptimizer(.1), mixed_precision.FixedLossScaleManager(8.))
     w = parts.variable("w")
@@ -473,8 +472,11 @@ def contrib(folder):
             features, [layers.embedding_column(a, 3, "sum", ones)]),
         layers.weighted_sum_from_feature_columns(features, [a], 2)[0],
         layers.joint_weighted_sum_from_feature_columns(features, [a, b], 2)[0]]
-    train = scaled.minimize(tf.reduce_sum(tf.square(w)), var_list=[w])
-    with tf1.control_dependencies(outputs + [noisy, train]):
+    # After the lookups, which read v.
+    with tf1.control_dependencies(outputs):
+      noisy = layers.optimize_loss(loss, step, .1, "SGD", gradient_noise_scale=0.)
+      train = scaled.minimize(tf.reduce_sum(tf.square(w)), var_list=[w])
+    with tf1.control_dependencies([noisy, train]):
       return outputs + [tf.identity(w)]
 
   return parts.run(build)

@@ -139,19 +139,10 @@ void ReadTables(ObjectReader* reader, const std::string& folder,
   }
 }
 
-void ReadModel(const Json& json, const std::string& path,
-               const std::string& folder, bool fuse_all, Findings* findings,
-               ModelConfig* model) {
-  ObjectReader reader(json, path, findings);
-  if (!reader.String("model", &model->name) && !reader.Has("model")) {
-    reader.Wrong("model", "is required");
-  } else if (reader.Has("model") && !IsName(model->name)) {
-    reader.Wrong("model", kExpectedName + Quoted(model->name));
-  }
-  ReadTables(&reader, folder, model);
-  if (!reader.Integers("deployed_device_list", 0, 1023, &model->devices)) {
-    if (!reader.Has("deployed_device_list")) {
-      reader.Wrong("deployed_device_list", "is required");
+void ReadDevices(ObjectReader* reader, ModelConfig* model) {
+  if (!reader->Integers("deployed_device_list", 0, 1023, &model->devices)) {
+    if (!reader->Has("deployed_device_list")) {
+      reader->Wrong("deployed_device_list", "is required");
     }
   } else {
     std::vector<int64_t> sorted = model->devices;
@@ -165,11 +156,90 @@ void ReadModel(const Json& json, const std::string& path,
       for (const int64_t device : model->devices) {
         list += (list.empty() ? "" : ", ") + std::to_string(device);
       }
-      reader.Wrong(
+      reader->Wrong(
           "deployed_device_list",
           "expected the numbers 0 to N - 1, each once; got [" + list + "]");
     }
   }
+}
+
+// Reads the keys about the GPU cache and its refresh.
+void ReadCache(ObjectReader* reader, ModelConfig* model) {
+  model->gpucache =
+      reader->Has("gpucacheper") || reader->Has("embedding_cache_type") ||
+      reader->Has("embedding_cache_policy") || reader->Has("use_static_table");
+  reader->Bool("gpucache", &model->gpucache);
+  reader->Number("gpucacheper", 0.0, 1.0, &model->gpucacheper);
+  if (reader->Number("hit_rate_threshold", 0.0, 2.0,
+                     &model->hit_rate_threshold) &&
+      model->hit_rate_threshold < 1.0) {
+    reader->Note(
+        "hit_rate_threshold",
+        "below 1, a lookup with this hit rate in the GPU cache is answered "
+        "at once: missed ids get the default value, and their rows are cached "
+        "later; from 1 on, and without a GPU cache, lookups are exact");
+  }
+  if (reader->Integer("num_of_worker_buffer_in_pool", 1, 256,
+                      &model->worker_buffers)) {
+    reader->Note("num_of_worker_buffer_in_pool",
+                 "no effect: buffers are allocated on demand");
+  }
+  reader->Ignore("num_of_refresher_buffer_in_pool",
+                 "no effect: there is no pool of buffers to size");
+  reader->Number("cache_refresh_percentage_per_iteration", 0.0, 1.0,
+                 &model->refresh_percentage);
+  reader->Number("refresh_delay", 0.0, kMostSeconds, &model->refresh_delay);
+  reader->Number("refresh_interval", 0.0, kMostSeconds,
+                 &model->refresh_interval);
+  if (model->refresh_interval > 0 && !model->gpucache) {
+    reader->Note("refresh_interval",
+                 "no effect without gpucache: there is no cache to refresh");
+  }
+  if (model->refresh_delay > 0 && model->refresh_interval == 0) {
+    reader->Note("refresh_delay", "no effect without a refresh_interval");
+  }
+  reader->Choice("embedding_cache_type",
+                 {{"dynamic"}, {"static"}, {"uvm"}, {"stochastic"}},
+                 &model->cache_type);
+  if (model->cache_type == "stochastic") {
+    reader->Note("embedding_cache_type",
+                 "\"stochastic\" is served as \"dynamic\"");
+    model->cache_type = "dynamic";
+  }
+  if (model->cache_type == "uvm") {
+    reader->Note("embedding_cache_type",
+                 "\"uvm\" is served as \"dynamic\": GPU memory holds the most "
+                 "recently used rows, not the first rows of the files");
+    model->cache_type = "dynamic";
+  }
+  bool is_static = false;
+  if (reader->Bool("use_static_table", &is_static) && is_static) {
+    model->cache_type = "static";
+  }
+  if (reader->Choice("embedding_cache_policy", {{"lru"}, {"lfu"}},
+                     &model->cache_policy)) {
+    if (!model->gpucache) {
+      reader->Note("embedding_cache_policy",
+                   "no effect: gpucache is false, there is no cache");
+    } else if (model->cache_type == "static" || model->gpucacheper >= 1.0) {
+      reader->Note(
+          "embedding_cache_policy",
+          "no effect: the cache has the whole table and evicts nothing");
+    }
+  }
+}
+
+void ReadModel(const Json& json, const std::string& path,
+               const std::string& folder, bool fuse_all, Findings* findings,
+               ModelConfig* model) {
+  ObjectReader reader(json, path, findings);
+  if (!reader.String("model", &model->name) && !reader.Has("model")) {
+    reader.Wrong("model", "is required");
+  } else if (reader.Has("model") && !IsName(model->name)) {
+    reader.Wrong("model", kExpectedName + Quoted(model->name));
+  }
+  ReadTables(&reader, folder, model);
+  ReadDevices(&reader, model);
   reader.Integer("max_batch_size", 1, kMostKeys, &model->max_batch_size);
   for (size_t t = 0; t < model->tables.size(); ++t) {
     if (model->tables[t].max_keys_per_sample >
@@ -184,68 +254,7 @@ void ReadModel(const Json& json, const std::string& path,
     }
   }
 
-  model->gpucache =
-      reader.Has("gpucacheper") || reader.Has("embedding_cache_type") ||
-      reader.Has("embedding_cache_policy") || reader.Has("use_static_table");
-  reader.Bool("gpucache", &model->gpucache);
-  reader.Number("gpucacheper", 0.0, 1.0, &model->gpucacheper);
-  if (reader.Number("hit_rate_threshold", 0.0, 2.0,
-                    &model->hit_rate_threshold) &&
-      model->hit_rate_threshold < 1.0) {
-    reader.Note(
-        "hit_rate_threshold",
-        "below 1, a lookup with this hit rate in the GPU cache is answered "
-        "at once: missed ids get the default value, and their rows are cached "
-        "later; from 1 on, and without a GPU cache, lookups are exact");
-  }
-  if (reader.Integer("num_of_worker_buffer_in_pool", 1, 256,
-                     &model->worker_buffers)) {
-    reader.Note("num_of_worker_buffer_in_pool",
-                "no effect: buffers are allocated on demand");
-  }
-  reader.Ignore("num_of_refresher_buffer_in_pool",
-                "no effect: there is no pool of buffers to size");
-  reader.Number("cache_refresh_percentage_per_iteration", 0.0, 1.0,
-                &model->refresh_percentage);
-  reader.Number("refresh_delay", 0.0, kMostSeconds, &model->refresh_delay);
-  reader.Number("refresh_interval", 0.0, kMostSeconds,
-                &model->refresh_interval);
-  if (model->refresh_interval > 0 && !model->gpucache) {
-    reader.Note("refresh_interval",
-                "no effect without gpucache: there is no cache to refresh");
-  }
-  if (model->refresh_delay > 0 && model->refresh_interval == 0) {
-    reader.Note("refresh_delay", "no effect without a refresh_interval");
-  }
-  reader.Choice("embedding_cache_type",
-                {{"dynamic"}, {"static"}, {"uvm"}, {"stochastic"}},
-                &model->cache_type);
-  if (model->cache_type == "stochastic") {
-    reader.Note("embedding_cache_type",
-                "\"stochastic\" is served as \"dynamic\"");
-    model->cache_type = "dynamic";
-  }
-  if (model->cache_type == "uvm") {
-    reader.Note("embedding_cache_type",
-                "\"uvm\" is served as \"dynamic\": GPU memory holds the most "
-                "recently used rows, not the first rows of the files");
-    model->cache_type = "dynamic";
-  }
-  bool is_static = false;
-  if (reader.Bool("use_static_table", &is_static) && is_static) {
-    model->cache_type = "static";
-  }
-  if (reader.Choice("embedding_cache_policy", {{"lru"}, {"lfu"}},
-                    &model->cache_policy)) {
-    if (!model->gpucache) {
-      reader.Note("embedding_cache_policy",
-                  "no effect: gpucache is false, there is no cache");
-    } else if (model->cache_type == "static" || model->gpucacheper >= 1.0) {
-      reader.Note(
-          "embedding_cache_policy",
-          "no effect: the cache has the whole table and evicts nothing");
-    }
-  }
+  ReadCache(&reader, model);
   reader.Bool("init_ec", &model->preload_cache);
   reader.Ignore("use_context_stream",
                 "no effect: lookups always use TensorFlow's stream");

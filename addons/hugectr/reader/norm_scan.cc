@@ -13,6 +13,16 @@ namespace {
 // Bytes read beyond the expected records, since some are larger.
 constexpr int64_t kSpare = 4096;
 
+// Returns what is wrong with the checksum that follows a record's bytes; empty
+// if nothing is.
+std::string WrongSum(const char* bytes, int64_t length) {
+  const uint8_t found = ByteSum(bytes, length);
+  const uint8_t expected = static_cast<uint8_t>(bytes[length]);
+  if (found == expected) return "";
+  return "the checksum is " + std::to_string(expected) +
+         ", but the record's bytes sum to " + std::to_string(found);
+}
+
 }  // namespace
 
 // The bytes of one file's records, read on demand.
@@ -131,13 +141,8 @@ ev::Status NormScan::Add(const File& file, int64_t first, int64_t records,
       end = begin + length;
       EV_RETURN_IF_ERROR(need(end + kSumBytes));
       if (!is_complete) return too_short();
-      const uint8_t found = ByteSum(piece.data() + begin, length);
-      const uint8_t expected = static_cast<uint8_t>(piece.data()[end]);
-      if (found != expected) {
-        return error(begin, "the checksum is " + std::to_string(expected) +
-                                ", but the record's bytes sum to " +
-                                std::to_string(found));
-      }
+      const std::string wrong = WrongSum(piece.data() + begin, length);
+      if (!wrong.empty()) return error(begin, wrong);
       if (length < fixed + slots * kWord) {
         return error(begin, "the record has " + std::to_string(length) +
                                 " bytes, which is too short");

@@ -6,6 +6,7 @@ Each model also runs in a session without that device and must give the same bit
 """
 
 import os
+import tempfile
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -37,13 +38,16 @@ _IDS = 240
 _HBM = config_pb2.StorageType.HBM
 _HBM_DRAM = config_pb2.StorageType.HBM_DRAM
 _DRAM = config_pb2.StorageType.DRAM
+_HBM_DRAM_SSD = config_pb2.StorageType.HBM_DRAM_SSDHASH
 
 
 def _variable(name, storage):
-  size = [64 * _DIM * 4] if storage == _HBM_DRAM else None
+  size = [64 * _DIM * 4, 1 << 20] if storage in (_HBM_DRAM, _HBM_DRAM_SSD) else None
+  path = tempfile.mkdtemp() if storage == _HBM_DRAM_SSD else None
   rows = np.random.RandomState(len(name)).randn(7, _DIM).astype(np.float32)
   option = ev.EmbeddingVariableOption(
-      storage_option=ev.StorageOption(storage_type=storage, storage_size=size),
+      storage_option=ev.StorageOption(
+          storage_type=storage, storage_size=size, storage_path=path),
       init_option=ev.InitializerOption(
           initializer=lambda shape, **_: tf.constant(rows, shape=shape),
           default_value_dim=len(rows)))
@@ -217,12 +221,12 @@ class GpuDeviceTest(parameterized.TestCase):
     gpu, _ = self._check_training(storages)
     self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvLookupSparse"], {"GPU"})
 
-  def test_rows_in_cpu_memory_are_copied_once(self):
-    gpu, _ = self._pair([_HBM_DRAM, _HBM])
+  @parameterized.parameters((_HBM_DRAM_SSD, _SAMPLES * _DIM), (_HBM_DRAM, 0))
+  def test_rows_that_the_gpu_does_not_reach_are_copied_once(self, storage, pooled):
+    gpu, _ = self._pair([storage, _HBM])
     self.assertIn("EvApplyPooled", gpu.types)
     gpu.session.run(gpu.copied)
     gpu.session.run(gpu.train, gpu.feed(1))
-    pooled = _SAMPLES * _DIM
     self.assertEqual(gpu.session.run(gpu.copied).tolist(), [pooled, pooled])
 
   @parameterized.parameters(_on_device, _narrow_on_device,
@@ -234,8 +238,15 @@ class GpuDeviceTest(parameterized.TestCase):
     _, down = gpu.session.run(gpu.integers_copied)
     self.assertEqual(down, 0)
 
+  def test_ids_of_rows_in_two_memories_are_not_copied_to_the_host(self):
+    gpu, _ = self._check_training([_HBM_DRAM, _HBM, _HBM_DRAM], ids=_on_device)
+    gpu.session.run(gpu.integers_copied)
+    gpu.run(1, seed=9)
+    _, down = gpu.session.run(gpu.integers_copied)
+    self.assertEqual(down, 0)
+
   @parameterized.parameters(([_DRAM, _DRAM],), ([_HBM, _DRAM, _HBM],),
-                            ([_HBM_DRAM, _HBM],))
+                            ([_HBM_DRAM_SSD, _HBM],))
   def test_ids_on_the_gpu_with_rows_in_other_memories(self, storages):
     gpu, _ = self._check_training(storages, ids=_on_device)
     gpu.session.run(gpu.integers_copied)
@@ -275,14 +286,14 @@ class GpuDeviceTest(parameterized.TestCase):
                                   combiners=("max", "max", "sum"))
     self.assertIn("EvApplyPooled", gpu.types)
 
-  @parameterized.parameters(_HBM, _DRAM, _HBM_DRAM)
+  @parameterized.parameters(_HBM, _DRAM, _HBM_DRAM, _HBM_DRAM_SSD)
   def test_rows_that_are_not_pooled(self, storage):
     gpu, _ = self._check_training([storage], rows=True)
     self.assertEqual(gpu.devices(gpu.train, gpu.feed(1))["EvGather"], {"GPU"})
     gpu.session.run(gpu.copied)
     gpu.session.run(gpu.train, gpu.feed(2))
     up, down = gpu.session.run(gpu.copied)
-    self.assertEqual(up, 0 if storage == _HBM else _IDS * _DIM)
+    self.assertEqual(up, 0 if storage in (_HBM, _HBM_DRAM) else _IDS * _DIM)
     self.assertEqual(down, _IDS * _DIM)
 
   def test_changed_gradients(self):

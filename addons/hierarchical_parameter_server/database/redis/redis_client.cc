@@ -220,20 +220,50 @@ ev::Status RedisClient::OnError(const std::string& error,
   return ev::FailedPrecondition(address + ": " + error);
 }
 
+// The work for one node.
+struct RedisClient::NodeWork {
+  std::vector<Work*> work;
+  size_t sent = 0;
+  size_t done = 0;
+  std::deque<size_t> sizes;  // of commands sent ahead
+  size_t bytes_ahead = 0;
+  Lease lease;
+  bool is_broken = false;
+
+  // Sends commands ahead, up to kMostBytesAhead. buffer: memory for them.
+  ev::Status Send(const Deadline& deadline, std::string* buffer) {
+    buffer->clear();
+    while (sent < work.size() &&
+           (sizes.empty() || bytes_ahead < kMostBytesAhead)) {
+      const size_t before = buffer->size();
+      RespWriter writer(buffer);
+      const Work& next = *work[sent++];
+      if (!next.ask.empty()) {
+        writer.Begin(1);
+        writer.Word("ASKING");
+      }
+      next.request->Encode(&writer);
+      sizes.push_back(buffer->size() - before);
+      bytes_ahead += buffer->size() - before;
+    }
+    if (buffer->empty()) return ev::Status::OK();
+    return lease->stream()->Write(buffer->data(), buffer->size(), deadline);
+  }
+
+  // Whether the requests know the connection.
+  bool IsKnown() const {
+    return std::all_of(work.begin(), work.end(), [this](const Work* one) {
+      const KnownConnections* const known = one->request->known();
+      return known == nullptr || known->Has(lease->id());
+    });
+  }
+};
+
 ev::Status RedisClient::TryOnce(const Topology& topology,
                                 const Deadline& deadline, bool only_known,
                                 std::vector<Work>* pending, Attempt* attempt) {
-  // The work for one node. Sorted by address: threads that need connections of
-  // several nodes take them in the same order, which avoids deadlock.
-  struct NodeWork {
-    std::vector<Work*> work;
-    size_t sent = 0;
-    size_t done = 0;
-    std::deque<size_t> sizes;  // of commands sent ahead
-    size_t bytes_ahead = 0;
-    Lease lease;
-    bool is_broken = false;
-  };
+  // Sorted by address: threads that need connections of several nodes take
+  // them in the same order, which avoids deadlock.
   std::map<std::string, NodeWork> nodes;
   std::vector<Work> left;
   for (Work& work : *pending) {
@@ -264,24 +294,6 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
     if (!MayPass(status)) refused = status;
   };
   std::string buffer;
-  const auto send = [&](NodeWork* node) {
-    buffer.clear();
-    while (node->sent < node->work.size() &&
-           (node->sizes.empty() || node->bytes_ahead < kMostBytesAhead)) {
-      const size_t before = buffer.size();
-      RespWriter writer(&buffer);
-      const Work& work = *node->work[node->sent++];
-      if (!work.ask.empty()) {
-        writer.Begin(1);
-        writer.Word("ASKING");
-      }
-      work.request->Encode(&writer);
-      node->sizes.push_back(buffer.size() - before);
-      node->bytes_ahead += buffer.size() - before;
-    }
-    if (buffer.empty()) return ev::Status::OK();
-    return node->lease->stream()->Write(buffer.data(), buffer.size(), deadline);
-  };
   const auto take_one = [&](NodeWork* node, const std::string& address) {
     Work* work = node->work[node->done];
     RespReader* const reader = node->lease->reader();
@@ -316,11 +328,7 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
   if (only_known) {
     bool all_known = left.empty();
     for (auto& entry : nodes) {
-      for (const Work* work : entry.second.work) {
-        const KnownConnections* const known = work->request->known();
-        all_known = all_known &&
-                    (known == nullptr || known->Has(entry.second.lease->id()));
-      }
+      all_known = all_known && entry.second.IsKnown();
     }
     if (!all_known) {
       for (auto& entry : nodes) {
@@ -333,7 +341,7 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
     NodeWork* const node = &entry.second;
     if (node->is_broken) continue;
     node->lease->reader()->set_deadline(deadline);
-    const ev::Status status = send(node);
+    const ev::Status status = node->Send(deadline, &buffer);
     if (!status.ok()) broke(node, status);
   }
   for (bool is_more = true; is_more;) {
@@ -344,7 +352,7 @@ ev::Status RedisClient::TryOnce(const Topology& topology,
       ev::Status status = take_one(node, entry.first);
       if (status.ok() &&
           (node->sizes.size() < 2 || node->bytes_ahead < kMostBytesAhead / 2)) {
-        status = send(node);
+        status = node->Send(deadline, &buffer);
       }
       if (!status.ok()) {
         broke(node, status);

@@ -107,6 +107,7 @@ class RedisClient {
 
  private:
   struct Work;
+  struct NodeWork;
   struct Attempt;
   using Pool = std::shared_ptr<ConnectionPool>;
 

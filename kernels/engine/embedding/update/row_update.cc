@@ -78,6 +78,36 @@ Status CheckInput(const UpdateInput& in, const RowRule& rule,
   return Status::OK();
 }
 
+// Sets what the inputs determine of updates, which are empty, and begins a call
+// of each table. Returns the number of rounds: a table that occurs k times has
+// an update in each of k rounds.
+int StartUpdates(Span<const UpdateInput> inputs, int64_t step,
+                 std::vector<TableJournal>* journals,
+                 std::vector<Update>* updates) {
+  updates->resize(inputs.size());
+  int num_rounds = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Update& update = (*updates)[i];
+    update.table = inputs[i].table->impl();
+    update.keys = inputs[i].keys;
+    update.num_keys = update.keys.size();
+    update.grads = inputs[i].grads;
+    update.journal = &(*journals)[i];
+    for (size_t j = 0; j < i; ++j) {
+      if ((*updates)[j].table == update.table) {
+        update.round = (*updates)[j].round + 1;
+        update.call = (*updates)[j].call;
+      }
+    }
+    if (update.round == 0) update.call = update.table->BeginCall(step);
+    num_rounds = std::max(num_rounds, update.round + 1);
+    if (inputs[i].plan == nullptr) continue;
+    update.planned = &inputs[i].plan->planned(inputs[i].plan_table);
+    update.num_keys = update.planned->num_unique;
+  }
+  return num_rounds;
+}
+
 // Updates with keys that filters have admitted, by table: threads that erase
 // from one index contend at every key.
 using AdmittingUpdates =
@@ -129,34 +159,15 @@ Status ApplyRule(const std::string& rule_name, Span<const float> hyper,
       EV_RETURN_IF_ERROR(CheckInput(inputs[i], *rule, slots[i], i));
     }
 
-    std::vector<Update> updates(inputs.size());
     std::vector<TableJournal> journals(inputs.size());
+    std::vector<Update> updates;
+    const int num_rounds = StartUpdates(inputs, step, &journals, &updates);
     std::vector<EmbeddingTable::Impl*> impls;
-    int num_rounds = 0;
-    int num_unplanned = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      Update& update = updates[i];
-      update.table = inputs[i].table->impl();
-      update.keys = inputs[i].keys;
-      update.num_keys = update.keys.size();
-      update.grads = inputs[i].grads;
-      update.journal = &journals[i];
-      for (size_t j = 0; j < i; ++j) {
-        if (updates[j].table == update.table) {
-          update.round = updates[j].round + 1;
-          update.call = updates[j].call;
-        }
-      }
-      if (update.round == 0) update.call = update.table->BeginCall(step);
-      num_rounds = std::max(num_rounds, update.round + 1);
-      impls.push_back(update.table);
-      if (inputs[i].plan != nullptr) {
-        update.planned = &inputs[i].plan->planned(inputs[i].plan_table);
-        update.num_keys = update.planned->num_unique;
-      } else if (!inputs[i].keys.empty()) {
-        ++num_unplanned;
-      }
-    }
+    for (const Update& update : updates) impls.push_back(update.table);
+    const int64_t num_unplanned =
+        std::count_if(inputs.begin(), inputs.end(), [](const UpdateInput& in) {
+          return in.plan == nullptr && !in.keys.empty();
+        });
     std::shared_ptr<LookupPlan> own_plan;
     if (num_unplanned > 0) {
       own_plan = LookupPlan::Make(num_unplanned);
