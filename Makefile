@@ -74,8 +74,8 @@ ifdef TF
 	@$(STEP) keras $(tf_py) examples/train_keras.py
 endif
 
-# ALSO=2.15: then the tests of eager execution and Keras on that TensorFlow. MORE_WITHIN: when
-# what follows the tests of 1.15 is interrupted, in minutes from the start of make.
+# ALSO=2.15: then the tests of eager execution and Keras on that TensorFlow. MORE_WITHIN: the
+# parts after the tests of 1.15 are interrupted so many minutes after the start of make.
 test: $(if $(TF),setup-tf,setup)
 	@$(tf_py) tools/testing/run_tests.py test $(if $(TF),--tensorflow=$(TF)) $(if $(ALSO),--also_eager_on=$(ALSO)) $(if $(MORE),--more) $(if $(MORE_WITHIN),--more_within=$(MORE_WITHIN) --started=$(started))
 

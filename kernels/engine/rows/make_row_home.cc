@@ -3,17 +3,32 @@
 
 #include "kernels/engine/rows/make_row_home.h"
 
+#include <string>
 #include <utility>
 
 #include "kernels/engine/rows/dram/dram_rows.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
 #include "kernels/engine/rows/hbm_dram_ssd/hbm_dram_ssd_rows.h"
 #include "kernels/engine/rows/ssd/ssd_rows.h"
 #include "kernels/engine/storage/dram/row_store.h"
 
 namespace ev {
 namespace {
+
+constexpr int64_t kMinGpuRows = 64;
+
+// InvalidArgument: memory_bytes is too small for rows in GPU memory and another
+// one.
+Status CheckGpuBudget(const RowHomeOptions& options) {
+  const int64_t least =
+      kMinGpuRows * options.dim * static_cast<int64_t>(sizeof(float));
+  if (options.memory_bytes >= least) return Status::OK();
+  return InvalidArgument("rows in GPU and CPU memory need at least " +
+                         std::to_string(least) + " bytes in GPU memory, " +
+                         std::to_string(kMinGpuRows) + " rows of dim " +
+                         std::to_string(options.dim) + ", got " +
+                         std::to_string(options.memory_bytes));
+}
 
 Status MakeDram(const RowHomeOptions& options, TableRows* made) {
   std::unique_ptr<RowStore> store(new RowStore(options.dim, options.with_meta));
@@ -60,6 +75,7 @@ Status Make(const RowHomeOptions& options, TableRows* made) {
     case RowStorage::kDramSsd:
       return MakeSsdRows(options, &made->home);
     case RowStorage::kHbmDramSsd:
+      EV_RETURN_IF_ERROR(CheckGpuBudget(options));
       return MakeHbmDramSsdRows(options, &made->home);
   }
   return InvalidArgument("unknown storage of rows");

@@ -250,7 +250,7 @@ struct RedisClient::NodeWork {
     return lease->stream()->Write(buffer->data(), buffer->size(), deadline);
   }
 
-  // Whether the requests know the connection.
+  // Returns whether the connection is among those that the requests have used.
   bool IsKnown() const {
     return std::all_of(work.begin(), work.end(), [this](const Work* one) {
       const KnownConnections* const known = one->request->known();

@@ -23,6 +23,27 @@ constexpr int64_t kMinGpuRows = 64;  // of a table with a budget
 // Two arrays of them fit into a turn of a ring (turn_bytes).
 constexpr int64_t kHandlesPerTurn = 128 << 10;
 
+// Copies handles to the device in chunks, and calls work(on_device, n) for each
+// chunk, which enqueues work on its handles. on_device has room for 2 n
+// handles.
+template <typename Work>
+Status ForChunks(Span<const RowHandle> handles, TransferRing* ring,
+                 const Work& work) {
+  const int64_t total = handles.size();
+  for (int64_t begin = 0; begin < total; begin += kHandlesPerTurn) {
+    const int64_t n = std::min(kHandlesPerTurn, total - begin);
+    TransferRing::Turn* turn = nullptr;
+    EV_RETURN_IF_ERROR(ring->Next(&turn));
+    std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
+                        cudaMemcpyHostToDevice, ring->stream()));
+    EV_RETURN_IF_ERROR(work(reinterpret_cast<RowHandle*>(turn->device), n));
+    EV_RETURN_IF_ERROR(ring->End(turn));
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 PiecesView GpuRows::pieces() const {
@@ -53,22 +74,11 @@ std::unique_ptr<RowPieces> GpuRows::NewPieces(int64_t stride,
 }
 
 Status GpuRows::FreePlaces(Span<const RowHandle> handles) {
-  const int64_t total = handles.size();
   return WithDevice([&](TransferRing* ring) {
-    for (int64_t begin = 0; begin < total; begin += kHandlesPerTurn) {
-      const int64_t n = std::min(kHandlesPerTurn, total - begin);
-      TransferRing::Turn* turn = nullptr;
-      EV_RETURN_IF_ERROR(ring->Next(&turn));
-      std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
-      EV_CUDA_RETURN_IF_ERROR(
-          cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
-                          cudaMemcpyHostToDevice, ring->stream()));
-      EV_RETURN_IF_ERROR(places_->LaunchForget(
-          pieces(), reinterpret_cast<const RowHandle*>(turn->device), n,
-          reinterpret_cast<uint32_t*>(turn->device) + n, ring->stream()));
-      EV_RETURN_IF_ERROR(ring->End(turn));
-    }
-    return Status::OK();
+    return ForChunks(handles, ring, [&](RowHandle* on_device, int64_t n) {
+      return places_->LaunchForget(pieces(), on_device, n, on_device + n,
+                                   ring->stream());
+    });
   });
 }
 
@@ -82,31 +92,26 @@ Status GpuRows::Prefetch(Span<const RowHandle> handles) {
   if (!moving.is_closed()) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   const int64_t at_once = RowPlaces::MostMoves(pieces_->num_on_gpu());
-  // More would push each other out.
-  const int64_t total =
-      std::min<int64_t>(handles.size(), pieces_->num_on_gpu());
   std::unique_ptr<TransferRing> ring;
   EV_RETURN_IF_ERROR(TransferRing::Acquire(turn_bytes(), &ring));
   EV_RETURN_IF_ERROR(events_.Follow(ring->stream()));
-  for (int64_t begin = 0; begin < total; begin += kHandlesPerTurn) {
-    const int64_t n = std::min(kHandlesPerTurn, total - begin);
-    TransferRing::Turn* turn = nullptr;
-    EV_RETURN_IF_ERROR(ring->Next(&turn));
-    std::memcpy(turn->host, handles.data() + begin, n * sizeof(RowHandle));
-    EV_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(turn->device, turn->host, n * sizeof(RowHandle),
-                        cudaMemcpyHostToDevice, ring->stream()));
-    RowPlaces::Offer offer;
-    offer.places = places_.get();
-    offer.rows = pieces();
-    offer.handles = reinterpret_cast<const RowHandle*>(turn->device);
-    offer.num_ids = n;
-    offer.is_forced = true;
-    for (int64_t moved = 0; moved < n; moved += at_once) {
-      EV_RETURN_IF_ERROR(RowPlaces::LaunchMoves({&offer, 1}, ring->stream()));
-    }
-    EV_RETURN_IF_ERROR(ring->End(turn));
-  }
+  // More would push each other out.
+  const size_t most = std::min<int64_t>(handles.size(), pieces_->num_on_gpu());
+  EV_RETURN_IF_ERROR(ForChunks(handles.subspan(0, most), ring.get(),
+                               [&](const RowHandle* on_device, int64_t n) {
+                                 RowPlaces::Offer offer;
+                                 offer.places = places_.get();
+                                 offer.rows = pieces();
+                                 offer.handles = on_device;
+                                 offer.num_ids = n;
+                                 offer.is_forced = true;
+                                 for (int64_t moved = 0; moved < n;
+                                      moved += at_once) {
+                                   EV_RETURN_IF_ERROR(RowPlaces::LaunchMoves(
+                                       {&offer, 1}, ring->stream()));
+                                 }
+                                 return Status::OK();
+                               }));
   EV_RETURN_IF_ERROR(ring->Wait());
   TransferRing::Release(std::move(ring));
   return Status::OK();
@@ -114,7 +119,7 @@ Status GpuRows::Prefetch(Span<const RowHandle> handles) {
 
 int GpuRows::TierOf(RowHandle handle) const {
   uint32_t place = handle;
-  // An error of the GPU itself: the next call returns it.
+  // The next call returns an error of the GPU itself.
   if (!CatchBadAlloc([&] {
          EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
          return places_->Find(handle, &place);
@@ -137,7 +142,9 @@ TierStats GpuRows::tier_stats() const {
   stats.stored_bytes = stats.stored_rows * row_bytes;
   int64_t moves = 0;
   EV_CUDA_LOG_IF_ERROR(cudaSetDevice(device_));
-  places_->Count(&stats.hits, &stats.misses, &moves);
+  // Zeros after an error of the GPU itself, which the next call returns.
+  const Status status = places_->Count(&stats.hits, &stats.misses, &moves);
+  (void)status;
   stats.written_bytes = moves * row_bytes;
   return stats;
 }

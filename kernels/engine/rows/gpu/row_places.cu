@@ -27,8 +27,8 @@ constexpr uint32_t kPeriods = 64;
 constexpr uint32_t kLfuMoves = 256;  // calls per period
 
 constexpr int64_t kMaxSampled = 16384;  // ids of a table that are looked at
-// Rows of a table, and of all tables of a call, that move unless forced: some
-// thousand, which take about 0.1 ms of the link.
+// Most rows of a table, and of all tables of a call, that move unless forced.
+// They bound the time that moves add to a step.
 constexpr int64_t kMovesOfTable = 1024, kMovesOfCall = 4096, kLeastMoves = 64;
 constexpr int64_t kWindow = 4;
 constexpr int kTables = 16;

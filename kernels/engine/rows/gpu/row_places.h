@@ -10,8 +10,8 @@
 // A PLACE is memory for one row (RowPieces). Places and handles are the same
 // numbers: places below num_on_gpu are in GPU memory, and a row is made at the
 // place with the number of its handle. A move swaps the rows of two handles.
-// So the places of all handles are always a permutation, and no place is ever
-// searched for. A handle without a row has its own place.
+// Thus the places of all handles are always a permutation, and nothing searches
+// for a place. A handle without a row has its own place.
 //
 // MOVES. A step offers some of its ids (LaunchMoves). Of these rows, those that
 // are in host memory and were offered before are compared with rows in GPU
@@ -21,7 +21,7 @@
 //   LFU   the number of times that a row was offered, halved every kLfuMoves
 //         calls, must be more than twice that of the other row, plus one
 //   LRU   the row's use before this one must be later than the other row's last
-//   FIFO  the rows in GPU memory leave in turn
+//   FIFO  any other row gives way
 //
 // A clock hand goes round the places in GPU memory and offers the worst of
 // kWindow rows. Whatever moves, results have the same bits.

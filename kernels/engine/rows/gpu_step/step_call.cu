@@ -593,7 +593,7 @@ Status StepCall::Pool() {
   }
   for (const Table& table : tables_) table.rows->events().Add(end_, followed_);
   for (Table& table : tables_) table.use.reset();
-  EV_RETURN_IF_ERROR(MoveAfterLookups());
+  MoveAfterLookups();
   has_failed_ = false;
   const bool expects_update = ExpectsUpdate();
   std::lock_guard<std::mutex> lock(mu_);

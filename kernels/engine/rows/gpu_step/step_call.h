@@ -267,14 +267,19 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   static StepTable TableOf(const Table& of, bool fits);
   Status LaunchGroups(StepGroups* groups) const;
   // Enqueues moves of rows of these tables (rows/gpu/row_places.h), if they can
-  // move now, and adds their event, *moved, to those of the rows. *moved is
-  // null if there are none. REQUIRES: the event of the step's own work was
+  // move now, and adds their event to those of the rows. Returns the event;
+  // null if nothing moves. REQUIRES: the event of the step's own work was
   // added, and the step holds no RowPlaces::Use of them. followed: as in
   // FollowAll.
-  Status MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
-                  StreamView stream, InFlightEvents* followed,
-                  std::shared_ptr<DeviceEvent>* moved) const;
-  Status MoveAfterLookups();
+  std::shared_ptr<DeviceEvent> MoveRows(Span<const int> numbers,
+                                        Span<GpuRows* const> rows,
+                                        StreamView stream,
+                                        InFlightEvents* followed) const;
+  Status LaunchMoves(Span<const int> numbers, Span<GpuRows* const> rows,
+                     StreamView stream, InFlightEvents* followed,
+                     std::shared_ptr<DeviceEvent>* moved) const;
+  // The same for tables that are looked up without updates.
+  void MoveAfterLookups();
   // Parts of Update (step_update.cu).
   struct UpdateWork;
   Status AddUpdate(size_t k, UpdateWork* call) const;

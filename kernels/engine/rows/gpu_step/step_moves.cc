@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/engine/base/gpu/cuda_error.h"
+#include "kernels/engine/base/tasks.h"
 #include "kernels/engine/rows/gpu_step/step_call.h"
 
 namespace ev {
@@ -22,9 +23,9 @@ constexpr int kLookupsAlone = 4;
 
 }  // namespace
 
-Status StepCall::MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
-                          StreamView stream, InFlightEvents* followed,
-                          std::shared_ptr<DeviceEvent>* moved) const {
+Status StepCall::LaunchMoves(Span<const int> numbers, Span<GpuRows* const> rows,
+                             StreamView stream, InFlightEvents* followed,
+                             std::shared_ptr<DeviceEvent>* moved) const {
   std::vector<RowPlaces::Offer> offers;
   std::vector<GpuRows*> offered;
   std::list<RowPlaces::Moving> moving;
@@ -50,7 +51,9 @@ Status StepCall::MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
   }
   if (offers.empty()) return Status::OK();
   Status status = RowPlaces::LaunchMoves(offers, stream);
-  if (status.ok()) status = DeviceEvent::Record(stream, moved);
+  if (status.ok()) {
+    status = CatchBadAlloc([&] { return DeviceEvent::Record(stream, moved); });
+  }
   if (!status.ok()) {
     // Other streams do not wait for what was enqueued.
     EV_CUDA_LOG_IF_ERROR(cudaStreamSynchronize(stream.get()));
@@ -60,19 +63,33 @@ Status StepCall::MoveRows(Span<const int> numbers, Span<GpuRows* const> rows,
   return Status::OK();
 }
 
-Status StepCall::MoveAfterLookups() {
-  std::vector<int> numbers;
-  std::vector<GpuRows*> rows;
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    GpuRows* const of = tables_[t].rows;
-    if (of->places() == nullptr || ++of->hints().lookups < kLookupsAlone) {
-      continue;
-    }
-    numbers.push_back(static_cast<int>(t));
-    rows.push_back(of);
-  }
+std::shared_ptr<DeviceEvent> StepCall::MoveRows(
+    Span<const int> numbers, Span<GpuRows* const> rows, StreamView stream,
+    InFlightEvents* followed) const {
   std::shared_ptr<DeviceEvent> moved;
-  return MoveRows(numbers, rows, context_->stream(), &followed_, &moved);
+  const Status status = CatchBadAlloc(
+      [&] { return LaunchMoves(numbers, rows, stream, followed, &moved); });
+  // The call has done its work and must not fail now. Without host memory the
+  // rows stay where they are; the next call returns an error of the GPU itself.
+  return status.ok() ? moved : nullptr;
+}
+
+void StepCall::MoveAfterLookups() {
+  const Status status = CatchBadAlloc([&] {
+    std::vector<int> numbers;
+    std::vector<GpuRows*> rows;
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      GpuRows* const of = tables_[t].rows;
+      if (of->places() == nullptr || ++of->hints().lookups < kLookupsAlone) {
+        continue;
+      }
+      numbers.push_back(static_cast<int>(t));
+      rows.push_back(of);
+    }
+    MoveRows(numbers, rows, context_->stream(), &followed_);
+    return Status::OK();
+  });
+  (void)status;  // as in MoveRows
 }
 
 }  // namespace gpu

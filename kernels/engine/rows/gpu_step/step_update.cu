@@ -346,8 +346,8 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   }
   after_failure.waits = false;
   uses.clear();
-  std::shared_ptr<DeviceEvent> moved;
-  EV_RETURN_IF_ERROR(MoveRows(call.numbers, call.rows, s, &followed, &moved));
+  std::shared_ptr<DeviceEvent> moved =
+      MoveRows(call.numbers, call.rows, s, &followed);
   if (moved != nullptr) end_ = std::move(moved);
   contexts_.push_back(groups->TakeContext());
   has_failed_ = had_failed;

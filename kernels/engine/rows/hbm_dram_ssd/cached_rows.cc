@@ -17,8 +17,6 @@
 namespace ev {
 namespace {
 
-constexpr int64_t kMinRows = 64;
-
 using CacheSlot = DeviceCache::CacheSlot;
 using Use = DeviceCache::Use;
 
@@ -267,17 +265,6 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
 
 }  // namespace
 
-Status CheckGpuBudget(const RowHomeOptions& options) {
-  const int64_t least =
-      kMinRows * options.dim * static_cast<int64_t>(sizeof(float));
-  if (options.memory_bytes >= least) return Status::OK();
-  return InvalidArgument("rows in GPU and CPU memory need at least " +
-                         std::to_string(least) + " bytes in GPU memory, " +
-                         std::to_string(kMinRows) + " rows of dim " +
-                         std::to_string(options.dim) + ", got " +
-                         std::to_string(options.memory_bytes));
-}
-
 Status MakeRowsBelowDevice(const RowHomeOptions& options,
                            const MakeHostRows& make_host,
                            std::unique_ptr<RowHome>* rows) {
@@ -288,7 +275,6 @@ Status MakeRowsBelowDevice(const RowHomeOptions& options,
         "rows in GPU and CPU memory need fewer than 2^30 default rows, got " +
         std::to_string(num_defaults));
   }
-  EV_RETURN_IF_ERROR(CheckGpuBudget(options));
   GpuRowHomeOptions device_options;
   device_options.dim = options.dim;
   device_options.default_rows = options.default_rows;

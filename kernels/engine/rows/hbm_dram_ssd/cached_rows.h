@@ -21,15 +21,13 @@
 
 namespace ev {
 
-// InvalidArgument: memory_bytes is too small for rows in two memories.
-Status CheckGpuBudget(const RowHomeOptions& options);
-
 // Creates the memory below the device's, which shares the ranks of its rows.
 using MakeHostRows = std::function<Status(
     const std::shared_ptr<UseRanks>& ranks, std::unique_ptr<HostRows>* host)>;
 
 // Creates the device's rows by MakeGpuRowHome and returns its errors.
-// InvalidArgument: memory_bytes is too small, or too many default rows.
+// InvalidArgument: too many default rows. REQUIRES: memory_bytes is that of 64
+// rows without slots, at least.
 Status MakeRowsBelowDevice(const RowHomeOptions& options,
                            const MakeHostRows& make_host,
                            std::unique_ptr<RowHome>* rows);

@@ -11,7 +11,6 @@
 
 #include "gtest/gtest.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
 #include "kernels/engine/rows/hbm_dram_ssd/memory_host_rows.h"
 #include "kernels/engine/testing/failing_allocations.h"
 #include "kernels/engine/testing/host_device_rows.h"
@@ -20,19 +19,6 @@ namespace ev {
 namespace {
 
 using testing::allocations_left;
-
-// Rows on a device above rows in CPU memory.
-Status MakeRowsAboveMemory(const RowHomeOptions& options,
-                           std::unique_ptr<RowHome>* rows) {
-  return MakeRowsBelowDevice(
-      options,
-      [&options](const std::shared_ptr<UseRanks>&,
-                 std::unique_ptr<HostRows>* host) {
-        host->reset(new MemoryHostRows(options.dim));
-        return Status::OK();
-      },
-      rows);
-}
 
 // Wide rows: bytes() counts pages.
 constexpr int64_t kDim = 64;

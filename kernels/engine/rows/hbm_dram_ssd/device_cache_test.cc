@@ -18,7 +18,6 @@
 #include "kernels/engine/embedding/update/row_update.h"
 #include "kernels/engine/optimizer/row_rule.h"
 #include "kernels/engine/rows/gpu_row_home.h"
-#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
 #include "kernels/engine/rows/hbm_dram_ssd/memory_host_rows.h"
 #include "kernels/engine/testing/host_device_rows.h"
 #include "kernels/engine/testing/storage_under_test.h"
@@ -34,19 +33,6 @@ namespace {
 
 constexpr int64_t kDim = 2;
 constexpr int64_t kCacheSlots = 64;
-
-// Rows on a device above rows in CPU memory.
-Status MakeRowsAboveMemory(const RowHomeOptions& options,
-                           std::unique_ptr<RowHome>* rows) {
-  return MakeRowsBelowDevice(
-      options,
-      [&options](const std::shared_ptr<UseRanks>&,
-                 std::unique_ptr<HostRows>* host) {
-        host->reset(new MemoryHostRows(options.dim));
-        return Status::OK();
-      },
-      rows);
-}
 
 std::unique_ptr<RowHome> MakeRows(int64_t cache_slots) {
   static const std::vector<float> defaults = {1, 2, 3, 4};

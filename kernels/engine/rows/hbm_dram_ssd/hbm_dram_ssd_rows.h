@@ -19,7 +19,7 @@
 
 namespace ev {
 
-// Returns the errors of MakeHbmDramRows and MakeSsdRows.
+// Returns the errors of MakeRowsBelowDevice and MakeSsdRows.
 Status MakeHbmDramSsdRows(const RowHomeOptions& options,
                           std::unique_ptr<RowHome>* rows);
 

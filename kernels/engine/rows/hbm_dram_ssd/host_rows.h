@@ -3,8 +3,8 @@
 //
 // The memory below a DeviceCache: the rows of one table that are not on the
 // device, and copies of rows that were only read since they arrived there.
-// Implementations: CPU memory (memory_host_rows.h), and CPU memory with an SSD
-// below it (rows/hbm_dram_ssd/ssd_host_rows.h).
+// Implementations: CPU memory with an SSD below it (ssd_host_rows.h), and for
+// tests CPU memory (memory_host_rows.h).
 //
 // A row here has a number, below kInFastTier - 1. It has the value, the slots,
 // and the rank that the cache stored with it. Only the thread that moves the

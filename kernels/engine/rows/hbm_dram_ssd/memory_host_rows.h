@@ -10,12 +10,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/rows/hbm_dram_ssd/cached_rows.h"
 #include "kernels/engine/rows/hbm_dram_ssd/host_rows.h"
 #include "kernels/engine/storage/dram/row_store.h"
 
@@ -61,6 +63,20 @@ class MemoryHostRows : public HostRows {
   std::vector<Row> free_;  // allocated in rows_, but without a handle
   int64_t in_use_ = 0, reserved_ = 0;
 };
+
+// Creates rows on a device above rows in CPU memory. Returns the errors of
+// MakeRowsBelowDevice.
+inline Status MakeRowsAboveMemory(const RowHomeOptions& options,
+                                  std::unique_ptr<RowHome>* rows) {
+  return MakeRowsBelowDevice(
+      options,
+      [&options](const std::shared_ptr<UseRanks>&,
+                 std::unique_ptr<HostRows>* host) {
+        host->reset(new MemoryHostRows(options.dim));
+        return Status::OK();
+      },
+      rows);
+}
 
 }  // namespace ev
 
