@@ -50,7 +50,9 @@ class HostPlaces {
 
   // Counts the read of a row.
   void Read(RowHandle handle) {
-    if (handle < kFirstReservedHandle) ++(IsOnDevice(handle) ? hits_ : misses_);
+    if (handle >= kFirstReservedHandle) return;
+    Check(OwnerOf(Of(handle)) == handle, "two rows have one place", handle);
+    ++(IsOnDevice(handle) ? hits_ : misses_);
   }
   // Moves all these rows to the device, in place of rows that are not among
   // them.
