@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the server: `python -m embedding_variable serve`."""
 
+import collections
 import functools
 import gc
 import importlib
@@ -69,6 +70,7 @@ class ModelServer(object):
     """
     self._args = args
     self._config = self._session_config()
+    self._kinds = collections.defaultdict(saved_model.new_kinds)  # {name of a model: kinds}
     self._metrics = metrics.Metrics()
     self._credentials = self._read_credentials()
     self._metrics_path = self._read_metrics_path()
@@ -150,7 +152,8 @@ class ModelServer(object):
     identity = deltas.check_version(path, number) if deltas else None
     servable = saved_model.SavedModel(path, self._args.saved_model_tags.split(","),
                                       self._config,
-                                      self._args.tensorflow_inter_op_parallelism == 1)
+                                      self._args.tensorflow_inter_op_parallelism == 1,
+                                      self._kinds[name])
     try:
       if deltas and servable.has_deltas:
         servable.follower = deltas.Follower(name, number, path, identity, servable,
@@ -213,6 +216,9 @@ class ModelServer(object):
 def main(argv=None):
   """Runs the server until SIGTERM or SIGINT, and ends the process; returns after an error."""
   args = flags.parse(argv)
+  # A request changes threads a few times. While another thread builds the graph of a new version,
+  # each change waits this long, in seconds, instead of Python's 5 ms.
+  sys.setswitchinterval(0.0005)
   logging.basicConfig(level=logging.INFO, stream=sys.stderr,
                       format="%(asctime)s %(levelname)s %(message)s")
   for name in _OP_PACKAGES:

@@ -85,6 +85,24 @@ class PredictTest(absltest.TestCase):
     self.assertEqual([(o.inter_op_thread_pool, o.timeout_in_ms) for o in options],
                      [(1, 0), (1, 1024), (0, 0), (0, 1024)])
 
+  def test_a_new_version_is_prepared_for_the_runs_that_requests_use(self):
+    kinds, feeds = saved_model.new_kinds(), {"ids": np.array([1, 2])}
+    for number in range(2):
+      servable = saved_model.SavedModel(self.folder + "/1", config=saved_model.session_config(),
+                                        kinds=kinds)
+      self.addCleanup(servable.close)
+      signature = servable.signatures["serving_default"]
+      servable.run(signature, feeds, ["score"], 5)  # A warm-up is no request.
+      servable.start_serving()
+      with mock.patch.object(servable.session, "_make_callable_from_options",
+                             wraps=servable.session._make_callable_from_options) as made:
+        for timeout_ms in (None, 1000):
+          self.assertEqual(servable.run(signature, feeds, ["score"], timeout_ms)[0].tolist(),
+                           [8, 12])
+      # The first version prepared runs without a time limit alone.
+      self.assertEqual(made.call_count, 1 - number)
+    self.assertEqual(sorted(kind[-1] for kind in kinds), [0, 1024])
+
   def test_a_run_that_takes_too_long_is_cancelled(self):
     servable = saved_model.SavedModel(_blocking_model(testing.folder() + "/1"),
                                       config=saved_model.session_config())

@@ -163,15 +163,24 @@ class Server(object):
         (grpc.method_handlers_generic_handler(name, handlers),))
 
   def _answered(self, method):
-    async def answer(request, timeout_ms):
-      with self._limit:
+    def start(request, timeout_ms):
+      """Returns a future of the response."""
+      self._limit.enter()
+      try:
         _check(request)
+        future = None
         if method.begin is not None:
           future = _loop().create_future()
-          if method.begin(request, timeout_ms, functools.partial(self._finished.add, future)):
-            return await future
-        return await _loop().run_in_executor(self._threads, method.function, request,
-                                             timeout_ms)
+          if not method.begin(request, timeout_ms,
+                              functools.partial(self._finished.add, future)):
+            future = None
+        if future is None:
+          future = _loop().run_in_executor(self._threads, method.function, request, timeout_ms)
+      except BaseException:
+        self._limit.leave()
+        raise
+      future.add_done_callback(self._limit.leave)
+      return future
 
     async def call(request, context):
       seconds = context.time_remaining()
@@ -179,7 +188,7 @@ class Server(object):
       timeout_ms = None if seconds is None or seconds > 1e8 else seconds * 1e3
       try:
         # If the client goes, grpc cancels this call. The request goes on, and counts.
-        return await asyncio.shield(answer(request, timeout_ms))
+        return await asyncio.shield(start(request, timeout_ms))
       except asyncio.CancelledError:  # Python 3.7 takes it for an Exception.
         raise
       except Exception as e:  # pylint: disable=broad-except

@@ -102,9 +102,12 @@ class Server(object):
         return  # The client is gone.
       request = Request(scope["method"], scope["raw_path"].decode("latin-1").split("?")[0],
                         scope["headers"], body, self._timeout_ms)
-      with self._limit:
+      self._limit.enter()
+      try:
         answer = await asyncio.get_event_loop().run_in_executor(
             self._threads, self._call, request)
+      finally:
+        self._limit.leave()
     except errors.ServingError as e:
       answer = error_answer(e)
     headers = [(b"content-type", answer.content_type.encode()),

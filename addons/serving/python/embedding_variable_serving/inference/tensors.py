@@ -35,6 +35,15 @@ def type_of(number):
     raise errors.invalid("%d is not the number of a data type", number)
 
 
+@functools.lru_cache(maxsize=None)
+def _kind(number):
+  """Returns (tf.DType, name of the field, bytes of a value, NumPy dtype), cached: TensorFlow's
+  types are slow to look up. The name is None for a type that is not supported."""
+  dtype = type_of(number)
+  field = _FIELDS.get(dtype)
+  return dtype, field, field and dtype.size, field and np.dtype(dtype.as_numpy_dtype)
+
+
 def to_array(name, proto, max_bytes):
   """Returns the NumPy array of a TensorProto.
 
@@ -46,8 +55,8 @@ def to_array(name, proto, max_bytes):
   Raises:
     ServingError: INVALID_ARGUMENT.
   """
-  dtype = type_of(proto.dtype)
-  if dtype not in _FIELDS:
+  dtype, field, num_bytes, kind = _kind(proto.dtype)
+  if field is None:
     raise errors.invalid("input '%s': tensors of type %s are not supported", name, dtype.name)
   if proto.tensor_shape.unknown_rank:
     raise errors.invalid("input '%s': the shape of the tensor is not set", name)
@@ -57,17 +66,16 @@ def to_array(name, proto, max_bytes):
     if length < 0:
       raise errors.invalid("input '%s': shape %s has a negative dimension", name, shape)
     size *= length
-  if size * dtype.size > max_bytes:
+  if size * num_bytes > max_bytes:
     raise errors.invalid("input '%s': shape %s has more than %d bytes, see "
                          "--max_request_bytes", name, shape, max_bytes)
-  kind = np.dtype(dtype.as_numpy_dtype)
   if proto.tensor_content:
     if dtype == tf.string or len(proto.tensor_content) != size * kind.itemsize:
       raise errors.invalid(
           "input '%s': tensor_content has %d bytes, which is not a tensor of type %s and "
           "shape %s", name, len(proto.tensor_content), dtype.name, shape)
     return np.frombuffer(proto.tensor_content, kind).reshape(shape)
-  values = getattr(proto, _FIELDS[dtype])
+  values = getattr(proto, field)
   if len(values) > size:
     raise errors.invalid("input '%s': %d values for shape %s", name, len(values), shape)
   array = _values(values, dtype, kind)

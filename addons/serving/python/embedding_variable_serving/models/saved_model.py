@@ -27,9 +27,9 @@ _CALLER = -1
 # Functions of a version that are kept, each for some outputs and a time limit.
 _MOST_CALLABLES = 64
 
-# alias: that of the signature. tensor: name in the graph. dtype: tf.DType. shape: list, -1 for an
-# unknown dimension, or None for an unknown rank.
-Port = collections.namedtuple("Port", ["alias", "tensor", "dtype", "shape"])
+# alias: that of the signature. tensor: of the graph. dtype: tf.DType. shape: list, -1 for an
+# unknown dimension, or None for an unknown rank. kind: NumPy dtype of the arrays.
+Port = collections.namedtuple("Port", ["alias", "tensor", "dtype", "shape", "kind"])
 
 # inputs, outputs: {alias: Port}, sorted. proto: SignatureDef.
 Signature = collections.namedtuple("Signature", ["name", "method", "inputs", "outputs", "proto"])
@@ -39,6 +39,11 @@ def _pool(pool, name, num_threads):
   # Sessions of a process share a pool by its name, which stands for its size too.
   pool.num_threads = num_threads
   pool.global_name = "embedding_variable_serving_%s_%d" % (name, num_threads)
+
+
+def new_kinds():
+  """Returns an empty deque for the kinds of runs, (signature, outputs, time limit)."""
+  return collections.deque(maxlen=_MOST_CALLABLES)
 
 
 def session_config(base=None, intra_op=0, inter_op=0, load_threads=1):
@@ -77,7 +82,8 @@ def _port(graph, alias, info):
   tensor = graph.get_tensor_by_name(info.name)
   shape = None if info.tensor_shape.unknown_rank else [
       dim.size for dim in info.tensor_shape.dim]
-  return Port(alias, tensor, tf.as_dtype(info.dtype), shape)
+  dtype = tf.as_dtype(info.dtype)
+  return Port(alias, tensor, dtype, shape, np.dtype(dtype.as_numpy_dtype))
 
 
 def _ports(graph, infos):
@@ -97,7 +103,7 @@ class SavedModel(object):
     ran: function of the seconds of each run of a request's ops, or None.
   """
 
-  def __init__(self, path, tags=("serve",), config=None, in_caller=False):
+  def __init__(self, path, tags=("serve",), config=None, in_caller=False, kinds=None):
     """Loads a SavedModel.
 
     Args:
@@ -105,8 +111,10 @@ class SavedModel(object):
       tags: those of its meta graph.
       config: ConfigProto from session_config.
       in_caller: requests run their ops in the thread that calls `run`.
+      kinds: a deque of `new_kinds` that the versions of a model share, or None.
     """
     self._request_pool = _CALLER if in_caller else 0
+    self._kinds = new_kinds() if kinds is None else kinds
     self.broken = self.ran = None
     self._callable = functools.lru_cache(_MOST_CALLABLES)(self._make_callable)
     graph = tf.Graph()
@@ -127,9 +135,18 @@ class SavedModel(object):
       raise
 
   def start_serving(self):
-    """Lets later runs use the threads of requests."""
+    """Lets later runs use the threads of requests.
+
+    TensorFlow prunes and optimizes the graph for each kind of run. This is done now for those
+    that requests of the model have used, so that no request waits for it.
+    """
     self.session.pool = self._request_pool
     self._callable.cache_clear()  # The pool is part of a callable.
+    for name, signature in self.signatures.items():
+      self._callable(name, tuple(signature.outputs), 0)
+    for name, outputs, limit in list(self._kinds):
+      if name in self.signatures and self.signatures[name].outputs.keys() >= set(outputs):
+        self._callable(name, outputs, limit)
 
   def close(self):
     """Closes the session and frees the graph.
@@ -152,6 +169,9 @@ class SavedModel(object):
 
     It leaves out the work that Session.run does in Python beside the ops.
     """
+    kind = name, outputs, timeout_ms
+    if self.session.pool != _LOAD_POOL and kind not in self._kinds:
+      self._kinds.append(kind)
     signature = self.signatures[name]
     options = _CallableOptions(
         feed=[port.tensor.name for port in signature.inputs.values()],
@@ -193,7 +213,7 @@ class SavedModel(object):
         if port.dtype == tf.string:
           feeds[port.alias] = np.full(shape, b"", object)
         else:
-          feeds[port.alias] = np.zeros(shape, port.dtype.as_numpy_dtype)
+          feeds[port.alias] = np.zeros(shape, port.kind)
       else:
         try:
           self.run(signature, feeds, list(signature.outputs))
@@ -246,9 +266,8 @@ def check(signature, feeds):
         ", ".join(sorted(name for name in feeds if name not in signature.inputs)))
   for name, array in feeds.items():
     port = signature.inputs[name]
-    kind = np.dtype(port.dtype.as_numpy_dtype)
     # Strings are arrays of objects.
-    if array.dtype != kind:
+    if array.dtype != port.kind:
       raise errors.invalid("input '%s' of signature '%s': expected type %s, got %s", name,
                            signature.name, port.dtype.name, _type_name(array))
     if port.shape is not None and not _fits(port.shape, array.shape):
