@@ -45,7 +45,7 @@ def open_bundle(prefix):
   Raises:
     tf.errors.OpError, ValueError: it cannot be read.
   """
-  reader = tf.train.load_checkpoint(prefix)
+  reader = tf.compat.v1.train.NewCheckpointReader(prefix)
   _check_sizes(prefix, reader)
   return reader
 

@@ -52,7 +52,7 @@ def check_full(folder, state, with_tensors=False):
       raise errors.CheckpointError("%s: the SHA-256 of %s.index is not the one in %s" %
                                    (what, prefix, publications.CURRENT))
     if with_tensors:
-      reader = tf.train.load_checkpoint(prefix)
+      reader = bundle_reader.open_bundle(prefix)
       for name in sorted(bundle_reader.maps(reader)[0]):
         reader.get_tensor(name)
   except tf.errors.OpError as e:
@@ -90,7 +90,7 @@ def check_delta(folder, state, sequence):
     _check_files(what, os.path.join(folder, str(version)), entries[sequence - 1])
     reader = delta_chain.check(
         prefix, json.loads(delta_chain.info(full, previous, sequence, None)))
-    stored = tf.train.load_checkpoint(publications.stored_prefix(folder, version))
+    stored = bundle_reader.open_bundle(publications.stored_prefix(folder, version))
   except tf.errors.NotFoundError as e:
     raise errors.CheckpointError("%s is missing: %s" % (what, e.message))
   except tf.errors.OpError as e:

@@ -146,10 +146,9 @@ class PublisherTest(absltest.TestCase):
       publisher.delta(session)
       state = self.current()
       self.assertEqual((state["version"], state["step"]), (version, version))
-      # tf.train.load_checkpoint takes every prefix on this file system for a folder.
-      publication_checks.check_full(self.folder, state)
-      self.assertTrue(tf.gfile.Exists(
-          publications.delta_prefix(self.folder, state, 1) + ".index"))
+      publication_checks.check_full(self.folder, state, with_tensors=True)
+      self.assertEqual(publication_checks.check_delta(self.folder, state, 1),
+                       publications.delta_prefix(self.folder, state, 1))
     self.assertFalse(tf.gfile.Exists(self.folder + "/1/saved_model.pb"))
 
   def test_damage_is_found(self):

@@ -5,6 +5,7 @@
 import os
 
 from google.protobuf import text_format
+import tensorflow as tf
 
 from embedding_variable_serving import errors
 from embedding_variable_serving.models import folders
@@ -24,9 +25,9 @@ def read(path, cls):
     ServingError: INVALID_ARGUMENT; the file cannot be read or has an unknown field.
   """
   try:
-    with open(path) as f:
+    with tf.io.gfile.GFile(path) as f:
       return text_format.Parse(f.read(), cls())
-  except (OSError, UnicodeDecodeError, text_format.ParseError) as e:
+  except (tf.errors.OpError, UnicodeDecodeError, text_format.ParseError) as e:
     raise errors.invalid("%s: %s", path, e)
 
 
@@ -55,7 +56,7 @@ def settings(config):
     if not model.name or model.name in names:
       raise errors.invalid("the name '%s' of a model is empty, or used twice", model.name)
     names.add(model.name)
-    if not os.path.isabs(model.base_path):
+    if not os.path.isabs(model.base_path) and "://" not in model.base_path:
       raise errors.invalid("model '%s': base_path '%s' is not an absolute path", model.name,
                            model.base_path)
     if model.model_platform not in _PLATFORMS or model.model_type not in (0, 1):

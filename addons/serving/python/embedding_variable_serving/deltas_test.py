@@ -90,6 +90,21 @@ class DeltasTest(parameterized.TestCase):
                       server._metrics.text().decode())
     return int(found.group(1)) if found else 0
 
+  def test_a_file_system_of_tensorflow(self):
+    try:
+      tf.io.gfile.makedirs("ram://served")
+    except tf.errors.UnimplementedError:
+      self.skipTest("this TensorFlow has no file system in memory")
+    self.folder = "ram://served/m"
+    self.publisher = ev.publish.Publisher(self.folder, _serving_fn)
+    self.publisher.full(self.session)
+    server = self.start()
+    self.assert_serves(server, self.expected())
+    for publish in (self.publisher.delta, self.publisher.full, self.publisher.delta):
+      self.run_step()
+      publish(self.session)
+      self.assert_serves(server, self.expected())
+
   def assert_refused(self, server, text, action):
     """Asserts that an action leads to one refused delta, which is logged once."""
     before = self.refusals(server)

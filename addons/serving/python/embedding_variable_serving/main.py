@@ -144,7 +144,7 @@ class ModelServer(object):
 
   def _load(self, name, number, path):
     params, own = None, os.path.join(path, _BATCHING_FILE)
-    if self._args.enable_per_model_batching_parameters and os.path.exists(own):
+    if self._args.enable_per_model_batching_parameters and tf.io.gfile.exists(own):
       params = _batching_parameters(own)
     # Deltas need the package that writes them; other models may not.
     deltas = (importlib.import_module("embedding_variable_serving.models.deltas")

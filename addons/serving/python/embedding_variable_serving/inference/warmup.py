@@ -65,7 +65,7 @@ def run(path, number, servable, max_bytes):
     ServingError: a record is damaged, is not supported, or its request fails.
   """
   path = os.path.join(path, _FILE)
-  if not os.path.exists(path):
+  if not tf.io.gfile.exists(path):
     return 0
   loading, count = _Loading(number, servable), 0
   try:

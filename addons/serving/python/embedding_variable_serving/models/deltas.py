@@ -24,7 +24,7 @@ def _read(path, number):
   Raises:
     ServingError: DATA_LOSS, current.json cannot be read.
   """
-  folder = os.path.dirname(os.path.abspath(path))
+  folder = os.path.dirname(path if "://" in path else os.path.abspath(path))
   try:
     state = ev.publications.read(folder)
   except ev.publications.errors.CheckpointError as e:

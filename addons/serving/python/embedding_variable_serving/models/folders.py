@@ -7,6 +7,8 @@ import json
 import os
 import re
 
+import tensorflow as tf
+
 _NUMBER = re.compile(r"\d{1,19}$")
 _MAX_NUMBER = 2 ** 63 - 1
 
@@ -23,17 +25,27 @@ LATEST = Policy("latest", 1, frozenset())
 _CURRENT = "current.json"
 
 
+def _is_remote(path):
+  """Returns whether a path is of a file system that TensorFlow alone can read.
+
+  Python reads the others: while it waits for a disk, other threads run on all TensorFlows.
+  """
+  return "://" in path
+
+
 def _newest(base_path):
   """Returns the number of the version that current.json names, or None without a valid one."""
   try:
-    with open(os.path.join(base_path, _CURRENT), encoding="utf-8") as f:
-      return int(json.load(f)["version"])
-  except (OSError, ValueError, KeyError, TypeError):
+    make = tf.io.gfile.GFile if _is_remote(base_path) else open
+    with make(os.path.join(base_path, _CURRENT), "rb") as f:
+      return int(json.loads(f.read().decode())["version"])
+  except (OSError, tf.errors.OpError, ValueError, KeyError, TypeError):
     return None
 
 
 def _is_complete(path):
-  return any(os.path.isfile(os.path.join(path, name)) for name in _GRAPHS)
+  is_file = tf.io.gfile.exists if _is_remote(path) else os.path.isfile
+  return any(is_file(os.path.join(path, name)) for name in _GRAPHS)
 
 
 def list_versions(base_path):
@@ -42,14 +54,20 @@ def list_versions(base_path):
   A child is a version if its whole name is a number. Of names with the same number
   ("7" and "007") the last one in sorted order counts. A base path that is itself a
   SavedModel is version 1. Versions above the one that `current.json` names are not
-  published yet.
+  published yet. The path may be of any file system of tf.io.gfile.
   """
-  if _is_complete(base_path):
-    return {1: base_path}
+  list_names = tf.io.gfile.listdir if _is_remote(base_path) else os.listdir
   try:
-    names = sorted(os.listdir(base_path))
-  except OSError:
+    if _is_complete(base_path):
+      return {1: base_path}
+    # An object store ends the names of folders with a slash.
+    names = sorted(name.rstrip("/") for name in list_names(base_path))
+    return _complete_versions(base_path, names)
+  except (OSError, tf.errors.OpError):
     return None
+
+
+def _complete_versions(base_path, names):
   found = {}
   for name in names:
     if _NUMBER.match(name) and int(name) <= _MAX_NUMBER:
