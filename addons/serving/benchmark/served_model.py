@@ -20,7 +20,7 @@ from tensorflow_serving.apis import predict_pb2
 import embedding_variable as ev
 
 NUMBERS = 13
-_PATH = "/tensorflow.serving.PredictionService/Predict"
+PATH = "/tensorflow.serving.PredictionService/Predict"
 
 
 def predictions(numbers, ids, tables, dim):
@@ -69,14 +69,19 @@ def feeds(batch, tables, rows, seed=1):
           "ids": random.randint(0, rows, [batch, tables]).astype(np.int64)}
 
 
+def request(batch, tables, rows, seed=1):
+  """Returns a PredictRequest."""
+  message = predict_pb2.PredictRequest()
+  message.model_spec.name = "default"
+  for name, array in feeds(batch, tables, rows, seed).items():
+    message.inputs[name].CopyFrom(tf.compat.v1.make_tensor_proto(array))
+  return message
+
+
 def write_bodies(folder, batch, tables, rows):
   """Writes a request as a gRPC frame and as JSON; returns both paths."""
-  request = predict_pb2.PredictRequest()
-  request.model_spec.name = "default"
   values = feeds(batch, tables, rows)
-  for name, array in values.items():
-    request.inputs[name].CopyFrom(tf.compat.v1.make_tensor_proto(array))
-  message = request.SerializeToString()
+  message = request(batch, tables, rows).SerializeToString()
   paths = [os.path.join(folder, "%d.%s" % (batch, kind)) for kind in ("grpc", "json")]
   with open(paths[0], "wb") as f:
     f.write(b"\0" + struct.pack(">I", len(message)) + message)
@@ -172,7 +177,7 @@ class Load(object):
     if os.path.exists(log):
       os.remove(log)
     if body.endswith(".grpc"):
-      target = ["http://127.0.0.1:%d%s" % (server.grpc_port, _PATH), "--header=te: trailers",
+      target = ["http://127.0.0.1:%d%s" % (server.grpc_port, PATH), "--header=te: trailers",
                 "--header=content-type: application/grpc"]
     else:
       target = ["--h1", "--header=content-type: application/json",

@@ -8,7 +8,7 @@ The model is a small DLRM. h2load (package nghttp2-client) sends requests; it an
 share the machine. Prints:
 
   batch     requests of --batch samples: session.run in a loop of --threads threads, then
-            the same by gRPC and REST
+            the same by gRPC and REST, --rounds times
   single    requests of one sample with dynamic batching, as fast as possible and at half
             that rate
   reload    the half rate again, while a new version comes every --reload_seconds
@@ -18,6 +18,7 @@ A request that is not answered with OK ends the program with an error.
 
 import os
 import shutil
+import statistics
 import tempfile
 import threading
 import time
@@ -36,6 +37,8 @@ flags.DEFINE_integer("rows", 100000, "Rows of a table.", lower_bound=1)
 flags.DEFINE_integer("dim", 16, "Floats per row.", lower_bound=1)
 flags.DEFINE_integer("batch", 64, "Samples of a large request.", lower_bound=1)
 flags.DEFINE_integer("seconds", 20, "Time for each figure.", lower_bound=1)
+flags.DEFINE_integer("rounds", 1, "Measurements of each rate, in turn; the median counts.",
+                     lower_bound=1)
 flags.DEFINE_integer("threads", 2, "Threads of session.run.", lower_bound=1)
 flags.DEFINE_integer("clients", 16, "Connections with one request in flight each.",
                      lower_bound=1)
@@ -105,14 +108,19 @@ def _measure(folder):
   environment = {"LD_PRELOAD": FLAGS.preload} if FLAGS.preload else {}
   in_caller = ["--tensorflow_inter_op_parallelism=1"] if FLAGS.in_caller else []
   if "batch" in FLAGS.parts:
-    bare = _bare(version)
-    print("session.run       batch %3d %8.0f/s" % (FLAGS.batch, bare), flush=True)
     with served_model.serving(models, folder, *in_caller, **environment) as server:
       for name, body in zip(("gRPC", "REST"), large):
         _load(server, body, 2, FLAGS.clients)
-        found = _load(server, body, FLAGS.seconds, FLAGS.clients)
-        print("%-17s batch %3d %s  %.0f %% of session.run" % (
-            name, FLAGS.batch, found, 100 * found.rate / bare), flush=True)
+        shares = []
+        for _ in range(FLAGS.rounds):
+          bare = _bare(version)
+          found = _load(server, body, FLAGS.seconds, FLAGS.clients)
+          shares.append(100 * found.rate / bare)
+          print("session.run       batch %3d %8.0f/s" % (FLAGS.batch, bare))
+          print("%-17s batch %3d %s  %.0f %% of session.run" % (
+              name, FLAGS.batch, found, shares[-1]), flush=True)
+        print("%-17s batch %3d %33s median %.0f %% of session.run" % (
+            name, FLAGS.batch, "", statistics.median(shares)), flush=True)
   batching = os.path.join(folder, "batching")
   with open(batching, "w") as f:
     f.write(_BATCHING % FLAGS.threads)
@@ -124,9 +132,10 @@ def _measure(folder):
     rates = {}
     for name, body in zip(("gRPC", "REST"), small):
       _load(server, body, 2, FLAGS.clients)
-      found = _load(server, body, FLAGS.seconds, FLAGS.clients)
-      rates[body] = found.rate / 2
-      print("%-17s batch   1 %s" % (name, found), flush=True)
+      found = [_load(server, body, FLAGS.seconds, FLAGS.clients) for _ in range(FLAGS.rounds)]
+      rates[body] = statistics.median(load.rate for load in found) / 2
+      for load in found:
+        print("%-17s batch   1 %s" % (name, load), flush=True)
       print("%-17s batch   1 %s" % (name + ", half rate", _load(
           server, body, FLAGS.seconds, FLAGS.clients, rates[body])), flush=True)
     if "reload" not in FLAGS.parts:
