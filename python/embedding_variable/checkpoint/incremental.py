@@ -131,7 +131,8 @@ def begin_chain(saver, sess, full_prefix, cuts, stored=None):
     full_prefix: string, the checkpoint that has just been saved.
     cuts: the result of `cuts_before_full`.
     stored: string, the prefix of its files if that is another one. `full_prefix` then
-      only places and names its deltas.
+      only places and names its deltas, and replaces the saver's other chains: each
+      version has a folder of its own.
   """
 
   def begin():
@@ -144,6 +145,8 @@ def begin_chain(saver, sess, full_prefix, cuts, stored=None):
   identity = together.on_rank_0(begin) if is_together else begin()
   full = delta_chain.Link(full_prefix, identity)
   directory = _key(os.path.dirname(full_prefix))
+  if stored is not None:
+    _chains(saver).clear()
   _chains(saver)[directory] = _SessionChain(full, cuts, sess)
   setattr(saver, _LAST, directory)
 

@@ -179,6 +179,17 @@ class PublisherTest(absltest.TestCase):
       with self.assertRaisesRegex(errors.CheckpointError, "current.json"):
         self.current()
 
+  def test_publications_keep_no_memory(self):
+    publisher = ev.publish.Publisher(self.folder, _serving_fn, keep=1)
+    session = self.session()
+    before = 0
+    for _ in range(12):
+      publisher.full(session)
+      publisher.delta(session)
+      gc.collect()
+      before = before or len(gc.get_objects())
+    self.assertLess(len(gc.get_objects()) - before, 10)
+
   def test_checks_keep_no_memory(self):
     publisher = ev.publish.Publisher(self.folder, _serving_fn)
     session = self.session()
