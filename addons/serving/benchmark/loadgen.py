@@ -29,6 +29,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_integer("tables", 26, "Tables of the model.", lower_bound=1)
 flags.DEFINE_integer("rows", 100000, "Rows of a table.", lower_bound=1)
 flags.DEFINE_integer("dim", 16, "Floats per row.", lower_bound=1)
+flags.DEFINE_enum("storage", "DRAM", ["DRAM", "HBM"], "Memory of the rows; HBM is a GPU's.")
 flags.DEFINE_list("qps", ["10", "20", "40"], "Target queries per second.")
 flags.DEFINE_integer("latency_ms", 10, "Limit of the 99th percentile.", lower_bound=1)
 flags.DEFINE_integer("seconds", 60, "Time of a run.", lower_bound=1)
@@ -103,7 +104,8 @@ def main(unused_argv):
   with tempfile.TemporaryDirectory(prefix="serving_loadgen_") as folder:
     models = os.path.join(folder, "models")
     os.mkdir(models)
-    served_model.write(os.path.join(models, "1"), FLAGS.tables, FLAGS.rows, FLAGS.dim)
+    served_model.write(os.path.join(models, "1"), FLAGS.tables, FLAGS.rows, FLAGS.dim,
+                       FLAGS.storage)
     with served_model.serving(models, folder,
                               "--tensorflow_inter_op_parallelism=1") as server:
       client = _Client(server.grpc_port)

@@ -18,14 +18,17 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
 import embedding_variable as ev
+from embedding_variable.variables import config_pb2
 
 NUMBERS = 13
 PATH = "/tensorflow.serving.PredictionService/Predict"
 
 
-def predictions(numbers, ids, tables, dim):
+def predictions(numbers, ids, tables, dim, storage):
   """Returns the scores [B] of a DLRM: numbers [B, 13], ids [B, tables] int64."""
   v1 = tf.compat.v1
+  option = ev.EmbeddingVariableOption(storage_option=ev.StorageOption(
+      storage_type=config_pb2.StorageType.Value(storage)))
 
   def layers(x, widths, name):
     for k, width in enumerate(widths):
@@ -36,20 +39,27 @@ def predictions(numbers, ids, tables, dim):
 
   vectors = [layers(numbers, [64, dim], "bottom")]
   for t in range(tables):
-    table = ev.get_embedding_variable("table_%d" % t, embedding_dim=dim)
+    table = ev.get_embedding_variable("table_%d" % t, embedding_dim=dim,
+                                      ev_option=option)
     vectors.append(tf.nn.embedding_lookup(table, ids[:, t]))
   pairs = ev.dot_interaction(vectors)
   pairs.set_shape([None, (tables + 1) * tables // 2])
   return tf.squeeze(layers(tf.concat([vectors[0], pairs], axis=1), [128, 64, 1], "top"), 1)
 
 
-def write(folder, tables, rows, dim):
-  """Writes a version with all rows trained; `folder` is that of the version."""
+def write(folder, tables, rows, dim, storage="DRAM"):
+  """Writes a version with all rows trained.
+
+  Args:
+    folder: that of the version.
+    tables, rows, dim: ints, of the model.
+    storage: name of a StorageType, where the rows are while it is served.
+  """
   v1 = tf.compat.v1
   with tf.Graph().as_default(), v1.Session() as session:
     numbers = v1.placeholder(tf.float32, [None, NUMBERS], name="numbers")
     ids = v1.placeholder(tf.int64, [None, tables], name="ids")
-    scores = predictions(numbers, ids, tables, dim)
+    scores = predictions(numbers, ids, tables, dim, storage)
     train = v1.train.GradientDescentOptimizer(1e-3).minimize(tf.reduce_sum(scores))
     session.run(v1.global_variables_initializer())
     for begin in range(0, rows, 10000):
