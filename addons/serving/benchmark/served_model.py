@@ -18,7 +18,8 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2
 
 import embedding_variable as ev
-from embedding_variable.variables import config_pb2
+# The import above provides this module.
+from tensorflow.core.framework.embedding import config_pb2
 
 NUMBERS = 13
 PATH = "/tensorflow.serving.PredictionService/Predict"

@@ -27,7 +27,7 @@ _CALLER = -1
 # Functions of a version that are kept, each for some outputs and a time limit.
 _MOST_CALLABLES = 64
 
-# alias: that of the signature. tensor: of the graph. dtype: tf.DType. shape: list, -1 for an
+# alias: that of the signature. tensor: one of the graph. dtype: tf.DType. shape: list, -1 for an
 # unknown dimension, or None for an unknown rank. kind: NumPy dtype of the arrays.
 Port = collections.namedtuple("Port", ["alias", "tensor", "dtype", "shape", "kind"])
 
