@@ -11,7 +11,7 @@
 //                      [--only=zipf|uniform] [--skip=dram,hbm]
 //
 // Needs a GPU. 'ahead' is the same step while another thread prefetches the
-// next step's rows into GPU memory.
+// next step's rows into GPU memory. 'lookup' is a lookup without an update.
 
 #include <algorithm>
 #include <cstdio>
@@ -52,6 +52,10 @@ ev::TableOptions Options(const Config& config, RowStorage storage) {
   return options;
 }
 
+enum Mode { kAlone, kAhead, kLookup };
+constexpr int kModes = 3;
+const char* const kModeNames[] = {"", ", ahead", ", lookup"};
+
 class Bench {
  public:
   Bench(const Config& config, RowStorage storage)
@@ -71,7 +75,7 @@ class Bench {
 
   // Returns the median milliseconds of a step.
   double Measure(const char* what, const ev::bench::ZipfSampler* zipf,
-                 bool ahead) {
+                 Mode mode) {
     std::vector<int64_t> ids = Ids(zipf);
     std::vector<double> times;
     ev::TierStats before;
@@ -83,11 +87,11 @@ class Bench {
       std::vector<int64_t> next = Ids(zipf);
       const double begin = Now();
       std::thread reader;
-      if (ahead) {
+      if (mode == kAhead) {
         reader =
             std::thread([&] { Check(ev::Prefetch(steps_.table(), next)); });
       }
-      steps_.Step(ids);
+      steps_.Step(ids, /*trains=*/mode != kLookup);
       if (reader.joinable()) reader.join();
       if (s >= config_.warm) times.push_back(1e3 * (Now() - begin));
       ids.swap(next);
@@ -102,9 +106,11 @@ class Bench {
         static_cast<double>(steps_.distinct_rows()) / config_.steps);
     const ev::TierStats after = steps_.table()->tier_stats();
     if (after.memory_rows > 0) {
+      const double misses =
+          static_cast<double>(after.misses - before.misses) / config_.steps;
       std::printf(
-          ", %.0f fetched, %.2f MB written back",
-          static_cast<double>(after.misses - before.misses) / config_.steps,
+          ", %.0f ids read in CPU memory (%.1f M/s), %.2f MB moved there",
+          misses, 1e-3 * misses / median,
           1e-6 * (after.written_bytes - before.written_bytes) / config_.steps);
     }
     std::printf("\n");
@@ -155,11 +161,11 @@ int main(int argc, char** argv) {
     RowStorage storage;
     const char* name;
     const char* rows_in;
-    double ms[2][2];  // [Zipf, uniform][alone, ahead]; 0: not measured
+    double ms[2][kModes];  // [Zipf, uniform][mode]; 0: not measured
   } cases[] = {
-      {RowStorage::kDram, "dram", "CPU memory", {{0, 0}, {0, 0}}},
-      {RowStorage::kHbm, "hbm", "GPU memory", {{0, 0}, {0, 0}}},
-      {RowStorage::kHbmDram, "hbm_dram", "both", {{0, 0}, {0, 0}}},
+      {RowStorage::kDram, "dram", "CPU memory", {}},
+      {RowStorage::kHbm, "hbm", "GPU memory", {}},
+      {RowStorage::kHbmDram, "hbm_dram", "both", {}},
   };
   const bool wanted[2] = {config.only != "uniform", config.only != "zipf"};
   for (auto& one : cases) {
@@ -174,22 +180,26 @@ int main(int argc, char** argv) {
     if (!is_both) quick.warm = std::min(config.warm, 10);
     Bench bench(quick, one.storage);
     for (int k = 0; k < 2; ++k) {
-      for (int ahead = 0; wanted[k] && ahead < (is_both ? 2 : 1); ++ahead) {
-        const std::string what = std::string(k == 0 ? "Zipf 1.05" : "uniform") +
-                                 (ahead ? ", ahead" : "");
-        one.ms[k][ahead] =
-            bench.Measure(what.c_str(), k == 0 ? &zipf : nullptr, ahead != 0);
+      for (int mode = 0; wanted[k] && mode < kModes; ++mode) {
+        if (mode == kAhead && !is_both) continue;
+        const std::string what =
+            std::string(k == 0 ? "Zipf 1.05" : "uniform") + kModeNames[mode];
+        one.ms[k][mode] = bench.Measure(what.c_str(), k == 0 ? &zipf : nullptr,
+                                        static_cast<Mode>(mode));
       }
     }
   }
   std::printf(
-      "| ids | CPU memory, ms | GPU memory, ms | both, ms | ahead, ms |\n");
-  std::printf("| --- | --- | --- | --- | --- |\n");
+      "| ids | CPU memory, ms | GPU memory, ms | both, ms | ahead, ms | lookup "
+      "in GPU memory, ms | in both, ms |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n");
   for (int k = 0; k < 2; ++k) {
     if (!wanted[k]) continue;
-    std::printf("| %s | %.2f | %.2f | %.2f | %.2f |\n",
-                k == 0 ? "Zipf 1.05" : "uniform", cases[0].ms[k][0],
-                cases[1].ms[k][0], cases[2].ms[k][0], cases[2].ms[k][1]);
+    std::printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n",
+                k == 0 ? "Zipf 1.05" : "uniform", cases[0].ms[k][kAlone],
+                cases[1].ms[k][kAlone], cases[2].ms[k][kAlone],
+                cases[2].ms[k][kAhead], cases[1].ms[k][kLookup],
+                cases[2].ms[k][kLookup]);
   }
   return 0;
 }

@@ -58,7 +58,7 @@ OneTable::OneTable(const TableOptions& options, int64_t rows, int64_t batch,
   grads_.reset(new Floats(batch * dim));
 }
 
-void OneTable::Step(const std::vector<int64_t>& ids) {
+void OneTable::Step(const std::vector<int64_t>& ids, bool trains) {
   const double begin = Now();
   PooledInput in;
   in.table = table_.get();
@@ -69,6 +69,7 @@ void OneTable::Step(const std::vector<int64_t>& ids) {
   std::shared_ptr<const LookupPlan> plan;
   Check(PooledForward({&in, 1}, {}, outputs, &pool_, &plan));
   lookup_seconds_ += Now() - begin;
+  if (!trains) return;
   UpdateInput update;
   update.table = table_.get();
   Check(plan->UniqueKeys(0, &update.keys));

@@ -47,8 +47,8 @@ class OneTable {
   OneTable(const TableOptions& options, int64_t rows, int64_t batch,
            int threads);
 
-  // Looks up the ids, [batch], and trains their rows.
-  void Step(const std::vector<int64_t>& ids);
+  // Looks up the ids, [batch], and trains their rows if 'trains'.
+  void Step(const std::vector<int64_t>& ids, bool trains = true);
 
   EmbeddingTable* table() { return table_.get(); }
   // Sums over the steps since the last Reset.
