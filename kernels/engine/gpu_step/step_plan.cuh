@@ -61,6 +61,7 @@ struct StepTable {
   int32_t dim_class;
   int32_t rows_log2;
   int32_t places_log2;
+  bool has_host_rows;  // some rows may be in host memory
   uint32_t bin_begin;
   uint32_t num_bins;
   // Fields for the kernels of rows/gpu_step that copy or count updated rows
@@ -147,6 +148,9 @@ struct StepPlan {
   uint32_t* sorted;  // [n]
   float* sorted_weights;
   SmallKey* small;  // [n]
+  // The order in which the update visits the small keys of each class: numbers
+  // in its part of 'small'; null: as they are.
+  const uint32_t* small_order[kClasses];
   LongKey* longs;
   // Indices in longs of keys of more than kWarpSort occurrences.
   uint32_t* huge;
@@ -172,12 +176,15 @@ __device__ __forceinline__ int TableOfBlock(const int32_t* begin, int low,
   return low;
 }
 
+__device__ __forceinline__ uint32_t PlaceOf(const StepTable& table,
+                                            uint32_t row) {
+  if (table.places == nullptr) return row;
+  return row ^ table.places[row >> table.places_log2]
+                           [row & ((1u << table.places_log2) - 1)];
+}
+
 __device__ __forceinline__ float* RowOf(const StepTable& table, uint32_t row) {
-  uint32_t place = row;
-  if (table.places != nullptr) {
-    place ^= table.places[row >> table.places_log2]
-                         [row & ((1u << table.places_log2) - 1)];
-  }
+  const uint32_t place = PlaceOf(table, row);
   const uint32_t within = place & ((1u << table.rows_log2) - 1);
   return table.pieces[place >> table.rows_log2] + within * table.stride;
 }

@@ -195,8 +195,10 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   // One key per lane.
   SmallKey key = {};
   if (lane < left) {
+    const uint32_t* const order = plan.small_order[dim_class];
+    const int64_t k = order != nullptr ? order[base + lane] : base + lane;
     const uint4 raw = __ldcs(reinterpret_cast<const uint4*>(
-        plan.small + plan.id_base[dim_class] + base + lane));
+        plan.small + plan.id_base[dim_class] + k));
     key = *reinterpret_cast<const SmallKey*>(&raw);
   }
   const uint32_t t = __shfl_sync(kAll, key.table_and_count >> 8, 0);

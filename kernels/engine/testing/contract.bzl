@@ -79,7 +79,8 @@ def contract_suite(name, srcs, deps):
 def stream_suite(name, srcs, deps):
     """Defines tests of srcs that use a framework's stream and GPU memory.
 
-    NAME_test runs on the stand-in, NAME_gpu_test on a GPU.
+    NAME_test runs on the stand-in, NAME_gpu_test on a GPU. NAME_hbm_dram_test and
+    NAME_hbm_dram_gpu_test run with most rows in CPU memory.
 
     Args:
       name: of the suite.
@@ -87,22 +88,23 @@ def stream_suite(name, srcs, deps):
       deps: libraries that the sources include.
     """
     _cases(name, srcs, deps + [_TESTING + "stream_under_test"])
-    engine_test(
-        name = name + "_test",
-        srcs = [],
-        deps = [
-            ":%s_cases" % name,
-            _HOST_DEVICE,
-            _STORAGE + "device",
-            _TESTING + "stream_under_test_host",
-        ],
-    )
-    gpu_test(
-        name = name + "_gpu_test",
-        srcs = [],
-        deps = [
-            ":%s_cases" % name,
-            _GPU,
-            _STORAGE + "device",
-        ] + if_cuda([_TESTING + "stream_under_test_gpu"]),
-    )
+    for storage, infix in [("device", ""), ("hbm_dram", "_hbm_dram")]:
+        engine_test(
+            name = name + infix + "_test",
+            srcs = [],
+            deps = [
+                ":%s_cases" % name,
+                _HOST_DEVICE,
+                _STORAGE + storage,
+                _TESTING + "stream_under_test_host",
+            ],
+        )
+        gpu_test(
+            name = name + infix + "_gpu_test",
+            srcs = [],
+            deps = [
+                ":%s_cases" % name,
+                _GPU,
+                _STORAGE + storage,
+            ] + if_cuda([_TESTING + "stream_under_test_gpu"]),
+        )

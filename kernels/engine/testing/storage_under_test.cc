@@ -60,7 +60,7 @@ RowStorage StorageUnderTest() {
 }
 
 namespace {
-#ifdef EV_TEST_ON_DEVICE
+#ifndef EV_TEST_ON_DEVICE_AND_SSD
 // A small limit, so that steps of several waves are tested, too.
 const bool kHasWaves = setenv("TF_EV_GPU_WAVE_IDS", "300", 1) == 0;
 #endif

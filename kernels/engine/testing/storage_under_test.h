@@ -27,6 +27,12 @@ const std::string& WhyNoGpu();
 
 RowStorage StorageUnderTest();
 
+// True if a table's hits and misses (TierStats) are ids found by the device and
+// by the CPU. Otherwise they are rows read, by the memory that they were in.
+inline bool CountsIdsByFinder() {
+  return StorageUnderTest() == RowStorage::kHbm;
+}
+
 // Returns a directory that no other call returns.
 std::string FreshDirectory();
 

@@ -40,6 +40,8 @@ Table MakeTable(RowStorage storage) {
   options.name = "user";
   options.dim = kDim;
   options.storage = storage;
+  // Used by HBM_DRAM: 64 rows without slots in the device's memory.
+  options.memory_bytes = 64 * options.dim * sizeof(float);
   options.record_frequency = options.record_version = true;
   auto table = std::make_shared<EmbeddingTable>(options);
   std::vector<float> rows(3 * kDim);

@@ -90,6 +90,8 @@ Tables MakeTables(RowStorage storage, const std::vector<int64_t>& dims,
     options.name = "dim" + std::to_string(dim);
     options.dim = dim;
     options.storage = storage;
+    // Used by HBM_DRAM: 64 rows without slots in the device's memory.
+    options.memory_bytes = 64 * options.dim * sizeof(float);
     Choose(recorded, tables.size(), &options);
     tables.push_back(std::make_shared<EmbeddingTable>(options));
     std::vector<float> rows(3 * dim);
@@ -350,7 +352,9 @@ TEST_F(RowGatherTest, TablesAreOneStepOfTheDevice) {
                   ExpectAStep(plan);
                   before = IdsByDevice();
                 }));
-      EXPECT_EQ(before + num_keys, IdsByDevice());  // so is the update
+      if (testing::CountsIdsByFinder()) {
+        EXPECT_EQ(before + num_keys, IdsByDevice());  // so is the update
+      }
     }
     ExpectSameTables();
   }

@@ -187,6 +187,7 @@ TEST_F(StepLookupTest, EveryNumberOfIdsIsAStep) {
           PooledForward(inputs, {device_tables_[0]}, outputs, &pool_, &plan));
       if (on_device) stream_->Wait();
       looked_up += num_ids;
+      if (!testing::CountsIdsByFinder()) continue;
       EXPECT_EQ(looked_up, device_tables_[0]->tier_stats().hits) << num_ids;
       EXPECT_EQ(0, device_tables_[0]->tier_stats().misses) << num_ids;
     }

@@ -68,6 +68,8 @@ inline Table MakeTable(int t, TableOptions options, RowStorage storage) {
   const int64_t dim = options.dim;
   options.name = "table " + std::to_string(t);
   options.storage = storage;
+  // Used by HBM_DRAM: 64 rows without slots in the device's memory.
+  options.memory_bytes = 64 * options.dim * sizeof(float);
   auto table = std::make_shared<EmbeddingTable>(options);
   std::vector<float> rows(3 * dim);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = 0.25f * (i % 9) - 1.0f;

@@ -83,9 +83,7 @@ Status GpuRows::FreePlaces(Span<const RowHandle> handles) {
 }
 
 Status GpuRows::Prefetch(Span<const RowHandle> handles) {
-  if (places_ == nullptr || !places_->has_any_on_host(pieces_->num_on_gpu())) {
-    return Status::OK();
-  }
+  if (!has_host_rows()) return Status::OK();
   EV_RETURN_IF_ERROR(broken_);
   EV_RETURN_IF_ERROR(Flush());
   const RowPlaces::Moving moving(places_);

@@ -117,6 +117,10 @@ class GpuRows : public GpuRowHome, public RowTiers {
   PiecesView pieces() const;
   // Null if all rows are in GPU memory.
   const std::shared_ptr<RowPlaces>& places() const { return places_; }
+  // Whether there is memory for rows beyond GPU memory.
+  bool has_host_rows() const {
+    return places_ != nullptr && places_->num_places() > pieces_->num_on_gpu();
+  }
   RowCounters* counters() const {
     return counters_.get();
   }  // null if none is kept

@@ -98,8 +98,8 @@ class RowPlaces {
   // num_on_gpu: number of the places in GPU memory, from 0 on.
   PlacesView view(int64_t num_on_gpu) const;
   int64_t bytes() const;
-  // Whether handles were reserved beyond that many.
-  bool has_any_on_host(int64_t num_on_gpu) const { return end_ > num_on_gpu; }
+  // Number of places that were reserved, from 0 on, or more.
+  int64_t num_places() const { return end_; }
   // Reads the row's place after the work of the device that is finished.
   Status Find(RowHandle handle, uint32_t* place) const;
   // Reads hits, misses and moves.

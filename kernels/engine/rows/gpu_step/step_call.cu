@@ -13,9 +13,11 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/base/gpu/pinned_memory.h"
 #include "kernels/engine/base/gpu/side_streams.h"
+#include "kernels/engine/gpu_step/place_order.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/ids/occurrences.h"
 #include "kernels/engine/rows/gpu_step/step_call.h"
+#include "kernels/engine/rows/gpu_step/step_fetch.h"
 #include "kernels/engine/rows/gpu_step/step_groups.h"
 
 namespace ev {
@@ -34,6 +36,11 @@ size_t DescriptionBytes(size_t n) {
   static_assert(sizeof(StepLookupTable) % 8 == 0, "pointers are aligned");
   return (bytes + 7) / 8 * 8;
 }
+
+// Outputs in pinned memory of tables with rows in host memory are written over
+// the link by the kernels that read the rows, if rows have that many floats.
+// Writes of shorter rows are slower than a copy of all outputs.
+constexpr int64_t kMinDimInPlace = 64;
 
 // Maximum number of bytes that a small step (is_small_) sends.
 constexpr size_t kSmallBytes = 128 << 10;
@@ -59,13 +66,15 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   for (const GpuStepTable& given : tables) EV_RETURN_IF_ERROR(AddTable(given));
   EV_RETURN_IF_ERROR(CutIntoWaves());
   PlaceIds();
-  LayOut();
+  EV_RETURN_IF_ERROR(LayOut());
   misfits_ = std::vector<std::atomic<bool>>(tables_.size());
   EV_RETURN_IF_ERROR(
       WorkContext::Acquire(on_host_.bytes, on_device_.bytes, &context_));
   for (Table& table : tables_) {
     if (stream_ != nullptr) break;
-    table.out = OnDevice<float>(on_device_.outputs + table.out_at);
+    if (table.out == nullptr) {
+      table.out = OnDevice<float>(on_device_.outputs + table.out_at);
+    }
   }
   return are_pinned_ ? SendPinned() : Status::OK();
 }
@@ -74,10 +83,18 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   Table table;
   table.rows = static_cast<GpuRows*>(given.table);
   table.known = table.rows->known();
+  table.dim = table.rows->dim();
   if (table.rows->places() != nullptr) {
     table.use.reset(new RowPlaces::Use(table.rows->places()));
+    table.has_host_rows = table.rows->has_host_rows();
+    has_places_ = true;
   }
-  table.dim = table.rows->dim();
+  if (table.has_host_rows) {
+    has_host_rows_ = true;
+    // Other tables nearly always have one id per sample.
+    may_pool_host_rows_ |= given.num_ids != given.num_samples;
+    staged_stride_ = std::max(staged_stride_, (table.dim + 3) / 4 * 4);
+  }
   table.num_ids = given.num_ids;
   table.num_samples = given.num_samples;
   table.combiner = given.combiner;
@@ -91,10 +108,15 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   } else {
     table.host_out = given.out;
     table.is_host_out_pinned = IsPinned(given.out);
-    table.out_at = output_bytes_;
-    // Aligned, since kernels access four floats at once.
-    output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) / sizeof(float4) *
-                     sizeof(float4);
+    if (table.is_host_out_pinned && table.has_host_rows &&
+        table.dim >= kMinDimInPlace) {
+      table.out = table.host_out;
+    } else {
+      table.out_at = output_bytes_;
+      // Aligned, since kernels access four floats at once.
+      output_bytes_ += (table.out_bytes() + sizeof(float4) - 1) /
+                       sizeof(float4) * sizeof(float4);
+    }
   }
   table.occurrences = given.occurrences;
   table.has_occurrences = given.occurrences != nullptr;
@@ -139,7 +161,7 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   return Status::OK();
 }
 
-void StepCall::LayOut() {
+Status StepCall::LayOut() {
   const size_t n = tables_.size();
   const size_t counter_bytes = (1 + n) * sizeof(uint32_t);
   table_bytes_ = DescriptionBytes(NumEntries(0, static_cast<int>(n)));
@@ -153,6 +175,10 @@ void StepCall::LayOut() {
       wave->tables_at = wave_bytes;
       wave_bytes += DescriptionBytes(NumEntries(wave->begin, wave->end));
     }
+    const Table& last = tables_[wave->end - 1];
+    most_wave_ids_ =
+        std::max(most_wave_ids_,
+                 last.id_begin + last.num_ids - tables_[wave->begin].id_begin);
     for (int t = wave->begin; t < wave->end; ++t) {
       if (tables_[t].first != t) continue;
       if (wave->num_offsets == 0) wave->offsets_at = tables_[t].offsets_at;
@@ -187,12 +213,25 @@ void StepCall::LayOut() {
   on_device_.tables = on_device.AddBytes(sent_bytes);
   on_device_.counter = on_device_.tables + table_bytes_;
   on_device_.handles = on_device.AddBytes(num_ids_ * sizeof(RowHandle));
+  on_device_.rows =
+      on_device.AddBytes(has_places_ ? num_ids_ * sizeof(float*) : 0);
+  if (has_host_rows_) {
+    size_t sort_bytes = 0;
+    EV_RETURN_IF_ERROR(PlaceSort::Bytes(most_wave_ids_, &sort_bytes));
+    on_device_.sort = on_device.AddBytes(sort_bytes);
+    const int64_t row_bytes = staged_stride_ * sizeof(float);
+    num_staged_ = may_pool_host_rows_
+                      ? std::min(most_wave_ids_, kMaxStagedBytes / row_bytes)
+                      : 0;
+    on_device_.staged = on_device.AddBytes(num_staged_ * row_bytes);
+  }
   on_device_.samples = on_device.AddBytes(num_ids_ * sizeof(uint32_t));
   on_device_.factors =
       on_device.AddBytes(divides_ ? num_samples_ * sizeof(float) : 0);
   on_device_.occurrences = on_device.AddBytes(occurrence_bytes);
   on_device_.outputs = on_device.AddBytes(output_bytes_);
   on_device_.bytes = on_device.bytes();
+  return Status::OK();
 }
 
 StepCall::~StepCall() {
@@ -307,6 +346,7 @@ StepLookup StepCall::LookupView(int num_entries) const {
   view.pool_tiles = tiles + (n + 1);
   view.pool_order = tiles + 2 * (n + 1);
   view.handles = OnDevice<RowHandle>(on_device_.handles);
+  if (has_places_) view.rows = OnDevice<const float*>(on_device_.rows);
   view.unknown = OnHost<uint32_t>(on_host_.unknown);
   if (!all_put()) view.unknown_keys = OnHost<int64_t>(on_host_.unknown_keys);
   view.num_unknown = is_small_ ? OnHost<uint32_t>(on_host_.counter)
@@ -547,6 +587,39 @@ Status StepCall::End(StreamView work, const DeviceStream* outside) {
   return end_->Before(static_cast<cudaStream_t>(outside->native));
 }
 
+Status StepCall::LocateRows(int begin, int end, const Launches& launches) {
+  if (!has_places_) return Status::OK();
+  const StepLookup lookup = LookupView(launches.num_entries);
+  StepFetch fetch;
+  uint32_t *keys = nullptr, *positions = nullptr;
+  PlaceSort sort(OnDevice<char>(on_device_.sort), most_wave_ids_);
+  if (has_host_rows_) {
+    int64_t num_places = 0;
+    for (int t = begin; t < end; ++t) {
+      const RowPlaces* const places = tables_[t].rows->places().get();
+      if (places == nullptr) continue;
+      num_places = std::max(num_places, places->num_places());
+    }
+    fetch.order = PlaceOrder::Of(launches.num_entries, num_places);
+    fetch.first_id = tables_[begin].id_begin;
+    fetch.num_ids =
+        tables_[end - 1].id_begin + tables_[end - 1].num_ids - fetch.first_id;
+    fetch.staged = OnDevice<float>(on_device_.staged);
+    fetch.num_staged = num_staged_;
+    fetch.stride = staged_stride_;
+    keys = sort.keys();
+    positions = sort.values();
+  }
+  const cudaStream_t stream = context_->stream();
+  EV_RETURN_IF_ERROR(LaunchLocate(lookup, launches.find_blocks, fetch, keys,
+                                  positions, stream));
+  if (!has_host_rows_) return Status::OK();
+  const uint32_t *sorted_keys = nullptr, *sorted_positions = nullptr;
+  EV_RETURN_IF_ERROR(sort.Launch(0, fetch.num_ids, fetch.order.bits, stream,
+                                 &sorted_keys, &sorted_positions));
+  return LaunchFetch(lookup, fetch, sorted_keys, sorted_positions, stream);
+}
+
 Status StepCall::LaunchPools(const Launches& launches) {
   const std::vector<int>& kinds = launches.kind_begin;
   const std::vector<int>& blocks = launches.block_begin;
@@ -572,6 +645,7 @@ Status StepCall::PoolAll() {
   EV_RETURN_IF_ERROR(SendDescription(described, &launches));
   EV_RETURN_IF_ERROR(context_->Follow(*stream_));
   writes_outputs_ = true;
+  EV_RETURN_IF_ERROR(LocateRows(0, described.end, launches));
   return LaunchPools(launches);
 }
 
@@ -609,6 +683,7 @@ Status StepCall::BringOutputs(int begin, int end) {
     size_t bytes = first.out_bytes();
     void* to = first.host_out;
     ++t;
+    if (first.out == to) continue;
     if (!first.is_host_out_pinned) {
       to = context_->host() + on_host_.outputs + first.out_at;
       for (; t < end && !tables_[t].is_host_out_pinned; ++t) {

@@ -17,12 +17,15 @@
 //
 //   per id: 16 on the GPU and 12 pinned. 4 less of each if it is copied as
 //     int32; 4 more of each if ids have occurrence counts; 8 more pinned if
-//     some ids were not put.
+//     some ids were not put; 8 more on the GPU if rows have places.
+//   if rows are in host memory: 16 per id, the memory of a sort, and up to
+//     kMaxStagedBytes of rows (step_fetch.h), on the GPU.
 //   per sample: 4 on the GPU and 4 pinned. 4 more on the GPU if a combiner
 //     divides.
 //   outputs in host memory: their size on the GPU, and again pinned unless they
 //     are in pinned memory.
-//   per id, for an update: 40 on the GPU; 12 pinned for tables with lists_rows
+//   per id, for an update: 40 on the GPU, 16 more if rows are in host memory;
+//   12 pinned for tables with lists_rows
 //     (step_rows.h), and 4 pinned if the update has handles. Held from the
 //     update on, or from the pooling on if an update is expected.
 //
@@ -111,14 +114,15 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
-    float* out = nullptr;       // in GPU memory
+    float* out = nullptr;       // in GPU memory, or host_out if it is pinned
     float* host_out = nullptr;  // in host memory; null if the step has a stream
     bool is_host_out_pinned = false;
     size_t out_at = 0;  // byte offset in the context's outputs
     std::vector<GpuStepPiece> pieces;
     int wave = 0;
-    bool is_narrow = false;    // ids on the GPU are int32
-    bool are_handles = false;  // as GpuStepTable
+    bool is_narrow = false;      // ids on the GPU are int32
+    bool are_handles = false;    // as GpuStepTable
+    bool has_host_rows = false;  // when the step was made
     // True if the caller's int64 ids are copied to the block of ids as int32.
     // If one does not fit, all are in 'wide' instead.
     bool narrows = false;
@@ -178,7 +182,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status Create(Span<const GpuStepTable> tables);
   Status AddTable(const GpuStepTable& given);
   // Sets on_host_ and on_device_.
-  void LayOut();
+  Status LayOut();
 
   // The occurrences of the table's ids, [N], in host and in GPU memory; null: 1
   // each.
@@ -285,7 +289,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   Status AddUpdate(size_t k, UpdateWork* call) const;
   Status TakeGroups(const UpdateWork& call, std::unique_ptr<StepGroups>* groups,
                     bool* is_grouped);
-  static void LocateRows(UpdateWork* call);
+  static void DescribeRows(UpdateWork* call);
   static Status LaunchRule(const std::string& rule, Span<const float> hyper,
                            StepGroups* groups);
   // Records end_ after the work so far. Later work of 'outside' waits for it.
@@ -326,6 +330,10 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   void DescribePools(const std::vector<Entry>& entries, int32_t* tiles,
                      int32_t* order, Launches* launches) const;
   Status SendDescription(const Described& described, Launches* launches);
+  // Writes the addresses of the rows of tables [begin, end), which were
+  // described for the pooling, and reads rows in host memory (step_fetch.h).
+  // REQUIRES: the stream waits for all work on the rows and the outputs.
+  Status LocateRows(int begin, int end, const Launches& launches);
   Status LaunchPools(const Launches& launches);
   Status PoolAll();
 
@@ -339,8 +347,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   }
 
   struct Layout {
-    size_t ids, handles, samples, factors, offsets, occurrences, unknown,
-        unknown_keys, counter, waves, tables, pool_tables, outputs, bytes;
+    size_t ids, handles, rows, sort, staged, samples, factors, offsets,
+        occurrences, unknown, unknown_keys, counter, waves, tables, pool_tables,
+        outputs, bytes;
   };
 
   const int device_;
@@ -350,6 +359,12 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
   int64_t num_offsets_ = 0;
   size_t id_bytes_ = 0, table_bytes_ = 0;
   bool divides_ = false;  // some combiner divides
+  // True if some table's rows have places, if some table has rows in host
+  // memory, and if samples of such a table are not one id each.
+  bool has_places_ = false, has_host_rows_ = false, may_pool_host_rows_ = false;
+  // Rows that fit into the staging buffer, and the floats of each.
+  int64_t num_staged_ = 0, staged_stride_ = 0;
+  int64_t most_wave_ids_ = 0;
   // True if ids, offsets and the description are sent by one copy and the GPU
   // counts unknown ids in host memory. Each copy that this saves takes 5 us of
   // CPU and of GPU time.

@@ -48,6 +48,7 @@ Status StepGroups::Create() {
     num_bins += table.num_bins;
     num_ids += table.num_ids;
     plan_.class_ids[table.dim_class] += table.num_ids;
+    has_host_rows_[table.dim_class] |= table.has_host_rows;
     max_dim_ = std::max(max_dim_, table.dim);
     may_have_huge_ |= table.num_ids > kWarpSort;
   }
@@ -61,6 +62,11 @@ Status StepGroups::Create() {
     plan_.long_base[c] = first_long;
     first_id += plan_.class_ids[c];
     first_long += plan_.class_ids[c] / (kSmallCount + 1) + 1;
+  }
+  size_t sort_bytes = 0;
+  if (std::find(has_host_rows_, has_host_rows_ + kClasses, true) !=
+      has_host_rows_ + kClasses) {
+    EV_RETURN_IF_ERROR(PlaceSort::Bytes(num_ids, &sort_bytes));
   }
   Parts description;
   // The grouping's tables and tiles are adjacent, so that one copy suffices.
@@ -79,6 +85,8 @@ Status StepGroups::Create() {
     plan_.huge = carve.Take<uint32_t>(num_ids / kWarpSort + 1);
     plan_.bin_ends = carve.Take<uint32_t>(num_bins);
     plan_.heavy = carve.Take<uint32_t>(num_ids / kHeavyBin + 1);
+    char* const sort = carve.Take<char>(sort_bytes);
+    if (sort_bytes > 0) sort_.reset(new PlaceSort(sort, num_ids));
     // Zeroed together with bin_counts.
     plan_.counts = carve.Take<StepCounts>(1);
     const size_t from = carve.bytes();
@@ -167,6 +175,16 @@ Status StepGroups::Describe(const std::vector<StepTable>& tables) {
       SendTables(updated_at_, updated_at_ + tables.size() * sizeof(StepTable)));
   plan_.tables =
       reinterpret_cast<const StepTable*>(context_->device() + updated_at_);
+  return Status::OK();
+}
+
+Status StepGroups::OrderByPlace(int64_t num_places) {
+  const PlaceOrder order = PlaceOrder::Of(plan_.num_tables, num_places);
+  for (int c = 0; c < kClasses; ++c) {
+    if (!has_host_rows_[c]) continue;
+    EV_RETURN_IF_ERROR(
+        LaunchOrderSmall(c, order, sort_.get(), context_->stream(), &plan_));
+  }
   return Status::OK();
 }
 

@@ -5,7 +5,8 @@
 // rows for the update (gpu_step/step_plan.cuh). Grouping needs no gradients, so
 // it can run while they are computed.
 //
-// MEMORY: a context with 40 bytes of device memory per id.
+// MEMORY: a context with 40 bytes of device memory per id; 16 more, and the
+// memory of a sort, if a table has rows in host memory.
 
 #ifndef KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_
 #define KERNELS_ENGINE_ROWS_GPU_STEP_STEP_GROUPS_H_
@@ -18,6 +19,7 @@
 #include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
+#include "kernels/engine/gpu_step/place_order.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
@@ -51,6 +53,10 @@ class StepGroups {
   // Uploads the tables again, now with the rows and gradients that the update's
   // kernels read. Call after Launch.
   Status Describe(const std::vector<StepTable>& tables);
+  // Enqueues the sort of the small keys of classes with rows in host memory, so
+  // that the update visits them in the order of their places. num_places: as
+  // in PlaceOrder. Call after Describe.
+  Status OrderByPlace(int64_t num_places);
   // Makes later work of context 'other' wait for the grouping, which reads the
   // other context's memory. Call it before the groups are destroyed without an
   // update.
@@ -81,6 +87,9 @@ class StepGroups {
   StepPlan plan_ = {};
   int max_dim_ = 0, num_processors_ = 0;
   bool may_have_huge_ = false;
+  // Per class: a table has rows in host memory. Any: sort_ is not null.
+  bool has_host_rows_[kClasses] = {};
+  std::unique_ptr<PlaceSort> sort_;
   int num_tiles_ = 0, num_bins_ = 0;
   size_t grouped_at_ = 0, updated_at_ = 0, tiles_at_ = 0;
   size_t zero_bytes_ = 0;

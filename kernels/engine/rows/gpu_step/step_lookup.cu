@@ -107,34 +107,16 @@ __global__ void __launch_bounds__(kBlock)
   if (k < count) handles[positions[k]] = given[k];
 }
 
-// *is_on_host is set to true if the row is in host memory.
-__device__ __forceinline__ const float* RowOfHandle(
-    const StepLookupTable& table, RowHandle handle, bool* is_on_host) {
+// Returns the address of the row of the step's id i.
+__device__ __forceinline__ const float* RowOfId(const StepLookup& lookup,
+                                                const StepLookupTable& table,
+                                                int64_t i, RowHandle handle) {
+  if (lookup.rows != nullptr) return lookup.rows[i];
   if (handle >= kFirstReservedHandle) {
     return table.defaults +
            static_cast<int64_t>(handle - kFirstReservedHandle) * table.dim;
   }
-  const PlacesView& placed = table.rows.placed;
-  const uint32_t place = PlaceOf(placed, handle);
-  if (placed.places != nullptr) *is_on_host = place >= placed.num_on_gpu;
-  return AtPlace(table.rows, place);
-}
-
-// Adds the rows that the lanes of a group have read: 'reads' of this lane, of
-// which 'misses' were in host memory.
-__device__ __forceinline__ void CountReads(const PlacesView& placed,
-                                           unsigned mask, bool is_first,
-                                           uint32_t reads, uint32_t misses) {
-  const uint32_t all = __reduce_add_sync(mask, reads);
-  const uint32_t on_host = __reduce_add_sync(mask, misses);
-  if (!is_first || all == 0) return;
-  if (on_host != 0) {
-    atomicAdd(&placed.state->misses, static_cast<unsigned long long>(on_host));
-  }
-  if (on_host != all) {
-    atomicAdd(&placed.state->hits,
-              static_cast<unsigned long long>(all - on_host));
-  }
+  return AtPlace(table.rows, handle);
 }
 
 // Uses streaming stores, because the output is read only after all of it is
@@ -164,12 +146,9 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
   const int64_t left = table.num_samples - first;
   if (left <= 0) return;
   const float* my_row = nullptr;
-  bool is_on_host = false, is_row = false;
   if (lane < left) {
     const int64_t i = table.id_begin + first + lane;
-    const RowHandle handle = lookup.handles[i];
-    is_row = handle < kFirstReservedHandle;
-    my_row = RowOfHandle(table, handle, &is_on_host);
+    my_row = RowOfId(lookup, table, i, lookup.handles[i]);
     if (lookup.samples != nullptr) {
       lookup.samples[i] =
           static_cast<uint32_t>(table.samples_before + first + lane);
@@ -177,9 +156,6 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
     if (lookup.factors != nullptr) {
       lookup.factors[table.sample_begin + first + lane] = 1.0f;
     }
-  }
-  if (table.rows.placed.places != nullptr) {
-    CountReads(table.rows.placed, kAll, lane == 0, is_row, is_on_host);
   }
   const int dim = table.dim;
   float* const out = table.out + first * dim;
@@ -242,7 +218,6 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
     staged[i] = handles[first + i];
   }
   __syncthreads();
-  uint32_t reads = 0, misses = 0;
   for (int s = threadIdx.x / G; s < num_samples; s += kGroups) {
     const int32_t from = starts[s], to = starts[s + 1];
     const float divisor =
@@ -262,14 +237,8 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
         if (j + sub < to) {
           const int32_t i = j + sub;
           const uint32_t ahead = static_cast<uint32_t>(i - first);
-          const RowHandle handle =
-              ahead < num_staged ? staged[ahead] : handles[i];
-          bool is_on_host = false;
-          my_row = RowOfHandle(table, handle, &is_on_host);
-          if (base == 0 && table.rows.placed.places != nullptr) {
-            reads += handle < kFirstReservedHandle;
-            misses += is_on_host;
-          }
+          my_row = RowOfId(lookup, table, table.id_begin + i,
+                           ahead < num_staged ? staged[ahead] : handles[i]);
           if (base == 0 && lookup.samples != nullptr) {
             lookup.samples[table.id_begin + i] =
                 static_cast<uint32_t>(tile + s);
@@ -299,9 +268,6 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
       }
       if (c < dim) Store<W>(table.out + (tile + s) * dim + c, sum);
     }
-  }
-  if (table.rows.placed.places != nullptr) {
-    CountReads(table.rows.placed, mask, sub == 0, reads, misses);
   }
 }
 

@@ -3,7 +3,7 @@
 //
 // Kernels of a step's lookup (rows/gpu_step.h). They look up the ids of all
 // tables in the GPU's key tables (rows/gpu/known_keys.h), and pool the rows
-// into the outputs.
+// into the outputs. Those of step_fetch.h may run between the two.
 //
 // The handle of an id is that of its row, AbsentAs(r) for default row r, or
 // kNoRow if the GPU has no row for it. An id is UNKNOWN if its key is not in
@@ -75,6 +75,10 @@ struct StepLookup {
   const int32_t* pool_order = nullptr;  // [T]
   // [N] handles of the ids of all tables.
   RowHandle* handles = nullptr;
+  // [N] address of the row of each id; null for a row that is in the output
+  // already (step_fetch.h). The array is null if no table's rows have places:
+  // the pooling computes the addresses.
+  const float** rows = nullptr;
   // [N] sample of each id in its table; null: not written.
   uint32_t* samples = nullptr;
   // [B] multiplier of each sample's gradient; null: not written.

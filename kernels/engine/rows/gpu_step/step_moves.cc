@@ -30,15 +30,14 @@ Status StepCall::LaunchMoves(Span<const int> numbers, Span<GpuRows* const> rows,
   std::vector<GpuRows*> offered;
   std::list<RowPlaces::Moving> moving;
   for (size_t k = 0; k < rows.size(); ++k) {
+    if (!rows[k]->has_host_rows()) continue;
     const std::shared_ptr<RowPlaces>& places = rows[k]->places();
-    if (places == nullptr) continue;
     const Table& table = tables_[numbers[k]];
     RowPlaces::Offer offer;
     offer.places = places.get();
     offer.rows = rows[k]->pieces();
     offer.handles = OnDevice<RowHandle>(on_device_.handles) + table.id_begin;
     offer.num_ids = table.num_ids;
-    if (!places->has_any_on_host(offer.rows.placed.num_on_gpu)) continue;
     moving.emplace_back(places);
     if (!moving.back().is_closed()) {
       moving.pop_back();

@@ -74,6 +74,7 @@ StepTable StepCall::TableOf(const Table& of, bool fits) {
   to.dim = static_cast<int32_t>(of.dim);
   to.slot_stride = to.dim;
   to.combiner = static_cast<int32_t>(of.combiner);
+  to.has_host_rows = of.has_host_rows;
   to.dim_class = fits ? ClassOfDim(to.dim) : kClasses - 1;
   return to;
 }
@@ -213,7 +214,7 @@ Status StepCall::TakeGroups(const UpdateWork& call,
 }
 
 // Sets where the rows and counters are, after FollowRows.
-void StepCall::LocateRows(UpdateWork* call) {
+void StepCall::DescribeRows(UpdateWork* call) {
   for (size_t k = 0; k < call->updates.size(); ++k) {
     GpuRows* const rows = call->rows[k];
     StepTable* const table = &call->tables[k];
@@ -300,7 +301,7 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
   WaitsAfterFailure after_failure(s);
   InFlightEvents followed;
   EV_RETURN_IF_ERROR(FollowRows(call.rows, s, &followed));
-  LocateRows(&call);
+  DescribeRows(&call);
   // Waits for the lookup. FollowRows has waited for earlier updates of the same
   // tables; updates of other tables change nothing that this one reads.
   EV_RETURN_IF_ERROR(
@@ -311,6 +312,12 @@ Status StepCall::Update(const std::string& rule, Span<const float> hyper,
     EV_RETURN_IF_ERROR(LaunchGroups(groups.get()));
   }
   EV_RETURN_IF_ERROR(groups->Describe(call.tables));
+  int64_t num_places = 0;
+  for (GpuRows* rows : call.rows) {
+    if (rows->places() == nullptr) continue;
+    num_places = std::max(num_places, rows->places()->num_places());
+  }
+  EV_RETURN_IF_ERROR(groups->OrderByPlace(num_places));
   if (listed != nullptr) {
     EV_RETURN_IF_ERROR(
         listed->Launch(groups->plan(), groups->num_processors(), s));

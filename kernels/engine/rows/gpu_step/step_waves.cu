@@ -136,6 +136,7 @@ Status StepCall::LaunchWave(const Wave& wave) {
     EV_RETURN_IF_ERROR(context_->Follow(*stream_));
   }
   writes_outputs_ = true;
+  EV_RETURN_IF_ERROR(LocateRows(wave.begin, wave.end, launches));
   EV_RETURN_IF_ERROR(LaunchPools(launches));
   return stream_ == nullptr ? BringOutputs(wave.begin, wave.end) : Status::OK();
 }
