@@ -1,25 +1,21 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlaceOrder, PlaceSort: the order in which kernels visit rows of which some
-// are in host memory. Rows that are near each other share translations of
-// addresses on their way over the link, so rows that are visited in the order
-// of their addresses are read up to twice as fast.
+// PlaceOrder: the order in which kernels visit rows of which some are in host
+// memory. Rows near each other share translations of addresses on their way
+// over the link, so rows that are visited in the order of their addresses are
+// read up to twice as fast.
 
 #ifndef KERNELS_ENGINE_GPU_STEP_PLACE_ORDER_H_
 #define KERNELS_ENGINE_GPU_STEP_PLACE_ORDER_H_
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 
-#include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/host_device.h"
-#include "kernels/engine/base/status.h"
 
 namespace ev {
 namespace gpu {
-
-struct StepPlan;
 
 // Sort keys of rows: the table, then a window of adjacent places (StepTable).
 // A window is one place if the keys of all tables fit into kMaxBits.
@@ -27,7 +23,15 @@ struct PlaceOrder {
   static constexpr int kMaxBits = 24;
 
   // num_places: the largest number of places of a table.
-  static PlaceOrder Of(int num_tables, int64_t num_places);
+  static PlaceOrder Of(int num_tables, int64_t num_places) {
+    const int table_bits = BitsOf(num_tables), place_bits = BitsOf(num_places);
+    PlaceOrder order;
+    order.window_bits =
+        std::min(place_bits, std::max(4, kMaxBits - 1 - table_bits));
+    order.window_log2 = place_bits - order.window_bits;
+    order.bits = table_bits + order.window_bits + 1;
+    return order;
+  }
 
   // Places from num_places on share the last window.
   EV_HOST_DEVICE uint32_t KeyOf(uint32_t table, uint32_t place) const {
@@ -41,36 +45,15 @@ struct PlaceOrder {
   int window_log2 = 0;  // log2 of the places of a window
   int window_bits = 0;  // bits of a window's number
   int bits = 0;         // bits of a key, including late_bit
-};
-
-// Sorts values by keys, in device memory.
-class PlaceSort {
- public:
-  // Returns the bytes of memory for n values.
-  static Status Bytes(int64_t n, size_t* bytes);
-  // memory: aligned to 256 bytes. Enqueues nothing.
-  PlaceSort(char* memory, int64_t n);
-
-  // [n] each: the input.
-  uint32_t* keys() const { return keys_[0]; }
-  uint32_t* values() const { return values_[0]; }
-  // Sorts elements [first, first + count) by the lower 'bits' bits of their
-  // keys; equal keys stay in order. Later work of the stream reads the results,
-  // [count] each, which overwrite the input or other memory of the sort.
-  Status Launch(int64_t first, int64_t count, int bits, StreamView stream,
-                const uint32_t** sorted_keys, const uint32_t** sorted_values);
 
  private:
-  uint32_t* keys_[2];
-  uint32_t* values_[2];
-  char* scratch_;
+  // Returns the bits of the numbers below n.
+  static int BitsOf(int64_t n) {
+    int bits = 0;
+    while ((n - 1) >> bits > 0) ++bits;
+    return bits;
+  }
 };
-
-// Sets plan->small_order of a class: its keys of one occurrence, then the
-// others, each in the order of their rows. sort: memory for the ids of all
-// classes.
-Status LaunchOrderSmall(int dim_class, const PlaceOrder& order, PlaceSort* sort,
-                        StreamView stream, StepPlan* plan);
 
 }  // namespace gpu
 }  // namespace ev

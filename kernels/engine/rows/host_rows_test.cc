@@ -5,13 +5,16 @@
 // reads and trains them, against tables that are all in CPU memory. Also runs
 // on a GPU.
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/embedding/update/row_update.h"
@@ -46,6 +49,33 @@ const std::vector<Kind> kKinds = {
 // The ids of one table in one step.
 struct Batch {
   std::vector<int64_t> ids, splits;
+};
+
+// Outputs of a lookup, of NaN: in pinned memory if there is some, else in
+// ordinary memory.
+class Outputs {
+ public:
+  Outputs(size_t count, bool is_pinned)
+      : pinned_(is_pinned ? AllocateTransferMemory(count * sizeof(float))
+                          : nullptr),
+        ordinary_(count, std::numeric_limits<float>::quiet_NaN()) {
+    std::copy(ordinary_.begin(), ordinary_.end(), data());
+  }
+  ~Outputs() {
+    if (pinned_ != nullptr) FreeTransferMemory(pinned_);
+  }
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+  float* data() {
+    return pinned_ != nullptr ? static_cast<float*>(pinned_) : ordinary_.data();
+  }
+  std::vector<float> values() {
+    return std::vector<float>(data(), data() + ordinary_.size());
+  }
+
+ private:
+  void* const pinned_;
+  std::vector<float> ordinary_;
 };
 
 class HostRowsTest : public ::testing::Test {
@@ -98,9 +128,11 @@ class HostRowsTest : public ::testing::Test {
   }
 
   using Tables = std::vector<std::unique_ptr<EmbeddingTable>>;
-  // Looks all tables up, and trains them unless step is negative.
+  // Looks all tables up, and trains them unless step is negative. Outputs of
+  // every second step are in pinned memory.
   void Step(const Tables& tables, const std::vector<Batch>& batches,
             int64_t step, std::vector<std::vector<float>>* pooled) {
+    std::vector<std::unique_ptr<Outputs>> to;
     std::vector<PooledInput> inputs(tables.size());
     std::vector<float*> outputs;
     pooled->clear();
@@ -111,11 +143,13 @@ class HostRowsTest : public ::testing::Test {
       inputs[t].num_ids = batches[t].ids.size();
       inputs[t].ids64 = batches[t].ids.data();
       inputs[t].row_splits = batches[t].splits.data();
-      pooled->emplace_back(inputs[t].batch_size * kinds_[t].dim);
+      to.emplace_back(
+          new Outputs(inputs[t].batch_size * kinds_[t].dim, num_steps_ % 2));
+      outputs.push_back(to.back()->data());
     }
-    for (std::vector<float>& one : *pooled) outputs.push_back(one.data());
     std::shared_ptr<const LookupPlan> plan;
     ASSERT_OK(PooledForward(inputs, {}, outputs, &pool_, &plan));
+    for (const auto& one : to) pooled->push_back(one->values());
     if (step < 0) return;
     std::vector<UpdateInput> updates(tables.size());
     for (size_t t = 0; t < tables.size(); ++t) {
@@ -138,6 +172,7 @@ class HostRowsTest : public ::testing::Test {
         batches.push_back(MakeBatch(kind, samples));
       }
       std::vector<std::vector<float>> a, b;
+      ++num_steps_;
       Step(on_device_, batches, trains ? step : -1, &a);
       Step(in_memory_, batches, trains ? step : -1, &b);
       for (size_t t = 0; t < kinds_.size(); ++t) {
@@ -159,6 +194,7 @@ class HostRowsTest : public ::testing::Test {
   std::vector<Kind> kinds_;
   Tables on_device_, in_memory_;
   std::mt19937_64 random_{5};
+  int num_steps_ = 0;
   testing::ThreadPool pool_{3};
 };
 

@@ -19,7 +19,7 @@
 #include "kernels/engine/base/gpu/work/work_context.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
-#include "kernels/engine/gpu_step/place_order.h"
+#include "kernels/engine/gpu_step/place_sort.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {

@@ -1,24 +1,16 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/engine/base/gpu/block_parts.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
-#include "kernels/engine/gpu_step/place_order.h"
+#include "kernels/engine/gpu_step/place_sort.h"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 
 namespace ev {
 namespace gpu {
 namespace {
-
-// Returns the bits of the numbers below n.
-int BitsOf(int64_t n) {
-  int bits = 0;
-  while (n - 1 >> bits > 0) ++bits;
-  return bits;
-}
 
 cudaError_t Sort(void* scratch, size_t* bytes,
                  cub::DoubleBuffer<uint32_t>* keys,
@@ -55,16 +47,6 @@ __global__ void __launch_bounds__(kStepBlock)
 }
 
 }  // namespace
-
-PlaceOrder PlaceOrder::Of(int num_tables, int64_t num_places) {
-  const int table_bits = BitsOf(num_tables), place_bits = BitsOf(num_places);
-  PlaceOrder order;
-  order.window_bits =
-      std::min(place_bits, std::max(4, kMaxBits - 1 - table_bits));
-  order.window_log2 = place_bits - order.window_bits;
-  order.bits = table_bits + order.window_bits + 1;
-  return order;
-}
 
 PlaceSort::PlaceSort(char* memory, int64_t n) {
   Carver carve(memory);
