@@ -5,9 +5,14 @@
 
 #include <cstring>
 
-#include "addons/sparse_operation_kit/exchange/wire_math.h"
+#include "kernels/engine/base/float_math.h"
 
 namespace sok {
+
+using ev::FromBFloat16;
+using ev::FromFloat16;
+using ev::ToBFloat16;
+using ev::ToFloat16;
 
 void ToWire(const float* __restrict__ from, int64_t count, WireType type,
             void* __restrict__ to) {

@@ -10,16 +10,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/engine/base/float_type.h"
+
 namespace sok {
 
-enum class WireType { kFloat32, kFloat16, kBFloat16 };
+using WireType = ev::FloatType;
 
-inline size_t WireBytes(WireType type) {
-  return type == WireType::kFloat32 ? 4 : 2;
-}
+inline size_t WireBytes(WireType type) { return ev::FloatBytes(type); }
 
-// Round to nearest, ties to even. To float16: magnitudes from 65520 on become
-// infinite, up to 2^-25 zero. NaN stays NaN. The ranges must not overlap.
+// Round and widen as kernels/engine/base/float_math.h does. The ranges must not
+// overlap.
 void ToWire(const float* from, int64_t count, WireType type, void* to);
 void FromWire(const void* from, int64_t count, WireType type, float* to);
 

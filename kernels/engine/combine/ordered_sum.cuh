@@ -18,6 +18,8 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/float_math.h"
+
 namespace ev {
 namespace gpu {
 
@@ -51,7 +53,8 @@ struct SumSource {
   const int32_t* samples = nullptr;
   const float* weights = nullptr;
   const float* factors = nullptr;
-  const float* grads = nullptr;  // [B, dim]
+  const float* grads = nullptr;  // [B, dim], of grad_type
+  FloatType grad_type = FloatType::kFloat32;
 };
 
 // A sum over 'count' occurrences from 'begin' on, of columns [first, first +
@@ -114,20 +117,54 @@ struct Loader {
                             sizeof(int32_t));
   }
 
+  // Loads narrow gradients, widened, without asynchronous copies.
+  __device__ __noinline__ void WidenTo(const Sum& sum, const int32_t* samples,
+                                       int rows, float* to) const {
+    struct alignas(2 * kFloats) Narrow {
+      uint16_t bits[kFloats];
+    };
+    const uint16_t* const from =
+        reinterpret_cast<const uint16_t*>(sum.from.grads) + sum.first + column;
+    const bool is_float16 = sum.from.grad_type == FloatType::kFloat16;
+    Narrow units[kUnits];
+#pragma unroll
+    for (int k = 0; k < kUnits; ++k) {
+      const int i = row + k * rows_apart;
+      if (i < rows && has_column) {
+        units[k] =
+            *reinterpret_cast<const Narrow*>(from + samples[i] * sum.dim);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kUnits; ++k) {
+      if (row + k * rows_apart >= rows || !has_column) continue;
+#pragma unroll
+      for (int x = 0; x < kFloats; ++x) {
+        const uint16_t bits = units[k].bits[x];
+        to[k * (kSumLoaders * kFloats) + x] =
+            is_float16 ? FromFloat16(bits) : FromBFloat16(bits);
+      }
+    }
+  }
+
   // REQUIRES: the stage's samples have been loaded.
   __device__ __forceinline__ void Gradients(const Sum& sum, uint32_t stage,
                                             SumStages* stages) const {
     const int rows = sum.rows(stage);
     const int32_t* const samples = stages->samples[stage % (2 * kSumStages)];
     float* const to = stages->grads[stage % kSumStages] + thread * kFloats;
-    const float* const from = sum.from.grads + sum.first + column;
+    if (sum.from.grad_type == FloatType::kFloat32) {
+      const float* const from = sum.from.grads + sum.first + column;
 #pragma unroll
-    for (int k = 0; k < kUnits; ++k) {
-      const int i = row + k * rows_apart;
-      if (i < rows && has_column) {
-        __pipeline_memcpy_async(to + k * (kSumLoaders * kFloats),
-                                from + samples[i] * sum.dim, sizeof(Unit));
+      for (int k = 0; k < kUnits; ++k) {
+        const int i = row + k * rows_apart;
+        if (i < rows && has_column) {
+          __pipeline_memcpy_async(to + k * (kSumLoaders * kFloats),
+                                  from + samples[i] * sum.dim, sizeof(Unit));
+        }
       }
+    } else {
+      WidenTo(sum, samples, rows, to);
     }
     if (thread >= rows) return;
     float* const scale = stages->scales[stage % kSumStages] + thread;

@@ -4,11 +4,56 @@
 #include "kernels/engine/combine/pooling.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "kernels/engine/combine/row_math.h"
 
 namespace ev {
 namespace {
+
+// Stores v[0, kVectors) at number 'at' of a narrow output. Not inlined, so that
+// float32 outputs pay only for one test per sample.
+template <int kVectors>
+__attribute__((noinline)) void StoreNarrow(const F8* v, MutableFloats out,
+                                           int64_t at) {
+  if (out.type() == FloatType::kFloat16) {
+    Float16* const to = reinterpret_cast<Float16*>(out.data()) + at;
+    for (int k = 0; k < kVectors; ++k) Store8(to + 8 * k, v[k]);
+  } else {
+    BFloat16* const to = reinterpret_cast<BFloat16*>(out.data()) + at;
+    for (int k = 0; k < kVectors; ++k) Store8(to + 8 * k, v[k]);
+  }
+}
+
+// Stores a sample's numbers [at, at + 8 * kVectors).
+template <int kVectors>
+EV_READS_LIVE_ROWS_INLINE void StoreColumns(const F8* v, MutableFloats out,
+                                            int64_t at) {
+  if (out.type() == FloatType::kFloat32) {
+    float* const to = out.floats() + at;
+    for (int k = 0; k < kVectors; ++k) Store8(to + 8 * k, v[k]);
+    return;
+  }
+  F8 copies[kVectors];  // so that v may stay in registers
+  for (int k = 0; k < kVectors; ++k) copies[k] = v[k];
+  StoreNarrow<kVectors>(copies, out, at);
+}
+
+inline void StoreOne(float x, MutableFloats out, int64_t at) {
+  switch (out.type()) {
+    case FloatType::kFloat32:
+      return Narrow(x, out.floats() + at);
+    case FloatType::kFloat16:
+      return Narrow(x, reinterpret_cast<Float16*>(out.data()) + at);
+    case FloatType::kBFloat16:
+      return Narrow(x, reinterpret_cast<BFloat16*>(out.data()) + at);
+  }
+}
+
+// Stores zeros, which have the same bits in all types.
+inline void StoreZeros(MutableFloats out, int64_t at, int64_t count) {
+  std::memset(out.At(at).data(), 0, count * FloatBytes(out.type()));
+}
 
 // Returns the divisor of a sample with at least one id.
 template <typename C>
@@ -34,14 +79,16 @@ EV_READS_LIVE_ROWS_INLINE void PrefetchAhead(const PoolingBatch& batch,
   PrefetchFloats(batch.rows[batch.inverse[next]], floats);
 }
 
-// Computes out[column .. column + 8 * kVectors) of a sample with ids [i,
-// i_end), at least one. With kPrefetch, each id except the first prefetches the
-// row that is 'ahead' ids later.
+// Computes numbers [column, column + 8 * kVectors) of a sample with ids [i,
+// i_end), at least one; the sample's row begins at number 'at' of the output.
+// With kPrefetch, each id except the first prefetches the row that is 'ahead'
+// ids later.
 template <typename C, int kVectors, bool kWeighted, bool kPrefetch>
 EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
                                            int64_t i_end, int64_t column,
                                            float divisor, int64_t ahead,
-                                           int64_t last, float* out) {
+                                           int64_t last, MutableFloats out,
+                                           int64_t at) {
   const float* row = batch.rows[batch.inverse[i]] + column;
   F8 joined[kVectors];
   for (int k = 0; k < kVectors; ++k) joined[k] = Load8(row + 8 * k);
@@ -66,49 +113,48 @@ EV_READS_LIVE_ROWS_INLINE void JoinColumns(const PoolingBatch& batch, int64_t i,
   if (divisor != 1.0f) {
     for (int k = 0; k < kVectors; ++k) joined[k] = joined[k] / divisor;
   }
-  for (int k = 0; k < kVectors; ++k) Store8(out + column + 8 * k, joined[k]);
+  StoreColumns<kVectors>(joined, out, at + column);
 }
 
 // Rows of exactly 8 * kVectors floats: one pass, no branch on the dim.
 template <typename C, int kVectors, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolFixed(const PoolingBatch& batch_in, int64_t begin,
-                                  int64_t end, float* out) {
+                                  int64_t end, MutableFloats out) {
   const PoolingBatch batch = batch_in;  // a local: stores cannot change it
   constexpr int64_t dim = 8 * kVectors;
   const int64_t ahead = RowsAhead(dim);
   const int64_t last = batch.offsets[end] - 1;
   for (int64_t s = begin; s < end; ++s) {
     const int64_t i = batch.offsets[s], i_end = batch.offsets[s + 1];
-    float* const out_row = out + s * dim;
     if (i == i_end) {
-      for (int k = 0; k < kVectors; ++k) Store8(out_row + 8 * k, F8{});
+      StoreZeros(out, s * dim, dim);
       continue;
     }
     PrefetchAhead(batch, i + ahead, last, dim);
     const float divisor =
         Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
     if (GivesZeros<C, kWeighted>(batch, divisor)) {
-      for (int k = 0; k < kVectors; ++k) Store8(out_row + 8 * k, F8{});
+      StoreZeros(out, s * dim, dim);
       continue;
     }
     JoinColumns<C, kVectors, kWeighted, true>(batch, i, i_end, 0, divisor,
-                                              ahead, last, out_row);
+                                              ahead, last, out, s * dim);
   }
 }
 
 // Any dim: column blocks of 64, 32 and 8, then single columns.
 template <typename C, bool kWeighted>
 EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
-                                int64_t end, float* out) {
+                                int64_t end, MutableFloats out) {
   const PoolingBatch batch = batch_in;
   const int64_t dim = batch.dim;
   const int64_t ahead = RowsAhead(dim);
   const int64_t last = batch.offsets[end] - 1;
   for (int64_t s = begin; s < end; ++s) {
     const int64_t i = batch.offsets[s], i_end = batch.offsets[s + 1];
-    float* const out_row = out + s * dim;
+    const int64_t at = s * dim;
     if (i == i_end) {
-      for (int64_t c = 0; c < dim; ++c) out_row[c] = 0.0f;
+      StoreZeros(out, at, dim);
       continue;
     }
     for (int64_t j = i; j < i_end; ++j) {
@@ -117,21 +163,21 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
     const float divisor =
         Divisor<C>(kWeighted ? batch.weights : nullptr, i, i_end);
     if (GivesZeros<C, kWeighted>(batch, divisor)) {
-      for (int64_t c = 0; c < dim; ++c) out_row[c] = 0.0f;
+      StoreZeros(out, at, dim);
       continue;
     }
     int64_t c = 0;
     for (; c + 64 <= dim; c += 64) {
       JoinColumns<C, 8, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                          out_row);
+                                          out, at);
     }
     for (; c + 32 <= dim; c += 32) {
       JoinColumns<C, 4, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                          out_row);
+                                          out, at);
     }
     for (; c + 8 <= dim; c += 8) {
       JoinColumns<C, 1, kWeighted, false>(batch, i, i_end, c, divisor, 0, 0,
-                                          out_row);
+                                          out, at);
     }
     for (; c < dim; ++c) {
       float joined = batch.rows[batch.inverse[i]][c];
@@ -140,13 +186,14 @@ EV_READS_LIVE_ROWS void PoolAny(const PoolingBatch& batch_in, int64_t begin,
         const float e = batch.rows[batch.inverse[j]][c];
         joined = C::Join(joined, kWeighted ? e * batch.weights[j] : e);
       }
-      out_row[c] = divisor == 1.0f ? joined : joined / divisor;
+      StoreOne(divisor == 1.0f ? joined : joined / divisor, out, at + c);
     }
   }
 }
 
 template <typename C, bool kWeighted>
-void Pool(const PoolingBatch& batch, int64_t begin, int64_t end, float* out) {
+void Pool(const PoolingBatch& batch, int64_t begin, int64_t end,
+          MutableFloats out) {
   switch (batch.dim) {
     case 8:
       return PoolFixed<C, 1, kWeighted>(batch, begin, end, out);
@@ -172,7 +219,7 @@ float SampleDivisor(Combiner combiner, const float* weights, int64_t begin,
 }
 
 void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
-                 float* out) {
+                 MutableFloats out) {
   if (begin == end) return;
   VisitCombiner(batch.combiner, [&](auto c) {
     if (batch.weights == nullptr) {

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/combine/combiner.h"
 
 namespace ev {
@@ -39,11 +40,12 @@ struct PoolingBatch {
   bool no_nan = false;
 };
 
-// Computes out[s] for s in [begin, end); out points to sample 0's row. The
-// result of a sample without ids is zeros. Other threads may write rows during
-// the call (row_math.h).
+// Computes out[s] for s in [begin, end); out points to sample 0's row. Sums are
+// float32; a narrow result is rounded once, when it is stored. The result of a
+// sample without ids is zeros. Other threads may write rows during the call
+// (row_math.h).
 void PoolSamples(const PoolingBatch& batch, int64_t begin, int64_t end,
-                 float* out);
+                 MutableFloats out);
 
 // Returns the divisor (combiner.h) of the sample with ids [begin, end); 1 if
 // the sample is empty. weights: [N], or null. The terms of the weights are

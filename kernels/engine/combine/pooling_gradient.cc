@@ -22,12 +22,12 @@ inline float ScaleOf(const Occurrences& occurrences, const float* factors,
 }
 
 // Columns [column, column + 8 * kVectors) of one row's sum over [i, i_end).
-template <int kVectors, Scale kScale>
+template <int kVectors, Scale kScale, typename Grad>
 inline __attribute__((always_inline)) void SumColumns(
-    const Occurrences& occurrences, const float* factors, const float* grads,
+    const Occurrences& occurrences, const float* factors, const Grad* grads,
     int64_t dim, int64_t i, int64_t i_end, int64_t column, float* out) {
   F8 sum[kVectors];
-  const float* grad = grads + occurrences.samples[i] * dim + column;
+  const Grad* grad = grads + occurrences.samples[i] * dim + column;
   for (int k = 0; k < kVectors; ++k) sum[k] = Load8(grad + 8 * k);
   if (kScale != Scale::kNone) {
     const float scale = ScaleOf<kScale>(occurrences, factors, i);
@@ -46,9 +46,9 @@ inline __attribute__((always_inline)) void SumColumns(
 }
 
 // kVectors: dim / 8 if it is a compile-time constant, else 0.
-template <int kVectors, Scale kScale>
+template <int kVectors, Scale kScale, typename Grad>
 void SumRows(const Occurrences& occurrences_in, const float* factors,
-             const float* grads, int64_t dim_in, int64_t begin, int64_t end,
+             const Grad* grads, int64_t dim_in, int64_t begin, int64_t end,
              float* out) {
   const Occurrences occurrences = occurrences_in;
   const int64_t dim = kVectors != 0 ? 8 * kVectors : dim_in;
@@ -81,7 +81,7 @@ void SumRows(const Occurrences& occurrences_in, const float* factors,
     for (; c < dim; ++c) {
       float sum = 0.0f;
       for (int64_t j = i; j < i_end; ++j) {
-        float g = grads[occurrences.samples[j] * dim + c];
+        float g = Widen(grads[occurrences.samples[j] * dim + c]);
         if (kScale != Scale::kNone) {
           g = g * ScaleOf<kScale>(occurrences, factors, j);
         }
@@ -93,9 +93,9 @@ void SumRows(const Occurrences& occurrences_in, const float* factors,
   }
 }
 
-template <Scale kScale>
+template <Scale kScale, typename Grad>
 void SumAny(const Occurrences& occurrences, const float* factors,
-            const float* grads, int64_t dim, int64_t begin, int64_t end,
+            const Grad* grads, int64_t dim, int64_t begin, int64_t end,
             float* out) {
   switch (dim) {
     case 8:
@@ -187,39 +187,43 @@ void GroupPart(const OccurrencePart& part, const int32_t* counts,
 }
 
 void SumOccurrences(const Occurrences& occurrences, const float* factors,
-                    const float* grads, int64_t dim, int64_t begin, int64_t end,
-                    float* out) {
+                    ConstFloats all_grads, int64_t dim, int64_t begin,
+                    int64_t end, float* out) {
   if (begin == end) return;
-  if (occurrences.weights != nullptr) {
-    SumAny<Scale::kPerOccurrence>(occurrences, nullptr, grads, dim, begin, end,
-                                  out);
-  } else if (factors != nullptr) {
-    SumAny<Scale::kPerSample>(occurrences, factors, grads, dim, begin, end,
-                              out);
-  } else {
-    SumAny<Scale::kNone>(occurrences, nullptr, grads, dim, begin, end, out);
-  }
+  VisitFloats(all_grads, [&](const auto* grads) {
+    if (occurrences.weights != nullptr) {
+      SumAny<Scale::kPerOccurrence>(occurrences, nullptr, grads, dim, begin,
+                                    end, out);
+    } else if (factors != nullptr) {
+      SumAny<Scale::kPerSample>(occurrences, factors, grads, dim, begin, end,
+                                out);
+    } else {
+      SumAny<Scale::kNone>(occurrences, nullptr, grads, dim, begin, end, out);
+    }
+  });
 }
 
 void SpreadGradients(const int32_t* offsets, const float* weights,
-                     const float* factors, const float* grads, int64_t dim,
+                     const float* factors, ConstFloats all_grads, int64_t dim,
                      int64_t begin, int64_t end, float* out) {
-  for (int64_t s = begin; s < end; ++s) {
-    const float* grad = grads + s * dim;
-    const float factor = factors != nullptr ? factors[s] : 1.0f;
-    for (int64_t i = offsets[s]; i < offsets[s + 1]; ++i) {
-      float* row = out + i * dim;
-      const float scale = weights != nullptr ? weights[i] * factor : factor;
-      int64_t c = 0;
-      if (scale == 1.0f) {
-        for (; c + 8 <= dim; c += 8) Store8(row + c, Load8(grad + c));
-        for (; c < dim; ++c) row[c] = grad[c];
-      } else {
-        for (; c + 8 <= dim; c += 8) Store8(row + c, Load8(grad + c) * scale);
-        for (; c < dim; ++c) row[c] = grad[c] * scale;
+  VisitFloats(all_grads, [&](const auto* grads) {
+    for (int64_t s = begin; s < end; ++s) {
+      const auto* const grad = grads + s * dim;
+      const float factor = factors != nullptr ? factors[s] : 1.0f;
+      for (int64_t i = offsets[s]; i < offsets[s + 1]; ++i) {
+        float* const row = out + i * dim;
+        const float scale = weights != nullptr ? weights[i] * factor : factor;
+        int64_t c = 0;
+        if (scale == 1.0f) {
+          for (; c + 8 <= dim; c += 8) Store8(row + c, Load8(grad + c));
+          for (; c < dim; ++c) row[c] = Widen(grad[c]);
+        } else {
+          for (; c + 8 <= dim; c += 8) Store8(row + c, Load8(grad + c) * scale);
+          for (; c < dim; ++c) row[c] = Widen(grad[c]) * scale;
+        }
       }
     }
-  }
+  });
 }
 
 namespace {

@@ -67,16 +67,16 @@ void GroupPart(const OccurrencePart& part, const int32_t* counts,
 
 // Computes out[u - begin] = the sum over the occurrences of row u, for u in
 // [begin, end). factors as above; not used if there are weights. grads: [B,
-// dim].
+// dim]; narrow gradients are widened when they are loaded.
 void SumOccurrences(const Occurrences& occurrences, const float* factors,
-                    const float* grads, int64_t dim, int64_t begin, int64_t end,
+                    ConstFloats grads, int64_t dim, int64_t begin, int64_t end,
                     float* out);
 
 // Computes the gradients of a batch in which every row occurs once, in order:
 // out[i] = the gradient of id i's sample times its weight and factor, for the
 // ids of samples [begin, end). out points to id 0's row.
 void SpreadGradients(const int32_t* offsets, const float* weights,
-                     const float* factors, const float* grads, int64_t dim,
+                     const float* factors, ConstFloats grads, int64_t dim,
                      int64_t begin, int64_t end, float* out);
 
 // Computes weight_grad[i] (WeightGradient in combiner.h) for the ids of samples

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/combine/pooling_gradient.h"
 #include "kernels/engine/testing/guarded_array.h"
 
@@ -65,6 +66,12 @@ class RandomBatch {
     PoolSamples(batch(), 0, num_samples(), out.data());
     return out;
   }
+  std::vector<uint16_t> PoolNarrow(FloatType type) const {
+    std::vector<uint16_t> out(num_samples() * dim_, 0xFFFF);
+    PoolSamples(batch(), 0, num_samples(),
+                MutableFloats(reinterpret_cast<char*>(out.data()), type));
+    return out;
+  }
 
   // The definition, in double.
   std::vector<double> Definition() const {
@@ -92,6 +99,9 @@ class RandomBatch {
 
   // d (grad . outputs) / d rows, through the functions under test.
   std::vector<float> RowGradients(const std::vector<float>& grads) const {
+    return RowGradients(ConstFloats(grads.data()));
+  }
+  std::vector<float> RowGradients(ConstFloats grads) const {
     std::vector<float> factors(num_samples());
     const float* weights = weights_.empty() ? nullptr : weights_.data();
     const bool any = SampleFactors(combiner_, offsets_.data(), weights, false,
@@ -110,7 +120,7 @@ class RandomBatch {
     // Split into ranges, as tasks do it.
     for (int64_t u = 0; u < num_rows(); u += 7) {
       const int64_t end = std::min(num_rows(), u + 7);
-      SumOccurrences(occurrences, factors_or_null, grads.data(), dim_, u, end,
+      SumOccurrences(occurrences, factors_or_null, grads, dim_, u, end,
                      out.data() + u * dim_);
     }
     return out;
@@ -150,6 +160,45 @@ TEST_P(PoolingTest, FollowsTheDefinition) {
       ASSERT_NEAR(expected[i], out[i], 1e-5 * (1 + std::abs(expected[i])))
           << "dim " << dim << ", element " << i;
     }
+  }
+}
+
+// Calls body(FloatType, round, widen) for each narrow type.
+template <typename Body>
+void ForNarrowTypes(const Body& body) {
+  body(FloatType::kFloat16, ToFloat16, FromFloat16);
+  body(FloatType::kBFloat16, ToBFloat16, FromBFloat16);
+}
+
+TEST_P(PoolingTest, NarrowOutputsAreTheFloat32OutputsRoundedOnce) {
+  for (int64_t dim : kDims) {
+    RandomBatch batch = Make(dim, static_cast<unsigned>(dim));
+    (*batch.values())[0] = 1e30f;
+    (*batch.values())[batch.values()->size() - 1] = 3e-6f;
+    const std::vector<float> wide = batch.Pool();
+    ForNarrowTypes([&](FloatType type, auto round, auto) {
+      const std::vector<uint16_t> out = batch.PoolNarrow(type);
+      for (size_t i = 0; i < wide.size(); ++i) {
+        ASSERT_EQ(round(wide[i]), out[i]) << "dim " << dim << ", element " << i;
+      }
+    });
+  }
+}
+
+TEST_P(PoolingTest, NarrowGradientsAreWidenedAndSummedInFloat32) {
+  for (int64_t dim : kDims) {
+    const RandomBatch batch = Make(dim, static_cast<unsigned>(dim));
+    ForNarrowTypes([&](FloatType type, auto round, auto widen) {
+      std::vector<uint16_t> narrow(batch.num_samples() * dim);
+      std::vector<float> wide(narrow.size());
+      for (size_t i = 0; i < narrow.size(); ++i) {
+        narrow[i] = round(static_cast<float>(i % 97) * 0.37f - 11.0f);
+        wide[i] = widen(narrow[i]);
+      }
+      const ConstFloats grads(reinterpret_cast<const char*>(narrow.data()),
+                              type);
+      EXPECT_EQ(batch.RowGradients(wide), batch.RowGradients(grads)) << dim;
+    });
   }
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The SparseOperationKit Authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads and stores of eight floats at any address, for rows that other threads
-// may be writing.
+// Loads and stores of eight numbers at any address, for rows that other threads
+// may be writing, and for outputs and gradients of any type.
 //
 // A forward pass does not block the updates of other threads. It may read a row
 // of which some elements are new and some old, but never a torn element. An
@@ -18,6 +18,8 @@
 #define KERNELS_ENGINE_COMBINE_ROW_MATH_H_
 
 #include <cstdint>
+
+#include "kernels/engine/base/float_math.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define EV_READS_LIVE_ROWS __attribute__((no_sanitize_thread, noinline))
@@ -41,9 +43,38 @@ EV_READS_LIVE_ROWS_INLINE void Store8(float* p, F8 v) {
   *reinterpret_cast<F8*>(p) = v;
 }
 
-// Prefetches the cache lines of 'count' floats.
-EV_READS_LIVE_ROWS_INLINE void PrefetchFloats(const float* p, int64_t count) {
-  for (int64_t c = 0; c < count; c += 16) __builtin_prefetch(p + c, 0, 3);
+// The bits of eight numbers, and those of eight narrow numbers at any address.
+typedef uint32_t U8 __attribute__((vector_size(32)));
+typedef uint16_t H8 __attribute__((vector_size(16), aligned(2), may_alias));
+
+inline __attribute__((always_inline)) U8 LoadBits8(const void* p) {
+  return __builtin_convertvector(*static_cast<const H8*>(p), U8);
+}
+inline __attribute__((always_inline)) void StoreBits8(void* p, U8 bits) {
+  *static_cast<H8*>(p) = __builtin_convertvector(bits, H8);
+}
+
+// The same for narrow numbers. They round and widen as base/float_math.h does.
+inline __attribute__((always_inline)) F8 Load8(const Float16* p) {
+  return WidenFloat16<F8>(LoadBits8(p));
+}
+inline __attribute__((always_inline)) F8 Load8(const BFloat16* p) {
+  return WidenBFloat16<F8>(LoadBits8(p));
+}
+inline __attribute__((always_inline)) void Store8(Float16* p, F8 v) {
+  StoreBits8(p, RoundToFloat16<U8>(v));
+}
+inline __attribute__((always_inline)) void Store8(BFloat16* p, F8 v) {
+  StoreBits8(p, RoundToBFloat16<U8>(v));
+}
+
+// Prefetches the cache lines of 'count' numbers.
+template <typename Number>
+EV_READS_LIVE_ROWS_INLINE void PrefetchFloats(const Number* p, int64_t count) {
+  constexpr int64_t kPerLine = 64 / sizeof(Number);
+  for (int64_t c = 0; c < count; c += kPerLine) {
+    __builtin_prefetch(p + c, 0, 3);
+  }
 }
 
 // Returns how many rows ahead to prefetch: a core keeps about 24 lines in

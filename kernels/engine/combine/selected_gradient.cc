@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/engine/base/float_math.h"
+
 namespace ev {
 
 void SelectedShares::Reserve(int64_t batch_size, int64_t dim) {
@@ -13,15 +15,14 @@ void SelectedShares::Reserve(int64_t batch_size, int64_t dim) {
   shares = pooled + batch_size * dim;
 }
 
-void ShareGradients(const PoolingBatch& batch, const float* grads,
-                    int64_t begin, int64_t end, SelectedShares* selected) {
+void ShareGradients(const PoolingBatch& batch, ConstFloats grads, int64_t begin,
+                    int64_t end, SelectedShares* selected) {
   const int64_t dim = batch.dim;
   PoolSamples(batch, begin, end, selected->pooled);
   for (int64_t s = begin; s < end; ++s) {
     const int64_t i = batch.offsets[s], i_end = batch.offsets[s + 1];
     if (i == i_end) continue;
     const float* const pooled = selected->pooled + s * dim;
-    const float* const grad = grads + s * dim;
     float* const share = selected->shares + s * dim;
     std::fill_n(share, dim, 0.0f);  // first counts the ids that tie
     for (int64_t j = i; j < i_end; ++j) {
@@ -30,7 +31,9 @@ void ShareGradients(const PoolingBatch& batch, const float* grads,
         share[c] += row[c] == pooled[c] ? 1.0f : 0.0f;
       }
     }
-    for (int64_t c = 0; c < dim; ++c) share[c] = grad[c] / share[c];
+    VisitFloats(grads.At(s * dim), [&](const auto* grad) {
+      for (int64_t c = 0; c < dim; ++c) share[c] = Widen(grad[c]) / share[c];
+    });
   }
 }
 

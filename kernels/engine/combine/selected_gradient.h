@@ -37,8 +37,8 @@ struct SelectedShares {
 };
 
 // Fills *selected for samples [begin, end). grads: [B, dim].
-void ShareGradients(const PoolingBatch& batch, const float* grads,
-                    int64_t begin, int64_t end, SelectedShares* selected);
+void ShareGradients(const PoolingBatch& batch, ConstFloats grads, int64_t begin,
+                    int64_t end, SelectedShares* selected);
 
 // Computes out[u - begin] = the sum of the shares of row u over its
 // occurrences, in order, for u in [begin, end). rows: as PoolingBatch::rows.

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/combine/combiner.h"
 
 namespace ev {
@@ -47,7 +48,7 @@ struct StepTable {
   int64_t num_ids;
   int64_t sample_begin;
   int64_t num_samples;
-  int64_t pooled_begin;  // in floats
+  int64_t pooled_begin;  // first gradient, in numbers of grad_type
   // The row at place p begins at pieces[p >> rows_log2] + (p mod 2^rows_log2) *
   // stride: its value, then its slots. The place of row r is r, or, unless
   // places is null, the exclusive or of r and places[r >> places_log2][r mod
@@ -59,6 +60,7 @@ struct StepTable {
   int32_t dim;
   int32_t combiner;  // ev::Combiner
   int32_t dim_class;
+  FloatType grad_type;
   int32_t rows_log2;
   int32_t places_log2;
   bool has_host_rows;  // some rows may be in host memory

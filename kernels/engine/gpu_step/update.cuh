@@ -18,6 +18,7 @@
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
 #include "kernels/engine/combine/ordered_sum.cuh"
+#include "kernels/engine/gpu_step/narrow_pack.cuh"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/gpu_step/update.h"
 
@@ -80,10 +81,14 @@ __device__ __forceinline__ void StoreRow(float* row, const StepTable& table,
   }
 }
 
-__device__ __forceinline__ const float* GradOf(const StepTable& table,
-                                               const float* grads,
-                                               uint32_t sample) {
-  return grads + table.pooled_begin + static_cast<int64_t>(sample) * table.dim;
+// Loads columns [c, c + W) of a sample's gradient.
+template <int W>
+__device__ __forceinline__ Pack<W> LoadGrad(const StepTable& table,
+                                            const float* grads, uint32_t sample,
+                                            int c) {
+  const int64_t at =
+      table.pooled_begin + static_cast<int64_t>(sample) * table.dim + c;
+  return Widened<W>(LoadRaw<W>(grads, table.grad_type, at), table.grad_type);
 }
 
 // Returns the start of a sum. -0 keeps the first addend's bits, even those of
@@ -111,7 +116,8 @@ __device__ __forceinline__ Pack<W> SumList(
     const StepPlan& plan, const StepTable& table, const float* grads,
     const uint32_t* list, const float* weights, uint32_t n, int c) {
   Pack<W> sum = NoSum<W>();
-  const float* first = grads + table.pooled_begin + c;
+  const FloatType type = table.grad_type;
+  const int64_t first = table.pooled_begin + c;
   const int64_t dim = table.dim;
   const bool factors =
       weights == nullptr && Divides(static_cast<Combiner>(table.combiner));
@@ -124,14 +130,14 @@ __device__ __forceinline__ Pack<W> SumList(
     }
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
-      if (k + u < n) v[u] = LoadPack<W>(first + sample[u] * dim);
+      if (k + u < n) v[u] = LoadRaw<W>(grads, type, first + sample[u] * dim);
     }
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
       if (k + u >= n) continue;
       float scale = weights != nullptr ? weights[k + u] : 1.0f;
       if (factors) scale = plan.factors[table.sample_begin + sample[u]];
-      AddScaled<W>(v[u], scale, &sum);
+      AddScaled<W>(Widened<W>(v[u], type), scale, &sum);
     }
   }
   return sum;
@@ -166,10 +172,10 @@ __device__ __noinline__ void UpdateOne(const StepPlan& plan, const float* grads,
     } else {
       float scale = count == 1 ? __uint_as_float(key.b) : 1.0f;
       if (factors) scale *= plan.factors[table.sample_begin + key.a];
-      AddScaled<W>(LoadPack<W>(GradOf(table, grads, key.a) + c), scale, &sum);
+      AddScaled<W>(LoadGrad<W>(table, grads, key.a, c), scale, &sum);
       if (count == 2) {
         scale = factors ? plan.factors[table.sample_begin + key.b] : 1.0f;
-        AddScaled<W>(LoadPack<W>(GradOf(table, grads, key.b) + c), scale, &sum);
+        AddScaled<W>(LoadGrad<W>(table, grads, key.b, c), scale, &sum);
       }
     }
     ApplyRule<Rule, W, NS>(rule, sum, &piece);
@@ -218,7 +224,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
   const StepTable& table = plan.tables[t];
   const bool weighted = plan.weights != nullptr;
   const int dim = table.dim;
-  const float* first_grad = grads + table.pooled_begin;
+  const FloatType type = table.grad_type;
   float scale_a = 1.0f, scale_b = 1.0f;
   const uint32_t my_count = key.table_and_count & 0xFF;
   if (my_count == 1) scale_a = __uint_as_float(key.b);
@@ -242,8 +248,9 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
           const uint32_t sample = __shfl_sync(kAll, key.a, from);
           if (from >= left || c >= dim) continue;
           piece[u] = LoadRow<W, NS>(rows[u], table, c);
-          grad[u] =
-              LoadPack<W>(first_grad + static_cast<int64_t>(sample) * dim + c);
+          grad[u] = LoadRaw<W>(
+              grads, type,
+              table.pooled_begin + static_cast<int64_t>(sample) * dim + c);
         }
 #pragma unroll
         for (int u = 0; u < kRows; ++u) {
@@ -251,7 +258,7 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
           const float scale = __shfl_sync(kAll, scale_a, from);
           if (from >= left || c >= dim) continue;
           Pack<W> sum = NoSum<W>();
-          AddScaled<W>(grad[u], scale, &sum);
+          AddScaled<W>(Widened<W>(grad[u], type), scale, &sum);
           ApplyRule<Rule, W, NS>(rule, sum, &piece[u]);
           StoreRow<W, NS>(rows[u], table, c, piece[u]);
         }
@@ -273,12 +280,9 @@ __global__ void __launch_bounds__(kStepBlock, kUpdateBlocks)
       RowPiece<W, NS> piece = LoadRow<W, NS>(row, table, c);
       Pack<W> sum = NoSum<W>();
       if (samples > 0) {
-        const Pack<W> v =
-            LoadPack<W>(first_grad + static_cast<int64_t>(a) * dim + c);
+        const Pack<W> v = LoadGrad<W>(table, grads, a, c);
         Pack<W> w = {};
-        if (samples > 1) {
-          w = LoadPack<W>(first_grad + static_cast<int64_t>(b) * dim + c);
-        }
+        if (samples > 1) w = LoadGrad<W>(table, grads, b, c);
         AddScaled<W>(v, x, &sum);
         if (samples > 1) AddScaled<W>(w, y, &sum);
       } else {
@@ -341,7 +345,10 @@ __global__ void __launch_bounds__(kSumThreads, 2)
     sum.begin = static_cast<int32_t>(key.start);
     sum.count = key.count;
     sum.from.samples = reinterpret_cast<const int32_t*>(plan.sorted);
-    sum.from.grads = grads + table.pooled_begin;
+    sum.from.grads = reinterpret_cast<const float*>(
+        reinterpret_cast<const char*>(grads) +
+        table.pooled_begin * FloatBytes(table.grad_type));
+    sum.from.grad_type = table.grad_type;
     const bool weighted = plan.weights != nullptr;
     const bool factors = Divides(static_cast<Combiner>(table.combiner));
     if (weighted) {
@@ -350,8 +357,9 @@ __global__ void __launch_bounds__(kSumThreads, 2)
       sum.from.factors = plan.factors + table.sample_begin;
     }
     const bool is_aligned =
-        table.dim % 4 == 0 &&
-        reinterpret_cast<uintptr_t>(sum.from.grads) % sizeof(float4) == 0;
+        table.dim % 4 == 0 && reinterpret_cast<uintptr_t>(sum.from.grads) %
+                                      (4 * FloatBytes(table.grad_type)) ==
+                                  0;
     const float grad = is_aligned ? SumByBlock<float4>(sum, &stages)
                                   : SumByBlock<float>(sum, &stages);
     const int lane = static_cast<int>(threadIdx.x) - kSumLoaders;

@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/base/span.h"
@@ -36,10 +37,10 @@ class DeviceGradients {
   // False if the GPU reads the gradients in place (base/transfer_memory.h); Put
   // must not be called then.
   virtual bool needs_put() const { return true; }
-  // Copies the gradients of sample 'begin' and the following ones; the caller
-  // may reuse the span afterwards. Thread-safe. REQUIRES: each sample is put
-  // once.
-  virtual Status Put(int64_t begin, Span<const float> grads) = 0;
+  // Copies the gradients of samples [begin, end), which start at 'grads', of
+  // the type given to StartGradients; the caller may reuse them afterwards.
+  // Thread-safe. REQUIRES: each sample is put once.
+  virtual Status Put(int64_t begin, int64_t end, ConstFloats grads) = 0;
 };
 
 // The handle that stands for a key without a row that reads 'default_row'.
@@ -65,7 +66,7 @@ class GpuRowCompute {
 
   // Starts copying gradients of samples, [num_samples, dim], from host memory
   // to GPU memory.
-  virtual Status StartGradients(const float* grads, int64_t num_samples,
+  virtual Status StartGradients(ConstFloats grads, int64_t num_samples,
                                 std::unique_ptr<DeviceGradients>* put) = 0;
 };
 
@@ -103,9 +104,9 @@ class GpuTableCompute : public GpuRowCompute {
                            std::shared_ptr<GpuStep>* step) = 0;
 
   // Copies gradients [num_samples, dim] in GPU memory to 'out' in host memory,
-  // after the earlier work of the stream.
-  virtual Status BringGradients(const float* grads, int64_t num_samples,
-                                const DeviceStream& stream, float* out) = 0;
+  // as they are, after the earlier work of the stream.
+  virtual Status BringGradients(ConstFloats grads, int64_t num_samples,
+                                const DeviceStream& stream, void* out) = 0;
 };
 
 }  // namespace ev

@@ -53,6 +53,7 @@
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/row_meta.h"
 #include "kernels/engine/base/span.h"
@@ -101,8 +102,8 @@ struct GpuStepTable {
   // num_defaults). num_defaults >= 1.
   int64_t first_default = 0, num_defaults = 1;
   // [B, dim]: the output, in GPU memory. In host memory if the step has no
-  // stream; TakeOutput writes it then.
-  float* out = nullptr;
+  // stream; TakeOutput writes it then. Sums are float32, and rounded once.
+  MutableFloats out;
   // Used instead of 'out' if not empty: pieces that together cover all samples,
   // in order. REQUIRES: each sample is one id, and the step has a stream.
   std::vector<GpuStepPiece> pieces;
@@ -145,7 +146,7 @@ struct GpuStepUpdate {
   // has found the rows again, or empty. They replace those of the lookup.
   // Values that are no row are skipped. Read until Update returns.
   Span<const RowHandle> handles;
-  const float* grads = nullptr;  // [B, dim], in GPU memory
+  ConstFloats grads;  // [B, dim], in GPU memory
   // Used instead of 'grads': gradients that were copied from host memory.
   DeviceGradients* put_grads = nullptr;
   bool lists_rows = false;  // GpuMetaUpdates lists the rows of this table

@@ -183,7 +183,10 @@ class HotKeysTest : public ::testing::Test {
     if (on == nullptr) {
       EV_RETURN_IF_ERROR(rows_->StartGradients(batch.grads.data(),
                                                batch.num_samples, &copied));
-      if (copied->needs_put()) EV_RETURN_IF_ERROR(copied->Put(0, batch.grads));
+      if (copied->needs_put()) {
+        EV_RETURN_IF_ERROR(
+            copied->Put(0, batch.num_samples, batch.grads.data()));
+      }
       update.put_grads = copied.get();
     }
     std::unique_ptr<GpuMetaUpdates> meta_updates;

@@ -468,7 +468,7 @@ TEST_F(KnownKeysTest, UpdatesGetTheRowsOfInsertedKeys) {
     std::unique_ptr<DeviceGradients> put;
     EV_RETURN_IF_ERROR(rows_->StartGradients(grads.data(), 5, &put));
     if (put->needs_put()) {
-      EV_RETURN_IF_ERROR(put->Put(0, Span<const float>(grads)));
+      EV_RETURN_IF_ERROR(put->Put(0, 5, grads.data()));
     }
     update.put_grads = put.get();
     std::unique_ptr<GpuMetaUpdates> meta_updates;

@@ -23,29 +23,35 @@ namespace testing {
 // all.
 class HostDeviceGradients : public DeviceGradients {
  public:
-  HostDeviceGradients(int64_t dim, int64_t num_samples)
-      : dim_(dim), floats_(dim * num_samples), was_put_(num_samples) {}
-  Status Put(int64_t begin, Span<const float> grads) override {
-    Check(begin >= 0 && grads.size() % dim_ == 0 &&
-              begin * dim_ + grads.size() <= floats_.size(),
+  HostDeviceGradients(FloatType type, int64_t dim, int64_t num_samples)
+      : type_(type),
+        row_bytes_(dim * FloatBytes(type)),
+        bytes_(row_bytes_ * num_samples),
+        was_put_(num_samples) {}
+  Status Put(int64_t begin, int64_t end, ConstFloats grads) override {
+    Check(begin >= 0 && begin <= end &&
+              end <= static_cast<int64_t>(was_put_.size()),
           "gradients are beyond the batch", begin);
-    for (size_t i = 0; i < grads.size() / dim_; ++i) {
-      Check(!was_put_[begin + i].exchange(true), "a gradient is put twice",
-            begin + i);
+    Check(grads.type() == type_, "gradients have another type than was said",
+          begin);
+    for (int64_t i = begin; i < end; ++i) {
+      Check(!was_put_[i].exchange(true), "a gradient is put twice", i);
     }
-    std::copy(grads.begin(), grads.end(), floats_.data() + begin * dim_);
+    std::copy_n(grads.data(), (end - begin) * row_bytes_,
+                bytes_.data() + begin * row_bytes_);
     return Status::OK();
   }
-  const float* all() const {
+  ConstFloats all() const {
     for (const auto& was_put : was_put_) {
       Check(was_put, "a gradient was never put", 0);
     }
-    return floats_.data();
+    return ConstFloats(bytes_.data(), type_);
   }
 
  private:
-  const int64_t dim_;
-  std::vector<float> floats_;
+  const FloatType type_;
+  const int64_t row_bytes_;
+  std::vector<char> bytes_;
   std::vector<std::atomic<bool>> was_put_;
 };
 

@@ -206,11 +206,13 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     return reached;
   }
 
-  void Pool(const HostPooling& pooling, float* out) override {
+  void Pool(const HostPooling& pooling, MutableFloats out) override {
     const Call call(this);
     FillQueued();
     Check(!Selects(pooling.combiner), "the combiner selects", 0);
-    out = Find(out, pooling.num_samples() * dim_, pooling.stream);
+    out = MutableFloats(
+        Find(out.data(), pooling.num_samples() * dim_, pooling.stream),
+        out.type());
     std::lock_guard<std::mutex> lock(mu_);
     std::vector<const float*> rows;
     for (RowHandle row : pooling.rows) rows.push_back(RowOf(row));
@@ -249,10 +251,12 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     occurrences.samples = samples.data();
     const int64_t num_rows = update.rows.size();
     std::vector<float> sums(num_rows * dim_);
-    const float* const grads =
+    const ConstFloats grads =
         update.put_grads != nullptr
             ? static_cast<const HostDeviceGradients*>(update.put_grads)->all()
-            : Find(update.grads, update.num_samples * dim_, update.stream);
+            : ConstFloats(Find(update.grads.data(), update.num_samples * dim_,
+                               update.stream),
+                          update.grads.type());
     SumOccurrences(occurrences,
                    update.factors.empty() ? nullptr : update.factors.data(),
                    grads, dim_, 0, num_rows, sums.data());
@@ -261,19 +265,19 @@ class HostDeviceRows : public GpuRowHome, public HostStepRows, public RowTiers {
     return ApplyMarked(*rule, update.rows, update.slot_columns, sums.data());
   }
 
-  Status BringGradients(const float* grads, int64_t num_samples,
-                        const DeviceStream& stream, float* out) override {
-    const int64_t n = num_samples * dim_;
-    std::copy_n(Find(grads, n, &stream), n, out);
+  Status BringGradients(ConstFloats grads, int64_t num_samples,
+                        const DeviceStream& stream, void* out) override {
+    const int64_t n = num_samples * dim_ * FloatBytes(grads.type());
+    std::copy_n(Find(grads.data(), n, &stream), n, static_cast<char*>(out));
     return Status::OK();
   }
 
-  Status StartGradients(const float* grads, int64_t num_samples,
+  Status StartGradients(ConstFloats grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override {
-    Check(Reach(grads) == nullptr, "gradients that are there are to be put",
-          num_samples);
+    Check(Reach(grads.data()) == nullptr,
+          "gradients that are there are to be put", num_samples);
     EV_RETURN_IF_ERROR(AllocateOnDevice("gradients"));
-    put->reset(new HostDeviceGradients(dim_, num_samples));
+    put->reset(new HostDeviceGradients(grads.type(), dim_, num_samples));
     return Status::OK();
   }
 

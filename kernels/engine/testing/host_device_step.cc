@@ -42,7 +42,7 @@ struct Table {
   std::vector<int32_t> of_ids;     // occurrences of each id; empty: 1 each
   std::vector<RowHandle> handles;  // of each id
   std::unordered_map<int64_t, size_t> unknown_of;
-  std::vector<float> output;  // of a step without a stream
+  std::vector<char> output;  // of a step without a stream
   int64_t num_unknown_ids = 0;
   std::atomic<bool> is_settled{false};
 
@@ -206,10 +206,11 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
         PoolPieces(*table, pooling);
         continue;
       }
-      float* out = table->given.out;
+      MutableFloats out = table->given.out;
       if (stream_ == nullptr) {
-        table->output.resize(table->given.num_samples * table->dim);
-        out = table->output.data();
+        table->output.resize(table->given.num_samples * table->dim *
+                             FloatBytes(out.type()));
+        out = MutableFloats(table->output.data(), out.type());
         ++num_to_take_;
       }
       table->rows->Pool(pooling, out);
@@ -222,7 +223,7 @@ class Step : public GpuStep, public std::enable_shared_from_this<Step> {
     Check(is_pooled_ && stream_ == nullptr,
           "an output is taken that is not in host memory", t);
     const Table& table = *tables_[t];
-    std::copy(table.output.begin(), table.output.end(), table.given.out);
+    std::copy(table.output.begin(), table.output.end(), table.given.out.data());
     --num_to_take_;
     return Status::OK();
   }

@@ -50,7 +50,7 @@ struct HostPooledUpdate {
   Span<const int32_t> samples;  // [N]
   Span<const float> factors;    // [B] or empty
   int64_t num_samples = 0;
-  const float* grads = nullptr;  // in GPU memory
+  ConstFloats grads;  // in GPU memory
   DeviceGradients* put_grads = nullptr;
   const DeviceStream* stream = nullptr;
 };
@@ -59,7 +59,7 @@ struct HostPooledUpdate {
 class HostStepRows {
  public:
   virtual ~HostStepRows() {}
-  virtual void Pool(const HostPooling& pooling, float* out) = 0;
+  virtual void Pool(const HostPooling& pooling, MutableFloats out) = 0;
   virtual Status Update(const HostPooledUpdate& update) = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/span.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -36,6 +37,25 @@ template <typename T>
 T* MutableData(tensorflow::Tensor* tensor) {
   return reinterpret_cast<T*>(
       tensor->flat<typename TfTypeOf<T>::type>().data());
+}
+
+// The same for tensors of float, half or bfloat16.
+inline ev::FloatType FloatTypeOf(const tensorflow::Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case tensorflow::DT_HALF:
+      return ev::FloatType::kFloat16;
+    case tensorflow::DT_BFLOAT16:
+      return ev::FloatType::kBFloat16;
+    default:
+      return ev::FloatType::kFloat32;
+  }
+}
+inline ev::ConstFloats FloatsOf(const tensorflow::Tensor& tensor) {
+  return ev::ConstFloats(tensor.tensor_data().data(), FloatTypeOf(tensor));
+}
+inline ev::MutableFloats MutableFloatsOf(const tensorflow::Tensor& tensor) {
+  return ev::MutableFloats(const_cast<char*>(tensor.tensor_data().data()),
+                           FloatTypeOf(tensor));
 }
 
 template <typename T>

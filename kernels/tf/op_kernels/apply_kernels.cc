@@ -152,7 +152,7 @@ class ApplyPooledOp : public RuleOp {
       inputs[k].table = resource.table().get();
       inputs[k].plan = plan;
       inputs[k].plan_table = t;
-      inputs[k].pooled_grads = Data<float>(grads);
+      inputs[k].pooled_grads = FloatsOf(grads);
       if (on_gpu_) {
         OP_REQUIRES_OK(context, on_gpu.Find(context, k, grads, &inputs[k]));
       }
@@ -180,11 +180,11 @@ class ApplyPooledOp : public RuleOp {
         return Status();
       }
       Tensor* const staged = &staged_[k];
-      if (!MakeTransferTensor(tensorflow::DT_FLOAT, grads.shape(), staged)) {
-        TF_RETURN_IF_ERROR(context->allocate_temp(
-            tensorflow::DT_FLOAT, grads.shape(), staged, InCpuMemory()));
+      if (!MakeTransferTensor(grads.dtype(), grads.shape(), staged)) {
+        TF_RETURN_IF_ERROR(context->allocate_temp(grads.dtype(), grads.shape(),
+                                                  staged, InCpuMemory()));
       }
-      in->pooled_grads = Data<float>(*staged);
+      in->pooled_grads = FloatsOf(*staged);
       copies_.emplace_back(&grads, staged);
       return Status();
     }

@@ -35,17 +35,20 @@ using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Allocates a float output of that shape. If a device pools the table's
-// samples, the output is in transfer memory.
+// Allocates an output of that shape. If a device pools the table's samples, the
+// output is in transfer memory.
 Status AllocateRows(OpKernelContext* context, int output,
                     const TensorShape& shape, const ev::EmbeddingTable& table,
-                    float** data) {
+                    ev::MutableFloats* data) {
+  Tensor made;
   if (table.pools_on_device()) {
-    return AllocateTransferOutput(context, output, shape, data);
+    TF_RETURN_IF_ERROR(AllocateTransferOutput(context, output, shape, &made));
+  } else {
+    Tensor* tensor = nullptr;
+    TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
+    made = *tensor;
   }
-  Tensor* tensor = nullptr;
-  TF_RETURN_IF_ERROR(context->allocate_output(output, shape, &tensor));
-  *data = MutableData<float>(tensor);
+  *data = MutableFloatsOf(made);
   return Status();
 }
 
@@ -89,7 +92,7 @@ class LookupSparseOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      MakeInput(context, t, *resource, &inputs[t], &shapes[t]));
     }
-    std::vector<float*> outputs(n);
+    std::vector<ev::MutableFloats> outputs(n);
     GpuOutputs on_gpu(n);
     IdsInCpuMemory cpu_ids;
     for (int t = 0; t < n; ++t) {
@@ -134,7 +137,7 @@ class LookupSparseOp : public OpKernel {
 
     Status Allocate(OpKernelContext* context, int t, const TensorShape& shape,
                     const ev::EmbeddingTable& table, ev::PooledInput* in,
-                    float** data) {
+                    ev::MutableFloats* data) {
       Tensor* output = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(t, shape, &output));
       if (in->weights == nullptr && !ev::Selects(in->combiner) &&
@@ -143,15 +146,15 @@ class LookupSparseOp : public OpKernel {
         // memory.
         TF_RETURN_IF_ERROR(GetDeviceStream(context, &stream_));
         in->stream = &stream_;
-        *data = MutableData<float>(output);
+        *data = MutableFloatsOf(*output);
         return Status();
       }
       Tensor* const staged = &staged_[t];
-      if (!MakeTransferTensor(tensorflow::DT_FLOAT, shape, staged)) {
-        TF_RETURN_IF_ERROR(context->allocate_temp(tensorflow::DT_FLOAT, shape,
+      if (!MakeTransferTensor(output->dtype(), shape, staged)) {
+        TF_RETURN_IF_ERROR(context->allocate_temp(output->dtype(), shape,
                                                   staged, InCpuMemory()));
       }
-      *data = MutableData<float>(staged);
+      *data = MutableFloatsOf(*staged);
       copies_.emplace_back(staged, output);
       return Status();
     }
@@ -217,7 +220,7 @@ class LookupSparseGradOp : public OpKernel {
   void Compute(OpKernelContext* context) override {
     const ev::LookupPlan* plan = nullptr;
     OP_REQUIRES_OK(context, GetPlan(context, 0, &plan));
-    std::vector<const float*> grads(plan->num_tables(), nullptr);
+    std::vector<ev::ConstFloats> grads(plan->num_tables());
     std::vector<float*> unique_grads(plan->num_tables(), nullptr);
     const int num_grads = static_cast<int>(tables_.size());
     for (int k = 0; k < num_grads; ++k) {
@@ -232,7 +235,7 @@ class LookupSparseGradOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      CheckMatrix(grad, plan->batch_size(t), options.dim,
                                  options.name, "the gradient of the lookup"));
-      grads[t] = Data<float>(grad);
+      grads[t] = FloatsOf(grad);
     }
     PoolParallel parallel(context);
     OP_REQUIRES_OK(context, ToTf(plan->Fetch(tables_, &parallel)));
@@ -249,11 +252,14 @@ class LookupSparseGradOp : public OpKernel {
       TensorShape shape;
       OP_REQUIRES_OK(context,
                      MatrixShape(num_keys, options.dim, options.name, &shape));
+      ev::MutableFloats sums;
       OP_REQUIRES_OK(context, AllocateRows(context, num_grads + k, shape,
-                                           *plan->table(t), &unique_grads[t]));
+                                           *plan->table(t), &sums));
+      unique_grads[t] = sums.floats();
     }
-    OP_REQUIRES_OK(context, ToTf(ev::PooledBackward(*plan, grads, unique_grads,
-                                                    &parallel)));
+    OP_REQUIRES_OK(context, ToTf(ev::PooledBackward(
+                                *plan, ev::Span<const ev::ConstFloats>(grads),
+                                unique_grads, &parallel)));
   }
 
  private:

@@ -147,7 +147,7 @@ plan_tables: With a plan, the K tables' numbers in it; otherwise empty.
 
 REGISTER_OP("EvApplyPooled")
     .Input("resources: num_tables * resource")
-    .Input("grads: num_tables * float")
+    .Input("grads: num_tables * Tgrads")
     .Input("hyper: num_hyper * float")
     .Input("step: int64")
     .Input("plan: variant")
@@ -157,6 +157,7 @@ REGISTER_OP("EvApplyPooled")
     .Attr("slot_names: list(string)")
     .Attr("slot_inits: list(float)")
     .Attr("plan_tables: list(int)")
+    .Attr("Tgrads: {float, half, bfloat16} = DT_FLOAT")
     .SetIsStateful()
     .SetShapeFn(ApplyPooledShape)
     .Doc(R"doc(
@@ -165,7 +166,8 @@ outputs, like EvLookupSparseGrad followed by EvApply. If rows are on a device, t
 device sums the gradients.
 
 resources: K handles, all different.
-grads: K matrices [B, D], gradients of the lookup's outputs.
+grads: K matrices [B, D], gradients of the lookup's outputs. They are widened when they
+  are read.
 hyper: The rule's hyperparameters, scalars in its order.
 step: Scalar, the global step before its increment: the rows' new version.
 plan: The plan of the lookup.

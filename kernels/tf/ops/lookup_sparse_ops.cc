@@ -75,6 +75,13 @@ Status LookupSparseShape(InferenceContext* c) {
     return InvalidArgument("a lookup of ", num_tables, " tables got ",
                            num_weights, " weights; give one each, or none");
   }
+  tensorflow::DataType type;
+  TF_RETURN_IF_ERROR(c->GetAttr("Tout", &type));
+  if (num_weights != 0 && type != tensorflow::DT_FLOAT) {
+    return InvalidArgument("a lookup with weights: Tout: expected float, got ",
+                           tensorflow::DataTypeString(type),
+                           "; cast its outputs");
+  }
   for (int t = 0; t < num_tables; ++t) {
     DimensionHandle dim;
     if (dims[t] < 1 ||
@@ -114,7 +121,7 @@ REGISTER_OP("EvLookupSparse")
     .Input("rows: num_tables * int64")
     .Input("batch_sizes: num_tables * int64")
     .Input("weights: num_weights * float")
-    .Output("outputs: num_tables * float")
+    .Output("outputs: num_tables * Tout")
     .Output("plan: variant")
     .Attr("num_tables: int >= 1")
     .Attr("num_weights: int >= 0")
@@ -122,6 +129,7 @@ REGISTER_OP("EvLookupSparse")
     .Attr(ev::CombinersAttr())
     .Attr("dims: list(int)")
     .Attr("no_nan: bool = false")
+    .Attr("Tout: {float, half, bfloat16} = DT_FLOAT")
     .SetIsStateful()
     .SetShapeFn(LookupSparseShape)
     .Doc(R"doc(
@@ -144,13 +152,15 @@ combiners: T names of combiners.
 dims: T row lengths.
 no_nan: The output of a sample whose weights make its combiner divide by 0. True:
   zeros, also for its gradients. False: NaN or infinity, like TensorFlow's division.
+Tout: Type of the outputs. Sums are float32, and rounded once. With weights only float:
+  their gradient needs the sums.
 )doc");
 
 // Not stateful, unlike all other ops: a tf.function runs its stateful ops even
 // if nothing uses them, and EvApplyPooled may replace this one.
 REGISTER_OP("EvLookupSparseGrad")
     .Input("plan: variant")
-    .Input("grads: num_grads * float")
+    .Input("grads: num_grads * Tgrads")
     .Input("weights: num_weights * float")
     .Output("keys: num_grads * int64")
     .Output("unique_grads: num_grads * float")
@@ -158,6 +168,7 @@ REGISTER_OP("EvLookupSparseGrad")
     .Attr("num_weights: int >= 0 = 0")
     .Attr("tables: list(int)")
     .Attr("dims: list(int)")
+    .Attr("Tgrads: {float, half, bfloat16} = DT_FLOAT")
     .SetShapeFn([](InferenceContext* c) {
       int num_grads;
       TF_RETURN_IF_ERROR(c->GetAttr("num_grads", &num_grads));
@@ -189,7 +200,7 @@ Computes the gradient of EvLookupSparse for K of its tables: for each distinct k
 the sum over its occurrences, in the order of occurrence.
 
 plan: The lookup's plan.
-grads: K gradients of the outputs [B, D].
+grads: K gradients of the outputs [B, D]. They are widened when they are read.
 weights: K vectors, the tables' weights, or nothing. Not read, since the plan has them;
   they are inputs so that a gradient of this op can flow to them.
 keys: K vectors of distinct keys [U].

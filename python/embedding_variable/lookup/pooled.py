@@ -4,6 +4,7 @@
 
 from embedding_variable.lookup import combiners as combiners_lib
 from embedding_variable.lookup import op_parts
+from embedding_variable.lookup import output_types
 from embedding_variable.lookup import partition
 from embedding_variable.ops import lookup_sparse_ops
 from embedding_variable.ops import pack_ops
@@ -119,7 +120,7 @@ def _parts(params):
 
 
 def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
-                  no_nan=False):
+                  no_nan=False, output_dtype=None):
   """Looks up and pools the ids of T tables.
 
   Uses one op forward and one backward per device; for 8 or more tables a device may have
@@ -141,15 +142,19 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
     no_nan: bool, the result for a sample with ids whose weights (mean) or squared
       weights (sqrtn) sum to 0. True: zeros, with zero gradients for its rows and
       weights. False: NaN or infinity, as in `tf.nn.embedding_lookup_sparse`.
+    output_dtype: float32, float16, bfloat16 or one of their names; None: float32. Rows
+      and sums are float32; an output is rounded once, and its gradient, which has its
+      type, is widened when it is read.
 
   Returns:
-    A list of T float32 tensors `[B_t, dim_t]`, B_t being the dense shape's first number
-      (SparseTensor) or the number of rows (RaggedTensor).
+    A list of T tensors `[B_t, dim_t]` of `output_dtype`, B_t being the dense shape's
+      first number (SparseTensor) or the number of rows (RaggedTensor).
 
   Raises:
     ValueError: lists of different lengths, an unknown combiner, weights for a combiner
       that takes none, a SparseTensor of rank 1.
-    TypeError: not an embedding variable, or ids that are not integers.
+    TypeError: not an embedding variable, ids that are not integers, or another
+      `output_dtype`.
   """
   params, sp_ids = list(params), list(sp_ids)
   combiners = ([combiners_lib.DEFAULT] * len(params) if combiners is None else
@@ -162,11 +167,13 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
     requests = [
         Request(*args) for args in zip(params, sp_ids, weights, combiners)
     ]
+    dtype = output_types.checked(output_dtype, [r.name for r in requests],
+                                 "lookup_sparse")
     outputs = [None] * len(requests)
     by_device = {}
     for i, request in enumerate(requests):
       if len(request.parts) > 1:
-        outputs[i] = _lookup_parts(request, no_nan)
+        outputs[i] = math_ops.cast(_lookup_parts(request, no_nan), dtype)
       else:
         # Tables on one device go into one op, or a few.
         key = request.parts[0].device, ids_are_on_gpu(request)
@@ -175,7 +182,7 @@ def lookup_sparse(params, sp_ids, sp_weights=None, combiners=None, name=None,
       indices = by_device[device, ids_on_gpu]
       pooled = []
       for part in op_parts.cut([requests[i] for i in indices]):
-        pooled.extend(_lookup(part, device, ids_on_gpu, no_nan))
+        pooled.extend(_lookup(part, device, ids_on_gpu, no_nan, dtype))
       for i, output in zip(indices, pooled):
         outputs[i] = output
   return outputs
@@ -329,7 +336,8 @@ def op_inputs(requests, ids, device, ids_on_gpu):
   return on_device[:n], on_device[n:2 * n], on_device[2 * n:]
 
 
-def _lookup(requests, device, ids_on_gpu=False, no_nan=False):
+def _lookup(requests, device, ids_on_gpu=False, no_nan=False,
+            output_dtype=dtypes.float32):
   """Creates one op for requests of whole tables on one device."""
   weights = None
   if any(r.weights is not None for r in requests):
@@ -351,7 +359,8 @@ def _lookup(requests, device, ids_on_gpu=False, no_nan=False):
         [r.dim for r in requests],
         weights=weights,
         ids_on_gpu=ids_on_gpu,
-        no_nan=no_nan)
+        no_nan=no_nan,
+        output_dtype=output_dtype)
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   return outputs

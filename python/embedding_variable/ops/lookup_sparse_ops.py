@@ -47,6 +47,7 @@ def lookup_sparse(resources,
                   weights=None,
                   ids_on_gpu=False,
                   no_nan=False,
+                  output_dtype=dtypes.float32,
                   name=None):
   """Looks up and pools the ids of T tables in one op.
 
@@ -70,10 +71,12 @@ def lookup_sparse(resources,
     no_nan: bool, the result for a sample whose weights (mean) or squared weights
       (sqrtn) sum to 0. True: zeros, with zero gradients. False: the sum of its rows
       divided by 0.
+    output_dtype: float32, float16 or bfloat16, the type of the outputs. With weights,
+      another op casts them: the gradient of the weights needs the float32 outputs.
     name: name of the op.
 
   Returns:
-    (outputs, plan): a list of T float32 tensors `[B_t, D_t]`, and a variant scalar for
+    (outputs, plan): a list of T tensors `[B_t, D_t]`, and a variant scalar for
       `apply_ops.apply`.
 
   Raises:
@@ -94,8 +97,9 @@ def lookup_sparse(resources,
   with ops.get_default_graph()._kernel_label_map(labels):  # pylint: disable=protected-access
     outputs, plan = taped.run(
         _gen.ev_lookup_sparse, resources, ids, rows, batch_sizes, weights,
-        combiners=combiners, dims=dims, no_nan=no_nan, name=name)
-  return list(outputs), plan
+        combiners=combiners, dims=dims, no_nan=no_nan,
+        Tout=dtypes.float32 if weights else output_dtype, name=name)
+  return [math_ops.cast(x, output_dtype) for x in outputs], plan
 
 
 def add_plan_grad_op(op_type, beside=(), update=None):
@@ -337,7 +341,7 @@ class _Given(object):
     """
     of_given, of_weights = [None] * len(self.given), [None] * len(self._weights)
     for i, k in enumerate(self.numbers):
-      of_given[k] = found[i]
+      of_given[k] = math_ops.cast(found[i], self.given[k].dtype)
       if self._weights:
         of_weights[k] = taped.run(_gen.ev_lookup_sparse_weight_grad, self._plan, dense[i],
                                   outputs[i], [rows[i]], table=self._tables[k])

@@ -314,12 +314,12 @@ TEST(CarrierQueueTest, AHalfIsSummedAsAFloat) {
     const auto queue = SummingQueue(std::move(carrier));
     Count count;
     Sent sent;
-    std::vector<uint16_t> halves = {ToFloat16(rank == 0 ? 1.f : .25f)};
+    std::vector<uint16_t> halves = {ev::ToFloat16(rank == 0 ? 1.f : .25f)};
     AddSum(queue.get(), "halves", ReducedType::kFloat16, .5, &halves, &sent,
            &count);
     count.WaitFor(1);
     ASSERT_OK(sent.status);
-    EXPECT_EQ(.625f, FromFloat16(halves[0]));
+    EXPECT_EQ(.625f, ev::FromFloat16(halves[0]));
   });
 }
 

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "addons/sparse_operation_kit/exchange/wire_math.h"
 #include "addons/sparse_operation_kit/exchange/wire_type.h"
+#include "kernels/engine/base/float_math.h"
 
 namespace sok {
 namespace gpu {
@@ -43,14 +43,14 @@ struct Wire<WireType::kFloat32> {
 template <>
 struct Wire<WireType::kFloat16> {
   using Number = uint16_t;
-  __device__ static float From(uint16_t x) { return FromFloat16(x); }
-  __device__ static uint16_t To(float x) { return ToFloat16(x); }
+  __device__ static float From(uint16_t x) { return ev::FromFloat16(x); }
+  __device__ static uint16_t To(float x) { return ev::ToFloat16(x); }
 };
 template <>
 struct Wire<WireType::kBFloat16> {
   using Number = uint16_t;
-  __device__ static float From(uint16_t x) { return FromBFloat16(x); }
-  __device__ static uint16_t To(float x) { return ToBFloat16(x); }
+  __device__ static float From(uint16_t x) { return ev::FromBFloat16(x); }
+  __device__ static uint16_t To(float x) { return ev::ToBFloat16(x); }
 };
 
 template <int kWidth>

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "addons/sparse_operation_kit/exchange/carrier/carrier.h"
-#include "addons/sparse_operation_kit/exchange/wire_math.h"
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/base/status.h"
 
 namespace sok {
@@ -52,10 +52,10 @@ inline void SumHalves(const std::string& all, int num_ranks, int64_t count,
   const auto load = [](const char* from, int64_t i) {
     uint16_t half;
     std::memcpy(&half, from + 2 * i, 2);
-    return FromFloat16(half);
+    return ev::FromFloat16(half);
   };
   const auto store = [](char* out, int64_t i, float number) {
-    const uint16_t half = ToFloat16(number);
+    const uint16_t half = ev::ToFloat16(number);
     std::memcpy(out + 2 * i, &half, 2);
   };
   SumInRankOrder<float>(all, num_ranks, count, scale, load, store, to);

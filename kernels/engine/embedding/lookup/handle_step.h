@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
@@ -30,7 +31,7 @@ struct SamplesOfRows {
   int64_t num_ids = 0, num_samples = 0;  // N >= 0, B >= 1
   Combiner combiner = Combiner::kSum;
   Span<const int32_t> offsets;  // [B + 1]; empty: each sample is one id
-  float* out = nullptr;         // as GpuStepTable::out
+  MutableFloats out;            // as GpuStepTable::out
   // The handles of the distinct keys' rows, [U], and the index of each id's
   // key, [N]; null: each id is its own.
   const RowHandle* of_keys = nullptr;

@@ -35,7 +35,7 @@ Recycler<SelectedShares>& SharesPool() {
 // Sums the gradients of distinct keys [begin, end). selected: null unless the
 // combiner selects.
 void SumRows(const PlannedTable& planned, const Grouped& grouped,
-             const SelectedShares* selected, const float* grads, int64_t begin,
+             const SelectedShares* selected, ConstFloats grads, int64_t begin,
              int64_t end, float* out) {
   if (selected != nullptr) {
     SumShares(grouped.occurrences(), planned.rows, *selected, planned.dim,
@@ -86,7 +86,7 @@ void ForSamples(const PlannedTable& planned, Parallel* parallel,
 
 }  // namespace
 
-Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
+Status PooledBackward(const LookupPlan& plan, Span<const ConstFloats> grads,
                       Span<float* const> unique_grads, Parallel* parallel) {
   const int num_tables = plan.num_tables();
   if (grads.size() != static_cast<size_t>(num_tables) ||
@@ -176,6 +176,13 @@ Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
     });
     return Status::OK();
   });
+}
+
+Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
+                      Span<float* const> unique_grads, Parallel* parallel) {
+  const std::vector<ConstFloats> typed(grads.begin(), grads.end());
+  return PooledBackward(plan, Span<const ConstFloats>(typed), unique_grads,
+                        parallel);
 }
 
 Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,

@@ -95,7 +95,7 @@ void FindFactors(int64_t begin, int64_t end, PlannedTable* planned) {
 class PoolsOnCpu : public TablePooling {
  public:
   PoolsOnCpu(PlannedTable* planned, const EmbeddingTable::Impl& table,
-             float* output, RowHolds* holds)
+             MutableFloats output, RowHolds* holds)
       : planned_(planned), table_(table), output_(output), holds_(holds) {}
 
   int64_t keys_at_once() const override {
@@ -116,7 +116,7 @@ class PoolsOnCpu : public TablePooling {
  private:
   PlannedTable* const planned_;
   const EmbeddingTable::Impl& table_;
-  float* const output_;
+  const MutableFloats output_;
   RowHolds* const holds_;
 };
 
@@ -161,7 +161,7 @@ class FindsHandles : public TablePooling {
   bool is_placed() const { return is_placed_; }
 
   // REQUIRES: the result is used while this object and 'output' live.
-  SamplesOfRows Samples(float* output) {
+  SamplesOfRows Samples(MutableFloats output) {
     SamplesOfRows samples;
     samples.table = &table_;
     samples.num_ids = planned_->num_ids;
@@ -212,7 +212,7 @@ bool IsPooledByHandles(const PooledInput& in) {
 // those whose rows have no places, or for which there is no memory; the CPU has
 // to pool them.
 Status PoolTablesByHandles(Span<const PooledInput> inputs,
-                           Span<float* const> outputs,
+                           Span<const MutableFloats> outputs,
                            const std::vector<FindsHandles*>& by_handles,
                            LookupPlan* plan, Parallel* parallel,
                            std::vector<int>* left) {
@@ -254,8 +254,8 @@ Status PoolTablesByHandles(Span<const PooledInput> inputs,
 // Finds the rows of these tables and pools them on the CPU.
 Status PoolOnCpu(const std::vector<int>& tables,
                  const std::vector<EmbeddingTable::Impl*>& impls,
-                 Span<float* const> outputs, LookupPlan* plan, RowHolds* holds,
-                 Parallel* parallel) {
+                 Span<const MutableFloats> outputs, LookupPlan* plan,
+                 RowHolds* holds, Parallel* parallel) {
   if (tables.empty()) return Status::OK();
   std::map<int, std::unique_ptr<TablePooling>> pooling;
   FindTasks find;
@@ -280,7 +280,7 @@ Status PoolOnCpu(const std::vector<int>& tables,
 
 Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
-                     Span<float* const> outputs, Parallel* parallel,
+                     Span<const MutableFloats> outputs, Parallel* parallel,
                      std::shared_ptr<const LookupPlan>* plan) {
   const int num_tables = static_cast<int>(inputs.size());
   const auto who = [num_tables] {
@@ -374,6 +374,15 @@ Status PooledForward(Span<const PooledInput> inputs,
     *plan = made;
     return Status::OK();
   });
+}
+
+Status PooledForward(Span<const PooledInput> inputs,
+                     const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                     Span<float* const> outputs, Parallel* parallel,
+                     std::shared_ptr<const LookupPlan>* plan) {
+  const std::vector<MutableFloats> typed(outputs.begin(), outputs.end());
+  return PooledForward(inputs, owners, Span<const MutableFloats>(typed),
+                       parallel, plan);
 }
 
 }  // namespace ev

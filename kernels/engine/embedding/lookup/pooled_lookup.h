@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -46,7 +47,8 @@ struct PooledInput : IdsInput {
 };
 
 // Looks up the ids, combines the rows of each sample (combiner.h) and writes
-// the results to outputs[t], [B_t, dim_t]. A sample without ids gives zeros.
+// the results to outputs[t], [B_t, dim_t]. Sums are float32; a narrow output is
+// rounded once, when it is stored. A sample without ids gives zeros.
 // Absent keys read their default row; nothing is inserted. A table may occur
 // several times. owners: empty, or the tables of 'inputs'; the plan then keeps
 // them alive.
@@ -65,12 +67,21 @@ struct PooledInput : IdsInput {
 // an error the outputs are unspecified and *plan is unchanged.
 Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
+                     Span<const MutableFloats> outputs, Parallel* parallel,
+                     std::shared_ptr<const LookupPlan>* plan);
+// The same for float32 outputs.
+Status PooledForward(Span<const PooledInput> inputs,
+                     const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                      Span<float* const> outputs, Parallel* parallel,
                      std::shared_ptr<const LookupPlan>* plan);
 
 // Computes the gradient of each unique key: unique_grads[t], [U_t, dim_t], is
-// the sum over the key's occurrences in their order. Null: the table is
-// skipped. grads[t]: d loss / d outputs[t], [B_t, dim_t].
+// the float32 sum over the key's occurrences in their order. Null: the table is
+// skipped. grads[t]: d loss / d outputs[t], [B_t, dim_t]; narrow ones are
+// widened when they are loaded.
+Status PooledBackward(const LookupPlan& plan, Span<const ConstFloats> grads,
+                      Span<float* const> unique_grads, Parallel* parallel);
+// The same for float32 gradients.
 Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                       Span<float* const> unique_grads, Parallel* parallel);
 

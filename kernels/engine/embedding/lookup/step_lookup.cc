@@ -40,18 +40,18 @@ bool HaveSameStream(const DeviceStream* a, const DeviceStream* b) {
 }  // namespace
 
 Status StepLookup::Start(Span<const PooledInput> inputs,
-                         Span<float* const> outputs) {
+                         Span<const MutableFloats> outputs) {
   return Start(inputs, outputs, {});
 }
 
 Status StepLookup::Start(Span<const PooledInput> inputs,
                          Span<const Pieces> pieces) {
-  const std::vector<float*> none(inputs.size(), nullptr);
+  const std::vector<MutableFloats> none(inputs.size());
   return Start(inputs, none, pieces);
 }
 
 Status StepLookup::Start(Span<const PooledInput> inputs,
-                         Span<float* const> outputs,
+                         Span<const MutableFloats> outputs,
                          Span<const Pieces> pieces) {
   inputs_ = inputs;
   at_.assign(inputs.size(), Place());
@@ -78,7 +78,7 @@ Status StepLookup::Start(Span<const PooledInput> inputs,
   return Status::OK();
 }
 
-void StepLookup::Add(int t, float* output, const Pieces* pieces) {
+void StepLookup::Add(int t, MutableFloats output, const Pieces* pieces) {
   const PooledInput& in = inputs_[t];
   int* const next = &next_step_[in.table];
   const auto found =

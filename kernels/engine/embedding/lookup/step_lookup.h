@@ -40,7 +40,8 @@ class StepLookup {
   // step for outputs in host memory, and ResourceExhausted for those on a
   // device. REQUIRES: the inputs, and the table locks, until destruction.
   // Throws std::bad_alloc.
-  Status Start(Span<const PooledInput> inputs, Span<float* const> outputs);
+  Status Start(Span<const PooledInput> inputs,
+               Span<const MutableFloats> outputs);
   // The same for inputs whose samples are one id each. pieces[t]: where the
   // rows of table t go.
   using Pieces = std::vector<GpuStepPiece>;
@@ -84,10 +85,10 @@ class StepLookup {
     int step = -1, number = 0;
   };
 
-  Status Start(Span<const PooledInput> inputs, Span<float* const> outputs,
-               Span<const Pieces> pieces);
+  Status Start(Span<const PooledInput> inputs,
+               Span<const MutableFloats> outputs, Span<const Pieces> pieces);
   // Adds table t to the first step with room for it, or to a new one.
-  void Add(int t, float* output, const Pieces* pieces);
+  void Add(int t, MutableFloats output, const Pieces* pieces);
   int SamplesOf(const Step& step, const PooledInput& in) const;
   // Finds the samples of table t, for all tables of its step that share them.
   Status FindSamplesOf(int t);

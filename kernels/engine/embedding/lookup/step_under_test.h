@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/transfer_memory.h"
 #include "kernels/engine/embedding/embedding_table.h"
@@ -262,6 +263,30 @@ class StepLookupTest : public ::testing::Test {
     return reinterpret_cast<const T*>(to);
   }
 
+  // Outputs of type_ in memory of as many floats, of which narrow ones use the
+  // first half.
+  std::vector<MutableFloats> Typed(const std::vector<float*>& outputs) const {
+    std::vector<MutableFloats> typed;
+    for (float* output : outputs) {
+      typed.emplace_back(reinterpret_cast<char*>(output), type_);
+    }
+    return typed;
+  }
+  // Gradients of type_, in the same way.
+  std::vector<float> Rounded(const std::vector<float>& grads) const {
+    std::vector<float> rounded = grads;
+    uint16_t* const narrow = reinterpret_cast<uint16_t*>(rounded.data());
+    for (size_t i = 0; type_ != FloatType::kFloat32 && i < grads.size(); ++i) {
+      const uint16_t bits = type_ == FloatType::kFloat16 ? ToFloat16(grads[i])
+                                                         : ToBFloat16(grads[i]);
+      std::memcpy(narrow + i, &bits, sizeof(bits));
+    }
+    return rounded;
+  }
+  ConstFloats Typed(const float* grads) const {
+    return ConstFloats(reinterpret_cast<const char*>(grads), type_);
+  }
+
   void LookUpOnDevice(const std::vector<Batch>& batches, Plan* plan,
                       std::vector<float*>* outputs) {
     outputs->clear();
@@ -272,8 +297,10 @@ class StepLookupTest : public ::testing::Test {
       stream_->Fill(std::vector<float>(n, 77.0f), outputs->back());
     }
     stream_->Wait();
+    const std::vector<MutableFloats> typed = Typed(*outputs);
     ASSERT_OK(PooledForward(Inputs(batches, device_tables_, true),
-                            device_tables_, *outputs, &pool_, plan));
+                            device_tables_, Span<const MutableFloats>(typed),
+                            &pool_, plan));
   }
 
   void LookUpOnCpu(const std::vector<Batch>& batches, Plan* plan,
@@ -281,11 +308,12 @@ class StepLookupTest : public ::testing::Test {
     std::vector<float*> pointers;
     outputs->clear();
     for (const Batch& batch : batches) {
-      outputs->emplace_back(batch.grads.size());
+      outputs->emplace_back(batch.grads.size(), 77.0f);
     }
     for (auto& output : *outputs) pointers.push_back(output.data());
+    const std::vector<MutableFloats> typed = Typed(pointers);
     ASSERT_OK(PooledForward(Inputs(batches, cpu_tables_, false), cpu_tables_,
-                            pointers, &pool_, plan));
+                            Span<const MutableFloats>(typed), &pool_, plan));
   }
 
   void ExpectSameOutputs(const std::vector<std::vector<float>>& cpu_outputs,
@@ -308,13 +336,14 @@ class StepLookupTest : public ::testing::Test {
       update.table = tables[t].get();
       update.plan = &plan;
       update.plan_table = t;
-      update.pooled_grads = batches[t].grads.data();
+      sent_.push_back(Rounded(batches[t].grads));
+      update.pooled_grads = Typed(sent_.back().data());
       if (on_device) {
         float* const grads =
             stream_->Allocate(grads_offset_ + batches[t].grads.size()) +
             grads_offset_;
-        stream_->Fill(batches[t].grads, grads);
-        update.pooled_grads = grads;
+        stream_->Fill(sent_.back(), grads);
+        update.pooled_grads = Typed(grads);
         update.stream = &on_;
       }
       updates.push_back(update);
@@ -394,9 +423,10 @@ class StepLookupTest : public ::testing::Test {
   Ids ids_ = Ids::kCpu;
   std::vector<void*> pinned_;
   std::atomic<int> calls_{0};
-  int64_t step_ = 0;                    // version of updates
-  int grads_offset_ = 0;                // in floats, from an aligned address
-  std::list<std::vector<float>> sent_;  // the stream may still read it
+  int64_t step_ = 0;                      // version of updates
+  int grads_offset_ = 0;                  // in floats, from an aligned address
+  FloatType type_ = FloatType::kFloat32;  // of outputs and gradients
+  std::list<std::vector<float>> sent_;    // the stream may still read it
   std::unique_ptr<StreamUnderTest> stream_;
   DeviceStream on_;
 

@@ -165,8 +165,7 @@ Status PutGradients(const std::vector<StepUpdate*>& updates,
     const PooledUpdate& update = *updates[piece.item]->update;
     const int64_t dim = update.planned->dim;
     return update.table->WithName((*grads)[piece.item]->Put(
-        piece.begin, Span<const float>(update.grads + piece.begin * dim,
-                                       (piece.end - piece.begin) * dim)));
+        piece.begin, piece.end, update.grads.At(piece.begin * dim)));
   });
 }
 

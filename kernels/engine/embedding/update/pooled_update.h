@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/span.h"
@@ -33,7 +34,7 @@ struct PooledUpdate {
   // [K]: handles of the keys that had no row at the lookup; may be null.
   const RowHandle* unknown_handles = nullptr;
   Span<const int> slot_columns;
-  const float* grads = nullptr;          // [B, dim]
+  ConstFloats grads;                     // [B, dim]
   const DeviceStream* stream = nullptr;  // not null: they are on the device
   bool is_solo = false;                  // the table has no other updater
   UpdateCall call;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/engine/base/device_stream.h"
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/parallel.h"
 #include "kernels/engine/base/span.h"
 #include "kernels/engine/base/status.h"
@@ -31,7 +32,7 @@ struct UpdateInput {
   // dim]. The row gradients that are applied are those that PooledBackward
   // would compute from it. A GPU that has the rows computes them. If the CPU
   // found the rows, and they are far fewer than the samples, the CPU does.
-  const float* pooled_grads = nullptr;
+  ConstFloats pooled_grads;
   // If not null, pooled_grads are in memory of the device that has the rows.
   // Only for tables that take device tensors (embedding_table.h).
   const DeviceStream* stream = nullptr;

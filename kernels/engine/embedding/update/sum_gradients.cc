@@ -39,11 +39,14 @@ bool SumsOnDevice(const RowRule& rule, const Update& update,
 // Copies the gradients of samples to CPU memory, which it adds to 'buffers'.
 Status BringGradients(const UpdateInput& input, const Update& update,
                       std::vector<std::unique_ptr<SumBuffer>>* buffers,
-                      const float** grads) {
+                      ConstFloats* grads) {
   const PlannedTable& planned = *update.planned;
-  buffers->push_back(
-      std::make_unique<SumBuffer>(planned.batch_size * planned.dim));
-  *grads = buffers->back()->data();
+  const int64_t count = planned.batch_size * planned.dim;
+  const FloatType type = input.pooled_grads.type();
+  buffers->push_back(std::make_unique<SumBuffer>(
+      (count * FloatBytes(type) + sizeof(float) - 1) / sizeof(float)));
+  *grads =
+      ConstFloats(reinterpret_cast<const char*>(buffers->back()->data()), type);
   return update.table->WithName(update.table->home->gpu_table()->BringGradients(
       input.pooled_grads, planned.batch_size, *input.stream,
       buffers->back()->data()));
@@ -147,7 +150,8 @@ Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
   // A table may have been initialized again since the last attempt.
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].pooled_grads == nullptr) continue;
-    (*updates)[i].grads = (*updates)[i].pooled_grads = nullptr;
+    (*updates)[i].grads = nullptr;
+    (*updates)[i].pooled_grads = nullptr;
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     Update& update = (*updates)[i];
@@ -163,7 +167,7 @@ Status SumPooled(const RowRule& rule, Span<const UpdateInput> inputs,
     if (update.grads != nullptr) continue;  // summed with an earlier one
     // All tables of one plan at once.
     const LookupPlan& plan = *inputs[i].plan;
-    std::vector<const float*> grads(plan.num_tables(), nullptr);
+    std::vector<ConstFloats> grads(plan.num_tables());
     std::vector<float*> sums(plan.num_tables(), nullptr);
     for (size_t j = i; j < inputs.size(); ++j) {
       const int t = inputs[j].plan_table;

@@ -66,7 +66,7 @@ struct Update {
   const int32_t* counts = nullptr;  // null: 1 each
   const float* grads = nullptr;
   // Instead of grads, if the device that has the rows sums them.
-  const float* pooled_grads = nullptr;
+  ConstFloats pooled_grads;
   const DeviceStream* stream = nullptr;
   // Set by step 2; kNoRow: the filter keeps the key out.
   const RowHandle* handles = nullptr;

@@ -13,29 +13,31 @@
 namespace ev {
 namespace gpu {
 
-GpuGradients::GpuGradients(int device, int64_t dim, int64_t num_samples,
-                           bool is_pinned, std::unique_ptr<WorkContext> context)
+GpuGradients::GpuGradients(int device, FloatType type, int64_t dim,
+                           int64_t num_samples, bool is_pinned,
+                           std::unique_ptr<WorkContext> context)
     : device_(device),
-      row_bytes_(dim * sizeof(float)),
+      type_(type),
+      row_bytes_(dim * FloatBytes(type)),
       bytes_(num_samples * row_bytes_),
       is_pinned_(is_pinned),
       context_(std::move(context)),
       upload_(is_pinned ? 0 : bytes_) {}
 
-Status GpuGradients::Make(int device, int64_t dim, const float* grads,
+Status GpuGradients::Make(int device, int64_t dim, ConstFloats grads,
                           int64_t num_samples,
                           std::unique_ptr<DeviceGradients>* gradients) {
-  const size_t bytes = num_samples * dim * sizeof(float);
-  const bool is_pinned = bytes == 0 || IsPinned(grads);
+  const size_t bytes = num_samples * dim * FloatBytes(grads.type());
+  const bool is_pinned = bytes == 0 || IsPinned(grads.data());
   std::unique_ptr<WorkContext> context;
   EV_RETURN_IF_ERROR(
       WorkContext::Acquire(is_pinned ? 0 : bytes, bytes, &context));
   std::unique_ptr<GpuGradients> made(new GpuGradients(
-      device, dim, num_samples, is_pinned, std::move(context)));
+      device, grads.type(), dim, num_samples, is_pinned, std::move(context)));
   if (is_pinned && bytes != 0) {
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(made->context_->device(), grads,
-                                            bytes, cudaMemcpyHostToDevice,
-                                            made->context_->stream()));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(made->context_->device(), grads.data(), bytes,
+                        cudaMemcpyHostToDevice, made->context_->stream()));
     EV_RETURN_IF_ERROR(
         DeviceEvent::Record(made->context_->stream(), &made->copied_));
   }
@@ -52,11 +54,11 @@ GpuGradients::~GpuGradients() {
   }
 }
 
-Status GpuGradients::Put(int64_t begin, Span<const float> grads) {
-  if (grads.empty()) return Status::OK();
+Status GpuGradients::Put(int64_t begin, int64_t end, ConstFloats grads) {
+  if (begin == end) return Status::OK();
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return upload_.Put(begin * row_bytes_, grads.data(),
-                     grads.size() * sizeof(float), bytes_, context_->host(),
+                     (end - begin) * row_bytes_, bytes_, context_->host(),
                      context_->device(), context_->stream());
 }
 

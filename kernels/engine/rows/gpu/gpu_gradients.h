@@ -26,23 +26,21 @@ namespace gpu {
 
 class GpuGradients : public DeviceGradients {
  public:
-  // grads: [num_samples, dim] in host memory. If it is in pinned memory, its
-  // copy is enqueued by this call, and it must not change until this object is
-  // destroyed. REQUIRES: the device is current. ResourceExhausted: not enough
-  // memory.
-  static Status Make(int device, int64_t dim, const float* grads,
+  // grads: [num_samples, dim] in host memory, of any type. If it is in pinned
+  // memory, its copy is enqueued by this call, and it must not change until
+  // this object is destroyed. REQUIRES: the device is current.
+  // ResourceExhausted: not enough memory.
+  static Status Make(int device, int64_t dim, ConstFloats grads,
                      int64_t num_samples,
                      std::unique_ptr<DeviceGradients>* gradients);
   // Waits for a copy from the caller's memory, but not for the update.
   ~GpuGradients() override;
 
   bool needs_put() const override { return !is_pinned_; }
-  Status Put(int64_t begin, Span<const float> grads) override;
+  Status Put(int64_t begin, int64_t end, ConstFloats grads) override;
 
   // The gradients in GPU memory, for work after Before.
-  const float* on_gpu() const {
-    return reinterpret_cast<const float*>(context_->device());
-  }
+  ConstFloats on_gpu() const { return ConstFloats(context_->device(), type_); }
   // Makes later work of the stream wait for the copy.
   Status Before(StreamView stream);
   // Keeps the memory, beyond the life of this object, until 'event'.
@@ -51,10 +49,11 @@ class GpuGradients : public DeviceGradients {
   }
 
  private:
-  GpuGradients(int device, int64_t dim, int64_t num_samples, bool is_pinned,
-               std::unique_ptr<WorkContext> context);
+  GpuGradients(int device, FloatType type, int64_t dim, int64_t num_samples,
+               bool is_pinned, std::unique_ptr<WorkContext> context);
 
   const int device_;
+  const FloatType type_;
   const size_t row_bytes_, bytes_;
   const bool is_pinned_;
   std::unique_ptr<WorkContext> context_;

@@ -84,20 +84,20 @@ Status GpuRows::StartStep(Span<const GpuStepTable> tables,
   return StepFactory()(device_, tables, stream, step);
 }
 
-Status GpuRows::StartGradients(const float* grads, int64_t num_samples,
+Status GpuRows::StartGradients(ConstFloats grads, int64_t num_samples,
                                std::unique_ptr<DeviceGradients>* put) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
   return GpuGradients::Make(device_, dim_, grads, num_samples, put);
 }
 
-Status GpuRows::BringGradients(const float* grads, int64_t num_samples,
-                               const DeviceStream& stream, float* out) {
+Status GpuRows::BringGradients(ConstFloats grads, int64_t num_samples,
+                               const DeviceStream& stream, void* out) {
   EV_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_));
-  EV_RETURN_IF_ERROR(CheckIsOn(device_, grads, "the gradient"));
+  EV_RETURN_IF_ERROR(CheckIsOn(device_, grads.data(), "the gradient"));
   const cudaStream_t native = static_cast<cudaStream_t>(stream.native);
-  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(out, grads,
-                                          num_samples * dim_ * sizeof(float),
-                                          cudaMemcpyDeviceToHost, native));
+  EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+      out, grads.data(), num_samples * dim_ * FloatBytes(grads.type()),
+      cudaMemcpyDeviceToHost, native));
   EV_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(native));
   return Status::OK();
 }

@@ -65,10 +65,10 @@ class GpuRows : public GpuRowHome, public RowTiers {
   Status Read(Span<const RowHandle> handles, int column, float* out) override;
   Status StartStep(Span<const GpuStepTable> tables, const DeviceStream* stream,
                    std::shared_ptr<GpuStep>* step) override;
-  Status StartGradients(const float* grads, int64_t num_samples,
+  Status StartGradients(ConstFloats grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override;
-  Status BringGradients(const float* grads, int64_t num_samples,
-                        const DeviceStream& stream, float* out) override;
+  Status BringGradients(ConstFloats grads, int64_t num_samples,
+                        const DeviceStream& stream, void* out) override;
   Status SquaredNorms(Span<const RowHandle> handles, double* out) override;
   Status Write(Span<const RowHandle> handles, int column,
                const float* in) override;

@@ -73,7 +73,8 @@ Status StepCall::Create(Span<const GpuStepTable> tables) {
   for (Table& table : tables_) {
     if (stream_ != nullptr) break;
     if (table.out == nullptr) {
-      table.out = OnDevice<float>(on_device_.outputs + table.out_at);
+      table.out = MutableFloats(
+          OnDevice<char>(on_device_.outputs + table.out_at), table.out_type);
     }
   }
   return are_pinned_ ? SendPinned() : Status::OK();
@@ -92,7 +93,8 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   if (table.has_host_rows) {
     has_host_rows_ = true;
     // Other tables nearly always have one id per sample.
-    may_pool_host_rows_ |= given.num_ids != given.num_samples;
+    may_pool_host_rows_ |= given.num_ids != given.num_samples ||
+                           given.out.type() != FloatType::kFloat32;
     staged_stride_ = std::max(staged_stride_, (table.dim + 3) / 4 * 4);
   }
   table.num_ids = given.num_ids;
@@ -103,14 +105,15 @@ Status StepCall::AddTable(const GpuStepTable& given) {
   table.first_default = given.first_default;
   table.num_defaults = given.num_defaults;
   table.pieces = given.pieces;
+  table.out_type = given.out.type();
   if (stream_ != nullptr) {
     table.out = given.out;
   } else {
-    table.host_out = given.out;
-    table.is_host_out_pinned = IsPinned(given.out);
+    table.host_out = given.out.data();
+    table.is_host_out_pinned = IsPinned(table.host_out);
     if (table.is_host_out_pinned && table.has_host_rows &&
         table.dim >= kMinDimInPlace) {
-      table.out = table.host_out;
+      table.out = given.out;
     } else {
       table.out_at = output_bytes_;
       // Aligned, since kernels access four floats at once.
@@ -326,7 +329,7 @@ std::vector<StepCall::Entry> StepCall::EntriesOf(const Described& what) const {
 Status StepCall::CheckOutput(int t) const {
   if (stream_ == nullptr) return Status::OK();
   if (tables_[t].pieces.empty()) {
-    return CheckIsOn(device_, tables_[t].out, "the output");
+    return CheckIsOn(device_, tables_[t].out.data(), "the output");
   }
   for (const GpuStepPiece& piece : tables_[t].pieces) {
     if (piece.count == 0) continue;
@@ -387,7 +390,8 @@ Status StepCall::Describe(const Described& what, const Entry& entry,
   if (what.pools) {
     to->rows = table.rows->pieces();
     to->defaults = table.rows->default_rows();
-    to->out = entry.out;
+    to->out = entry.out.data();
+    to->out_type = entry.out.type();
   }
   to->are_handles = table.are_handles;
   if (what.finds && !table.are_handles) {
@@ -405,8 +409,10 @@ void StepCall::DescribePools(const std::vector<Entry>& entries, int32_t* tiles,
   std::vector<int> kinds(n);
   for (size_t k = 0; k < n; ++k) {
     const Table& table = tables_[entries[k].t];
-    const bool fits =
-        reinterpret_cast<uintptr_t>(entries[k].out) % sizeof(float4) == 0;
+    const MutableFloats out = entries[k].out;
+    const bool fits = reinterpret_cast<uintptr_t>(out.data()) %
+                          (4 * FloatBytes(out.type())) ==
+                      0;
     kinds[k] = PoolKind(
         fits ? ClassOfDim(static_cast<int32_t>(table.dim)) : kClasses - 1,
         OneIdEach(table));

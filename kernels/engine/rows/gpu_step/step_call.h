@@ -45,6 +45,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/gpu/device_buffer.h"
 #include "kernels/engine/base/gpu/device_event.h"
 #include "kernels/engine/base/gpu/work/staged_upload.h"
@@ -114,8 +115,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int64_t num_ids = 0, num_samples = 0;
     int64_t dim = 0;
     Combiner combiner = Combiner::kSum;
-    float* out = nullptr;       // in GPU memory, or host_out if it is pinned
-    float* host_out = nullptr;  // in host memory; null if the step has a stream
+    FloatType out_type = FloatType::kFloat32;
+    MutableFloats out;         // in GPU memory, or host_out if it is pinned
+    void* host_out = nullptr;  // in host memory; null if the step has a stream
     bool is_host_out_pinned = false;
     size_t out_at = 0;  // byte offset in the context's outputs
     std::vector<GpuStepPiece> pieces;
@@ -159,7 +161,9 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
       return is_narrow ? sizeof(int32_t) : sizeof(int64_t);
     }
     size_t id_bytes() const { return num_ids * id_width(); }
-    size_t out_bytes() const { return num_samples * dim * sizeof(float); }
+    size_t out_bytes() const {
+      return num_samples * dim * FloatBytes(out_type);
+    }
   };
   // Tables [begin, end). Launched when their ids, and those of earlier waves,
   // have been put (step_waves.cu).
@@ -310,7 +314,7 @@ class StepCall : public GpuStep, public std::enable_shared_from_this<StepCall> {
     int t = 0;
     int64_t begin = 0;  // first id and first sample, in the table
     int64_t num_ids = 0, num_samples = 0;
-    float* out = nullptr;
+    MutableFloats out;
   };
   std::vector<Entry> EntriesOf(const Described& described) const;
   // Maximum number of entries of tables [begin, end).

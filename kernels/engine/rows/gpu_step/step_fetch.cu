@@ -93,7 +93,9 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t key = keys[p];
   if ((key & fetch.order.late_bit()) != 0) return;  // not in host memory
   const StepLookupTable& table = lookup.tables[key >> fetch.order.window_bits];
-  const bool is_staged = table.offsets != nullptr;
+  // Narrow outputs are rounded by the pooling.
+  const bool is_staged =
+      table.offsets != nullptr || table.out_type != FloatType::kFloat32;
   if (is_staged && p >= fetch.num_staged) return;
   const RowHandle* const handles = lookup.handles + fetch.first_id;
   const RowHandle handle = handles[positions[p]];
@@ -118,7 +120,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t before = fetch.first_id - table.id_begin;
   const auto to = [&](int j) {
     return is_staged ? staged
-                     : table.out + (before + positions[p + j]) * table.dim;
+                     : static_cast<float*>(table.out) +
+                           (before + positions[p + j]) * table.dim;
   };
   const int copies = is_staged ? 1 : num_same;
   if (table.dim % 4 == 0 &&

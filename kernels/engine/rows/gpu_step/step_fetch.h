@@ -6,7 +6,7 @@
 // and read the rows that are in host memory: each row once, in the order of
 // addresses (gpu_step/place_order.h).
 //
-// If each sample is one id, rows in host memory are written to the outputs at
+// If each sample is one id, rows in host memory are written to float outputs at
 // once. Outputs in host memory then cross the link while other rows are read.
 // Otherwise they are copied to a staging buffer in GPU memory, for the pooling.
 

@@ -14,6 +14,7 @@
 
 #include "kernels/engine/base/gpu/cuda_error.h"
 #include "kernels/engine/combine/combiner.h"
+#include "kernels/engine/gpu_step/narrow_pack.cuh"
 #include "kernels/engine/gpu_step/step_plan.cuh"
 #include "kernels/engine/ids/gpu/samples_on_device.cuh"
 #include "kernels/engine/rows/gpu/known_keys.cuh"
@@ -119,15 +120,18 @@ __device__ __forceinline__ const float* RowOfId(const StepLookup& lookup,
   return AtPlace(table.rows, handle);
 }
 
-// Uses streaming stores, because the output is read only after all of it is
-// written.
+// Stores W numbers of an output from number 'at' on. Uses streaming stores,
+// because the output is read only after all of it is written.
 template <int W>
-__device__ __forceinline__ void Store(float* out, const Pack<W>& v) {
-  if constexpr (W == 4) {
-    __stcs(reinterpret_cast<float4*>(out),
+__device__ __forceinline__ void Store(void* out, FloatType type, int64_t at,
+                                      const Pack<W>& v) {
+  if (type != FloatType::kFloat32) {
+    StoreNarrow<W>(static_cast<unsigned short*>(out) + at, type, v);
+  } else if constexpr (W == 4) {
+    __stcs(reinterpret_cast<float4*>(static_cast<float*>(out) + at),
            make_float4(v.x[0], v.x[1], v.x[2], v.x[3]));
   } else {
-    __stcs(out, v.x[0]);
+    __stcs(static_cast<float*>(out) + at, v.x[0]);
   }
 }
 
@@ -158,7 +162,8 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
     }
   }
   const int dim = table.dim;
-  float* const out = table.out + first * dim;
+  void* const out = table.out;
+  const FloatType type = table.out_type;
   for (int r = 0; r < G; r += kRows) {
     if (r * kGroups >= left) break;
     const float* row[kRows];
@@ -178,7 +183,7 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kCopyBlocks)
       for (int u = 0; u < kRows; ++u) {
         const int from = (r + u) * kGroups + group;
         if (row[u] != nullptr) {
-          Store<W>(out + static_cast<int64_t>(from) * dim + c, v[u]);
+          Store<W>(out, type, (first + from) * dim + c, v[u]);
         }
       }
     }
@@ -266,7 +271,9 @@ __global__ void __launch_bounds__(kBlock, Pace<G>::kPoolBlocks)
 #pragma unroll
         for (int x = 0; x < W; ++x) sum.x[x] = sum.x[x] / divisor;
       }
-      if (c < dim) Store<W>(table.out + (tile + s) * dim + c, sum);
+      if (c < dim) {
+        Store<W>(table.out, table.out_type, (tile + s) * dim + c, sum);
+      }
     }
   }
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "kernels/engine/base/float_type.h"
 #include "kernels/engine/base/gpu/stream.h"
 #include "kernels/engine/base/row_handle.h"
 #include "kernels/engine/base/status.h"
@@ -52,7 +53,8 @@ struct StepLookupTable {
   // Read by LaunchPoolHandles.
   PiecesView rows;
   const float* defaults = nullptr;
-  float* out = nullptr;  // [B, dim]
+  void* out = nullptr;  // [B, dim], of out_type
+  FloatType out_type = FloatType::kFloat32;
   int32_t dim = 0;
   int32_t combiner = 0;  // ev::Combiner
   bool is_narrow = false;
@@ -113,8 +115,8 @@ Status LaunchSetHandles(const uint32_t* positions, const RowHandle* given,
 // Writes the outputs of tables pool_order[begin, end), all of one kind, and
 // their samples and factors unless null. blocks: number of blocks from
 // first_block on. Launches one kernel.
-// REQUIRES: no handle is kNoRow. Outputs are aligned to 16 bytes, unless the
-// kind is of the last class of ClassOfDim, which accesses single floats and
+// REQUIRES: no handle is kNoRow. Outputs are aligned to four numbers, unless
+// the kind is of the last class of ClassOfDim, which accesses single floats and
 // takes any dim.
 Status LaunchPoolHandles(const StepLookup& lookup, int kind, int begin, int end,
                          int first_block, int blocks, StreamView stream);

@@ -114,7 +114,7 @@ Status StepCall::BringOutputs(int begin, int end) {
     size_t bytes = first.out_bytes();
     void* to = first.host_out;
     ++t;
-    if (first.out == to) continue;
+    if (first.out.data() == to) continue;
     if (!first.is_host_out_pinned) {
       to = context_->host() + on_host_.outputs + first.out_at;
       for (; t < end && !tables_[t].is_host_out_pinned; ++t) {
@@ -122,7 +122,8 @@ Status StepCall::BringOutputs(int begin, int end) {
       }
     }
     EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        to, first.out, bytes, cudaMemcpyDeviceToHost, context_->stream()));
+        to, first.out.data(), bytes, cudaMemcpyDeviceToHost,
+        context_->stream()));
   }
   return Status::OK();
 }

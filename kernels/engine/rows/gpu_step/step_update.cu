@@ -64,7 +64,7 @@ bool StepCall::CanUpdate(const std::string& rule,
 }
 
 // Returns the table's fields for the update's kernels, without its rows and
-// gradients. fits: the gradients are aligned to 16 bytes.
+// gradients. fits: the gradients are aligned to four numbers.
 StepTable StepCall::TableOf(const Table& of, bool fits) {
   StepTable to = {};
   to.id_begin = of.id_begin;
@@ -162,13 +162,15 @@ Status StepCall::AddUpdate(size_t k, UpdateWork* call) const {
   if (put != nullptr) {
     call->put_grads.push_back(put);
   } else {
-    EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads, "the gradient"));
+    EV_RETURN_IF_ERROR(CheckIsOn(device_, update.grads.data(), "the gradient"));
   }
-  const uintptr_t grads = reinterpret_cast<uintptr_t>(
-      put != nullptr ? put->on_gpu() : update.grads);
-  StepTable table = TableOf(of, grads % sizeof(float4) == 0);
+  const ConstFloats grads = put != nullptr ? put->on_gpu() : update.grads;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(grads.data());
+  const int64_t bytes = FloatBytes(grads.type());
+  StepTable table = TableOf(of, address % (4 * bytes) == 0);
   // Counted from address 0: the gradients of the tables are separate arrays.
-  table.pooled_begin = static_cast<int64_t>(grads / sizeof(float));
+  table.pooled_begin = static_cast<int64_t>(address / bytes);
+  table.grad_type = grads.type();
   table.number = update.number;
   table.lists_rows = update.lists_rows;
   table.occurrences = DeviceOccurrences(of);

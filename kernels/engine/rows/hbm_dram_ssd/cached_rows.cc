@@ -136,7 +136,7 @@ class HbmDramRows : public RowHome, public RowTiers, public GpuRowCompute {
   }
   GpuTableCompute* placed_rows() override { return device(); }
 
-  Status StartGradients(const float* grads, int64_t num_samples,
+  Status StartGradients(ConstFloats grads, int64_t num_samples,
                         std::unique_ptr<DeviceGradients>* put) override {
     return device()->StartGradients(grads, num_samples, put);
   }

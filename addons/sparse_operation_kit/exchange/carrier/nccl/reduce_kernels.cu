@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "addons/sparse_operation_kit/exchange/carrier/nccl/reduce_kernels.h"
-#include "addons/sparse_operation_kit/exchange/wire_math.h"
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/base/gpu/cuda_error.h"
 
 namespace sok {
@@ -29,7 +29,7 @@ __device__ __forceinline__ double Scaled(double x, double scale) {
 }
 // x holds the bits of a float16.
 __device__ __forceinline__ uint16_t Scaled(uint16_t x, double scale) {
-  return ToFloat16(FromFloat16(x) * static_cast<float>(scale));
+  return ev::ToFloat16(ev::FromFloat16(x) * static_cast<float>(scale));
 }
 
 template <typename Number>

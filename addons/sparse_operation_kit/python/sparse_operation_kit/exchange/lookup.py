@@ -6,6 +6,7 @@ import functools
 
 import embedding_variable
 from embedding_variable.eager import keras_variable
+from embedding_variable.lookup import output_types
 from embedding_variable.tf_names import tf
 
 from sparse_operation_kit import communication
@@ -31,7 +32,8 @@ def _check_param(param):
 # calls.
 @tf.autograph.experimental.do_not_convert
 def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
-                  use_low_frequency_filter=False, hotness=None, indices=None):
+                  use_low_frequency_filter=False, hotness=None, indices=None,
+                  output_dtype=None):
   """Looks up and pools the rows of one or many embedding variables at once.
 
   In one process, the lookup of all variables on one device is one op, and its gradient
@@ -78,18 +80,24 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
       call.
     hotness: accepted for older scripts and ignored (one warning in the log).
     indices: former name of sp_ids.
+    output_dtype: type of the outputs: `tf.float32`, `tf.float16`, `tf.bfloat16` or one
+      of their names; None: float32. Rows and sums are float32. An output is rounded
+      once, to nearest, when it is stored. Its gradient has its type, and is widened to
+      float32 when it is read. The bits are those of `tf.cast` of the float32 output.
+      With weights the cast is an op of its own.
 
   The positional orders of older scripts work too: (params, ids, hotness, combiners) and
   (params, ids, combiners).
 
   Returns:
-    A list of float32 tensors [batch, dim], in the order of params, if sp_ids is a
-    list or tuple; otherwise the one tensor.
+    A list of tensors [batch, dim] of output_dtype, in the order of params, if sp_ids is
+    a list or tuple; otherwise the one tensor.
 
   Raises:
     TypeError: a param is not an embedding variable, ids are neither a SparseTensor nor
-      a RaggedTensor, an argument is given twice, or use_low_frequency_filter with a
-      param that is not a `sok.DynamicVariable` of var_type "hybrid".
+      a RaggedTensor, an argument is given twice, output_dtype is none of these types,
+      or use_low_frequency_filter with a param that is not a `sok.DynamicVariable` of
+      var_type "hybrid".
     ValueError: the lengths of the arguments differ, a combiner is unknown, target_gpu
       has a rank that does not exist, or a partitioned variable is used over several
       ranks.
@@ -98,6 +106,9 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
   lookups = lookups._replace(params=[keras_variable.held(p) for p in lookups.params])
   for param in lookups.params:
     _check_param(param)
+  dtype = output_types.checked(
+      output_dtype, [kinds.parts(p)[0].op.name for p in lookups.params],
+      "sok.lookup_sparse")
   build = functools.partial(embedding_variable.lookup_sparse, no_nan=True)
   if communication.num_ranks() > 1:
     build = spread_lookup.lookup_sparse
@@ -107,7 +118,8 @@ def lookup_sparse(params, sp_ids=None, sp_weights=None, combiners=None,
     outputs = low_frequency.finish(
         build(lookups.params, left.sp_ids, left.sp_weights, left.combiners),
         left.divisors)
+    outputs = [tf.cast(output, dtype) for output in outputs]
   else:
-    outputs = build(
-        lookups.params, lookups.sp_ids, lookups.sp_weights, lookups.combiners)
+    outputs = build(lookups.params, lookups.sp_ids, lookups.sp_weights,
+                    lookups.combiners, output_dtype=dtype)
   return outputs if lookups.is_list else outputs[0]

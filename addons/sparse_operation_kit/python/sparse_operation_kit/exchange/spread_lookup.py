@@ -28,6 +28,7 @@ from embedding_variable import _lib
 from embedding_variable import graph_state
 from embedding_variable.eager import taped
 from embedding_variable.lookup import combiners as combiners_lib
+from embedding_variable.lookup import output_types
 from embedding_variable.lookup import pooled
 from embedding_variable.ops import handle_ops
 from embedding_variable.ops import lookup_sparse_ops
@@ -183,18 +184,19 @@ def _sum_over_ranks(what, parts, sources):
                               name="sum")
 
 
-def lookup_sparse(params, sp_ids, sp_weights, combiners):
+def lookup_sparse(params, sp_ids, sp_weights, combiners, output_dtype=None):
   """Looks up and pools the ids of T tables that are spread over ranks.
 
   Every rank must call it with the same variables in the same order, and run it the same
   number of times. Batch sizes may differ, and be 0.
 
   Args:
-    params, sp_ids, sp_weights, combiners: as for `embedding_variable.lookup_sparse`.
-      Partitioned variables cannot be spread over ranks.
+    params, sp_ids, sp_weights, combiners, output_dtype: as for
+      `embedding_variable.lookup_sparse`. Partitioned variables cannot be spread over
+      ranks.
 
   Returns:
-    A list of T float32 tensors `[B_t, dim_t]`.
+    A list of T tensors `[B_t, dim_t]`.
 
   Raises:
     ValueError: target_gpu is not a placement, a variable is partitioned, or an error of
@@ -210,6 +212,8 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
         pooled.Request(*args)
         for args in zip(params, sp_ids, sp_weights, combiners)
     ]
+  dtype = output_types.checked(output_dtype, [r.name for r in requests],
+                               "sok.lookup_sparse")
   for request in requests:
     if len(request.parts) > 1:
       raise ValueError(
@@ -226,7 +230,7 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners):
         ops.device(_DEVICE):
       outputs += _lookup(part, call, on_device,
                          _device_of(part) if on_device else _DEVICE)
-  return outputs
+  return [math_ops.cast(output, dtype) for output in outputs]
 
 
 def _device_of(requests):

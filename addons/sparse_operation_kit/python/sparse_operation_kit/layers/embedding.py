@@ -9,6 +9,7 @@ import numpy as np
 import embedding_variable
 from embedding_variable.eager import keras_variable
 from embedding_variable.eager import keras_weights
+from embedding_variable.lookup import output_types
 from embedding_variable.tf_names import keras_serializable
 from embedding_variable.tf_names import tf
 from embedding_variable.tf_names import tf_logging as logging
@@ -135,21 +136,27 @@ class Embedding(tf.keras.layers.Layer):
     for x in ids:
       check_ids(self, x)
     tables = self.embedding_variables
+    # Outputs of another type, such as float64, are cast afterwards.
+    dtype = self._output_type()
+    dtype = dtype if dtype in output_types.TYPES else tf.float32
     if self._combiners[0] is None:
       if any(w is not None for w in weights):
         raise ValueError("layer '%s': weights need a combiner" % self.name)
-      outputs = _rows(tables, ids)
+      outputs = _rows(tables, ids, dtype)
     else:
       outputs = lookup.lookup_sparse(
           tables, [self._ragged(x, "ids") for x in ids],
           None if all(w is None for w in weights) else [
               None if w is None else self._ragged(w, "weights") for w in weights],
-          combiners=self._combiners)
+          combiners=self._combiners, output_dtype=dtype)
+    outputs = [tf.cast(x, self._output_type()) for x in outputs]
+    return outputs if self._is_list else outputs[0]
+
+  def _output_type(self):
+    """Returns the type of the outputs: the one in which the layer computes."""
     # TensorFlow 1.15 has none, and 2.x without its own behavior takes that of the ids.
     dtype = tf.as_dtype(getattr(self, "compute_dtype", None) or "float32")
-    dtype = dtype if dtype.is_floating else tf.float32
-    outputs = [tf.cast(x, dtype) for x in outputs]
-    return outputs if self._is_list else outputs[0]
+    return dtype if dtype.is_floating else tf.float32
 
   def _ragged(self, ids, what):
     """Returns ids or weights `[batch, n]` of any kind as `sok.lookup_sparse` takes them."""
@@ -262,14 +269,15 @@ def load_tables(tables, store):
     keras_weights.load(table, store, "%d_" % i, owned)
 
 
-def _rows(tables, ids):
-  """Returns a row per id, by one lookup of all tables."""
+def _rows(tables, ids, dtype):
+  """Returns a row per id as `dtype`, by one lookup of all tables."""
   flat = [tf.reshape(x.flat_values if isinstance(x, tf.RaggedTensor) else x, [-1])
           for x in ids]
   samples = [
       tf.RaggedTensor.from_row_splits(
           x, tf.range(tf.size(x, out_type=tf.int64) + 1), validate=False) for x in flat]
-  rows = lookup.lookup_sparse(tables, samples, combiners=["sum"] * len(tables))
+  rows = lookup.lookup_sparse(tables, samples, combiners=["sum"] * len(tables),
+                              output_dtype=dtype)
   outputs = []
   for x, found, table in zip(ids, rows, tables):
     if isinstance(x, tf.RaggedTensor):
