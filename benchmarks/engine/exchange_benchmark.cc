@@ -345,9 +345,11 @@ class Job {
       for (int r = 0; r < c_.ranks; ++r) {
         floats += rank->route->row_floats(r, all_tables_);
       }
+      const std::vector<float*> reserved = rank->outputs.Reserve(OutputSizes());
+      const std::vector<ev::MutableFloats> outputs(reserved.begin(),
+                                                   reserved.end());
       return sok::PoolReceived(*rank->route, rank->got_rows.data(), floats,
-                               c_.wire, rank->outputs.Reserve(OutputSizes()),
-                               &pool_);
+                               c_.wire, outputs, &pool_);
     });
     ForEachRank("pool gradient", [&](Rank* rank) {
       int64_t floats = 0;
@@ -406,8 +408,8 @@ class Job {
     }
     return sizes;
   }
-  static std::vector<const float*> Gradients(const Rank& rank) {
-    std::vector<const float*> grads;
+  static std::vector<ev::ConstFloats> Gradients(const Rank& rank) {
+    std::vector<ev::ConstFloats> grads;
     for (const auto& grad : rank.grads) grads.push_back(grad.data());
     return grads;
   }

@@ -11,6 +11,7 @@
 //                  [--storage=dram|hbm|hbm_dram]
 //                  [--gpu_part=0.5: of the rows, in GPU memory with hbm_dram]
 //                  [--update=sums|samples]
+//                  [--type=float32|float16|bfloat16: of outputs and gradients]
 //                  [--policy=none|counter|bloom|lru|lfu] [--newcomers=0.0]
 //                  [--changes=1: record them, as for incremental checkpoints]
 //                  [--probe_mib=2048: memory whose random lines are timed]
@@ -68,7 +69,8 @@ struct Config {
   double newcomers;
   bool changes;
   size_t probe_bytes;
-  bool by_samples;  // the update takes the samples' gradients
+  bool by_samples;     // the update takes the samples' gradients
+  ev::FloatType type;  // of outputs and gradients
 
   std::string name() const {
     return std::string(zipf ? "zipf" : "uniform") + "_hot" +
@@ -259,14 +261,16 @@ void Run(const Config& c, ev::Parallel* parallel) {
   }
   std::vector<std::vector<float>> grad(c.tables);
   std::vector<Floats> out(c.tables), unique_grad(c.tables);
-  std::vector<float*> outs(c.tables), unique_grads(c.tables);
-  std::vector<const float*> grads(c.tables);
+  std::vector<float*> unique_grads(c.tables);
+  std::vector<ev::MutableFloats> outs(c.tables);
+  std::vector<ev::ConstFloats> grads(c.tables);
   for (int t = 0; t < c.tables; ++t) {
     out[t].Resize(c.batch * c.dim);
-    grad[t].assign(c.batch * c.dim, 0.01f);
+    grad[t].assign(c.batch * c.dim, 0.01f);  // any number, if read as narrow
     if (!c.by_samples) unique_grad[t].Resize(n * c.dim);
-    outs[t] = out[t].data();
-    grads[t] = grad[t].data();
+    outs[t] = ev::MutableFloats(reinterpret_cast<char*>(out[t].data()), c.type);
+    grads[t] =
+        ev::ConstFloats(reinterpret_cast<const char*>(grad[t].data()), c.type);
     unique_grads[t] = unique_grad[t].data();
   }
   const std::vector<std::vector<ev::SlotSpec>> slots(c.tables, slot);
@@ -288,10 +292,12 @@ void Run(const Config& c, ev::Parallel* parallel) {
     }
     std::shared_ptr<const ev::LookupPlan> plan;
     const double t0 = Now(), c0 = ProcessSeconds();
-    Check(ev::PooledForward(inputs, tables, outs, parallel, &plan));
+    Check(ev::PooledForward(inputs, tables, Span<const ev::MutableFloats>(outs),
+                            parallel, &plan));
     const double t1 = Now(), c1 = ProcessSeconds();
     if (!c.by_samples) {
-      Check(ev::PooledBackward(*plan, grads, unique_grads, parallel));
+      Check(ev::PooledBackward(*plan, Span<const ev::ConstFloats>(grads),
+                               unique_grads, parallel));
     }
     const double t2 = Now(), c2 = ProcessSeconds();
     std::vector<ev::UpdateInput> updates(c.tables);
@@ -299,7 +305,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
       updates[t].table = tables[t].get();
       if (!c.by_samples) Check(plan->UniqueKeys(t, &updates[t].keys));
       updates[t].grads = c.by_samples ? nullptr : unique_grads[t];
-      updates[t].pooled_grads = c.by_samples ? grads[t] : nullptr;
+      if (c.by_samples) updates[t].pooled_grads = grads[t];
       updates[t].plan = plan.get();
       updates[t].plan_table = t;
     }
@@ -370,7 +376,7 @@ void Run(const Config& c, ev::Parallel* parallel) {
 int main(int argc, char** argv) {
   int threads = 2;
   int64_t rows = 0, probe_mib = 2048;
-  std::string only, storage, update;
+  std::string only, storage, update, type;
   Config given;
   given.tables = 26, given.batch = 4096, given.steps = 20, given.gpu_part = 0.5;
   given.policy = "none", given.newcomers = 0, given.changes = false;
@@ -388,6 +394,7 @@ int main(int argc, char** argv) {
            .Add("changes", &given.changes)
            .Add("probe_mib", &probe_mib)
            .Add("update", &update)
+           .Add("type", &type)
            .Parse(argc, argv)) {
     return 1;
   }
@@ -396,6 +403,9 @@ int main(int argc, char** argv) {
                                           : ev::RowStorage::kDram;
   given.probe_bytes = static_cast<size_t>(probe_mib) << 20;
   given.by_samples = update == "samples";
+  given.type = type == "float16"    ? ev::FloatType::kFloat16
+               : type == "bfloat16" ? ev::FloatType::kBFloat16
+                                    : ev::FloatType::kFloat32;
   ev::testing::ThreadPool pool(threads);
   std::printf("%d threads\n", threads);
   std::printf("%-18s %8s %7s | forward, backward, update, whole | CPU time\n",

@@ -508,7 +508,10 @@ class LossScaleTest(parameterized.TestCase):
       if pooled:
         ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]],
                               tf.constant([1, 2, 1], tf.int64), [2, 2])
-        rows = tf.nn.embedding_lookup_sparse(v, ids, None, combiner="sum")
+        if pooled == "narrow":
+          rows, = ev.lookup_sparse([v], [ids], combiners=["sum"], output_dtype=tf.float16)
+        else:
+          rows = tf.nn.embedding_lookup_sparse(v, ids, None, combiner="sum")
       else:
         rows = tf.nn.embedding_lookup(v, [1, 2, 1])
       # Casts as in a script, or as the graph rewrite inserts them on a GPU.
@@ -561,6 +564,26 @@ class LossScaleTest(parameterized.TestCase):
       dense, _, _ = self._train("resource", scaled, optimizer, pooled, factors)
       for a, b in zip(found, dense):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+  @parameterized.named_parameters(
+      ("_rewrite", _graph_rewrite, lambda: tf.train.AdagradOptimizer(.1)),
+      ("_contrib", _contrib_dynamic, lambda: tf.train.AdagradOptimizer(.1)),
+      ("_keras", _keras_dynamic, lambda: tf.keras.optimizers.Adagrad(.1)))
+  def test_dynamic_with_narrow_outputs(self, scaled, optimizer):
+    # Small enough for scaled gradients in float16.
+    factors = [np.inf, .01, .01, np.nan, .01]
+    found, sizes, steps = self._train("table", scaled, optimizer, "narrow", factors)
+    self.assertEqual(sizes, [0, 2, 2, 2, 2])
+    self.assertEqual(steps, 3)
+    expected, _, _ = self._train("table", lambda x: x, optimizer, "narrow", [.01] * 3)
+    for a, b in zip(found, expected):
+      np.testing.assert_array_equal(a, b)
+
+  def test_a_step_whose_narrow_gradients_overflow_is_skipped(self):
+    # The loss and its float32 gradients are finite; as float16 they are not.
+    _, sizes, steps = self._train("table", _graph_rewrite,
+                                  lambda: tf.train.AdagradOptimizer(.1), "narrow", [1e6])
+    self.assertEqual((sizes, steps), ([0], 0))
 
   @parameterized.parameters(
       (_keras_fixed, lambda: tf.keras.optimizers.Adagrad(.1)),

@@ -102,9 +102,35 @@ class CallTest(parameterized.TestCase):
     ragged = layer(tf.ragged.constant([[1], [2, 3]], dtype=tf.int64))
     self.assertEqual([[[1.] * 3], [[1.] * 3] * 2], ragged.to_list())
 
-  def test_half_precision(self):
-    layer = sok.layers.Embedding(3, combiner="sum", dtype="mixed_float16")
-    self.assertEqual(tf.float16, layer(tf.constant([[1]])).dtype)
+  @parameterized.product(dtype=("float16", "bfloat16"), combiner=("mean", None),
+                         in_function=(False, True))
+  def test_half_precision(self, dtype, combiner, in_function):
+    ids = tf.constant([[1, 2], [2, 3]])
+    rows = []
+    for policy in ("mixed_" + dtype, "float32"):
+      layer = sok.layers.Embedding(3, combiner=combiner, dtype=policy,
+                                   initializer=keras.initializers.Constant(.1))
+      layer.build()
+      table, = layer.embedding_variables
+      optimizer = keras.optimizers.SGD(.3)
+
+      def step():
+        with tf.GradientTape() as tape:
+          output = layer(ids)
+          narrow = tf.cast(output, dtype)
+          loss = tf.reduce_sum(tf.cast(narrow, tf.float32) ** 3)
+        gradient = tape.gradient(loss, table)
+        self.assertEqual(tf.float32, gradient.values.dtype)
+        optimizer.apply_gradients([(gradient, table)])
+        return output
+
+      step = tf.function(step) if in_function else step
+      for _ in range(3):
+        output = step()
+      self.assertEqual(policy.replace("mixed_", ""), output.dtype.name)
+      rows.append(tf.nn.embedding_lookup(table, [1, 2, 3]).numpy())
+    np.testing.assert_array_equal(*rows)
+    self.assertNotIn(np.float32(.1), rows[0])
 
   def test_wrong_use(self):
     with self.assertRaisesRegex(ValueError, "2 tables got the combiners"):

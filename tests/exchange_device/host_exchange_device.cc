@@ -22,6 +22,7 @@
 #include "addons/sparse_operation_kit/exchange/exchange_device.h"
 #include "addons/sparse_operation_kit/exchange/routed_table.h"
 #include "addons/sparse_operation_kit/exchange/testing/sum_over_ranks.h"
+#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/combine/pooling.h"
 #include "kernels/engine/ids/device_distinct.h"
 #include "kernels/engine/testing/device_shortage.h"
@@ -147,7 +148,8 @@ class HostRoute : public DeviceRoute {
   // does not wait gets NaN.
   Status StartPool(const char* rows, WireType wire,
                    const std::shared_ptr<StreamEvent>& ready,
-                   Span<const int64_t> chunk_starts, Span<float* const> outputs,
+                   Span<const int64_t> chunk_starts,
+                   Span<const ev::MutableFloats> outputs,
                    const ev::DeviceStream* stream,
                    std::shared_ptr<StreamEvent>* done) override {
     Check(!is_pooled_, "StartPool was called twice");
@@ -157,7 +159,7 @@ class HostRoute : public DeviceRoute {
       EV_RETURN_IF_ERROR(ready->Before(stream_.stream()));
     }
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
-    const std::vector<float*> out(outputs.begin(), outputs.end());
+    const std::vector<ev::MutableFloats> out(outputs.begin(), outputs.end());
     if (stream == nullptr) {
       stream_.Give([=] { Pool(rows, wire, starts, out, false); });
       return Status::OK();
@@ -178,7 +180,7 @@ class HostRoute : public DeviceRoute {
     return Status::OK();
   }
 
-  Status SumGradients(Span<const int> tables, Span<const float* const> grads,
+  Status SumGradients(Span<const int> tables, Span<const ev::ConstFloats> grads,
                       const ev::DeviceStream& stream,
                       Span<const int64_t> chunk_starts, WireType wire,
                       char* message,
@@ -189,7 +191,7 @@ class HostRoute : public DeviceRoute {
     const std::shared_ptr<HostStream::Point> before =
         HostStream::Of(stream)->Record();
     const std::vector<int> numbers(tables.begin(), tables.end());
-    const std::vector<const float*> given(grads.begin(), grads.end());
+    const std::vector<ev::ConstFloats> given(grads.begin(), grads.end());
     const std::vector<int64_t> starts(chunk_starts.begin(), chunk_starts.end());
     stream_.Give([=] {
       before->Reach();
@@ -210,7 +212,7 @@ class HostRoute : public DeviceRoute {
   }
 
   void Sum(const std::vector<int>& tables,
-           const std::vector<const float*>& grads,
+           const std::vector<ev::ConstFloats>& grads,
            const std::vector<int64_t>& chunk_starts, WireType wire,
            char* message) {
     for (size_t k = 0; k < tables.size(); ++k) {
@@ -226,7 +228,7 @@ class HostRoute : public DeviceRoute {
   }
 
   // Adds one occurrence after the other, in the order of the batch.
-  std::vector<float> SumsOf(const RoutedTable& table, const float* grads) {
+  std::vector<float> SumsOf(const RoutedTable& table, ev::ConstFloats grads) {
     const Samples samples = SamplesOf(table);
     std::vector<float> sums(table.num_unique * table.dim);
     std::vector<bool> has_any(table.num_unique);
@@ -235,7 +237,12 @@ class HostRoute : public DeviceRoute {
       for (int32_t i = samples.offsets[s]; i < samples.offsets[s + 1]; ++i) {
         const int32_t u = samples.inverse[i];
         for (int64_t c = 0; c < table.dim; ++c) {
-          float grad = DeviceAddress(grads)[s * table.dim + c];
+          float grad = 0.0f;
+          ev::VisitFloats(
+              ev::ConstFloats(DeviceAddress(grads.data()), grads.type()),
+              [&](const auto* all) {
+                grad = ev::Widen(all[s * table.dim + c]);
+              });
           if (factors != nullptr) grad = grad * factors[s];
           float* const sum = &sums[u * table.dim + c];
           *sum = has_any[u] ? *sum + grad : grad;
@@ -270,7 +277,7 @@ class HostRoute : public DeviceRoute {
 
   void Pool(const char* rows, WireType wire,
             const std::vector<int64_t>& chunk_starts,
-            const std::vector<float*>& outputs, bool to_device) {
+            const std::vector<ev::MutableFloats>& outputs, bool to_device) {
     ++pooled_routes;
     const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
     rows = DeviceAddress(rows);
@@ -294,9 +301,11 @@ class HostRoute : public DeviceRoute {
       batch.inverse = samples.inverse;
       batch.offsets = samples.offsets;
       if (table.batch_size == 0) continue;
+      char* const out = outputs[t].data();
       ev::PoolSamples(
           batch, 0, table.batch_size,
-          to_device ? DeviceAddress(outputs[t]) : HostAddress(outputs[t]));
+          ev::MutableFloats(to_device ? DeviceAddress(out) : HostAddress(out),
+                            outputs[t].type()));
     }
   }
 

@@ -115,7 +115,7 @@ class DeviceJob {
     }));
     EXPECT_TRUE(rows.on_device);
     std::vector<std::shared_ptr<char>> memory(specs_.size());
-    std::vector<float*> outputs;
+    std::vector<ev::MutableFloats> outputs;
     for (size_t t = 0; t < specs_.size(); ++t) {
       EV_RETURN_IF_ERROR(device_->Allocate(
           kBatch * specs_[t].dim * sizeof(float), &memory[t]));
@@ -132,7 +132,7 @@ class DeviceJob {
     EV_RETURN_IF_ERROR(done->Wait());
     outputs_.clear();
     for (size_t t = 0; t < specs_.size(); ++t) {
-      const float* const from = Reach(outputs[t]);
+      const float* const from = Reach(outputs[t].floats());
       outputs_.emplace_back(from, from + kBatch * specs_[t].dim);
     }
     return Status::OK();
@@ -141,7 +141,7 @@ class DeviceJob {
   // Fills gradients_.
   Status Backward() {
     std::vector<std::shared_ptr<char>> memory(specs_.size());
-    std::vector<const float*> grads;
+    std::vector<ev::ConstFloats> grads;
     for (size_t t = 0; t < specs_.size(); ++t) {
       const int64_t n = kBatch * specs_[t].dim;
       EV_RETURN_IF_ERROR(device_->Allocate(n * sizeof(float), &memory[t]));

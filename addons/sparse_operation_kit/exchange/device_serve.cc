@@ -82,7 +82,7 @@ Status ServeRows(const MessageLayout& layout, const int64_t* message,
 }
 
 Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
-                const WireBuffer& rows, Span<float* const> outputs,
+                const WireBuffer& rows, Span<const ev::MutableFloats> outputs,
                 const ev::DeviceStream* stream, ev::Parallel* parallel,
                 std::shared_ptr<const RouteOccurrences>* occurrences,
                 std::shared_ptr<StreamEvent>* done) {
@@ -119,7 +119,7 @@ Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
 
 Status PoolGradientOnDevice(const RoutePlan& plan, DeviceRoute* route,
                             Span<const int> tables,
-                            Span<const float* const> grads,
+                            Span<const ev::ConstFloats> grads,
                             const ev::DeviceStream& stream, WireType wire,
                             ExchangeDevice* device, WireBuffer* message) {
   if (grads.size() != tables.size()) {

@@ -45,7 +45,8 @@ ev::Status ServeRows(
 // set (GroupRoute of pool.h) by CPU threads that would otherwise wait for the
 // device.
 ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
-                    const WireBuffer& rows, ev::Span<float* const> outputs,
+                    const WireBuffer& rows,
+                    ev::Span<const ev::MutableFloats> outputs,
                     const ev::DeviceStream* stream, ev::Parallel* parallel,
                     std::shared_ptr<const RouteOccurrences>* occurrences,
                     std::shared_ptr<StreamEvent>* done);
@@ -56,7 +57,7 @@ ev::Status PoolRows(const RoutePlan& plan, DeviceRoute* route,
 // message->ready is reached.
 ev::Status PoolGradientOnDevice(const RoutePlan& plan, DeviceRoute* route,
                                 ev::Span<const int> tables,
-                                ev::Span<const float* const> grads,
+                                ev::Span<const ev::ConstFloats> grads,
                                 const ev::DeviceStream& stream, WireType wire,
                                 ExchangeDevice* device, WireBuffer* message);
 

@@ -43,7 +43,7 @@ class DeviceRoute {
   virtual ev::Status StartPool(const char* rows, WireType wire,
                                const std::shared_ptr<StreamEvent>& ready,
                                ev::Span<const int64_t> chunk_starts,
-                               ev::Span<float* const> outputs,
+                               ev::Span<const ev::MutableFloats> outputs,
                                const ev::DeviceStream* stream,
                                std::shared_ptr<StreamEvent>* done) = 0;
   // Waits until outputs in host memory are written.
@@ -55,7 +55,7 @@ class DeviceRoute {
   // memory. Grads, message and the route must stay until *done is reached. On
   // error no work is in flight.
   virtual ev::Status SumGradients(ev::Span<const int> tables,
-                                  ev::Span<const float* const> grads,
+                                  ev::Span<const ev::ConstFloats> grads,
                                   const ev::DeviceStream& stream,
                                   ev::Span<const int64_t> chunk_starts,
                                   WireType wire, char* message,

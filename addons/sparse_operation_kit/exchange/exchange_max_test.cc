@@ -176,7 +176,7 @@ TEST(ExchangeMaxErrors, AGradientWithoutRowsIsRefused) {
   float message[4];
   const ev::Status status = PoolGradient(
       job.route(0), nullptr, std::vector<int>{0},
-      std::vector<const float*>{grad}, WireType::kFloat32, message, nullptr);
+      std::vector<ev::ConstFloats>{grad}, WireType::kFloat32, message, nullptr);
   EXPECT_EQ(ev::StatusCode::kInvalidArgument, status.code());
 }
 

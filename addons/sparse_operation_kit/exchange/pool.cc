@@ -103,7 +103,7 @@ Recycler<Selected>& Selections() {
 // Writes the gradients of keys [begin, end) of one table, all for one rank, to
 // 'out'. selected: null if the combiner does not select.
 void SumKeys(const RoutedTable& table, const Grouped& grouped,
-             const Selected* selected, const float* grads, int64_t begin,
+             const Selected* selected, ev::ConstFloats grads, int64_t begin,
              int64_t end, WireType wire, char* out) {
   const auto sum = [&](int64_t first, int64_t stop, float* sums) {
     if (selected != nullptr) {
@@ -150,7 +150,7 @@ Status GroupTables(const RoutePlan& plan, Span<const int> tables,
 // Fills *selected[k], which is null if the combiner of tables[k] does not
 // select. Call it after grouping, which fetches the inverse.
 Status ShareKeys(const RoutePlan& plan, Span<const int> tables,
-                 Span<const float* const> grads, const ReceivedRows& rows,
+                 Span<const ev::ConstFloats> grads, const ReceivedRows& rows,
                  WireType wire, const std::vector<Selected*>& selected,
                  ev::Parallel* parallel) {
   std::vector<int64_t> starts;
@@ -229,7 +229,7 @@ struct RouteOccurrences {
 };
 
 Status PoolReceived(const RoutePlan& plan, const void* rows, int64_t num_floats,
-                    WireType wire, Span<float* const> outputs,
+                    WireType wire, Span<const ev::MutableFloats> outputs,
                     ev::Parallel* parallel) {
   const int num_tables = plan.num_tables();
   if (outputs.size() != static_cast<size_t>(num_tables)) {
@@ -300,7 +300,7 @@ Status GroupRoute(const RoutePlan& plan, ev::Parallel* parallel,
 }
 
 Status PoolGradient(const RoutePlan& plan, const RouteOccurrences* occurrences,
-                    Span<const int> tables, Span<const float* const> grads,
+                    Span<const int> tables, Span<const ev::ConstFloats> grads,
                     WireType wire, void* message, ev::Parallel* parallel,
                     const ReceivedRows& rows) {
   const int num_grads = static_cast<int>(tables.size());

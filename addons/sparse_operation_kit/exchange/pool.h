@@ -25,12 +25,13 @@
 namespace sok {
 
 // rows: the rows of all keys of the plan, num_floats numbers of type 'wire'.
-// outputs[t]: [B_t, dim_t], overwritten; null if not needed. A sample without
-// ids gives zeros. InvalidArgument if num_floats does not match the plan's
-// keys.
+// outputs[t]: [B_t, dim_t], overwritten; null if not needed. Sums are float32;
+// a narrow output is rounded once. A sample without ids gives zeros.
+// InvalidArgument if num_floats does not match the plan's keys.
 ev::Status PoolReceived(const RoutePlan& plan, const void* rows,
                         int64_t num_floats, WireType wire,
-                        ev::Span<float* const> outputs, ev::Parallel* parallel);
+                        ev::Span<const ev::MutableFloats> outputs,
+                        ev::Parallel* parallel);
 
 // The occurrences of a route's ids, grouped by key. Every gradient needs this
 // grouping first, and it can be computed before the gradients exist.
@@ -52,7 +53,7 @@ struct ReceivedRows {
 ev::Status PoolGradient(const RoutePlan& plan,
                         const RouteOccurrences* occurrences,
                         ev::Span<const int> tables,
-                        ev::Span<const float* const> grads, WireType wire,
+                        ev::Span<const ev::ConstFloats> grads, WireType wire,
                         void* message, ev::Parallel* parallel,
                         const ReceivedRows& rows = ReceivedRows());
 

@@ -208,6 +208,46 @@ class DistributedLookupTest(model.DistributedTestCase):
         # Values were sent in the narrow type.
         self.assertGreater(worst, unit / 100)
 
+  @parameterized.product(dtype=(tf.float16, tf.bfloat16), exchange=("float32", "float16"),
+                         weighted=(False, True))
+  def test_narrow_outputs_have_the_bits_of_casts(self, dtype, exchange, weighted):
+    sok.init(exchange_dtype=exchange)
+    self.addCleanup(sok.init)
+    last = hvd.size() - 1
+    tables = [
+        model.Table(16, "sum", model.SPARSE, False, -1, 4),
+        model.Table(5, "mean", model.RAGGED, weighted, [last, 0], 5),
+        model.Table(8, "mean", model.RAGGED, False, last, 1),
+    ] + [model.Table(6, "max", model.SPARSE, False, -1, 4)] * (not weighted)
+    rng = np.random.RandomState(21)
+    initial = model.initial_rows(rng, tables)
+
+    def narrow(*args):
+      outputs = sok.lookup_sparse(*args, output_dtype=dtype)
+      self.assertEqual([dtype] * len(tables), [x.dtype for x in outputs])
+      return [tf.cast(x, tf.float32) for x in outputs]
+
+    def cast(*args):
+      return [tf.cast(tf.cast(x, dtype), tf.float32) for x in sok.lookup_sparse(*args)]
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+      made = [model.Model("n", tables, narrow, initial),
+              model.Model("c", tables, cast, initial)]
+      train = [model.minimize(_adagrad(), m.loss, m.variables) for m in made]
+      session.run(tf.compat.v1.global_variables_initializer())
+      for step in range(3):
+        batches = model.draw(rng, tables, model.sizes_of(step))[hvd.rank()]
+        feed = model.merge(*[m.feed(batches) for m in made])
+        found = session.run([m.outputs for m in made], feed)
+        for a, b in zip(*found):
+          np.testing.assert_array_equal(a, b)
+        session.run(train, feed)
+      for (keys, values), (other_keys, other_values) in zip(
+          *session.run([m.contents() for m in made])):
+        np.testing.assert_array_equal(keys, other_keys)
+        for a, b in zip(values, other_values):
+          np.testing.assert_array_equal(a, b)
+
   def test_one_variable_twice_and_in_several_calls(self):
     table = model.Table(6, "sum", model.SPARSE, False, -1, 3)
     rng = np.random.RandomState(7)

@@ -218,7 +218,7 @@ REGISTER_OP("SokPool")
     .Input("served: variant")
     .Input("message: int64")
     .Input("splits: int32")
-    .Output("outputs: num_tables * float")
+    .Output("outputs: num_tables * Tout")
     .Attr("num_tables: int >= 1")
     .Attr("num_weights: int >= 0")
     .Attr("dims: list(int)")
@@ -229,6 +229,7 @@ REGISTER_OP("SokPool")
     .Attr("fingerprint: int")
     .Attr("call: string")
     .Attr("gradient_needs_rows: bool = false")
+    .Attr("Tout: {float, half, bfloat16} = DT_FLOAT")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_tables;
@@ -250,11 +251,12 @@ rows: The rows of the plan's keys, by rank, table, key.
 outputs: T matrices [B, D].
 call: The name of the lookup, the prefix of its collectives' names.
 gradient_needs_rows: Whether the combiner of one of the tables selects.
+Tout: Type of the outputs. Sums are float32, and rounded once.
 )doc");
 
 REGISTER_OP("SokPoolGrad")
     .Input("plan: variant")
-    .Input("grads: num_grads * float")
+    .Input("grads: num_grads * Tgrads")
     .Input("rows: Rows")
     .Input("weights: num_weights * float")
     .Output("message: Twire")
@@ -267,6 +269,7 @@ REGISTER_OP("SokPoolGrad")
     .Attr("wire: {'float32', 'float16', 'bfloat16'}")
     .Attr("num_ranks: int >= 1")
     .Attr("call: string")
+    .Attr("Tgrads: {float, half, bfloat16} = DT_FLOAT")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       int num_grads, num_ranks;
@@ -287,7 +290,7 @@ REGISTER_OP("SokPoolGrad")
 Sums the gradients of the distinct keys of this rank's batch, for their owners.
 
 plan: Output of SokRoute.
-grads: K gradients of outputs [B, D].
+grads: K gradients of outputs [B, D]. They are widened when they are read.
 rows: The input of SokPool, if the combiner of one of the tables selects.
 weights: The weights of the K tables, or nothing. The op does not read them, since the
   plan holds them; they are inputs so that this op can have a gradient for them.

@@ -28,8 +28,10 @@ using embedding_variable::AllocateTransferOutput;
 using embedding_variable::BadInput;
 using embedding_variable::CheckMatrix;
 using embedding_variable::Data;
+using embedding_variable::FloatsOf;
 using embedding_variable::MatrixShape;
 using embedding_variable::MutableData;
+using embedding_variable::MutableFloatsOf;
 using embedding_variable::PoolParallel;
 using embedding_variable::ToTf;
 using tensorflow::int32;
@@ -68,14 +70,11 @@ class HostCopies {
   explicit HostCopies(int count) : staged_(count) {}
 
   tensorflow::Status Make(OpKernelContext* context, int k,
-                          const TensorShape& shape, float** data) {
-    if (!embedding_variable::MakeTransferTensor(tensorflow::DT_FLOAT, shape,
-                                                &staged_[k])) {
-      TF_RETURN_IF_ERROR(
-          context->allocate_temp(tensorflow::DT_FLOAT, shape, &staged_[k],
-                                 embedding_variable::InCpuMemory()));
+                          tensorflow::DataType type, const TensorShape& shape) {
+    if (!embedding_variable::MakeTransferTensor(type, shape, &staged_[k])) {
+      TF_RETURN_IF_ERROR(context->allocate_temp(
+          type, shape, &staged_[k], embedding_variable::InCpuMemory()));
     }
-    *data = MutableData<float>(&staged_[k]);
     return tensorflow::Status();
   }
   Tensor* operator[](int k) { return &staged_[k]; }
@@ -111,7 +110,7 @@ class PoolOp : public OpKernel {
     }
     // False: outputs in GPU memory are pooled on the host and copied.
     const bool pools_on_device = on_gpu_ && buffer.on_device;
-    std::vector<float*> outputs(num_tables_);
+    std::vector<ev::MutableFloats> outputs(num_tables_);
     HostCopies staged(num_tables_);
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
     for (int t = 0; t < num_tables_; ++t) {
@@ -119,17 +118,20 @@ class PoolOp : public OpKernel {
       OP_REQUIRES_OK(context, MatrixShape(plan->batch_size(t), plan->dim(t),
                                           plan->name(t), &shape));
       if (!on_gpu_) {
+        Tensor output;
         OP_REQUIRES_OK(context,
-                       AllocateTransferOutput(context, t, shape, &outputs[t]));
+                       AllocateTransferOutput(context, t, shape, &output));
+        outputs[t] = MutableFloatsOf(output);
         continue;
       }
       Tensor* output = nullptr;
       OP_REQUIRES_OK(context, context->allocate_output(t, shape, &output));
       if (pools_on_device) {
-        outputs[t] = MutableData<float>(output);
+        outputs[t] = MutableFloatsOf(*output);
         continue;
       }
-      OP_REQUIRES_OK(context, staged.Make(context, t, shape, &outputs[t]));
+      OP_REQUIRES_OK(context, staged.Make(context, t, output->dtype(), shape));
+      outputs[t] = MutableFloatsOf(*staged[t]);
       copies.emplace_back(staged[t], output);
     }
     const bool is_trained = CallsWithGradients::Global().Has(call_);
@@ -209,7 +211,7 @@ class PoolGradOp : public OpKernel {
                 InvalidArgument("the gradient of a lookup over ", num_ranks_,
                                 " ranks got the route of one over ",
                                 plan->num_ranks()));
-    std::vector<const float*> grads;
+    std::vector<ev::ConstFloats> grads;
     for (size_t k = 0; k < tables_.size(); ++k) {
       const int t = tables_[k];
       OP_REQUIRES(
@@ -219,7 +221,7 @@ class PoolGradOp : public OpKernel {
       OP_REQUIRES_OK(context,
                      CheckMatrix(grad, plan->batch_size(t), plan->dim(t),
                                  plan->name(t), "the gradient of the lookup"));
-      grads.push_back(Data<float>(grad));
+      grads.push_back(FloatsOf(grad));
     }
     Tensor* splits = nullptr;
     OP_REQUIRES_OK(context, context->allocate_output(
@@ -274,7 +276,7 @@ class PoolGradOp : public OpKernel {
  private:
   // Sums the gradients in GPU memory, from where they are sent.
   tensorflow::Status SumOnDevice(OpKernelContext* context, RouteState* route,
-                                 const std::vector<const float*>& grads) {
+                                 const std::vector<ev::ConstFloats>& grads) {
     ev::DeviceStream stream;
     TF_RETURN_IF_ERROR(embedding_variable::GetDeviceStream(context, &stream));
     sok::ExchangeDevice* device = nullptr;
@@ -296,14 +298,13 @@ class PoolGradOp : public OpKernel {
 
   // Replaces gradients in GPU memory by host copies.
   tensorflow::Status CopyToHost(OpKernelContext* context, HostCopies* staged,
-                                std::vector<const float*>* grads) const {
+                                std::vector<ev::ConstFloats>* grads) const {
     if (!on_gpu_) return tensorflow::Status();
     std::vector<std::pair<const Tensor*, Tensor*>> copies;
     for (size_t k = 0; k < grads->size(); ++k) {
       const Tensor& grad = context->input(1 + k);
-      float* data = nullptr;
-      TF_RETURN_IF_ERROR(staged->Make(context, k, grad.shape(), &data));
-      (*grads)[k] = data;
+      TF_RETURN_IF_ERROR(staged->Make(context, k, grad.dtype(), grad.shape()));
+      (*grads)[k] = FloatsOf(*(*staged)[k]);
       copies.emplace_back(&grad, (*staged)[k]);
     }
     return embedding_variable::CopyFromGpu(context, copies);

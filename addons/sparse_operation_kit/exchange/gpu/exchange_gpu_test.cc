@@ -193,7 +193,8 @@ class ExchangeGpuTest : public ::testing::TestWithParam<WireType> {
     return count;
   }
 
-  std::vector<std::vector<float>> MakeOutputs(std::vector<float*>* addresses) {
+  std::vector<std::vector<float>> MakeOutputs(
+      std::vector<ev::MutableFloats>* addresses) {
     std::vector<std::vector<float>> outputs;
     for (const Table& table : tables_) {
       outputs.emplace_back(table.batch_size * table.dim, -1.0f);
@@ -224,7 +225,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
   const int64_t count = MakeRows(*expected, &rows);
   std::vector<int64_t> starts;
   ASSERT_OK(ChunkStartsOf(*expected, count, &starts));
-  std::vector<float*> addresses;
+  std::vector<ev::MutableFloats> addresses;
   const std::vector<std::vector<float>> outputs = MakeOutputs(&addresses);
   ASSERT_OK(PoolReceived(*expected, rows.ReserveOf<char>(1), count, GetParam(),
                          addresses, &pool_));
@@ -248,7 +249,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
       EXPECT_TRUE(message == other);
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
-      std::vector<float*> device_outputs;
+      std::vector<ev::MutableFloats> device_outputs;
       const std::vector<std::vector<float>> pooled =
           MakeOutputs(&device_outputs);
       ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
@@ -258,7 +259,7 @@ TEST_P(ExchangeGpuTest, RoutesAndPools) {
         EXPECT_TRUE(SameBits(outputs[t], pooled[t])) << tables_[t].name;
       }
       // Copies to the host what the CPU needs.
-      std::vector<float*> host_outputs;
+      std::vector<ev::MutableFloats> host_outputs;
       const std::vector<std::vector<float>> again = MakeOutputs(&host_outputs);
       ASSERT_OK(PoolReceived(*plan, rows.ReserveOf<char>(1), count, GetParam(),
                              host_outputs, &pool_));
@@ -276,14 +277,14 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInDeviceMemory) {
   const int64_t count = MakeRows(*expected, &rows);
   std::vector<int64_t> starts;
   ASSERT_OK(ChunkStartsOf(*expected, count, &starts));
-  std::vector<float*> addresses;
+  std::vector<ev::MutableFloats> addresses;
   const std::vector<std::vector<float>> outputs = MakeOutputs(&addresses);
   ASSERT_OK(PoolReceived(*expected, rows.ReserveOf<char>(1), count, GetParam(),
                          addresses, &pool_));
   const std::vector<int> tables = {4, 0, 1, 2, 3};
   std::mt19937 random(9);
   std::vector<std::vector<float>> grads;
-  std::vector<const float*> host_grads;
+  std::vector<ev::ConstFloats> host_grads;
   for (int t : tables) {
     grads.emplace_back(tables_[t].batch_size * tables_[t].dim);
     for (float& x : grads.back()) {
@@ -302,7 +303,7 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInDeviceMemory) {
       std::unique_ptr<DeviceRoute> route;
       ASSERT_OK(device_->StartRoute(plan, &route));
       std::vector<std::shared_ptr<char>> memory(2 * tables.size() + 1);
-      std::vector<float*> device_outputs;
+      std::vector<ev::MutableFloats> device_outputs;
       for (size_t t = 0; t < outputs.size(); ++t) {
         ASSERT_OK(device_->Allocate(outputs[t].size() * sizeof(float) + 1,
                                     &memory[t]));
@@ -322,12 +323,12 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInDeviceMemory) {
                                     reinterpret_cast<char*>(pooled.data())));
         EXPECT_TRUE(SameBits(outputs[t], pooled)) << tables_[t].name;
       }
-      std::vector<const float*> device_grads;
+      std::vector<ev::ConstFloats> device_grads;
       for (size_t k = 0; k < tables.size(); ++k) {
         std::shared_ptr<char>& block = memory[tables.size() + k];
         const size_t size = grads[k].size() * sizeof(float);
         ASSERT_OK(device_->Allocate(size + 1, &block));
-        ASSERT_EQ(0, cudaMemcpy(block.get(), host_grads[k], size, 1));
+        ASSERT_EQ(0, cudaMemcpy(block.get(), host_grads[k].data(), size, 1));
         device_grads.push_back(reinterpret_cast<const float*>(block.get()));
       }
       ASSERT_OK(device_->Allocate(bytes, &memory.back()));
@@ -340,6 +341,62 @@ TEST_P(ExchangeGpuTest, PoolsAndSumsInDeviceMemory) {
       ASSERT_OK(device_->CopyDown(memory.back().get(), bytes, &summed[0]));
       EXPECT_TRUE(message == summed) << way;
     }
+  }
+}
+
+// Narrow outputs and gradients have the bits of the CPU's.
+TEST_P(ExchangeGpuTest, PoolsAndSumsNarrowNumbersInDeviceMemory) {
+  const std::shared_ptr<const RoutePlan> plan = MakeRoute(kUploaded);
+  ev::TransferScratch rows;
+  const int64_t count = MakeRows(*plan, &rows);
+  std::vector<int64_t> starts;
+  ASSERT_OK(ChunkStartsOf(*plan, count, &starts));
+  const std::vector<int> tables = {4, 0, 1, 2, 3};
+  const std::vector<int64_t> message_starts = ChunkStarts(*plan, tables);
+  const int64_t message_bytes = count * WireBytes(GetParam());
+  for (ev::FloatType type :
+       {ev::FloatType::kFloat16, ev::FloatType::kBFloat16}) {
+    const std::shared_ptr<const RoutePlan> own = MakeRoute(kUploaded);
+    std::unique_ptr<DeviceRoute> route;
+    ASSERT_OK(device_->StartRoute(own, &route));
+    std::vector<std::string> outputs;
+    std::vector<ev::MutableFloats> on_host, on_device;
+    std::vector<std::shared_ptr<char>> memory;
+    for (const Table& table : tables_) {
+      outputs.emplace_back(2 * table.batch_size * table.dim, 'x');
+      memory.emplace_back();
+      ASSERT_OK(device_->Allocate(outputs.back().size() + 1, &memory.back()));
+      on_device.emplace_back(memory.back().get(), type);
+    }
+    for (std::string& output : outputs) on_host.emplace_back(&output[0], type);
+    ASSERT_OK(PoolReceived(*plan, rows.ReserveOf<char>(1), count, GetParam(),
+                           on_host, &pool_));
+    const ev::DeviceStream stream = device_->stream();
+    std::shared_ptr<StreamEvent> done;
+    ASSERT_OK(route->StartPool(rows.ReserveOf<char>(1), GetParam(), nullptr,
+                               starts, on_device, &stream, &done));
+    ASSERT_OK(done->Wait());
+    std::vector<ev::ConstFloats> host_grads, device_grads;
+    for (size_t t = 0; t < outputs.size(); ++t) {
+      std::string pooled(outputs[t].size(), 'y');
+      ASSERT_OK(device_->CopyDown(memory[t].get(), pooled.size(), &pooled[0]));
+      EXPECT_TRUE(outputs[t] == pooled) << tables_[t].name;
+    }
+    // The outputs are the gradients.
+    for (int t : tables) {
+      host_grads.emplace_back(outputs[t].data(), type);
+      device_grads.emplace_back(memory[t].get(), type);
+    }
+    std::string message(message_bytes, 'x'), summed(message_bytes, 'y');
+    ASSERT_OK(PoolGradient(*plan, nullptr, tables, host_grads, GetParam(),
+                           &message[0], &pool_));
+    std::shared_ptr<char> on_gpu;
+    ASSERT_OK(device_->Allocate(message_bytes, &on_gpu));
+    ASSERT_OK(route->SumGradients(tables, device_grads, stream, message_starts,
+                                  GetParam(), on_gpu.get(), &done));
+    ASSERT_OK(done->Wait());
+    ASSERT_OK(device_->CopyDown(on_gpu.get(), message_bytes, &summed[0]));
+    EXPECT_TRUE(message == summed);
   }
 }
 

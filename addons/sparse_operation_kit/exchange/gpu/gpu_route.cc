@@ -32,8 +32,8 @@ using ev::gpu::WorkContext;
 // Ids per sort, unless one table has more.
 constexpr int64_t kMostIds = int64_t{1} << 29;
 
-bool IsByFours(const float* memory) {
-  return reinterpret_cast<uintptr_t>(memory) % (4 * sizeof(float)) == 0;
+bool IsByFours(const void* memory, ev::FloatType type) {
+  return reinterpret_cast<uintptr_t>(memory) % (4 * ev::FloatBytes(type)) == 0;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ Status GpuRoute::Start() {
 Status GpuRoute::StartPool(const char* rows, WireType wire,
                            const std::shared_ptr<StreamEvent>& rows_ready,
                            Span<const int64_t> chunk_starts,
-                           Span<float* const> outputs,
+                           Span<const ev::MutableFloats> outputs,
                            const ev::DeviceStream* stream,
                            std::shared_ptr<StreamEvent>* done) {
   if (is_pooled_)
@@ -96,23 +96,24 @@ Status GpuRoute::StartPool(const char* rows, WireType wire,
 Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
                              const std::shared_ptr<StreamEvent>& rows_ready,
                              Span<const int64_t> chunk_starts,
-                             Span<float* const> outputs,
+                             Span<const ev::MutableFloats> outputs,
                              const ev::DeviceStream* stream,
                              std::shared_ptr<StreamEvent>* done) {
   const int num_tables = plan_->num_tables();
-  std::vector<float*> device_outputs(outputs.begin(), outputs.end());
+  std::vector<ev::MutableFloats> device_outputs(outputs.begin(), outputs.end());
   if (stream == nullptr) {
     Parts parts;
     std::vector<size_t> at;
     for (int t = 0; t < num_tables; ++t) {
       const RoutedTable& table = plan_->routed(t);
-      at.push_back(
-          parts.AddBytes(table.batch_size * table.dim * sizeof(float)));
+      at.push_back(parts.AddBytes(table.batch_size * table.dim *
+                                  ev::FloatBytes(outputs[t].type())));
     }
     EV_RETURN_IF_ERROR(memory_->Allocate(parts.bytes(), &outputs_));
     for (int t = 0; t < num_tables; ++t) {
       if (device_outputs[t] == nullptr) continue;
-      device_outputs[t] = reinterpret_cast<float*>(outputs_.get() + at[t]);
+      device_outputs[t] =
+          ev::MutableFloats(outputs_.get() + at[t], outputs[t].type());
     }
   }
   char* const device = context_->device();
@@ -124,7 +125,7 @@ Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
     if (device_outputs[t] == nullptr || table.batch_size == 0) continue;
     if (stream != nullptr) {
       EV_RETURN_IF_ERROR(
-          ev::gpu::CheckIsOn(device_, device_outputs[t], "the output"));
+          ev::gpu::CheckIsOn(device_, device_outputs[t].data(), "the output"));
     }
     tables[num_pooled++] = Describe(t, chunk_starts, device_outputs[t]);
     most = std::max(most, table.batch_size * table.dim);
@@ -153,11 +154,12 @@ Status GpuRoute::EnqueuePool(const char* rows, WireType wire,
   }
   for (int t = 0; t < num_tables; ++t) {
     const RoutedTable& table = plan_->routed(t);
-    const size_t bytes = table.batch_size * table.dim * sizeof(float);
+    const size_t bytes =
+        table.batch_size * table.dim * ev::FloatBytes(outputs[t].type());
     if (outputs[t] == nullptr || bytes == 0) continue;
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(outputs[t], device_outputs[t],
-                                            bytes, cudaMemcpyDeviceToHost,
-                                            context_->stream()));
+    EV_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(outputs[t].data(), device_outputs[t].data(), bytes,
+                        cudaMemcpyDeviceToHost, context_->stream()));
   }
   return Status::OK();
 }
@@ -195,13 +197,13 @@ GpuRoute::Samples GpuRoute::SamplesOf(int t) const {
 }
 
 PooledTable GpuRoute::Describe(int t, Span<const int64_t> chunk_starts,
-                               float* out) {
+                               ev::MutableFloats out) {
   const RoutedTable& table = plan_->routed(t);
   const int num_tables = plan_->num_tables(), num_ranks = plan_->num_ranks();
   const size_t at = numbers_at_ + t * (2 * num_ranks + 1) * sizeof(int64_t);
   int64_t* const numbers = reinterpret_cast<int64_t*>(context_->host() + at);
   PooledTable pooled;
-  pooled.by_fours = table.dim % 4 == 0 && IsByFours(out);
+  pooled.by_fours = table.dim % 4 == 0 && IsByFours(out.data(), out.type());
   for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
   for (int r = 0; r < num_ranks; ++r) {
     const int64_t chunk = chunk_starts[r * num_tables + t];
@@ -214,7 +216,8 @@ PooledTable GpuRoute::Describe(int t, Span<const int64_t> chunk_starts,
   pooled.offsets = samples.offsets;
   pooled.inverse = samples.inverse;
   pooled.places = samples.places;
-  pooled.out = out;
+  pooled.out = out.data();
+  pooled.out_type = out.type();
   pooled.num_samples = table.batch_size;
   pooled.dim = table.dim;
   pooled.combiner = table.combiner;
@@ -222,7 +225,7 @@ PooledTable GpuRoute::Describe(int t, Span<const int64_t> chunk_starts,
 }
 
 Status GpuRoute::SumGradients(Span<const int> tables,
-                              Span<const float* const> grads,
+                              Span<const ev::ConstFloats> grads,
                               const ev::DeviceStream& stream,
                               Span<const int64_t> chunk_starts, WireType wire,
                               char* message,
@@ -250,14 +253,15 @@ Status GpuRoute::SumGradients(Span<const int> tables,
   return Status::OK();
 }
 
-SummedTable GpuRoute::DescribeSum(int t, const float* grads,
+SummedTable GpuRoute::DescribeSum(int t, ev::ConstFloats grads,
                                   const int64_t* chunk_starts, size_t stride,
                                   int64_t* numbers) const {
   const RoutedTable& table = plan_->routed(t);
   const int num_ranks = plan_->num_ranks();
   SummedTable summed;
-  summed.grads = grads;
-  summed.by_fours = table.dim % 4 == 0 && IsByFours(grads);
+  summed.grads = reinterpret_cast<const float*>(grads.data());
+  summed.grad_type = grads.type();
+  summed.by_fours = table.dim % 4 == 0 && IsByFours(grads.data(), grads.type());
   for (int r = 0; r <= num_ranks; ++r) numbers[r] = table.starts[r];
   for (int r = 0; r < num_ranks; ++r) {
     const int64_t chunk = chunk_starts[r * stride];
@@ -275,7 +279,8 @@ SummedTable GpuRoute::DescribeSum(int t, const float* grads,
   return summed;
 }
 
-Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
+Status GpuRoute::SumSome(Span<const int> tables,
+                         Span<const ev::ConstFloats> grads,
                          const ev::DeviceStream& stream,
                          Span<const int64_t> chunk_starts, WireType wire,
                          size_t begin, size_t end, char* message,
@@ -304,7 +309,7 @@ Status GpuRoute::SumSome(Span<const int> tables, Span<const float* const> grads,
     const RoutedTable& table = plan_->routed(tables[begin + k]);
     if (table.num_ids > 0) {
       EV_RETURN_IF_ERROR(
-          ev::gpu::CheckIsOn(device_, grads[begin + k], "the gradient"));
+          ev::gpu::CheckIsOn(device_, grads[begin + k].data(), "the gradient"));
     }
     sums_at[k] =
         parts.AddBytes(ev::gpu::LongSumBytes(table.num_ids, table.dim));

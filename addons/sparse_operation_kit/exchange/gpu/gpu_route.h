@@ -41,12 +41,12 @@ class GpuRoute : public DeviceRoute {
   ev::Status StartPool(const char* rows, WireType wire,
                        const std::shared_ptr<StreamEvent>& ready,
                        ev::Span<const int64_t> chunk_starts,
-                       ev::Span<float* const> outputs,
+                       ev::Span<const ev::MutableFloats> outputs,
                        const ev::DeviceStream* stream,
                        std::shared_ptr<StreamEvent>* done) override;
   ev::Status Wait() override;
   ev::Status SumGradients(ev::Span<const int> tables,
-                          ev::Span<const float* const> grads,
+                          ev::Span<const ev::ConstFloats> grads,
                           const ev::DeviceStream& stream,
                           ev::Span<const int64_t> chunk_starts, WireType wire,
                           char* message,
@@ -62,23 +62,24 @@ class GpuRoute : public DeviceRoute {
   ev::Status EnqueuePool(const char* rows, WireType wire,
                          const std::shared_ptr<StreamEvent>& ready,
                          ev::Span<const int64_t> chunk_starts,
-                         ev::Span<float* const> outputs,
+                         ev::Span<const ev::MutableFloats> outputs,
                          const ev::DeviceStream* stream,
                          std::shared_ptr<StreamEvent>* done);
   // Table t's arrays in GPU memory.
   Samples SamplesOf(int t) const;
   size_t NumbersBytes() const;
-  PooledTable Describe(int t, ev::Span<const int64_t> chunk_starts, float* out);
+  PooledTable Describe(int t, ev::Span<const int64_t> chunk_starts,
+                       ev::MutableFloats out);
   // Describes table t's sum without what depends on the other tables. Writes
   // its key starts [ranks + 1] and chunk starts [ranks] to 'numbers'. The chunk
   // start of rank r is chunk_starts[r * stride].
-  SummedTable DescribeSum(int t, const float* grads,
+  SummedTable DescribeSum(int t, ev::ConstFloats grads,
                           const int64_t* chunk_starts, size_t stride,
                           int64_t* numbers) const;
   // SumGradients for tables [begin, end) of 'tables'. Runs after *done, and
   // replaces it.
   ev::Status SumSome(ev::Span<const int> tables,
-                     ev::Span<const float* const> grads,
+                     ev::Span<const ev::ConstFloats> grads,
                      const ev::DeviceStream& stream,
                      ev::Span<const int64_t> chunk_starts, WireType wire,
                      size_t begin, size_t end, char* message,

@@ -79,7 +79,7 @@ __device__ __forceinline__ Pack<kWidth> SumOf(const SummedTable& table,
   const auto at = [&](int32_t k) {
     const int64_t sample = samples[k];
     Pack<kWidth> grad =
-        Load<WireType::kFloat32, kWidth>(table.grads + sample * table.dim + c);
+        LoadTyped<kWidth>(table.grads, table.grad_type, sample * table.dim + c);
     if (table.factors != nullptr) {
       const float factor = table.factors[sample];
 #pragma unroll
@@ -141,9 +141,11 @@ __global__ void __launch_bounds__(ev::gpu::kSumThreads, 2)
   gradients.samples = samples + table.first_id;
   gradients.factors = table.factors;
   gradients.grads = table.grads;
+  gradients.grad_type = table.grad_type;
   const bool is_aligned =
-      table.dim % 4 == 0 &&
-      reinterpret_cast<uintptr_t>(table.grads) % sizeof(float4) == 0;
+      table.dim % 4 == 0 && reinterpret_cast<uintptr_t>(table.grads) %
+                                    (4 * ev::FloatBytes(table.grad_type)) ==
+                                0;
   if (is_aligned) {
     ev::gpu::SumLongKeys<float4>(gradients, table.num_keys, table.num_ids,
                                  table.dim, table.long_sums, &shared);

@@ -25,11 +25,12 @@ struct SummedTable {
   const int32_t* places = nullptr;   // [U] into the keys, or null
   const int64_t* starts = nullptr;   // [W + 1]: rank r's first key
   const int64_t* chunks = nullptr;   // [W]: start of the sums, in numbers
-  const float* grads = nullptr;      // [B, dim]
-  const float* factors = nullptr;    // [B], or null: ones
-  float* long_sums = nullptr;        // ev::gpu::LongSumBytes, scratch
-  int64_t first_id = 0;              // among all ids of the call
-  int64_t first_key = 0;             // among all keys of the call
+  const float* grads = nullptr;      // [B, dim], of grad_type
+  ev::FloatType grad_type = ev::FloatType::kFloat32;
+  const float* factors = nullptr;  // [B], or null: ones
+  float* long_sums = nullptr;      // ev::gpu::LongSumBytes, scratch
+  int64_t first_id = 0;            // among all ids of the call
+  int64_t first_key = 0;           // among all keys of the call
   int64_t num_ids = 0;
   int64_t num_keys = 0;
   int64_t num_samples = 0;

@@ -81,7 +81,7 @@ __device__ __forceinline__ void PoolTable(
         for (int k = 0; k < kWidth; ++k) sum.x[k] = sum.x[k] / divisor;
       }
     }
-    Store<kWidth>(sum, table.out + e * kWidth);
+    StoreTyped<kWidth>(sum, table.out, table.out_type, e * kWidth);
   }
 }
 

@@ -38,8 +38,9 @@ struct PooledTable {
   const int32_t* places = nullptr;   // [U] into the keys, or null
   const int64_t* starts = nullptr;   // [W + 1]: rank r's first key
   const int64_t* chunks = nullptr;   // [W]: start of the rows, in numbers
-  float* out = nullptr;              // [B, dim]
-  int64_t num_samples = 0;           // B
+  void* out = nullptr;               // [B, dim], of out_type
+  ev::FloatType out_type = ev::FloatType::kFloat32;
+  int64_t num_samples = 0;  // B
   int64_t dim = 0;
   ev::Combiner combiner = ev::Combiner::kSum;
   // Whether the offsets of rows and chunks are multiples of four.

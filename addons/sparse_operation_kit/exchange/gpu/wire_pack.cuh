@@ -90,6 +90,33 @@ __device__ __forceinline__ void Store(const Pack<kWidth>& pack, float* to) {
   StoreAs<WireType::kFloat32, kWidth>(pack, to);
 }
 
+// The same for a type that is given at run time, from or to number 'at'.
+template <int kWidth>
+__device__ __forceinline__ Pack<kWidth> LoadTyped(const void* from,
+                                                  ev::FloatType type,
+                                                  int64_t at) {
+  const uint16_t* const narrow = static_cast<const uint16_t*>(from) + at;
+  if (type == ev::FloatType::kFloat32) {
+    return Load<WireType::kFloat32, kWidth>(static_cast<const float*>(from) +
+                                            at);
+  }
+  return type == ev::FloatType::kFloat16
+             ? Load<WireType::kFloat16, kWidth>(narrow)
+             : Load<WireType::kBFloat16, kWidth>(narrow);
+}
+template <int kWidth>
+__device__ __forceinline__ void StoreTyped(const Pack<kWidth>& pack, void* to,
+                                           ev::FloatType type, int64_t at) {
+  uint16_t* const narrow = static_cast<uint16_t*>(to) + at;
+  if (type == ev::FloatType::kFloat32) {
+    Store<kWidth>(pack, static_cast<float*>(to) + at);
+  } else if (type == ev::FloatType::kFloat16) {
+    StoreAs<WireType::kFloat16, kWidth>(pack, narrow);
+  } else {
+    StoreAs<WireType::kBFloat16, kWidth>(pack, narrow);
+  }
+}
+
 // Calls function.Run<wire>().
 template <typename Function>
 void ForWire(WireType wire, const Function& function) {

@@ -186,7 +186,7 @@ class LoopbackJob {
     AllToAll(rows, splits, &received_rows_);
     outputs->assign(num_ranks, PerRank<float>(num_tables));
     for (int r = 0; r < num_ranks; ++r) {
-      std::vector<float*> out;
+      std::vector<ev::MutableFloats> out;
       for (int t = 0; t < num_tables; ++t) {
         (*outputs)[r][t].resize(bags[r][t].batch_size() * specs_[t].dim);
         out.push_back((*outputs)[r][t].data());
@@ -216,7 +216,7 @@ class LoopbackJob {
         bytes += splits[r].back();
       }
       messages[r].resize(bytes);
-      std::vector<const float*> in;
+      std::vector<ev::ConstFloats> in;
       for (const auto& grad : grads[r]) in.push_back(grad.data());
       // Half of the ranks pass a grouping, the others do not.
       std::shared_ptr<const RouteOccurrences> occurrences;

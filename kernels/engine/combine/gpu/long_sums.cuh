@@ -81,6 +81,7 @@ __device__ void SumLongKeys(const PooledGradients& gradients, int64_t num_keys,
   sum.from.weights = gradients.weights;
   sum.from.factors = gradients.factors;
   sum.from.grads = gradients.grads;
+  sum.from.grad_type = gradients.grad_type;
   sum.dim = dim;
   for (int64_t i = blockIdx.x; i < groups * cuts; i += gridDim.x) {
     const int64_t first_stretch = i / cuts * kLongStretches;

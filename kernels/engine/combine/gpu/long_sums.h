@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/engine/base/float_type.h"
+
 namespace ev {
 namespace gpu {
 
@@ -21,7 +23,8 @@ struct PooledGradients {
   // At most one of them.
   const float* weights = nullptr;  // of each occurrence
   const float* factors = nullptr;  // of each sample
-  const float* grads = nullptr;    // [B, dim]
+  const float* grads = nullptr;    // [B, dim], of grad_type
+  FloatType grad_type = FloatType::kFloat32;
 };
 
 // A block sums the keys with at least this many occurrences. Starting a block

@@ -94,7 +94,7 @@ class PooledTypesTest : public ::testing::TestWithParam<Case> {
   std::shared_ptr<const LookupPlan> plan_;
 };
 
-TEST_P(PooledTypesTest, HaveTheBitsOfCasts) {
+TEST_P(PooledTypesTest, OutputsAndGradientsHaveTheBitsOfCasts) {
   for (int64_t dim : {5, 16, 72}) {
     Make(dim);
     std::vector<float> wide(kBatch * dim), grads(kBatch * dim);

@@ -229,8 +229,8 @@ def lookup_sparse(params, sp_ids, sp_weights, combiners, output_dtype=None):
     with eager_exchange.root_scope("sok_exchange") as call, ops.device(None), \
         ops.device(_DEVICE):
       outputs += _lookup(part, call, on_device,
-                         _device_of(part) if on_device else _DEVICE)
-  return [math_ops.cast(output, dtype) for output in outputs]
+                         _device_of(part) if on_device else _DEVICE, dtype)
+  return outputs
 
 
 def _device_of(requests):
@@ -261,8 +261,8 @@ def _parts(requests):
   return [requests[begin:end] for begin, end in zip(ends, ends[1:])]
 
 
-def _lookup(requests, call, on_device, device):
-  """Builds the ops of one call, or of one part of it, on `device`."""
+def _lookup(requests, call, on_device, device, dtype):
+  """Builds the ops of one call, or of one part of it, with outputs of `dtype`."""
   num_ranks = communication.num_ranks()
   tables = [r.parts[0] for r in requests]
   names = [t.op.name for t in tables]
@@ -332,7 +332,9 @@ def _lookup(requests, call, on_device, device):
     outputs = list(taped.run(
         _gen.sok_pool, handles, weights, route, received, served, keys, key_splits,
         dims=dims, call=call, gradient_needs_rows=any(_selects(r) for r in requests),
-        name="pool", **attributes))
+        # The gradient of weights needs the float32 outputs.
+        Tout=dtypes.float32 if weights else dtype, name="pool", **attributes))
+    outputs = [math_ops.cast(output, dtype) for output in outputs]
   for request, output in zip(requests, outputs):
     output.set_shape([request.static_batch, request.dim])
   watch.start()
@@ -557,7 +559,8 @@ def _sok_pool_grad_grad(op, grad, _):
         tables=tables, dims=[tensor_shape.dimension_value(d.shape[1]) for d in dense],
         wire=op.get_attr("wire"), name="pool_given_rows")
     of_weights = _weight_gradients(op, route, grad, dense, pooled, weights)
-  return [None] + list(pooled) + [None] * len(received) + of_weights
+  of_grads = [math_ops.cast(p, d.dtype) for p, d in zip(pooled, dense)]
+  return [None] + of_grads + [None] * len(received) + of_weights
 
 
 @ops.RegisterGradient("SokPoolGivenRows")
