@@ -37,7 +37,7 @@ EV_HOST_DEVICE U RoundToBFloat16(F f) {
   // Rounding could turn a NaN into zero. Setting the quiet bit keeps it a NaN
   // with its sign.
   const U nan = (u >> 16) | 0x40u;
-  return (u & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded;
+  return f == f ? rounded : nan;
 }
 
 template <typename U, typename F>

@@ -43,29 +43,65 @@ EV_READS_LIVE_ROWS_INLINE void Store8(float* p, F8 v) {
   *reinterpret_cast<F8*>(p) = v;
 }
 
-// The bits of eight numbers, and those of eight narrow numbers at any address.
-typedef uint32_t U8 __attribute__((vector_size(32)));
+// Narrow numbers at any address. Their arithmetic is done in fours, since AVX
+// has no integer arithmetic on vectors of eight.
 typedef uint16_t H8 __attribute__((vector_size(16), aligned(2), may_alias));
+typedef uint16_t H4 __attribute__((vector_size(8), aligned(2), may_alias));
+typedef uint32_t U4 __attribute__((vector_size(16)));
+typedef float F4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-inline __attribute__((always_inline)) U8 LoadBits8(const void* p) {
-  return __builtin_convertvector(*static_cast<const H8*>(p), U8);
-}
-inline __attribute__((always_inline)) void StoreBits8(void* p, U8 bits) {
-  *static_cast<H8*>(p) = __builtin_convertvector(bits, H8);
-}
+// Whether the processor converts float16 by instructions. (Those with AVX that
+// do not are from 2011 and 2012.)
+inline const bool kConvertsFloat16 = [] {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("f16c") != 0;
+}();
 
-// The same for narrow numbers. They round and widen as base/float_math.h does.
+// The same for narrow numbers. They round and widen as base/float_math.h does,
+// except perhaps for the bits of a NaN.
+inline __attribute__((noinline)) F8 WidenInFours(const Float16* p) {
+  float wide[8];
+  for (int k = 0; k < 8; k += 4) {
+    const H4 bits = *reinterpret_cast<const H4*>(p + k);
+    *reinterpret_cast<F4*>(wide + k) =
+        WidenFloat16<F4>(__builtin_convertvector(bits, U4));
+  }
+  return Load8(wide);
+}
 inline __attribute__((always_inline)) F8 Load8(const Float16* p) {
-  return WidenFloat16<F8>(LoadBits8(p));
+  if (!kConvertsFloat16) return WidenInFours(p);
+  F8 wide;
+  asm("vcvtph2ps %1, %0"
+      : "=x"(wide)
+      : "m"(*reinterpret_cast<const H8*>(p)));
+  return wide;
 }
 inline __attribute__((always_inline)) F8 Load8(const BFloat16* p) {
-  return WidenBFloat16<F8>(LoadBits8(p));
+  typedef uint32_t U8 __attribute__((vector_size(32)));
+  return WidenBFloat16<F8>(
+      __builtin_convertvector(*reinterpret_cast<const H8*>(p), U8));
+}
+
+template <typename Round>
+inline __attribute__((always_inline)) void StoreFours(void* p, F8 v,
+                                                      const Round& round) {
+  for (int k = 0; k < 8; k += 4) {
+    const F4 four = {v[k], v[k + 1], v[k + 2], v[k + 3]};
+    const U4 bits = round(four);
+    *reinterpret_cast<H4*>(static_cast<uint16_t*>(p) + k) =
+        __builtin_convertvector(bits, H4);
+  }
 }
 inline __attribute__((always_inline)) void Store8(Float16* p, F8 v) {
-  StoreBits8(p, RoundToFloat16<U8>(v));
+  if (!kConvertsFloat16) {
+    return StoreFours(p, v, [](F4 four) { return RoundToFloat16<U4>(four); });
+  }
+  asm("vcvtps2ph $0, %1, %0"  // to nearest, ties to even
+      : "=m"(*reinterpret_cast<H8*>(p))
+      : "x"(v));
 }
 inline __attribute__((always_inline)) void Store8(BFloat16* p, F8 v) {
-  StoreBits8(p, RoundToBFloat16<U8>(v));
+  StoreFours(p, v, [](F4 four) { return RoundToBFloat16<U4>(four); });
 }
 
 // Prefetches the cache lines of 'count' numbers.

@@ -6,6 +6,7 @@
 
 #include "kernels/engine/combine/row_math.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -30,6 +31,8 @@ TYPED_TEST(RowMathTest, EveryNarrowNumberWidensLikeASingleOne) {
     const F8 wide = Load8(numbers.data() + 1);
     for (int k = 0; k < 8; ++k) {
       const float expected = Widen(numbers[k + 1]), found = wide[k];
+      ASSERT_EQ(std::isnan(expected), std::isnan(found));
+      if (std::isnan(expected)) continue;
       ASSERT_EQ(0, std::memcmp(&expected, &found, sizeof(float)))
           << numbers[k + 1].bits;
     }
@@ -52,7 +55,32 @@ TYPED_TEST(RowMathTest, FloatsRoundLikeASingleOne) {
     for (int k = 0; k < 8; ++k) {
       TypeParam expected;
       Narrow(floats[k], &expected);
+      if (std::isnan(floats[k])) {
+        ASSERT_TRUE(std::isnan(Widen(rounded[k + 1])));
+        continue;
+      }
       ASSERT_EQ(expected.bits, rounded[k + 1].bits) << first << " " << k;
+    }
+  }
+}
+
+// What processors without such instructions run.
+TEST(RowMathInFoursTest, EveryFloat16ConvertsLikeASingleOne) {
+  for (uint32_t bits = 0; bits < 65536; bits += 8) {
+    Float16 numbers[8], again[8];
+    for (uint32_t k = 0; k < 8; ++k) {
+      numbers[k].bits = static_cast<uint16_t>(bits + k);
+    }
+    const F8 wide = WidenInFours(numbers);
+    StoreFours(again, wide, [](F4 four) { return RoundToFloat16<U4>(four); });
+    for (int k = 0; k < 8; ++k) {
+      const float expected = Widen(numbers[k]);
+      if (std::isnan(expected)) {
+        ASSERT_TRUE(std::isnan(wide[k]) && std::isnan(Widen(again[k])));
+        continue;
+      }
+      ASSERT_EQ(expected, wide[k]);
+      ASSERT_EQ(numbers[k].bits, again[k].bits);
     }
   }
 }
