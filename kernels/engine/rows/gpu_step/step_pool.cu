@@ -121,9 +121,9 @@ Status StepCall::BringOutputs(int begin, int end) {
         bytes = tables_[t].out_at + tables_[t].out_bytes() - first.out_at;
       }
     }
-    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
-        to, first.out.data(), bytes, cudaMemcpyDeviceToHost,
-        context_->stream()));
+    EV_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, first.out.data(), bytes,
+                                            cudaMemcpyDeviceToHost,
+                                            context_->stream()));
   }
   return Status::OK();
 }
