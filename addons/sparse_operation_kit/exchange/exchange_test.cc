@@ -13,7 +13,6 @@
 #include <tuple>
 
 #include "addons/sparse_operation_kit/exchange/testing/loopback.h"
-#include "kernels/engine/base/float_math.h"
 #include "kernels/engine/embedding/lookup/pooled_lookup.h"
 #include "kernels/engine/testing/storage_under_test.h"
 #include "kernels/engine/testing/thread_pool.h"
@@ -656,46 +655,6 @@ TEST(ExchangeErrors, TableThatIsNotInitialized) {
                                   WireType::kFloat32, rows, nullptr, &plan);
   EXPECT_EQ(status.code(), ev::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("blank"), std::string::npos);
-}
-
-// Narrow outputs are rounded once, and narrow gradients are widened.
-TEST_P(ExchangeTest, NarrowOutputsAndGradientsHaveTheBitsOfCasts) {
-  LoopbackJob::Options options = TestOptions();
-  options.num_ranks = num_ranks();
-  LoopbackJob job(options, {{"t", 12, Combiner::kMean, {0}}}, {0.3f});
-  std::vector<std::vector<Bag>> bags(num_ranks());
-  std::mt19937 rng(3);
-  for (auto& bag : bags) bag = {RandomBag(&rng, 20, 5, 30, false)};
-  std::vector<PerRank<float>> outputs;
-  ASSERT_TRUE(job.Forward(bags, &outputs).ok());
-  const std::vector<int> tables = {0};
-  for (int r = 0; r < num_ranks(); ++r) {
-    const std::vector<float>& wide = outputs[r][0];
-    std::vector<uint16_t> narrow(wide.size());
-    const ev::MutableFloats out[] = {
-        {reinterpret_cast<char*>(narrow.data()), ev::FloatType::kFloat16}};
-    ASSERT_TRUE(PoolReceived(job.route(r), job.received_rows(r),
-                             job.num_floats(r), WireType::kFloat32,
-                             ev::Span<const ev::MutableFloats>(out, 1), nullptr)
-                    .ok());
-    std::vector<float> widened;
-    for (size_t i = 0; i < wide.size(); ++i) {
-      ASSERT_EQ(ev::ToFloat16(wide[i]), narrow[i]) << i;
-      widened.push_back(ev::FromFloat16(narrow[i]));
-    }
-    const ev::ConstFloats grads[] = {
-        {widened.data()},
-        {reinterpret_cast<char*>(narrow.data()), ev::FloatType::kFloat16}};
-    std::vector<float> sums[2];
-    for (int k = 0; k < 2; ++k) {
-      sums[k].assign(job.num_floats(r) + 1, -77.0f);
-      ASSERT_TRUE(PoolGradient(job.route(r), nullptr, tables,
-                               ev::Span<const ev::ConstFloats>(grads + k, 1),
-                               WireType::kFloat32, sums[k].data(), nullptr)
-                      .ok());
-    }
-    EXPECT_EQ(sums[0], sums[1]);
-  }
 }
 
 TEST(ExchangeErrors, RowsOfAnotherSize) {

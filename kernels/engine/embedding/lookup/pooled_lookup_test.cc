@@ -677,19 +677,17 @@ TEST_F(PooledErrorTest, CountsThatDoNotFit) {
   const std::vector<PooledInput> inputs = {
       f.Input(table_.get(), Combiner::kSum)};
   std::shared_ptr<const LookupPlan> plan;
-  EXPECT_EQ(StatusCode::kInvalidArgument,
-            PooledForward(inputs, {table_}, Span<float* const>(), &pool_, &plan)
-                .code());
   float out[8];
-  const std::vector<float*> outs = {out};
+  const std::vector<float*> outs = {out}, no_outs;
+  EXPECT_EQ(StatusCode::kInvalidArgument,
+            PooledForward(inputs, {table_}, no_outs, &pool_, &plan).code());
   EXPECT_EQ(StatusCode::kInvalidArgument,
             PooledForward(inputs, {MakeTable("other", 4)}, outs, &pool_, &plan)
                 .code());
   ASSERT_OK(PooledForward(inputs, {table_}, outs, &pool_, &plan));
-  EXPECT_EQ(
-      StatusCode::kInvalidArgument,
-      PooledBackward(*plan, Span<const float* const>(), {}, &pool_).code());
-  const std::vector<const float*> no_grads = {nullptr};
+  const std::vector<const float*> no_grads = {nullptr}, none;
+  EXPECT_EQ(StatusCode::kInvalidArgument,
+            PooledBackward(*plan, none, {}, &pool_).code());
   EXPECT_EQ(StatusCode::kInvalidArgument,
             PooledBackward(*plan, no_grads, outs, &pool_).code());
   EXPECT_EQ(StatusCode::kInvalidArgument,
