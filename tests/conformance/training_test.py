@@ -569,7 +569,7 @@ class LossScaleTest(parameterized.TestCase):
       ("_rewrite", _graph_rewrite, lambda: tf.train.AdagradOptimizer(.1)),
       ("_contrib", _contrib_dynamic, lambda: tf.train.AdagradOptimizer(.1)),
       ("_keras", _keras_dynamic, lambda: tf.keras.optimizers.Adagrad(.1)))
-  def test_dynamic_with_narrow_outputs(self, scaled, optimizer):
+  def test_narrow_outputs(self, scaled, optimizer):
     # Small enough for scaled gradients in float16.
     factors = [np.inf, .01, .01, np.nan, .01]
     found, sizes, steps = self._train("table", scaled, optimizer, "narrow", factors)

@@ -142,6 +142,45 @@ class CallTest(parameterized.TestCase):
       sok.layers.Embedding(2)(tf.constant([[1]]), weights=tf.constant([[1.]]))
 
 
+class MixedPolicyTest(parameterized.TestCase):
+
+  def _model(self, policy):
+    keras.mixed_precision.set_global_policy(policy)
+    self.addCleanup(keras.mixed_precision.set_global_policy, "float32")
+    inputs = keras.Input((1,), dtype="int64")
+    rows = sok.layers.Embedding(4, combiner="sum", initializer="ones", name="users")(inputs)
+    self.assertEqual(policy.replace("mixed_", ""), tf.as_dtype(rows.dtype).name)
+    outputs = keras.layers.Dense(1, dtype="float32", kernel_initializer="ones")(rows)
+    return keras.Model(inputs, outputs)
+
+  def test_a_step_that_is_not_finite_changes_nothing(self):
+    model = self._model("mixed_float16")
+    model.compile(keras.optimizers.SGD(.01), "mse")
+    table, = model.get_layer("users").embedding_variables
+    ids = np.array([[7], [8]])
+    if hasattr(keras, "Variable"):
+      # Keras 3 checks gradients as dense tensors, which a table's gradient cannot become.
+      with self.assertRaisesRegex(TypeError, "'users'.*LossScaleOptimizer"):
+        model.train_on_batch(ids, np.array([[1.], [1.]]))
+      self.assertEqual(0, table.total_count().numpy()[0])
+      model.compile(keras.optimizers.SGD(.01), "mse", auto_scale_loss=False)
+    else:
+      kernel = model.layers[-1].kernel.numpy()
+      for label in (np.inf, np.nan):
+        model.train_on_batch(ids, np.array([[1.], [label]]))
+      self.assertEqual(0, table.total_count().numpy()[0])
+      np.testing.assert_array_equal(kernel, model.layers[-1].kernel.numpy())
+    model.train_on_batch(ids, np.array([[1.], [1.]]))
+    self.assertEqual(2, table.total_count().numpy()[0])
+
+  def test_bfloat16_has_no_loss_scale(self):
+    model = self._model("mixed_bfloat16")
+    model.compile(keras.optimizers.SGD(.01), "mse")
+    losses = [float(model.train_on_batch(np.array([[7], [8]]), np.array([[1.], [2.]])))
+              for _ in range(5)]
+    self.assertLess(losses[-1], losses[0])
+
+
 class OverRanksTest(absltest.TestCase):
   """Errors for models of which each rank would train its own; in one process."""
 

@@ -26,6 +26,8 @@ LIST = [
     Exemption("training_test", "LossScaleTest.test_dynamic_contrib*", None, _CONTRIB),
     Exemption("training_test", "LossScaleTest.test_dynamic_keras*", None, _SCALES),
     Exemption("training_test", "LossScaleTest.test_fixed*", None, _SCALES),
+    Exemption("training_test", "LossScaleTest.test_narrow_outputs_contrib*", None, _CONTRIB),
+    Exemption("training_test", "LossScaleTest.test_narrow_outputs_keras*", None, _SCALES),
     Exemption("training_test", "SessionsTest.test_gradient_noise", None, _CONTRIB),
 ] + [
     Exemption("training_test", "SessionsTest.test_a_gradient_does_not_become_dense_" + case,
