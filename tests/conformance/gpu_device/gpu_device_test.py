@@ -58,7 +58,8 @@ class _Model(object):
   """A graph whose variables and dense layers are on `device`."""
 
   def __init__(self, device, storages, optimizer=None, weighted=False, change=None,
-               rows=False, combiners=("mean", "sum", "sqrtn"), ids=None):
+               rows=False, combiners=("mean", "sum", "sqrtn"), ids=None,
+               output_dtype=None):
     with tf.Graph().as_default() as graph:
       step = tf.train.get_or_create_global_step()
       names = ["a", "bb", "ccc"][:len(storages)]
@@ -74,10 +75,15 @@ class _Model(object):
           self.outputs = [
               tf.nn.embedding_lookup_sparse(v, x, self.weights, combiner="mean")
               for v, x in zip(self.variables, self.ids)]
+        elif output_dtype is not None:
+          self.outputs = ev.lookup_sparse(
+              self.variables, features, combiners=list(combiners[:len(names)]),
+              output_dtype=output_dtype)
         else:
           self.outputs = tf.nn.group_embedding_lookup_sparse(
               self.variables, features, list(combiners[:len(names)]))
-        grads = [_test.test_dense(x=x) for x in self.outputs]
+        grads = [tf.cast(_test.test_dense(x=tf.cast(x, tf.float32)), x.dtype)
+                 for x in self.outputs]
       optimizer = (optimizer or (lambda: tf.train.AdagradOptimizer(.1)))()
       grads = tf.gradients(self.outputs, [v.handle for v in self.variables], grads)
       if change is not None:
@@ -177,6 +183,17 @@ class GpuDeviceTest(parameterized.TestCase):
   def test_training_gives_the_bits_of_the_cpu(self, optimizer, rate):
     gpu, _ = self._check_training([_HBM, _HBM, _HBM], lambda: optimizer(rate))
     self.assertIn("EvApplyPooled", gpu.types)
+
+  @parameterized.product(
+      output_dtype=(tf.float16, tf.bfloat16), ids=(None, _on_device),
+      storages=([_HBM, _HBM, _HBM], [_HBM_DRAM, _HBM, _HBM_DRAM], [_DRAM, _HBM, _DRAM]),
+      combiners=(("mean", "sum", "sqrtn"), ("sum", "max", "mean")))
+  def test_narrow_outputs_have_the_bits_of_the_cpu(self, output_dtype, ids, storages,
+                                                   combiners):
+    gpu, cpu = self._check_training(storages, ids=ids, output_dtype=output_dtype,
+                                    combiners=combiners)
+    for model in (gpu, cpu):
+      self.assertEqual([output_dtype] * 3, [x.dtype for x in model.outputs])
 
   def test_a_step_copies_no_floats(self):
     gpu, _ = self._pair([_HBM, _HBM, _HBM])
