@@ -9,10 +9,11 @@ ids (1 to 100 per table), which are pooled by sum. 13 numbers go through an MLP 
 512-256-128, then come three cross layers of rank 512 and an MLP of 1024-1024-512-256-1.
 All variables use Adagrad. In the MLPerf entry 8 GPUs process 55,296 samples per step and
 the largest tables have 40 million rows; one eighth of it is 6,912 samples and 5 million
-rows. HugeCTR computes in mixed precision. This benchmark computes matrix products in
-float32, or in TF32 with NVIDIA_TF32_OVERRIDE=1.
+rows. HugeCTR computes in mixed precision. This benchmark computes in float32, in TF32 with
+NVIDIA_TF32_OVERRIDE=1, or in float16 (--dtype).
 
-Ids are drawn by Zipf's law from each table's rows. All rows exist before the clock
+The first id of a sample and table is drawn by Zipf's law from the table's rows; the
+others are a function of it, as in MLPerf's data. --one_id leaves them out. All rows exist before the clock
 starts, and the ids are in CPU memory, where an input pipeline leaves them. The program
 prints one line of JSON for each graph:
 
@@ -39,6 +40,7 @@ import tensorflow as tf  # pylint: disable=g-import-not-at-top
 
 import defaults
 import ids as id_lib
+import mixed_precision
 
 FLAGS = flags.FLAGS
 
@@ -65,6 +67,7 @@ flags.DEFINE_integer("stock_rows", 2000000, "Maximum rows of a table with "
                                             "--variant=stock.",
                      lower_bound=1)
 flags.DEFINE_enum("distribution", "zipf", defaults.DISTRIBUTIONS, "Of the ids.")
+flags.DEFINE_bool("one_id", False, "One id per sample and table, instead of 1 to 100.")
 flags.DEFINE_float("exponent", defaults.ZIPF_EXPONENT, "Of Zipf's law.")
 flags.DEFINE_bool("fill", True, "Whether all rows exist before the clock starts.")
 flags.DEFINE_integer("steps", 30, "Measured steps.", lower_bound=1)
@@ -90,6 +93,11 @@ def rows_of_tables():
   """Returns the number of rows of each table, from the flags."""
   most = FLAGS.stock_rows if FLAGS.variant == STOCK else FLAGS.max_rows
   return [min(n, most) for n in ROWS]
+
+
+def ids_of_tables():
+  """Returns the number of ids of a sample in each table, from the flags."""
+  return [1] * len(HOTNESS) if FLAGS.one_id else list(HOTNESS)
 
 
 def _mlp(x, widths, name, last_is_linear=False):
@@ -151,7 +159,7 @@ def _tables():
 def _features(batch_of):
   """Returns RaggedTensors of the step's ids, and the placeholders that load them."""
   features, feeds = [], {}
-  for t, (rows, hotness) in enumerate(zip(rows_of_tables(), HOTNESS)):
+  for t, (rows, hotness) in enumerate(zip(rows_of_tables(), ids_of_tables())):
     size = FLAGS.batch * hotness
     given = tf.compat.v1.placeholder(tf.int64, [_NUM_BATCHES, size])
     kept = _data("ids_%d" % t, given)
@@ -161,8 +169,9 @@ def _features(batch_of):
     ids.set_shape([size])
     features.append(tf.RaggedTensor.from_row_splits(ids, splits, validate=False))
     values = id_lib.aligned([_NUM_BATCHES, size], np.int64)
-    values[:] = id_lib.draw(np.random.RandomState(t), FLAGS.distribution, rows,
-                            values.shape, FLAGS.exponent)
+    first = id_lib.draw(np.random.RandomState(t), FLAGS.distribution, rows,
+                        [_NUM_BATCHES, FLAGS.batch], FLAGS.exponent)
+    values[:] = id_lib.more_of_each(first, hotness, rows, t).reshape(values.shape)
     feeds[given] = values
   return features, feeds
 
@@ -175,7 +184,8 @@ def _lookup(tables, features):
             for t, x in zip(tables, features)]
   from sparse_operation_kit import experiment as sok  # pylint: disable=g-import-not-at-top
   sok.init()
-  return sok.lookup_sparse(tables, features, combiners=["sum"] * len(tables))
+  return sok.lookup_sparse(tables, features, combiners=["sum"] * len(tables),
+                           **mixed_precision.lookup_options())
 
 
 class StepGraph(object):
@@ -197,9 +207,8 @@ class StepGraph(object):
       optimizer = tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE)
       if graph_name == DENSE:
         outputs = [
-            tf.convert_to_tensor(_data("pooled_%d" % t,
-                                       tf.random_uniform_initializer(-.1, .1),
-                                       [FLAGS.batch, FLAGS.dim]))
+            tf.cast(_data("pooled_%d" % t, tf.random_uniform_initializer(-.1, .1),
+                          [FLAGS.batch, FLAGS.dim]), FLAGS.dtype)
             for t in range(len(ROWS))
         ]
       else:
@@ -208,13 +217,13 @@ class StepGraph(object):
         for output in outputs:
           output.set_shape([FLAGS.batch, FLAGS.dim])
       if graph_name == SPARSE:
-        self.loss = tf.add_n([tf.reduce_sum(x) for x in outputs])
+        self.loss = tf.add_n([tf.reduce_sum(tf.cast(x, tf.float32)) for x in outputs])
       else:
         numbers = _data("numbers", tf.random_uniform_initializer(0., 1.),
                         [FLAGS.batch, _NUMBERS])
         labels = _data("labels", tf.constant(np.arange(FLAGS.batch) % 2, tf.float32))
-        self.loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-            labels=labels, logits=dcnv2(numbers, outputs)))
+        self.loss = mixed_precision.loss(
+            labels, mixed_precision.logits(dcnv2, numbers, outputs))
       self.train = optimizer.minimize(self.loss)
       if graph_name != DENSE and FLAGS.variant == EV and FLAGS.fill:
         self._make_fill(optimizer, tables)
@@ -269,7 +278,8 @@ def measure(graph_name):
           "quartiles_ms": [round(float(q), 3) for q in
                            np.percentile(times[FLAGS.warmup_steps:], [25, 75])],
           "samples_per_second": round(FLAGS.batch / ms * 1000.),
-          "ids_per_second": round(FLAGS.batch * sum(HOTNESS) / ms * 1000.),
+          "dtype": FLAGS.dtype, "ids_per_sample": sum(ids_of_tables()),
+          "ids_per_second": round(FLAGS.batch * sum(ids_of_tables()) / ms * 1000.),
           "prepared_s": round(prepared, 1), "tf32": os.environ.get(
               "NVIDIA_TF32_OVERRIDE") == "1", "loss": [float(first), float(last)]}
 

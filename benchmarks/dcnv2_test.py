@@ -19,9 +19,10 @@ _TINY = dict(device="/cpu:0", storage="dram", batch=24, dim=4, max_rows=50, stoc
 
 class Dcnv2Test(parameterized.TestCase):
 
-  @parameterized.parameters(dcnv2.EV, dcnv2.STOCK)
-  def test_runs_and_trains(self, variant):
-    with flagsaver.flagsaver(variant=variant, **_TINY), mock.patch(
+  @parameterized.parameters((dcnv2.EV,), (dcnv2.STOCK,), (dcnv2.EV, "float16", True))
+  def test_runs_and_trains(self, variant, dtype="float32", one_id=False):
+    with flagsaver.flagsaver(variant=variant, dtype=dtype, one_id=one_id,
+                             **_TINY), mock.patch(
         "builtins.print") as out:
       dcnv2.main(["dcnv2"])
     results = [json.loads(call[0][0]) for call in out.call_args_list
@@ -31,6 +32,8 @@ class Dcnv2Test(parameterized.TestCase):
       self.assertEqual(result["variant"], variant)
       self.assertGreater(result["step_ms"], 0.)
       self.assertEqual(result["batch"], 24)
+      self.assertEqual((result["dtype"], result["ids_per_sample"]),
+                       (dtype, 26 if one_id else 214))
       self.assertLess(result["loss"][1], result["loss"][0], result)
 
   def test_the_published_setting(self):

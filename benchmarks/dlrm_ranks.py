@@ -46,6 +46,7 @@ from sparse_operation_kit import experiment as sok
 
 import defaults
 import ids as id_lib
+import mixed_precision
 import pair_dots
 import policies
 
@@ -140,7 +141,8 @@ def _lookup(variables, batch_of, samples):
     with tf.device("/cpu:0"):
       ids, splits = [tf.identity(i) for i in ids], tf.identity(splits)
   features = [tf.RaggedTensor.from_row_splits(i, splits, validate=False) for i in ids]
-  outputs = sok.lookup_sparse(variables, features, combiners=["sum"] * FLAGS.tables)
+  outputs = sok.lookup_sparse(variables, features, combiners=["sum"] * FLAGS.tables,
+                              **mixed_precision.lookup_options())
   values = id_lib.batches(workload, FLAGS.num_batches, 1 + hvd.rank(),
                           defaults.ZIPF_EXPONENT)
   return outputs, {all_ids: values}
@@ -178,17 +180,16 @@ def build(graph_name, samples):
                 [samples, FLAGS.dim])
           for t in range(FLAGS.tables)
       ]
-      outputs = [tf.convert_to_tensor(v) for v in outputs]
+      outputs = [tf.cast(v, FLAGS.dtype) for v in outputs]
     else:
       outputs, feeds = _lookup(_tables(), batch_of, samples)
     if graph_name == SPARSE:
-      loss = tf.add_n([tf.reduce_sum(x) for x in outputs])
+      loss = tf.add_n([tf.reduce_sum(tf.cast(x, tf.float32)) for x in outputs])
     else:
       numbers = _data("numbers", tf.random_uniform_initializer(0., 1.),
                       [samples, _NUMBERS])
       labels = _data("labels", tf.constant(np.arange(samples) % 2, tf.float32))
-      loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-          labels=labels, logits=dlrm(numbers, outputs)))
+      loss = mixed_precision.loss(labels, mixed_precision.logits(dlrm, numbers, outputs))
     optimizer = sok.DistributedOptimizer(
         tf.compat.v1.train.AdagradOptimizer(defaults.LEARNING_RATE))
     train = optimizer.minimize(loss)
@@ -234,7 +235,7 @@ def measure(graph_name, samples):
   return {"graph": graph_name, "ranks": hvd.size(), "batch": samples,
           "exchange": FLAGS.exchange, "ids": FLAGS.ids, "policy": FLAGS.policy,
           "storage": FLAGS.storage, "num_batches": FLAGS.num_batches,
-          "interaction": FLAGS.interaction, "step_ms": round(ms, 3),
+          "interaction": FLAGS.interaction, "dtype": FLAGS.dtype, "step_ms": round(ms, 3),
           "samples_per_second": round(samples * hvd.size() / ms * 1000.),
           "loss": [float(first), float(last)]}
 

@@ -38,6 +38,32 @@ def draw(rng, distribution, rows, shape, exponent):
       "distribution: expected 'zipf' or 'uniform', got %r" % (distribution,))
 
 
+def more_of_each(first, count, rows, seed):
+  """Returns `count` ids for each id: itself, and others that are a function of it.
+
+  MLPerf's DLRM-DCNv2 makes its multi-hot data so, from a random matrix [rows, count]; here
+  a hash (SplitMix64) stands for the matrix.
+
+  Args:
+    first: int64 array of row numbers in [0, rows).
+    count: int.
+    rows: int.
+    seed: int; another seed gives other ids.
+
+  Returns:
+    int64 array of shape first.shape + [count].
+  """
+  number = np.uint64(seed) << np.uint64(48)
+  x = (first.astype(np.uint64)[..., None] * np.uint64(count) +
+       np.arange(count, dtype=np.uint64) + number + np.uint64(1))
+  x *= np.uint64(0x9E3779B97F4A7C15)
+  for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+    x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+  found = (x % np.uint64(rows)).astype(np.int64)
+  found[..., 0] = first
+  return found
+
+
 def aligned(shape, dtype, alignment=64):
   """Returns an aligned array, which TensorFlow does not copy when it is fed."""
   size = int(np.prod(shape)) * np.dtype(dtype).itemsize

@@ -27,6 +27,18 @@ class IdsTest(absltest.TestCase):
     draws = ids.draw(np.random.RandomState(0), "uniform", 50, [5000], 1.05)
     self.assertEqual(set(draws.tolist()), set(range(50)))
 
+  def test_more_ids_of_each(self):
+    first = np.array([[3, 5], [3, 99]])
+    found = ids.more_of_each(first, 50, 100, 7)
+    self.assertEqual((found.shape, found.dtype), ((2, 2, 50), np.int64))
+    np.testing.assert_array_equal(found[..., 0], first)
+    np.testing.assert_array_equal(found[0, 0], found[1, 0])
+    # 49 uniform ids of 100 rows: about 39 different ones.
+    self.assertBetween(len(set(found[1, 1].tolist())), 30, 48)
+    self.assertTrue(((0 <= found) & (found < 100)).all())
+    self.assertTrue((found != ids.more_of_each(first, 50, 100, 8)).any())
+    np.testing.assert_array_equal(ids.more_of_each(first, 1, 100, 7)[..., 0], first)
+
   def test_unknown_distribution(self):
     with self.assertRaisesRegex(ValueError, "got 'normal'"):
       ids.draw(np.random.RandomState(0), "normal", 5, [5], 1.0)

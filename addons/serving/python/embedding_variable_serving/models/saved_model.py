@@ -26,6 +26,8 @@ _CALLER = -1
 
 # Functions of a version that are kept, each for some outputs and a time limit.
 _MOST_CALLABLES = 64
+# Kinds of runs for which a new version is prepared. Each takes memory and time of a load.
+_MOST_PREPARED = 8
 
 # alias: that of the signature. tensor: one of the graph. dtype: tf.DType. shape: list, -1 for an
 # unknown dimension, or None for an unknown rank. kind: NumPy dtype of the arrays.
@@ -42,8 +44,8 @@ def _pool(pool, name, num_threads):
 
 
 def new_kinds():
-  """Returns an empty deque for the kinds of runs, (signature, outputs, time limit)."""
-  return collections.deque(maxlen=_MOST_CALLABLES)
+  """Returns an empty deque for the newest kinds of runs, (signature, outputs, time limit)."""
+  return collections.deque(maxlen=_MOST_PREPARED)
 
 
 def session_config(base=None, intra_op=0, inter_op=0, load_threads=1):
