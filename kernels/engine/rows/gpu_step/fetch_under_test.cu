@@ -128,7 +128,7 @@ std::string Check(const StepLookup& lookup, const StepFetch& fetch,
   const int64_t i = table.id_begin + j;
   const RowHandle handle = lookup.handles[i];
   const float* const row = lookup.rows[i];
-  const float* const out = table.out + j * table.dim;
+  const float* const out = static_cast<const float*>(table.out) + j * table.dim;
   const bool is_on_host = made.IsOnHost(handle);
   const std::string what =
       "id " + std::to_string(i) + ", handle " + std::to_string(handle) + ": ";
@@ -188,8 +188,10 @@ Status RunFetch(const FetchCase& what, std::string* wrong,
     }
     // One output in three is not aligned to 16 bytes.
     const int64_t floats = table.num_ids * table.dim;
-    table.out = arrays.New<float>(floats + 1) + (random() % 3 == 0 ? 1 : 0);
-    std::fill_n(table.out, floats, kUnwritten);
+    float* const out =
+        arrays.New<float>(floats + 1) + (random() % 3 == 0 ? 1 : 0);
+    std::fill_n(out, floats, kUnwritten);
+    table.out = out;
     // The kernels only test offsets for null.
     if (random() % 2 == 0) table.offsets = tiles;
     tables[t] = table;
