@@ -64,7 +64,7 @@ TYPED_TEST(RowMathTest, FloatsRoundLikeASingleOne) {
   }
 }
 
-// What processors without such instructions run.
+// The conversions of processors without such instructions.
 TEST(RowMathInFoursTest, EveryFloat16ConvertsLikeASingleOne) {
   for (uint32_t bits = 0; bits < 65536; bits += 8) {
     Float16 numbers[8], again[8];
