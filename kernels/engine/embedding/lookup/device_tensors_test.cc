@@ -203,7 +203,7 @@ TEST_F(DeviceTensorsTest, RowsAreGatheredIntoDeviceMemory) {
                       std::vector<RowPlaces>{places}, on_, &pool_, &plan);
   };
   ASSERT_OK(gather(keys, table_));
-  EXPECT_EQ(cpu_rows, stream_->Peek(device_rows, cpu_rows.size()));
+  EXPECT_EQ(cpu_rows, stream_->Read(device_rows, cpu_rows.size()));
   ASSERT_OK(gather({}, table_));
   EXPECT_EQ(StatusCode::kFailedPrecondition,
             gather(keys, MakeTable(RowStorage::kDram)).code());
