@@ -180,9 +180,11 @@ Status PooledBackward(const LookupPlan& plan, Span<const ConstFloats> grads,
 
 Status PooledBackward(const LookupPlan& plan, Span<const float* const> grads,
                       Span<float* const> unique_grads, Parallel* parallel) {
-  const std::vector<ConstFloats> typed(grads.begin(), grads.end());
-  return PooledBackward(plan, Span<const ConstFloats>(typed), unique_grads,
-                        parallel);
+  return NoThrow("a lookup's gradient", [&] {
+    const std::vector<ConstFloats> typed(grads.begin(), grads.end());
+    return PooledBackward(plan, Span<const ConstFloats>(typed), unique_grads,
+                          parallel);
+  });
 }
 
 Status PooledWeightGrad(const LookupPlan& plan, int t, const float* grad,

@@ -380,9 +380,11 @@ Status PooledForward(Span<const PooledInput> inputs,
                      const std::vector<std::shared_ptr<EmbeddingTable>>& owners,
                      Span<float* const> outputs, Parallel* parallel,
                      std::shared_ptr<const LookupPlan>* plan) {
-  const std::vector<MutableFloats> typed(outputs.begin(), outputs.end());
-  return PooledForward(inputs, owners, Span<const MutableFloats>(typed),
-                       parallel, plan);
+  return NoThrow("a lookup", [&] {
+    const std::vector<MutableFloats> typed(outputs.begin(), outputs.end());
+    return PooledForward(inputs, owners, Span<const MutableFloats>(typed),
+                         parallel, plan);
+  });
 }
 
 }  // namespace ev
