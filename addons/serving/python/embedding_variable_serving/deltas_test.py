@@ -152,14 +152,16 @@ class DeltasTest(parameterized.TestCase):
 
   def test_an_old_session_is_freed_without_a_collection_of_garbage(self):
     server = self.start()
-    session = weakref.ref(server.manager._models["m"].versions[1].servable.session)
+    servable = server.manager._models["m"].versions[1].servable
+    loaded = [weakref.ref(x) for x in (servable, servable.session, servable.session.graph)]
+    del servable
     gc.disable()
     self.addCleanup(gc.enable)
     self.publisher.full(self.session)
     end = time.time() + 30
-    while session() is not None and time.time() < end:
+    while any(x() is not None for x in loaded) and time.time() < end:
       time.sleep(0.05)
-    self.assertIsNone(session())
+    self.assertEqual([x() for x in loaded], [None] * 3)
 
   @parameterized.parameters("damaged", "truncated", "missing", "foreign")
   def test_refused_deltas(self, kind):

@@ -101,6 +101,7 @@ class SavedModel(object):
     signatures: {name: Signature}.
     session: runs in it change the served state.
     has_deltas: bool, whether apply_delta can change its tables.
+    follower: deltas.Follower, which changes its tables, or None.
     broken: string, why a delta was applied in part, so that no request is answered; or None.
     ran: function of the seconds of each run of a request's ops, or None.
   """
@@ -117,7 +118,7 @@ class SavedModel(object):
     """
     self._request_pool = _CALLER if in_caller else 0
     self._kinds = new_kinds() if kinds is None else kinds
-    self.broken = self.ran = None
+    self.follower = self.broken = self.ran = None
     self._callable = functools.lru_cache(_MOST_CALLABLES)(self._make_callable)
     graph = tf.Graph()
     self.session = _Session(graph=graph, config=config)
@@ -164,7 +165,7 @@ class SavedModel(object):
     for variable in variables:
       vars(variable).clear()  # On TensorFlow 2.x tables and their handles refer to each other.
     # A follower of deltas and this object do, too.
-    self.session = None
+    self.session = self.follower = None
 
   def _make_callable(self, name, outputs, timeout_ms):
     """Returns a function from the arrays of all inputs, sorted by name, to those of outputs.
