@@ -9,13 +9,13 @@ ids (1 to 100 per table), which are pooled by sum. 13 numbers go through an MLP 
 512-256-128, then come three cross layers of rank 512 and an MLP of 1024-1024-512-256-1.
 All variables use Adagrad. In the MLPerf entry 8 GPUs process 55,296 samples per step and
 the largest tables have 40 million rows; one eighth of it is 6,912 samples and 5 million
-rows. HugeCTR computes in mixed precision. This benchmark computes in float32, in TF32 with
-NVIDIA_TF32_OVERRIDE=1, or in float16 (--dtype).
+rows. HugeCTR computes in mixed precision. This benchmark computes in float32, in TF32
+with NVIDIA_TF32_OVERRIDE=1, or in float16 (--dtype).
 
 The first id of a sample and table is drawn by Zipf's law from the table's rows; the
-others are a function of it, as in MLPerf's data. --one_id leaves them out. All rows exist before the clock
-starts, and the ids are in CPU memory, where an input pipeline leaves them. The program
-prints one line of JSON for each graph:
+others are a function of it, as in MLPerf's data. --one_id leaves them out. All rows
+exist before the clock starts, and the ids are in CPU memory, where an input pipeline
+leaves them. The program prints one line of JSON for each graph:
 
   whole    lookups, model, gradients, update
   dense    the same with the pooled rows replaced by constants

@@ -71,9 +71,7 @@ inline __attribute__((noinline)) F8 WidenInFours(const Float16* p) {
 inline __attribute__((always_inline)) F8 Load8(const Float16* p) {
   if (!kConvertsFloat16) return WidenInFours(p);
   F8 wide;
-  asm("vcvtph2ps %1, %0"
-      : "=x"(wide)
-      : "m"(*reinterpret_cast<const H8*>(p)));
+  asm("vcvtph2ps %1, %0" : "=x"(wide) : "m"(*reinterpret_cast<const H8*>(p)));
   return wide;
 }
 inline __attribute__((always_inline)) F8 Load8(const BFloat16* p) {

@@ -13,7 +13,11 @@ class Limit(object):
     self._most, self._pending = num_threads + max_queued, 0
 
   def enter(self):
-    """Counts a request, which `leave` ends. Raises ServingError UNAVAILABLE if there are as many requests as may be."""
+    """Counts a request, which `leave` ends.
+
+    Raises:
+      ServingError: UNAVAILABLE, there are as many requests as may be.
+    """
     if self._pending >= self._most:
       raise errors.ServingError(
           "UNAVAILABLE", "the server is overloaded: %d requests wait or run, see "
