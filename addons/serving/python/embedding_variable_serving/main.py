@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import grpc
 import tensorflow as tf
@@ -224,9 +225,10 @@ def main(argv=None):
   for name in _OP_PACKAGES:
     if importlib.util.find_spec(name) is not None:
       importlib.import_module(name)
-  ended = threading.Event()
+  # Not an Event: `set` would wait for ever if the signal interrupts `wait` while it has the lock.
+  ended = []
   for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, lambda *unused: ended.set())
+    signal.signal(number, lambda number, unused: ended.append(number))
   try:
     server = ModelServer(args)
   except (OSError, errors.ServingError) as e:
@@ -238,8 +240,8 @@ def main(argv=None):
                "" if server.rest_port is None else ", HTTP on port %d" % server.rest_port,
                os.getpid())
   # Not longer: another thread may get the signal, and Python calls the handler in this one.
-  while not ended.wait(1):
-    pass
+  while not ended:
+    time.sleep(0.2)
   logging.info("ending: waits at most %.0f s for the requests in flight", args.drain_seconds)
   # A load or a request that does not end must not keep the process alive.
   stopping = threading.Thread(target=server.stop, args=(args.drain_seconds,), daemon=True)
