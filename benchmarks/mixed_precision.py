@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Float16 outputs of lookups and dense layers, with variables of float32.
 
-The loss of float16 is the sum over the samples, not the mean, so that no gradient of a
-sample underflows. Adagrad's steps hardly depend on the scale of the loss.
+For measuring time, not for training: nothing scales the loss. The loss of float16 is the
+sum over the samples, not the mean, so that the gradients of samples do not underflow. With
+large batches and wide models it overflows to NaN.
 """
 
 from absl import flags

@@ -141,13 +141,13 @@ class SavedModel(object):
     """Lets later runs use the threads of requests.
 
     TensorFlow prunes and optimizes the graph for each kind of run. This is done now for those
-    that requests of the model have used, so that no request waits for it.
+    that requests of the model have used, or for all outputs of each signature if there was no
+    request yet. So no request of these kinds waits for it.
     """
     self.session.pool = self._request_pool
     self._callable.cache_clear()  # The pool is part of a callable.
-    for name, signature in self.signatures.items():
-      self._callable(name, tuple(signature.outputs), 0)
-    for name, outputs, limit in list(self._kinds):
+    first = [(name, tuple(s.outputs), 0) for name, s in self.signatures.items()]
+    for name, outputs, limit in list(self._kinds) or first:
       if name in self.signatures and self.signatures[name].outputs.keys() >= set(outputs):
         self._callable(name, outputs, limit)
 
